@@ -11,8 +11,9 @@ from scipy.interpolate import RegularGridInterpolator
 
 from benchmarks.questions import Columns, payload_ranges
 from icmodel.laws import law_of
-from icmodel.laws.law import Fitting, Wanted
+from icmodel.laws.law import Fitting, TableRequest
 from icmodel.model import Model
+from icmodel.scenario import NO_OPTIONS
 
 Floats = NDArray[np.float64]
 
@@ -65,7 +66,7 @@ def knots(model: Model) -> tuple[Floats, Floats]:
     """Payload knots within the protocol's own payloads [B], and finite load levels [b/s]."""
     least, most = payload_ranges(model.data)[model.data.protocols.index(PROTOCOL)]
     law = law_of(model.variant, model.data, Fitting())
-    prepared = law.prepare(Wanted(model.data, {}, model.data.protocols))
+    prepared = law.prepare(TableRequest(NO_OPTIONS, model.data.protocols))
     assert prepared is not None  # there are rows
     axes = prepared.tables.axes
     inside = (axes.knots >= least) & (axes.knots <= most)

@@ -314,6 +314,8 @@ _LIMITS = {
     "wire": "the wire",
     "share": "the share of the interface",
     "receiver": "the receiver",
+    "buffer": "the buffer",
+    "window": "the window",
     "benchmark": "what the benchmarks reached",
     "application_send": "the sender's application",
     "application_recv": "the receiver's application",

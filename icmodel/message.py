@@ -1,7 +1,7 @@
 """Latency of a whole message, such as a picture or a file, until its last byte arrives.
 
-The message is cut into frames of the scenario's payload.  Either all of it is ready and is sent at
-unlimited rate, or it is captured over a time and each frame is sent when it is full.
+The message is cut into frames of the scenario's payload.  It is either complete and sent at unlimited
+rate, or captured over a time, each frame being sent when it is full.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from icmodel.errors import ScenarioError
 from icmodel.estimate import Estimate, Prediction, absent, weakest
 from icmodel.model import Model
 from icmodel.requirement import while_all_passes
-from icmodel.scenario import Scenario
 
 LATENCY = "latency_mean_s"
 AT_ONCE, CAPTURED = "message_latency_s", "message_latency_paced_s"
@@ -24,7 +23,14 @@ MESSAGE_METRICS = (AT_ONCE, CAPTURED)
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """A message of ``size_bytes``, captured over ``captured_s``, or ready before it is sent.
+    """A message of a size [B], captured over a time [s], or complete before it is sent.
+
+    Parameters
+    ----------
+    size_bytes : float
+        Size [B], above 0.
+    captured_s : float, optional
+        Time over which it is captured [s], above 0.
 
     Raises
     ------
@@ -38,11 +44,11 @@ class Message:
     def __post_init__(self) -> None:
         if not 0 < self.size_bytes < math.inf:
             raise ScenarioError(
-                f"a message of {self.size_bytes:g} B is none: give its size above 0 B"
+                f"the size of a message, {self.size_bytes:g} B, is not possible: give a size above 0 B"
             )
         if self.captured_s is not None and not 0 < self.captured_s < math.inf:
             raise ScenarioError(
-                f"nothing is captured within {self.captured_s:g} s: give a time above 0 s"
+                f"the capture time of a message, {self.captured_s:g} s, is not possible: give a time above 0 s"
             )
 
 
@@ -51,19 +57,47 @@ def message_latency(model: Model, prediction: Prediction, message: Message) -> d
 
     Parameters
     ----------
+    model : Model
+        Model that predicts the stream.
     prediction : Prediction
-        Of the stream of the message by this model; its rate is the one at which frames are captured.
+        This model's prediction of the message's stream; its rate is the one at which frames are captured.
+    message : Message
+        Size, and capture time if any.
+
+    Returns
+    -------
+    dict
+        `AT_ONCE`, and `CAPTURED` if the message has a capture time.
 
     Raises
     ------
     OutOfDomain, ScenarioError
         If the dataset cannot answer the scenario at unlimited rate.
+
+    Examples
+    --------
+    >>> from icmodel import Model
+    >>> model = Model("ethernet-10g-2012", "corrected")
+    >>> answer = model.predict(protocol="tcp", payload="65535 B", rate="100/s")
+    >>> latency = message_latency(model, answer, Message(size_bytes=1_000_000))[AT_ONCE]
+    >>> f"{latency.value * 1e3:.1f} ms"
+    '0.9 ms'
     """
     metrics, asked = prediction.metrics, prediction.scenario
     frame = metrics.get(LATENCY) or absent(
         f"{model.data.id} gives no {LATENCY}, only round trips or none"
     )
-    found = {AT_ONCE: _at_once(model, asked, message, frame)}
+    # The unlimited goodput while the other endpoints send their messages at once too.
+    alone = model.predict(replace(asked, rate_fps=None, endpoints=1, other_goodput_bps=0.0))
+    burst, most = alone, alone.metrics["goodput_bps"]
+    if asked.endpoints > 1 and most.absent:
+        found = {AT_ONCE: most}
+    else:
+        if asked.endpoints > 1:
+            others_bps = (asked.endpoints - 1) * most.value
+            burst = model.predict(replace(asked, rate_fps=None, other_goodput_bps=others_bps))
+        goodput, loss = burst.metrics["goodput_bps"], burst.metrics.get("loss_rate")
+        found = {AT_ONCE: sent_at_once(message, asked.payload_bytes, frame, goodput, loss)}
     if message.captured_s is not None:
         goodput, loss = metrics["goodput_bps"], metrics.get("loss_rate")
         found[CAPTURED] = as_captured(message, asked.payload_bytes, frame, goodput, loss)
@@ -71,23 +105,9 @@ def message_latency(model: Model, prediction: Prediction, message: Message) -> d
 
 
 def with_message(model: Model, prediction: Prediction, message: Message) -> Prediction:
-    """A prediction with the latency of a whole message among its metrics."""
+    """Add the latency of a whole message to the metrics of a prediction; see :func:`message_latency`."""
     found = message_latency(model, prediction, message)
     return replace(prediction, metrics={**prediction.metrics, **found})
-
-
-def _at_once(model: Model, asked: Scenario, message: Message, frame: Estimate) -> Estimate:
-    """Latency of a message sent at once while the other endpoints send theirs at once too."""
-    alone = model.predict(replace(asked, rate_fps=None, endpoints=1, other_goodput_bps=0.0))
-    burst = alone
-    if asked.endpoints > 1:
-        most = alone.metrics["goodput_bps"]
-        if most.absent:
-            return most
-        others = (asked.endpoints - 1) * most.value
-        burst = model.predict(replace(asked, rate_fps=None, other_goodput_bps=others))
-    goodput, loss = burst.metrics["goodput_bps"], burst.metrics.get("loss_rate")
-    return sent_at_once(message, asked.payload_bytes, frame, goodput, loss)
 
 
 def sent_at_once(
@@ -97,7 +117,7 @@ def sent_at_once(
     goodput: Estimate,
     loss: Estimate | None = None,
 ) -> Estimate:
-    """The latency of one frame, plus the time of the remaining bytes at the unlimited goodput.
+    """Latency of one frame, plus the time of the remaining bytes at the unlimited goodput.
 
     Parameters
     ----------
@@ -141,18 +161,19 @@ def as_captured(
     goodput: Estimate,
     loss: Estimate | None = None,
 ) -> Estimate:
-    """The time from the first full frame to the last one, plus the latency of the last.
+    """Time from the first full frame to the last one, plus the latency of the last.
 
-    None where less passes than is captured, or frames are surely lost; without an upper end where that may be.
+    It is absent if less passes than is captured, or if frames are certainly lost.  If either is possible, it has no
+    upper end.
 
     Parameters
     ----------
     frame : Estimate
         Latency of one frame [s].
     goodput, loss : Estimate
-        Goodput [b/s] and loss rate of the stream at the rate that is asked.
+        Goodput [b/s] and loss rate of the stream at the requested rate.
     """
-    assert message.captured_s is not None  # asked only of what is captured
+    assert message.captured_s is not None  # callers check it
     if loss is not None and loss.low > 0:
         share = units.format_ratio(loss.value, 2)
         return absent(f"{share} of the frames are lost: no message arrives whole")

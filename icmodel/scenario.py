@@ -1,24 +1,95 @@
-"""Scenario: one question, frozen; refuses what is wrong in any dataset."""
+"""Scenario: one question, frozen; values that no dataset could answer are refused."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
-from typing import Any, NamedTuple, TypedDict
+from reprlib import repr as shortened
+from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 
 from icmodel import units
 from icmodel.errors import ScenarioError
 
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+class Options(Mapping[str, str]):
+    """Values on a dataset's own axes: an immutable mapping, sorted by axis, that can be a key.
+
+    Parameters
+    ----------
+    values : mapping or iterable of pairs
+        Axis to value.
+
+    Examples
+    --------
+    >>> options = Options({"nagle": "off"})
+    >>> options["nagle"], options == Options([("nagle", "off")])
+    ('off', True)
+    """
+
+    __slots__ = ("_hash", "_values")
+
+    def __init__(self, values: Mapping[str, str] | Iterable[tuple[str, str]] = ()) -> None:
+        self._values = dict(sorted(dict(values).items()))
+        self._hash = hash(tuple(self._values.items()))
+
+    def __getitem__(self, axis: str) -> str:
+        return self._values[axis]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        return self._values == (other._values if isinstance(other, Options) else other)
+
+    def __repr__(self) -> str:
+        return f"Options({self._values!r})"
+
+
+NO_OPTIONS = Options()
+
+
+# --- valid values ---------------------------------------------------------------------------------
+
 MOST = 2**53
-"""The greatest count; up to it every whole number is exact as a float."""
+"""Greatest count; up to it every whole number is exact as a float."""
+ROUNDING = 2
+"""Last places by which rate × payload × 8 may miss the goodput that the rate was made from."""
+WORK_PREFIX = "app_"
+"""Beginning of the names of parameters that describe the application's work."""
+WORK = ("app_send_s", "app_recv_s", "app_send_s_per_byte", "app_recv_s_per_byte")
+"""Parameters that describe the application's work."""
+REQUESTS = ("rate_fps", "requested_goodput_bps")
+"""Parameters that limit a request; a question has one of them at most."""
+DEFAULTS: Mapping[str, float] = {
+    "rate_fps": math.inf,
+    "requested_goodput_bps": math.inf,
+    "cores": math.nan,
+    "switches": 0.0,
+    "endpoints": 1.0,
+    "other_goodput_bps": 0.0,
+    "distance_m": math.nan,
+    "line_rate_bps": math.nan,
+    "cpu_clock_ratio": 1.0,
+    **dict.fromkeys(WORK, 0.0),
+}
+"""Values, in arrays, of numeric parameters that are left out; NaN is the dataset's own."""
 
 
 @dataclass(frozen=True, slots=True)
-class Possible:
-    """A range of finite numbers that begins at ``least`` or above it; counts are whole.
+class ValidRange:
+    """Range of finite numbers from ``least`` on; if ``above``, without it; if ``whole``, whole numbers.
 
-    ``noun`` and ``give`` are used in refusals: the name of the quantity, and what to give instead.
+    ``noun`` and ``give`` are parts of the message of an error: the kind of quantity, and the fix.
     """
 
     least: float
@@ -28,41 +99,63 @@ class Possible:
     whole: bool = False
 
     def allows(self, value: Any) -> Any:
-        """Whether a number is possible; for an array elementwise."""
+        """Whether a number is valid; for an array elementwise."""
         enough = value > self.least if self.above else value >= self.least
         if self.whole:
-            from numpy import rint  # what only lists datasets does without numpy
+            from numpy import rint  # listing datasets needs no numpy
 
             return enough & (value <= MOST) & (rint(value) == value)
         return enough & (value < math.inf)
 
     def refusal(self, name: str, value: object) -> str:
-        """The sentence that refuses the value of a parameter."""
+        """Message that refuses the value of a parameter."""
         return f"{name} {value!r} is {self.noun}: give {self.give}"
 
+    def check(self, name: str, value: object) -> None:
+        """Raise ScenarioError for an invalid number; a count is an integer, a boolean is no number."""
+        number = isinstance(value, int if self.whole else (int, float))
+        try:
+            valid = number and not isinstance(value, bool) and self.allows(float(value))  # type: ignore[arg-type]
+        except OverflowError:  # an integer beyond all floats
+            valid = False
+        if not valid:
+            raise ScenarioError(self.refusal(name, value))
 
-def _time(what: str) -> Possible:
-    return Possible(0, "not a time", f"a finite number of seconds {what}, 0 or more")
+    def check_array(self, name: str, column: NDArray[Any]) -> None:
+        """Raise ScenarioError for the first invalid number of an array; NaN may be the dataset's own value."""
+        if column.size and (not self.whole or column.dtype.kind in "iu"):
+            least, greatest = column.min(), column.max()
+            if self.allows(least) and self.allows(greatest):
+                return
+        allowed = self.allows(column.astype(float))
+        if math.isnan(DEFAULTS.get(name, 0.0)):
+            allowed |= column != column
+        if not allowed.all():
+            raise ScenarioError(self.refusal(name, column[~allowed][0].item()))
 
 
-def _count(least: int, what: str) -> Possible:
+def _time(what: str) -> ValidRange:
+    return ValidRange(0, "not a time", f"a finite number of seconds {what}, 0 or more")
+
+
+def _count(least: int, what: str) -> ValidRange:
     give = f"a whole number of {what}, at least {least}"
-    return Possible(least, "not possible", give, whole=True)
+    return ValidRange(least, "not possible", give, whole=True)
 
 
-POSSIBLE: Mapping[str, Possible] = {
+VALID_RANGES: Mapping[str, ValidRange] = {
     "payload_bytes": _count(1, "B"),
     "switches": _count(0, "switches"),
     "endpoints": _count(1, "endpoints, this stream included"),
     "cores": _count(1, "cores"),
-    "other_goodput_bps": Possible(
+    "other_goodput_bps": ValidRange(
         0, "not a goodput", "a finite number of bits per second, 0 or more"
     ),
-    "distance_m": Possible(0, "not a distance", "a finite number of metres, 0 or more"),
-    "line_rate_bps": Possible(
+    "distance_m": ValidRange(0, "not a distance", "a finite number of metres, 0 or more"),
+    "line_rate_bps": ValidRange(
         0, "not a line rate", "a finite number of bits per second above 0", above=True
     ),
-    "cpu_clock_ratio": Possible(
+    "cpu_clock_ratio": ValidRange(
         0,
         "not a ratio",
         "the clock relative to that of the dataset's hosts, above 0",
@@ -72,30 +165,59 @@ POSSIBLE: Mapping[str, Possible] = {
     "app_recv_s": _time("a frame"),
     "app_send_s_per_byte": _time("a byte"),
     "app_recv_s_per_byte": _time("a byte"),
-    "requested_goodput_bps": Possible(
+    "requested_goodput_bps": ValidRange(
         0,
         "not a goodput",
         "a finite number of bits per second above 0, or leave it out for as fast as it goes",
         above=True,
     ),
-    "rate_fps": Possible(
+    "rate_fps": ValidRange(
         0,
         "not a rate",
         "a finite number of frames per second above 0, or leave it out for as fast as it goes",
         above=True,
     ),
 }
-"""Name of each number of a question, in SI -> its possible values."""
-WORK = ("app_send_s", "app_recv_s", "app_send_s_per_byte", "app_recv_s_per_byte")
-"""Parameters that describe the application's own work."""
+"""Valid range of each numeric parameter of a question, by SI name."""
+BY_ITSELF = {name: valid for name, valid in VALID_RANGES.items() if name not in (*REQUESTS, *WORK)}
+"""Valid range of each field of Scenario that is checked by itself; ApplicationWork checks its own fields."""
 OTHERS_WITHOUT_ENDPOINTS = (
     "other_goodput_bps is above 0 but endpoints is 1, which is this stream alone: "
     "count the others too, e.g. endpoints = 2"
 )
 
 
-PREFIX = "app_"
-"""What the names of a question's parameters begin with that say the application's work."""
+def check_arrays(columns: Mapping[str, NDArray[Any]]) -> None:
+    """Check arrays of parameters by the rules that Scenario applies to one question.
+
+    Raises
+    ------
+    ScenarioError
+        For the first value that no dataset could answer; requests are checked by `requested_goodput`.
+    """
+    for name, column in columns.items():
+        if name in VALID_RANGES and name not in REQUESTS:
+            VALID_RANGES[name].check_array(name, column)
+    others = columns.get("other_goodput_bps")
+    if others is not None and (others.astype(bool) & (columns.get("endpoints", 1) == 1)).any():
+        raise ScenarioError(OTHERS_WITHOUT_ENDPOINTS)
+
+
+def requested_goodput(rate_fps: Any, payload_bytes: Any) -> Any:
+    """Rate × payload × 8 [b/s], of numbers or arrays (IC2012 §2.1); infinite if the rate is.
+
+    A rate that was made from a goodput gives that goodput again: a product within `ROUNDING` last places
+    of a whole number is that number.
+    """
+    import numpy as np  # listing datasets needs no numpy
+
+    request = rate_fps * payload_bytes * 8
+    whole = np.rint(request)
+    with np.errstate(invalid="ignore"):  # inf - inf
+        return np.where(np.abs(request - whole) <= ROUNDING * np.spacing(request), whole, request)
+
+
+# --- the question ---------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,14 +227,20 @@ class ApplicationWork:
     Parameters
     ----------
     send_s, recv_s : float
-        For a frame, before its write begins and after its read has ended [s].
+        Time per frame, before its write begins and after its read has ended [s].
     send_s_per_byte, recv_s_per_byte : float
-        Besides, for each byte of its payload [s/B].
+        Further time per byte of payload [s/B].
 
     Raises
     ------
     ScenarioError
-        If one is no finite number, or below 0.
+        If a value is no finite number, or below 0.
+
+    Examples
+    --------
+    >>> work = ApplicationWork(send_s=2e-6, send_s_per_byte=3e-9)
+    >>> round(work.sending_s(payload_bytes=1000) * 1e6, 3)
+    5.0
     """
 
     send_s: float = 0.0
@@ -122,50 +250,187 @@ class ApplicationWork:
 
     def __post_init__(self) -> None:
         for name, value in self.to_dict().items():
-            number = isinstance(value, (int, float)) and not isinstance(value, bool)
-            if not number or not POSSIBLE[name].allows(value):
-                raise ScenarioError(POSSIBLE[name].refusal(name, value))
+            VALID_RANGES[name].check(name, value)
 
     def __bool__(self) -> bool:
-        """Whether there is any."""
+        """Whether any time is above 0."""
         return self != NO_WORK
 
     def sending_s(self, payload_bytes: float) -> float:
-        """What the sender adds to a frame of a payload [s]."""
+        """Time that the sender adds to a frame of a payload [s]."""
         return self.send_s + self.send_s_per_byte * payload_bytes
 
     def receiving_s(self, payload_bytes: float) -> float:
-        """What the receiver adds to a frame of a payload [s]."""
+        """Time that the receiver adds to a frame of a payload [s]."""
         return self.recv_s + self.recv_s_per_byte * payload_bytes
 
     def to_dict(self) -> dict[str, float]:
-        """The same by the names of a question's parameters."""
-        return {PREFIX + field.name: getattr(self, field.name) for field in fields(self)}
-
-
-def slowest(works: Iterable[ApplicationWork]) -> ApplicationWork:
-    """The most of each part of several works; none of none."""
-    said = list(works) or [NO_WORK]
-    return ApplicationWork(
-        **{field.name: max(getattr(one, field.name) for one in said) for field in fields(NO_WORK)}
-    )
-
-
-def take_work(numbers: dict[str, float]) -> ApplicationWork:
-    """The work that some parameters of a question say, which are taken out of them."""
-    said = {name.removeprefix(PREFIX): numbers.pop(name) for name in WORK if name in numbers}
-    return ApplicationWork(**said) if said else NO_WORK
+        """Values by the names of a question's parameters, e.g. ``app_send_s``."""
+        return {WORK_PREFIX + field.name: getattr(self, field.name) for field in fields(self)}
 
 
 NO_WORK = ApplicationWork()
-"""A program that does as little with a frame as those that measured."""
+"""No work beyond that of the measuring programs."""
 
 
-class Asked(TypedDict, total=False):
-    """The keywords of one question, in both spellings; what type checkers hold a call against.
+def slowest(works: Iterable[ApplicationWork]) -> ApplicationWork:
+    """Greatest value of each part over several works; no work if there are none."""
+    every = list(works) or [NO_WORK]
+    return ApplicationWork(
+        **{field.name: max(getattr(one, field.name) for one in every) for field in fields(NO_WORK)}
+    )
 
-    An axis of the dataset's own is an option: ``options={"nagle": "on"}``. As a keyword of its own
-    (``nagle="on"``) it is answered just the same, but no type checker can know its name.
+
+class Where(NamedTuple):
+    """Range and state for which a curve is drawn.
+
+    Parameters
+    ----------
+    extend : bool
+        Whether the curve continues beyond its rows' payloads.
+    overloaded : bool
+        Whether it describes limited requests above the capacity.
+    options : mapping, optional
+        Requested options, if the rows have others.
+    """
+
+    extend: bool = False
+    overloaded: bool = False
+    options: Mapping[str, str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Hosts:
+    """Hosts and link of a question where they differ from the dataset's.
+
+    ``line_rate_bps`` is the rate of the link [b/s], ``None`` for the dataset's own; ``cpu_clock_ratio`` is
+    the clock of the processors relative to that of the dataset's hosts.
+    """
+
+    line_rate_bps: float | None = None
+    cpu_clock_ratio: float = 1.0
+
+    def texts(self, own_bps: float | None) -> tuple[str, ...]:
+        """Reasons why an answer is extrapolated: each axis, and how far it is from the dataset's ``own_bps``."""
+        reasons = []
+        if self.line_rate_bps is not None and own_bps is not None:
+            asked, own = units.format_bps(self.line_rate_bps, 3), units.format_bps(own_bps, 3)
+            reasons.append(f"extrapolated on line rate: {asked}, measured at {own}")
+        if self.cpu_clock_ratio != 1.0:
+            reasons.append(
+                f"extrapolated on CPU clock: {self.cpu_clock_ratio:g} times that of the hosts"
+            )
+        return tuple(reasons)
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """One stream into one interface, and the other streams into that interface.
+
+    Parameters
+    ----------
+    protocol : str
+        Protocol as the dataset names it, e.g. ``tcp``.
+    payload_bytes : int
+        Useful bytes per frame [B], at least 1.
+    rate_fps : float or None
+        Requested rate [frames/s]; ``None`` is unlimited.
+    cores : int or None
+        Parallel processes, one per core; ``None`` is the greatest count that the dataset measured.
+    switches : int
+        Switches on the path.
+    endpoints : int
+        Endpoints that send to the receiving interface, this stream included.
+    other_goodput_bps : float
+        Sum of the goodputs that the other endpoints request [b/s].
+    distance_m : float or None
+        Cable length [m]; ``None`` is the length in the dataset.
+    options : Options
+        Values on the dataset's own axes; a mapping or pairs are converted.
+    line_rate_bps : float or None
+        Rate of the link [b/s]; ``None`` is the dataset's own.
+    cpu_clock_ratio : float
+        Clock of the hosts' processors relative to those of the dataset.
+    work : ApplicationWork
+        Time that the application adds to each frame.
+
+    Raises
+    ------
+    ScenarioError
+        If no dataset could answer a value.
+
+    Examples
+    --------
+    >>> question = Scenario("tcp", payload_bytes=1448, rate_fps=1000)
+    >>> question.requested_goodput_bps
+    11584000.0
+    """
+
+    protocol: str
+    payload_bytes: int
+    rate_fps: float | None = None
+    cores: int | None = None
+    switches: int = 0
+    endpoints: int = 1
+    other_goodput_bps: float = 0.0
+    distance_m: float | None = None
+    options: Options = NO_OPTIONS
+    line_rate_bps: float | None = None
+    cpu_clock_ratio: float = 1.0
+    work: ApplicationWork = NO_WORK
+
+    def __post_init__(self) -> None:
+        if self.options is not NO_OPTIONS:
+            object.__setattr__(self, "options", Options(self.options))
+        for name, valid in BY_ITSELF.items():
+            value = getattr(self, name)
+            if value is not None:
+                valid.check(name, value)
+        rate, valid = self.rate_fps, VALID_RANGES["rate_fps"]
+        if rate is not None and not valid.allows(rate * self.payload_bytes * 8):
+            raise ScenarioError(valid.refusal("rate_fps", rate))
+        if self.other_goodput_bps > 0 and self.endpoints == 1:
+            raise ScenarioError(OTHERS_WITHOUT_ENDPOINTS)
+
+    @property
+    def hosts(self) -> Hosts:
+        """Hosts and link where they differ from the dataset's."""
+        return Hosts(self.line_rate_bps, self.cpu_clock_ratio)
+
+    @property
+    def requested_goodput_bps(self) -> float:
+        """Requested goodput [b/s], infinite for an unlimited rate; see `requested_goodput`."""
+        if self.rate_fps is None:
+            return math.inf
+        return float(requested_goodput(self.rate_fps, self.payload_bytes))
+
+    def to_dict(self) -> dict[str, object]:
+        """JSON form."""
+        return {
+            "protocol": self.protocol,
+            "payload_bytes": self.payload_bytes,
+            "rate_fps": self.rate_fps,
+            "requested_goodput_bps": None if self.rate_fps is None else self.requested_goodput_bps,
+            "cores": self.cores,
+            "switches": self.switches,
+            "endpoints": self.endpoints,
+            "other_goodput_bps": self.other_goodput_bps,
+            "distance_m": self.distance_m,
+            "line_rate_bps": self.line_rate_bps,
+            "cpu_clock_ratio": self.cpu_clock_ratio,
+            **self.work.to_dict(),
+            "options": dict(self.options),
+        }
+
+
+# --- keywords -------------------------------------------------------------------------------------
+
+
+class ScenarioKeywords(TypedDict, total=False):
+    """Keywords of one question for type checkers: numbers in SI, or texts with a unit.
+
+    Options are given as ``options={"nagle": "on"}``.  The keyword ``nagle="on"`` works too, but type
+    checkers cannot know its name.
     """
 
     protocol: str
@@ -197,8 +462,8 @@ class Asked(TypedDict, total=False):
     options: Mapping[str, str] | None
 
 
-class AskedMany(TypedDict, total=False):
-    """The keywords of many questions: of arrays, or of ranges; `Asked` says what each is."""
+class ScenarioArrays(TypedDict, total=False):
+    """Keywords of many questions, with arrays or ranges for the values of `ScenarioKeywords`."""
 
     protocol: object
     payload_bytes: object
@@ -242,222 +507,106 @@ TEXT_SPELLINGS: Mapping[str, tuple[str, Callable[[str], float]]] = {
     "app_send_per_byte": ("app_send_s_per_byte", units.parse_seconds_per_byte),
     "app_recv_per_byte": ("app_recv_s_per_byte", units.parse_seconds_per_byte),
 }
-"""Parameter without unit suffix -> (SI name, parser of its text with a unit)."""
-REQUESTS = ("rate_fps", "requested_goodput_bps")
-"""What limits a request; both say the same."""
-ALONE = {name: one for name, one in POSSIBLE.items() if name not in (*REQUESTS, *WORK)}
-"""What is possible of each parameter that is checked by itself; the application's work checks its own."""
-ROUNDING = 2
-"""Last places by which rate × payload × 8 may miss the goodput the rate was made from."""
+"""Name without unit suffix -> (SI name, parser of a text with a unit)."""
+SI_NAMES = frozenset({"protocol", *VALID_RANGES})
+"""SI name of every parameter of a question but the options."""
 
 
-class Where(NamedTuple):
-    """What a curve is drawn for beside its payloads.
+def scenario(**keywords: object) -> Scenario:
+    """Make a Scenario from keywords in either spelling.
 
-    Parameters
-    ----------
-    extend : bool
-        Beyond its payloads too.
-    overloaded : bool
-        Asked for more than can be had, by a limited request.
-    options : mapping, optional
-        Those asked, where the rows have others.
-    """
-
-    extend: bool = False
-    overloaded: bool = False
-    options: Mapping[str, str] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Hosts:
-    """Hosts and link other than the dataset's: a line rate [b/s] and a clock relative to its own."""
-
-    line_rate_bps: float | None = None
-    cpu_clock_ratio: float = 1.0
-
-    def texts(self, own_bps: float | None) -> tuple[str, ...]:
-        """On which axes this lies outside the dataset, and how far."""
-        said = []
-        if self.line_rate_bps is not None and own_bps is not None:
-            asked, own = units.format_bps(self.line_rate_bps, 3), units.format_bps(own_bps, 3)
-            said.append(f"extrapolated on line rate: {asked}, measured at {own}")
-        if self.cpu_clock_ratio != 1.0:
-            said.append(
-                f"extrapolated on CPU clock: {self.cpu_clock_ratio:g} times that of the hosts"
-            )
-        return tuple(said)
-
-
-@dataclass(frozen=True, slots=True)
-class Scenario:
-    """One stream into one interface, and what else uses that interface.
-
-    Parameters
-    ----------
-    protocol : str
-        As the dataset names it, e.g. ``tcp``.
-    payload_bytes : int
-        Useful bytes per frame [B], at least 1.
-    rate_fps : float or None
-        Frames per second; ``None`` is as fast as it goes.
-    cores : int or None
-        Parallel processes, one a core; ``None`` is the most the dataset measured.
-    switches : int
-        Switches on the path.
-    endpoints : int
-        Endpoints sending to the receiving interface, this stream included.
-    other_goodput_bps : float
-        Sum of what the other endpoints ask for [b/s].
-    distance_m : float or None
-        Cable length [m]; ``None`` is the length the dataset was measured with.
-    options : tuple of (axis, value)
-        Values on the dataset's own axes, sorted by axis.
-    line_rate_bps : float or None
-        Of the link [b/s]; ``None`` is the dataset's own.
-    cpu_clock_ratio : float
-        Clock of the hosts' processors relative to those of the dataset.
-    work : ApplicationWork
-        What the application adds to a frame at both ends.
-
-    Raises
-    ------
-    ScenarioError
-        If a value could not be asked of any dataset.
-    """
-
-    protocol: str
-    payload_bytes: int
-    rate_fps: float | None = None
-    cores: int | None = None
-    switches: int = 0
-    endpoints: int = 1
-    other_goodput_bps: float = 0.0
-    distance_m: float | None = None
-    options: tuple[tuple[str, str], ...] = ()
-    line_rate_bps: float | None = None
-    cpu_clock_ratio: float = 1.0
-    work: ApplicationWork = NO_WORK
-
-    def __post_init__(self) -> None:
-        for name, possible in ALONE.items():
-            value = getattr(self, name)
-            if value is not None and not _allows(possible, value):
-                raise ScenarioError(possible.refusal(name, value))
-        rate = self.rate_fps
-        if rate is not None and not POSSIBLE["rate_fps"].allows(rate * self.payload_bytes * 8):
-            raise ScenarioError(POSSIBLE["rate_fps"].refusal("rate_fps", rate))
-        if self.other_goodput_bps > 0 and self.endpoints == 1:
-            raise ScenarioError(OTHERS_WITHOUT_ENDPOINTS)
-
-    @property
-    def hosts(self) -> Hosts:
-        """In which ways hosts and link are not the dataset's."""
-        return Hosts(self.line_rate_bps, self.cpu_clock_ratio)
-
-    @property
-    def requested_goodput_bps(self) -> float:
-        """Rate × payload × 8 [b/s]; infinite when the rate is unlimited (IC2012 §2.1).
-
-        A product beside a whole number of bits, as a rate made from a goodput gives, is that number.
-        """
-        if self.rate_fps is None:
-            return math.inf
-        request = self.rate_fps * self.payload_bytes * 8
-        whole = float(round(request))
-        return whole if abs(request - whole) <= ROUNDING * math.ulp(request) else request
-
-    def to_dict(self) -> dict[str, object]:
-        """JSON form."""
-        return {
-            "protocol": self.protocol,
-            "payload_bytes": self.payload_bytes,
-            "rate_fps": self.rate_fps,
-            "requested_goodput_bps": None if self.rate_fps is None else self.requested_goodput_bps,
-            "cores": self.cores,
-            "switches": self.switches,
-            "endpoints": self.endpoints,
-            "other_goodput_bps": self.other_goodput_bps,
-            "distance_m": self.distance_m,
-            "line_rate_bps": self.line_rate_bps,
-            "cpu_clock_ratio": self.cpu_clock_ratio,
-            **self.work.to_dict(),
-            "options": dict(self.options),
-        }
-
-
-def _allows(possible: Possible, value: object) -> bool:
-    """Whether a value is what a parameter can be: a count is an integer, and no boolean a number."""
-    if isinstance(value, bool) or not isinstance(value, int if possible.whole else (int, float)):
-        return False
-    try:
-        return bool(possible.allows(float(value)))
-    except OverflowError:  # an integer beyond all floats
-        return False
-
-
-def scenario(**words: object) -> Scenario:
-    """Make a Scenario from either spelling of each parameter.
-
-    With unit suffix a parameter is a number in SI (``payload_bytes=65535``); without, a text
-    with its unit (``payload="65535 B"``).  ``requested_goodput`` takes the place of ``rate``.
-    Any other name is an option axis of the dataset (``nagle="off"``); ``options={...}`` serves too.
+    A name with a unit suffix takes a number in SI (``payload_bytes=65535``), one without takes a text
+    with a unit (``payload="65535 B"``).  ``requested_goodput`` replaces ``rate``.  Any other name is an
+    option axis of the dataset (``nagle="off"``), as are the keys of ``options={...}``.
 
     Raises
     ------
     UnitError, ScenarioError
-        If a text has no unit, a parameter is given twice, or a value is impossible.
+        If a text has no unit, a parameter is missing or given twice, or a value is invalid.
+
+    Examples
+    --------
+    >>> scenario(protocol="tcp", payload="1448 B", rate="1000/s") == Scenario("tcp", 1448, 1000.0)
+    True
     """
-    values, options = _in_si(words)
-    for needed, example in (("protocol", '"tcp"'), ("payload_bytes", '"1448 B"')):
-        if needed not in values:
-            name = needed.removesuffix("_bytes")
-            raise ScenarioError(f"the question has no {name}: give one, e.g. {name}={example}")
-    numbers = {
-        name: _whole(values, name) if possible.whole else _number(values, name)
-        for name, possible in POSSIBLE.items()
-        if name in values
-    }
+    values, options = si_values(keywords)
+    check_complete(values)
+    numbers: dict[str, float] = {}
+    for name, valid in VALID_RANGES.items():
+        if name in values:
+            numbers[name] = _number(name, values[name])
+            if valid.whole:
+                if not numbers[name].is_integer():
+                    raise ScenarioError(valid.refusal(name, values[name]))
+                numbers[name] = int(numbers[name])
     if "requested_goodput_bps" in numbers:
-        if "rate_fps" in numbers:
-            raise ScenarioError(
-                "rate and requested goodput are both given: keep one, they say the same"
-            )
-        numbers["rate_fps"] = _rate(numbers.pop("requested_goodput_bps"), numbers["payload_bytes"])
+        for name in ("requested_goodput_bps", "payload_bytes"):
+            if not VALID_RANGES[name].allows(numbers[name]):
+                raise ScenarioError(VALID_RANGES[name].refusal(name, numbers[name]))
+        goodput_bps = numbers.pop("requested_goodput_bps")
+        numbers["rate_fps"] = goodput_bps / (numbers["payload_bytes"] * 8)
     work = take_work(numbers)
     named: dict[str, Any] = {**numbers, "protocol": str(values["protocol"]), "work": work}
-    return Scenario(**named, options=tuple(sorted(options.items())))
+    texts = {axis: str(value) for axis, value in options.items()}
+    return Scenario(**named, options=Options(texts))
 
 
-def work_in_words(words: Mapping[str, object]) -> ApplicationWork:
-    """The application's work of keywords in either spelling, as a question takes them.
+def si_values(keywords: Mapping[str, object]) -> tuple[dict[str, object], dict[str, object]]:
+    """Split keywords into parameters by SI name and options; texts with units become numbers.
+
+    Keywords of value ``None`` are dropped.
 
     Raises
     ------
     UnitError, ScenarioError
-        If a text has no unit, a time is given twice, or is impossible.
+        If a text has no unit, or a parameter or option is given twice.
     """
-    values, _ = _in_si(words)
-    return take_work({name: _number(values, name) for name in values})
+    values: dict[str, object] = {}
+    options: dict[str, object] = {}
+    for name, value in with_options(keywords).items():
+        if value is None:
+            continue
+        si_name, number = name, value
+        if name in TEXT_SPELLINGS:
+            si_name, parse = TEXT_SPELLINGS[name]
+            if not isinstance(value, str):
+                shown = shortened(value)
+                raise ScenarioError(
+                    f"{name}={shown} has no unit: write a text with its unit, or {si_name}={shown} for a "
+                    "number in SI"
+                )
+            number = parse(value)
+        if si_name in values:
+            raise ScenarioError(f"{si_name} is given twice: keep one of its two spellings")
+        (values if si_name in SI_NAMES else options)[si_name] = number
+    return values, options
 
 
-SI_NAMES = frozenset({"protocol", *POSSIBLE})
-"""Every parameter of a question under its SI name."""
+def check_complete(values: Mapping[str, object]) -> None:
+    """Raise ScenarioError if protocol or payload is missing, or the request is given twice."""
+    for name, example in (("protocol", '"tcp"'), ("payload_bytes", '"1448 B"')):
+        if name not in values:
+            plain = name.removesuffix("_bytes")
+            raise ScenarioError(f"the question has no {plain}: give one, e.g. {plain}={example}")
+    if all(name in values for name in REQUESTS):
+        raise ScenarioError(
+            "rate and requested goodput are both given: keep one, they say the same"
+        )
 
 
-def with_options(words: Mapping[str, object]) -> dict[str, object]:
-    """Some keywords of a question with its options as keywords of their own.
+def with_options(keywords: Mapping[str, object]) -> dict[str, object]:
+    """Keywords with the entries of ``options`` as keywords of their own.
 
     Raises
     ------
     ScenarioError
-        If an option is given both ways, or the options are no mapping.
+        If an option is given both ways, or ``options`` is no mapping.
     """
-    named = {name: given for name, given in words.items() if name != "options"}
-    options = words.get("options") or {}
+    named = {name: value for name, value in keywords.items() if name != "options"}
+    options = keywords.get("options") or {}
     if not isinstance(options, Mapping):
         raise ScenarioError(
-            f'options {options!r} are no mapping: give them as {{"nagle": "on"}}, by their names'
+            f'options {options!r} is no mapping of axes to values: write options={{"nagle": "on"}}'
         )
     for axis, value in options.items():
         if named.get(str(axis)) is not None:
@@ -466,57 +615,28 @@ def with_options(words: Mapping[str, object]) -> dict[str, object]:
     return named
 
 
-def _in_si(words: Mapping[str, object]) -> tuple[dict[str, object], dict[str, str]]:
-    values: dict[str, object] = {}
-    options: dict[str, str] = {}
-    for name, given in with_options(words).items():
-        if given is None:
-            continue
-        si_name, value = _one_in_si(name, given)
-        if si_name not in SI_NAMES:
-            options[name] = str(given)
-        elif si_name in values:
-            raise ScenarioError(f"{si_name} is given twice: keep one of its two spellings")
-        else:
-            values[si_name] = value
-    return values, options
+def work_in_words(keywords: Mapping[str, object]) -> ApplicationWork:
+    """Make an ApplicationWork from keywords in either spelling, e.g. ``app_send="2 us"``.
+
+    Raises
+    ------
+    UnitError, ScenarioError
+        If a text has no unit, or a time is given twice or invalid.
+    """
+    values, _ = si_values(keywords)
+    return take_work({name: _number(name, value) for name, value in values.items()})
 
 
-def _one_in_si(name: str, given: object) -> tuple[str, object]:
-    if name not in TEXT_SPELLINGS:
-        return name, given
-    si_name, parse = TEXT_SPELLINGS[name]
-    if not isinstance(given, str):
-        raise ScenarioError(
-            f"{name}={given!r} has no unit: write a text with its unit, or {si_name}={given!r} "
-            "for a number in SI"
-        )
-    return si_name, parse(given)
+def take_work(numbers: dict[str, float]) -> ApplicationWork:
+    """Remove the parameters of the application's work from a dict, and return them as ApplicationWork."""
+    work = {name.removeprefix(WORK_PREFIX): numbers.pop(name) for name in WORK if name in numbers}
+    return ApplicationWork(**work) if work else NO_WORK
 
 
-def _number(values: Mapping[str, object], name: str) -> float:
-    value = values[name]
+def _number(name: str, value: Any) -> float:
     try:
         if isinstance(value, bool):
             raise TypeError
-        return float(value)  # type: ignore[arg-type]
+        return float(value)
     except (TypeError, ValueError, OverflowError):
         raise ScenarioError(f"{name} {value!r} is not a number: give a number in SI") from None
-
-
-def _whole(values: Mapping[str, object], name: str) -> int:
-    number = _number(values, name)
-    if not number.is_integer():
-        raise ScenarioError(POSSIBLE[name].refusal(name, values[name]))
-    return int(number)
-
-
-def _rate(goodput_bps: float, payload_bytes: float) -> float:
-    """The rate at which frames make up a goodput [1/s]."""
-    for name, value in (
-        ("requested_goodput_bps", goodput_bps),
-        ("payload_bytes", payload_bytes),
-    ):
-        if not POSSIBLE[name].allows(value):
-            raise ScenarioError(POSSIBLE[name].refusal(name, value))
-    return goodput_bps / (payload_bytes * 8)

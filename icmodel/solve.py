@@ -1,4 +1,4 @@
-"""Solving for the least rate, payload or core count at which a scenario achieves a goodput.
+"""Solve for the least rate, payload or core count at which a scenario achieves a goodput.
 
 A goodput counts as achieved if the lower end of its interval is at least that goodput.
 """
@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 
-from icmodel.arrays import Ints
 from icmodel.errors import DatasetError, OutOfDomain, ScenarioError
 from icmodel.estimate import Estimate
 from icmodel.model import Model
@@ -25,65 +25,76 @@ REFUSALS = (OutOfDomain, ScenarioError, DatasetError)
 AT_ONCE = 1 << 17
 """Most payloads predicted at once; a longer range is searched on a coarse grid, then refined."""
 Goodput = Callable[[float | None], Estimate | None]
-"""The goodput [b/s] at a rate [1/s], ``None`` for an unlimited one; none if it is not known."""
-
-
-@dataclass(frozen=True, slots=True)
-class Trial:
-    """A required goodput, the payload of the frames, and the model's goodput by rate."""
-
-    requirement: Requirement
-    payload_bytes: int
-    goodput: Goodput
-
-    def outcome(self, rate_fps: float | None) -> str:
-        """The verdict at a rate; *undecided* if the goodput is not known."""
-        found = self.goodput(rate_fps)
-        return UNDECIDED if found is None else judge(self.requirement, found).outcome
-
-    @property
-    def least_fps(self) -> int:
-        """The least whole rate [1/s] whose requested goodput meets the requirement."""
-        return least_rate_fps(self.requirement.limit, self.payload_bytes)
-
-    @property
-    def greatest_fps(self) -> int:
-        """The greatest whole rate [1/s] within capacity; 0 if the capacity is not known."""
-        found = self.goodput(None)
-        if found is None or found.absent:
-            return 0
-        return int(found.value / (8 * self.payload_bytes))
-
-
-def least_rate_fps(goodput_bps: float, payload_bytes: int) -> int:
-    """The least whole number of frames per second whose payload makes up a goodput [b/s]."""
-    return math.ceil(Fraction(repr(goodput_bps)) / (payload_bytes * 8))
-
-
-def carried(asked: Scenario, goodput_bps: float, model: Model) -> Trial:
-    """The trial of a goodput [b/s] for a scenario whose rate is free."""
-    wanted = Requirement("carried", "goodput_bps", at_least=goodput_bps)
-    return Trial(wanted, asked.payload_bytes, asking(asked, model))
+"""Function from a rate [1/s], ``None`` for unlimited, to the goodput [b/s], ``None`` if it is not known."""
 
 
 def least_rate(model: Model, asked: Scenario, goodput_bps: float) -> int | None:
-    """The least whole rate [1/s] at which a scenario achieves a goodput [b/s]; none if no rate does."""
-    return least_met_fps(carried(asked, goodput_bps, model))
+    """Find the least whole rate at which a scenario achieves a goodput.
+
+    Parameters
+    ----------
+    model : Model
+        Model that predicts.
+    asked : Scenario
+        Question; its rate is ignored.
+    goodput_bps : float
+        Required goodput [b/s].
+
+    Returns
+    -------
+    int or None
+        Rate [frames/s]; ``None`` if no rate achieves it.
+
+    Examples
+    --------
+    >>> from icmodel import Model, Scenario
+    >>> model = Model("ethernet-10g-2012", "corrected")
+    >>> least_rate(model, Scenario("tcp", payload_bytes=65535), goodput_bps=3.5e9)
+    6676
+    """
+    return least_met_fps(goodput_trial(asked, goodput_bps, model))
 
 
 def least_payload(model: Model, asked: Scenario, goodput_bps: float) -> int | None:
-    """The least payload [B] that achieves a goodput [b/s] at unlimited rate; none if none does."""
+    """Find the least payload with which a scenario achieves a goodput at unlimited rate.
+
+    Parameters
+    ----------
+    model : Model
+        Model that predicts.
+    asked : Scenario
+        Question; its payload and rate are ignored.
+    goodput_bps : float
+        Required goodput [b/s].
+
+    Returns
+    -------
+    int or None
+        Payload [B]; ``None`` if no payload that the dataset measured achieves it.
+
+    Examples
+    --------
+    >>> from icmodel import Model, Scenario
+    >>> model = Model("ethernet-10g-2012", "corrected")
+    >>> least_payload(model, Scenario("tcp", payload_bytes=1448), goodput_bps=5e9)
+    147
+    """
     sizes = [p.payload_bytes for p in model.data.points if p.protocol == asked.protocol]
     known = [size for size in sizes if size is not None]
     if not known:
         return None
+    # The distance changes no goodput, and the dataset may have no rule for it.
+    free = ("rate_fps", "requested_goodput_bps", "distance_m")
+    keywords: dict[str, Any] = {**asked.to_dict(), **dict.fromkeys(free)}
     least, most = min(known), max(known)
     while True:
         if most - least < AT_ONCE:
             payloads = np.arange(least, most + 1)
         else:
             payloads = np.unique(np.geomspace(least, most, AT_ONCE).astype(np.int64))
-        met = np.flatnonzero(_carry(model, asked, payloads, goodput_bps))
+        keywords["payload_bytes"] = payloads
+        predicted = model.predict_many(outside="nan", metrics=("goodput_bps",), **keywords)
+        met = np.flatnonzero(predicted["goodput_bps_low"].to_numpy() >= goodput_bps)
         if not len(met):
             return None
         first = int(met[0])
@@ -93,33 +104,33 @@ def least_payload(model: Model, asked: Scenario, goodput_bps: float) -> int | No
         least, most = before + 1, found
 
 
-def _carry(model: Model, asked: Scenario, payloads: Ints, goodput_bps: float) -> np.ndarray:
-    """Whether each payload achieves a goodput [b/s] at unlimited rate, shape (n,)."""
-    predicted = model.predict_many(
-        protocol=asked.protocol,
-        payload_bytes=payloads,
-        cores=asked.cores,
-        switches=asked.switches,
-        endpoints=asked.endpoints,
-        other_goodput_bps=asked.other_goodput_bps,
-        options=dict(asked.options),
-        line_rate_bps=asked.line_rate_bps,
-        cpu_clock_ratio=asked.cpu_clock_ratio,
-        app_send_s=asked.work.send_s,
-        app_recv_s=asked.work.recv_s,
-        app_send_s_per_byte=asked.work.send_s_per_byte,
-        app_recv_s_per_byte=asked.work.recv_s_per_byte,
-        outside="nan",
-        metrics=("goodput_bps",),
-    )
-    return np.asarray(predicted["goodput_bps_low"].to_numpy() >= goodput_bps)
-
-
 def least_cores(model: Model, asked: Scenario, goodput_bps: float) -> int | None:
-    """The least measured core count that achieves a goodput [b/s] at unlimited rate; none if none does."""
+    """Find the least measured core count at which a scenario achieves a goodput at unlimited rate.
+
+    Parameters
+    ----------
+    model : Model
+        Model that predicts.
+    asked : Scenario
+        Question; its cores and rate are ignored.
+    goodput_bps : float
+        Required goodput [b/s].
+
+    Returns
+    -------
+    int or None
+        Core count; ``None`` if none achieves it.
+
+    Examples
+    --------
+    >>> from icmodel import Model, Scenario
+    >>> model = Model("ethernet-10g-2012", "corrected")
+    >>> least_cores(model, Scenario("udp", payload_bytes=1472), goodput_bps=1e9)
+    1
+    """
     counts = {p.cores for p in model.data.points if p.protocol == asked.protocol and p.cores}
     for cores in sorted(counts):
-        found = asking(replace(asked, cores=cores), model)(None)
+        found = goodput_by_rate(replace(asked, cores=cores), model)(None)
         if found is not None and not found.absent and found.low >= goodput_bps:
             return cores
     return None
@@ -131,19 +142,55 @@ SOLVERS: Mapping[str, Callable[[Model, Scenario, float], int | None]] = MappingP
 """Solvers by the parameter that they solve for."""
 
 
-def solved(asked: Scenario, what: str, value: int, goodput_bps: float) -> Scenario:
-    """The scenario with the solution; for payload or cores at the least rate that makes the goodput."""
-    if what == "rate":
+def solved(asked: Scenario, parameter: str, value: int, goodput_bps: float) -> Scenario:
+    """Scenario with the solution; for payload or cores, at the least rate that makes up the goodput [b/s]."""
+    if parameter == "rate":
         return replace(asked, rate_fps=float(value))
-    if what == "payload":
+    if parameter == "payload":
         with_it = replace(asked, payload_bytes=value)
     else:
         with_it = replace(asked, cores=value)
     return replace(with_it, rate_fps=float(least_rate_fps(goodput_bps, with_it.payload_bytes)))
 
 
-def asking(scenario: Scenario, model: Model) -> Goodput:
-    """The goodput of a scenario as a function of its rate."""
+# --- search over rates ----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """A required goodput, the payload of the frames, and the model's goodput by rate."""
+
+    requirement: Requirement
+    payload_bytes: int
+    goodput: Goodput
+
+    def outcome(self, rate_fps: float | None) -> str:
+        """Verdict at a rate; *undecided* if the goodput is not known."""
+        found = self.goodput(rate_fps)
+        return UNDECIDED if found is None else judge(self.requirement, found).outcome
+
+    @property
+    def least_fps(self) -> int:
+        """Least whole rate [1/s] whose requested goodput meets the requirement."""
+        return least_rate_fps(self.requirement.limit, self.payload_bytes)
+
+    @property
+    def greatest_fps(self) -> int:
+        """Greatest whole rate [1/s] within capacity; 0 if the capacity is not known."""
+        found = self.goodput(None)
+        if found is None or found.absent:
+            return 0
+        return int(found.value / (8 * self.payload_bytes))
+
+
+def goodput_trial(asked: Scenario, goodput_bps: float, model: Model) -> Trial:
+    """Trial of a goodput [b/s] for a scenario whose rate is free."""
+    wanted = Requirement("carried", "goodput_bps", at_least=goodput_bps)
+    return Trial(wanted, asked.payload_bytes, goodput_by_rate(asked, model))
+
+
+def goodput_by_rate(scenario: Scenario, model: Model) -> Goodput:
+    """Goodput of a scenario as a function of its rate."""
 
     def goodput(rate_fps: float | None) -> Estimate | None:
         try:
@@ -154,23 +201,39 @@ def asking(scenario: Scenario, model: Model) -> Goodput:
     return goodput
 
 
+def least_rate_fps(goodput_bps: float, payload_bytes: int) -> int:
+    """Least whole number of frames per second whose payload makes up a goodput [b/s].
+
+    >>> least_rate_fps(8e6, payload_bytes=1000)
+    1000
+    """
+    return math.ceil(Fraction(repr(goodput_bps)) / (payload_bytes * 8))
+
+
 def least_met_fps(trial: Trial) -> int | None:
-    """The least whole rate [1/s] that meets the requirement; none if no rate tried does.
+    """Least whole rate [1/s] that meets the requirement; ``None`` if no tried rate does.
 
     It may lie above ``least_fps``, since the lower end of the goodput's interval can lie below the
     request.  Rates are tried in doubling steps up to capacity; then the last step is bisected, since
     a requirement that is met stays met at greater rates.
     """
     short = trial.least_fps - 1
-    for rate in _upwards(trial.least_fps, trial.greatest_fps):
+    for rate in _doubling_rates(trial.least_fps, trial.greatest_fps):
         if trial.outcome(rate) == MET:
-            return _bisected(trial, short, rate)
+            met = rate
+            while met - short > 1:
+                middle = (short + met) // 2
+                if trial.outcome(middle) == MET:
+                    met = middle
+                else:
+                    short = middle
+            return met
         short = rate
     return None
 
 
-def _upwards(least: int, greatest: int) -> Iterator[int]:
-    """The least rate, rates at doubling distances from it, and the greatest."""
+def _doubling_rates(least: int, greatest: int) -> Iterator[int]:
+    """Least rate, rates at doubling distances from it, and the greatest."""
     yield least
     step = 1
     while least + step < greatest:
@@ -178,14 +241,3 @@ def _upwards(least: int, greatest: int) -> Iterator[int]:
         step *= 2
     if least < greatest:
         yield greatest
-
-
-def _bisected(trial: Trial, short: int, met: int) -> int:
-    """The least rate that meets the requirement, by bisection between ``short`` and ``met``."""
-    while met - short > 1:
-        middle = (short + met) // 2
-        if trial.outcome(middle) == MET:
-            met = middle
-        else:
-            short = middle
-    return met

@@ -2,7 +2,7 @@
 
 A range is a text.  ``"64 B, 1448 B"`` lists values; ``"64 B..65535 B"`` takes both ends and the
 dataset's values between them; ``"64 B..65535 B:25"`` takes 25 values at equal distances, and
-``"64 B..65535 B:25log"`` 25 at equal ratios.  A list may have ranges as items; a rate or requested
+``"64 B..65535 B:25log"`` 25 at equal ratios.  The items of a list may be ranges; a rate or requested
 goodput may be ``unlimited``.
 """
 
@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from icmodel import scenario as words
 from icmodel.dataset import AXES, Dataset, Point
 from icmodel.errors import DatasetError, OutOfDomain, ScenarioError
 from icmodel.model import Model
-from icmodel.scenario import AskedMany, Scenario
+from icmodel.scenario import Scenario, ScenarioArrays
 from icmodel.units import unit_of
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 Value = float | str
 """A number in SI, or the text of a protocol or an option."""
 Known = Callable[[str, float, float], Sequence[float]]
-"""Gives the values of a range without a number of values, from its text, first and last value."""
+"""Function that gives the values of a range without a number of values, from its text, first and last value."""
 
 COUNTS = ("cores", "switches", "endpoints")
 WHOLE = ("payload_bytes", *COUNTS)
@@ -43,7 +43,7 @@ LARGEST_RANGE = 1_000_000
 BLOCK = 8_192
 """Points answered between two reports of progress."""
 MOST_TRIED = 1000
-"""Most points asked one by one to find the first that is refused."""
+"""Most points predicted one by one to find the first that is refused."""
 
 _RANGE = re.compile(r"(?P<first>[^,]+?)\s*\.\.\s*(?P<last>[^,:]+?)(?:\s*:\s*(?P<how>[^,:]*))?")
 _HOW = re.compile(r"(?P<count>[0-9]{1,9})\s*(?P<log>log)?")
@@ -51,7 +51,7 @@ _HOW = re.compile(r"(?P<count>[0-9]{1,9})\s*(?P<log>log)?")
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """The values of one parameter by its SI name; a ``fixed`` value makes no dimension."""
+    """Values of one parameter by its SI name; a ``fixed`` value makes no dimension."""
 
     name: str
     values: tuple[Value, ...]
@@ -60,7 +60,12 @@ class Axis:
     @property
     def textual(self) -> bool:
         """Whether the values are texts: protocols and options."""
-        return _textual(self.name)
+        return is_textual(self.name)
+
+
+def is_textual(name: str) -> bool:
+    """Whether a parameter has texts for values: the protocol, and options."""
+    return name == "protocol" or name not in {*words.SI_NAMES, *words.TEXT_SPELLINGS}
 
 
 def sweep(
@@ -70,27 +75,49 @@ def sweep(
     metrics: tuple[str, ...] | list[str] | None = None,
     intervals: bool = True,
     progress: Callable[[int, int], None] | None = None,
-    **ranges: Unpack[AskedMany],
+    **ranges: Unpack[ScenarioArrays],
 ) -> xarray.Dataset:
     """Predict every combination of some parameters' values.
+
+    A name without a unit suffix takes a range as text (``payload="64 B..1448 B"``, ``cores="1..4"``).
+    With the suffix it takes one or several numbers in SI (``payload_bytes=[64, 1448]``).
 
     Parameters
     ----------
     model : Model
-        The model that predicts.
+        Model that predicts.
     outside : "refuse", "nan" or "extrapolate"
-        How to treat points outside the dataset.
+        Points outside the dataset: raise OutOfDomain, answer NaN, or answer marked ``extrapolated``.
     metrics : sequence of str, optional
-        Metrics to predict, all by default.
+        Metrics to predict; all by default.
     intervals : bool
         Whether to add ``<metric>_low``, ``<metric>_high`` and ``<metric>_basis``.
     progress : callable, optional
         Called after every block with the number of points answered and in total.
-    **ranges
-        The parameters of a question.  A name without unit suffix takes a range as text
-        (``payload="64 B..1448 B"``, ``cores="1..4"``); with the suffix it takes one or several
-        numbers in SI (``payload_bytes=[64, 1448]``).  ``protocol`` and options
-        (``options={"nagle": "on, off"}``) take a text, a list of texts, or a text with commas.
+    protocol : str or list of str
+        One or several protocols; a text may list them with commas.
+    payload, payload_bytes : range, or numbers [B]
+        Useful bytes per frame.
+    rate, rate_fps : range, or numbers [frames/s]
+        Requested rate; unlimited by default.
+    requested_goodput, requested_goodput_bps : range, or numbers [b/s]
+        Requested goodput, in place of a rate.
+    cores, switches, endpoints : range, or whole numbers
+        Parallel processes, switches on the path, and endpoints that send to the receiving interface.
+    other_goodput, other_goodput_bps : range, or numbers [b/s]
+        Sum of the goodputs that the other endpoints request.
+    distance, distance_m : range, or numbers [m]
+        Cable length.
+    line_rate, line_rate_bps : range, or numbers [b/s]
+        Rate of the link (hybrid only).
+    cpu_clock, cpu_clock_ratio : range, or numbers
+        Clock of the hosts relative to the dataset's (hybrid only).
+    app_send, app_send_s, app_recv, app_recv_s : range, or numbers [s]
+        Time that the application adds per frame (hybrid only).
+    app_send_per_byte, app_send_s_per_byte, app_recv_per_byte, app_recv_s_per_byte : range, or numbers [s/B]
+        Time that the application adds per byte of payload (hybrid only).
+    options : mapping
+        Values on the dataset's own axes, e.g. ``{"nagle": "on, off"}``.
 
     Returns
     -------
@@ -104,6 +131,14 @@ def sweep(
         If a range cannot be read, or a value is impossible for every dataset.
     OutOfDomain
         If this dataset cannot answer a point and ``outside`` is "refuse".
+
+    Examples
+    --------
+    >>> from icmodel import Model, sweep
+    >>> model = Model("ethernet-10g-2012", "corrected")
+    >>> grid = sweep(model, protocol="tcp", payload="64 B, 1448 B", switches="0..1")
+    >>> dict(grid["goodput_bps"].sizes)
+    {'payload_bytes': 2, 'switches': 2}
     """
     axes = axes_of(model, words.with_options(ranges))
     total = math.prod(len(axis.values) for axis in axes)
@@ -111,24 +146,44 @@ def sweep(
         raise ScenarioError(
             f"the sweep has {total} points: ask at most {LARGEST_SWEEP}, or in parts"
         )
-    _check(model, axes)
+    _check_corners(model, axes)
+    options: dict[str, Any] = {"outside": outside, "metrics": metrics, "intervals": intervals}
+    # Blocks of about `BLOCK` points along the longest axis.
+    longest = max(axes, key=lambda axis: len(axis.values))
+    count = len(longest.values)
+    step = max(1, BLOCK // (total // count))
     whole: xarray.Dataset | None = None
-    done = 0
-    for start, block in _blocks(axes):
-        part = _answer(model, block, outside, metrics, intervals=intervals)
-        whole = _with_part(whole, part, start, axes)
-        done += math.prod(len(axis.values) for axis in block)
+    for start in range(0, count, step):
+        part = replace(longest, values=longest.values[start : start + step])
+        block = tuple(part if axis is longest else axis for axis in axes)
+        answers = _answer_block(model, block, options)
+        if whole is None and (longest.fixed or len(part.values) == count):
+            whole = answers
+        else:
+            whole = whole if whole is not None else _allocate(answers, longest)
+            here = slice(start, start + len(part.values))
+            for name, column in answers.data_vars.items():
+                place = tuple(here if dim == longest.name else slice(None) for dim in column.dims)
+                whole[name].to_numpy()[place] = column.to_numpy()
         if progress is not None:
-            progress(done, total)
+            progress(min(start + step, count) * (total // count), total)
     assert whole is not None  # every axis has a value
-    return _labelled(whole, axes)
+    labels = {
+        axis.name: axis.values[0] if axis.fixed else (axis.name, np.array(axis.values))
+        for axis in axes
+    }
+    labelled = whole.assign_coords(labels)
+    for name, variable in labelled.variables.items():
+        if variable.dtype.kind in "fiu" and "flag_values" not in variable.attrs:
+            labelled[name].attrs["units"] = unit_of(str(name))
+    return labelled
 
 
 # --- reading ranges ---------------------------------------------------------------------------
 
 
 def axes_of(model: Model, ranges: Mapping[str, object]) -> tuple[Axis, ...]:
-    """The axes of some ranges in their order; ``..`` stands for the values in the model's dataset.
+    """Axes of some ranges in their order; ``..`` stands for the values in the model's dataset.
 
     Raises
     ------
@@ -143,26 +198,86 @@ def axes_of(model: Model, ranges: Mapping[str, object]) -> tuple[Axis, ...]:
     for name in order:
         if order.count(name) > 1:
             raise ScenarioError(f"{name} is given twice: keep one of its two spellings")
-    texts = [_text_axis(name, given) for name, given in asked.items() if _textual(name)]
-    rows = _rows(model, texts)
+    texts = [_text_axis(name, given) for name, given in asked.items() if is_textual(name)]
+    rows = _rows_at(model, texts)
     numbers = [
-        _number_axis(name, given, data, rows) for name, given in asked.items() if not _textual(name)
+        _number_axis(name, given, data, rows)
+        for name, given in asked.items()
+        if not is_textual(name)
     ]
     return tuple(sorted((*texts, *numbers), key=lambda axis: order.index(axis.name)))
 
 
-def range_values(name: str, text: str, known: Known) -> tuple[float, ...]:
-    """The values of a range of one parameter in SI, in their order, without duplicates.
+def _text_axis(name: str, given: object) -> Axis:
+    """Axis of a protocol or an option, from a text, a text with commas, or a list."""
+    if isinstance(given, str):
+        values = tuple(item.strip() for item in given.split(",") if item.strip())
+        fixed = len(values) == 1
+    else:
+        values, fixed = tuple(str(item) for item in _list(name, given)), False
+    if not values:
+        raise ScenarioError(f"{name} {given!r} is empty: give a name, or several with commas")
+    return Axis(name, tuple(dict.fromkeys(values)), fixed)
 
-    ``name`` is the spelling that takes texts (``payload``, ``cores``); ``known`` gives the values of
-    a range without a number of values.
+
+def _number_axis(name: str, given: object, data: Dataset, rows: tuple[Point, ...]) -> Axis:
+    """Axis of a number, from a range as text, or from one or several numbers in SI."""
+    si_name = words.TEXT_SPELLINGS.get(name, (name,))[0]
+    if isinstance(given, str):
+        if name == si_name and name not in COUNTS:
+            plain = next(text for text, (si, _) in words.TEXT_SPELLINGS.items() if si == name)
+            raise ScenarioError(
+                f"{name} {given!r} is a text: write numbers in SI, or {plain}= for texts with units"
+            )
+
+        def known(item: str, first: float, last: float) -> Sequence[float]:
+            return _known_values(si_name, item, first, last, rows, data.id)
+
+        texts = range_values(name, given, known)
+        return Axis(si_name, texts, fixed=len(texts) == 1 and ".." not in given)
+    if name != si_name:
+        raise ScenarioError(
+            f"{name}={given!r} has no unit: write a text with units, or {si_name}= for numbers in SI"
+        )
+    fixed = np.ndim(given) == 0  # type: ignore[arg-type]
+    values = [_number(name, value) for value in ([given] if fixed else _list(name, given))]
+    if not values:
+        raise ScenarioError(f"{name} has no values: give at least one")
+    return Axis(name, tuple(dict.fromkeys(values)), fixed)
+
+
+def range_values(name: str, text: str, known: Known) -> tuple[float, ...]:
+    """Values of a range of one parameter in SI, in their order, without duplicates.
+
+    Parameters
+    ----------
+    name : str
+        Name whose values are texts (``payload``, ``cores``).
+    text : str
+        The range.
+    known : callable
+        Values of a range without a number of values.
 
     Raises
     ------
     UnitError, ScenarioError
         If the range cannot be read.
+
+    Examples
+    --------
+    >>> range_values("payload", "64 B..1024 B:5log, 1448 B", known=lambda *ends: ())
+    (64, 128, 256, 512, 1024, 1448)
     """
-    si_name, parse = words.TEXT_SPELLINGS.get(name, (name, _count_reader(name)))
+
+    def parse_count(text: str) -> float:
+        if not re.fullmatch(r"[0-9]{1,18}", text.strip()):
+            raise ScenarioError(
+                f"{name} {text!r} is not a count: give a whole number such as 2, several as 1,4, "
+                "or a range as 1..4"
+            )
+        return int(text)
+
+    si_name, parse = words.TEXT_SPELLINGS.get(name, (name, parse_count))
     values: list[float] = []
     for item in (piece.strip() for piece in text.split(",")):
         match = _RANGE.fullmatch(item)
@@ -176,83 +291,15 @@ def range_values(name: str, text: str, known: Known) -> tuple[float, ...]:
                 f"the range {item!r} of {name} does not rise: write the lesser value first"
             )
         how = match["how"]
-        values += known(item, first, last) if how is None else _spaced(name, item, first, last, how)
+        values += (
+            known(item, first, last)
+            if how is None
+            else _spaced_values(name, item, first, last, how)
+        )
     return tuple(dict.fromkeys(values))
 
 
-def _textual(name: str) -> bool:
-    return name == "protocol" or name not in {*words.SI_NAMES, *words.TEXT_SPELLINGS}
-
-
-def _text_axis(name: str, given: object) -> Axis:
-    if isinstance(given, str):
-        values = tuple(item.strip() for item in given.split(",") if item.strip())
-        fixed = len(values) == 1
-    else:
-        values, fixed = tuple(str(item) for item in _several(name, given)), False
-    if not values:
-        raise ScenarioError(f"{name} {given!r} names nothing: give a name, or several with commas")
-    return Axis(name, tuple(dict.fromkeys(values)), fixed)
-
-
-def _number_axis(name: str, given: object, data: Dataset, rows: tuple[Point, ...]) -> Axis:
-    if isinstance(given, str):
-        return _range_axis(name, given, data, rows)
-    if name in words.TEXT_SPELLINGS:
-        si_name = words.TEXT_SPELLINGS[name][0]
-        raise ScenarioError(
-            f"{name}={given!r} has no unit: write a text with units, or {si_name}= for numbers in SI"
-        )
-    if np.ndim(given) == 0:  # type: ignore[arg-type]
-        return Axis(name, (_number(name, given),), fixed=True)
-    values = tuple(dict.fromkeys(_number(name, value) for value in _several(name, given)))
-    if not values:
-        raise ScenarioError(f"{name} has no values: give at least one")
-    return Axis(name, values)
-
-
-def _range_axis(name: str, text: str, data: Dataset, rows: tuple[Point, ...]) -> Axis:
-    if name not in words.TEXT_SPELLINGS and name not in COUNTS:
-        plain = next(spelling for spelling, (si, _) in words.TEXT_SPELLINGS.items() if si == name)
-        raise ScenarioError(
-            f"{name} {text!r} is a text: write numbers in SI, or {plain}= for texts with units"
-        )
-    si_name = words.TEXT_SPELLINGS.get(name, (name,))[0]
-
-    def known(item: str, first: float, last: float) -> Sequence[float]:
-        return _known(si_name, item, first, last, rows, data.id)
-
-    values = range_values(name, text, known)
-    return Axis(si_name, values, fixed=len(values) == 1 and ".." not in text)
-
-
-def _several(name: str, given: object) -> list[object]:
-    values = given.tolist() if isinstance(given, np.ndarray) else given
-    if not isinstance(values, (list, tuple)) or any(np.ndim(value) for value in values):
-        raise ScenarioError(f"{name} {given!r} is no list of values: give one dimension of them")
-    return list(values)
-
-
-def _number(name: str, value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float, np.number)):
-        raise ScenarioError(f"{name} {value!r} is not a number: give numbers in SI")
-    number = float(value)
-    return int(number) if name in WHOLE and number.is_integer() else number
-
-
-def _count_reader(name: str) -> Callable[[str], float]:
-    def parse(text: str) -> float:
-        if not re.fullmatch(r"[0-9]{1,18}", text.strip()):
-            raise ScenarioError(
-                f"{name} {text!r} is not a count: give a whole number such as 2, several as 1,4, "
-                "or a range as 1..4"
-            )
-        return int(text)
-
-    return parse
-
-
-def _spaced(name: str, item: str, first: float, last: float, how: str) -> list[float]:
+def _spaced_values(name: str, item: str, first: float, last: float, how: str) -> list[float]:
     """`N` or `Nlog` values from the first to the last; rounded for whole-number parameters."""
     match = _HOW.fullmatch(how.strip())
     count = int(match["count"]) if match else 0
@@ -269,10 +316,10 @@ def _spaced(name: str, item: str, first: float, last: float, how: str) -> list[f
     return [float(value) for value in spaced]
 
 
-def _known(
+def _known_values(
     name: str, item: str, first: float, last: float, rows: tuple[Point, ...], dataset: str
 ) -> list[float]:
-    """Both ends of a range and the dataset's values between them; all counts if a rule covers them.
+    """Both ends of a range and the dataset's values between them; every count if a rule covers them.
 
     An end beyond the measured range is kept; the model refuses or marks it like any question.
     """
@@ -303,8 +350,8 @@ def _known(
     return sorted({first, *between, last})
 
 
-def _rows(model: Model, texts: list[Axis]) -> tuple[Point, ...]:
-    """The rows for the protocols and options of the axes; with ``hybrid`` the most similar ones."""
+def _rows_at(model: Model, texts: list[Axis]) -> tuple[Point, ...]:
+    """Rows for the protocols and options of the axes; for ``hybrid`` the most similar ones."""
     data = model.data
     asked = {axis.name: axis.values for axis in texts}
     protocols = [str(name) for name in asked.pop("protocol", data.protocols)]
@@ -325,11 +372,25 @@ def _rows(model: Model, texts: list[Axis]) -> tuple[Point, ...]:
         raise OutOfDomain(str(error)) from error
 
 
+def _list(name: str, given: object) -> list[object]:
+    values = given.tolist() if isinstance(given, np.ndarray) else given
+    if not isinstance(values, (list, tuple)) or any(np.ndim(value) for value in values):
+        raise ScenarioError(f"{name} {given!r} is no list of values: give one dimension of them")
+    return list(values)
+
+
+def _number(name: str, value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float, np.number)):
+        raise ScenarioError(f"{name} {value!r} is not a number: give numbers in SI")
+    number = float(value)
+    return int(number) if name in WHOLE and number.is_integer() else number
+
+
 # --- checking and answering -------------------------------------------------------------------
 
 
-def _scenario(axes: Sequence[Axis], values: Sequence[Value]) -> Scenario:
-    """One point as a scenario; an unlimited rate becomes no rate."""
+def point_scenario(axes: Sequence[Axis], values: Sequence[Value]) -> Scenario:
+    """Scenario of one point; an unlimited rate becomes no rate."""
     question = {axis.name: value for axis, value in zip(axes, values, strict=True)}
     options = {name: question.pop(name) for name in list(question) if name not in words.SI_NAMES}
     return words.scenario(
@@ -338,7 +399,7 @@ def _scenario(axes: Sequence[Axis], values: Sequence[Value]) -> Scenario:
     )
 
 
-def _check(model: Model, axes: tuple[Axis, ...]) -> None:
+def _check_corners(model: Model, axes: tuple[Axis, ...]) -> None:
     """Refuse impossible values, and values for which the dataset has no axis or rule.
 
     Only the least and the greatest value of each numeric axis are checked.
@@ -348,105 +409,67 @@ def _check(model: Model, axes: tuple[Axis, ...]) -> None:
         for axis in axes
     ]
     for corner in product(*ends):
-        _, problems = model.fit_question(_scenario(axes, corner))
+        _, problems = model.fit_question(point_scenario(axes, corner))
         if problems:
             raise OutOfDomain(problems[0])
 
 
-def _blocks(axes: tuple[Axis, ...]) -> Iterator[tuple[int, tuple[Axis, ...]]]:
-    """Blocks of about `BLOCK` points along the longest axis, each with its start index there."""
-    longest = _longest(axes)
-    others = math.prod(len(axis.values) for axis in axes) // len(longest.values)
-    step = max(1, BLOCK // others)
-    for start in range(0, len(longest.values), step):
-        part = replace(longest, values=longest.values[start : start + step])
-        yield start, tuple(part if axis is longest else axis for axis in axes)
-
-
-def _longest(axes: tuple[Axis, ...]) -> Axis:
-    return max(axes, key=lambda axis: len(axis.values))
-
-
-def _answer(
-    model: Model,
-    axes: tuple[Axis, ...],
-    outside: str,
-    metrics: tuple[str, ...] | list[str] | None,
-    *,
-    intervals: bool,
+def _answer_block(
+    model: Model, axes: tuple[Axis, ...], options: Mapping[str, Any]
 ) -> xarray.Dataset:
-    question = {axis.name: _argument(model.data, axis) for axis in axes}
-    try:
-        return model.predict_many(**question, outside=outside, metrics=metrics, intervals=intervals)  # type: ignore[arg-type]
-    except OutOfDomain as refusal:
-        wanted = tuple(dict.fromkeys((*(metrics or ()), "goodput_bps")))
-        answered = model.predict_many(**question, outside="nan", metrics=wanted, intervals=False)  # type: ignore[arg-type]
-        raise _first_refusal(model, axes, outside, answered) or refusal from None
-
-
-def _argument(data: Dataset, axis: Axis) -> object:
-    """An axis as an argument of `Model.predict_many`; several texts become their indices."""
-    if axis.fixed:
-        return axis.values[0]
+    """Answer the points of some axes; several texts are passed to the model as codes."""
     import xarray as xr  # not needed to read a range
 
-    if not axis.textual:
-        return xr.DataArray(np.array(axis.values), dims=axis.name)
-    names = data.protocols if axis.name == "protocol" else data.option_values(axis.name)
-    return xr.DataArray([names.index(str(value)) for value in axis.values], dims=axis.name)
+    data = model.data
+    question: dict[str, Any] = {}
+    for axis in axes:
+        if axis.fixed:
+            question[axis.name] = axis.values[0]
+            continue
+        values: Any = np.array(axis.values)
+        if axis.textual:
+            is_protocol = axis.name == "protocol"
+            names = data.protocols if is_protocol else data.option_values(axis.name)
+            values = [names.index(str(value)) for value in axis.values]
+        question[axis.name] = xr.DataArray(values, dims=axis.name)
+    try:
+        return model.predict_many(**question, **options)
+    except OutOfDomain as refusal:
+        raise _first_refusal(model, axes, question, options) or refusal from None
 
 
 def _first_refusal(
-    model: Model, axes: tuple[Axis, ...], outside: str, answered: xarray.Dataset
+    model: Model,
+    axes: tuple[Axis, ...],
+    question: Mapping[str, Any],
+    options: Mapping[str, Any],
 ) -> OutOfDomain | None:
-    """The refusal by `Model.predict` of the first refused point; ``None`` if none is found."""
+    """Refusal by `Model.predict` of the first refused point; ``None`` if none is found."""
+    metrics = tuple(dict.fromkeys((*(options["metrics"] or ()), "goodput_bps")))
+    answered = model.predict_many(**question, outside="nan", metrics=metrics, intervals=False)
     shape = tuple(len(axis.values) for axis in axes)
-    how = "extrapolate" if outside == "extrapolate" else "refuse"
+    outside = "extrapolate" if options["outside"] == "extrapolate" else "refuse"
     missing = np.flatnonzero(np.isnan(answered["goodput_bps"].to_numpy().reshape(-1)))
     for flat in missing[:MOST_TRIED]:
         places = np.unravel_index(flat, shape)
         point = [axis.values[int(place)] for axis, place in zip(axes, places, strict=True)]
         try:
-            model.predict(_scenario(axes, point), outside=how)
+            model.predict(point_scenario(axes, point), outside=outside)
         except OutOfDomain as error:
             return OutOfDomain(f"{error} (this is the first such point of the sweep)")
     return None
 
 
-def _with_part(
-    whole: xarray.Dataset | None, part: xarray.Dataset, start: int, axes: tuple[Axis, ...]
-) -> xarray.Dataset:
-    """The whole result with one block written into it, at index ``start`` of the longest axis.
+def _allocate(part: xarray.Dataset, longest: Axis) -> xarray.Dataset:
+    """Empty dataset of the whole sweep, like the answers to its first block along the longest axis.
 
-    The whole is allocated once, so that a sweep needs little more memory than its result.
+    It is allocated once, so that a sweep needs little more memory than its result.
     """
-    import xarray as xr
+    import xarray as xr  # not needed to read a range
 
-    longest = _longest(axes)
-    if whole is None:
-        if longest.fixed or part.sizes[longest.name] == len(longest.values):
-            return part
-        sizes = {**part.sizes, longest.name: len(longest.values)}
-        empty = {
-            name: (v.dims, np.empty([sizes[dim] for dim in v.dims], v.dtype), v.attrs)
-            for name, v in part.data_vars.items()
-        }
-        whole = xr.Dataset(empty, attrs=part.attrs)
-    here = slice(start, start + part.sizes[longest.name])
-    for name, answers in part.data_vars.items():
-        index = tuple(here if dim == longest.name else slice(None) for dim in answers.dims)
-        whole[name].to_numpy()[index] = answers.to_numpy()
-    return whole
-
-
-def _labelled(answers: xarray.Dataset, axes: tuple[Axis, ...]) -> xarray.Dataset:
-    """The result with every parameter as a coordinate, and with units."""
-    labels = {
-        axis.name: axis.values[0] if axis.fixed else (axis.name, np.array(axis.values))
-        for axis in axes
+    sizes = {**part.sizes, longest.name: len(longest.values)}
+    empty = {
+        name: (v.dims, np.empty([sizes[dim] for dim in v.dims], v.dtype), v.attrs)
+        for name, v in part.data_vars.items()
     }
-    labelled = answers.assign_coords(labels)
-    for name, variable in labelled.variables.items():
-        if variable.dtype.kind in "fiu" and "flag_values" not in variable.attrs:
-            labelled[name].attrs["units"] = unit_of(str(name))
-    return labelled
+    return xr.Dataset(empty, attrs=part.attrs)

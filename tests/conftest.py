@@ -40,7 +40,7 @@ PARTLY_ALONE = {
     "test_probe_cpu",
     "test_probe_ends",
     "test_probe_latency",
-    "test_verify_playing",
+    "test_verify_running",
 }
 """Files of which some tests, marked there, measure."""
 

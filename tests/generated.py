@@ -13,7 +13,7 @@ from pathlib import Path
 from hypothesis import strategies as st
 
 from icmodel.dataset import Dataset, Point, build
-from icmodel.scenario import Scenario
+from icmodel.scenario import Options, Scenario
 from points import Row, points_csv
 
 FOLDER = Path("generated")
@@ -358,7 +358,7 @@ class Asker:
             endpoints=endpoints,
             other_goodput_bps=0.0 if endpoints == 1 else pick.choice((0.0, self.load(rows))),
             distance_m=pick.choice((None, 0.0, 30.0)) if distance else None,
-            options=options,
+            options=Options(options),
         )
 
     def rows(self, protocol: str, options: tuple[tuple[str, str], ...]) -> list[Point]:

@@ -340,7 +340,7 @@ class Twin:
         self.corrected = variant == "corrected"
         self.variant = variant
         self.extrapolate = extrapolate
-        self._questions: dict[tuple[str, tuple[tuple[str, str], ...]], _Rows] = {}
+        self._questions: dict[tuple[str, Mapping[str, str]], _Rows] = {}
         self._missed: dict[str, Missed] = {}
         self._shares: dict[str, list[float]] = {}
 

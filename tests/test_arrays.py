@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from icmodel.arrays import FEW, if_else
+from icmodel.arrays import FEW, fast_where
 
 MANY = 3 * FEW
 SHAPES = (((MANY,), (MANY,)), ((1, MANY), (MANY,)), ((MANY,), (2, 3, MANY)), ((2, 1, MANY), ()))
@@ -32,7 +32,7 @@ def test_floats_are_chosen_to_the_bit(
     one = np.asarray(numbers((*of_numbers, 1), rng)[..., 0])
     other = np.asarray(numbers((*of_numbers, 1), rng)[..., 0])
     told = np.where(chosen, one, other)
-    found = if_else(chosen, one, other)
+    found = fast_where(chosen, one, other)
     assert found.dtype == told.dtype
     assert found.shape == told.shape
     assert (bits(found) == bits(told)).all()
@@ -47,7 +47,7 @@ def test_numbers_alone_and_other_kinds_are_too(
     one: float | np.int8, other: float | np.int8, count: int
 ) -> None:
     chosen = np.arange(count) % 3 == 0
-    told, found = np.where(chosen, one, other), if_else(chosen, one, other)
+    told, found = np.where(chosen, one, other), fast_where(chosen, one, other)
     assert found.dtype == told.dtype
     assert found.tobytes() == told.tobytes()
 
@@ -55,7 +55,7 @@ def test_numbers_alone_and_other_kinds_are_too(
 @pytest.mark.parametrize("all_of_them", [True, False])
 def test_what_is_chosen_is_no_view_of_what_it_was_chosen_from(all_of_them: bool) -> None:
     one, other = np.ones(MANY), np.zeros(MANY)
-    if_else(np.full(MANY, all_of_them), one, other)[:] = 7.0
+    fast_where(np.full(MANY, all_of_them), one, other)[:] = 7.0
     assert one.all()
     assert not other.any()
 
@@ -63,5 +63,5 @@ def test_what_is_chosen_is_no_view_of_what_it_was_chosen_from(all_of_them: bool)
 def test_views_with_gaps_are_read_as_they_are() -> None:
     table = np.arange(4.0 * MANY).reshape(MANY, 4)
     chosen = table[:, 0] % 8 == 0
-    found = if_else(chosen, table[:, 1], table[:, 2])
+    found = fast_where(chosen, table[:, 1], table[:, 2])
     assert found.tolist() == [row[1] if row[0] % 8 == 0 else row[2] for row in table.tolist()]

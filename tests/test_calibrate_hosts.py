@@ -24,7 +24,7 @@ from icmodel.calibrate.testbed import Hosts, LabPair, Link, Refused, SshPair
 from icmodel.cli import main
 from icmodel.dataset import load
 from icmodel.errors import CalibrationError, MeasurementFailed, MeasuringError
-from icmodel.probing.probe import ended, printed
+from icmodel.probing.probe import output_of, run_to_end
 from icmodel.probing.responder import RESPONDER, private
 
 SSHD = Path("/usr/sbin/sshd")
@@ -53,11 +53,11 @@ def wait_until(true: Callable[[], bool], what: str) -> None:
 
 
 def test_what_a_command_prints_and_how_it_fails() -> None:
-    assert printed(("cat",), 5.0, b"told") == "told"
+    assert output_of(("cat",), 5.0, b"told") == "told"
     with pytest.raises(MeasurementFailed, match=r"exit code 3 \(broken\)"):
-        printed(("sh", "-c", "echo broken >&2; exit 3"), 5.0)
+        output_of(("sh", "-c", "echo broken >&2; exit 3"), 5.0)
     with pytest.raises(MeasurementFailed, match="does not start"):
-        printed(("/no/such/program",), 5.0)
+        output_of(("/no/such/program",), 5.0)
 
 
 def test_a_command_that_hangs_is_ended_with_its_children(tmp_path: Path) -> None:
@@ -65,7 +65,7 @@ def test_a_command_that_hangs_is_ended_with_its_children(tmp_path: Path) -> None
     script = f"(sleep 1; touch {alive}) & sleep 60"
     before = time.monotonic()
     with pytest.raises(MeasurementFailed, match=r"did not end within 0\.2 s"):
-        ended(("sh", "-c", script), 0.2)
+        run_to_end(("sh", "-c", script), 0.2)
     assert time.monotonic() - before < 1.0
     time.sleep(1.1)
     assert not alive.exists()
@@ -118,15 +118,15 @@ def test_a_place_that_is_not_ours_is_said(probe: Path, tmp_path: Path) -> None:
 def lab(probe: Path, tmp_path: Path) -> Path:
     """The icprobe, where test networks can be built."""
     name = f"try-{os.getpid()}"
-    up = ended((str(probe), "lab", "up", "direct", "--as", name), 30.0)
+    up = run_to_end((str(probe), "lab", "up", "direct", "--as", name), 30.0)
     if up.returncode == 2:
         pytest.skip(f"needs a test network: {up.stderr.decode()}")
-    ended((str(probe), "lab", "down", name), 30.0)
+    run_to_end((str(probe), "lab", "down", name), 30.0)
     return probe
 
 
 def networks(probe: Path) -> set[str]:
-    return {one["name"] for one in json.loads(printed((str(probe), "lab", "list"), 30.0))["up"]}
+    return {one["name"] for one in json.loads(output_of((str(probe), "lab", "list"), 30.0))["up"]}
 
 
 def test_a_lab_answers_refuses_and_leaves_nothing(lab: Path, tmp_path: Path) -> None:
@@ -250,7 +250,7 @@ def server(tmp_path: Path, probe: Path) -> Iterator[Server]:
     if not SSHD.is_file() or ssh is None or os.geteuid() != 0:
         pytest.skip("needs OpenSSH's client and server, and root: `make system` installs them")
     for name in ("host", "user"):
-        printed(("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(tmp_path / name)), 30.0)
+        output_of(("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(tmp_path / name)), 30.0)
     Path("/run/sshd").mkdir(exist_ok=True)
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))

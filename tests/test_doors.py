@@ -258,7 +258,7 @@ def usecase_of(asked: Scenario, goodput_bps: float, stream: str = "") -> UseCase
     said = [f"{name} = {json.dumps(value)}" for name, value in lines.items() if value is not None]
     if asked.options:
         said.append(
-            f"options = {{ {', '.join(f'{k} = {json.dumps(v)}' for k, v in asked.options)} }}"
+            f"options = {{ {', '.join(f'{k} = {json.dumps(v)}' for k, v in asked.options.items())} }}"
         )
     work = f'app_recv = {{ s = "{asked.work.recv_s:.12f} s" }}' if asked.work else ""
     text = TEXT.format(work=work, goodput=goodput_bps, scenario="\n".join(said), stream=stream)

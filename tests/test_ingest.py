@@ -289,8 +289,8 @@ def test_what_is_said_of_the_dataset_is_in_it(tmp_path: Path) -> None:
 def test_what_nobody_says_of_the_link_is_a_known_limit(tmp_path: Path) -> None:
     write_ingested(ingest([CASES / "iperf3" / "tcp.json"]), tmp_path / "mine", ABOUT)
     limits = " ".join(check_dataset(tmp_path / "mine").known_limits)
-    assert "ethernet stands by assumption" in limits
-    assert "line rate is not said" in limits
+    assert "ethernet is assumed" in limits
+    assert "line rate is not stated" in limits
 
 
 def test_perftest_says_its_link(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import checkout
 from icmodel.dataset import Point
 from icmodel.errors import OutOfDomain, RecordError
 from icmodel.ingest import About, Ingested, dataset_of, ingest
-from icmodel.ingest.readers.modes import SUMS
+from icmodel.ingest.readers.common import TWO_WAY_SUMS
 from icmodel.model import Model
 from ingest_cases import results
 
@@ -101,7 +101,7 @@ def test_a_dataset_of_paced_runs_answers_up_to_their_rate_and_says_no_capacity(
     below = model.predict(protocol="udp", payload="1448 B", rate="80/s")
     assert below.goodput_bps.value == pytest.approx(80 * 1448 * 8)
     for rate in (None, 800.0):
-        with pytest.raises(OutOfDomain, match="at limited rates only, which say no capacity"):
+        with pytest.raises(OutOfDomain, match="at limited rates only, which state no capacity"):
             model.predict(protocol="udp", payload="1448 B", rate_fps=rate)
 
 
@@ -139,7 +139,7 @@ def test_both_ends_of_ntttcp_land_in_one_row() -> None:
     ],
 )
 def test_every_mode_that_sums_both_directions_is_named(tool: str, title: str) -> None:
-    assert SUMS[tool].seen.search(title)
+    assert TWO_WAY_SUMS[tool].title.search(title)
 
 
 @pytest.mark.parametrize(
@@ -154,4 +154,4 @@ def test_every_mode_that_sums_both_directions_is_named(tool: str, title: str) ->
     ],
 )
 def test_a_mode_of_one_direction_is_no_sum(tool: str, title: str) -> None:
-    assert not SUMS[tool].seen.search(title)
+    assert not TWO_WAY_SUMS[tool].title.search(title)

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from icmodel.errors import RecordError
 from icmodel.ingest import Ingested, Labels, column_map, ingest
-from icmodel.ingest.consistency import just_above, problems
+from icmodel.ingest.consistency import line_rate_remarks, problems
 from icmodel.ingest.result import Number, exact, printed
 from ingest_cases import TEN_GIGABIT, made, numbers
 from search import times
@@ -318,7 +318,7 @@ def test_a_printed_number_is_within_half_a_unit_of_its_last_digit(
 ) -> None:
     for cut in (False, True):
         text = Truth(1, 1.0, digits).cut(value) if cut else f"{value:.{digits}f}"
-        shown = printed(text, cut=cut)
+        shown = printed(text, truncated=cut)
         assert shown.low * (1 - 1e-9) <= value <= shown.high * (1 + 1e-9)
         assert shown.high - shown.low <= 1.5 * 10.0**-digits + 1e-9 * value
 
@@ -342,7 +342,7 @@ def test_products_and_quotients_keep_what_is_open() -> None:
 def test_a_little_above_the_line_is_a_remark_and_more_a_refusal(over: float, refused: bool) -> None:
     result = made({"goodput_bps": over * 10e9}, protocol="mpi")
     assert bool(list(problems(result, TEN_GIGABIT))) is refused
-    assert bool(list(just_above(result, TEN_GIGABIT))) is (over > 1.01)
+    assert bool(list(line_rate_remarks(result, TEN_GIGABIT))) is (over > 1.01)
 
 
 def test_a_remark_stands_in_the_notes(tmp_path: Path) -> None:

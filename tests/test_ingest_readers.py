@@ -6,6 +6,7 @@ import json
 import math
 import re
 import tempfile
+import textwrap
 from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
@@ -18,9 +19,8 @@ from icmodel.dataset.rows import read_points
 from icmodel.dataset.write import points_csv
 from icmodel.errors import RecordError
 from icmodel.ingest import Labels, ingest
-from icmodel.ingest.readers import READERS
+from icmodel.ingest.readers import READERS, runs_of
 from icmodel.ingest.result import Number
-from icmodel.ingest.runs import runs_of
 from icmodel.ingest.source import Source, documents, read_source, shifted
 from ingest_cases import CASES, numbers, read, results, sides
 from search import times
@@ -189,7 +189,7 @@ def test_nuttcp_a_rate_limit_of_tcp_is_a_label_or_in_the_command(tmp_path: Path)
 
 
 def test_nuttcp_a_size_that_several_whole_numbers_explain_is_not_guessed() -> None:
-    with pytest.raises(RecordError, match="does not say its payload_bytes"):
+    with pytest.raises(RecordError, match="does not state its payload_bytes"):
         read("nuttcp/udp_parse_slow.txt")
     assert numbers(read("nuttcp/udp_parse_slow.txt", payload_bytes=8000))["goodput_bps"] == 1.0012e6
 
@@ -502,7 +502,7 @@ def test_qperf_takes_the_default_size_where_its_bytes_allow_it(tmp_path: Path) -
     assert any("payload_bytes 65536 is assumed: the default of qperf" in n for n in got.notes)
     assert any(p.source.endswith("payload_bytes assumed") for p in got.points)
     other = changed(tmp_path, "qperf/two_payloads.txt", lambda t: t.replace("2.05 GB", "1.05 GB"))
-    with pytest.raises(RecordError, match="run 1 at line 1: it does not say its payload_bytes"):
+    with pytest.raises(RecordError, match="run 1 at line 1: it does not state its payload_bytes"):
         ingest([other])
 
 
@@ -576,7 +576,7 @@ def test_ntttcp_knows_its_cores_better_than_the_label_of_all_files() -> None:
         for said in ({}, {"host_cores": 4}, {"host_cores": 16})
     )
     assert numbers(wrong) == numbers(alone) == numbers(right)
-    said = [note for note in wrong.notes if "that holds, not the 4 given" in note]
+    said = [note for note in wrong.notes if "these are used, not the 4 of all files" in note]
     assert len(said) == 1
     assert not [note for note in (*alone.notes, *right.notes) if "that holds" in note]
 
@@ -878,3 +878,13 @@ def test_shifting_is_exact(value: Decimal, places: int) -> None:
 def test_documents_names_a_constant_that_is_no_number() -> None:
     with pytest.raises(RecordError, match="NaN"):
         list(documents('{"bits_per_second": NaN}'))
+
+
+@pytest.mark.parametrize("name", sorted(READERS))
+def test_every_sample_in_the_docstring_of_a_reader_is_read(name: str) -> None:
+    samples = re.findall(r"::\n\n((?:    .*\n)+)", READERS[name].__doc__ or "")
+    assert samples
+    for sample in samples:
+        source = Source(Path("sample.txt"), b"", textwrap.dedent(sample))
+        assert [reader.NAME for reader, _ in runs_of(source, None)] == [name]
+        assert all(result.numbers for result in READERS[name].read(source))

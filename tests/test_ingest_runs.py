@@ -11,7 +11,7 @@ import checkout
 from icmodel.cli import main
 from icmodel.errors import RecordError
 from icmodel.ingest import Labels, ingest
-from icmodel.ingest.runs import runs_of
+from icmodel.ingest.readers import runs_of
 from icmodel.ingest.source import Source
 from ingest_cases import CASES, in_files, results
 

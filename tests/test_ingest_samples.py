@@ -235,8 +235,8 @@ REFUSED = {
     "netperf/manual_10.txt": "Message too long",
     "netperf/manual_11.txt": "none arrived",
     "netperf/pkb_netperf_results.json": "sets a connection up",
-    "netperf/pkb_netperf_results_multistreams.json": "does not say its payload_bytes",
-    "nuttcp/examples_7.2.1.txt": "does not say its payload_bytes",
+    "netperf/pkb_netperf_results_multistreams.json": "does not state its payload_bytes",
+    "nuttcp/examples_7.2.1.txt": "does not state its payload_bytes",
     "perftest/issue216_out_json_INVALID_pre2024.txt": "before 2024",
     "sockperf/issue106_single_observation.txt": "1 observation",
 }

@@ -15,8 +15,8 @@ from icmodel.cli import main
 from icmodel.dataset.check import check_dataset
 from icmodel.errors import RecordError
 from icmodel.ingest import Ingested, Labels, column_map, ingest, read_mapping
-from icmodel.ingest.mapping import Column
-from icmodel.ingest.readers.spreadsheet import sheet_rows
+from icmodel.ingest.spreadsheet import sheet_rows
+from icmodel.ingest.table import Column
 from ingest_cases import CASES, in_files, numbers
 
 TABLE = CASES / "table"
@@ -107,7 +107,7 @@ def test_a_number_comes_through_exactly(size: int, megabits: Decimal) -> None:
     ("columns", "reason"),
     [
         ({}, "has no"),
-        ({"size": {"unit": "B"}}, "says no field"),
+        ({"size": {"unit": "B"}}, "has no field"),
         ({"size": {"field": "payload_bytes"}}, "has no unit"),
         ({"size": {"field": "payload_bytes", "unit": "KB"}}, "unclear prefix"),
         ({"size": {"field": "goodput"}}, "it is an axis"),

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from icmodel.dataset import load
 from icmodel.interconnects.choices import (
-    Carrier,
-    carriers,
     measured_choices,
     payloads,
     theory_choices,
 )
+from icmodel.interconnects.links import Carrier, carriers
 from icmodel.theory import ethernet
-from icmodel.usecase import load_usecase
+from icmodel.usecase import derive, load_usecase
 
 
 def carrier(name: str) -> Carrier:
@@ -33,7 +32,7 @@ def test_where_the_source_says_no_size_those_up_to_the_greatest_of_udp_are_taken
 
 def test_samples_go_in_frames_of_one_connection_and_at_the_distance_of_the_use_case() -> None:
     case = load_usecase("motion-control")
-    found = measured_choices(case, carrier("ethernet-10g-2012"), ("tcp",))
+    found = measured_choices(case, derive(case), carrier("ethernet-10g-2012"), ("tcp",))
     for one in found:
         assert one.scenarios["sample"].payload_bytes == 800
         assert one.scenarios["set-point"].payload_bytes == 8
@@ -44,7 +43,7 @@ def test_samples_go_in_frames_of_one_connection_and_at_the_distance_of_the_use_c
 
 def test_a_stated_goodput_and_the_switches_are_those_of_the_default_candidate() -> None:
     case = load_usecase("imaging")
-    found = measured_choices(case, carrier("ethernet-10g-2012"), ("tcp",))
+    found = measured_choices(case, derive(case), carrier("ethernet-10g-2012"), ("tcp",))
     assert {one.scenarios["control"].payload_bytes for one in found} == {64}
     assert {one.scenarios["picture"].switches for one in found} == {1}
     assert {one.scenarios["picture"].payload_bytes for one in found} >= {65535, 1448}
@@ -52,7 +51,9 @@ def test_a_stated_goodput_and_the_switches_are_those_of_the_default_candidate() 
 
 def test_each_mixture_of_the_protocols_is_asked() -> None:
     case = load_usecase("motion-control")
-    found = measured_choices(case, carrier("rapidio-tsi721"), ("dma-write", "window-read"))
+    found = measured_choices(
+        case, derive(case), carrier("rapidio-tsi721"), ("dma-write", "window-read")
+    )
     mixtures = {tuple(one.protocol for one in c.scenarios.values()) for c in found}
     assert len(mixtures) == 4
     assert len({one.name for one in found}) == len(found)
@@ -60,13 +61,13 @@ def test_each_mixture_of_the_protocols_is_asked() -> None:
 
 def test_another_line_rate_is_asked_of_every_stream() -> None:
     case = load_usecase("imaging")
-    found = measured_choices(case, carrier("ethernet-10g-2012"), ("udp",), 25e9)
+    found = measured_choices(case, derive(case), carrier("ethernet-10g-2012"), ("udp",), 25e9)
     rates = {one.scenario().line_rate_bps for c in found for one in c.scenarios.values()}
     assert rates == {25e9}
 
 
 def test_of_theory_one_full_packet_and_the_largest_of_full_ones_are_taken() -> None:
     case = load_usecase("cameras")
-    one, other = theory_choices(case, "tcp", ethernet.Framing("tcp", 9000))
+    one, other = theory_choices(case, derive(case), "tcp", ethernet.Framing("tcp", 9000))
     assert one.scenarios["picture"].payload_bytes == 9000 - 52
     assert other.scenarios["picture"].payload_bytes == 7 * (9000 - 52)

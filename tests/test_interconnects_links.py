@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from icmodel.dataset import catalogue, load
-from icmodel.interconnects.choices import Carrier, Link, carriers, compared_links
+from icmodel.interconnects.links import Carrier, Link, carriers, compared_links
 
 KNOWN = tuple(one for name in catalogue() for one in carriers(load(name)))
 

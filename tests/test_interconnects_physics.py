@@ -8,13 +8,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from icmodel.interconnects.choices import PROTOCOLS, Link
+from icmodel.interconnects.links import PROTOCOLS, Link
 from icmodel.interconnects.physics import judged_by_physics
 from icmodel.requirement import MET, NOT_MET, UNDECIDED
-from icmodel.usecase import CandidateResult, Finding, load_usecase, usecase_names
+from icmodel.usecase import CandidateResult, Finding, derive, load_usecase, usecase_names
 from search import times
 
 CASES = {name: load_usecase(name) for name in usecase_names()}
+DERIVED = {name: derive(case) for name, case in CASES.items()}
 PLACES = st.sampled_from(
     [(kind, protocol) for kind, protocols in PROTOCOLS.items() for protocol in protocols]
 )
@@ -33,7 +34,7 @@ def found(result: CandidateResult, stream: str, metric: str) -> Finding:
 
 def judged(name: str, link: Link) -> CandidateResult:
     """What physics says to a use case, by the first choice of frames."""
-    return judged_by_physics(CASES[name], link)[0]
+    return judged_by_physics(CASES[name], DERIVED[name], link)[0]
 
 
 def test_a_gigabit_carries_800_bytes_of_866_on_the_wire() -> None:
@@ -72,13 +73,15 @@ def test_rapidio_at_sixteen_gigabit_is_not_refuted() -> None:
 
 
 def test_a_rate_that_nobody_states_is_not_judged() -> None:
-    assert judged_by_physics(CASES["imaging"], Link("ethernet", None, "tcp")) == ()
+    assert (
+        judged_by_physics(CASES["imaging"], DERIVED["imaging"], Link("ethernet", None, "tcp")) == ()
+    )
 
 
 @given(st.sampled_from(sorted(CASES)), PLACES, RATES)
 @settings(max_examples=times(60))
 def test_theory_alone_never_proves(name: str, place: tuple[str, str], rate: float) -> None:
-    for result in judged_by_physics(CASES[name], Link(place[0], rate, place[1])):
+    for result in judged_by_physics(CASES[name], DERIVED[name], Link(place[0], rate, place[1])):
         for one in result.findings:
             assert one.verdict.requirement.metric.startswith(HOSTS)
             assert one.outcome != MET
@@ -90,7 +93,8 @@ def test_what_a_rate_leaves_open_a_greater_one_does_not_refute(
     name: str, place: tuple[str, str], rate: float, times: float
 ) -> None:
     slow, fast = (
-        judged_by_physics(CASES[name], Link(place[0], r, place[1])) for r in (rate, rate * times)
+        judged_by_physics(CASES[name], DERIVED[name], Link(place[0], r, place[1]))
+        for r in (rate, rate * times)
     )
     for one, other in zip(slow, fast, strict=True):
         assert not (one.outcome == UNDECIDED and other.outcome == NOT_MET)

@@ -243,7 +243,7 @@ def test_without_rows_of_utilisation_the_hosts_part_is_assumed() -> None:
     model = Model(fits_case.dataset(points), "hybrid")
     told = model.predict(protocol="tcp", payload_bytes=64, app_send="5 us")
     assert told.goodput_bps.basis == "assumed"
-    assert "assumed, as no row says how busy it is" in " ".join(told.notes)
+    assert "assumed, as no row states its utilisation" in " ".join(told.notes)
 
 
 def test_work_is_counted_on_other_hosts_too() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from icmodel.laws.corrected import LOAD_TOLERANCE, achieved, crossings, hold_overloads
+from icmodel.laws.corrected_tables import LOAD_TOLERANCE, achieved, crossings, hold_overloads
 from icmodel.laws.hybrid import hold_from_edge
 from icmodel.tables import Configuration, Curve
 from icmodel.tables.bilinear import EXTRAPOLATED

@@ -22,7 +22,7 @@ from icmodel.dataset import Dataset, load
 from icmodel.errors import OutOfDomain, ScenarioError, UnitError
 from icmodel.estimate import Prediction
 from icmodel.model import PUBLISHED, Model
-from icmodel.scenario import Scenario
+from icmodel.scenario import Options, Scenario
 from points import Row
 
 BOTH = pytest.mark.parametrize("variant", PUBLISHED)
@@ -239,13 +239,13 @@ def test_a_parameter_without_axis_or_rule_is_refused_and_a_delay_can_be_left_out
 
 
 def test_a_question_that_fits_is_left_as_it_is() -> None:
-    scenario = Scenario("tcp", 1448, cores=4, switches=1, options=(("nagle", "off"),))
+    scenario = Scenario("tcp", 1448, cores=4, switches=1, options=Options({"nagle": "off"}))
     assert MODEL.fit_question(scenario) == (scenario, ())
 
 
 def test_an_option_the_dataset_has_not_is_refused() -> None:
     with pytest.raises(OutOfDomain, match="has no axis 'colour'"):
-        MODEL.fit_question(Scenario("tcp", 1448, options=(("colour", "red"),)))
+        MODEL.fit_question(Scenario("tcp", 1448, options=Options({"colour": "red"})))
 
 
 # --- answering ------------------------------------------------------------------------------------

@@ -137,7 +137,8 @@ def test_the_rules_of_many_questions_are_those_of_one(
     columns = [np.array([np.nan if x is None else float(x)]) for x in question]
     rules = Domains((ALL, NOTHING), (1, 2, 4))
     protocol = np.array([which])
-    wrong = rules.unanswerable(protocol, columns[1], columns[2], columns[3], columns[4])
+    names = ("cores", "switches", "endpoints", "distance_m")
+    wrong = rules.refused(protocol, dict(zip(names, columns[1:], strict=True)))
     assert bool(wrong[0]) == bool(problems(dataset([point("goodput_bps")]), own, scenario))
     asked, index, other = rules.cores(protocol, columns[1])
     count = own.default_cores if cores is None else cores

@@ -78,7 +78,7 @@ def check(many: Mapping[str, NDArray[Any]], index: int, one: Prediction) -> None
 
 def compare(data: Dataset, variant: str, scenarios: Sequence[Scenario], outside: str) -> None:
     model = Model(data, variant)
-    for options in sorted({scenario.options for scenario in scenarios}):
+    for options in sorted({scenario.options for scenario in scenarios}, key=repr):
         alike = [scenario for scenario in scenarios if scenario.options == options]
         try:
             many = columns_of(ask_all(model, alike, "nan" if outside == "refuse" else outside))

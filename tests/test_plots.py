@@ -30,7 +30,7 @@ from icmodel.report.drawing import (
 from icmodel.report.plots import BORROWED, drawable, metric_plot, save, svg
 from icmodel.report.profile import is_small, profile
 from icmodel.requirement import Requirement
-from icmodel.scenario import Scenario, scenario
+from icmodel.scenario import Options, Scenario, scenario
 from search import times
 from small_case import GOODPUT_BPS, LATENCY_S, LOADS, small_dataset
 
@@ -340,7 +340,9 @@ def test_options_never_measured_together_are_drawn_over_the_payloads_of_those_mo
     model = Model(load("lab-1g-2026"), "hybrid")
     options = (("batch_frames", "16"), ("waiting", "polling"))
     assert model.data.select("udp", dict(options)) == ()
-    spec = metric_plot(model, "goodput_bps", "payload", Scenario("udp", 1472, options=options))
+    spec = metric_plot(
+        model, "goodput_bps", "payload", Scenario("udp", 1472, options=Options(options))
+    )
     drawn, points = spec["datasets"]["predicted"], spec["datasets"]["benchmarked"]
     alike = [model.data.select("udp", dict([option])) for option in options]
     sizes = {row.payload_bytes for rows in alike for row in rows}
@@ -348,7 +350,7 @@ def test_options_never_measured_together_are_drawn_over_the_payloads_of_those_mo
     assert {row["payload_bytes"] for row in points} <= sizes
     assert all(row["extrapolated"] for row in drawn)
     assert spec["title"]["subtitle"][-1] == BORROWED
-    measured = Scenario("udp", 1472, options=options[:1])
+    measured = Scenario("udp", 1472, options=Options(options[:1]))
     told = metric_plot(model, "goodput_bps", "payload", measured)["title"]["subtitle"]
     assert BORROWED not in told
     with pytest.raises(OutOfDomain, match="no rows of udp at batch_frames = 16, waiting = polling"):
@@ -356,7 +358,7 @@ def test_options_never_measured_together_are_drawn_over_the_payloads_of_those_mo
             Model(model.data, "corrected"),
             "goodput_bps",
             "payload",
-            Scenario("udp", 1472, options=options),
+            Scenario("udp", 1472, options=Options(options)),
         )
 
 
@@ -449,7 +451,7 @@ def test_every_metric_of_every_dataset_can_be_plotted_or_is_refused(
             protocol,
             point.payload_bytes,
             switches=point.switches or 0,
-            options=tuple(given.items()),
+            options=Options(given),
         )
         for over in ("payload", "load", "cores"):
             try:

@@ -15,8 +15,8 @@ from icmodel.cli import main
 from icmodel.cli.output import text_of
 from icmodel.cli.recommend import sections
 from icmodel.recommend import Checked, Recommendation, recommend
-from icmodel.recommend.designs import Space, space
-from icmodel.recommend.recommending import SAME_RATIO
+from icmodel.recommend.designs import SearchSpace, search_space
+from icmodel.recommend.front import SAME_RATIO
 from icmodel.recommend.scores import OBJECTIVES
 from icmodel.requirement import MET, NOT_MET, OUTCOMES, UNDECIDED
 from icmodel.system import load, predict
@@ -152,7 +152,7 @@ def test_the_order_of_choices_changes_nothing(
     assert json.loads(first.read_text("utf-8")) == told
 
 
-def may_meet(some: Space) -> set[tuple[tuple[str, str], ...]]:
+def may_meet(some: SearchSpace) -> set[tuple[tuple[str, str], ...]]:
     return {
         tuple(sorted(some.design(index).chosen.items()))
         for index in range(len(some.scores))
@@ -161,9 +161,9 @@ def may_meet(some: Space) -> set[tuple[tuple[str, str], ...]]:
 
 
 def test_one_more_choice_removes_no_design_that_meets_all(tmp_path: Path) -> None:
-    few = may_meet(space(opened(tmp_path, SMALL), MODELS))
+    few = may_meet(search_space(opened(tmp_path, SMALL), MODELS))
     more = SMALL.replace('["1448 B", "8192 B"]', '["1448 B", "8192 B", "32768 B"]')
-    many = may_meet(space(opened(tmp_path, more), MODELS))
+    many = may_meet(search_space(opened(tmp_path, more), MODELS))
     assert few < many
 
 

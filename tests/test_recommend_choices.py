@@ -8,8 +8,8 @@ import pytest
 
 from icmodel.errors import NetworkError
 from icmodel.model import Model
-from icmodel.recommend.networks import knobs, networks
-from icmodel.recommend.variants import Variant, usual, variants
+from icmodel.recommend.networks import networks, parameters
+from icmodel.recommend.variants import Variant, default_choices, variants
 from icmodel.system import OpenSystem, load_open
 from icmodel.system.document import ALIGNED, Choices, StreamChoices
 from recommend_case import IMAGING, MODELS, SMALL, opened
@@ -63,7 +63,7 @@ def test_networks_are_all_combinations_the_files_own_first_then_the_nearest(tmp_
     more = '\n[choices.switches.switch]\nlatency = ["1 us"]\n[choices.links."*"]\nrate = ["25 Gb/s", "40 Gb/s"]\n'
     file = opened(tmp_path, SMALL + more)
     assert file.document.choices is not None
-    some = list(networks(file, knobs(file.document, file.document.choices)))
+    some = list(networks(file, parameters(file.document, file.document.choices)))
     assert len(some) == 2 * 2 * 3
     assert [len(one.changed) for one in some] == sorted(len(one.changed) for one in some)
     assert some[0].changed == {}
@@ -77,12 +77,15 @@ def test_networks_are_all_combinations_the_files_own_first_then_the_nearest(tmp_
 
 def test_without_choices_what_the_datasets_know_is_searched() -> None:
     file = load_open("lab-direct")
-    told = usual(file.document, file.system(), LAB).streams["measured"]
+    told = default_choices(file.document, file.system(), LAB).streams["measured"]
     assert set(told.protocol) == set(LAB["lab-1g-2026"].data.protocols)
     assert told.payload_bytes == (ALIGNED,)
     assert told.cores
     motion = load_open("motion-control")
-    assert usual(motion.document, motion.system(), MODELS).streams["sample"].payload_bytes == ()
+    assert (
+        default_choices(motion.document, motion.system(), MODELS).streams["sample"].payload_bytes
+        == ()
+    )
 
 
 @pytest.mark.parametrize(
@@ -115,4 +118,4 @@ def test_interfaces_of_a_device_with_several_neighbours_cannot_be_chosen() -> No
     file = load_open("motion-control")
     given = Choices.model_validate({"devices": {"controller": {"interfaces": [2]}}})
     with pytest.raises(NetworkError, match="2 tables of links name it"):
-        knobs(file.document, given)
+        parameters(file.document, given)

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from icmodel.recommend.scores import front, spread
+from icmodel.recommend.front import pareto_front, spread
 
 NUMBERS = st.one_of(st.integers(-3, 3).map(float), st.just(np.inf), st.just(-np.inf))
 POINTS = st.integers(1, 4).flatmap(
@@ -23,7 +23,7 @@ def dominates(one: list[float], other: list[float]) -> bool:
 
 @given(POINTS)
 def test_a_front_is_what_no_point_dominates(points: list[list[float]]) -> None:
-    found = front(np.array(points)).tolist()
+    found = pareto_front(np.array(points)).tolist()
     best = [one for one in points if not any(dominates(other, one) for other in points)]
     assert sorted(points[index] for index in found) == sorted(
         map(list, {tuple(one) for one in best})
@@ -38,7 +38,7 @@ def test_a_front_does_not_depend_on_the_order_of_points(
 ) -> None:
     shuffled = points[:]
     chance.shuffle(shuffled)
-    told = [np.array(some)[front(np.array(some))].tolist() for some in (points, shuffled)]
+    told = [np.array(some)[pareto_front(np.array(some))].tolist() for some in (points, shuffled)]
     assert told[0] == told[1]
 
 
@@ -51,4 +51,4 @@ def test_some_of_a_front_have_the_best_of_each_column(points: list[list[float]],
 
 
 def test_no_points_have_no_front() -> None:
-    assert front(np.empty((0, 3))).tolist() == []
+    assert pareto_front(np.empty((0, 3))).tolist() == []

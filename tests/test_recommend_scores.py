@@ -11,9 +11,9 @@ import pytest
 
 from icmodel.errors import NetworkError
 from icmodel.recommend import recommend
-from icmodel.recommend.designs import Space, space
-from icmodel.recommend.recommending import _coarse
-from icmodel.recommend.scores import OBJECTIVES, front
+from icmodel.recommend.designs import SearchSpace, search_space
+from icmodel.recommend.front import pareto_front, rounded
+from icmodel.recommend.scores import OBJECTIVES
 from icmodel.requirement import MET, OUTCOMES
 from icmodel.system import OpenSystem, System, SystemPrediction, load_open, predict
 from icmodel.system.checking import loads
@@ -33,16 +33,16 @@ switch = 1000
 
 
 @pytest.fixture(scope="module")
-def small(tmp_path_factory: pytest.TempPathFactory) -> Space:
-    return space(opened(tmp_path_factory.mktemp("small"), SMALL + COSTS), MODELS)
+def small(tmp_path_factory: pytest.TempPathFactory) -> SearchSpace:
+    return search_space(opened(tmp_path_factory.mktemp("small"), SMALL + COSTS), MODELS)
 
 
 @pytest.fixture(scope="module")
-def predicted(small: Space) -> list[SystemPrediction]:
+def predicted(small: SearchSpace) -> list[SystemPrediction]:
     return [predict(small.design(index).system(), MODELS) for index in range(len(small.scores))]
 
 
-def test_every_combination_is_scored_once(small: Space) -> None:
+def test_every_combination_is_scored_once(small: SearchSpace) -> None:
     """Payloads 3 of TCP, 2 of UDP without 65535 B; 3 − 1 rates; 2 priorities; 2 counts of interfaces."""
     assert len(small.scores) == (3 + 2) * 2 * 2 * 2 == small.counts.all == small.counts.scored
     assert small.counts.exhaustive
@@ -54,7 +54,7 @@ def test_every_combination_is_scored_once(small: Space) -> None:
 
 
 def test_what_a_score_promises_is_never_less_than_what_is_predicted(
-    small: Space, predicted: list[SystemPrediction]
+    small: SearchSpace, predicted: list[SystemPrediction]
 ) -> None:
     for index, found in enumerate(predicted):
         assert OUTCOMES.index(found.verdict) >= small.scores.outcomes[index], small.design(
@@ -66,7 +66,7 @@ def test_what_a_score_promises_is_never_less_than_what_is_predicted(
 
 
 def test_busy_cores_are_those_predicted_where_nothing_is_held_back(
-    small: Space, predicted: list[SystemPrediction]
+    small: SearchSpace, predicted: list[SystemPrediction]
 ) -> None:
     compared = 0
     for index, found in enumerate(predicted):
@@ -80,7 +80,7 @@ def test_busy_cores_are_those_predicted_where_nothing_is_held_back(
 
 
 def test_the_front_is_that_of_predicting_every_design(
-    small: Space, predicted: list[SystemPrediction]
+    small: SearchSpace, predicted: list[SystemPrediction]
 ) -> None:
     """The slow twin: all designs predicted in full, compared each with each."""
     met = []
@@ -98,14 +98,14 @@ def test_the_front_is_that_of_predicting_every_design(
         assert near.any()
     best = np.array([one.objectives for one in found.front])
     for point in met:  # whatever meets all is beaten, or as good as equalled, by one of the front
-        assert (_coarse(best) <= _coarse(point) + 1).all(axis=1).any()
+        assert (rounded(best) <= rounded(point) + 1).all(axis=1).any()
 
 
 def fullest_port(system: System) -> float:
     return max(one.mean_bps / one.port.rate_bps for one in loads(system))
 
 
-def test_the_fullest_is_no_less_than_the_fullest_port(small: Space) -> None:
+def test_the_fullest_is_no_less_than_the_fullest_port(small: SearchSpace) -> None:
     """A port's load is counted as `icmodel system check` does; hosts may be fuller."""
     ports = 0
     for index in range(len(small.scores)):
@@ -116,7 +116,7 @@ def test_the_fullest_is_no_less_than_the_fullest_port(small: Space) -> None:
     assert ports
 
 
-def test_interfaces_and_costs_are_counted(small: Space) -> None:
+def test_interfaces_and_costs_are_counted(small: SearchSpace) -> None:
     """23 interfaces and links of 10 Gb/s and 25 m, one switch, 14 devices of 8 cores and one of 12."""
     own = small.scores.objectives[0]
     assert own[INTERFACES] == 23
@@ -133,13 +133,13 @@ def test_interfaces_and_costs_are_counted(small: Space) -> None:
 # --- where all would be too many ----------------------------------------------------------------
 
 
-def designs(some: Space) -> set[tuple[tuple[str, str], ...]]:
+def designs(some: SearchSpace) -> set[tuple[tuple[str, str], ...]]:
     return {tuple(some.design(index).chosen.items()) for index in range(len(some.scores))}
 
 
 @pytest.mark.parametrize("most", [1, 12, 20, 39])
-def test_what_is_left_out_is_counted(small: Space, most: int) -> None:
-    some = space(small.file, MODELS, most)
+def test_what_is_left_out_is_counted(small: SearchSpace, most: int) -> None:
+    some = search_space(small.file, MODELS, most)
     counts = some.counts
     assert counts.all == small.counts.all
     assert counts.all == counts.scored + counts.contradictory + counts.dominated + counts.far
@@ -149,22 +149,22 @@ def test_what_is_left_out_is_counted(small: Space, most: int) -> None:
     assert counts.exhaustive == (counts.far == 0)
 
 
-def test_leaving_out_what_is_dominated_leaves_the_front(small: Space) -> None:
-    some = space(small.file, MODELS, 39)
+def test_leaving_out_what_is_dominated_leaves_the_front(small: SearchSpace) -> None:
+    some = search_space(small.file, MODELS, 39)
     assert some.counts.dominated
     assert not some.counts.far
     for tier in range(len(OUTCOMES)):
         told = []
         for one in (small, some):
             points = one.scores.objectives[one.scores.outcomes <= tier]
-            told.append(np.unique(points[front(points)], axis=0).tolist())
+            told.append(np.unique(points[pareto_front(points)], axis=0).tolist())
         assert told[0] == told[1]
 
 
 def test_a_network_that_contradicts_itself_is_counted_and_left(tmp_path: Path) -> None:
     """A dataset of RapidIO does not speak for Ethernet."""
     file: OpenSystem = opened(tmp_path, '\n[choices.links."*"]\ndataset = ["rapidio-tsi721"]\n')
-    told = space(file, MODELS)
+    told = search_space(file, MODELS)
     assert (told.counts.all, told.counts.scored, told.counts.contradictory) == (2, 1, 1)
 
 
@@ -172,9 +172,9 @@ def test_a_system_of_which_nothing_can_be_asked_is_told_so() -> None:
     file = load_open("lab-direct")
     bare = replace(file, document=file.document.model_copy(update={"streams": ()}))
     with pytest.raises(NetworkError, match="has no streams: draw some"):
-        space(bare, MODELS)
+        search_space(bare, MODELS)
     with pytest.raises(NetworkError, match="requires nothing, and its streams send as fast"):
-        space(file, MODELS)
+        search_space(file, MODELS)
 
 
 MULTICAST = """
@@ -223,7 +223,7 @@ payload = ["1472 B", "8192 B"]
 
 
 def test_copies_of_a_multicast_cost_their_sender_once_in_scores_too(tmp_path: Path) -> None:
-    some = space(opened(tmp_path, MULTICAST, ""), MODELS)
+    some = search_space(opened(tmp_path, MULTICAST, ""), MODELS)
     for index in range(len(some.scores)):
         found = predict(some.design(index).system(), MODELS)
         cores = math.fsum(one.cpu_cores.value for one in found.devices.values())

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from icmodel.errors import IcmodelError, ScenarioError, UnitError
-from icmodel.scenario import SI_NAMES, TEXT_SPELLINGS, Scenario, scenario
+from icmodel.scenario import NO_OPTIONS, SI_NAMES, TEXT_SPELLINGS, Options, Scenario, scenario
 
 TCP = Scenario("tcp", 1448)
 
@@ -48,7 +48,7 @@ def test_what_is_left_out_is_the_plain_question() -> None:
     assert asked.rate_fps is None
     assert math.isinf(asked.requested_goodput_bps)
     assert (asked.cores, asked.switches, asked.endpoints) == (None, 0, 1)
-    assert (asked.other_goodput_bps, asked.distance_m, asked.options) == (0.0, None, ())
+    assert (asked.other_goodput_bps, asked.distance_m, asked.options) == (0.0, None, NO_OPTIONS)
 
 
 def test_none_is_left_out_too() -> None:
@@ -79,7 +79,16 @@ def test_any_other_name_is_an_option_of_the_dataset() -> None:
         protocol="tcp", payload_bytes=1448, options={"nagle": "off", "io_threads": "4"}
     )
     assert one == other
-    assert one.options == (("io_threads", "4"), ("nagle", "off"))
+    assert list(one.options.items()) == [("io_threads", "4"), ("nagle", "off")]
+
+
+def test_options_of_any_order_are_one_key() -> None:
+    pairs = (("nagle", "off"), ("io_threads", "4"))
+    assert Scenario("tcp", 1448, options=Options(pairs)) == Scenario(
+        "tcp", 1448, options=Options(pairs[::-1])
+    )
+    assert {Options(pairs): 1}[Options(dict(pairs))] == 1
+    assert Scenario("tcp", 1448, options=pairs).options == dict(pairs)  # type: ignore[arg-type]
 
 
 def test_a_scenario_is_frozen_and_can_be_a_key() -> None:

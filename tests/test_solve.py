@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import icmodel
 from icmodel.cli import main
-from icmodel.model.many import _host_groups, question_table
+from icmodel.model.many import host_groups, question_table
 from icmodel.scenario import Scenario, scenario
 from icmodel.solve import least_cores, least_payload, least_rate, least_rate_fps, solved
 from search import times
@@ -92,7 +92,7 @@ def test_many_questions_about_the_dataset_s_own_link_are_one_group() -> None:
     columns = question_table(
         {"protocol": "tcp", "payload_bytes": np.arange(64, 99), "cpu_clock_ratio": 1.0}, ("tcp",)
     )
-    assert len(list(_host_groups(columns))) == 1
+    assert len(list(host_groups(columns))) == 1
 
 
 def test_the_command_line_tells_what_is_least(capsys: pytest.CaptureFixture[str]) -> None:

@@ -402,7 +402,7 @@ def test_points_outside_are_marked_when_extrapolated(model: icmodel.Model) -> No
     ("ranges", "told"),
     [
         ({"protocol": "sctp"}, "'sctp'"),
-        ({"protocol": ""}, "names nothing"),
+        ({"protocol": ""}, "is empty"),
         ({"payload": "0 B..9 B:3"}, "payload_bytes 0"),
         ({"payload_bytes": [64, 0]}, "payload_bytes 0"),
         ({"payload_bytes": [64.5]}, "64.5"),

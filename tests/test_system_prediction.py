@@ -124,7 +124,7 @@ def test_a_picture_sent_at_once_beside_another_takes_half_the_interface() -> Non
     st.integers(1, 3),
     st.sampled_from([None, 1, 4]),
 )
-def test_a_stream_alone_is_what_the_model_says_to_the_bit(
+def test_a_single_stream_equals_the_model_bit_for_bit(
     protocol: str, payload: int, rate: float | None, switches: int, cores: int | None
 ) -> None:
     chain = Chain((1,) * switches if switches > 1 else (2,))
@@ -133,17 +133,17 @@ def test_a_stream_alone_is_what_the_model_says_to_the_bit(
     one = replace(one, allowed_shortfall_ratio=1.0)  # else there is no latency where less passes
     found = predict(chain.system([one])).streams["s"]
     asked = {"protocol": protocol, "payload_bytes": payload, "rate_fps": rate}
-    said = cores or 1  # a stream that says nothing is one connection
-    expected = MODEL.predict(**asked, switches=switches, cores=said)  # type: ignore[arg-type]
+    count = cores or 1  # a stream that says nothing is one connection
+    expected = MODEL.predict(**asked, switches=switches, cores=count)  # type: ignore[arg-type]
     assert found.terms == {}
-    for name, told in found.metrics.items():
+    for name, predicted in found.metrics.items():
         if name == "message_latency_s":
             continue
         estimate = expected.metrics[name]
-        assert (told.value, told.low, told.high) == pytest.approx(
+        assert (predicted.value, predicted.low, predicted.high) == pytest.approx(
             (estimate.value, estimate.low, estimate.high), rel=0, abs=0, nan_ok=True
         ), name
-        assert estimate.absent or told.basis == estimate.basis, name
+        assert estimate.absent or predicted.basis == estimate.basis, name
     assert found.bottleneck == expected.bottleneck
 
 
@@ -191,7 +191,7 @@ def test_a_paced_stream_near_its_fair_share_may_get_less_beside_a_greedy_one(
     assert (found.low >= found.value * (1 - 1e-9)) is met
 
 
-def test_a_window_lets_one_window_pass_in_a_round_trip() -> None:
+def test_a_window_limits_goodput_to_one_window_per_round_trip() -> None:
     """64 KiB in twice the latency of a lone frame; without the window the request of 3 Gb/s is carried."""
     stream = PAIR.stream("a", "h0", "h2", 3e9 / (8 * 1448), payload_bytes=1448, cores=4)
     lone = predict(PAIR.system([PAIR.stream("a", "h0", "h2", 1.0, payload_bytes=1448, cores=4)]))
@@ -218,7 +218,7 @@ def test_streams_that_meet_share_by_their_windows() -> None:
     assert {found[name].bottleneck for name in "ab"} == {"share"}
 
 
-def test_two_senders_that_overload_a_receiver_get_less_in_sum_than_one() -> None:
+def test_two_senders_that_overload_a_receiver_reach_less_than_one() -> None:
     """IC2012 §6.5.3, with frames that alone lose some: as `Model.predict` has it beside an equal sender."""
     one = PAIR.stream("a", "h0", "h2", None, "udp", 65507)
     other = PAIR.stream("b", "h1", "h2", None, "udp", 65507)
@@ -228,7 +228,7 @@ def test_two_senders_that_overload_a_receiver_get_less_in_sum_than_one() -> None
     assert both["a"] + both["b"] < alone
 
 
-def test_a_trunk_that_udp_overloads_loses_of_each_the_same_part() -> None:
+def test_an_overloaded_trunk_drops_the_same_part_of_each_udp_stream() -> None:
     chain = Chain((2, 2), trunk_bps=5e9)
     big, small = (
         chain.stream(name, source, sink, rate, "udp", 1472)
@@ -265,7 +265,7 @@ def test_copies_of_a_multicast_are_sent_once_where_they_share_a_port() -> None:
 
 @pytest.mark.parametrize("dataset", [ETHERNET, None])
 @pytest.mark.parametrize("rate_fps", [1000.0, 2e6, None])
-def test_copies_of_a_multicast_get_and_cost_their_sender_what_one_of_them_does(
+def test_multicast_copies_get_the_goodput_and_cost_the_sender_time_of_one_stream(
     dataset: str | None, rate_fps: float | None
 ) -> None:
     chain = Chain((1, 2), cores=4, dataset=dataset)
@@ -280,9 +280,7 @@ def test_copies_of_a_multicast_get_and_cost_their_sender_what_one_of_them_does(
     assert busy[0] == pytest.approx(busy[1], nan_ok=True)
 
 
-def test_an_urgent_packet_waits_for_the_one_on_the_wire_and_behind_a_faster_link_for_the_frame() -> (
-    None
-):
+def test_an_urgent_packet_waits_for_one_packet_and_behind_a_faster_link_for_a_frame() -> None:
     chain = Chain((3,), scheduler=StrictPriority())
     urgent = chain.stream("urgent", "h0", "h2", 1000.0, "tcp", 64, priority=7)
     late = chain.stream("late", "h1", "h2", 7000.0)
@@ -302,7 +300,7 @@ def test_an_urgent_packet_waits_for_the_one_on_the_wire_and_behind_a_faster_link
     assert queued.terms["queue at s0->s1"] == pytest.approx(waited, rel=1e-2)
 
 
-def test_a_shaped_frame_is_sent_at_its_idle_slope_and_who_is_below_waits_for_no_whole_frame() -> (
+def test_a_shaped_frame_is_sent_at_its_idle_slope_and_lower_classes_pass_between_its_packets() -> (
     None
 ):
     chain = Chain((3,), scheduler=CreditBased({2: 2e9}))
@@ -317,7 +315,7 @@ def test_a_shaped_frame_is_sent_at_its_idle_slope_and_who_is_below_waits_for_no_
     assert waited < 1538 * 8 / 1e10
 
 
-def test_frames_elsewhere_do_not_change_what_turns_give_here() -> None:
+def test_frames_at_other_ports_do_not_change_the_weights_of_turns() -> None:
     """Turns of frames weigh by the packets at their own port: 64 B against 1448 B, and nothing of another link."""
     chain = Chain((3, 2), scheduler=WeightedRoundRobin({1: 1, 0: 1}))
     here = [
@@ -353,21 +351,21 @@ def test_assured_and_expedited_forwarding_share_as_ic2012_measured() -> None:
     assert found["other"] == pytest.approx(3.9e9, rel=2e-3)
 
 
-def test_a_full_port_is_waited_at_as_long_as_its_buffer_takes_or_nobody_knows() -> None:
+def test_the_wait_at_a_full_port_is_the_drain_time_of_its_buffer_or_unknown() -> None:
     streams = [PAIR.stream("all", "h0", "h2"), PAIR.stream("some", "h1", "h2", 100.0, "tcp", 1448)]
     unknown = predict(PAIR.system(streams)).streams["some"].metrics["latency_mean_s"]
     assert unknown.absent
     assert "s0->h2 is full" in unknown.why
     known = Chain((3,), buffer_bytes=1e6)
-    told = predict(known.system(streams)).streams["some"].metrics["latency_mean_s"]
+    latency = predict(known.system(streams)).streams["some"].metrics["latency_mean_s"]
     alone = MODEL.predict(
         protocol="tcp", payload_bytes=1448, rate_fps=100.0, switches=1
     ).latency_mean_s
-    assert told.value == pytest.approx(alone.value + 1e6 * 8 / 1e10 / 2, rel=0.01)
-    assert told.high > alone.value + 1e6 * 8 / 1e10 * 0.9
+    assert latency.value == pytest.approx(alone.value + 1e6 * 8 / 1e10 / 2, rel=0.01)
+    assert latency.high > alone.value + 1e6 * 8 / 1e10 * 0.9
 
 
-def test_a_host_is_a_limit_of_what_its_streams_get_together() -> None:
+def test_the_cores_of_a_host_limit_its_streams_together() -> None:
     """Two streams that each fill most of a core do not fit together into the one core of their receiver."""
     chain = Chain((3,), cores=1)
     slow = chain.stream("a", "h0", "h2", 7000.0, "tcp", 1448)
@@ -396,7 +394,7 @@ def test_a_stream_that_asks_for_more_cores_than_its_host_has_is_refused() -> Non
     assert found.verdict == UNDECIDED
 
 
-def test_one_connection_of_many_carries_what_one_carries() -> None:
+def test_a_stream_without_cores_gets_the_goodput_of_one_connection() -> None:
     """128 connections reach 227 Gb/s of tcp-connectx7, one 10.4: a stream of 40 Gb/s is not met."""
     chain = Chain((2,), rate_bps=2e11, dataset="tcp-connectx7", cores=2)
     rate_fps = 40e9 / (8 * 2**20)
@@ -404,8 +402,8 @@ def test_one_connection_of_many_carries_what_one_carries() -> None:
         stream = chain.stream("a", "h0", "h1", rate_fps, "tcp", 2**20, cores=cores)
         found = rooms.predict(chain.system([stream]))
         assert found.verdict == outcome
-        told = any("use one" in note for note in found.notes)
-        assert told == (cores is None)
+        noted = any("use one" in note for note in found.notes)
+        assert noted == (cores is None)
 
 
 @pytest.mark.parametrize("protocol", ["tcp", "udp"])
@@ -431,13 +429,13 @@ def test_a_stream_takes_no_more_cores_than_it_may_for_its_applications_work(prot
     assert refused.high == pytest.approx(8 * 1448 / 5e-5)
 
 
-def test_without_a_dataset_there_is_what_the_wire_allows_and_no_cpu() -> None:
+def test_without_a_dataset_goodput_is_that_of_the_wire_and_cpu_is_absent() -> None:
     chain = Chain((3,), dataset=None)
     streams = [chain.stream(name, source, "h2") for name, source in (("a", "h0"), ("b", "h1"))]
     found = rooms.predict(chain.system(streams))
-    told = found.streams["a"].metrics
-    assert told["goodput_bps"].value == pytest.approx(1e10 * 1448 / 1538 / 2, rel=1e-2)
-    assert (told["goodput_bps"].low, told["goodput_bps"].basis) == (0, "theory")
+    metrics = found.streams["a"].metrics
+    assert metrics["goodput_bps"].value == pytest.approx(1e10 * 1448 / 1538 / 2, rel=1e-2)
+    assert (metrics["goodput_bps"].low, metrics["goodput_bps"].basis) == (0, "theory")
     assert found.devices["h2"].cpu.absent
     assert found.verdict == UNDECIDED
     slow = replace(chain.stream("a", "h0", "h2", 100.0), priority=0)
@@ -465,7 +463,7 @@ def test_requirements_are_judged_stream_by_stream() -> None:
     assert found.exit_code == 1
 
 
-def test_a_system_without_requirements_is_asked_whether_all_arrives() -> None:
+def test_a_system_without_requirements_must_carry_all_that_is_produced() -> None:
     some = PAIR.stream("a", "h0", "h2", 1000.0)
     assert predict(PAIR.system([some])).verdict == MET
     more = [some, PAIR.stream("b", "h1", "h2", 20000.0)]
@@ -557,18 +555,20 @@ def test_no_link_carries_more_than_its_rate_and_no_stream_gets_more_than_it_send
 
 @ANY
 @given(systems())
-def test_what_is_told_of_a_stream_adds_up(some: tuple[Chain, list[Stream]]) -> None:
+def test_rates_losses_and_latencies_of_a_stream_are_consistent(
+    some: tuple[Chain, list[Stream]],
+) -> None:
     chain, streams = some
     found = predict(chain.system(streams))
     for one in found.streams.values():
-        told = one.metrics
-        got, sent, loss = (told[name].value for name in ("goodput_bps", "sent_bps", "loss_rate"))
+        metrics = one.metrics
+        got, sent, loss = (metrics[name].value for name in ("goodput_bps", "sent_bps", "loss_rate"))
         assert sent * (1 - loss) >= got * (1 - 1e-6)
         if one.bottleneck == "share":
             assert sent * (1 - loss) == pytest.approx(got, rel=1e-3)
         if math.isfinite(asked := one.stream.requested_goodput_bps):
-            assert sent + told["shortfall_bps"].value == pytest.approx(asked, rel=1e-6)
-        mean, most = told["latency_mean_s"], told["latency_max_s"]
+            assert sent + metrics["shortfall_bps"].value == pytest.approx(asked, rel=1e-6)
+        mean, most = metrics["latency_mean_s"], metrics["latency_max_s"]
         for end in ("value", "low", "high"):
             assert most.absent or mean.absent or getattr(mean, end) <= getattr(most, end) + 1e-15
         if one.latency_bound is not None and not mean.absent:
@@ -603,7 +603,7 @@ def test_the_order_of_the_file_changes_nothing(
     st.lists(st.sampled_from([1e8, 2e9, 5e9, None]), min_size=1, max_size=5),
     st.sampled_from([5e9, None]),
 )
-def test_one_more_stream_never_raises_what_the_others_get_of_a_full_port(
+def test_another_stream_never_raises_the_goodput_of_the_others(
     goodputs_bps: list[float | None], added_bps: float | None
 ) -> None:
     chain = Chain((7,))
@@ -617,5 +617,5 @@ def test_one_more_stream_never_raises_what_the_others_get_of_a_full_port(
 def test_a_message_takes_longer_than_a_frame_of_it() -> None:
     made = Producer("burst", 0.01, 4e5)
     one = replace(PAIR.stream("m", "h0", "h2"), producer=made, paced_fps=None)
-    told = predict(PAIR.system([one])).streams["m"].metrics
-    assert told["message_latency_s"].value > told["latency_mean_s"].value + 8 * 3e5 / 1e10
+    metrics = predict(PAIR.system([one])).streams["m"].metrics
+    assert metrics["message_latency_s"].value > metrics["latency_mean_s"].value + 8 * 3e5 / 1e10

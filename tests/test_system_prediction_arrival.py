@@ -36,9 +36,9 @@ from icmodel.system import (
     read_system,
 )
 from icmodel.system.checking import overloads
-from icmodel.system.prediction.arrival import ARRIVES, IN_TIME, Arrival, arrival
-from icmodel.system.prediction.lanes import Answers
-from icmodel.system.prediction.throughput import overloaded_hosts
+from icmodel.system.prediction.answers import Answers
+from icmodel.system.prediction.arrival import Arrival, arrival, overloaded_hosts
+from icmodel.system.prediction.judging import ARRIVES, IN_TIME
 from search import times
 from system_case import ETHERNET, Chain
 
@@ -165,7 +165,7 @@ def test_a_use_cases_limit_is_that_of_this_systems_pictures(width_px: int, gbps:
     assert outcomes(found, "control data always arrive in time") == {MET}
 
 
-def test_ten_thousand_times_the_pixels_are_told_with_their_numbers() -> None:
+def test_a_limit_scales_with_ten_thousand_times_the_pixels() -> None:
     found = imaging(19_200_000)
     one = next(each for each in found.judged if each.verdict.requirement.metric == "goodput_bps")
     assert one.verdict.outcome == NOT_MET
@@ -283,7 +283,7 @@ def test_messages_that_are_due_together_are_late_together() -> None:
     assert all(not one.arrival.grows for one in found.streams.values())
 
 
-def test_a_device_that_is_full_does_not_meet_its_limit_by_being_full() -> None:
+def test_a_full_device_does_not_meet_its_limit_because_it_is_full() -> None:
     """Two streams of 4.6 Gb/s take 4.2 busy cores of a receiver that has four."""
     chain = Chain((3,), cores=4)
     streams = [
@@ -299,14 +299,14 @@ def test_a_device_that_is_full_does_not_meet_its_limit_by_being_full() -> None:
 
 def test_a_host_surely_has_too_few_cores_by_the_least_of_all_its_streams() -> None:
     """Three streams that take 0.5 to 0.9 of a core at 1 Gb/s: 1.5 of one core, and no more than two."""
-    told = {
+    metrics = {
         "goodput_bps": np.array([[1e9] * 3] * 3 + [[0.0] * 3]),
         "cpu_recv_cores": np.array([[0.7] * 3, [0.5] * 3, [0.9] * 3, [0.0] * 3]),
     }
     for cores, full in ((1, True), (2, False), (None, False)):
         chain = Chain((4,), cores=cores)
         streams = [chain.stream(f"f{k}", f"h{k}", "h3", 1e9 / 8 / 65535) for k in range(3)]
-        answers = Answers(3, told, np.zeros(3, dtype=np.int64))
+        answers = Answers(3, metrics, np.zeros(3, dtype=np.int64))
         found = overloaded_hosts(chain.system(streams), answers, np.arange(3))
         assert set(found) == ({"f0", "f1", "f2"} if full else set())
         assert all("h3 needs at least 1.5 busy cores of its 1" in why for why in found.values())
@@ -331,7 +331,9 @@ def goodput(value: float, low: float, high: float, basis: str = "interpolated") 
         (goodput(math.nan, math.nan, math.nan), UNDECIDED),
     ],
 )
-def test_an_interval_decides_whether_all_arrives(got: Estimate, outcome: str) -> None:
+def test_the_interval_of_the_goodput_decides_whether_everything_arrives(
+    got: Estimate, outcome: str
+) -> None:
     stream = PAIR.stream("a", "h0", "h2", 1e9 / 8 / 65535)
     system = PAIR.system([stream])
     assert arrival(system, stream, got, "wire", ()).outcome == outcome
@@ -380,7 +382,7 @@ ANY = settings(max_examples=times(12), suppress_health_check=[HealthCheck.too_sl
 
 @ANY
 @given(loaded())
-def test_nothing_is_met_while_a_port_is_asked_for_more_than_it_carries(system: System) -> None:
+def test_no_requirement_is_met_while_a_port_is_overloaded(system: System) -> None:
     found = rooms.predict(system, None)
     full = [one for one in overloads(system) if not one.within_s]
     if full:

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from icmodel.estimate import limit_name
 from icmodel.requirement import MET, NOT_MET, UNDECIDED, Requirement
 from icmodel.system import (
     Fifo,
@@ -69,7 +70,9 @@ def test_two_cameras_may_lose_up_to_45_percent_at_a_small_buffer() -> None:
 
 
 @pytest.mark.parametrize(("rate_bps", "some"), [(1e8, False), (3e8, True), (4.5e8, True)])
-def test_where_bursts_fit_only_what_hosts_bunch_may_be_lost(rate_bps: float, some: bool) -> None:
+def test_if_bursts_fit_only_frames_bunched_by_hosts_may_be_lost(
+    rate_bps: float, some: bool
+) -> None:
     """No loss is expected of even frames; a worst queue beyond the buffer, once a second at most, leaves some open."""
     made = Producer("goodput", 1464 * 8 / rate_bps, 1464)
     found, endless = (predicted(cameras(size, made=made)) for size in (128e3, None))
@@ -84,7 +87,7 @@ def test_where_bursts_fit_only_what_hosts_bunch_may_be_lost(rate_bps: float, som
     assert (kept.goodput_bps.low < own.goodput_bps.low) is some
 
 
-def test_what_a_buffer_holds_is_the_most_that_waits() -> None:
+def test_queue_latency_and_bound_are_limited_by_the_buffer() -> None:
     """4.1 ms at 1 Gb/s, where 42 would wait without it: queue, greatest latency and bound."""
     found, endless = answer(512e3), answer(None)
     port = found.links["h2<->s0"].ports["s0->h2"]
@@ -129,7 +132,7 @@ def test_a_buffer_for_ten_times_as_much_is_ten_times_as_large() -> None:
     assert found.high == pytest.approx(answer(512e3).streams["c0"].loss_rate.high, abs=0.01)
 
 
-def test_a_burst_from_a_faster_link_is_lost_however_phases_are() -> None:
+def test_a_burst_from_a_faster_link_is_lost_at_any_phase() -> None:
     """100 packets at 10 Gb/s into 1 Gb/s: 90 of them wait, 10 fit; the rest is surely lost."""
     chain = Chain((1, 1), rate_bps=1e10, trunk_bps=1e9, dataset=None, buffer_bytes=10 * 1538.0)
     stream = replace(
@@ -140,7 +143,16 @@ def test_a_burst_from_a_faster_link_is_lost_however_phases_are() -> None:
     assert found.streams["a"].goodput_bps.high == pytest.approx(147200 * 8 / 0.1 * 0.2, rel=0.01)
 
 
-def test_tcp_gives_way_without_a_figure_of_loss_and_without_a_bound() -> None:
+def test_a_stream_that_a_buffer_cuts_is_limited_by_it_and_one_that_fits_by_its_request() -> None:
+    cut, fits = (answer(size).streams["c0"] for size in (512e3, 100e6))
+    assert (cut.bottleneck, cut.bottleneck_at) == ("buffer", "s0->h2")
+    assert (fits.bottleneck, fits.bottleneck_at) == ("request", "")
+    limits = {one.verdict.limiting for one in answer(512e3).judged}
+    assert limits == {"buffer"}
+    assert limit_name("buffer") == "the buffer"
+
+
+def test_tcp_at_a_small_buffer_has_no_loss_figure_and_no_bound() -> None:
     one = answer(512e3, 2, "tcp").streams["c0"]
     assert one.loss_rate.high == 0
     assert one.latency_bound is None
@@ -172,7 +184,7 @@ def test_a_port_that_stays_full_bounds_what_arrives_by_its_buffer() -> None:
 # --- formulas ------------------------------------------------------------------------------------
 
 
-def test_what_does_not_fit_by_hand() -> None:
+def test_bits_beyond_the_buffer_equal_hand_calculation() -> None:
     """Two bursts of 1 Mb over links as fast as the port: 1 Mb waits after 1 ms, of 2 that came."""
     curves = [Curve(name, 1e9, 1e6, 0.0) for name in "ab"]
     assert beyond_bits(curves, 1e9, 4e5) == pytest.approx((6e5, 2e6))
@@ -182,7 +194,7 @@ def test_what_does_not_fit_by_hand() -> None:
     assert beyond_bits(steady, 1e9, 0.0)[0] == pytest.approx(1.1e6)
 
 
-def test_the_share_that_finds_a_full_buffer_is_a_share() -> None:
+def test_the_expected_loss_is_between_0_and_1_and_falls_with_the_buffer() -> None:
     assert expected_beyond(0.0, 0.0, 1.0, 1.0) == 0
     assert expected_beyond(1.0, 1.0, 0.0, 1e-9) == pytest.approx(1.0)
     assert expected_beyond(1.0, 0.0, 0.5, 1.0) == 1
@@ -222,8 +234,8 @@ def bursts(draw: st.DrawFn) -> System:
 
 def lost(system: System, way: str) -> Mapping[str, float]:
     play = Play(phases_s=phases(system, way, 1), drops=True, most_packets=300)
-    seen = simulate(system, play).streams
-    return {name: one.frames_lost / one.frames_sent for name, one in seen.items()}
+    simulated = simulate(system, play).streams
+    return {name: one.frames_lost / one.frames_sent for name, one in simulated.items()}
 
 
 ANY = settings(max_examples=times(8), suppress_health_check=[HealthCheck.too_slow])
@@ -231,7 +243,7 @@ ANY = settings(max_examples=times(8), suppress_health_check=[HealthCheck.too_slo
 
 @ANY
 @given(bursts())
-def test_what_a_simulation_loses_is_within_what_is_said(system: System) -> None:
+def test_the_loss_of_a_simulation_is_within_the_predicted_interval(system: System) -> None:
     """At once no more than the high end in all, spread no less than the low end, and no *met* beside a loss."""
     found = predicted(system)
     at_once, spread = lost(system, "at once"), lost(system, "spread")

@@ -135,7 +135,7 @@ def test_a_hop_of_profinet() -> None:
     | st.integers(1, 65507),
     length_m=st.sampled_from([0.0, 50.0]),
 )
-def test_a_lone_frame_is_what_a_simulator_plays(
+def test_a_single_frame_takes_the_time_of_a_simulator(
     hops: list[tuple[str, float]], first: float, protocol: str, payload: int, length_m: float
 ) -> None:
     size = min(payload, 1500) if protocol == "ethernet" else payload
@@ -143,10 +143,10 @@ def test_a_lone_frame_is_what_a_simulator_plays(
     rates = [first, *(rate for _, rate in hops)]
     system = way("".join(kind for kind, _ in hops), rates, frame, length_m=length_m)
     played = simulate(system).streams["f"].frames
-    told = alone(system)
+    predicted = alone(system)
     for name in LATENCIES:
-        assert told.metrics[name].value == pytest.approx(played.mean_s, rel=1e-6)
-        assert told.metrics[name].low == pytest.approx(played.least_s, rel=1e-6)
+        assert predicted.metrics[name].value == pytest.approx(played.mean_s, rel=1e-6)
+        assert predicted.metrics[name].low == pytest.approx(played.least_s, rel=1e-6)
 
 
 # What is added to a dataset's answer.

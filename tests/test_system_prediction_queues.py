@@ -76,21 +76,21 @@ def played_s(system: System, runs: int) -> Mapping[str, float]:
         phases = {one.name: draw.uniform(0, one.period_s) for one in made}
         play = Play(phases_s=phases, most_packets=10**6, periods=periods, seed=run)
         found.append(simulate(system, play))
-    return {name: seen.frames.mean_s for name, seen in together(found).streams.items()}
+    return {name: simulated.frames.mean_s for name, simulated in together(found).streams.items()}
 
 
 def waits(system: System, runs: int = 40) -> dict[str, tuple[float, float]]:
     """Mean waits that are predicted, and played [s]."""
-    told, played = predict(system).streams, played_s(system, runs)
+    predicted, played = predict(system).streams, played_s(system, runs)
     found = {}
-    for name, one in told.items():
+    for name, one in predicted.items():
         mean = one.metrics["latency_mean_s"]
         found[name] = mean.value - mean.low, played[name] - mean.low
     return found
 
 
 @pytest.mark.parametrize("lower", [0.1, 0.3, 0.5, 0.7])
-def test_an_urgent_frame_and_packets_below_it_wait_as_they_are_played(lower: float) -> None:
+def test_urgent_frames_and_lower_classes_wait_as_in_the_simulator(lower: float) -> None:
     """Twelve packets come as fast as the port sends: half a packet for them, and those below pile up meanwhile."""
     system = star(STRICT, frames("urgent", 12, 0.2, 7), frames("late", 1, lower))
     found = waits(system)
@@ -107,40 +107,40 @@ def test_frames_that_follow_closely_queue_behind_a_burst_of_another() -> None:
         frames("b", 12, 0.15),
         frames("fast", 1, 0.6),
     )
-    told, played = waits(system)["fast"]
-    assert told == pytest.approx(played, rel=0.5)
+    predicted, played = waits(system)["fast"]
+    assert predicted == pytest.approx(played, rel=0.5)
 
 
 def test_a_frame_is_shaped_once_on_its_way() -> None:
     """Six packets behind an idle slope of a fifth, over three shapers: the first spaces them, the others change nothing."""
     shaped = {"kind": "cbs", "idle_slopes_bps": {"3": 2e7}}
     for hops in (1, 3):
-        told, played = waits(star(shaped, frames("f", 6, 0.1, 3), hops=hops))["f"]
-        assert told == pytest.approx(5 * PACKET_S * (5 - 1), rel=1e-2)
-        assert told == pytest.approx(played, rel=1e-2)
+        predicted, played = waits(star(shaped, frames("f", 6, 0.1, 3), hops=hops))["f"]
+        assert predicted == pytest.approx(5 * PACKET_S * (5 - 1), rel=1e-2)
+        assert predicted == pytest.approx(played, rel=1e-2)
 
 
 def test_a_short_last_packet_waits_for_the_credit_of_those_before() -> None:
     shaped = {"kind": "cbs", "idle_slopes_bps": {"3": 2e7}}
     frame = frames("f", 1, 0.01, 3) | {"payload_bytes": 1473}
-    told, played = waits(star(shaped, frame))["f"]
-    assert told == pytest.approx(PACKET_S * (5 - 1), rel=1e-2)
-    assert told == pytest.approx(played, rel=1e-2)
+    predicted, played = waits(star(shaped, frame))["f"]
+    assert predicted == pytest.approx(PACKET_S * (5 - 1), rel=1e-2)
+    assert predicted == pytest.approx(played, rel=1e-2)
 
 
 def test_a_class_waits_for_the_packet_of_another_on_the_wire() -> None:
     turns = {"kind": "wrr", "weights": {"0": 1, "5": 1}}
-    told, played = waits(star(turns, frames("a", 1, 0.02, 5), frames("b", 1, 0.4)))["a"]
-    assert told == pytest.approx(0.4 * PACKET_S / 2, rel=1e-2)
-    assert told == pytest.approx(played, rel=0.35)
+    predicted, played = waits(star(turns, frames("a", 1, 0.02, 5), frames("b", 1, 0.4)))["a"]
+    assert predicted == pytest.approx(0.4 * PACKET_S / 2, rel=1e-2)
+    assert predicted == pytest.approx(played, rel=0.35)
 
 
 def test_bursts_over_slower_lines_make_no_queue_of_their_own() -> None:
     """Three hosts at 10 Mb/s send frames of twelve packets into a port of 100 Mb/s, which waits for packets alone."""
     system = star({"kind": "fifo"}, *(frames(f"f{k}", 12, 0.02) for k in range(3)), slow_bps=1e7)
-    for told, played in waits(system, 200).values():
-        assert told == pytest.approx(2 * 0.02 * PACKET_S / 2, rel=0.3), played
-        assert told == pytest.approx(played, rel=0.5, abs=2e-6)
+    for predicted, played in waits(system, 200).values():
+        assert predicted == pytest.approx(2 * 0.02 * PACKET_S / 2, rel=0.3), played
+        assert predicted == pytest.approx(played, rel=0.5, abs=2e-6)
 
 
 def test_the_urgent_stream_of_the_lab_has_a_mean_within_its_bound() -> None:
@@ -163,15 +163,15 @@ def assert_in_order(name: str, one: StreamPrediction) -> None:
     if one.metrics["goodput_bps"].value < one.stream.requested_goodput_bps / SLACK:
         return  # held back: its latencies are of what arrives
     known = {key: one.metrics[key] for key in IN_ORDER if key in one.metrics}
-    told = [each for each in known.values() if not each.absent and not math.isnan(each.value)]
+    predicted = [each for each in known.values() if not each.absent and not math.isnan(each.value)]
     for part in ("value", "low", "high"):
-        ends = [getattr(each, part) for each in told]
+        ends = [getattr(each, part) for each in predicted]
         for before, after in pairwise(ends):
             assert before <= after * SLACK, (name, part, known)
     bound = one.latency_bound
-    by_theory = told and told[0].basis == "theory"
+    by_theory = predicted and predicted[0].basis == "theory"
     if bound is not None and (by_theory or NETWORK not in bound.covers):
-        for each in told:
+        for each in predicted:
             assert each.value <= bound.value_s * SLACK, (name, known, bound)
 
 

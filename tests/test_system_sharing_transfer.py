@@ -23,15 +23,17 @@ RUNS = st.lists(
     lines=st.lists(st.tuples(RATES, st.booleans()), min_size=1, max_size=6),
     runs=RUNS,
 )
-def test_runs_of_packets_take_what_playing_them_takes(
+def test_runs_of_packets_take_the_time_of_packets_played_one_by_one(
     lines: list[tuple[float, bool]], runs: list[tuple[int, int]]
 ) -> None:
     rates = [rate for rate, _ in lines]
     stores = storing([through for _, through in lines[:-1]], rates)
-    told = pipelined_s([Run(n, np.full(len(rates), float(b))) for n, b in runs], rates, stores, GAP)
+    total_s = pipelined_s(
+        [Run(n, np.full(len(rates), float(b))) for n, b in runs], rates, stores, GAP
+    )
     packets = [bits / 8 for number, bits in runs for _ in range(number)]
     hops = [Hop(rate, through=through) for rate, through in lines]
-    assert told == pytest.approx(lone_frame_s([packets] * len(hops), 12, hops), rel=1e-12)
+    assert total_s == pytest.approx(lone_frame_s([packets] * len(hops), 12, hops), rel=1e-12)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Waits at ports: closed forms against known answers, and against queues that are played."""
+"""Waits at ports, against formulas, queues that are played, and simulators."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 from icmodel.arrays import Floats
 from icmodel.system.sharing.transfer import Run, pipelined_s
-from icmodel.system.sharing.waiting import Arrivals, quantile_s, waits
+from icmodel.system.sharing.waiting import Arrivals, quantile_s, spread, waits
 from queueing import Service, of_frames, priorities, random_arrivals
 
 CASES = Path(__file__).parent / "cases" / "sharing"
@@ -107,10 +107,10 @@ OTHERS = {
 def test_periodic_waits_are_those_of_queues_that_are_played(name: str) -> None:
     others, tolerance = OTHERS[name]
     found = waits(periodic([*others, (1e9, 1e-9)]))
-    seen = played(others, 6000)
-    assert found.mean_s[-1] == pytest.approx(seen.mean(), rel=tolerance)
+    played_s = played(others, 6000)
+    assert found.mean_s[-1] == pytest.approx(played_s.mean(), rel=tolerance)
     square = found.variance_s2[-1] + found.mean_s[-1] ** 2
-    assert square == pytest.approx((seen**2).mean(), rel=2 * tolerance)
+    assert square == pytest.approx((played_s**2).mean(), rel=2 * tolerance)
 
 
 def test_equal_streams_have_the_closed_form_of_the_nd_d_1_queue() -> None:
@@ -131,7 +131,7 @@ def test_many_small_streams_are_random_arrivals() -> None:
         assert found.variance_s2[of] == pytest.approx(one.variance_s2, rel=5e-2)
 
 
-def test_what_comes_over_one_link_does_not_wait_for_itself() -> None:
+def test_streams_over_one_link_do_not_wait_for_each_other() -> None:
     one_link = periodic([(10.0, 3.0), (10.0, 3.0)])
     together = Arrivals(
         one_link.port,
@@ -145,7 +145,7 @@ def test_what_comes_over_one_link_does_not_wait_for_itself() -> None:
     assert waits(one_link).mean_s == pytest.approx([0.45, 0.45])
 
 
-def test_a_port_that_is_asked_for_all_it_has_is_waited_for_without_end() -> None:
+def test_a_port_at_full_load_has_an_infinite_wait() -> None:
     assert np.isinf(waits(periodic([(10.0, 5.0), (10.0, 5.0)])).mean_s).all()
 
 
@@ -191,3 +191,107 @@ def test_packets_pipeline_over_unequal_hops() -> None:
     """Ten packets of 1 s over hops of 1 s, 2 s and 0.5 s a packet: the slowest sends them in a row."""
     found = pipelined_s([Run(10, np.ones(4))], [1.0, 0.5, 2.0, np.inf], [True] * 3)
     assert found == pytest.approx(20 + 1 + 0.5)
+
+
+# --- bursts that arrive over a time --------------------------------------------------------------
+
+
+def entries(
+    loads: list[float], packets: list[int], priorities: list[int] | None = None
+) -> Arrivals:
+    """Streams over links of their own, whose packets each take 1 s at one port."""
+    count = len(loads)
+    return Arrivals(
+        port=np.zeros(count, dtype=np.int64),
+        source=np.arange(count),
+        priority=np.array(priorities or [0] * count),
+        load=np.array(loads),
+        burst_s=np.array(packets, dtype=float),
+        packet_s=np.ones(count),
+    )
+
+
+def later(at: Arrivals, ratio: float = 1.0) -> tuple[float, float]:
+    """Mean wait of the first entry with links ``ratio`` times as fast as the port, and at one moment [s]."""
+    coming_s = (at.burst_s - at.packet_s) / ratio
+    over = spread(at, coming_s, coming_s, np.zeros(len(at.load), dtype=bool))
+    mean = waits(at).mean_s
+    return float((mean + over.later_s)[0]), float(mean[0])
+
+
+def worked_through(packets: list[int], periods: list[float], ratio: float, runs: int) -> float:
+    """Mean wait of the last packet of a frame of the first stream for all others, over phases [s]."""
+    rng = np.random.default_rng(7)
+    own = np.arange(packets[0]) / ratio
+    alone = _last_served(np.sort(own), own[-1])
+    total = 0.0
+    for _ in range(runs):
+        times = [own]
+        for count, period in zip(packets[1:], periods[1:], strict=True):
+            first = rng.uniform(0, period) - period * 30
+            starts = first + period * np.arange(40)
+            times.append((starts[:, None] + np.arange(count) / ratio).ravel())
+        total += _last_served(np.concatenate(times), own[-1]) - alone
+    return total / runs
+
+
+def _last_served(arrivals: np.ndarray[tuple[int], np.dtype[np.float64]], mine: float) -> float:
+    """When the packet that comes at ``mine`` is served by a port that takes 1 s for each.
+
+    The port is busy from one of the arrivals on, with that packet and all that come after it.
+    """
+    before = np.sort(arrivals[arrivals <= mine])
+    return float(np.max(before + np.arange(len(before), 0, -1)))
+
+
+@pytest.mark.parametrize(
+    ("packets", "loads", "ratio"),
+    [
+        ([12, 12], [0.2, 0.4], 1.0),
+        ([46, 12], [0.3, 0.3], 1.0),
+        ([12, 46], [0.2, 0.4], 1.0),
+        ([12, 12], [0.2, 0.4], 4.0),
+        ([12, 12, 12, 12], [0.15, 0.2, 0.2, 0.2], 1.0),
+    ],
+)
+def test_the_mean_wait_equals_that_of_a_port_simulated_packet_by_packet(
+    packets: list[int], loads: list[float], ratio: float
+) -> None:
+    periods = [count / load for count, load in zip(packets, loads, strict=True)]
+    truth = worked_through(packets, periods, ratio, 4000)
+    found, _ = later(entries(loads, packets), ratio)
+    assert found == pytest.approx(truth, rel=0.07, abs=0.15)
+
+
+def test_over_an_infinitely_fast_link_a_frame_arrives_at_one_moment() -> None:
+    found, at_once = later(entries([0.2, 0.4, 0.1], [12, 46, 1]), 1e9)
+    assert found == pytest.approx(at_once, rel=1e-6)
+
+
+def test_frames_of_one_packet_change_nothing() -> None:
+    at = entries([0.2, 0.4], [1, 1])
+    over = spread(at, np.zeros(2), np.zeros(2), np.zeros(2, dtype=bool))
+    assert not over.later_s.any()
+    assert not over.meanwhile_s.any()
+    assert over.variance_ratio.tolist() == [1.0, 1.0]
+
+
+def test_of_less_urgent_classes_one_packet_slips_between() -> None:
+    """Unless one is on the wire when the frame comes (a half), and where a packet of it is late (a half)."""
+    at = entries([0.2, 0.5], [12, 12], [5, 0])
+    coming_s = np.array([11.0, 11.0])
+    over = spread(at, coming_s, coming_s, np.array([False, False]))
+    slips = 0.5 * 0.5 * (0.5 + 11 * 0.5 / 12)
+    assert over.later_s[0] == pytest.approx(slips)
+    assert over.variance_s2[0] == pytest.approx(slips**2)
+    assert over.meanwhile_s.tolist() == pytest.approx([0.0, 11 * 0.2])
+
+
+def test_behind_a_more_urgent_frame_half_of_those_wait_for_packets_still_to_come() -> None:
+    """Of a frame that comes as fast as it is sent; with pauses in it, none do."""
+    at = entries([0.2, 0.01], [12, 1], [5, 0])
+    over = [
+        spread(at, np.array([11.0, 0.0]), np.zeros(2), np.array([paused, False])).later_s[1]
+        for paused in (False, True)
+    ]
+    assert over == pytest.approx([-0.2 * 11 / 4, -0.2 * 11 / 2])

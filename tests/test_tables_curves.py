@@ -11,11 +11,11 @@ import pytest
 
 import generated
 from icmodel.dataset import Dataset
-from icmodel.laws.corrected import without_switched
+from icmodel.laws.corrected_tables import without_switched
 from icmodel.tables import HIGH, VALUE, Configuration, Curve
 from icmodel.tables import Row as TableRow
 from icmodel.tables.curves import best_goodput, curves_of, shared_goodput
-from icmodel.tables.left_out import misses
+from icmodel.tables.left_out import interpolation_errors
 from points import Row
 
 LINK = {"kind": "other"}
@@ -98,7 +98,9 @@ def test_without_unlimited_runs_the_best_of_any_load_is_the_goodput() -> None:
     ]  # fmt: skip
     data = generated.from_rows(rows, LINK)
     for limited, best in ((False, {1: 8, 2: 5}), (True, {1: 8, 2: 9})):
-        curves = best_goodput(data, numbered(data), misses(data, "goodput_bps"), limited=limited)
+        curves = best_goodput(
+            data, numbered(data), interpolation_errors(data, "goodput_bps"), limited=limited
+        )
         found = {key.cores: curve for key, (curve,) in curves.items()}
         assert {cores: one.ends[VALUE, 0] for cores, one in found.items()} == best
         assert all(math.isinf(one.load_bps) for one in found.values())
@@ -110,7 +112,7 @@ def test_shares_are_told_apart_by_the_number_of_endpoints() -> None:
         goodput_row(300, 20, endpoints=3), goodput_row(400, 9, endpoints=3, load_bps=9),
     ]  # fmt: skip
     data = generated.from_rows(rows, LINK)
-    found = shared_goodput(data, numbered(data), misses(data, "goodput_bps"))
+    found = shared_goodput(data, numbered(data), interpolation_errors(data, "goodput_bps"))
     told = {
         count: dict(zip(one.payload_bytes.tolist(), one.ends[VALUE].tolist(), strict=True))
         for count, curves in found.items()

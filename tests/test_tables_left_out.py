@@ -20,7 +20,7 @@ from icmodel.statistics import LONE_WIDTH, spread_half_width
 from icmodel.tables import HIGH, LOW, VALUE, Configuration, Curve
 from icmodel.tables import Row as TableRow
 from icmodel.tables.curves import BUSY_CORES, curves_of, stated_range
-from icmodel.tables.left_out import Misses, misses, own_half_widths
+from icmodel.tables.left_out import InterpolationErrors, interpolation_errors, own_half_widths
 from points import Row
 from search import times
 
@@ -260,7 +260,7 @@ def line(*values: float, metric: str = "rtt_mean_s") -> list[Row]:
 
 def test_few_rows_are_given_twenty_percent_and_say_so() -> None:
     data = generated.from_rows(line(1.0, 2.0, 4.0), LINK)
-    told = misses(data, "rtt_mean_s")
+    told = interpolation_errors(data, "rtt_mean_s")
     assert not told.enough
     assert told.median == pytest.approx(0.2)  # 2 where the line says 2.5
     for half in told.of_rows(data.points):
@@ -274,7 +274,7 @@ def test_a_step_widens_the_gap_it_is_in_and_its_neighbours_only() -> None:
     values = [1.0 + 0.001 * (k % 3) for k in range(20)]
     values[12:] = [value + 1 for value in values[12:]]
     data = generated.from_rows(line(*values), LINK)
-    told = misses(data, "rtt_mean_s")
+    told = interpolation_errors(data, "rtt_mean_s")
     assert told.enough
     gaps = told.between(
         np.array([p.payload_bytes for p in data.points], dtype=float), np.array(values)
@@ -286,21 +286,23 @@ def test_a_step_widens_the_gap_it_is_in_and_its_neighbours_only() -> None:
 
 def test_shares_are_missed_in_parts_of_one_and_rows_that_never_miss_are_sure() -> None:
     data = generated.from_rows(line(*([0.25] * 12), metric="cpu_send"), LINK)
-    told = misses(data, "cpu_send")
+    told = interpolation_errors(data, "cpu_send")
     assert (told.relative, told.enough, told.median, told.factor) == (False, True, 0.0, 0.0)
     assert not told.of_rows(data.points).any()
 
 
 def test_an_unknown_metric_has_no_misses() -> None:
-    told = misses(generated.from_rows(line(1.0), LINK), "latency_mean_s")
+    told = interpolation_errors(generated.from_rows(line(1.0), LINK), "latency_mean_s")
     assert (told.enough, told.factor) == (False, 0.0)
 
 
 @settings(max_examples=times(50))
 @given(st.lists(st.floats(0.1, 100), min_size=3, max_size=30), st.sampled_from([0.001, 8.0, 1e4]))
 def test_widths_follow_the_unit(values: list[float], unit: float) -> None:
-    told = misses(generated.from_rows(line(*values), LINK), "rtt_mean_s")
-    scaled = misses(generated.from_rows(line(*(unit * v for v in values)), LINK), "rtt_mean_s")
+    told = interpolation_errors(generated.from_rows(line(*values), LINK), "rtt_mean_s")
+    scaled = interpolation_errors(
+        generated.from_rows(line(*(unit * v for v in values)), LINK), "rtt_mean_s"
+    )
     assert scaled.median == pytest.approx(told.median, rel=1e-6, abs=1e-9)
     value = np.array(values)
     sizes = np.arange(100.0, 100 * len(values) + 1, 100.0)
@@ -312,7 +314,9 @@ def test_widths_follow_the_unit(values: list[float], unit: float) -> None:
 # --- rows left out, by hand --------------------------------------------------------------------
 
 
-def left_out(miss: list[float], *, low: float = 0.0, high: float = 0.0, at: int = 200) -> Misses:
+def left_out(
+    miss: list[float], *, low: float = 0.0, high: float = 0.0, at: int = 200
+) -> InterpolationErrors:
     """What curves of three rows say, each of its own level, whose middle one misses the line by a share.
 
     ``low`` and ``high`` are what the rows' ranges say, in shares of their values.
@@ -329,7 +333,7 @@ def left_out(miss: list[float], *, low: float = 0.0, high: float = 0.0, at: int 
                     high=value * Decimal(repr(1 + high)),
                 )
             )  # fmt: skip
-    return misses(generated.from_rows(rows, LINK), "rtt_mean_s")
+    return interpolation_errors(generated.from_rows(rows, LINK), "rtt_mean_s")
 
 
 @pytest.mark.parametrize(("count", "enough"), [(1, False), (8, False), (9, True), (10, True)])

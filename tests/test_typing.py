@@ -15,7 +15,7 @@ import checkout
 import icmodel
 from icmodel.dataset import catalogue
 from icmodel.estimate import Metrics
-from icmodel.scenario import SI_NAMES, TEXT_SPELLINGS, Asked, AskedMany
+from icmodel.scenario import SI_NAMES, TEXT_SPELLINGS, ScenarioArrays, ScenarioKeywords
 
 
 def right() -> list[object]:
@@ -55,8 +55,8 @@ def test_a_misspelling_that_is_no_error_fails_the_check() -> None:
 
 def test_the_keywords_that_are_typed_are_those_of_a_question() -> None:
     names = {*SI_NAMES, *TEXT_SPELLINGS, "options"}
-    assert set(Asked.__annotations__) == names
-    assert set(AskedMany.__annotations__) == names
+    assert set(ScenarioKeywords.__annotations__) == names
+    assert set(ScenarioArrays.__annotations__) == names
 
 
 @pytest.mark.parametrize("name", catalogue())

@@ -33,7 +33,8 @@ from icmodel.usecase import (
     read_usecase,
     usecase_schema,
 )
-from icmodel.usecase.bound import Ends, estimate_for, no_rate
+from icmodel.usecase.bound import StreamBounds, estimate_for
+from icmodel.usecase.judging import no_rate
 from icmodel.usecase.result import others_beyond
 from search import times
 
@@ -134,7 +135,7 @@ WRONG = [
     ("schema_version = 1", "schema_version = 1\nqos = 1", "^mine.toml: the key 'qos' is unknown"),
     ("cores = 4", "cores = 4\nhops = 1", "candidates no. 1, scenarios, video.*'hops'.*switches"),
     ('metric = "goodput_bps"\n', "", "requirements no. 1 has no metric"),
-    ('"goodput_bps"\n', '"latency"\n', "no metric 'latency': take one of goodput_bps"),
+    ('"goodput_bps"\n', '"latency"\n', "no metric 'latency': use one of goodput_bps"),
     ('rate = "50 Hz"\n', "", "streams no. 1 has no rate"),
     ('"50 Hz"', '"50 kb"', "'50 kb' has the unknown unit 'kb'"),
     ('rate = "50 Hz"', "rate = 50", "rate = 50 has no unit.*rate_hz = 50"),
@@ -150,7 +151,7 @@ WRONG = [
     ("count = 1", f"count = {10**20}", f"count is {10**20}"),
     ("cores = 4", f"cores = {10**20}", f"cores is {10**20}"),
     ("switches = 1", f"switches = {10**20}", f"switches {10**20} is not possible"),
-    ('depth = "24 bit"', "depth_bits = 1e305", "beyond all numbers"),
+    ('depth = "24 bit"', "depth_bits = 1e305", "exceeds the floating-point range"),
     ('"65535 B"', '"65535 b"', "'65535 b' has the unknown unit"),
     ('"65535 B"', '"0 B"', "payload_bytes is 0"),
     ('"4750/s"', '"-1/s"', "'-1/s' is negative"),
@@ -266,7 +267,7 @@ parts = { there = "0.1 ms", back = "rest" }
 
 
 def test_a_count_that_contradicts_the_devices_is_refused() -> None:
-    with pytest.raises(UseCaseError, match="count = 5, its devices send 4"):
+    with pytest.raises(UseCaseError, match="count = 5, but its devices send 4"):
         read_usecase(document(stream='kind = "goodput"\ngoodput = "1 Gb/s"\ncount = 5'))
 
 
@@ -283,8 +284,8 @@ def known(value: float, low: float, high: float) -> Estimate:
     return Estimate(value, low, high, "measured", "", ("measured",))
 
 
-def ends(**metrics: Estimate) -> Ends:
-    return Ends(metrics, least_latency_s=1e-6, greatest_goodput_bps=9e9)
+def ends(**metrics: Estimate) -> StreamBounds:
+    return StreamBounds(metrics, least_latency_s=1e-6, greatest_goodput_bps=9e9)
 
 
 def test_a_metric_of_its_own_is_taken_as_it_is() -> None:
@@ -334,10 +335,12 @@ def test_half_a_round_trip_stands_in_by_name() -> None:
 
 
 def test_a_round_trip_shorter_than_the_wire_allows_does_not_stand_in() -> None:
-    empty_call = Ends({"rtt_mean_s": known(5, 4, 6)}, least_latency_s=7, greatest_goodput_bps=None)
+    empty_call = StreamBounds(
+        {"rtt_mean_s": known(5, 4, 6)}, least_latency_s=7, greatest_goodput_bps=None
+    )
     bound = estimate_for("latency_mean_s", empty_call)
     assert (bound.low, bound.high) == (7, math.inf)
-    small_answer = Ends({"rtt_mean_s": known(8, 8, 8)}, 7, None)
+    small_answer = StreamBounds({"rtt_mean_s": known(8, 8, 8)}, 7, None)
     bound = estimate_for("latency_mean_s", small_answer)
     assert (bound.value, bound.low, bound.high) == (7, 7, 8)
 
@@ -575,7 +578,7 @@ def test_who_meets_at_an_interface_follows_from_the_devices(
 
 def test_fewer_endpoints_than_meet_are_refused(toy: Dataset) -> None:
     for said in ("endpoints = 1", "endpoints = 3"):
-        with pytest.raises(UseCaseError, match=r"says endpoints = . for s, but 4 of them meet"):
+        with pytest.raises(UseCaseError, match=r"has endpoints = . for s, but 4 of them meet"):
             evaluate(read_usecase(cameras(1, said)), toy)
 
 
@@ -730,7 +733,7 @@ def test_a_stream_the_candidate_is_silent_on_is_undecided(toy: Dataset) -> None:
     text = document(requirement='stream = "t"\nmetric = "goodput_bps"\nat_least = "t.goodput_bps"')
     evaluation = evaluate(read_usecase(text.replace("[[requirements]]", other)), toy)
     assert evaluation.verdict == "undecided"
-    assert "asks nothing of the stream t" in evaluation.chosen.findings[0].verdict.why
+    assert "no scenario for the stream t" in evaluation.chosen.findings[0].verdict.why
 
 
 def two_candidates() -> str:

@@ -11,12 +11,12 @@ import pytest
 from icmodel.errors import MeasuringError, VerificationError
 from icmodel.fold import read_records
 from icmodel.verify.folder import PASS, PREDICTION, SETTINGS, Folder, opened
-from icmodel.verify.playing import Played
+from icmodel.verify.running import RunResult
 
 GIVEN: dict[str, Any] = {"schema_version": 1, "system": "small", "slower": 5.0}
 MADE: dict[str, Any] = {"streams": {"a": {}, "b": {}}, "devices": {}}
 NAMES = ("a", "b")
-PLAYED = Played({"a": {"run": "1"}, "b": {"run": "2"}}, 1.0)
+PLAYED = RunResult({"a": {"run": "1"}, "b": {"run": "2"}}, 1.0)
 
 
 def kept(path: Path, passes: int = 2) -> None:
@@ -50,7 +50,7 @@ def test_the_first_prediction_stays(tmp_path: Path) -> None:
 def test_other_settings_are_refused_by_name(tmp_path: Path) -> None:
     kept(tmp_path / "one")
     with (
-        pytest.raises(VerificationError, match="with other settings: slower not as before"),
+        pytest.raises(VerificationError, match="with other settings: slower differ"),
         opened(tmp_path / "one", {**GIVEN, "slower": 1.0}, ""),
     ):
         pass
@@ -127,6 +127,6 @@ def test_records_are_those_that_fold_reads(tmp_path: Path) -> None:
     record = json.loads(golden.read_text(encoding="utf-8").splitlines()[0])
     with opened(tmp_path / "one", GIVEN, "") as folder:
         folder.keep(
-            1, Played({"a": record, "b": {**record, "run": "2"}}, 1.0), folder.prediction(MADE)
+            1, RunResult({"a": record, "b": {**record, "run": "2"}}, 1.0), folder.prediction(MADE)
         )
     assert len(read_records([tmp_path / "one" / PASS.format(1)]).records) == 2

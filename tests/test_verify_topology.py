@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from icmodel.probing.probe import printed
+from icmodel.probing.probe import output_of
 from icmodel.system import (
     DeficitRoundRobin,
     Scheduler,
@@ -19,11 +19,12 @@ from icmodel.system import (
     WeightedRoundRobin,
     load,
 )
-from icmodel.verify.lab import LEAST_CLASS_BPS, code_point, copied, topology
+from icmodel.verify.lab_system import lab_system
+from icmodel.verify.topology import LEAST_CLASS_BPS, code_point, topology
 
 
 def copy(name: str, slower: float = 1.0, members: int | None = None) -> System:
-    return copied(load(name), slower=slower, members=members, dataset="lab-1g-2026").system
+    return lab_system(load(name), slower=slower, members=members, dataset="lab-1g-2026").system
 
 
 def document(system: System) -> dict[str, Any]:
@@ -83,5 +84,5 @@ def test_names_that_the_lab_does_not_take_are_numbered() -> None:
 def test_icprobe_reads_it(name: str, probe: Path, tmp_path: Path) -> None:
     file = tmp_path / "topology.toml"
     file.write_text(topology(copy(name)).text, encoding="utf-8")
-    shown = json.loads(printed((str(probe), "lab", "show", str(file)), 30.0))
+    shown = json.loads(output_of((str(probe), "lab", "show", str(file)), 30.0))
     assert shown["line_rate_bps"] == min(one.rate_bps for one in copy(name).links.values())

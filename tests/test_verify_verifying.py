@@ -14,9 +14,9 @@ import icmodel
 from icmodel.cli import main
 from icmodel.cli.schemas import output_schema
 from icmodel.errors import VerificationError
-from icmodel.verify import Wish, verify
+from icmodel.verify import VerifyOptions, verify
 from icmodel.verify.folder import PREDICTION, Folder
-from icmodel.verify.playing import Played
+from icmodel.verify.running import RunResult
 from verify_case import DATASET, WISH, record
 
 NAME = "lab-two-senders"
@@ -36,7 +36,9 @@ def measured(folder: Path, passes: int, **changes: float) -> Any:
     result = record({**AS_PREDICTED, **changes}, ("stalled",))
     kept = Folder(folder)
     for number in range(1, passes + 1):
-        kept.keep(number, Played({"measured": result, "other": result}, 1.0), kept.prediction({}))
+        kept.keep(
+            number, RunResult({"measured": result, "other": result}, 1.0), kept.prediction({})
+        )
     return verify(NAME, folder, replace(WISH, repeats=passes))
 
 
@@ -81,7 +83,7 @@ def test_a_prediction_that_changed_is_said_and_the_stored_one_judges(tmp_path: P
 def test_the_same_question_goes_on_and_another_is_refused(tmp_path: Path) -> None:
     verify(NAME, tmp_path / "two", WISH)
     verify(NAME, tmp_path / "two", WISH)
-    with pytest.raises(VerificationError, match="slower not as before"):
+    with pytest.raises(VerificationError, match="slower differ"):
         verify(NAME, tmp_path / "two", replace(WISH, slower=10.0))
 
 
@@ -95,7 +97,7 @@ def test_the_same_question_goes_on_and_another_is_refused(tmp_path: Path) -> Non
 )
 def test_wishes_that_cannot_be_are_refused(wish: dict[str, Any], said: str) -> None:
     with pytest.raises(VerificationError, match=said):
-        Wish(**wish)
+        VerifyOptions(**wish)
 
 
 def test_the_command_prints_what_was_predicted_and_measured(

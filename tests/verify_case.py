@@ -9,10 +9,10 @@ from typing import Any
 
 from icmodel.system import System, load
 from icmodel.verify.folder import Pass
-from icmodel.verify.verifying import Wish
+from icmodel.verify.verifying import VerifyOptions
 
 DATASET = Path(__file__).parents[1] / "benchmarks" / "verified" / "lab-20m"
-WISH = Wish(dataset=str(DATASET), slower=5.0, repeats=0)
+WISH = VerifyOptions(dataset=str(DATASET), slower=5.0, repeats=0)
 
 
 def small(**changes: object) -> System:

@@ -19,7 +19,7 @@ from typing import Any
 
 from benchmarks.verified.systems import CAMPAIGNS, HERE, Asked, Campaign
 from benchmarks.verified.table import text
-from icmodel.verify import Verification, Wish, verify
+from icmodel.verify import Verification, VerifyOptions, verify
 from icmodel.verify.folder import PREDICTION, Folder
 
 PAGE = HERE.parents[1] / "docs" / "background" / "verified.md"
@@ -69,8 +69,8 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _wish(campaign: Campaign, repeats: int) -> Wish:
-    return Wish(dataset=campaign.dataset, slower=campaign.slower, repeats=repeats)
+def _wish(campaign: Campaign, repeats: int) -> VerifyOptions:
+    return VerifyOptions(dataset=campaign.dataset, slower=campaign.slower, repeats=repeats)
 
 
 def _measure(campaign: Campaign, work: Path, limit_s: float) -> int:
@@ -102,7 +102,7 @@ def _folder(campaign: Campaign, one: Asked, work: Path) -> Path:
 
 def _told(found: Verification) -> Mapping[str, Any]:
     """What each pass measured of each stream, and after which prediction."""
-    names = tuple(found.copy.system.streams)
+    names = tuple(found.lab.system.streams)
     passes = Folder(found.folder).passes(found.stored, names)
     return {
         "prediction_sha256": found.stored.sha256,

@@ -16,7 +16,7 @@ from icmodel.estimate import quantity
 from icmodel.verify import comparing
 from icmodel.verify.comparing import Bounded, Compared
 from icmodel.verify.folder import LEAST_OVERLAP, Pass
-from icmodel.verify.lab import copied
+from icmodel.verify.lab_system import lab_system
 
 WIDEST = 10.0
 """The upper end of an interval over the lower one, above which it says little."""
@@ -52,7 +52,7 @@ def rows(campaign: Campaign) -> tuple[list[Row], list[Bounded]]:
     for one in campaign.asked():
         if (campaign.measured / f"{one.name}.json").exists():
             said, passes = _read(one, campaign)
-            system = copied(one.system, slower=campaign.slower, members=None, dataset="").system
+            system = lab_system(one.system, slower=campaign.slower, members=None, dataset="").system
             for stream, metrics in comparing.streams(system, said, passes).items():
                 found += [Row(one.name, stream, name, value) for name, value in metrics.items()]
             bounds += comparing.bounds(system, said, passes).values()

@@ -19,7 +19,7 @@ from icmodel.calibrate.runs import Record, Run, run_of
 from icmodel.calibrate.settings import Settings, settings_of
 from icmodel.documents import json_value
 from icmodel.errors import CalibrationError, unwritable
-from icmodel.probing.responder import alone
+from icmodel.probing.responder import locked
 
 SETTINGS, RECORDS, REFUSED = "loop.json", "records.jsonl", "refused.jsonl"
 PLAN = "calibrate, step "
@@ -47,7 +47,7 @@ def opened(path: Path, settings: Settings) -> Iterator[Folder]:
     """
     with _writable(path):
         path.mkdir(parents=True, exist_ok=True)
-    with alone(path):
+    with locked(path):
         with _writable(path):
             _claim(path, settings)
         yield Folder(path, settings)

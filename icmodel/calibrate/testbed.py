@@ -15,7 +15,7 @@ from typing import Protocol, Self
 from icmodel.calibrate.runs import Record, Run
 from icmodel.calibrate.settings import Settings
 from icmodel.errors import CalibrationError
-from icmodel.probing.probe import ended, printed, reason
+from icmodel.probing.probe import error_line, output_of, run_to_end
 from icmodel.probing.responder import (
     BRIEF_S,
     PATIENCE_S,
@@ -25,7 +25,7 @@ from icmodel.probing.responder import (
     record_of,
     responder,
     short_name,
-    until_told,
+    until_stdin_ends,
 )
 
 
@@ -86,9 +86,9 @@ class Hosts:
 
     def measure(self, run: Run, repeat: int) -> Record | Refused:
         """Run icprobe once; a run that it rejects is refused, provided the responder still runs."""
-        done = ended(self._pair.asking((*run.words(), *self._times)), self._longest_s)
+        done = run_to_end(self._pair.asking((*run.words(), *self._times)), self._longest_s)
         if done.returncode == REFUSED and self._responder and self._responder.poll() is None:
-            return Refused(reason(done.stderr))
+            return Refused(error_line(done.stderr))
         return record_of(done)
 
     # --- coming and going ---------------------------------------------------------------------
@@ -148,14 +148,14 @@ class LabPair:
 
     def link(self) -> Link:
         """The path as the topology describes it."""
-        shown = json.loads(printed((self._probe, "lab", "show", self._topology), BRIEF_S))
+        shown = json.loads(output_of((self._probe, "lab", "show", self._topology), BRIEF_S))
         return Link(shown["line_rate_bps"], shown["burst_bytes"], shown["mtu_bytes"])
 
     def up(self, key: Path) -> None:
         """Build the network."""
         self._key = str(key)
         built = json.loads(
-            printed((self._probe, "lab", "up", self._topology, "--as", self.name), BRIEF_S)
+            output_of((self._probe, "lab", "up", self._topology, "--as", self.name), BRIEF_S)
         )
         hosts = {host["name"]: host for host in built["hosts"]}
         if not {"A", "B"} <= hosts.keys():
@@ -173,11 +173,11 @@ class LabPair:
     def answering(self) -> list[str]:
         """``icprobe serve`` in the namespace of B."""
         serve = (*self._on("B"), "serve", "--bind", self.address, "--key", self._key)
-        return until_told(serve)
+        return until_stdin_ends(serve)
 
     def down(self) -> None:
         """Remove the network and end the processes in it."""
-        printed((self._probe, "lab", "down", self.name), BRIEF_S)
+        output_of((self._probe, "lab", "down", self.name), BRIEF_S)
 
     def _on(self, host: str) -> list[str]:
         return [self._probe, "lab", "exec", "--lab", self.name, host, "--", self._probe]
@@ -235,7 +235,7 @@ class SshPair:
         secret = key.read_bytes()
         for role, host in zip("AB", self._hosts, strict=True):
             keep = KEEP_KEY.format(name=f"{key.parent.name}-{role}")
-            self.keys.append(printed(self._ssh(host, keep), BRIEF_S, secret).strip())
+            self.keys.append(output_of(self._ssh(host, keep), BRIEF_S, secret).strip())
 
     def asking(self, words: Sequence[str]) -> list[str]:
         """``icprobe run`` on A."""
@@ -250,14 +250,14 @@ class SshPair:
     def down(self) -> None:
         """Remove the keys and end the connections."""
         for host, key in zip(self._hosts, self.keys, strict=False):
-            printed(self._ssh(host, f"rm -rf {shlex.quote(str(Path(key).parent))}"), BRIEF_S)
-            printed(["ssh", *self._options, "-O", "exit", host], BRIEF_S)
+            output_of(self._ssh(host, f"rm -rf {shlex.quote(str(Path(key).parent))}"), BRIEF_S)
+            output_of(["ssh", *self._options, "-O", "exit", host], BRIEF_S)
         self.keys = []
 
     def _check(self, host: str) -> None:
         """Refuse a host whose non-interactive shell does not find icprobe."""
         look = f"command -v {shlex.quote(self._probe)} || true"
-        if not printed(self._ssh(host, look), BRIEF_S).strip():
+        if not output_of(self._ssh(host, look), BRIEF_S).strip():
             raise CalibrationError(
                 f"{host} does not find {self._probe}: install it there, in a folder of the PATH that "
                 f"`ssh {host} 'echo $PATH'` prints, and start again"
@@ -265,7 +265,7 @@ class SshPair:
 
     def _host_name(self, host: str) -> str:
         """The host name that the configuration of ``ssh`` gives for a host."""
-        lines = printed(["ssh", *self._options, "-G", host], BRIEF_S).splitlines()
+        lines = output_of(["ssh", *self._options, "-G", host], BRIEF_S).splitlines()
         named = (line.partition(" ") for line in lines)
         return next((value for key, _, value in named if key == "hostname"), host)
 

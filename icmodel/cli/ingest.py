@@ -1,4 +1,4 @@
-"""``icmodel ingest``: results of other tools become a dataset."""
+"""``icmodel ingest``: make a dataset of results of other tools."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from icmodel.cli.options import (
     parse_key_values,
 )
 from icmodel.cli.output import Answer, Section, Table, emit, progress_bar
-from icmodel.dataset import Dataset, Interconnect, check_variant
+from icmodel.dataset import Interconnect, check_variant
 from icmodel.errors import ScenarioError
 from icmodel.estimate import Estimate, plural
 from icmodel.ingest import (
@@ -47,17 +47,17 @@ if TYPE_CHECKING:
 app = make_app()
 
 REFUSED = 2
-"""Exit code if a file was refused, whatever the others are."""
+"""Exit code if a file was refused, even if others were taken."""
 LINK_KINDS = ("ethernet", "infiniband", "roce", "rapidio", "loopback")
 
 Files = Annotated[
     list[Path], typer.Argument(metavar="FILE...", help="Files of results.", show_default=False)
 ]
 ToolName = Annotated[
-    str | None, option("tool", "NAME", "Whose output all files are.", "found by their text")
+    str | None, option("tool", "NAME", "Tool that wrote all files.", "recognised from their text")
 ]
 MapFile = Annotated[
-    Path | None, option("map", "FILE", "TOML that says what the columns of CSV or XLSX are.")
+    Path | None, option("map", "FILE", "TOML with the meaning of the columns of CSV or XLSX.")
 ]
 LabelsFile = Annotated[
     Path | None, option("labels", "FILE", "TOML with labels by file name or pattern.")
@@ -65,11 +65,13 @@ LabelsFile = Annotated[
 OwnWorkOver = Annotated[
     str | None,
     option(
-        "own-work-over", "NAME", "Say what the tool adds to a frame over this dataset of the hosts."
+        "own-work-over",
+        "NAME",
+        "Print the time that the tool adds to each frame, compared with this dataset of the hosts.",
     ),
 ]
 OwnWorkAt = Annotated[
-    str, option("own-work-at", "END", "Where it is taken to do so: send or recv.", "send")
+    str, option("own-work-at", "END", "End at which the tool adds this time: send or recv.", "send")
 ]
 Folder = Annotated[
     Path,
@@ -80,48 +82,46 @@ Folder = Annotated[
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
-    """Labels of all files, as typed, for what the files do not state."""
+class LabelOptions:
+    """Options that label all files, as typed."""
 
     protocol: str | None = option_field("NAME", "Protocol, e.g. tcp.")
     payload: str | None = option_field("SIZE", PAYLOAD_HELP)
     load: str | None = option_field(
         "RATE", 'Goodput the runs were limited to, e.g. "1 Gb/s", or unlimited.'
     )
-    cores: str | None = option_field("N", "Parallel processes, one a core.")
+    cores: str | None = option_field("N", "Parallel processes, one for each core.")
     switches: str | None = option_field("N", "Switches on the path.")
-    endpoints: str | None = option_field("N", "Senders into the interface, this one included.")
-    other_goodput: str | None = option_field("RATE", "What the other endpoints sent, in sum.")
+    endpoints: str | None = option_field(
+        "N", "Senders into the receiving interface, this one included."
+    )
+    other_goodput: str | None = option_field("RATE", "Total rate that the other endpoints sent.")
     host_cores: str | None = option_field(
-        "N", "Cores of each host, for tools that print a share of them."
+        "N", "Cores of each host, for tools that print CPU as a share of the host."
     )
     option: list[str] | None = option_field("KEY=VALUE", OPTION_HELP)
 
     def labels(self) -> Labels:
         """The labels in SI."""
-        said = given_options(self) | {"options": parse_key_values(self.option)}
-        said.pop("option", None)
-        return read_labels(said, "command line")
+        entries = given_options(self) | {"options": parse_key_values(self.option)}
+        entries.pop("option", None)
+        return read_labels(entries, "command line")
 
 
 @dataclass(frozen=True, slots=True)
-class Described:
-    """Description of the dataset, as typed."""
+class DatasetOptions:
+    """Options that describe the dataset, as typed."""
 
-    interconnect: str | None = option_field("KIND", f"{', '.join(LINK_KINDS)}.")
-    line_rate: str | None = option_field(
-        "RATE", "Rate of the line; the numbers are held against it."
-    )
+    interconnect: str | None = option_field("KIND", f"Kind of link: {', '.join(LINK_KINDS)}.")
+    line_rate: str | None = option_field("RATE", "Line rate; results above it are refused.")
     mtu: str | None = option_field("SIZE", 'MTU of the line, e.g. "1500 B".')
     title: str | None = option_field("TEXT", "Title of the dataset.")
     licence: str | None = option_field("TEXT", "Licence of the numbers.")
-    citation: str | None = option_field("TEXT", "How to cite them.")
-    default_variant: str | None = option_field(
-        "NAME", "Variant of the model it answers with.", BEST
-    )
+    citation: str | None = option_field("TEXT", "How to cite the numbers.")
+    default_variant: str | None = option_field("NAME", "Default variant of the model.", BEST)
 
     def link(self) -> Interconnect | None:
-        """The interconnect, as far as it is given."""
+        """The interconnect, or None if no option describes it."""
         if self.interconnect is None and self.line_rate is None and self.mtu is None:
             return None
         if self.interconnect is not None and self.interconnect not in LINK_KINDS:
@@ -139,7 +139,7 @@ class Described:
         )
 
     def about(self, command: str) -> About:
-        """The same as `icmodel.ingest` takes it, with the command that makes the dataset again."""
+        """The description, with the command line that makes the dataset again."""
         variant = self.default_variant or About().default_variant
         check_variant(variant)
         return About(
@@ -148,16 +148,16 @@ class Described:
 
 
 @app.command(short_help="Make a dataset of other tools' results.")
-@expand_options(Described, "described")
-@expand_options(Said, "said")
+@expand_options(DatasetOptions, "description")
+@expand_options(LabelOptions, "labels")
 def ingest(
     *,
     files: Files,
     tool: ToolName = None,
     map_file: MapFile = None,
     labels_file: LabelsFile = None,
-    said: Said,
-    described: Described,
+    labels: LabelOptions,
+    description: DatasetOptions,
     own_work_over: OwnWorkOver = None,
     own_work_at: OwnWorkAt = "send",
     output: Folder,
@@ -167,9 +167,10 @@ def ingest(
 
     Also iperf 2, libzmq's perf tools, zperfmq, perftest, qperf, NTttcp, OSU's and Intel's MPI
     benchmarks, and tables (CSV, XLSX) with --map.
-    What a file does not say itself, such as sockperf's payload, is said by options for all files
-    or in a TOML file by name. A file that is broken, contradicts itself or the wire (--line-rate) is
-    refused and named: the dataset is made of the others and the code is 2.
+    Labels add what a file does not state, such as sockperf's payload: options label all files, a
+    TOML file (--labels) labels files by name. A file that is damaged, contradicts itself, or exceeds
+    the line rate (--line-rate) is refused and named. Then the other files are used, and the exit code
+    is 2.
 
     \b
     icmodel ingest runs/*.json --line-rate "10 Gb/s" -o my-link
@@ -179,55 +180,65 @@ def ingest(
     """  # noqa: D301
     options = {"tool": tool, "map": map_file, "labels": labels_file}
     if tool is not None and map_file is not None:
-        raise ScenarioError(
-            "--tool and --map are both given: a table is mapped whoever wrote it, so keep one"
-        )
-    tell = None if own_work_over is None else _told_over(own_work_over, own_work_at)
+        raise ScenarioError("--tool and --map are both given: a table needs no tool, so keep one")
+    over = None
+    if own_work_over is not None:
+        from icmodel.model import Model  # numpy, not needed to read files
+
+        over = Model(own_work_over, "hybrid")
     name = name_in(output)
-    about = described.about(_command(files, options, said, described, name))
+    about = description.about(_command(files, options, labels, description, name))
     with progress_bar("ingest") as progress:
         ingested = ingest_files(
             files,
             tool,
-            labels=said.labels(),
+            labels=labels.labels(),
             by_file=None if labels_file is None else read_labels_file(labels_file),
             columns=None if map_file is None else read_mapping(map_file),
             link=about.link,
             progress=progress,
         )
     data = dataset_of(ingested, output, about)
-    if described.default_variant is None:
+    if description.default_variant is None:
         variant, why = best_variant(data)
         about = replace(about, default_variant=variant, notes=(why,))
     write_ingested(ingested, output, about)
-    found = () if tell is None else tell(data)
+
+    work: tuple[OwnWork, ...] = ()
+    if over is not None:
+        from icmodel.own_work import own_work
+
+        work = own_work(over, data, own_work_at)
     answer = Answer(
-        lambda: [*_sections(ingested, output, about), *_work_sections(found)],
-        lambda: _document(ingested, name, about, found),
+        lambda: [*_sections(ingested, output, about), *_work_sections(work)],
+        lambda: {
+            "schema_version": 1,
+            "dataset": name,
+            "variant": about.default_variant,
+            "rows": len(ingested.points),
+            "files": [
+                {"file": file.file, "sha256": file.sha256, "results": len(file.results)}
+                for file in ingested.taken
+            ],
+            "refused": [{"file": one.file, "reason": one.reason} for one in ingested.refused],
+            "notes": [*ingested.notes, *about.notes],
+            **({"own_work": [one.to_dict() for one in work]} if work else {}),
+        },
     )
     emit(answer, as_json=as_json, output=None)
     return REFUSED if ingested.refused else 0
 
 
-def _told_over(dataset: str, end: str) -> Callable[[Dataset], tuple[OwnWork, ...]]:
-    """A function that compares a tool's results with a dataset: the work of its program per frame."""
-    from icmodel.model import Model  # numpy, not needed to read files
-    from icmodel.own_work import own_work
-
-    over = Model(dataset, "hybrid")
-    return lambda results: own_work(over, results, end)
-
-
 def _command(
     files: list[Path],
     options: Mapping[str, str | Path | None],
-    said: Said,
-    described: Described,
+    labels: LabelOptions,
+    description: DatasetOptions,
     name: str,
 ) -> str:
-    """The command line that makes the folder again in the folder of its files."""
+    """The command line that makes the dataset again in the folder of its files."""
     words = ["icmodel", "ingest", *sorted({file.name for file in files})]
-    for key, value in {**options, **given_options(said), **given_options(described)}.items():
+    for key, value in {**options, **given_options(labels), **given_options(description)}.items():
         for one in value if isinstance(value, list) else [value]:
             if one is not None:
                 text = one.name if isinstance(one, Path) else str(one)
@@ -236,18 +247,18 @@ def _command(
 
 
 def _sections(ingested: Ingested, folder: Path, about: About) -> list[Section]:
-    rows = tuple(
+    """The files with their numbers, the refused ones, and the notes."""
+    table = tuple(
         (
             file.file,
-            ", ".join(sorted({r.origin.name for r in file.results})),
+            ", ".join(sorted({result.origin.name for result in file.results})),
             str(sum(len(result.numbers) for result in file.results)),
         )
         for file in ingested.taken
     )
-    taken = plural(len(ingested.taken), "file")
-    rows_said = plural(len(ingested.points), "row")
-    heading = f"{folder}: {rows_said} from {taken}, variant {about.default_variant}"
-    sections = [Section(heading, Table(("file", "tool", "#numbers"), rows))]
+    files, rows = plural(len(ingested.taken), "file"), plural(len(ingested.points), "row")
+    heading = f"{folder}: {rows} from {files}, variant {about.default_variant}"
+    sections = [Section(heading, Table(("file", "tool", "#numbers"), table))]
     if ingested.refused:
         refused = tuple(f"{one.file}: {one.reason}" for one in ingested.refused)
         sections.append(Section(f"Refused: {plural(len(refused), 'file')}", refused))
@@ -256,25 +267,26 @@ def _sections(ingested: Ingested, folder: Path, about: About) -> list[Section]:
     return sections
 
 
-def _work_sections(found: Sequence[OwnWork]) -> list[Section]:
-    """The work of the tool's program per frame, as text."""
-    if not found:
+def _work_sections(work: Sequence[OwnWork]) -> list[Section]:
+    """The time that the tool adds to each frame, and the options that state it in a question."""
+    if not work:
         return []
+    rows, options = [], []
+    for one in work:
+        end = {"send": "the sender", "recv": "the receiver"}[one.end]
+        payloads = ", ".join(units.format_bytes(each.payload_bytes) for each in one.compared)
+        frame = _time_text(one.frame_s, units.format_seconds)
+        byte = _time_text(one.byte_s, units.format_seconds_per_byte)
+        rows.append((one.protocol, end, frame, byte, payloads))
+        option = f'--app-{one.end} "{units.format_seconds(one.frame_s.value, 3)}"'
+        if one.byte_s.value:
+            text = units.format_seconds_per_byte(one.byte_s.value, 3)
+            option += f' --app-{one.end}-per-byte "{text}"'
+        options.append(f"{one.protocol}: {option}")
     columns = ("protocol", "adds at", "a frame", "a byte", "from payloads")
-    rows = tuple(
-        (
-            one.protocol,
-            {"send": "the sender", "recv": "the receiver"}[one.end],
-            _time_text(one.frame_s, units.format_seconds),
-            _time_text(one.byte_s, units.format_seconds_per_byte),
-            ", ".join(units.format_bytes(each.payload_bytes) for each in one.compared),
-        )
-        for one in found
-    )
-    asked = tuple(f"{one.protocol}: {_as_asked(one)}" for one in found)
     return [
-        Section("What the tool itself adds, over the hosts' own time", Table(columns, rows)),
-        Section("Asked so, with --variant hybrid", asked),
+        Section("Time that the tool adds to the hosts' own", Table(columns, tuple(rows))),
+        Section("Options for a question, with --variant hybrid", tuple(options)),
     ]
 
 
@@ -282,31 +294,3 @@ def _time_text(time: Estimate, form: Callable[[float, int], str]) -> str:
     if not time.high:
         return "nothing"
     return f"{form(time.value, 3)} ({form(time.low, 3)} to {form(time.high, 3)})"
-
-
-def _as_asked(one: OwnWork) -> str:
-    """The options of a question that state this work."""
-    parts = [f'--app-{one.end} "{units.format_seconds(one.frame_s.value, 3)}"']
-    if one.byte_s.value:
-        text = units.format_seconds_per_byte(one.byte_s.value, 3)
-        parts.append(f'--app-{one.end}-per-byte "{text}"')
-    return " ".join(parts)
-
-
-def _document(
-    ingested: Ingested, name: str, about: About, found: Sequence[OwnWork]
-) -> dict[str, object]:
-    work = {"own_work": [one.to_dict() for one in found]} if found else {}
-    return {
-        "schema_version": 1,
-        "dataset": name,
-        "variant": about.default_variant,
-        "rows": len(ingested.points),
-        "files": [
-            {"file": file.file, "sha256": file.sha256, "results": len(file.results)}
-            for file in ingested.taken
-        ],
-        "refused": [{"file": one.file, "reason": one.reason} for one in ingested.refused],
-        "notes": [*ingested.notes, *about.notes],
-        **work,
-    }

@@ -341,7 +341,7 @@ def question_text(asked: Scenario) -> str:
         if seconds:
             time = units.format_seconds(seconds, 4)
             parts.append(f"{time} of the application {end} a frame")
-    return ", ".join([*parts, *(f"{axis} = {value}" for axis, value in asked.options)])
+    return ", ".join([*parts, *(f"{axis} = {value}" for axis, value in asked.options.items())])
 
 
 def quantity_text(metric: str, value: float | None) -> str:

@@ -79,12 +79,12 @@ def verify(
     icmodel verify my-system.toml -o my-system --scale 10 --repeats 9
     """  # noqa: D301
     from icmodel.errors import MeasurementFailed
-    from icmodel.verify import Wish
+    from icmodel.verify import VerifyOptions
     from icmodel.verify import verify as verify_system
-    from icmodel.verify.playing import Times
+    from icmodel.verify.running import Times
 
     beside_s = units.parse_seconds(warmup)
-    wish = Wish(
+    options = VerifyOptions(
         dataset=dataset,
         variant=variant,
         slower=scale,
@@ -96,7 +96,7 @@ def verify(
     advice = f"the same command goes on in {output}"
     try:
         with interruptible(advice), progress_bar("passes") as watch:
-            found = verify_system(name, output, wish, watch=watch)
+            found = verify_system(name, output, options, watch=watch)
     except MeasurementFailed as error:
         typer.echo(f"icmodel: {error}", err=True)
         return LAB_FAILED
@@ -133,8 +133,8 @@ def verification_sections(found: Verification) -> Iterator[Section]:
         f"{datasets}, variant {variants}; {made}",
         passes,
     ]
-    if found.copy.slower != 1:
-        lines.append(f"built {found.copy.slower:g} times slower: rates divided, periods multiplied")
+    if found.lab.slower != 1:
+        lines.append(f"built {found.lab.slower:g} times slower: rates divided, periods multiplied")
     if found.differs:
         lines.append(
             f"icmodel now predicts otherwise for {', '.join(found.differs)}: judged by the stored one"
@@ -150,8 +150,8 @@ def verification_sections(found: Verification) -> Iterator[Section]:
     yield Section("greatest latency", bounds_table(found.bounds))
     devices = tuple((name, *_cells(CORES, one)) for name, one in found.devices.items())
     yield Section("busy cores of processes", Table(("device", *COLUMNS), devices))
-    if found.copy.left_out:
-        yield Section("not verified", bullets(found.copy.left_out))
+    if found.lab.left_out:
+        yield Section("not verified", bullets(found.lab.left_out))
 
 
 def _cells(metric: str, one: Compared) -> tuple[str, ...]:

@@ -1,7 +1,7 @@
 """Ingest: results of other tools become datasets.
 
-Files of results and labels for what they do not state come in; points, their option axes and the
-reasons for refused files go out.
+Input: files of results, and labels that they lack.  Output: points with their option axes, and the reasons
+for refused files.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from __future__ import annotations
 from icmodel.ingest.folder import About, dataset_of, name_in, write_ingested
 from icmodel.ingest.intake import Ingested, ingest
 from icmodel.ingest.labels import Labels, read_labels, read_labels_file
-from icmodel.ingest.mapping import ColumnMap, column_map, read_mapping
 from icmodel.ingest.result import Refusal
+from icmodel.ingest.table import ColumnMap, column_map, read_mapping
 
 __all__ = [
     "About",

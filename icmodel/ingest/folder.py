@@ -1,4 +1,4 @@
-"""The folder of an ingested dataset, with an account of every file and number."""
+"""Folder of an ingested dataset: rows, description, README, and an account of every file and number."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from icmodel.dataset.write import (
 )
 from icmodel.errors import DatasetError
 from icmodel.ingest.intake import Ingested
-from icmodel.ingest.result import Ends, Result
+from icmodel.ingest.result import Hosts, Result
 
 ACCOUNT = "ingested.json"
 SCHEMA_VERSION = 1
@@ -29,14 +29,14 @@ LINK_KEYS = ("line_rate_bps", "mtu_bytes", "switch_latency_s", "cable_length_m")
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """What a person states about the dataset; empty fields are unknown.
+    """Description of a dataset by a person; empty fields are unknown.
 
     Parameters
     ----------
     command
-        The command line that makes the dataset again from the same files.
+        Command line that makes the dataset again from the same files.
     notes
-        Facts that follow from no file, such as the reason for the default variant.
+        Facts from elsewhere than the files, such as the reason for the default variant.
     """
 
     title: str = ""
@@ -49,7 +49,7 @@ class About:
 
 
 def name_in(folder: str | Path) -> str:
-    """The id of a dataset to be written into a folder, which may hold an ingested one.
+    """The id of a dataset to be written into a folder, which is empty or holds an ingested dataset.
 
     Raises
     ------
@@ -67,7 +67,7 @@ def name_in(folder: str | Path) -> str:
 
 
 def dataset_of(ingested: Ingested, folder: str | Path, about: About) -> Dataset:
-    """The dataset of ingested results as `write_ingested` would write it, without writing it.
+    """The dataset of ingested results in memory, equal to the one that `write_ingested` writes.
 
     Raises
     ------
@@ -94,7 +94,7 @@ def write_ingested(ingested: Ingested, folder: str | Path, about: About) -> None
     target = Path(folder)
     document = _document(ingested, name_in(target), about)
     extra = {
-        "README.md": "".join(f"{one}\n" for one in _readme(ingested, document, about)).encode(),
+        "README.md": "".join(f"{line}\n" for line in _readme(ingested, document, about)).encode(),
         ACCOUNT: json.dumps(
             account(ingested), indent=1, ensure_ascii=False, allow_nan=False
         ).encode()
@@ -108,36 +108,36 @@ def write_ingested(ingested: Ingested, folder: str | Path, about: About) -> None
 
 def account(ingested: Ingested) -> dict[str, object]:
     """The document of ingested.json: every file with its hash and its numbers, or why it was refused."""
+    files = []
+    for file in ingested.taken:
+        results = []
+        for result in file.results:
+            labels, origin = result.labels, result.origin
+            results.append(
+                {
+                    "tool": origin.tool,
+                    "version": origin.version,
+                    "place": origin.place,
+                    "sender": result.hosts.sender,
+                    "receiver": result.hosts.receiver,
+                    "streams": result.streams,
+                    "assumed": [one.label for one in result.assumed],
+                    "protocol": labels.protocol,
+                    "payload_bytes": labels.payload_bytes,
+                    "load_bps": "inf" if labels.load_bps == float("inf") else labels.load_bps,
+                    "options": dict(labels.options),
+                    "numbers": [
+                        {key: getattr(number, key) for key in NUMBER_KEYS}
+                        for number in result.numbers
+                    ],
+                    "notes": list(result.notes),
+                }
+            )
+        files.append({"file": file.file, "sha256": file.sha256, "results": results})
     return {
         "schema_version": SCHEMA_VERSION,
-        "files": [
-            {
-                "file": file.file,
-                "sha256": file.sha256,
-                "results": [_result(result) for result in file.results],
-            }
-            for file in ingested.taken
-        ],
+        "files": files,
         "refused": [{"file": one.file, "reason": one.reason} for one in ingested.refused],
-    }
-
-
-def _result(result: Result) -> dict[str, object]:
-    labels = result.labels
-    return {
-        "tool": result.origin.tool,
-        "version": result.origin.version,
-        "place": result.origin.place,
-        "sender": result.hosts.sender,
-        "receiver": result.hosts.receiver,
-        "streams": result.streams,
-        "assumed": [one.label for one in result.assumed],
-        "protocol": labels.protocol,
-        "payload_bytes": labels.payload_bytes,
-        "load_bps": "inf" if labels.load_bps == float("inf") else labels.load_bps,
-        "options": dict(labels.options),
-        "numbers": [{key: getattr(one, key) for key in NUMBER_KEYS} for one in result.numbers],
-        "notes": list(result.notes),
     }
 
 
@@ -145,10 +145,17 @@ def _result(result: Result) -> dict[str, object]:
 
 
 def _document(ingested: Ingested, name: str, about: About) -> dict[str, object]:
+    """The document of dataset.toml."""
     results = [result for file in ingested.taken for result in file.results]
     tools = sorted({result.origin.tool for result in results})
     versions = sorted({f"{r.origin.tool} {r.origin.version}" for r in results if r.origin.version})
     protocols = sorted({point.protocol for point in ingested.points})
+    hosts = dict.fromkeys(
+        f"{host} ({side})"
+        for side in Hosts._fields
+        for result in results
+        if (host := getattr(result.hosts, side))
+    )
     link, limits = _link(results, about.link)
     files = len(ingested.taken)
     return {
@@ -162,7 +169,7 @@ def _document(ingested: Ingested, name: str, about: About) -> dict[str, object]:
         "known_limits": [*limits, *ingested.notes],
         "tool": {"name": ", ".join(tools), "version": ", ".join(versions) or "not stated"},
         "interconnect": link,
-        "hosts": [{"name": host} for host in _hosts(results)],
+        "hosts": [{"name": host} for host in hosts or ["not named"]],
         "axes": {
             axis.name: {"meaning": axis.meaning, "default": axis.default} for axis in ingested.axes
         },
@@ -172,57 +179,49 @@ def _document(ingested: Ingested, name: str, about: About) -> dict[str, object]:
 def _link(
     results: list[Result], stated: Interconnect | None
 ) -> tuple[dict[str, object], list[str]]:
-    """The interconnect as stated, as named in the files, or by default, with its known limits."""
+    """The interconnect by a person, by the files, or by default, and the limits of that knowledge."""
     kinds = {result.kind for result in results if result.kind}
-    ends = [end for result in results for end in result.hosts if end]
+    hosts = [host for result in results for host in result.hosts if host]
     limits = []
     if stated is not None and stated.kind:
         kind = stated.kind
     elif len(kinds) == 1:
         kind = kinds.pop()
-    elif ends and all(end.startswith(LOCAL) for end in ends):
+    elif hosts and all(host.startswith(LOCAL) for host in hosts):
         kind = "loopback"
     else:
         kind = "ethernet"
-        limits.append("No file says what the interconnect is: ethernet stands by assumption.")
+        limits.append("No file states the interconnect: ethernet is assumed.")
     link: dict[str, object] = {"kind": kind}
     for key in LINK_KEYS:
         if stated is not None and getattr(stated, key) is not None:
             link[key] = getattr(stated, key)
     if "line_rate_bps" not in link and kind != "loopback":
-        limits.append("The line rate is not said: no number was held against what the wire allows.")
+        limits.append("The line rate is not stated: no number was compared with it.")
     return link, limits
-
-
-def _hosts(results: list[Result]) -> list[str]:
-    named = dict.fromkeys(
-        f"{host} ({side})"
-        for side in Ends._fields
-        for result in results
-        if (host := getattr(result.hosts, side))
-    )
-    return list(named) or ["not named"]
 
 
 # --- README -----------------------------------------------------------------------------------
 
 
 def _readme(ingested: Ingested, document: Mapping[str, object], about: About) -> Iterator[str]:
-    yield f"# {document['title']}"
-    yield ""
+    """The lines of README.md."""
+    yield from (f"# {document['title']}", "")
     yield (
         f"{len(ingested.points)} rows from {len(ingested.taken)} files, read by `icmodel ingest`. "
-        f"`{ACCOUNT}` lists every file with its hash, every number that was taken of it and the end "
-        "that counted it, and every file that was refused."
+        f"`{ACCOUNT}` lists every file with its hash, every number with the end that counted it, and every "
+        "refused file."
     )
-    yield ""
-    yield "## Files"
-    yield ""
+    yield from ("", "## Files", "")
     for file in ingested.taken:
         tools = ", ".join(sorted({result.origin.tool for result in file.results}))
         yield f"- `{file.file}`: {tools}, {len(file.results)} results"
     if about.command:
-        yield from ("", "It is made again, byte for byte, where these files lie, by", "")
+        yield from (
+            "",
+            "In the folder of these files, this command makes it again, byte for byte:",
+            "",
+        )
         yield from ("```text", about.command, "```")
     if ingested.refused:
         yield from ("", "## Refused", "")

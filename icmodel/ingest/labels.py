@@ -1,10 +1,11 @@
-"""Labels: the conditions of a result, as the tool's file states them or as a person adds them.
+"""Labels: the conditions of a result, stated by the tool's file or by a person.
 
-A person's label may not contradict the file: it is refused.
+A person's label that contradicts the file is refused.
 """
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
@@ -19,17 +20,17 @@ from icmodel.errors import RecordError, UnitError
 
 UNLIMITED = "unlimited"
 _RUN = re.compile(r"#[0-9]+$")
-"""What names one run of a file of several."""
+"""Ending of a pattern that names one run of a file."""
 
 
 @dataclass(frozen=True, slots=True)
 class Labels:
-    """The axes of a result, in SI; ``None`` for unknown.
+    """The axes of a result, in SI; ``None`` for unknown ones.
 
     Parameters
     ----------
     host_cores : int, optional
-        Cores of each host, which convert CPU of the whole host to busy cores; not an axis.
+        Cores of each host, by which CPU of the whole host becomes busy cores; not an axis.
     options : mapping
         Option axes and their values.
     """
@@ -51,7 +52,7 @@ class Labels:
 
     @property
     def place(self) -> tuple[object, ...]:
-        """The axes and options, by which points differ."""
+        """The values of the axes and the options, by which points differ."""
         return (*self.axes, tuple(sorted(self.options.items())))
 
 
@@ -59,10 +60,6 @@ def _count(text: str) -> int:
     if not (text.isascii() and text.isdigit()):
         raise UnitError(f"{text!r} is not a whole number: write digits alone, such as 2")
     return int(text)
-
-
-def _rate(text: str) -> float:
-    return float("inf") if text == UNLIMITED else units.parse_bps(text)
 
 
 def _protocol(text: str) -> str:
@@ -74,27 +71,40 @@ def _protocol(text: str) -> str:
 SPELLINGS: Mapping[str, tuple[str, Callable[[str], object]]] = {
     "protocol": ("protocol", _protocol),
     "payload": ("payload_bytes", units.parse_bytes),
-    "load": ("load_bps", _rate),
+    "load": ("load_bps", lambda text: math.inf if text == UNLIMITED else units.parse_bps(text)),
     "cores": ("cores", _count),
     "switches": ("switches", _count),
     "endpoints": ("endpoints", _count),
     "other_goodput": ("other_goodput_bps", units.parse_bps),
     "host_cores": ("host_cores", _count),
 }
-"""Key of a label as a person writes it -> the field it sets, and the parser of its text."""
+"""Key of a label as a person writes it -> its field, and the parser of its text."""
 
 
-def read_labels(said: Mapping[str, object], where: str) -> Labels:
+def read_labels(entries: Mapping[str, object], where: str) -> Labels:
     """The labels of keys and texts with units, such as ``payload = "64 KiB"``.
+
+    Parameters
+    ----------
+    entries
+        Keys of `SPELLINGS` with their texts, and ``options`` with a text for each option axis.
+    where
+        The name of the document, for messages.
 
     Raises
     ------
     RecordError
         If a key is unknown or its text cannot be read.
+
+    Examples
+    --------
+    >>> labels = read_labels({"payload": "64 KiB", "load": "1 Gb/s"}, "labels.toml")
+    >>> labels.payload_bytes, labels.load_bps
+    (65536, 1000000000.0)
     """
     values: dict[str, object] = {}
     options: dict[str, str] = {}
-    for key, value in said.items():
+    for key, value in entries.items():
         if key == "options" and isinstance(value, Mapping):
             options = {str(axis): str(text) for axis, text in value.items()}
             continue
@@ -110,7 +120,7 @@ def read_labels(said: Mapping[str, object], where: str) -> Labels:
 
 
 def read_labels_file(path: Path) -> dict[str, Labels]:
-    """Labels by file name or pattern, from a TOML file with a table for each name.
+    """Labels by file name or pattern, from a TOML file with one table for each.
 
     Raises
     ------
@@ -121,29 +131,29 @@ def read_labels_file(path: Path) -> dict[str, Labels]:
     for name, table in document.items():
         if not isinstance(table, dict):
             raise RecordError(
-                f"{path}: {name!r} is no table: write one a file, such as "
+                f"{path}: {name!r} is no table: write one for each file, such as "
                 '["run-1.txt"] and under it payload = "64 B"'
             )
     return {name: read_labels(table, f"{path} [{name}]") for name, table in document.items()}
 
 
 def labels_of(name: str, by_name: Mapping[str, Labels]) -> Labels:
-    """The combined labels of all patterns that a file name matches.
+    """The labels of all patterns that a file name matches, combined.
 
     Raises
     ------
     RecordError
         If two patterns contradict each other.
     """
-    found = Labels()
+    combined = Labels()
     for pattern, labels in by_name.items():
         if _matches(name, pattern):
-            found = merge(found, labels, "another pattern that matches the file")
-    return found
+            combined = merge(combined, labels, "another pattern that matches the file")
+    return combined
 
 
 def refuse_unmatched(by_name: Mapping[str, Labels], names: Iterable[str]) -> None:
-    """Refuse patterns that match no file, which are probably misspelt.
+    """Raise an error if a pattern, probably misspelt, matches no file.
 
     Raises
     ------
@@ -151,11 +161,11 @@ def refuse_unmatched(by_name: Mapping[str, Labels], names: Iterable[str]) -> Non
         If a pattern matches no file name.
     """
     files = sorted(set(names))
-    alone = [p for p in by_name if not any(_matches(n, _RUN.sub("", p)) for n in files)]
-    if alone:
-        which = ", ".join(map(repr, alone))
+    unmatched = [p for p in by_name if not any(_matches(n, _RUN.sub("", p)) for n in files)]
+    if unmatched:
+        which = ", ".join(map(repr, unmatched))
         raise RecordError(
-            f"the labels of {which} are for no file: none is named so (the first is {files[0]!r}), "
+            f"the labels of {which} are for no file: none has this name (the first is {files[0]!r}), "
             "so correct the name or pattern, or leave it out"
         )
 
@@ -170,7 +180,7 @@ def merge(first: Labels, second: Labels, who: str) -> Labels:
     Raises
     ------
     RecordError
-        If they contradict each other; ``who`` names the origin of the second in the message.
+        If they contradict each other; ``who`` names the origin of the second in messages.
     """
     filled: dict[str, object] = {}
     for part in fields(Labels):
@@ -179,7 +189,7 @@ def merge(first: Labels, second: Labels, who: str) -> Labels:
         one, other = getattr(first, part.name), getattr(second, part.name)
         if one is not None and other is not None and one != other:
             raise RecordError(
-                f"the result says {part.name} {_said(one)}, {who} says {_said(other)}: one of them "
+                f"the result says {part.name} {_text(one)}, {who} says {_text(other)}: one of them "
                 "is wrong, so leave the label out or correct it"
             )
         filled[part.name] = other if one is None else one
@@ -193,11 +203,11 @@ def merge(first: Labels, second: Labels, who: str) -> Labels:
 
 
 def fill(first: Labels, second: Labels) -> Labels:
-    """The first labels, with unknown ones taken from the second."""
+    """The first labels; unknown ones are those of the second."""
     names = [part.name for part in fields(Labels) if part.name != "options"]
     filled = {name: getattr(second, name) for name in names if getattr(first, name) is None}
     return replace(first, **filled, options={**second.options, **first.options})
 
 
-def _said(value: object) -> str:
+def _text(value: object) -> str:
     return f"{value:.10g}" if isinstance(value, float) else str(value)

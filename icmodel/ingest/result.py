@@ -1,4 +1,4 @@
-"""Result: one result of a tool in SI, with the end that counted each number and notes for readers."""
+"""Result: one result of a tool in SI, with the end that counted each number, and notes for people."""
 
 from __future__ import annotations
 
@@ -17,7 +17,15 @@ PER_CENT = Decimal("0.01")
 
 @dataclass(frozen=True, slots=True)
 class Printed:
-    """A number of at least 0, with the least and the greatest value it may have been rounded from."""
+    """A number of at least 0, with the least and the greatest value it may have been rounded from.
+
+    Products and quotients are interval arithmetic.
+
+    >>> printed("0.12")
+    Printed(value=0.12, low=0.115, high=0.125)
+    >>> printed("0.12").overlaps(exact(0.1249))
+    True
+    """
 
     value: float
     low: float
@@ -29,17 +37,17 @@ class Printed:
         return max(self.high - self.value, self.value - self.low)
 
     def __mul__(self, other: Printed | float) -> Printed:
-        """The product, by interval arithmetic."""
+        """The product with a number, or with a factor without rounding."""
         by = other if isinstance(other, Printed) else Printed(other, other, other)
         return Printed(self.value * by.value, self.low * by.low, self.high * by.high)
 
     def __truediv__(self, other: Printed) -> Printed:
-        """The quotient, by interval arithmetic."""
+        """The quotient."""
         return Printed(
             _over(self.value, other.value), _over(self.low, other.high), _over(self.high, other.low)
         )
 
-    def meets(self, other: Printed, slack: float = 0.0) -> bool:
+    def overlaps(self, other: Printed, slack: float = 0.0) -> bool:
         """Whether the intervals overlap when each is widened by the relative ``slack``."""
         return self.low <= other.high * (1 + slack) and other.low <= self.high * (1 + slack)
 
@@ -52,18 +60,30 @@ def _over(one: float, other: float) -> float:
     return one / other if other else math.inf
 
 
-def printed(text: str, factor: int | Decimal = 1, *, cut: bool = False) -> Printed:
-    """The number in a text times a factor, in exact arithmetic: ``("25.869", Decimal("1e-6"))``.
+def printed(text: str, factor: int | Decimal = 1, *, truncated: bool = False) -> Printed:
+    """The number in a text times a factor, in exact arithmetic.
 
     Parameters
     ----------
-    cut
+    truncated
         Whether the tool may truncate: the number was then up to one unit of the last digit greater.
+
+    >>> printed("25.869", MICRO).value
+    2.5869e-05
     """
     value = Decimal(text)
     unit = unit_of(text)
-    some = (value, max(value - unit / 2, Decimal(0)), value + (unit if cut else unit / 2))
-    return Printed(*(float(number * factor) for number in some))
+    ends = (value, max(value - unit / 2, Decimal(0)), value + (unit if truncated else unit / 2))
+    return Printed(*(float(number * factor) for number in ends))
+
+
+def total_of(numbers: Sequence[Printed]) -> Printed:
+    """The sum of some numbers, by interval arithmetic."""
+    return Printed(
+        sum(number.value for number in numbers),
+        sum(number.low for number in numbers),
+        sum(number.high for number in numbers),
+    )
 
 
 def exact(value: float) -> Printed:
@@ -85,8 +105,12 @@ BOTH: Side = "both ends"
 CLIENT: Side = "the client, whose count the server repeats"
 
 
+HOST_CPU = {"cpu_send_host": "cpu_send_cores", "cpu_recv_host": "cpu_recv_cores"}
+"""CPU utilisation of a whole host -> the metric in busy cores that it is converted to."""
+
+
 class NotTakenError(RecordError):
-    """A run is of a kind that measures no stream; the other runs of its file are taken."""
+    """A run does not measure a stream; the other runs of its file are taken."""
 
 
 class Number(NamedTuple):
@@ -97,7 +121,7 @@ class Number(NamedTuple):
     side
         The end that counted it; both ends for a round trip.
     low, high
-        The range that the tool reports.
+        Range that the tool reports.
     n
         Number of runs that the tool averaged.
     quality
@@ -118,7 +142,7 @@ class Number(NamedTuple):
 
     @classmethod
     def read(cls, metric: str, number: Printed, side: Side, *, quality: str = "") -> Number:
-        """A number as a tool prints it, in SI."""
+        """A number with its rounding, as a tool prints it, in SI."""
         return cls(metric, number.value, side, quality=quality, half=number.half)
 
     @property
@@ -126,6 +150,20 @@ class Number(NamedTuple):
         """The number with the interval it may have been rounded from."""
         low = max(self.value - self.half, min(self.value, 0.0))
         return Printed(self.value, low, self.value + self.half)
+
+    def in_cores(self, host_cores: int | None) -> Number | None:
+        """CPU utilisation of a host in busy cores, other numbers unchanged; ``None`` if its cores are unknown."""
+        if self.metric not in HOST_CPU:
+            return self
+        if host_cores is None:
+            return None
+        return self._replace(
+            metric=HOST_CPU[self.metric],
+            value=self.value * host_cores,
+            low=None if self.low is None else self.low * host_cores,
+            high=None if self.high is None else self.high * host_cores,
+            half=self.half * host_cores,
+        )
 
     @property
     def latency_kind(self) -> str | None:
@@ -146,19 +184,19 @@ class Number(NamedTuple):
 
 
 class Payloads(NamedTuple):
-    """The payloads possible by a tool's counts of bytes and messages, which it prints rounded.
+    """The payloads that a tool's counts of bytes and messages allow, which it prints rounded.
 
     Parameters
     ----------
     low, high
         Least and greatest bytes per message.
-    said
+    counts
         The two counts as the tool prints them, for messages.
     """
 
     low: float
     high: float
-    said: str
+    counts: str
 
     def fits(self, payload_bytes: int) -> bool:
         """Whether a payload is possible."""
@@ -177,7 +215,7 @@ class Payloads(NamedTuple):
 
 
 class Origin(NamedTuple):
-    """Where a result comes from.
+    """Origin of a result: tool, place in the file, and run.
 
     Parameters
     ----------
@@ -203,22 +241,22 @@ class Origin(NamedTuple):
         return f"{self.tool} {self.version}".strip()
 
 
-class Ends(NamedTuple):
-    """The hosts, if the file names them."""
+class Hosts(NamedTuple):
+    """Sender and receiver; empty if the file does not name them."""
 
     sender: str = ""
     receiver: str = ""
 
 
 class Limits(NamedTuple):
-    """What the numbers of a run can be at most, by the tool's own counts.
+    """Upper limits of a run's numbers that follow from how the tool counts.
 
     Parameters
     ----------
     most_cores
         Greatest number of cores that its processes could keep busy.
     payloads
-        The possible payloads by its counts, if the file does not state the payload.
+        The payloads that its counts allow, if the file does not state the payload.
     windows
         Greatest ratio of received to sent, since each end counts over its own window.
     """
@@ -229,7 +267,7 @@ class Limits(NamedTuple):
 
 
 class Assumed(NamedTuple):
-    """A label that a file does not state, at the tool's documented default.
+    """A label that a file does not state, set to the tool's documented default.
 
     Parameters
     ----------
@@ -244,7 +282,7 @@ class Assumed(NamedTuple):
     option: str
 
     def note(self, tool: str, how: str) -> str:
-        """A sentence for readers; ``how`` is the option by which a person gives the label."""
+        """A sentence for people; ``how`` is the option of icmodel that sets the label."""
         return (
             f"{self.label} {self.value:.10g} is assumed: the default of {tool}, which {self.option} sets; "
             f"give {how} if it was set"
@@ -264,25 +302,25 @@ class Result:
     kind
         Kind of interconnect, if the file states it.
     streams
-        Parallel streams of the run; ``None`` if the file does not say.
-    unless
-        Labels that follow from the numbers, where neither the file nor a person gives them.
+        Parallel streams of the run; ``None`` if unknown.
+    implied
+        Labels that follow from the numbers, used if neither the file nor a person states them.
     assumed
-        The tool's defaults, for labels that do not follow either.
+        The tool's defaults, used for labels that are not implied either.
     pace_fps
-        Messages per second that the sender was held to, if its load is said so.
+        Rate limit of the sender, if the tool states it in messages per second.
     notes
-        Numbers left out, with the reason, and caveats for readers.
+        Numbers left out, with the reason, and caveats.
     """
 
     origin: Origin
     labels: Labels
     numbers: tuple[Number, ...]
-    hosts: Ends = field(default_factory=Ends)
+    hosts: Hosts = field(default_factory=Hosts)
     kind: str = ""
     streams: int | None = 1
     limits: Limits = field(default_factory=Limits)
-    unless: Labels = field(default_factory=Labels)
+    implied: Labels = field(default_factory=Labels)
     assumed: tuple[Assumed, ...] = ()
     pace_fps: float | None = None
     notes: tuple[str, ...] = ()

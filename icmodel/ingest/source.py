@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import hashlib
 import json
 import re
@@ -11,7 +10,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
-from typing import NoReturn
 
 from icmodel.documents import is_too_deep
 from icmodel.errors import RecordError
@@ -20,7 +18,7 @@ from icmodel.ingest.plain import decoded
 LARGEST_BYTES = 256 * 2**20
 TOO_DEEP = "its JSON is nested deeper than any tool writes"
 _OPENS = re.compile(r"^[ \t]*(?:\{|\[(?=\s*(?:[\[{\"]|$)))", re.M)
-"""How an object begins, or a list of objects, lists or texts; iperf3's text begins lines with a number in brackets."""
+"""Start of an object, or of a list of objects, lists or texts; lines of iperf3's text begin with a number in brackets."""
 _WORD = re.compile(r"[^\W_]")
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 
@@ -40,7 +38,7 @@ class Source:
     run
         Number of the run in a file of several; 0 for the only one.
     typed
-        The command line of a run that follows another one of the same command.
+        The command line above an earlier run that this run belongs to as well.
     """
 
     path: Path
@@ -75,7 +73,7 @@ class Source:
 
     @property
     def place(self) -> str:
-        """Where the run begins, for messages: at its first line of words."""
+        """The run's number and its first line with a word, for messages."""
         word = _WORD.search(self.text)
         line = f"line {self.line_at(word.start() if word else 0)}"
         return f"run {self.run} at {line}" if self.run else line
@@ -96,21 +94,18 @@ def read_source(path: Path) -> Source:
         body = path.read_bytes()
     except OSError as error:
         raise RecordError(f"it cannot be read: {error.strerror}") from error
-    plain = _unpacked(body) if path.suffix.lower() == ".gz" else body
-    if not plain.strip():
+    unpacked = body
+    if path.suffix.lower() == ".gz":
+        try:
+            unpacker = zlib.decompressobj(wbits=31)
+            unpacked = unpacker.decompress(body, LARGEST_BYTES)
+        except zlib.error as error:
+            raise RecordError(f"it is no gzip file: {error}") from error
+        if not unpacker.eof:
+            raise RecordError("its gzip stream is cut off or unpacks to too much: pack it again")
+    if not unpacked.strip():
         raise RecordError("it is empty: the tool wrote nothing, so run it again")
-    return Source(path, body, decoded(plain))
-
-
-def _unpacked(body: bytes) -> bytes:
-    try:
-        unpacker = zlib.decompressobj(wbits=31)
-        plain = unpacker.decompress(body, LARGEST_BYTES)
-    except (zlib.error, gzip.BadGzipFile) as error:
-        raise RecordError(f"it is no gzip file: {error}") from error
-    if not unpacker.eof:
-        raise RecordError("its gzip stream is cut off or unpacks to too much: pack it again")
-    return plain
+    return Source(path, body, decoded(unpacked))
 
 
 def documents(text: str) -> Iterator[dict[str, object] | list[object]]:
@@ -121,10 +116,14 @@ def documents(text: str) -> Iterator[dict[str, object] | list[object]]:
     RecordError
         If an object or list is incomplete or invalid.
     """
-    decoder = json.JSONDecoder(parse_constant=_no_constant)
+    decoder = json.JSONDecoder(
+        parse_constant=lambda name: require(
+            False, f"it holds {name} where a number is needed: the run is broken"
+        )
+    )
     at = 0
-    while (found := _OPENS.search(text, at)) is not None:
-        start = found.end() - 1
+    while (match := _OPENS.search(text, at)) is not None:
+        start = match.end() - 1
         try:
             document, at = decoder.raw_decode(text, start)
         except json.JSONDecodeError as error:
@@ -137,10 +136,6 @@ def documents(text: str) -> Iterator[dict[str, object] | list[object]]:
         if is_too_deep(document):
             raise RecordError(TOO_DEEP)
         yield document
-
-
-def _no_constant(name: str) -> NoReturn:
-    raise RecordError(f"it holds {name} where a number is needed: the run is broken")
 
 
 def table(document: object, key: str) -> Mapping[str, object]:
@@ -168,15 +163,28 @@ def text_of(document: Mapping[str, object], key: str) -> str:
 
 
 def shifted(value: str | float, places: int) -> float:
-    """A number times a power of ten, computed in decimal so that the result is correctly rounded.
+    """A number times a power of ten, correctly rounded, which a floating-point product is not.
 
-    ``shifted("25.869", -6)`` is 2.5869e-05; a floating-point product with 1e-6 is not.
+    >>> shifted("25", -6), 25 * 1e-6
+    (2.5e-05, 2.4999999999999998e-05)
     """
     return float(Decimal(str(value)).scaleb(places))
 
 
+def require(condition: object, message: str) -> None:
+    """Refuse a run unless a condition holds.
+
+    Raises
+    ------
+    RecordError
+        With the message, if the condition is false.
+    """
+    if not condition:
+        raise RecordError(message)
+
+
 def number(text: str, what: str) -> float:
-    """The number in a text; ``what`` names it in the message.
+    """The number in a text; ``what`` names it in messages.
 
     Raises
     ------

@@ -1,11 +1,11 @@
-"""Compare interconnects: one use case comes in, its verdict on every link and line rate goes out.
+"""Compare interconnects: one use case goes in, its verdict on every link and line rate comes out.
 
-``links`` (what is compared, and the datasets measured there) -> ``choices`` (the candidates) and
-``physics`` (the wire's bounds) -> ``comparing`` -> ``result``.
+``links`` (the links to compare, and the datasets measured there) -> ``choices`` (the candidates) and ``physics`` (the
+wire's bounds) -> ``comparing`` -> ``result``.
 """
 
-from icmodel.interconnects.choices import Link
 from icmodel.interconnects.comparing import compare_interconnects
+from icmodel.interconnects.links import Link
 from icmodel.interconnects.result import Comparison, Row, Source
 
 __all__ = ["Comparison", "Link", "Row", "Source", "compare_interconnects"]

@@ -1,16 +1,16 @@
-"""Comparison: one use case on every interconnect; frozen values and their JSON form."""
+"""Comparison: one use case on every interconnect, and the JSON form."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
 from dataclasses import dataclass
 
 from icmodel.documents import json_form, json_of
 from icmodel.estimate import BASES, weakest
-from icmodel.interconnects.choices import Link
+from icmodel.interconnects.links import Link
 from icmodel.requirement import MET, NOT_MET, OUTCOMES, UNDECIDED
 from icmodel.usecase import CandidateResult, Finding, UseCase
-from icmodel.usecase.result import settling
+from icmodel.usecase.result import needed_measurement
 
 SCHEMA_VERSION = 1
 MEASURED_HERE, PUBLISHED, EXTRAPOLATED, THEORY = (
@@ -20,15 +20,16 @@ MEASURED_HERE, PUBLISHED, EXTRAPOLATED, THEORY = (
     "theory only",
 )
 GROUNDS = (MEASURED_HERE, PUBLISHED, EXTRAPOLATED, THEORY)
-"""What an answer comes from, strongest first."""
+"""Kinds of evidence, strongest first."""
+GOODPUT = "goodput_bps"
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """What one dataset, or theory, says to a use case on a link: the best of its choices.
+    """The result of one dataset, or of theory, for a use case on a link: the best of its choices.
 
-    ``measured_bps`` is the line rate [b/s] at which the dataset was measured; ``None`` where it does
-    not say, and of theory.
+    ``measured_bps`` is the line rate [b/s] at which the dataset was measured; ``None`` if it is not stated, and for
+    theory.
     """
 
     ground: str
@@ -44,22 +45,28 @@ class Source:
 
     @property
     def protocols(self) -> tuple[str, ...]:
-        """The protocols that were asked, in the order of the streams."""
+        """Its protocols, in the order of the streams."""
         return tuple(dict.fromkeys(answer.asked.protocol for answer in self.result.answers))
 
     @property
     def decisive(self) -> Finding:
-        """The finding that decides; of several that are not met that on the strongest basis."""
+        """The deciding finding; of several that are not met, the one on the strongest basis.
+
+        Latencies that grow without limit come last, since they follow from the goodput.
+        """
         failed = [one for one in self.result.findings if one.outcome == NOT_MET]
         if not failed:
             return self.result.decisive
-        return min(failed, key=_decisiveness)
+        return min(
+            failed,
+            key=lambda one: (one.grows, BASES.index(one.rests_on.basis), one.verdict.margin),
+        )
 
     @property
     def basis(self) -> str:
-        """The weakest basis of what decides; empty where nothing was predicted.
+        """The weakest basis of the deciding findings; empty if nothing was predicted.
 
-        One requirement that is not met decides alone; else all with the outcome do.
+        One requirement that is not met decides alone; otherwise all with the outcome do.
         """
         if self.outcome == NOT_MET:
             return self.decisive.rests_on.basis
@@ -81,19 +88,50 @@ class Source:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What must be known of its answers, each once."""
-        told = [note for answer in self.result.answers for note in (*answer.notes, answer.why)]
-        return tuple(dict.fromkeys(note for note in (*told, *self.result.notes) if note))
+        """Notes on its predictions and reasons for missing ones, each once."""
+        notes = [note for answer in self.result.answers for note in (*answer.notes, answer.why)]
+        return tuple(dict.fromkeys(note for note in (*notes, *self.result.notes) if note))
 
+    @property
+    def answers(self) -> bool:
+        """Whether it gives a number for any requirement, and not only theory's bounds."""
+        return any(not one.verdict.estimate.absent for one in self.result.findings)
 
-def _decisiveness(failed: Finding) -> tuple[bool, int, float]:
-    """Sort key: latencies that grow without limit last, since they follow from the goodput."""
-    return failed.grows, BASES.index(failed.rests_on.basis), failed.verdict.margin
+    @property
+    def missing_goodputs(self) -> int:
+        """Number of required goodputs for which it gives no number."""
+        return sum(
+            one.verdict.estimate.absent
+            for one in self.result.findings
+            if one.verdict.requirement.metric == GOODPUT
+        )
+
+    @property
+    def order(self) -> tuple[float, ...]:
+        """Sort key, best first.
+
+        More streams with a number, and more of their goodputs; then the better verdict and the stronger ground; then
+        fewer missing, failed and undecided requirements; then the greater margin.
+        """
+        findings = self.result.findings
+        missing = [one for one in findings if one.verdict.estimate.absent]
+        margin = self.decisive.verdict.margin
+        known = {one.stream for one in findings if not one.verdict.estimate.absent}
+        return (
+            len({one.stream for one in findings} - known),
+            self.missing_goodputs,
+            OUTCOMES.index(self.outcome),
+            GROUNDS.index(self.ground),
+            len(missing),
+            sum(one.outcome == NOT_MET for one in findings),
+            sum(one.outcome == UNDECIDED for one in findings),
+            math.inf if math.isnan(margin) else -margin,
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One link: who answers for it, who else does, and which datasets on that link say nothing."""
+    """One link: the deciding source, the other sources, and the datasets of that link without an answer."""
 
     link: Link
     source: Source
@@ -107,22 +145,33 @@ class Row:
 
     @property
     def refuted(self) -> bool:
-        """Whether no host can meet the use case on this wire."""
+        """Whether theory refutes the use case on this link, whatever the hosts."""
         return any(
             one.ground == THEORY and one.outcome == NOT_MET for one in (self.source, *self.others)
         )
 
     @property
     def decisive(self) -> Finding:
-        """The requirement that decides; where physics refutes the one that no host can meet."""
-        told = (self.source, *self.others)
-        refuting = [one for one in told if one.ground == THEORY and self.refuted]
+        """The deciding requirement; if theory refutes the link, the one that no host can meet."""
+        sources = (self.source, *self.others)
+        refuting = [one for one in sources if one.ground == THEORY and self.refuted]
         return next(iter(refuting), self.source).decisive
 
     @property
     def measurements(self) -> tuple[str, ...]:
-        """What would decide an undecided row: a measurement a stream; empty where it is decided."""
-        return tuple(_measurements(self.source.result)) if self.outcome == UNDECIDED else ()
+        """Measurements that would decide an undecided row, one a stream; empty if it is decided."""
+        if self.outcome != UNDECIDED:
+            return ()
+        found = []
+        for answer in self.source.result.answers:
+            metrics = dict.fromkeys(
+                one.verdict.requirement.metric
+                for one in self.source.result.findings
+                if one.outcome == UNDECIDED and one.stream == answer.stream
+            )
+            if metrics:
+                found.append(needed_measurement(" and ".join(metrics), answer.scenario))
+        return tuple(found)
 
     def to_dict(self) -> dict[str, object]:
         """JSON form."""
@@ -140,17 +189,6 @@ class Row:
         }
 
 
-def _measurements(result: CandidateResult) -> Iterator[str]:
-    for answer in result.answers:
-        open_metrics = dict.fromkeys(
-            one.verdict.requirement.metric
-            for one in result.findings
-            if one.outcome == UNDECIDED and one.stream == answer.stream
-        )
-        if open_metrics:
-            yield settling(" and ".join(open_metrics), answer.scenario)
-
-
 @dataclass(frozen=True, slots=True)
 class Comparison:
     """One use case on every link."""
@@ -164,7 +202,7 @@ class Comparison:
 
     @property
     def verdict(self) -> str:
-        """Met where one link meets everything; else undecided where one may; else not met."""
+        """Met if one link meets everything; otherwise undecided if one may; otherwise not met."""
         outcomes = {row.outcome for row in self.rows}
         return next(one for one in OUTCOMES if one in outcomes)
 

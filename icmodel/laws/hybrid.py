@@ -1,8 +1,7 @@
 """``hybrid``: the laws of ``corrected`` on curves drawn from fits to all rows.
 
-Besides the tables three steps differ: processing time is extrapolated above the greatest measured load,
-the sender of a lossy protocol is busy for the frames it sends, and requests in overload are answered
-from runs in overload.
+Three further steps differ.  Processing time is extrapolated above the greatest measured load.  The sender of a lossy
+protocol is busy for the frames that it sends.  Runs in overload answer requests in overload.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from icmodel.arrays import Bools, Floats, if_else
+from icmodel.arrays import Bools, Floats, fast_where
 from icmodel.dataset import Dataset, Interconnect
 from icmodel.fits.buffers import SENDERS
 from icmodel.fits.fits import Fits, Watch
@@ -31,13 +30,13 @@ from icmodel.laws.application import (
     work_notes,
 )
 from icmodel.laws.bases import UNLIMITED, Bases, cores_notes, not_achieved_note, sharing_notes
-from icmodel.laws.corrected import (
+from icmodel.laws.corrected import composed
+from icmodel.laws.corrected_tables import (
     ACHIEVED,
     BEST,
     LOAD_TOLERANCE,
     achieved,
     achieved_table,
-    composed,
     crossings,
     flow_tables,
     usable,
@@ -49,7 +48,7 @@ from icmodel.laws.law import (
     Law,
     Overload,
     Prepared,
-    Wanted,
+    TableRequest,
     any_cores,
     compiler,
     loads_of,
@@ -57,9 +56,20 @@ from icmodel.laws.law import (
 )
 from icmodel.laws.metrics import BY_FLOW, GROWING
 from icmodel.laws.packets import MULTIPLE
-from icmodel.laws.substitution import Rows, nearest_rows
-from icmodel.scenario import Hosts, Scenario, Where
-from icmodel.tables import HIGH, VALUE, Compiler, Curve, Curves, Load, Look, Row, Tables
+from icmodel.laws.substitution import Rows, nearest_rows, with_places
+from icmodel.scenario import NO_OPTIONS, Hosts, Options, Scenario, Where
+from icmodel.tables import (
+    HIGH,
+    VALUE,
+    Compiler,
+    Configuration,
+    Curve,
+    Curves,
+    Load,
+    Row,
+    TableQuery,
+    Tables,
+)
 from icmodel.tables.bilinear import EXTRAPOLATED
 from icmodel.tables.curves import (
     alone,
@@ -69,384 +79,83 @@ from icmodel.tables.curves import (
     is_limited,
     shared_goodput,
 )
-from icmodel.tables.left_out import Misses, misses
+from icmodel.tables.left_out import InterpolationErrors, interpolation_errors
 from icmodel.tables.wire import frames_on_wire
 
-
-@dataclass(frozen=True, eq=False)
-class Shared:
-    """What tables of the same protocols, options and payloads share, in overload or not, whatever their metrics.
-
-    ``found`` are the rows that answer each protocol, ``knots`` the payloads that every curve gets [B].
-    """
-
-    refiner: Refiner
-    wanted: Wanted
-    found: Mapping[str, Rows]
-    knots: Floats
-
-    def drawn(self, metric: str, curves: Curves, *, overload: bool = False) -> Curves:
-        """Curves of a metric, drawn from its fit."""
-        return {
-            key: [
-                self.refiner.refined(metric, curve, self.knots, self._where(key.protocol, overload))
-                for curve in found
-            ]
-            for key, found in curves.items()
-        }
-
-    @property
-    def on_own_link(self) -> Shared:
-        """The same on the dataset's own link."""
-        return replace(self, refiner=self.refiner.on_own_link)
-
-    def _where(self, protocol: str, overload: bool) -> Where:
-        """Where the curves of a protocol are drawn."""
-        where = Where(self.wanted.extend, overload)
-        if not self.found[protocol].substituted:
-            return where
-        return where._replace(options=self.wanted.options)
-
-    @cached_property
-    def rows(self) -> list[Row]:
-        """The rows of all protocols that answer."""
-        data = self.wanted.data
-        index = {id(point): k for k, point in enumerate(data.points)}
-        return [
-            Row(index[id(point)], point)
-            for protocol in data.protocols
-            for point in self.found[protocol].points
-        ]
-
-    @cached_property
-    def goodput_errors(self) -> Misses | None:
-        """Interpolation errors of the goodput; ``None`` where a fit draws all its curves."""
-        if self.refiner.draws_all("goodput_bps"):
-            return None
-        return misses(self.wanted.data, "goodput_bps")
-
-    @cached_property
-    def compiler(self) -> Compiler:
-        """The compiler of the tables, whose axes are those of all protocols."""
-        data, rows = self.wanted.data, self.rows
-        best = best_goodput(data, alone(rows), self.goodput_errors, limited=True)
-        beside = crossings(self.drawn("goodput_bps", best), data.protocols, loads_of(rows))
-        return compiler(self.wanted, rows, (*beside, *self.knots))
-
-
-class FittedTables:
-    """Prepares tables whose curves are drawn from fits; ``changes`` says what differs from the dataset's own hosts."""
-
-    def __init__(self, data: Dataset, refiner: Refiner, changes: Sequence[str] = ()) -> None:
-        self.data, self.refiner, self.changes = data, refiner, changes
-        self._shared = lru_cache(maxsize=16)(self._shared_by)
-
-    def prepare(self, wanted: Wanted) -> Prepared:
-        """Tables of every metric.
-
-        Raises
-        ------
-        DatasetError
-            If the dataset does not have an option.
-        """
-        shared = self._shared_of(wanted)
-        return _tables(shared, wanted, shared.rows, "; ".join(self.changes))
-
-    def prepare_overload(self, wanted: Wanted) -> Prepared | None:
-        """Tables of the runs in overload alone; ``None`` where they lack a metric that the other tables have.
-
-        Raises
-        ------
-        DatasetError
-            If the dataset does not have an option.
-        """
-        shared = self._shared_of(wanted)
-        over = self._overload(shared, wanted)
-        return None if over is None else _tables(shared, wanted, over, "", overload=True)
-
-    def draw(self, wanted: Wanted) -> None:
-        """Draw all curves of both kinds of tables, which are kept.
-
-        Raises
-        ------
-        DatasetError
-            If the dataset does not have an option.
-        """
-        shared = self._shared_of(wanted)
-        _drawn(shared, wanted, shared.rows)
-        if over := self._overload(shared, wanted):
-            _drawn(shared, wanted, over, overload=True)
-
-    def _overload(self, shared: Shared, wanted: Wanted) -> list[Row] | None:
-        """The rows in overload; ``None`` where they lack a metric that other rows have."""
-        own = of_protocols(shared.rows, wanted.protocols)
-        over = overload_rows(own, self.refiner)
-        known, over_known = ({row.point.metric for row in alone(rows)} for rows in (own, over))
-        return over if known - set(BY_FLOW) <= over_known else None
-
-    def _shared_of(self, wanted: Wanted) -> Shared:
-        options = tuple(sorted(wanted.options.items()))
-        return self._shared(options, wanted.protocols, wanted.extend)
-
-    def _shared_by(
-        self, options: tuple[tuple[str, str], ...], protocols: tuple[str, ...], extend: bool
-    ) -> Shared:
-        wanted = Wanted(self.data, dict(options), protocols, extend)
-        every = self.data.protocols
-        found = {name: nearest_rows(self.data, name, wanted.options) for name in every}
-        return Shared(self.refiner, wanted, found, self.refiner.knots(every, wanted.options))
-
-
-class Drawn(NamedTuple):
-    """The curves that tables are compiled from.
-
-    ``best`` is the best goodput at any load, ``carried`` that on the dataset's own link, ``unlimited`` that at the
-    unlimited load, ``shared`` one stream's goodput by number of endpoints.
-    """
-
-    best: Curves
-    carried: Curves
-    unlimited: Curves
-    loss: Curves
-    shared: Mapping[int, Curves]
-    metrics: Mapping[str, Curves]
-
-
-def _drawn(shared: Shared, wanted: Wanted, rows: Sequence[Row], *, overload: bool = False) -> Drawn:
-    """Draw the curves of some rows."""
-    data, drawn = wanted.data, partial(shared.drawn, overload=overload)
-    own = of_protocols(rows, wanted.protocols)
-    lone = alone(own)
-
-    def of(metric: str) -> Curves:
-        bare = shared.refiner.draws_all(metric)
-        return drawn(metric, curves_of(data, lone, metric, bare=bare))
-
-    goodput = partial(best_goodput, data, lone, shared.goodput_errors)
-    by_endpoints = shared_goodput(data, own, shared.goodput_errors)
-    at_any_load = goodput(limited=True)
-    return Drawn(
-        drawn("goodput_bps", at_any_load),
-        shared.on_own_link.drawn("goodput_bps", at_any_load, overload=overload),
-        drawn("goodput_bps", goodput(limited=False)),
-        of("loss_rate"),
-        {count: drawn("goodput_bps", curves) for count, curves in by_endpoints.items()},
-        {metric: of(metric) for metric in wanted.metrics(lone)},
-    )
-
-
-def _tables(
-    shared: Shared, wanted: Wanted, rows: Sequence[Row], instead: str, *, overload: bool = False
-) -> Prepared:
-    """Tables of some rows on the axes of all."""
-    refiner, compile_ = shared.refiner, shared.compiler
-    best, carried, unlimited, loss, by_endpoints, metrics = _drawn(
-        shared, wanted, rows, overload=overload
-    )
-    tables = flow_tables(compile_, best, unlimited, loss)
-    for count, curves in by_endpoints.items():
-        tables[f"{SHARED}{count}"] = compile_.table("goodput_bps", curves)
-    tables[ACHIEVED] = achieved_table(compile_, refiner.carried(wanted.protocols))
-    for metric, every in metrics.items():
-        curves = without_switched(every, "udp") if metric == "cpu_recv" else every  # E7
-        multiple = refiner.fits.is_packet_multiple(metric)
-        growing = metric.startswith(GROWING)
-        tables[MULTIPLE + metric if multiple else metric] = compile_.table(
-            metric,
-            curves
-            if growing
-            else {k: hold_from_edge(c, achieved(carried, k)) for k, c in curves.items()},
-            any_cores=any_cores(metric),
-            below="one" if multiple else "proportion" if growing else "held",
-            usable=partial(usable, compile_, curves, carried),
-        )
-    why = {name: instead or shared.found[name].substituted for name in wanted.protocols}
-    made = Tables(compile_, tables, wanted.data.link(wanted.options), with_headers=True)
-    return Prepared(made, wanted, tuple(metrics), shared.rows, why)
-
-
-def hold_from_edge(curves: Sequence[Curve], best: Curve | None) -> list[Curve]:
-    """Limited curves, held beyond the payloads at which their load is achieved (E14)."""
-    if best is None:
-        return list(curves)
-    return [_held_from_edge(c, best) if is_limited(c.load_bps) else c for c in curves]
-
-
-def _held_from_edge(curve: Curve, best: Curve) -> Curve:
-    """The curve with points in overload taken from the nearest other point, marked ``extrapolated``."""
-    over = curve.load_bps > LOAD_TOLERANCE * best.value_at(curve.payload_bytes)
-    if over.all() or not over.any():
-        return curve
-    logs, known = np.log(curve.payload_bytes), np.flatnonzero(~over)
-    nearest = known[np.abs(logs[:, None] - logs[known]).argmin(axis=1)]
-    return replace(
-        curve,
-        ends=curve.ends[:, nearest],
-        basis=np.where(over, EXTRAPOLATED, curve.basis).astype(np.int8),
-        rows=curve.rows[nearest],
-        next_rows=None if curve.next_rows is None else curve.next_rows[nearest],
-    )
-
-
-def overload_rows(rows: Sequence[Row], refiner: Refiner) -> list[Row]:
-    """The rows in overload, as unlimited ones.
-
-    Of several loads at a payload the greatest is used: the amount of overload changes little for a sender.
-    """
-    over = refiner.overloaded([row.point for row in rows])
-    kept = [row for row, is_over in zip(rows, over, strict=True) if is_over]
-    greatest: dict[tuple[object, ...], Row] = {}
-    for index, point in sorted(kept, key=lambda row: row.point.load_bps or 0.0):
-        counts = (point.options, point.endpoints, point.other_goodput_bps)
-        key = (configuration_of(point), *counts, point.metric, point.payload_bytes)
-        greatest[key] = Row(index, point._replace(load_bps=np.inf))
-    return sorted(greatest.values(), key=lambda row: row.place)
-
-
-Preparing = Callable[[Wanted], Prepared | None]
 FAR = 1.1
 """A paced request is in overload from this times the goodput of runs in overload on; assumed."""
 SENDING = "cpu_send"
 """Beginning of every metric of the sender's processing time."""
+Preparing = Callable[[TableRequest], Prepared | None]
 
 
-def cpu_time(look: Look, metrics: Sequence[str], load: Load, flow: Flow) -> Floats:
-    """Processing time at the measured core count; above the top load it grows with the load.
-
-    It reaches at most the unlimited curve, which is the upper end there (E15).
-    """
-    value, top_load = look.all(metrics, load), look.top_load(metrics)
-    request, top = look.q.request_bps, if_else(top_load == 0, np.inf, top_load)
-    held = load.limited & (request > top[:, None])
-    if held.any():
-        most = look.all(metrics, look.unlimited)
-        more = np.divide(request, top, out=np.ones_like(top), where=request > top)[:, None]
-        most[:, :HIGH] = np.fmin(most[:, :HIGH], value[:, :HIGH] * more)
-        np.fmax(value, most, out=value, where=held)
-    of_unlimited = (top_load == 0)[:, None] & load.limited[:HIGH]
-    if of_unlimited.any():
-        proportion = np.minimum(request / flow.capacity_bps[VALUE], 1.0)
-        value[:, :HIGH] *= if_else(of_unlimited, proportion, 1.0)
-    return value
-
-
-def cpu_time_of_senders(look: Look, metrics: Sequence[str], load: Load, flow: Flow) -> Floats:
-    """The same; a sender that sends less than requested is less busy.
-
-    It is busy for what it sends (utilisation law): at the cost per frame of the highest achieved
-    load, and at least that of the unlimited run, in which it only sends.
-    """
-    value = cpu_time(look, metrics, load, flow)
-    request, unlimited_loss = look.q.request_bps, flow.unlimited_loss[VALUE]
-    lost = flow.saturated[VALUE] & (unlimited_loss > 0) & np.isfinite(request)
-    sending = [k for k, metric in enumerate(metrics) if metric.startswith(SENDING)]
-    if not lost.any() or not sending:
-        return value
-    names = [metrics[k] for k in sending]
-    top_load = look.top_load(names)
-    achieved = look.all(names, look.requested)[:, :HIGH]
-    over = np.divide(request, top_load, out=np.ones_like(top_load), where=top_load > 0)
-    achieved *= np.fmax(over, 1.0)[:, None]
-    able = flow.capacity_bps[VALUE] / np.maximum(1 - unlimited_loss, CLOSE)
-    full = value[sending, :HIGH]
-    least = full * np.minimum(request / able, 1.0)
-    value[sending, :HIGH] = if_else(lost, np.fmax(least, np.fmin(full, achieved)), full)
-    return value
-
-
-def answers(look: Look, flow: Flow, wanted: Collection[str]) -> dict[str, Floats]:
-    """The wanted metrics that have tables, each (ends, n); NaN where the tables have no value."""
-    found = composed(look, flow, wanted, with_work(cpu_time_of_senders))
-    return with_application(look, flow, found)
-
-
-def overload_answers(look: Look, flow: Flow, wanted: Collection[str]) -> dict[str, Floats]:
-    """The same from tables of runs in overload."""
-    found = composed(look, flow, wanted, with_work(cpu_time), all_at_limit=True)
-    return with_application(look, flow, found)
-
-
-def bases(look: Look, flow: Flow) -> Bases:
-    """The look-ups and rules of each metric."""
-    return with_rules(look, corrected.bases(look, flow))
-
-
-def bounds(look: Look, flow: Flow) -> dict[str, float]:
-    """For a block of one question: the bounds whose least is the goodput [b/s]."""
-    return with_bounds(look, flow, corrected.bounds(look, flow))
-
-
-def asked_too_much(look: Look, over: Look, flow: Flow) -> Bools:
-    """Which limited requests are answered by the runs in overload, (n,).
-
-    Requests above the capacity of a lone stream, or far above the goodput of such runs, at payloads between
-    those of such runs.
-    """
-    request, payload = look.q.request_bps, look.q.payload_bytes
-    first, last = over.payloads(BEST)
-    inside = over.known(BEST) & (first <= payload) & (payload <= last)
-    reached = corrected.reached(over, over.all((BEST,), over.unlimited))[0, VALUE]
-    too_much = flow.saturated[VALUE] | (request > reached * FAR)
-    return np.asarray(too_much & np.isfinite(request) & inside)
-
-
-def notes(look: Look, flow: Flow, asked: Scenario, needed: Mapping[str, float]) -> Iterator[str]:
-    """For a block of one question: notes that a reader of this law's answer needs."""
-    yield from _notes(look, flow, asked, needed)
-    yield from not_achieved_note(flow, asked, UNLIMITED)
-
-
-def overload_notes(
-    look: Look, flow: Flow, asked: Scenario, needed: Mapping[str, float]
-) -> Iterator[str]:
-    """The same from tables of runs in overload."""
-    yield from _notes(look, flow, asked, needed)
-    instead = "all metrics are those of runs in overload"
-    yield from not_achieved_note(flow, asked, instead)
-
-
-def slower_notes(
-    look: Look, flow: Flow, asked: Scenario, needed: Mapping[str, float]
-) -> Iterator[str]:
-    """The same on a slower wire, where buffers of saturated streams are assumed."""
-    yield from notes(look, flow, asked, needed)
-    if asked.protocol in SENDERS and flow.saturated[VALUE][0]:
-        yield "latency is what a sender's buffers hold, over the goodput; their sizes are Linux's defaults (assumed)"
-
-
-def _notes(look: Look, flow: Flow, asked: Scenario, needed: Mapping[str, float]) -> Iterator[str]:
-    yield from sharing_notes(look, flow, asked)
-    yield from work_notes(look, asked)
-    if corrected.above_theory(look, flow)[0]:
-        yield "the fitted goodput lies above theory's bound and was clamped to it"
-    if look.q.work is None:  # with work another note names the bottleneck
-        yield from cores_notes(asked, needed)
+# --- the law --------------------------------------------------------------------------------------
 
 
 def law(data: Dataset, fitting: Fitting) -> Law:
-    """The law for one dataset, whose fits are made when first needed, and kept."""
+    """Make the law for a dataset; its fits are made when first needed, and kept."""
     store = Store(data, fitting.constants, cache=fitting.cache)
     kept = store.read()
     carrier = partial(frames_on_wire, data)
     refiner = Refiner(Fits(data, carrier, fitting.watch, kept, fitting.constants))
 
-    def keeping(made: Preparing) -> Preparing:
-        def prepared(wanted: Wanted) -> Prepared | None:
-            found = made(wanted)
+    def keeping(prepare: Preparing) -> Preparing:
+        """Save fits that are made while tables are prepared."""
+
+        def prepare_and_save(request: TableRequest) -> Prepared | None:
+            found = prepare(request)
             store.save(kept)
             return found
 
-        return prepared
+        return prepare_and_save
 
     tables = FittedTables(data, refiner)
-    over = _law(keeping(tables.prepare_overload))._replace(
+    over = law_on(data, keeping(tables.prepare_overload))._replace(
         answers=overload_answers,
         notes=overload_notes,
     )
-    return _law(keeping(tables.prepare))._replace(
-        overload=Overload(over, asked_too_much),
-        for_hosts=partial(_for_hosts, refiner, keeping),
+
+    def for_hosts(hosts: Hosts) -> tuple[Dataset, Law]:
+        """Dataset with another link or other hosts, and its law, from the same fits."""
+        other, changes = data, hosts.texts(data.interconnect.line_rate_bps)
+        if (rate_bps := hosts.line_rate_bps) is not None:
+            fabrics = {key: at_rate(link, rate_bps) for key, link in data.fabrics.items()}
+            link = at_rate(data.interconnect, rate_bps)
+            other = replace(data, interconnect=link, fabrics=fabrics)
+        changed = refiner.changed(hosts, partial(frames_on_wire, other))
+        made = law_on(other, keeping(FittedTables(other, changed, changes).prepare))
+        return other, made._replace(notes=slower_notes) if changed.knows_buffers else made
+
+    return law_on(data, keeping(tables.prepare))._replace(
+        overload=Overload(over, in_overload), for_hosts=for_hosts
     )
+
+
+def law_on(data: Dataset, prepare: Preparing) -> Law:
+    """Make the law on tables that a function prepares."""
+    return Law(
+        rows=partial(nearest_rows, data),
+        prepare=prepare,
+        goodput=BEST,
+        flow=flow,
+        answers=answers,
+        bases=bases,
+        bounds=bounds,
+        notes=notes,
+        paced=paced,
+    )
+
+
+def at_rate(link: Interconnect, rate_bps: float) -> Interconnect:
+    """Link at another rate.
+
+    The depth of a token bucket changes in proportion, so that it covers the same time (assumed): a timer that is late
+    by that time loses no capacity.
+    """
+    burst_bytes = link.burst_bytes
+    if burst_bytes and link.line_rate_bps is not None:
+        burst_bytes *= rate_bps / link.line_rate_bps
+    return replace(link, line_rate_bps=rate_bps, burst_bytes=burst_bytes)
 
 
 def fit(data: Dataset, watch: Watch | None = None) -> Kept:
@@ -458,49 +167,368 @@ def fit(data: Dataset, watch: Watch | None = None) -> Kept:
     refiner = Refiner(Fits(data, partial(frames_on_wire, data), watch, kept))
     tables = FittedTables(data, refiner)
     for options in measured_options(data):
-        tables.draw(Wanted(data, options, data.protocols))
+        tables.draw(TableRequest(options, data.protocols))
     for metric in data.metrics:
         refiner.fits.is_fitted(metric)
     return kept
 
 
-def measured_options(data: Dataset) -> list[dict[str, str]]:
-    """The options of each group of rows that differ from the defaults, the defaults first."""
-    found: dict[tuple[tuple[str, str], ...], None] = {(): None}
-    for values in {point.options for point in data.points}:
-        said = dict(zip(data.option_axes, values, strict=True))
-        changed = data.changed_options({axis: value for axis, value in said.items() if value})
-        found[tuple(sorted(changed.items()))] = None
-    return [dict(options) for options in sorted(found)]
+def measured_options(data: Dataset) -> list[Options]:
+    """Options of each group of rows that differ from the defaults, the defaults first."""
+    found = {NO_OPTIONS} | {
+        Options(data.changed_options(data.options_of(point))) for point in data.points
+    }
+    return sorted(found, key=lambda options: tuple(options.items()))
 
 
-def _law(prepared: Preparing) -> Law:
-    """The law on tables that a given function prepares."""
-    told = Law(prepared, BEST, flow, answers, bases, bounds, notes, nearest_rows)
-    return told._replace(paced=paced)
+# --- tables ---------------------------------------------------------------------------------------
 
 
-def _for_hosts(
-    refiner: Refiner, keeping: Callable[[Preparing], Preparing], hosts: Hosts
-) -> tuple[Dataset, Law]:
-    """The dataset with another link or other hosts, and its law, from the same fits."""
-    data = refiner.data
-    changes = hosts.texts(data.interconnect.line_rate_bps)
-    if (rate := hosts.line_rate_bps) is not None:
-        fabrics = {key: _at_rate(link, rate) for key, link in data.fabrics.items()}
-        link = _at_rate(data.interconnect, rate)
-        data = replace(data, interconnect=link, fabrics=fabrics)
-    changed = refiner.changed(hosts, partial(frames_on_wire, data))
-    law = _law(keeping(FittedTables(data, changed, changes).prepare))
-    return data, law._replace(notes=slower_notes) if changed.knows_buffers else law
+class FittedTables:
+    """Prepares tables whose curves are drawn from fits.
 
-
-def _at_rate(link: Interconnect, rate_bps: float) -> Interconnect:
-    """A link at another rate; a token bucket passes at once what its rate brings in the same time (assumed).
-
-    That is what it is as deep as: a timer that comes late by this time loses no capacity.
+    ``changes`` are the reasons why answers for other hosts or another link are extrapolated.
     """
-    burst_bytes = link.burst_bytes
-    if burst_bytes and link.line_rate_bps is not None:
-        burst_bytes *= rate_bps / link.line_rate_bps
-    return replace(link, line_rate_bps=rate_bps, burst_bytes=burst_bytes)
+
+    def __init__(self, data: Dataset, refiner: Refiner, changes: Sequence[str] = ()) -> None:
+        self.data, self.refiner, self.changes = data, refiner, changes
+        self._shared = lru_cache(maxsize=16)(self.make_shared)
+
+    def prepare(self, request: TableRequest) -> Prepared:
+        """Make tables of every metric.
+
+        Raises
+        ------
+        DatasetError
+            If the dataset does not have an option.
+        """
+        shared = self._shared(request._replace(only=None))
+        return _tables(shared, request, shared.rows, "; ".join(self.changes))
+
+    def prepare_overload(self, request: TableRequest) -> Prepared | None:
+        """Make tables of the runs in overload alone; ``None`` if they lack a metric that the other tables have.
+
+        Raises
+        ------
+        DatasetError
+            If the dataset does not have an option.
+        """
+        shared = self._shared(request._replace(only=None))
+        over = shared.overload_rows(request)
+        return None if over is None else _tables(shared, request, over, "", overload=True)
+
+    def draw(self, request: TableRequest) -> None:
+        """Draw all curves of both kinds of tables, which are kept.
+
+        Raises
+        ------
+        DatasetError
+            If the dataset does not have an option.
+        """
+        shared = self._shared(request._replace(only=None))
+        shared.draw(request, shared.rows)
+        if over := shared.overload_rows(request):
+            shared.draw(request, over, overload=True)
+
+    def make_shared(self, request: TableRequest) -> Shared:
+        """Make the part that tables share, for a request of all metrics."""
+        every = self.data.protocols
+        found = {name: nearest_rows(self.data, name, request.options) for name in every}
+        knots = self.refiner.knots(every, request.options)
+        return Shared(self.data, self.refiner, request, found, knots)
+
+
+class Drawn(NamedTuple):
+    """Curves that tables are compiled from.
+
+    ``best`` is the best goodput at any load, ``on_own_link`` that on the dataset's own link, ``unlimited`` that at the
+    unlimited load, ``shared`` one stream's goodput by number of endpoints.
+    """
+
+    best: Curves
+    on_own_link: Curves
+    unlimited: Curves
+    loss: Curves
+    shared: Mapping[int, Curves]
+    metrics: Mapping[str, Curves]
+
+
+@dataclass(frozen=True, eq=False)
+class Shared:
+    """Parts that all tables of the same protocols, options and payloads share, in overload or not.
+
+    ``request`` is for all metrics; ``found`` are the rows that answer each protocol, ``knots`` the payloads that every
+    curve gets [B].
+    """
+
+    data: Dataset
+    refiner: Refiner
+    request: TableRequest
+    found: Mapping[str, Rows]
+    knots: Floats
+
+    @cached_property
+    def rows(self) -> list[Row]:
+        """Rows of all protocols that answer."""
+        return with_places(self.data, self.found)
+
+    @cached_property
+    def goodput_errors(self) -> InterpolationErrors | None:
+        """Interpolation errors of the goodput; ``None`` if a fit draws all its curves."""
+        draws_all = self.refiner.draws_all("goodput_bps")
+        return None if draws_all else interpolation_errors(self.data, "goodput_bps")
+
+    @cached_property
+    def compiler(self) -> Compiler:
+        """Compiler of the tables, whose axes are those of all protocols."""
+        best = best_goodput(self.data, alone(self.rows), self.goodput_errors, limited=True)
+        drawn = self.refined("goodput_bps", best)
+        beside = crossings(drawn, self.data.protocols, loads_of(self.rows))
+        return compiler(self.data, self.request, self.rows, (*beside, *self.knots))
+
+    def overload_rows(self, request: TableRequest) -> list[Row] | None:
+        """Rows in overload; ``None`` if they lack a metric that other rows have."""
+        own = of_protocols(self.rows, request.protocols)
+        over = overload_rows(own, self.refiner)
+        known, over_known = ({row.point.metric for row in alone(rows)} for rows in (own, over))
+        return over if known - set(BY_FLOW) <= over_known else None
+
+    def refined(
+        self,
+        metric: str,
+        curves: Curves,
+        *,
+        overload: bool = False,
+        refiner: Refiner | None = None,
+    ) -> Curves:
+        """Curves of a metric, drawn from its fit; by default on the requested link."""
+        drawn: dict[Configuration, list[Curve]] = {}
+        for key, found in curves.items():
+            substituted = self.found[key.protocol].substituted
+            options = self.request.options if substituted else None
+            where = Where(self.request.extend, overload, options)
+            refine = (refiner or self.refiner).refined
+            drawn[key] = [refine(metric, curve, self.knots, where) for curve in found]
+        return drawn
+
+    def draw(self, request: TableRequest, rows: Sequence[Row], *, overload: bool = False) -> Drawn:
+        """Draw the curves of some rows."""
+        data, refiner = self.data, self.refiner
+        refined = partial(self.refined, overload=overload)
+        own = of_protocols(rows, request.protocols)
+        lone = alone(own)
+
+        def of(metric: str) -> Curves:
+            return refined(metric, curves_of(data, lone, metric, bare=refiner.draws_all(metric)))
+
+        best = best_goodput(data, lone, self.goodput_errors, limited=True)
+        unlimited = best_goodput(data, lone, self.goodput_errors, limited=False)
+        shared = shared_goodput(data, own, self.goodput_errors)
+        return Drawn(
+            refined("goodput_bps", best),
+            refined("goodput_bps", best, refiner=refiner.on_own_link),
+            refined("goodput_bps", unlimited),
+            of("loss_rate"),
+            {count: refined("goodput_bps", curves) for count, curves in shared.items()},
+            {metric: of(metric) for metric in request.metrics(lone)},
+        )
+
+
+def _tables(
+    shared: Shared,
+    request: TableRequest,
+    rows: Sequence[Row],
+    instead: str,
+    *,
+    overload: bool = False,
+) -> Prepared:
+    """Make tables of some rows on the axes of all."""
+    refiner, compile_ = shared.refiner, shared.compiler
+    drawn = shared.draw(request, rows, overload=overload)
+    own_link = drawn.on_own_link
+    tables = flow_tables(compile_, drawn.best, drawn.unlimited, drawn.loss)
+    for count, curves in drawn.shared.items():
+        tables[f"{SHARED}{count}"] = compile_.table("goodput_bps", curves)
+    tables[ACHIEVED] = achieved_table(compile_, refiner.carried(request.protocols))
+    for metric, every in drawn.metrics.items():
+        curves = without_switched(every, "udp") if metric == "cpu_recv" else every  # E7
+        multiple = refiner.fits.is_packet_multiple(metric)
+        growing = metric.startswith(GROWING)
+        tables[MULTIPLE + metric if multiple else metric] = compile_.table(
+            metric,
+            curves
+            if growing
+            else {k: hold_from_edge(c, achieved(own_link, k)) for k, c in curves.items()},
+            any_cores=any_cores(metric),
+            below="one" if multiple else "proportion" if growing else "held",
+            usable=partial(usable, compile_, curves, own_link),
+        )
+    why = {name: instead or shared.found[name].substituted for name in request.protocols}
+    made = Tables(compile_, tables, shared.data.link(request.options), with_headers=True)
+    return Prepared(made, request, tuple(drawn.metrics), shared.rows, why)
+
+
+def hold_from_edge(curves: Sequence[Curve], best: Curve | None) -> list[Curve]:
+    """Limited curves, held beyond the payloads at which their load is achieved (E14).
+
+    Points in overload are taken from the nearest other point, marked ``extrapolated``.
+    """
+    if best is None:
+        return list(curves)
+    held: list[Curve] = []
+    for curve in curves:
+        over = curve.load_bps > LOAD_TOLERANCE * best.value_at(curve.payload_bytes)
+        if is_limited(curve.load_bps) and over.any() and not over.all():
+            logs, known = np.log(curve.payload_bytes), np.flatnonzero(~over)
+            nearest = known[np.abs(logs[:, None] - logs[known]).argmin(axis=1)]
+            curve = replace(
+                curve,
+                ends=curve.ends[:, nearest],
+                basis=np.where(over, EXTRAPOLATED, curve.basis).astype(np.int8),
+                rows=curve.rows[nearest],
+                next_rows=None if curve.next_rows is None else curve.next_rows[nearest],
+            )
+        held.append(curve)
+    return held
+
+
+def overload_rows(rows: Sequence[Row], refiner: Refiner) -> list[Row]:
+    """Rows in overload, as unlimited ones.
+
+    Of several loads at a payload the greatest is used, since the amount of overload changes little for a sender.
+    """
+    over = refiner.overloaded([row.point for row in rows])
+    kept = [row for row, is_over in zip(rows, over, strict=True) if is_over]
+    greatest: dict[tuple[object, ...], Row] = {}
+    for index, point in sorted(kept, key=lambda row: row.point.load_bps or 0.0):
+        counts = (point.options, point.endpoints, point.other_goodput_bps)
+        key = (configuration_of(point), *counts, point.metric, point.payload_bytes)
+        greatest[key] = Row(index, point._replace(load_bps=np.inf))
+    return sorted(greatest.values(), key=lambda row: row.place)
+
+
+# --- metrics --------------------------------------------------------------------------------------
+
+
+def answers(query: TableQuery, flow: Flow, wanted: Collection[str]) -> dict[str, Floats]:
+    """Wanted metrics that have tables, each (ends, n); NaN if the tables have no value."""
+    found = composed(query, flow, wanted, with_work(cpu_time_of_senders))
+    return with_application(query, flow, found)
+
+
+def overload_answers(query: TableQuery, flow: Flow, wanted: Collection[str]) -> dict[str, Floats]:
+    """Wanted metrics from tables of runs in overload, as :func:`answers` gives them."""
+    found = composed(query, flow, wanted, with_work(cpu_time), all_at_limit=True)
+    return with_application(query, flow, found)
+
+
+def cpu_time(query: TableQuery, metrics: Sequence[str], load: Load, flow: Flow) -> Floats:
+    """Processing time at the measured core count, (metrics, ends, n).
+
+    Above the top load it grows with the load, up to the unlimited curve, which is the upper end there (E15).
+    """
+    value, top_load = query.all(metrics, load), query.top_load(metrics)
+    request, top = query.q.requested_goodput_bps, fast_where(top_load == 0, np.inf, top_load)
+    held = load.limited & (request > top[:, None])
+    if held.any():
+        most = query.all(metrics, query.unlimited)
+        more = np.divide(request, top, out=np.ones_like(top), where=request > top)[:, None]
+        most[:, :HIGH] = np.fmin(most[:, :HIGH], value[:, :HIGH] * more)
+        np.fmax(value, most, out=value, where=held)
+    of_unlimited = (top_load == 0)[:, None] & load.limited[:HIGH]
+    if of_unlimited.any():
+        proportion = np.minimum(request / flow.capacity_bps[VALUE], 1.0)
+        value[:, :HIGH] *= fast_where(of_unlimited, proportion, 1.0)
+    return value
+
+
+def cpu_time_of_senders(
+    query: TableQuery, metrics: Sequence[str], load: Load, flow: Flow
+) -> Floats:
+    """Processing time as of :func:`cpu_time`, less for a sender that sends less than requested.
+
+    A sender is busy for the frames that it sends (utilisation law): at the cost per frame of the highest achieved
+    load, and at least at that of the unlimited run, in which it only sends.
+    """
+    value = cpu_time(query, metrics, load, flow)
+    request, unlimited_loss = query.q.requested_goodput_bps, flow.unlimited_loss[VALUE]
+    lost = flow.saturated[VALUE] & (unlimited_loss > 0) & np.isfinite(request)
+    sending = [k for k, metric in enumerate(metrics) if metric.startswith(SENDING)]
+    if not lost.any() or not sending:
+        return value
+    names = [metrics[k] for k in sending]
+    top_load = query.top_load(names)
+    achieved = query.all(names, query.requested)[:, :HIGH]
+    over = np.divide(request, top_load, out=np.ones_like(top_load), where=top_load > 0)
+    achieved *= np.fmax(over, 1.0)[:, None]
+    able = flow.capacity_bps[VALUE] / np.maximum(1 - unlimited_loss, CLOSE)
+    full = value[sending, :HIGH]
+    least = full * np.minimum(request / able, 1.0)
+    value[sending, :HIGH] = fast_where(lost, np.fmax(least, np.fmin(full, achieved)), full)
+    return value
+
+
+def bases(query: TableQuery, flow: Flow) -> Bases:
+    """Look-ups and rules of each metric."""
+    return with_rules(query, corrected.bases(query, flow))
+
+
+def bounds(query: TableQuery, flow: Flow) -> dict[str, float]:
+    """Bounds whose least is the goodput [b/s], for a block of one question."""
+    return with_bounds(query, flow, corrected.bounds(query, flow))
+
+
+def in_overload(query: TableQuery, over: TableQuery, flow: Flow) -> Bools:
+    """Which limited requests are answered by the runs in overload, (n,).
+
+    Their payload lies between those of such runs, and the request exceeds the capacity of a lone stream, or
+    exceeds the goodput of such runs by the factor `FAR`.
+    """
+    request, payload = query.q.requested_goodput_bps, query.q.payload_bytes
+    first, last = over.payloads(BEST)
+    inside = over.known(BEST) & (first <= payload) & (payload <= last)
+    reached = corrected.reached(over, over.all((BEST,), over.unlimited))[0, VALUE]
+    above = flow.saturated[VALUE] | (request > reached * FAR)
+    return np.asarray(above & np.isfinite(request) & inside)
+
+
+# --- notes ----------------------------------------------------------------------------------------
+
+
+def notes(
+    query: TableQuery,
+    flow: Flow,
+    asked: Scenario,
+    needed: Mapping[str, float],
+    instead: str = UNLIMITED,
+) -> Iterator[str]:
+    """Notes on the answer to a block of one question.
+
+    ``instead`` describes the runs that answer for a request that is not achieved.
+    """
+    yield from sharing_notes(query, flow, asked)
+    yield from work_notes(query, asked)
+    if corrected.above_theory(query, flow)[0]:
+        yield "the fitted goodput lies above theory's bound and was clamped to it"
+    if query.q.work is None:  # with work another note names the bottleneck
+        yield from cores_notes(asked, needed)
+    yield from not_achieved_note(flow, asked, instead)
+
+
+def overload_notes(
+    query: TableQuery, flow: Flow, asked: Scenario, needed: Mapping[str, float]
+) -> Iterator[str]:
+    """Notes on an answer from tables of runs in overload."""
+    yield from notes(query, flow, asked, needed, "all metrics are those of runs in overload")
+
+
+def slower_notes(
+    query: TableQuery, flow: Flow, asked: Scenario, needed: Mapping[str, float]
+) -> Iterator[str]:
+    """Notes on an answer for a slower wire, which assumes the buffers of saturated streams."""
+    yield from notes(query, flow, asked, needed)
+    if asked.protocol in SENDERS and flow.saturated[VALUE][0]:
+        yield (
+            "latency is the content of the sender's buffers over the goodput; their sizes are Linux's "
+            "defaults (assumed)"
+        )

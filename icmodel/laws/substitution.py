@@ -1,4 +1,4 @@
-"""Rows that answer a protocol at some options: its own, or those of the nearest options."""
+"""Rows that answer: those of a protocol at some options or the nearest options, and at some or the nearest cores."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from icmodel.arrays import Bools, Floats, if_else
+from icmodel.arrays import Bools, Floats, fast_where
 from icmodel.dataset import Dataset, Point
-from icmodel.tables import HIGH, LOW, VALUE, Look
+from icmodel.tables import HIGH, LOW, VALUE, Row, TableQuery
 
 
 class Rows(NamedTuple):
@@ -20,7 +20,7 @@ class Rows(NamedTuple):
 
 
 def own_rows(data: Dataset, protocol: str, options: Mapping[str, str]) -> Rows:
-    """The rows of a protocol at some options.
+    """Rows of a protocol at some options.
 
     Raises
     ------
@@ -31,9 +31,9 @@ def own_rows(data: Dataset, protocol: str, options: Mapping[str, str]) -> Rows:
 
 
 def nearest_rows(data: Dataset, protocol: str, options: Mapping[str, str]) -> Rows:
-    """The rows of a protocol at some options, or if there are none those that differ in the fewest options.
+    """Rows of a protocol at some options; if there are none, those that differ in the fewest options.
 
-    An option that a protocol does not have has no substitute.
+    Rows are not substituted if the protocol lacks a requested option.
 
     Raises
     ------
@@ -44,95 +44,90 @@ def nearest_rows(data: Dataset, protocol: str, options: Mapping[str, str]) -> Ro
     if own:
         return Rows(own)
     points = [point for point in data.points if point.protocol == protocol]
-    found: dict[int, list[tuple[Point, tuple[str, ...]]]] = {}
-    for point in _alike_in_payload(data, points, options):
-        axes = _differing(data, point, options)
-        if axes is not None:
-            found.setdefault(len(axes), []).append((point, axes))
+    candidates = points
+    for axis, value in options.items():
+        # Empty calls have no payload, so they only match rows without payload, and others only rows with one.
+        column = data.option_axes.index(axis)
+        empty = {p.payload_bytes is None for p in data.points if p.options[column] == value}
+        candidates = [p for p in candidates if not empty or (p.payload_bytes is None) in empty]
+    requested = {axis: options.get(axis, data.option_defaults[axis]) for axis in data.option_axes}
+    found: dict[int, list[tuple[Point, list[str]]]] = {}
+    for point in candidates:
+        values = dict(zip(data.option_axes, point.options, strict=True))
+        # On an axis that is not requested a row may have the default, or no value.
+        differing = [
+            axis
+            for axis, value in values.items()
+            if value != requested[axis] and (value or axis in options)
+        ]
+        if all(values[axis] for axis in differing):
+            found.setdefault(len(differing), []).append((point, differing))
     if not found:
         return Rows(())
     nearest = found[min(found)]
-    differing = sorted({axis for _, axes in nearest for axis in axes})
-    had = [a for at, a in enumerate(data.option_axes) if any(p.options[at] for p in points)]
-    asked = [f"{axis} = {_wanted(data, axis, options)}" for axis in had]
+    axes = sorted({axis for _, differing in nearest for axis in differing})
+    known = [a for at, a in enumerate(data.option_axes) if any(p.options[at] for p in points)]
     return Rows(
         tuple(point for point, _ in nearest),
-        f"extrapolated on {', '.join(differing)}: {data.id} has no rows of {protocol} at "
-        f"{', '.join(asked)}; fitted to those that differ least",
+        f"extrapolated on {', '.join(axes)}: {data.id} has no rows of {protocol} at "
+        f"{', '.join(f'{axis} = {requested[axis]}' for axis in known)}; fitted to those that differ least",
     )
 
 
-def _differing(data: Dataset, point: Point, options: Mapping[str, str]) -> tuple[str, ...] | None:
-    """The option axes on which a row differs; ``None`` where it has no value on one of them.
-
-    On an axis that is not requested a row may have the default, or no value.
-    """
-    own = dict(zip(data.option_axes, point.options, strict=True))
-    axes = [axis for axis, value in own.items() if value != _wanted(data, axis, options)]
-    axes = [axis for axis in axes if own[axis] or axis in options]
-    return tuple(axes) if all(own[axis] for axis in axes) else None
-
-
-def _alike_in_payload(
-    data: Dataset, points: Sequence[Point], options: Mapping[str, str]
-) -> list[Point]:
-    """Only rows with a payload, or only rows without, if a requested value was measured in one of these ways.
-
-    A call without data has no payload, whatever the other options.
-    """
-    kept = list(points)
-    for axis, value in options.items():
-        column = data.option_axes.index(axis)
-        said = {p.payload_bytes is None for p in data.points if p.options[column] == value}
-        kept = [p for p in kept if not said or (p.payload_bytes is None) in said]
-    return kept
+def with_places(data: Dataset, found: Mapping[str, Rows]) -> list[Row]:
+    """Rows of all protocols, protocol by protocol, each with its index in the dataset."""
+    index = {id(point): k for k, point in enumerate(data.points)}
+    return [
+        Row(index[id(point)], point)
+        for protocol in data.protocols
+        for point in found[protocol].points
+    ]
 
 
-def _wanted(data: Dataset, axis: str, options: Mapping[str, str]) -> str:
-    return options.get(axis, data.option_defaults[axis])
-
+# --- other core counts ----------------------------------------------------------------------------
 
 OF_CHANGE = 0.5
-"""Half-width in log: this share of log(requested count / nearest measured one); assumed, as for other
-hosts."""
+"""Half-width in log, as a fraction of log(requested count / nearest measured one); assumed, as for other hosts."""
 
 
-def unmeasured(look: Look) -> Bools:
-    """Where the goodput was not measured at the requested core count, (n,); others are refused unless tables extend."""
-    if not look.tables.extend:
-        return np.zeros(len(look.q), dtype=bool)
-    asked, axes = look.q.cores_count, look.tables.axes
-    beyond = np.array(axes.cores or (0,), dtype=float).take(look.q.cores) != asked
-    for protocol, cores in look.tables.without_goodput:
+def unmeasured(query: TableQuery) -> Bools:
+    """Where the goodput was not measured at the requested core count, (n,); only tables that extend answer there."""
+    if not query.tables.extend:
+        return np.zeros(len(query.q), dtype=bool)
+    asked, axes = query.q.cores, query.tables.axes
+    beyond = np.array(axes.cores or (0,), dtype=float).take(query.q.core_index) != asked
+    for protocol, cores in query.tables.without_goodput:
         if protocol in axes.protocols:
-            beyond |= (look.q.protocol == axes.protocols.index(protocol)) & (asked == cores)
+            beyond |= (query.q.protocol == axes.protocols.index(protocol)) & (asked == cores)
     return np.asarray((asked > 0) & beyond)
 
 
-def answering_cores(look: Look, tables: Sequence[str]) -> Floats:
-    """The core count whose rows answer for the requested one, (tables, n)."""
-    measured = look.cores(tables)
-    return if_else(unmeasured(look) & (measured > 0), measured, look.q.cores_count)
+def answering_cores(query: TableQuery, tables: Sequence[str]) -> Floats:
+    """Core count whose rows answer for the requested one, (tables, n)."""
+    measured = query.cores(tables)
+    return fast_where(unmeasured(query) & (measured > 0), measured, query.q.cores)
 
 
-def other_cores(look: Look, tables: Sequence[str]) -> Bools:
+def other_cores(query: TableQuery, tables: Sequence[str]) -> Bools:
     """Where rows at another core count answer for the requested one, (tables, n)."""
-    return np.asarray(answering_cores(look, tables) != look.q.cores_count)
+    return np.asarray(answering_cores(query, tables) != query.q.cores)
 
 
-def widened(look: Look, tables: Sequence[str], found: Floats, of: Sequence[str] = ()) -> Floats:
+def widened(
+    query: TableQuery, tables: Sequence[str], found: Floats, of: Sequence[str] = ()
+) -> Floats:
     """Numbers (tables, ends, n), with wider ends where another core count answers.
 
-    They stay within the limits that the source states.  ``of`` are the tables whose rows give the core count, if
-    not the tables themselves.
+    They stay within the limits stated by the source.  ``of`` are the tables whose rows give the core count, by
+    default the tables themselves.
     """
-    if look.ends == 1 or not (beyond := unmeasured(look)).any():
+    if query.ends == 1 or not (beyond := unmeasured(query)).any():
         return found
-    asked, nearest = look.q.cores_count, answering_cores(look, of or tables)
+    asked, nearest = query.q.cores, answering_cores(query, of or tables)
     known = (asked > 0) & (nearest > 0)
     ratio = np.divide(asked, nearest, out=np.ones_like(nearest), where=known)
-    wider = if_else(beyond, np.exp(OF_CHANGE * np.abs(np.log(ratio))), 1.0)
-    least, most = look.limits(tables)
+    wider = fast_where(beyond, np.exp(OF_CHANGE * np.abs(np.log(ratio))), 1.0)
+    least, most = query.limits(tables)
     low, high = found[:, LOW], found[:, HIGH]
     low = np.minimum(low, np.maximum(low / wider, least))
     high = np.maximum(high, np.minimum(high * wider, most))

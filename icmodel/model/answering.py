@@ -1,8 +1,9 @@
-"""Answer one block of questions by a law, whether of one question or of many."""
+"""Answer a block of questions, of one question or of many, by a law on its tables."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from itertools import product
 from typing import NamedTuple
 
 import numpy as np
@@ -13,7 +14,7 @@ from icmodel.estimate import BOTTLENECKS
 from icmodel.laws.flow import CLOSE, Flow
 from icmodel.laws.law import Law, Prepared
 from icmodel.laws.metrics import ALWAYS, DEMAND, SENDER, UTILISATIONS, predicted, with_others
-from icmodel.tables import HIGH, LOW, VALUE, Look, Questions
+from icmodel.tables import HIGH, LOW, VALUE, Questions, TableQuery
 
 NEAR_WIRE = 0.985
 """The wire is the bottleneck within 1.5 % of theory's bound; the rounding of printed numbers is 0.5 %."""
@@ -25,13 +26,74 @@ CODES = {name: code for code, name in enumerate(BOTTLENECKS)}
 UNKNOWN = CODES["unknown"]
 
 
+class Answered(NamedTuple):
+    """A block of n questions with its answers.
+
+    ``columns`` are the metrics with numbers, each (ends, n) of value, low and high; NaN if a question has no
+    answer.  ``demand`` (n,) is, for each utilisation that the answers rest on, the utilisation that the stream needs
+    of the requested cores, above 1 too.
+    """
+
+    law: Law
+    prepared: Prepared
+    query: TableQuery
+    flow: Flow
+    columns: Mapping[str, Floats]
+    demand: Mapping[str, Floats]
+
+    def bottleneck(self) -> Codes:
+        """Code of the bottleneck of each stream, (n,)."""
+        unknown = np.full(len(self.query.q), np.nan)
+        return bottleneck(self.query.q, self.flow, self.demand.get(SENDER, unknown))
+
+    def outside(self) -> Bools:
+        """Which questions are outside the payloads of their goodput, (n,)."""
+        missing = np.isnan(self.flow.goodput_bps[VALUE])
+        return np.asarray(missing & self.query.known(self.law.goodput))
+
+
+def answered(
+    law: Law, prepared: Prepared, q: Questions, wanted: Collection[str], *, intervals: bool
+) -> Answered:
+    """Answer a block of questions by a law on its tables, with intervals or with values alone.
+
+    An interval contains its value and is not below 0.
+    """
+    query = TableQuery(prepared.tables, q, intervals=intervals)
+    if q.work is not None and law.paced is not None:
+        query = law.paced(query)
+    flow = law.flow(query)
+    found = law.answers(query, flow, wanted)
+    columns = {name: ends for name, ends in found.items() if name in wanted}
+    if intervals and columns:
+        every = np.stack(list(columns.values()))
+        value, low, high = every[:, VALUE], every[:, LOW], every[:, HIGH]
+        np.maximum(np.fmin(low, value, out=low), 0.0, out=low)
+        np.fmax(high, value, out=high)
+        np.copyto(every[:, LOW:], np.nan, where=np.isnan(value)[:, None])
+        columns = dict(zip(columns, every, strict=True))
+    demand = {name: found[DEMAND + name][VALUE] for name in UTILISATIONS if DEMAND + name in found}
+    return Answered(law, prepared, query, flow, columns, demand)
+
+
+def in_overload(law: Law, over: Prepared, answer: Answered) -> Bools:
+    """Which requests are answered by the law's tables for overload, (n,)."""
+    if law.overload is None:
+        return np.zeros(len(answer.query.q), dtype=bool)
+    over_query = TableQuery(over.tables, answer.query.q, intervals=False)
+    return law.overload.applies(answer.query, over_query, answer.flow)
+
+
+# --- bottleneck -----------------------------------------------------------------------------------
+
+
 def bottleneck(q: Questions, flow: Flow, cpu_send: Floats) -> Codes:
-    """The code (index into ``BOTTLENECKS``) of each question's bottleneck.
+    """Code (index into ``BOTTLENECKS``) of each question's bottleneck, (n,).
 
     Parameters
     ----------
     cpu_send : array
-        Utilisation that the stream would need of the sender's cores, not limited to 1; NaN where unknown.
+        Utilisation that the stream would need of the sender's cores, not limited to 1; NaN if unknown.
     """
     capacity, goodput = flow.capacity_bps[VALUE], flow.goodput_bps[VALUE]
     not_achieved = flow.not_achieved[VALUE]
@@ -46,21 +108,28 @@ def bottleneck(q: Questions, flow: Flow, cpu_send: Floats) -> Codes:
         cpu_send > 1,
     )
     row = np.zeros(len(q), dtype=np.uint8)
-    for fact in reversed(facts):  # the first fact is the lowest bit
+    for fact in facts:  # the last fact is the lowest bit, as in the truth table
         row += row
         row |= fact
     code: Codes = TRUTH_TABLE.take(row)
     if q.work is not None and q.work.pace is not None:
         code[q.work.pace.by_sender] = CODES["cpu"]
         code[q.work.pace.by_receiver] = CODES["receiver"]
-    unsaid = np.isnan(goodput) | (np.isinf(q.frames.greatest_bps) & np.isnan(cpu_send))
-    code[unsaid & (not_achieved | np.isnan(goodput))] = UNKNOWN
+    no_rule = np.isnan(goodput) | (np.isinf(q.frames.greatest_bps) & np.isnan(cpu_send))
+    code[no_rule & (not_achieved | np.isnan(goodput))] = UNKNOWN
     return code
 
 
-def _row(facts: tuple[bool, ...]) -> str:
-    """The bottleneck for one combination of facts, in the order in which ``bottleneck`` lists them."""
-    not_achieved, busy, near_wire, receiver_drops, shared, lossy_and_over, needs_more_cores = facts
+def bottleneck_of_facts(
+    not_achieved: bool,
+    busy: bool,
+    near_wire: bool,
+    receiver_drops: bool,
+    shared: bool,
+    lossy_and_over: bool,
+    needs_more_cores: bool,
+) -> str:
+    """Bottleneck for one combination of the facts that `bottleneck` lists in this order."""
     if not not_achieved:
         return "cpu" if needs_more_cores else "request"
     if shared:
@@ -73,76 +142,16 @@ def _row(facts: tuple[bool, ...]) -> str:
 
 
 TRUTH_TABLE = np.array(
-    [CODES[_row(tuple(bool(row >> bit & 1) for bit in range(7)))] for row in range(128)],
+    [CODES[bottleneck_of_facts(*facts)] for facts in product((False, True), repeat=7)],
     dtype=np.int8,
 )
 
 
-class Answered(NamedTuple):
-    """A block of n questions with its answers.
-
-    ``columns`` are the metrics with numbers, each (ends, n) of value, low and high; NaN where a question has no
-    answer.  ``demand`` (n,), for each utilisation that the answers rest on, is what the stream needs of the requested
-    cores, above 1 too.
-    """
-
-    law: Law
-    prepared: Prepared
-    look: Look
-    flow: Flow
-    columns: Mapping[str, Floats]
-    demand: Mapping[str, Floats]
-
-    def bottleneck(self) -> Codes:
-        """The bottleneck of each stream, (n,)."""
-        unknown = np.full(len(self.look.q), np.nan)
-        return bottleneck(self.look.q, self.flow, self.demand.get(SENDER, unknown))
-
-    def outside(self) -> Bools:
-        """Which questions are outside the payloads of their goodput, (n,)."""
-        missing = np.isnan(self.flow.goodput_bps[VALUE])
-        return np.asarray(missing & self.look.known(self.law.goodput))
-
-
-def answered(
-    law: Law, prepared: Prepared, q: Questions, wanted: Collection[str], *, intervals: bool
-) -> Answered:
-    """Answer a block of questions by a law on its tables, with intervals or with values alone."""
-    look = Look(prepared.tables, q, intervals=intervals)
-    if q.work is not None and law.paced is not None:
-        look = law.paced(look)
-    flow = law.flow(look)
-    found = law.answers(look, flow, wanted)
-    columns = {name: ends for name, ends in found.items() if name in wanted}
-    demand = {name: found[DEMAND + name][VALUE] for name in UTILISATIONS if DEMAND + name in found}
-    if intervals:
-        columns = _with_intervals(columns)
-    return Answered(law, prepared, look, flow, columns, demand)
-
-
-def too_much(law: Law, over: Prepared, found: Answered) -> Bools:
-    """Which requests are answered by the law's tables for overload, (n,)."""
-    if law.overload is None:
-        return np.zeros(len(found.look.q), dtype=bool)
-    return law.overload.asked(
-        found.look, Look(over.tables, found.look.q, intervals=False), found.flow
-    )
-
-
-def _with_intervals(found: Mapping[str, Floats]) -> dict[str, Floats]:
-    """Metrics (ends, n), with intervals that contain their value and are not below 0."""
-    if not found:
-        return {}
-    every = np.stack(list(found.values()))
-    value, low, high = every[:, VALUE], every[:, LOW], every[:, HIGH]
-    np.maximum(np.fmin(low, value, out=low), 0.0, out=low)
-    np.fmax(high, value, out=high)
-    np.copyto(every[:, LOW:], np.nan, where=np.isnan(value)[:, None])
-    return dict(zip(found, every, strict=True))
+# --- metrics --------------------------------------------------------------------------------------
 
 
 def needed(data: Dataset, metrics: Collection[str] | None) -> frozenset[str] | None:
-    """The metrics that need tables if only some are wanted; ``None``, for all, if none are named.
+    """Metrics that need tables if only some are wanted; ``None``, for all, if none are named.
 
     They include those of every prediction, and other statistics of the same times, on which the order depends.
     """

@@ -1,29 +1,48 @@
-"""What a dataset can be asked, by protocol, and the messages that refuse the rest."""
+"""Domain of a dataset: the questions that it can answer, and the messages that refuse the others.
+
+Each rule is stated once, for one question and for many.  A `Placer` puts the questions on the axes of tables.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from icmodel import scenario as words
-from icmodel.arrays import Bools, Floats, Ints, if_else
+from icmodel.arrays import Bools, Floats, Ints, fast_where
 from icmodel.dataset import Dataset, Interconnect, Point
 from icmodel.errors import ScenarioError
-from icmodel.scenario import OTHERS_WITHOUT_ENDPOINTS, POSSIBLE, WORK, Possible, Scenario
+from icmodel.scenario import (
+    DEFAULTS,
+    REQUESTS,
+    VALID_RANGES,
+    WORK,
+    Scenario,
+    requested_goodput,
+)
 from icmodel.tables import Frames, Questions, Tables, Work
 
 Number = TypeVar("Number", np.float64, np.int64, np.bool_)
+Column = NDArray[np.generic]
+RELIABLE = ("tcp",)
+"""Protocols that by definition lose no frames that the application sees (IC2012 §7.1.4)."""
+DENSE = 1 << 17
+"""Up to this payload [B] theory for many questions is looked up by payload, computed once for each."""
+LIMITING = ("cores", "switches", "endpoints", "distance_m")
+"""Parameters that need rows or a rule of the dataset."""
+BEYOND = 'or use --extrapolate of predict, compare or sweep (in Python outside="extrapolate")'
+"""Ending of messages that refuse a question beyond the data; other refusals have no such option."""
 
 
 class ProtocolDomain(NamedTuple):
-    """What one protocol of a dataset can be asked.
+    """Counts and parameters that one protocol of a dataset can answer.
 
-    ``answered`` tells whether it has any rows; ``cores`` are the counts at which its goodput was
-    measured, ``other_cores`` those at which only other metrics were.
+    ``answered``: it has rows.  ``cores`` are the counts at which its goodput was measured, ``other_cores``
+    those at which only other metrics were.  ``distance`` and ``sharing``: there is a rule for another cable
+    length, and a goodput to share among endpoints.
     """
 
     protocol: str
@@ -36,19 +55,24 @@ class ProtocolDomain(NamedTuple):
     sharing: bool
 
     @property
+    def has_cores(self) -> bool:
+        """Whether the dataset states core counts."""
+        return bool(self.cores)
+
+    @property
     def default_cores(self) -> int:
-        """The greatest measured count; 0 where the dataset does not state it."""
+        """Greatest measured count; 0 if the dataset states none."""
         return max(self.cores, default=0)
 
-    def answering_cores(self, asked: int) -> int:
-        """The requested count if any metric was measured at it, else the nearest count with a goodput."""
-        if asked in self.other_cores:
-            return asked
-        return min(self.cores, key=lambda count: (abs(count - asked), count), default=0)
+    def answering_cores(self, cores: int) -> int:
+        """Requested count if any metric was measured at it, else the nearest count with a goodput."""
+        if cores in self.other_cores:
+            return cores
+        return min(self.cores, key=lambda count: (abs(count - cores), count), default=0)
 
 
 def protocol_domain(protocol: str, points: Sequence[Point], link: Interconnect) -> ProtocolDomain:
-    """What a protocol can be asked: counts that its rows have, and rules that need a property of the link."""
+    """Domain of a protocol: the counts of its rows, and rules that need a property of the link."""
     goodput = [point for point in points if point.metric == "goodput_bps"]
     every = {p.cores for p in points if p.cores is not None}
     counts = {p.cores for p in goodput if p.cores is not None} or every
@@ -66,56 +90,94 @@ def protocol_domain(protocol: str, points: Sequence[Point], link: Interconnect) 
     )
 
 
-def problems(data: Dataset, domain: ProtocolDomain, asked: Scenario) -> dict[str, str]:
-    """Parameters of a scenario without axis or rule in the dataset, each with the message that refuses it.
+# --- rules ----------------------------------------------------------------------------------------
 
-    None where the dataset has no rows at all at these options, which then refuses the question.
+
+class Rule(NamedTuple):
+    """Rule that refuses questions whose parameter has neither rows nor a rule in the dataset.
+
+    ``breaks`` takes a domain and the parameters in `LIMITING`, numbers or arrays (NaN if left out).  ``message``
+    is formatted with ``data``, ``domain`` and ``asked``.
     """
-    found: dict[str, str] = {}
+
+    parameter: str
+    breaks: Callable[[Any, Mapping[str, Any]], Any]
+    message: str
+
+
+RULES = (
+    Rule(
+        "cores",
+        lambda domain, asked: ~np.isnan(asked["cores"]) & np.logical_not(domain.has_cores),
+        "{data} does not state how many cores {asked.protocol} used: leave cores out",
+    ),
+    Rule(
+        "endpoints",
+        lambda domain, asked: (asked["endpoints"] > 1) & np.logical_not(domain.sharing),
+        "{data} has no goodput of {asked.protocol} to share: leave endpoints out",
+    ),
+    Rule(
+        "switches",
+        lambda domain, asked: asked["switches"] < domain.least_switches,
+        "{data} measured {asked.protocol} with switches = {domain.least_switches}: ask for that, not for "
+        "{asked.switches}",
+    ),
+    Rule(
+        "switches",
+        lambda domain, asked: asked["switches"] > domain.most_switches,
+        "{data} has neither rows with {asked.switches} switches nor a switch latency: leave switches out, "
+        "or take a dataset that has",
+    ),
+    Rule(
+        "distance_m",
+        lambda domain, asked: ~np.isnan(asked["distance_m"]) & np.logical_not(domain.distance),
+        "{data} states no cable length or propagation: leave distance out, or take a dataset that does",
+    ),
+)
+
+
+def problems(data: Dataset, domain: ProtocolDomain, asked: Scenario) -> dict[str, str]:
+    """Parameters of a scenario that break a rule, each with the message that refuses it.
+
+    The result is empty if the dataset has no rows at these options; preparing its tables then refuses the question.
+    """
     if not domain.answered:
-        return found
-    if asked.cores is not None and not domain.cores:
-        found["cores"] = (
-            f"{data.id} does not state how many cores {asked.protocol} used: leave cores out"
-        )
-    if asked.endpoints > 1 and not domain.sharing:
-        found["endpoints"] = (
-            f"{data.id} has no goodput of {asked.protocol} to share: leave endpoints out"
-        )
-    if asked.switches < domain.least_switches:
-        found["switches"] = (
-            f"{data.id} measured {asked.protocol} with switches = {domain.least_switches}: ask for "
-            f"that, not for {asked.switches}"
-        )
-    if asked.switches > domain.most_switches:
-        found["switches"] = (
-            f"{data.id} has neither rows with {asked.switches} switches nor a switch latency: "
-            "leave switches out, or take a dataset that has"
-        )
-    if asked.distance_m is not None and not domain.distance:
-        found["distance_m"] = (
-            f"{data.id} states no cable length or propagation: leave distance out, or take a "
-            "dataset that does"
-        )
-    return found
+        return {}
+    given = {name: getattr(asked, name) for name in LIMITING}
+    numbers = {name: np.nan if value is None else value for name, value in given.items()}
+    return {
+        rule.parameter: rule.message.format(data=data.id, domain=domain, asked=asked)
+        for rule in RULES
+        if rule.breaks(domain, numbers)
+    }
 
 
-def of_protocol(numbers: NDArray[Number], protocol: Ints) -> NDArray[Number]:
-    """Numbers by protocol for each question, (n,), or (1,) for all if there is one protocol."""
-    return numbers if len(numbers) == 1 else numbers.take(protocol)
+def impossible_payload(asked: Scenario, greatest: float) -> str:
+    """Message that refuses a payload above the protocol's own limit [B]."""
+    return (
+        f"payload {asked.payload_bytes} B is impossible for {asked.protocol}: its limit is "
+        f"{greatest:.0f} B; split the frame"
+    )
+
+
+def unmeasured_cores(data: Dataset, domain: ProtocolDomain, asked: Scenario) -> str:
+    """Message that refuses a core count at which the goodput was not measured."""
+    return (
+        f"{asked.cores} cores are outside {data.id}: goodput of {asked.protocol} was measured with "
+        f"{', '.join(map(str, domain.cores))}; ask one of these, {BEYOND}"
+    )
 
 
 class Domains:
-    """The domains of several protocols as arrays, for the core counts of some tables."""
+    """Domains of several protocols as arrays, for the core counts of some tables."""
 
     def __init__(self, domains: Sequence[ProtocolDomain], counts: tuple[int, ...]) -> None:
         self.answered = np.array([one.answered for one in domains])
         self.default = np.array([float(one.default_cores) for one in domains])
-        self.least_switches = np.array([one.least_switches for one in domains])
-        self.most_switches = np.array([one.most_switches for one in domains])
-        self.distance = np.array([one.distance for one in domains])
-        self.sharing = np.array([one.sharing for one in domains])
-        self.has_cores = np.array([bool(one.cores) for one in domains])
+        self.limits = {
+            name: np.array([getattr(one, name) for one in domains])
+            for name in ("has_cores", "least_switches", "most_switches", "distance", "sharing")
+        }
         self.width = max(counts, default=0) + 2
         nearest = np.zeros((len(domains), self.width), dtype=np.int64)
         exact = np.zeros((len(domains), self.width), dtype=bool)
@@ -127,50 +189,54 @@ class Domains:
         self.nearest, self.exact = nearest.reshape(-1), exact.reshape(-1)
 
     def cores(self, protocol: Ints, asked: Floats) -> tuple[Floats, Ints, Bools]:
-        """Requested counts (defaults filled in), the index of the nearest measured count, and whether they differ."""
+        """Requested counts with defaults, index of the nearest measured count, and whether they differ."""
         missing = np.isnan(asked)
         if missing.any():
-            asked = if_else(missing, self.default.take(protocol), asked)
+            asked = fast_where(missing, self.default.take(protocol), asked)
         place = protocol * self.width + np.clip(asked, 0, self.width - 1).astype(np.int64)
         whole = np.rint(asked) == asked
         return asked, self.nearest.take(place), ~(self.exact.take(place) & whole)
 
-    def unanswerable(
-        self, protocol: Ints, cores: Floats, switches: Floats, endpoints: Floats, distance: Floats
-    ) -> Bools:
-        """Which questions are of a protocol without rows, or use a parameter without a rule."""
-        wrong = switches < of_protocol(self.least_switches, protocol)
-        wrong |= switches > of_protocol(self.most_switches, protocol)
-        for has, used in (
-            (self.answered, True),
-            (self.has_cores, ~np.isnan(cores)),
-            (self.distance, ~np.isnan(distance)),
-            (self.sharing, endpoints > 1),
-        ):
-            if not has.all():
-                wrong |= used & ~has.take(protocol)
-        return wrong
+    def refused(self, protocol: Ints, asked: Mapping[str, Floats]) -> Bools:
+        """Which questions are of a protocol without rows, or break a rule, (n,)."""
+        limits = {name: of_protocol(numbers, protocol) for name, numbers in self.limits.items()}
+        domain = _Limits(**limits)
+        refused = np.zeros(len(protocol), dtype=bool)
+        refused |= ~of_protocol(self.answered, protocol)
+        for rule in RULES:
+            refused |= rule.breaks(domain, asked)
+        return refused
 
 
-Column = NDArray[np.generic]
+class _Limits(NamedTuple):
+    """Fields of ProtocolDomain that rules read, by question."""
 
-DEFAULTS: Mapping[str, float] = {
-    "rate_fps": np.inf,
-    "requested_goodput_bps": np.inf,
-    "cores": np.nan,
-    "switches": 0.0,
-    "endpoints": 1.0,
-    "other_goodput_bps": 0.0,
-    "distance_m": np.nan,
-    "line_rate_bps": np.nan,
-    "cpu_clock_ratio": 1.0,
-    **dict.fromkeys(WORK, 0.0),
-}
-"""Values of numeric parameters that are left out; NaN is the dataset's own."""
-RELIABLE = ("tcp",)
-"""Protocols that by definition lose no frames that the application sees (IC2012 §7.1.4)."""
-DENSE = 1 << 17
-"""Up to this payload [B] theory for many questions is looked up by payload, computed once for each."""
+    has_cores: Bools
+    least_switches: Ints
+    most_switches: Floats
+    distance: Bools
+    sharing: Bools
+
+
+def of_protocol(numbers: NDArray[Number], protocol: Ints) -> NDArray[Number]:
+    """Numbers by protocol for each question, (n,), or (1,) for all if there is one protocol."""
+    return numbers if len(numbers) == 1 else numbers.take(protocol)
+
+
+# --- placing --------------------------------------------------------------------------------------
+
+
+class Placed(NamedTuple):
+    """Questions on the axes of tables, and which of them are beyond these, (n,).
+
+    ``asked`` are the parameters in `LIMITING`, NaN if left out.  ``too_large``: the payload exceeds the protocol's limit.  ``other_cores``: the goodput was not measured at the
+    requested core count.
+    """
+
+    questions: Questions
+    asked: Mapping[str, Floats]
+    too_large: Bools
+    other_cores: Bools
 
 
 class Placer:
@@ -187,65 +253,61 @@ class Placer:
         wires = tables.wires
         self.greatest = np.array([wire.greatest_payload_bytes() or np.inf for wire in wires])
         self.lossy = np.array([wire.protocol not in RELIABLE for wire in wires])
+        self._lone_frame = lru_cache(maxsize=1024)(
+            lambda protocol, payload: self._theory(np.array([protocol]), np.array([payload]))
+        )
         last = int(tables.axes.knots[-1]) + 1
         self.width = last + 1 if last <= DENSE and size > last else 0
-        self._frame = lru_cache(maxsize=1024)(self._one_frame)
         if self.width:
             payload = np.tile(np.arange(self.width, dtype=float), len(wires))
             protocol = np.repeat(np.arange(len(wires)), self.width)
             theory = self._theory(protocol, np.maximum(payload, 1.0))
             self.dense = theory.columns
 
-    def place(self, columns: Mapping[str, Column], size: int) -> tuple[Questions, Bools]:
-        """Place questions, columns of ``size`` rows by SI name; also which of them the dataset cannot answer.
+    def place(self, columns: Mapping[str, Column]) -> Placed:
+        """Place questions, given as columns by SI name; a parameter that is left out has its default.
 
-        Raises
-        ------
-        ScenarioError
-            If a request is no rate or goodput.  The other columns have passed :func:`check` or are a Scenario's.
+        ``requested_goodput_bps`` is always given.
         """
-        given = {
-            name: columns[name].astype(np.float64, copy=False)
-            if name in columns
-            else np.full(size, DEFAULTS[name])
-            for name in ("cores", "switches", "endpoints", "other_goodput_bps", "distance_m")
-        }
-        protocol = columns["protocol"].astype(np.int64, copy=False)
         payload = columns["payload_bytes"].astype(np.float64, copy=False)
-        request = _request(columns, payload)
-        asked_cores, cores, beyond = self.domains.cores(protocol, given["cores"])
-        refused = payload > of_protocol(self.greatest, protocol)
-        if not self.tables.extend:
-            refused |= beyond
-        limits = [given[name] for name in ("cores", "switches", "endpoints", "distance_m")]
-        refused |= self.domains.unanswerable(protocol, *limits)
-        extra = given["distance_m"] - (self.tables.link.cable_length_m or 0.0)
-        return Questions(
+        protocol = columns["protocol"].astype(np.int64, copy=False)
+        size = len(payload)
+        given = {
+            name: float_column(columns, name, size) for name in (*LIMITING, "other_goodput_bps")
+        }
+        cores, core_index, other_cores = self.domains.cores(protocol, given["cores"])
+        work = None
+        if adds_work(columns).any():
+            times = {name: float_column(columns, name, size) for name in WORK}
+            work = Work(
+                times["app_send_s"] + times["app_send_s_per_byte"] * payload,
+                times["app_recv_s"] + times["app_recv_s_per_byte"] * payload,
+            )
+        questions = Questions(
             protocol=protocol,
             payload_bytes=payload,
-            request_bps=request,
+            requested_goodput_bps=columns["requested_goodput_bps"].astype(np.float64, copy=False),
+            core_index=core_index,
             cores=cores,
-            cores_count=asked_cores,
             switches=given["switches"].astype(np.int64),
             endpoints=given["endpoints"],
-            others_bps=given["other_goodput_bps"],
-            extra_distance_m=if_else(np.isnan(extra), 0.0, extra),
+            other_goodput_bps=given["other_goodput_bps"],
+            distance_m=given["distance_m"],
             frames=self._frames(protocol, payload),
             lossy=self.lossy.take(protocol),
-            work=_work(columns, payload),
-        ), refused
+            work=work,
+        )
+        too_large = payload > of_protocol(self.greatest, protocol)
+        return Placed(questions, given, too_large, other_cores)
 
     def _frames(self, protocol: Ints, payload: Floats) -> Frames:
-        """Theory of the frames; for payloads that are too large that of the greatest possible one."""
+        """Theory of the frames; for payloads that are too large, that of the greatest possible payload."""
         if len(payload) == 1:
-            return self._frame(int(protocol[0]), float(payload[0]))
+            return self._lone_frame(int(protocol[0]), float(payload[0]))
         if not self.width or (self.tables.extend and payload.max() >= self.width):
             return self._theory(protocol, payload)
         place = protocol * self.width + np.minimum(payload, self.width - 1).astype(np.int64)
         return Frames(self.dense, place)
-
-    def _one_frame(self, protocol: int, payload_bytes: float) -> Frames:
-        return self._theory(np.array([protocol]), np.array([payload_bytes]))
 
     def _theory(self, protocol: Ints, payload: Floats) -> Frames:
         possible = np.minimum(payload, of_protocol(self.greatest, protocol))
@@ -263,11 +325,11 @@ class Placer:
 
 
 def columns_of(asked: Scenario, protocols: tuple[str, ...]) -> dict[str, Column]:
-    """One question as columns of length 1."""
+    """Columns of length 1 of one question."""
     given: dict[str, float | None] = {
         "protocol": protocols.index(asked.protocol),
         "payload_bytes": asked.payload_bytes,
-        "rate_fps": asked.rate_fps,
+        "requested_goodput_bps": asked.requested_goodput_bps,
         "cores": asked.cores,
         "switches": asked.switches,
         "endpoints": asked.endpoints,
@@ -278,74 +340,34 @@ def columns_of(asked: Scenario, protocols: tuple[str, ...]) -> dict[str, Column]
     return {name: np.array([value]) for name, value in given.items() if value is not None}
 
 
-def _work(columns: Mapping[str, Column], payload: Floats) -> Work | None:
-    """Time that the application adds to each frame; ``None`` where it adds none."""
-    if not says_work(columns):
-        return None
-    said = {
-        name: columns[name].astype(np.float64) if name in columns else np.zeros(len(payload))
-        for name in WORK
-    }
-    return Work(
-        said["app_send_s"] + said["app_send_s_per_byte"] * payload,
-        said["app_recv_s"] + said["app_recv_s_per_byte"] * payload,
-    )
+def float_column(columns: Mapping[str, Column], name: str, size: int) -> Floats:
+    """Column of a parameter as floats, (size,); its default if it is left out."""
+    if name in columns:
+        return columns[name].astype(np.float64, copy=False)
+    return np.full(size, DEFAULTS[name])
 
 
-def says_work(columns: Mapping[str, Column]) -> bool:
-    """Whether the application adds work to any frame."""
-    return any(name in columns and columns[name].any() for name in WORK)
+def request_column(columns: Mapping[str, Column]) -> Floats:
+    """Requested goodput of each question [b/s], infinite for unlimited.
 
-
-def work_of(columns: Mapping[str, Column], size: int) -> Bools:
-    """The questions in which the application adds work, (n,)."""
-    found = np.zeros(size, dtype=bool)
-    for name in WORK:
-        if name in columns:
-            found |= columns[name].astype(bool)
-    return found
-
-
-def _request(columns: Mapping[str, Column], payload: Floats) -> Floats:
-    """Rate × payload × 8 [b/s], equal to Scenario's to the last bit; infinite is unlimited."""
-    asked = next((name for name in words.REQUESTS if name in columns), None)
-    if asked is None:
-        return np.full(len(payload), np.inf)
-    rate = columns[asked].astype(np.float64, copy=False)
-    if not rate.min() > 0:
-        raise ScenarioError(POSSIBLE[asked].refusal(asked, rate[~(rate > 0)][0].item()))
-    if asked == "requested_goodput_bps":
-        rate = rate / (payload * 8)
-    request = rate * payload * 8
-    whole = np.rint(request)
-    with np.errstate(invalid="ignore"):  # unlimited
-        beside = np.abs(request - whole) <= words.ROUNDING * np.spacing(request)
-    np.copyto(request, whole, where=beside)
-    return request
-
-
-def _between(column: Column, possible: Possible) -> bool:
-    """Whether the least and the greatest of a column say that all of it is possible."""
-    if not column.size or (possible.whole and column.dtype.kind not in "iu"):
-        return False
-    ends = np.array([column.min(), column.max()])
-    return bool(possible.allows(ends).all())
-
-
-def check(columns: Mapping[str, Column]) -> None:
-    """Refuse what no dataset could answer, as Scenario does for one question.
-
-    NaN stands for the dataset's own value; a parameter that is left out is never wrong.
+    Raises
+    ------
+    ScenarioError
+        If a rate or goodput is not above 0.
     """
-    for name in (name for name in POSSIBLE if name in columns and name not in words.REQUESTS):
-        if _between(columns[name], POSSIBLE[name]):
-            continue
-        column, possible = columns[name].astype(np.float64), POSSIBLE[name]
-        allowed = possible.allows(column)
-        if np.isnan(DEFAULTS.get(name, 0.0)):
-            allowed |= np.isnan(column)
-        if not allowed.all():
-            raise ScenarioError(possible.refusal(name, columns[name][~allowed][0].item()))
-    others = columns.get("other_goodput_bps")
-    if others is not None and (others.astype(bool) & (columns.get("endpoints", 1) == 1)).any():
-        raise ScenarioError(OTHERS_WITHOUT_ENDPOINTS)
+    payload = columns["payload_bytes"].astype(np.float64, copy=False)
+    name = next((name for name in REQUESTS if name in columns), None)
+    if name is None:
+        return np.full(len(payload), np.inf)
+    rate = columns[name].astype(np.float64, copy=False)
+    if not rate.min() > 0:
+        raise ScenarioError(VALID_RANGES[name].refusal(name, rate[~(rate > 0)][0].item()))
+    if name == "requested_goodput_bps":
+        rate = rate / (payload * 8)
+    return np.asarray(requested_goodput(rate, payload))
+
+
+def adds_work(columns: Mapping[str, Column]) -> Bools:
+    """Which questions have work of the application, (n,), or (1,) if none has a column of it."""
+    marks = [columns[name].astype(bool) for name in WORK if name in columns]
+    return np.logical_or.reduce(marks) if marks else np.zeros(1, dtype=bool)

@@ -16,14 +16,14 @@ from icmodel.errors import OutOfDomain, ScenarioError
 from icmodel.estimate import Estimate, Prediction
 from icmodel.fits.constants import SHIPPED, Constants
 from icmodel.laws.host_time import host_times
-from icmodel.laws.law import Fitting
+from icmodel.laws.law import Fitting, TableRequest
 from icmodel.laws.metrics import ALWAYS, BOTTLENECK
 from icmodel.laws.substitution import Rows
-from icmodel.model.answering import Answered, answered, needed, no_metric, too_much
-from icmodel.model.cache import Key, TableCache, table_cache
-from icmodel.model.domain import columns_of, problems
+from icmodel.model.answering import Answered, answered, in_overload, needed, no_metric
+from icmodel.model.cache import TableCache, table_cache
+from icmodel.model.domain import BEYOND, columns_of, impossible_payload, problems, unmeasured_cores
 from icmodel.model.explanation import prediction
-from icmodel.scenario import NO_WORK, Asked, AskedMany, Hosts, Scenario
+from icmodel.scenario import NO_WORK, Hosts, Options, Scenario, ScenarioArrays, ScenarioKeywords
 from icmodel.tables.wire import Wire, wire
 
 if TYPE_CHECKING:
@@ -31,10 +31,7 @@ if TYPE_CHECKING:
 
 REFUSE, EXTRAPOLATE, NAN = "refuse", "extrapolate", "nan"
 DELAYS = ("distance_m", "switches")
-"""Parameters on which the latency alone depends; `Model.fit_question` leaves out what the dataset does not know."""
-BEYOND = 'or use --extrapolate of predict, compare or sweep (in Python outside="extrapolate")'
-"""Ending of messages that refuse a question beyond the data; questions refused for other reasons have no such
-option."""
+"""Parameters on which only the latency depends; `Model.fit_question` leaves them out if the dataset has no rule."""
 
 
 class Model:
@@ -43,24 +40,32 @@ class Model:
     Parameters
     ----------
     data : Dataset or str or path
-        From :func:`icmodel.load`, or what that takes: the name of a bundled dataset or a folder.
+        A dataset, the name of a bundled dataset, or the folder of another.
     variant : "corrected", "appendix-h" or "hybrid", optional
-        ``appendix-h`` follows the original's pseudo-code to the letter where it can be executed;
-        ``corrected`` corrects what the background page on errata lists; ``hybrid`` answers as
-        ``corrected`` does, from curves fitted to all rows.  Default: the dataset's.
+        ``appendix-h`` follows the original's pseudo-code to the letter wherever it can be executed.
+        ``corrected`` corrects the errata that the background page lists.  ``hybrid`` answers as ``corrected``
+        does, from curves fitted to all rows.  The dataset's default variant by default.
     watch : callable, optional
-        Called with the first question after each metric that ``hybrid`` fits, with the counts of finished fits
-        and of all.
+        Called during the first question, after each metric that ``hybrid`` fits, with the counts of finished
+        fits and of all.
     cache : bool
-        Whether fits of ``hybrid`` are read from the user's cache folder and kept there; those in
-        the dataset's folder (`icmodel fit`) are read in any case.
+        Whether fits of ``hybrid`` are read from and written to the user's cache folder; those in the
+        dataset's folder (`icmodel fit`) are always read.
     constants : Constants
-        How the candidates of ``hybrid``'s fits are weighted; other values than the shipped ones serve to compare them.
+        Weights of the candidates in ``hybrid``'s fits; other values than the shipped ones serve to compare them.
 
     Raises
     ------
     ScenarioError
         If there is no such variant.
+
+    Examples
+    --------
+    >>> from icmodel import Model
+    >>> model = Model("ethernet-10g-2012", "corrected")
+    >>> answer = model.predict(protocol="tcp", payload="1448 B", rate="6700/s")
+    >>> print(f"{answer.goodput_bps.value / 1e6:.1f} Mb/s, limited by the {answer.bottleneck}")
+    77.6 Mb/s, limited by the request
     """
 
     def __init__(
@@ -90,20 +95,55 @@ class Model:
         *,
         outside: str = REFUSE,
         metrics: tuple[str, ...] | list[str] | None = None,
-        **question: Unpack[Asked],
+        **question: Unpack[ScenarioKeywords],
     ) -> Prediction:
-        """Predict every metric of one scenario.
+        """Predict every metric of one question.
+
+        The question is a `Scenario`, or its parameters as keywords: with a unit suffix a number in SI,
+        without one a text with a unit.
 
         Parameters
         ----------
         scenario : Scenario, optional
-            Or its parameters as keywords, in either spelling: ``payload="65535 B"`` or
-            ``payload_bytes=65535``.
+            The question, in place of the keywords below.
         outside : "refuse" or "extrapolate"
-            Beyond the benchmarked payloads and cores: refuse, or answer marked ``extrapolated``.
+            Beyond the benchmarked payloads and cores: raise OutOfDomain, or answer marked ``extrapolated``.
         metrics : sequence of str, optional
-            Only these besides those of every prediction (goodput, loss, mean latency and CPU), so
-            that ``hybrid`` fits no others; all of the dataset by default.
+            Further metrics besides goodput, loss, mean latency and CPU, so that ``hybrid`` fits no
+            others; all of the dataset by default.
+        protocol : str
+            Protocol as the dataset names it, e.g. ``"tcp"``.
+        payload_bytes, payload : int [B], or text such as ``"1448 B"``
+            Useful bytes per frame.
+        rate_fps, rate : float [frames/s], or text such as ``"6700/s"``
+            Requested rate; unlimited by default.
+        requested_goodput_bps, requested_goodput : float [b/s], or text such as ``"5 Gb/s"``
+            Requested goodput, in place of a rate.
+        cores : int
+            Parallel processes, one per core; by default the greatest count that the dataset measured.
+        switches : int
+            Switches on the path; 0 by default.
+        endpoints : int
+            Endpoints that send to the receiving interface, this stream included; 1 by default.
+        other_goodput_bps, other_goodput : float [b/s], or text
+            Sum of the goodputs that the other endpoints request; 0 by default.
+        distance_m, distance : float [m], or text such as ``"100 m"``
+            Cable length; by default the length in the dataset.
+        line_rate_bps, line_rate : float [b/s], or text
+            Rate of the link (hybrid only); by default the dataset's.
+        cpu_clock_ratio, cpu_clock : float, or text such as ``"80 %"``
+            Clock of the hosts relative to the dataset's (hybrid only); 1 by default.
+        app_send_s, app_send, app_recv_s, app_recv : float [s], or text such as ``"2 us"``
+            Time that the application adds per frame at the sender and at the receiver (hybrid only).
+        app_send_s_per_byte, app_send_per_byte, app_recv_s_per_byte, app_recv_per_byte : float [s/B], or text
+            Time that the application adds per byte of payload (hybrid only).
+        options : mapping
+            Values on the dataset's own axes, e.g. ``{"nagle": "on"}``.
+
+        Returns
+        -------
+        Prediction
+            Estimates by metric, the bottleneck, and an explanation.
 
         Raises
         ------
@@ -111,6 +151,16 @@ class Model:
             If no dataset could answer the question.
         OutOfDomain
             If this dataset cannot answer it, or does not have a wanted metric.
+
+        Examples
+        --------
+        >>> from icmodel import Model
+        >>> model = Model("ethernet-10g-2012", "corrected")
+        >>> answer = model.predict(protocol="udp", payload_bytes=1472, rate_fps=50_000)
+        >>> answer.goodput_bps.value
+        588800000.0
+        >>> round(answer.latency_mean_s.value * 1e6, 1)
+        13.4
         """
         asked = words.scenario(**question) if scenario is None else scenario
         if outside not in (REFUSE, EXTRAPOLATE):
@@ -118,141 +168,134 @@ class Model:
         for metric in metrics or ():
             if metric not in (*ALWAYS, BOTTLENECK, *self.data.metrics):
                 raise OutOfDomain(no_metric(self.data, metric))
-        asked = self._complete(asked)
-        cache = self._tables.changed(asked.hosts, asked.options)
-        key = cache.wanted(
-            asked.options,
-            (asked.protocol,),
-            extend=outside == EXTRAPOLATE,
-            only=needed(self.data, metrics),
-        )
-        return prediction(asked, self.variant, self._answer(cache, key, asked))
+        asked, options = self._complete(asked)
+        cache = self._tables.for_hosts(asked.hosts, options)
+        only = needed(self.data, metrics)
+        request = TableRequest(options, (asked.protocol,), outside == EXTRAPOLATE, only)
+        return prediction(asked, self.variant, self._answer(cache, request, asked))
 
-    def _answer(self, cache: TableCache, key: Key, asked: Scenario) -> Answered:
+    def _answer(self, cache: TableCache, request: TableRequest, asked: Scenario) -> Answered:
         """Answer a block of one question."""
-        prepared = cache.prepared(key)
-        tables = prepared.tables
-        placer = cache.placer(key)
-        q, _ = placer.place(columns_of(asked, tables.axes.protocols), 1)
-        self._check_counts(
-            asked,
-            int(placer.greatest[0]) if placer.greatest[0] < np.inf else None,
-            extend=tables.extend,
-        )
-        limited = math.isfinite(asked.requested_goodput_bps)
-        over = cache.overload(key) if limited else None
-        wanted = frozenset((*prepared.named, BOTTLENECK))
+        prepared, placer = cache.prepared(request), cache.placer(request)
+        q, _, too_large, other_cores = placer.place(columns_of(asked, request.protocols))
+        if too_large[0]:
+            raise OutOfDomain(impossible_payload(asked, placer.greatest[0]))
+        domain = self._tables.domain(asked.protocol, request.options)
+        if other_cores[0] and domain.cores and not request.extend:
+            raise OutOfDomain(unmeasured_cores(self.data, domain, asked))
+        over = cache.overload(request) if asked.rate_fps is not None else None
         with np.errstate(invalid="ignore", divide="ignore"):
-            found = answered(cache.law, prepared, q, wanted, intervals=True)
-            if over is not None and cache.law.overload and too_much(cache.law, over, found)[0]:
+            wanted = frozenset((*prepared.named, BOTTLENECK))
+            answer = answered(cache.law, prepared, q, wanted, intervals=True)
+            overload = cache.law.overload
+            if over is not None and overload and in_overload(cache.law, over, answer)[0]:
                 wanted = frozenset((*over.named, BOTTLENECK))
-                found = answered(cache.law.overload.law, over, q, wanted, intervals=True)
-        if found.outside()[0]:
-            first, last = found.look.payloads(found.law.goodput)[:, 0]
+                answer = answered(overload.law, over, q, wanted, intervals=True)
+        if answer.outside()[0]:
+            first, last = answer.query.payloads(answer.law.goodput)[:, 0]
             if first <= asked.payload_bytes <= last:
                 raise OutOfDomain(
-                    f"{self.data.id} measured {asked.protocol} at limited rates only, which say no capacity: ask for "
-                    "no more than those runs reached, or measure as fast as it goes"
+                    f"{self.data.id} measured {asked.protocol} at limited rates only, which state no capacity: ask "
+                    "for no more than those runs reached, or measure at unlimited rate"
                 )
             raise OutOfDomain(
                 f"payload {asked.payload_bytes} B is outside {self.data.id}: {asked.protocol} was "
                 f"measured from {first:.0f} to {last:.0f} B; ask within, {BEYOND}"
             )
-        return found
+        return answer
 
-    def _complete(self, asked: Scenario) -> Scenario:
-        """The scenario with the dataset's default core count filled in; refused if a parameter is unknown."""
-        self._check_protocol(asked.protocol)
-        counts = self._tables.domain(asked.protocol, asked.options).cores
-        if asked.cores is None and counts:
-            asked = replace(asked, cores=max(counts))
-        for problem in self._problems(asked).values():
-            raise OutOfDomain(problem)
-        return asked
-
-    def _check_protocol(self, protocol: str) -> None:
-        if protocol not in self.data.protocols:
-            raise OutOfDomain(
-                f"{self.data.id} has no protocol {protocol!r}: it has "
-                f"{', '.join(self.data.protocols)}"
-            )
-
-    def _check_counts(self, asked: Scenario, greatest: int | None, *, extend: bool) -> None:
-        """Refuse an impossible payload, and core counts that were not measured."""
-        if greatest is not None and asked.payload_bytes > greatest:
-            raise OutOfDomain(
-                f"payload {asked.payload_bytes} B is impossible for {asked.protocol}: its limit is "
-                f"{greatest} B; split the frame"
-            )
-        counts = self._tables.domain(asked.protocol, asked.options).cores
-        if asked.cores is not None and counts and asked.cores not in counts and not extend:
-            raise OutOfDomain(
-                f"{asked.cores} cores are outside {self.data.id}: goodput of {asked.protocol} was "
-                f"measured with {_listed(counts)}; ask one of these, {BEYOND}"
-            )
-
-    def _problems(self, asked: Scenario) -> dict[str, str]:
-        """Parameters that refuse a scenario, each with its message; those of `DELAYS` last."""
-        found: dict[str, str] = {}
-        domain = self._tables.domain(asked.protocol, asked.options)
-        for name in ("line_rate_bps", "cpu_clock_ratio"):
-            hosts = replace(Hosts(), **{name: getattr(asked, name)})
-            if problem := self._tables.hosts_problem(hosts, asked.options):
-                found[name] = problem
-        if asked.work and (problem := self._tables.work_problem()):
-            found["work"] = problem
-        return found | problems(self.data, domain, asked)
-
-    def fit_question(self, scenario: Scenario) -> tuple[Scenario, tuple[str, ...]]:
-        """The scenario without delays of its path that this dataset does not know, and a note on each.
-
-        This is the rule of every door (``evaluate``, ``system``, ``compare``, ``recommend``, ``sweep``): a
-        parameter that :meth:`predict` refuses refuses the stream.  Two may be left out, since only the
-        latency depends on them and the caller makes that safe: ``distance_m`` where the dataset states
-        no cable, and ``switches`` of which it has neither rows nor a latency.  A system adds their delays
-        by itself; an evaluation opens the latency's interval (`icmodel.usecase.judging`).
+    def _complete(self, asked: Scenario) -> tuple[Scenario, Options]:
+        """Fill in the dataset's default core count; return the options without those at their default.
 
         Raises
         ------
         OutOfDomain
-            As :meth:`predict` does, for a line rate, a CPU clock, the application's work, cores, endpoints or
-            an option that the variant or the dataset does not know.
+            If a parameter is unknown to the variant or the dataset.
         """
-        self._check_protocol(scenario.protocol)
-        problems = self._problems(scenario)
-        for name, problem in problems.items():
+        options, found = self._problems(asked)
+        counts = self._tables.domain(asked.protocol, options).cores
+        for problem in found.values():
+            raise OutOfDomain(problem)
+        return (asked if asked.cores or not counts else replace(asked, cores=max(counts))), options
+
+    def _problems(self, asked: Scenario) -> tuple[Options, dict[str, str]]:
+        """Options without those at their default, and the parameters that refuse a scenario, each with a message.
+
+        Those in `DELAYS` come last.
+        """
+        if asked.protocol not in self.data.protocols:
+            raise OutOfDomain(
+                f"{self.data.id} has no protocol {asked.protocol!r}: it has "
+                f"{', '.join(self.data.protocols)}"
+            )
+        tables, found = self._tables, dict[str, str]()
+        options = tables.own_options(asked.options)
+        domain = tables.domain(asked.protocol, options)
+        if asked.hosts != Hosts():
+            for name in ("line_rate_bps", "cpu_clock_ratio"):
+                hosts = replace(Hosts(), **{name: getattr(asked, name)})
+                if problem := tables.hosts_problem(hosts, options):
+                    found[name] = problem
+        if asked.work and (problem := tables.work_problem()):
+            found["work"] = problem
+        return options, found | problems(self.data, domain, asked)
+
+    def fit_question(self, scenario: Scenario) -> tuple[Scenario, tuple[str, ...]]:
+        """Leave out the delays of a scenario's path for which this dataset has no rule.
+
+        ``evaluate``, ``system``, ``compare``, ``recommend`` and ``sweep`` all use this: a parameter that
+        :meth:`predict` refuses refuses the stream.  Only two parameters may be left out, since only
+        the latency depends on them: ``distance_m`` if the dataset states no cable, and
+        ``switches`` if it has neither rows nor a switch latency.  The caller accounts for their delay: a system adds
+        it, an evaluation widens the latency's interval (`icmodel.usecase.judging`).
+
+        Returns
+        -------
+        scenario : Scenario
+            The scenario that the dataset can answer.
+        notes : tuple of str
+            A message for each parameter left out.
+
+        Raises
+        ------
+        OutOfDomain
+            If the variant or the dataset does not know the line rate, CPU clock, application's work, cores,
+            endpoints or an option.
+        """
+        options, found = self._problems(scenario)
+        for name, problem in found.items():
             if name not in DELAYS:
                 raise OutOfDomain(problem)
-        domain = self._tables.domain(scenario.protocol, scenario.options)
+        domain = self._tables.domain(scenario.protocol, options)
         known = min(max(scenario.switches, domain.least_switches), domain.most_switches)
         blank = {"distance_m": None, "switches": int(known)}
-        changed = {name: blank[name] for name in problems}
-        return replace(scenario, **changed), tuple(problems.values())  # type: ignore[arg-type]
+        changed = {name: blank[name] for name in found}
+        return replace(scenario, **changed), tuple(found.values())  # type: ignore[arg-type]
 
     def core_counts(self, protocol: str, options: Mapping[str, str]) -> tuple[int, ...]:
-        """Core counts at which the goodput of a protocol was measured; empty where the dataset states none.
+        """Core counts at which the goodput of a protocol was measured; empty if the dataset states none.
 
         Raises
         ------
         OutOfDomain
             If the dataset does not have an option.
         """
-        return self._tables.domain(protocol, tuple(sorted(options.items()))).cores
+        return self._tables.domain(protocol, self._tables.own_options(Options(options))).cores
 
     def rows(self, protocol: str, options: Mapping[str, str]) -> Rows:
-        """The rows that answer a protocol at some options, and the reason if they are of other options.
+        """Rows that answer a protocol at some options, and the reason if they are of other options.
 
         Raises
         ------
         DatasetError
             If the dataset has no such axis or value.
         """
-        return self._tables.law.rows(self.data, protocol, options)
+        return self._tables.law.rows(protocol, options)
 
     # --- theory -------------------------------------------------------------------------------
 
     def least_latency_s(self, scenario: Scenario) -> float | None:
-        """Theory's minimum one-way latency [s]; ``None`` where the link's rate is not known."""
+        """Theory's minimum one-way latency [s]; ``None`` if the link's rate is not known."""
         path = self._wire(scenario)
         link = path.link
         if link.line_rate_bps is None:
@@ -262,14 +305,36 @@ class Model:
         switches = scenario.switches * (link.switch_latency_s or 0.0)
         return bits + (distance or 0.0) * (link.propagation_s_per_m or 0.0) + switches
 
+    def greatest_goodput_bps(self, scenario: Scenario) -> float | None:
+        """Theory's bound on the goodput [b/s], in any variant; ``None`` if nothing bounds it.
+
+        Two terms bound it: the wire at the requested line rate, and the application's work, since a core handles one
+        frame at a time (bottleneck law: P. J. Denning, J. P. Buzen, ACM Computing Surveys 10, 1978).
+        """
+        path, payload_bytes = self._wire(scenario), scenario.payload_bytes
+        payload = np.array([float(payload_bytes)])
+        bound = float(path.goodput_bound_bps(payload, path.serialisation_s(payload))[0])
+        work = scenario.work
+        busy_s = max(work.sending_s(payload_bytes), work.receiving_s(payload_bytes))
+        if busy_s and scenario.cores is not None:
+            bound = min(bound, scenario.cores * 8 * payload_bytes / busy_s)
+        return bound if math.isfinite(bound) else None
+
+    def _wire(self, scenario: Scenario) -> Wire:
+        """Wire of a scenario at the requested line rate, which theory knows in any variant."""
+        path = wire(self.data, scenario.protocol, scenario.options)
+        if scenario.line_rate_bps is None:
+            return path
+        return Wire(scenario.protocol, replace(path.link, line_rate_bps=scenario.line_rate_bps))
+
     def work_problem(self) -> str:
-        """Why this variant cannot include the application's own work; empty where it can."""
+        """Reason why this variant cannot include the application's own work; empty if it can."""
         return self._tables.work_problem()
 
     def host_times_s(self, scenario: Scenario) -> tuple[Estimate, Estimate]:
         """Time that a core of the sender and of the receiver itself needs for a frame [s].
 
-        It excludes the application's work. ``derived`` from the cores' utilisation, or ``assumed``.
+        The application's work is excluded.  The basis is ``derived`` from the cores' utilisation, or ``assumed``.
 
         Raises
         ------
@@ -278,44 +343,17 @@ class Model:
         """
         if problem := self.work_problem():
             raise OutOfDomain(problem)
-        asked = self._complete(replace(scenario, work=NO_WORK))
-        cache = self._tables.changed(asked.hosts, asked.options)
-        found = self._answer(cache, cache.wanted(asked.options, (asked.protocol,)), asked)
-        told = host_times(found.look, found.flow)
+        asked, options = self._complete(replace(scenario, work=NO_WORK))
+        cache = self._tables.for_hosts(asked.hosts, options)
+        answer = self._answer(cache, TableRequest(options, (asked.protocol,)), asked)
+        times = host_times(answer.query, answer.flow)
         sender, receiver = (
             Estimate(value, low, high, "derived" if known else "assumed")
             for (value, low, high), known in zip(
-                told.own_s[..., 0].tolist(), told.known[:, 0].tolist(), strict=True
+                times.own_s[..., 0].tolist(), times.known[:, 0].tolist(), strict=True
             )
         )
         return sender, receiver
-
-    def greatest_goodput_bps(self, scenario: Scenario) -> float | None:
-        """Theory's bound on the goodput [b/s], in any variant; ``None`` where nothing bounds it.
-
-        The wire at the rate that is asked bounds it, and the application's work, since a core handles a frame
-        (bottleneck law: P. J. Denning, J. P. Buzen, ACM Computing Surveys 10, 1978).
-        """
-        path = self._wire(scenario)
-        payload = np.array([float(scenario.payload_bytes)])
-        work = scenario.work
-        busy_s = max(
-            work.sending_s(scenario.payload_bytes), work.receiving_s(scenario.payload_bytes)
-        )
-        by_work = math.inf
-        if busy_s and scenario.cores is not None:
-            by_work = scenario.cores * 8 * scenario.payload_bytes / busy_s
-        bound = min(
-            float(path.goodput_bound_bps(payload, path.serialisation_s(payload))[0]), by_work
-        )
-        return bound if math.isfinite(bound) else None
-
-    def _wire(self, scenario: Scenario) -> Wire:
-        """The wire of a scenario at the line rate that is asked, which theory knows in any variant."""
-        path = wire(self.data, scenario.protocol, dict(scenario.options))
-        if scenario.line_rate_bps is None:
-            return path
-        return Wire(scenario.protocol, replace(path.link, line_rate_bps=scenario.line_rate_bps))
 
     # --- many questions -----------------------------------------------------------------------
 
@@ -326,50 +364,82 @@ class Model:
         metrics: tuple[str, ...] | list[str] | None = None,
         intervals: bool = True,
         threads: int | None = None,
-        **question: Unpack[AskedMany],
+        **question: Unpack[ScenarioArrays],
     ) -> xarray.Dataset:
-        """Predict arrays of scenarios at once.
+        """Predict arrays of questions at once.
 
-        Parameters broadcast as numpy arrays do, labelled ones (xarray) by dimension; ``protocol``
-        and options are one text, or codes into :attr:`Dataset.protocols`. Options are given in
-        ``options={"nagle": "on"}``, or as keywords of their own.
+        Parameters broadcast as numpy arrays do, labelled ones (xarray) by dimension.
 
         Parameters
         ----------
         outside : "refuse", "nan" or "extrapolate"
-            What a question outside the dataset gets: an error naming the first and the count, NaN,
-            or an answer marked ``extrapolated``.
+            Questions outside the dataset: raise OutOfDomain with the first of them and their count, answer NaN,
+            or answer marked ``extrapolated``.
         metrics : sequence of str, optional
-            Only these.
+            Metrics to predict; all by default.
         intervals : bool
-            With ``<metric>_low``, ``<metric>_high`` and ``<metric>_basis``.
+            Whether to add ``<metric>_low``, ``<metric>_high`` and ``<metric>_basis``.
         threads : int, optional
-            Worker threads; as many as the machine has by default.
+            Number of threads; as many as the machine has processors by default.
+        protocol : str, or array of int
+            Protocol, or codes into `Dataset.protocols`.
+        payload_bytes, payload : int or array [B], or text such as ``"1448 B"``
+            Useful bytes per frame.
+        rate_fps, rate : float or array [frames/s], or text such as ``"6700/s"``
+            Requested rate; unlimited by default.
+        requested_goodput_bps, requested_goodput : float or array [b/s], or text such as ``"5 Gb/s"``
+            Requested goodput, in place of a rate.
+        cores : int or array
+            Parallel processes, one per core; by default the greatest count that the dataset measured.
+        switches : int or array
+            Switches on the path; 0 by default.
+        endpoints : int or array
+            Endpoints that send to the receiving interface, this stream included; 1 by default.
+        other_goodput_bps, other_goodput : float or array [b/s], or text
+            Sum of the goodputs that the other endpoints request; 0 by default.
+        distance_m, distance : float or array [m], or text such as ``"100 m"``
+            Cable length; by default the length in the dataset.
+        line_rate_bps, line_rate : float or array [b/s], or text
+            Rate of the link (hybrid only); by default the dataset's.
+        cpu_clock_ratio, cpu_clock : float or array, or text such as ``"80 %"``
+            Clock of the hosts relative to the dataset's (hybrid only); 1 by default.
+        app_send_s, app_send, app_recv_s, app_recv : float or array [s], or text such as ``"2 us"``
+            Time that the application adds per frame at the sender and at the receiver (hybrid only).
+        app_send_s_per_byte, app_send_per_byte, app_recv_s_per_byte, app_recv_per_byte : float or array [s/B], or text
+            Time that the application adds per byte of payload (hybrid only).
+        options : mapping
+            Values on the dataset's own axes: texts, or arrays of codes into `Dataset.option_values`.
 
         Returns
         -------
         xarray.Dataset
-            A variable for each metric, and ``bottleneck``.
+            A variable for each metric, and ``bottleneck``, in the broadcast shape.
+
+        Raises
+        ------
+        UnitError, ScenarioError
+            If a parameter cannot be broadcast, or no dataset could answer a value.
+        OutOfDomain
+            If this dataset cannot answer a question and ``outside`` is "refuse".
+
+        Examples
+        --------
+        >>> from icmodel import Model
+        >>> model = Model("ethernet-10g-2012", "corrected")
+        >>> grid = model.predict_many(protocol="tcp", payload_bytes=[64, 1448], rate_fps=1000)
+        >>> grid["goodput_bps"].values.tolist()
+        [512000.0, 11584000.0]
         """
-        from icmodel.model.many import Wanted, predict_many  # imports xarray
+        from icmodel.model.many import BatchOptions, predict_many  # imports xarray
 
-        wanted = Wanted(outside, None if metrics is None else tuple(metrics), intervals, threads)
-        asked = words.with_options(question)
-        return predict_many(self._tables, asked, wanted, self._refusal(outside))
-
-    def _refusal(self, outside: str) -> Callable[[Mapping[str, object]], str]:
-        """A function that gives the reason why :meth:`predict` refuses a question."""
-        alone = EXTRAPOLATE if outside == EXTRAPOLATE else REFUSE
-
-        def reason(question: Mapping[str, object]) -> str:
+        def reason(keywords: Mapping[str, object]) -> str:
             try:
-                self.predict(words.scenario(**question), outside=alone)
+                alone = EXTRAPOLATE if outside == EXTRAPOLATE else REFUSE
+                self.predict(words.scenario(**keywords), outside=alone)
             except OutOfDomain as refused:
                 return str(refused)
             return "this dataset has no goodput there"
 
-        return reason
-
-
-def _listed(counts: tuple[int, ...]) -> str:
-    return ", ".join(str(count) for count in counts)
+        chosen = None if metrics is None else tuple(metrics)
+        batch = BatchOptions(outside, chosen, intervals, threads)
+        return predict_many(self._tables, question, batch, reason)

@@ -1,6 +1,6 @@
-"""Running icprobe: where it is, commands with a time limit, responders and keys.
+"""Run icprobe: find it, run commands with a time limit, and start responders with keys.
 
-What `calibrate` and `verify` both do with the measuring tool; nothing here knows what is measured.
+Shared by `calibrate` and `verify`; independent of the measured systems.
 """
 
 from icmodel.probing.probe import Probe, check_probe, find_probe

@@ -1,4 +1,4 @@
-"""The measuring tool icprobe: where it is installed, and whether it works."""
+"""The measuring tool icprobe: find it, check it, and run its commands with a time limit."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ INSTALL = (
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """An icprobe that works: its path and version.
+    """A working icprobe: its path and version.
 
-    ``instrument`` holds its own measured limits and resolutions (``icprobe selfcheck``), in SI units.
+    ``instrument`` holds its measured limits and resolutions (``icprobe selfcheck``), in SI units.
     """
 
     path: Path
@@ -35,17 +35,17 @@ class Probe:
 
 
 def find_probe() -> Path:
-    """The path of icprobe: on PATH, in the scripts folder of this Python, or built in this checkout.
+    """Find icprobe on PATH, in the scripts folder of this Python, or built in this checkout.
 
     Returns
     -------
     Path
-        The first of these that is an executable file.
+        The first executable file of these.
 
     Raises
     ------
     ProbeMissing
-        If there is none; the message says how to install it.
+        If there is none; the message tells how to install it.
     """
     for place in _places():
         if place.is_file() and os.access(place, os.X_OK):
@@ -63,14 +63,14 @@ def _places() -> Iterator[Path]:
 
 
 def check_probe(path: Path, *, longest_s: float = 60.0) -> Probe:
-    """Ask an icprobe for its version and its self-check.
+    """Run ``--version`` and ``selfcheck`` of an icprobe.
 
     Parameters
     ----------
     path : Path
-        The tool, as :func:`find_probe` finds it.
+        Path of icprobe, as from :func:`find_probe`.
     longest_s : float
-        Time limit of each answer, in seconds.
+        Time limit of each command [s].
 
     Raises
     ------
@@ -80,18 +80,14 @@ def check_probe(path: Path, *, longest_s: float = 60.0) -> Probe:
     name, _, version = _answer(path, "--version", longest_s).strip().partition(" ")
     if name != PROBE or not version:
         raise ProbeMissing(f"{path} is no icprobe, for it does not say its version: {INSTALL}")
-    return Probe(path, version, _instrument(path, longest_s))
-
-
-def _instrument(path: Path, longest_s: float) -> dict[str, float]:
-    text = _answer(path, "selfcheck", longest_s)
     try:
-        found = json_value(text)
+        found = json_value(_answer(path, "selfcheck", longest_s))
     except ValueError:
         found = None
     if not isinstance(found, dict) or not found:
         raise ProbeMissing(f"`{path} selfcheck` prints no JSON object: {INSTALL}")
-    return {name: value for name, value in found.items() if type(value) in (int, float)}
+    instrument = {name: value for name, value in found.items() if type(value) in (int, float)}
+    return Probe(path, version, instrument)
 
 
 def _answer(path: Path, word: str, longest_s: float) -> str:
@@ -120,12 +116,12 @@ def _answer(path: Path, word: str, longest_s: float) -> str:
     return done.stdout
 
 
-def ended(
-    command: Sequence[str], longest_s: float, given: bytes | None = None
+def run_to_end(
+    command: Sequence[str], longest_s: float, stdin: bytes | None = None
 ) -> subprocess.CompletedProcess[bytes]:
-    """Run a command to its end, whatever its exit code; ``given`` is its standard input.
+    """Run a command to its end, whatever its exit code.
 
-    On a timeout or an interrupt the command is killed with all processes it started.
+    On a timeout or an interrupt the command is killed with all processes that it started.
 
     Raises
     ------
@@ -135,7 +131,7 @@ def ended(
     try:
         process = subprocess.Popen(
             list(command),
-            stdin=subprocess.DEVNULL if given is None else subprocess.PIPE,
+            stdin=subprocess.DEVNULL if stdin is None else subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             start_new_session=True,
@@ -145,26 +141,21 @@ def ended(
             f"`{command[0]}` does not start ({error.strerror}): install it, or name another"
         ) from error
     try:
-        out, errors = process.communicate(given, timeout=longest_s)
+        out, errors = process.communicate(stdin, timeout=longest_s)
     except subprocess.TimeoutExpired:
         raise MeasurementFailed(
             f"`{' '.join(command[:6])} …` did not end within {longest_s:g} s: look at the hosts "
             "and start again to go on"
         ) from None
     finally:
-        _end(process)
+        if process.poll() is None:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.communicate()
     return subprocess.CompletedProcess(list(command), process.returncode, out, errors)
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """Kill a process that still runs, and the others of its session."""
-    if process.poll() is None:
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.communicate()
-
-
-def printed(command: Sequence[str], longest_s: float, given: bytes | None = None) -> str:
+def output_of(command: Sequence[str], longest_s: float, stdin: bytes | None = None) -> str:
     """The standard output of a command that succeeds.
 
     Raises
@@ -172,16 +163,16 @@ def printed(command: Sequence[str], longest_s: float, given: bytes | None = None
     MeasurementFailed
         If it does not start, takes longer than ``longest_s`` or ends with another exit code than 0.
     """
-    done = ended(command, longest_s, given)
+    done = run_to_end(command, longest_s, stdin)
     if done.returncode != 0:
         raise MeasurementFailed(
             f"`{' '.join(command[:6])} …` ended with exit code {done.returncode} "
-            f"({reason(done.stderr)}): put that right and start again to go on"
+            f"({error_line(done.stderr)}): put that right and start again to go on"
         )
     return done.stdout.decode("utf-8", "replace")
 
 
-def reason(errors: bytes) -> str:
-    """The last line of a command's standard error, without the name of the command."""
+def error_line(errors: bytes) -> str:
+    """The last line of a command's standard error, without the name of icprobe."""
     lines = errors.decode("utf-8", "replace").strip().splitlines()
     return lines[-1].removeprefix("icprobe: ") if lines else "it said nothing"

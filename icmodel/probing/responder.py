@@ -1,4 +1,4 @@
-"""`icprobe serve`: started, awaited and ended, also when icmodel is killed; and the records of `icprobe run`."""
+"""Responders (`icprobe serve`) that end even if icmodel is killed, their keys, and the records of `icprobe run`."""
 
 from __future__ import annotations
 
@@ -19,36 +19,55 @@ from typing import Any
 
 from icmodel.documents import json_value
 from icmodel.errors import MeasurementFailed, MeasuringError
-from icmodel.probing.probe import printed, reason
+from icmodel.probing.probe import error_line, output_of
+
+BRIEF_S = 30.0
+"""Time limit of every command except a run [s]."""
+PATIENCE_S = 30.0
+"""Extra time that a run may take before it is killed [s]."""
+DONE, FLAGGED, REFUSED = 0, 1, 2
+"""Exit codes of ``icprobe run``; it prints a record with the first two."""
+RESPONDER = (
+    "exec 3<&0; {serve} & p=$!; (cat; kill $p) <&3 >/dev/null 2>&1 & c=$!; "
+    "wait $p; s=$?; kill $c 2>/dev/null; exit $s"
+)
+"""Shell command of a responder that ends with standard input: `cat` notices it even if icmodel is killed."""
+POLL_S = 0.02
+MOST_OUTPUT_BYTES = 65536
 
 
 def short_name(folder: Path) -> str:
-    """Eight hexadecimal digits that are the same for the same folder of this machine."""
+    """Eight hexadecimal digits of the hash of a folder's path."""
     return hashlib.sha256(str(folder.resolve()).encode("utf-8")).hexdigest()[:8]
 
 
 def private(folder: Path) -> Path:
     """The folder of a key, unique to the folder of the records, user and machine.
 
-    Measuring that goes on has the same one.  The path is short, as paths of sockets must be.
+    A continued measurement has the same one.  The path is short, as paths of sockets must be.
     """
-    whose = f"{socket.gethostname()} {os.getuid()} {folder.resolve()}"
-    name = hashlib.sha256(whose.encode("utf-8")).hexdigest()[:16]
+    owner = f"{socket.gethostname()} {os.getuid()} {folder.resolve()}"
+    name = hashlib.sha256(owner.encode("utf-8")).hexdigest()[:16]
     return Path(tempfile.gettempdir()) / f"icmodel-{name}"
 
 
 @contextmanager
 def new_key(probe: Path, folder: Path) -> Iterator[Path]:
-    """A key that icprobe made, in a new folder that only this user can read; both are removed at the end.
+    """A new key made by icprobe, in a folder that only this user can read; both are removed at the end.
 
-    What a killed icmodel left behind there is replaced.
+    A folder that a killed icmodel left behind is replaced.
 
     Parameters
     ----------
     probe : Path
-        The icprobe that makes it.
+        Path of icprobe.
     folder : Path
-        Of the records that are measured with it.
+        Folder of the records that are measured with the key.
+
+    Raises
+    ------
+    MeasuringError
+        If the folder of the key cannot be made.
     """
     place = private(folder)
     try:
@@ -62,14 +81,14 @@ def new_key(probe: Path, folder: Path) -> Iterator[Path]:
         ) from error
     try:
         key = place / "key"
-        printed((str(probe), "key", str(key)), BRIEF_S)
+        output_of((str(probe), "key", str(key)), BRIEF_S)
         yield key
     finally:
         shutil.rmtree(place, ignore_errors=True)
 
 
 @contextmanager
-def alone(folder: Path) -> Iterator[None]:
+def locked(folder: Path) -> Iterator[None]:
     """Lock a folder; the kernel releases the lock when the process ends, even if it is killed.
 
     Raises
@@ -94,29 +113,14 @@ def alone(folder: Path) -> Iterator[None]:
         yield
 
 
-BRIEF_S = 30.0
-"""Time limit of every command but a run."""
-PATIENCE_S = 30.0
-"""Time that a run may take beyond its own before it is killed."""
-DONE, FLAGGED, REFUSED = 0, 1, 2
-"""Exit codes of ``icprobe run``; with the first two it prints a record."""
-RESPONDER = (
-    "exec 3<&0; {serve} & p=$!; (cat; kill $p) <&3 >/dev/null 2>&1 & c=$!; "
-    "wait $p; s=$?; kill $c 2>/dev/null; exit $s"
-)
-"""Runs the responder until standard input ends, which `cat` waits for: also when icmodel is killed."""
-POLL_S = 0.02
-MOST_OUTPUT_BYTES = 65536
-
-
-def until_told(serve: Sequence[str]) -> list[str]:
-    """The command that runs ``icprobe serve``, given as ``serve``, until its standard input ends."""
+def until_stdin_ends(serve: Sequence[str]) -> list[str]:
+    """The command that runs ``serve``, an ``icprobe serve``, until its standard input ends."""
     return ["sh", "-c", RESPONDER.format(serve=shlex.join(serve))]
 
 
 @contextmanager
 def responder(command: Sequence[str]) -> Iterator[subprocess.Popen[bytes]]:
-    """An ``icprobe serve`` process that accepts runs, ended with the context.
+    """Start an ``icprobe serve`` process that accepts runs; it ends with the context.
 
     Raises
     ------
@@ -132,7 +136,15 @@ def responder(command: Sequence[str]) -> Iterator[subprocess.Popen[bytes]]:
             start_new_session=True,
         )
         try:
-            _await(process, output.fileno())
+            deadline = time.monotonic() + BRIEF_S
+            # pread leaves the position at which the responder writes.
+            while b"answers on" not in (text := os.pread(output.fileno(), MOST_OUTPUT_BYTES, 0)):
+                if process.poll() is not None or time.monotonic() > deadline:
+                    raise MeasurementFailed(
+                        f"`icprobe serve` does not answer ({error_line(text)}): put that right and "
+                        "start again"
+                    )
+                time.sleep(POLL_S)
             yield process
         finally:
             if process.stdin is not None:
@@ -144,28 +156,17 @@ def responder(command: Sequence[str]) -> Iterator[subprocess.Popen[bytes]]:
                 process.wait()
 
 
-def _await(process: subprocess.Popen[bytes], output: int) -> None:
-    """Wait until the responder answers; its output is read without moving where it writes."""
-    deadline = time.monotonic() + BRIEF_S
-    while b"answers on" not in (told := os.pread(output, MOST_OUTPUT_BYTES, 0)):
-        if process.poll() is not None or time.monotonic() > deadline:
-            raise MeasurementFailed(
-                f"`icprobe serve` does not answer ({reason(told)}): put that right and start again"
-            )
-        time.sleep(POLL_S)
-
-
 def record_of(done: subprocess.CompletedProcess[bytes]) -> dict[str, Any]:
-    """The record that ``icprobe run`` printed.
+    """The record printed by ``icprobe run``.
 
     Raises
     ------
     MeasurementFailed
-        If it failed, or what it printed is no record.
+        If it failed or printed no record.
     """
     if done.returncode not in (DONE, FLAGGED):
         raise MeasurementFailed(
-            f"`icprobe run` ended with exit code {done.returncode} ({reason(done.stderr)}): "
+            f"`icprobe run` ended with exit code {done.returncode} ({error_line(done.stderr)}): "
             "look at the hosts and start again to go on"
         )
     try:

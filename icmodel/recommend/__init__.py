@@ -1,8 +1,8 @@
-"""Recommendations: a system with choices comes in, the designs that meet every requirement go out.
+"""Recommendations: a system with choices goes in, the designs that meet every requirement come out.
 
-``networks``, ``variants`` (what may be chosen) -> ``alone`` (each variant of each stream predicted alone) ->
-``weights`` -> ``scores`` (all designs, in arrays) -> ``designs`` -> ``checks`` (the best ones predicted in full) ->
-``recommending`` -> ``result``. ``front`` finds Pareto fronts; ``physics`` what no choice can meet.
+``networks``, ``variants`` (the choices) -> ``alone`` (each variant of each stream predicted alone) -> ``loads`` (of
+shared resources) -> ``scores`` (all designs, in arrays) -> ``designs`` -> ``recommending`` (the best ones predicted in
+full) -> ``result``. ``front`` finds Pareto fronts; ``physics`` finds requirements that no choice can meet.
 """
 
 from icmodel.recommend.recommending import recommend

@@ -6,6 +6,7 @@ two share anything. Streams that differ only in their names are included once.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
@@ -14,23 +15,23 @@ import numpy as np
 
 from icmodel.arrays import Floats, Ints
 from icmodel.estimate import Estimate
-from icmodel.recommend.variants import Speakers, Variant
+from icmodel.recommend.variants import Models, Variant
 from icmodel.requirement import OUTCOMES
 from icmodel.system import Device, Link, Port, Stream, Switch, System, Wanted, predict
 from icmodel.system.document import Streams, frame_bytes, producer
 from icmodel.system.packing import packing
 from icmodel.system.prediction import SystemPrediction
-from icmodel.system.prediction.lanes import is_elastic
+from icmodel.system.prediction.answers import SIDES
+from icmodel.system.prediction.resources import is_elastic
 from icmodel.system.prediction.result import Judged
-from icmodel.system.prediction.throughput import SIDES
 
-FASTEST = " as fast as it goes"
-"""Ending of the name of a stream's unlimited twin."""
+UNLIMITED = " as fast as it goes"
+"""Suffix of the name of a stream's unlimited copy."""
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """A stream of a network with one variant; ``name`` tells its table and that."""
+class LoneStream:
+    """A stream of a network with one variant; ``name`` gives its table, protocol and payload."""
 
     name: str
     system: System
@@ -40,42 +41,42 @@ class Asked:
     def limits(self) -> tuple[Wanted, ...]:
         """The system's requirements about this stream."""
         names = (self.stream.name, self.stream.group)
-        wanted = self.system.requirements
         return tuple(
-            replace(one, stream="") for one in wanted if one.device is None and one.stream in names
+            replace(wanted, stream="")
+            for wanted in self.system.requirements
+            if wanted.device is None and wanted.stream in names
         )
 
     @property
-    def likeness(self) -> str:
-        """Equal for streams that differ only in their names."""
+    def identity(self) -> str:
+        """A text that is equal for streams that differ only in their names."""
         system, stream = self.system, self.stream
-        ports = [system.ports[name] for name in stream.path]
         ends = [
             replace(system.devices[end], name="", group="") for end in (stream.source, stream.sink)
         ]
-        switches = [replace(one, name="", group="") for one in system.switches_of(stream)]
-        links = [replace(one, name="", ends=("", "")) for one in system.links_of(stream)]
+        switches = [replace(switch, name="", group="") for switch in system.switches_of(stream)]
+        links = [replace(link, name="", ends=("", "")) for link in system.links_of(stream)]
         plain = replace(stream, name="", group="", source="", sink="", path=(), multicast=None)
-        rules = [port.scheduler for port in ports]
-        return repr((plain, ends, switches, links, rules, self.limits))
+        schedulers = [system.ports[name].scheduler for name in stream.path]
+        return repr((plain, ends, switches, links, schedulers, self.limits))
 
 
-def with_variant(stream: Stream, table: Streams, chosen: Variant) -> Stream:
-    """A stream of a table with a variant."""
+def with_variant(stream: Stream, table: Streams, variant: Variant) -> Stream:
+    """A stream of a table, changed to a variant."""
     return replace(
         stream,
-        producer=producer(table.produces, chosen.payload_bytes),
-        protocol=chosen.protocol,
-        payload_bytes=frame_bytes(table.produces, chosen.payload_bytes),
-        paced_fps=chosen.rate_fps,
-        cores=chosen.cores,
-        priority=chosen.priority,
+        producer=producer(table.produces, variant.payload_bytes),
+        protocol=variant.protocol,
+        payload_bytes=frame_bytes(table.produces, variant.payload_bytes),
+        paced_fps=variant.rate_fps,
+        cores=variant.cores,
+        priority=variant.priority,
     )
 
 
 @dataclass(frozen=True, slots=True)
-class Alone:
-    """Predictions of streams alone; arrays by stream, in the order asked.
+class AlonePredictions:
+    """Predictions of streams alone; arrays by stream, in the order of the question.
 
     Parameters
     ----------
@@ -92,11 +93,11 @@ class Alone:
     ratios : sequence of tuple
         Bits on the wire for each useful bit at each port of a path.
     metrics : sequence of mapping
-        All its metrics.
+        Estimates of all its metrics.
     judged : sequence of Judged
         Its requirements.
     names : sequence of str
-        What it is; of equal streams the last.
+        Its name; of equal streams the last.
     """
 
     offered_bps: Floats
@@ -110,54 +111,87 @@ class Alone:
     judged: Sequence[tuple[Judged, ...]]
     names: Sequence[str]
 
+    def usage(
+        self, system: System, stream: Stream, at: Ints, sends: bool
+    ) -> Iterator[tuple[str, Floats]]:
+        """Share of each resource that 1 b/s of a stream uses, by variant; of multicast copies only one `sends`."""
+        ratios = [self.ratios[row] for row in self.rows[at].tolist()]
+        for hop, name in enumerate(stream.path):
+            yield name, np.array([ratio[hop] for ratio in ratios]) / system.ports[name].rate_bps
+        yield f"interface {stream.path[-1]}", 1 / self.able_bps[at]
+        for end, side in SIDES:
+            device = system.devices[getattr(stream, end)]
+            if device.cores and (sends or side == "recv"):
+                busy = np.nan_to_num(self.cpu[side][0, at]) / np.maximum(
+                    self.offered_bps[at], 1e-300
+                )
+                yield f"processor {device.name}", busy / device.cores
 
-def alone(asked: Sequence[Asked], speakers: Speakers | None) -> Alone:
+    def nearest(self) -> Iterator[tuple[Judged, str]]:
+        """For each requirement the stream that alone comes closest to it, with its name."""
+
+        def distance(one: Judged) -> tuple[bool, int, float]:
+            margin = one.verdict.margin
+            return math.isnan(margin), OUTCOMES.index(one.verdict.outcome), -margin
+
+        best: dict[str, Judged] = {}
+        for one in (one for judged in self.judged for one in judged):
+            name = one.verdict.requirement.name
+            if name not in best or distance(one) < distance(best[name]):
+                best[name] = one
+        for one in best.values():
+            yield one, self.names[int(one.stream)]
+
+
+def predict_alone(streams: Sequence[LoneStream], models: Models | None) -> AlonePredictions:
     """Predict some streams, each alone."""
-    places: dict[str, int] = {}
-    rows = np.array([places.setdefault(one.likeness, len(places)) for one in asked], dtype=np.int64)
-    names = {row: one.name for row, one in zip(rows.tolist(), asked, strict=True)}
-    first = [asked[index] for index in np.unique(rows, return_index=True)[1].tolist()]
-    found = predict(_apart(first), speakers, worst=any(map(_by_bound, first)))
-    return _told(first, found, rows, list(names.values()))
+    indices: dict[str, int] = {}
+    rows = np.array(
+        [indices.setdefault(lone.identity, len(indices)) for lone in streams], dtype=np.int64
+    )
+    names = {row: lone.name for row, lone in zip(rows.tolist(), streams, strict=True)}
+    unique = [streams[index] for index in np.unique(rows, return_index=True)[1].tolist()]
+    bounded = any(  # a worst-case bound may decide a hard limit on the greatest latency
+        wanted.requirement.kind == "hard" and wanted.requirement.metric == "latency_max_s"
+        for lone in unique
+        for wanted in lone.limits
+    )
+    prediction = predict(_disjoint_system(unique), models, worst=bounded)
+    return _as_arrays(prediction, rows, list(names.values()))
 
 
-def _by_bound(asked: Asked) -> bool:
-    """Whether a bound may decide: for a hard limit on the greatest latency."""
-    limits = (one.requirement for one in asked.limits)
-    return any(one.kind == "hard" and one.metric == "latency_max_s" for one in limits)
-
-
-# --- the system in which nothing meets ----------------------------------------------------------
-
-
-def _apart(asked: Sequence[Asked]) -> System:
-    """A path of its own for each stream, and one for its unlimited twin."""
+def _disjoint_system(streams: Sequence[LoneStream]) -> System:
+    """A system with a path of its own for each stream, and one for its unlimited copy."""
     devices: dict[str, Device] = {}
     switches: dict[str, Switch] = {}
     links: dict[str, Link] = {}
     ports: dict[str, Port] = {}
-    streams: dict[str, Stream] = {}
-    wanted: list[Wanted] = []
-    for index, one in enumerate(asked):
-        for name in (str(index), f"{index}{FASTEST}"):
-            system, path = one.system, tuple(f"{name}:{port}" for port in one.stream.path)
-            nodes = [*system.nodes_of(one.stream)]
-            for node in nodes:
+    copies: dict[str, Stream] = {}
+    requirements: list[Wanted] = []
+    for index, lone in enumerate(streams):
+        system, stream = lone.system, lone.stream
+        for name in (str(index), f"{index}{UNLIMITED}"):
+            for node in system.nodes_of(stream):
                 copied = replace(system.node(node), name=f"{name}:{node}")
                 (devices if isinstance(copied, Device) else switches)[copied.name] = copied  # type: ignore[assignment]
-            for port, link in _own_ports(one, name):
-                links[link.name], ports[port.name] = link, port
-            streams[name] = replace(
-                one.stream,
+            for port in (system.ports[port] for port in stream.path):
+                ends = (f"{name}:{port.node}", f"{name}:{port.peer}")
+                link = replace(system.links[port.link], name=f"{name}:{port.link}", ends=ends)
+                links[link.name] = link
+                ports[f"{name}:{port.name}"] = Port(
+                    f"{name}:{port.name}", link.name, *ends, port.rate_bps, port.scheduler
+                )
+            copies[name] = replace(
+                stream,
                 name=name,
                 group=name,
-                source=f"{name}:{one.stream.source}",
-                sink=f"{name}:{one.stream.sink}",
-                path=path,
+                source=f"{name}:{stream.source}",
+                sink=f"{name}:{stream.sink}",
+                path=tuple(f"{name}:{port}" for port in stream.path),
                 multicast=None,
             )
-        streams[name] = replace(streams[name], producer=None, paced_fps=None)
-        wanted += [replace(limit, stream=str(index)) for limit in one.limits]
+        copies[name] = replace(copies[name], producer=None, paced_fps=None)
+        requirements += [replace(limit, stream=str(index)) for limit in lone.limits]
     return System(
         name="alone",
         title="each stream by itself",
@@ -165,79 +199,52 @@ def _apart(asked: Sequence[Asked]) -> System:
         switches=MappingProxyType(switches),
         links=MappingProxyType(links),
         ports=MappingProxyType(ports),
-        streams=MappingProxyType(streams),
-        requirements=tuple(wanted),
+        streams=MappingProxyType(copies),
+        requirements=tuple(requirements),
     )
 
 
-def _own_ports(one: Asked, name: str) -> Iterator[tuple[Port, Link]]:
-    """Copies of the ports and links of a stream's path, under another name."""
-    for was in one.stream.path:
-        old = one.system.ports[was]
-        ends = (f"{name}:{old.node}", f"{name}:{old.peer}")
-        link = replace(one.system.links[old.link], name=f"{name}:{old.link}", ends=ends)
-        yield Port(f"{name}:{was}", link.name, *ends, old.rate_bps, old.scheduler), link
-
-
-# --- the predictions -------------------------------------------------------------------------
-
-
-def _told(
-    asked: Sequence[Asked], found: SystemPrediction, rows: Ints, told: Sequence[str]
-) -> Alone:
-    names = [str(index) for index in range(len(asked))]
-    metrics = [found.streams[name].metrics for name in names]
-    packed = packing(found.system)
-    ratios = [
-        tuple(
-            packed.of(found.system.streams[name], link).ratio
-            for link in found.system.links_of(found.system.streams[name])
-        )
-        for name in names
-    ]
-    judged: dict[str, list[Judged]] = {name: [] for name in names}
-    for one in found.judged:
+def _as_arrays(prediction: SystemPrediction, rows: Ints, names: Sequence[str]) -> AlonePredictions:
+    packed = packing(prediction.system)
+    judged: dict[str, list[Judged]] = {str(index): [] for index in range(len(names))}
+    for one in prediction.judged:
         judged[one.stream].append(one)
-    able = np.array([_able_bps(found, name) for name in names])
-    return Alone(
-        offered_bps=np.array([_offered_bps(found, name) for name in names])[rows],
-        able_bps=able[rows],
-        latency_mean_s=np.array([_known(one, "latency_mean_s", np.inf) for one in metrics])[rows],
-        cpu={side: _cores(found, names, end)[:, rows] for end, side in SIDES},
-        outcomes=np.array([_worst(judged[name]) for name in names], dtype=np.int64)[rows],
+
+    ratios, metrics, offered_bps, able_bps = [], [], [], []
+    cores: dict[str, list[tuple[float, float, float]]] = {side: [] for _, side in SIDES}
+    for name in judged:
+        own, unlimited = prediction.streams[name], prediction.streams[f"{name}{UNLIMITED}"]
+        stream = prediction.system.streams[name]
+        links = prediction.system.links_of(stream)
+        ratios.append(tuple(packed.of(stream, link).ratio for link in links))
+        metrics.append(own.metrics)
+        able = max(_value(one.metrics, "goodput_bps", 0.0) for one in (unlimited, own)) or np.inf
+        able_bps.append(able)
+        request = own.stream.requested_goodput_bps
+        sent = able if is_elastic(own.stream) else _value(own.metrics, "sent_bps", request)
+        offered_bps.append(min(request, sent))
+        for end, side in SIDES:
+            cores[side].append(prediction.devices[getattr(own.stream, end)].cpu_cores.ends)
+
+    outcomes = [
+        max((OUTCOMES.index(one.verdict.outcome) for one in some), default=0)
+        for some in judged.values()
+    ]
+    latencies = [_value(one, "latency_mean_s", np.inf) for one in metrics]
+    return AlonePredictions(
+        offered_bps=np.array(offered_bps)[rows],
+        able_bps=np.array(able_bps)[rows],
+        latency_mean_s=np.array(latencies)[rows],
+        cpu={side: np.array(ends).T.reshape(3, -1)[:, rows] for side, ends in cores.items()},
+        outcomes=np.array(outcomes, dtype=np.int64)[rows],
         rows=rows,
         ratios=ratios,
         metrics=metrics,
-        judged=[tuple(judged[name]) for name in names],
-        names=told,
+        judged=[tuple(some) for some in judged.values()],
+        names=names,
     )
 
 
-def _able_bps(found: SystemPrediction, name: str) -> float:
-    """Greater of the goodputs as requested and as unlimited sender [b/s]; infinite if unknown."""
-    fast, own = found.streams[f"{name}{FASTEST}"], found.streams[name]
-    able = max(_known(one.metrics, "goodput_bps", 0.0) for one in (fast, own))
-    return able or np.inf
-
-
-def _offered_bps(found: SystemPrediction, name: str) -> float:
-    one = found.streams[name]
-    asked = one.stream.requested_goodput_bps
-    if is_elastic(one.stream):
-        return min(asked, _able_bps(found, name))
-    return min(asked, _known(one.metrics, "sent_bps", asked))
-
-
-def _known(metrics: Mapping[str, Estimate], name: str, otherwise: float) -> float:
+def _value(metrics: Mapping[str, Estimate], name: str, default: float) -> float:
     value = metrics[name].value if name in metrics else np.nan
-    return otherwise if np.isnan(value) else value
-
-
-def _cores(found: SystemPrediction, names: Sequence[str], end: str) -> Floats:
-    """Busy cores of one end of each stream: value, low and high, (3, streams)."""
-    told = [found.devices[getattr(found.streams[name].stream, end)].cpu_cores for name in names]
-    return np.array([one.ends for one in told]).T.reshape(3, -1)
-
-
-def _worst(some: Sequence[Judged]) -> int:
-    return max((OUTCOMES.index(one.verdict.outcome) for one in some), default=0)
+    return default if np.isnan(value) else value

@@ -11,28 +11,23 @@ import numpy as np
 
 from icmodel.arrays import Ints
 from icmodel.errors import NetworkError
-from icmodel.recommend.alone import Alone, Asked, alone
-from icmodel.recommend.networks import Network, knobs, networks
-from icmodel.recommend.scores import (
-    Block,
-    Scores,
-    Weights,
-    joined,
-    ordered,
-    scores,
-    undominated,
-    weights,
-)
-from icmodel.recommend.variants import Speakers, usual, variants
+from icmodel.recommend.alone import AlonePredictions, predict_alone
+from icmodel.recommend.loads import TableLoads, TableVariants, table_loads
+from icmodel.recommend.networks import Network, networks, parameters
+from icmodel.recommend.scores import Scores, joined, ordered, scores
+from icmodel.recommend.variants import Models, default_choices, variants
 from icmodel.system import OpenSystem, System, check
 from icmodel.system.checking import refusal
-from icmodel.system.document import Choices, StreamChoices
-from icmodel.system.prediction.arrival import always_required
+from icmodel.system.document import StreamChoices
+from icmodel.system.prediction.judging import always_required
 
 MOST_DESIGNS = 1_000_000
 """Greatest number of scored designs."""
 MOST_NETWORKS = 256
 """Greatest number of networks."""
+
+Picks = Sequence[Ints]
+"""Indices of the picked variants of each table: a set of designs, their product."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +41,7 @@ class Counts:
     contradictory : int
         In networks that contradict themselves.
     dominated : int
-        With a variant of a stream for which another is at least as good in everything that is scored.
+        With a variant of a stream for which another is at least as good in every score.
     far : int
         Not scored: they differ from the file in more than `tables` tables of streams, or in more of the network
         than the limit allows.
@@ -66,18 +61,18 @@ class Counts:
 
 
 @dataclass(frozen=True, slots=True)
-class Space:
+class SearchSpace:
     """The search space: networks, tables of streams by name, variants of each, all scores.
 
-    ``tables`` are weights by network and table of streams.
+    ``loads`` are by network and table of streams.
     """
 
     file: OpenSystem
     networks: tuple[Network, ...]
     names: tuple[str, ...]
-    tables: tuple[tuple[Weights, ...], ...]
+    loads: tuple[tuple[TableLoads, ...], ...]
     scores: Scores
-    alone: Alone
+    alone: AlonePredictions
     counts: Counts
 
     def design(self, index: int) -> Design:
@@ -88,9 +83,9 @@ class Space:
 
 @dataclass(frozen=True, slots=True)
 class Design:
-    """A network and a variant for each table of streams."""
+    """A network and a variant for each table of streams, by index."""
 
-    space: Space
+    space: SearchSpace
     network: int
     variants: tuple[int, ...]
 
@@ -98,17 +93,18 @@ class Design:
     def changed(self) -> dict[str, str]:
         """Differences from the file, as text."""
         found = dict(self.space.networks[self.network].changed)
-        for name, table, index in self._chosen():
-            differs = table.variants[index].changed(table.variants[0])
-            found |= {f"{name}.{what}": text for what, text in differs.items()}
+        for name, loads, index in self._tables():
+            differences = loads.variants[index].changed(loads.variants[0])
+            found |= {f"{name}.{key}": text for key, text in differences.items()}
         return found
 
     @property
     def chosen(self) -> dict[str, str]:
         """Protocol, payload, rate, cores and priority of each table of streams, and the network's differences."""
         found = dict(self.space.networks[self.network].changed)
-        for name, table, index in self._chosen():
-            found |= {f"{name}.{what}": text for what, text in table.variants[index].told().items()}
+        for name, loads, index in self._tables():
+            texts = loads.variants[index].texts()
+            found |= {f"{name}.{key}": text for key, text in texts.items()}
         return found
 
     def system(self) -> System:
@@ -120,20 +116,19 @@ class Design:
             If it contradicts itself.
         """
         file = self.space.networks[self.network].open
-        chosen = {name: table.variants[index] for name, table, index in self._chosen()}
-        streams = tuple(chosen[one.name].of_table(one) for one in file.document.streams)
-        made = replace(
-            file, document=file.document.model_copy(update={"streams": streams})
-        ).system()
-        if wrong := refusal(check(made)):
-            raise NetworkError(wrong)
+        chosen = {name: loads.variants[index] for name, loads, index in self._tables()}
+        streams = tuple(chosen[table.name].apply(table) for table in file.document.streams)
+        document = file.document.model_copy(update={"streams": streams})
+        made = replace(file, document=document).system()
+        if reason := refusal(check(made)):
+            raise NetworkError(reason)
         return made
 
-    def _chosen(self) -> Iterator[tuple[str, Weights, int]]:
-        return zip(self.space.names, self.space.tables[self.network], self.variants, strict=True)
+    def _tables(self) -> Iterator[tuple[str, TableLoads, int]]:
+        return zip(self.space.names, self.space.loads[self.network], self.variants, strict=True)
 
 
-def space(file: OpenSystem, speakers: Speakers, most: int = MOST_DESIGNS) -> Space:
+def search_space(file: OpenSystem, models: Models, most: int = MOST_DESIGNS) -> SearchSpace:
     """Score all designs of a file, or those within the limit.
 
     Parameters
@@ -146,46 +141,9 @@ def space(file: OpenSystem, speakers: Speakers, most: int = MOST_DESIGNS) -> Spa
     NetworkError
         If the file's own network contradicts itself, or there is no stream or no requirement.
     """
-    own = _own(file)
-    choices = file.document.choices or usual(file.document, own, speakers)
-    turned = knobs(file.document, choices)
-    looked = list(itertools.islice(networks(file, turned), MOST_NETWORKS))
-    sound = [one for one in looked if not refusal(check(one.system))]
-    blocks = [list(_blocks(one, choices, speakers)) for one in sound]
-    told, weighed = _weighed(blocks, speakers)
-    kept = [[np.arange(len(one.variants)) for one in some] for some in weighed]
-    many = _count(kept) > most
-    left = [[undominated(one) for one in some] for some in weighed] if many else kept
-    picks, tables = _fitting(left, most)
-    found = joined(
-        [
-            _scored(number, sound[number], weighed[number], pick)
-            for number, some in enumerate(picks)
-            for pick in some
-        ]
-    )
-    unseen = math.prod(len(one.options) for one in turned) - len(looked)
-    in_one = math.prod(
-        len(one) for one in kept[0]
-    )  # designs of a network: as many as of the file's own
-    counts = Counts(
-        all=_count(kept) + (len(looked) - len(sound) + unseen) * in_one,
-        scored=len(found),
-        contradictory=(len(looked) - len(sound)) * in_one,
-        dominated=_count(kept) - _count(left),
-        far=_count(left) - len(found) + unseen * in_one,
-        tables=tables,
-    )
-    names = tuple(one.table.name for one in blocks[0])
-    weights_of = tuple(map(tuple, weighed))
-    return Space(file, tuple(sound), names, weights_of, ordered(found), told, counts)
-
-
-def _own(file: OpenSystem) -> System:
-    """The file's own system, if it has streams and requirements."""
     own = file.system()
-    if wrong := refusal(check(own)):
-        raise NetworkError(f"{file.file}: {wrong}")
+    if reason := refusal(check(own)):
+        raise NetworkError(f"{file.file}: {reason}")
     if not own.streams:
         raise NetworkError(f"{file.file} has no streams: draw some before designs are searched")
     if not (own.requirements or always_required(own)):
@@ -193,62 +151,91 @@ def _own(file: OpenSystem) -> System:
             f"{file.file} requires nothing, and its streams send as fast as they go: give it "
             "requirements before designs are searched"
         )
-    return own
+
+    # Networks without contradictions, with the variants of each table of streams.
+    choices = file.document.choices or default_choices(file.document, own, models)
+    chosen = parameters(file.document, choices)
+    expanded = list(itertools.islice(networks(file, chosen), MOST_NETWORKS))
+    sound = [network for network in expanded if not refusal(check(network.system))]
+    tables: list[list[TableVariants]] = []
+    for network in sound:
+        documents = sorted(network.open.document.streams, key=lambda table: table.name)
+        limited = [choices.streams.get(table.name, StreamChoices()) for table in documents]
+        tables.append(
+            [
+                TableVariants(network, table, variants(table, limit, network.system, models))
+                for table, limit in zip(documents, limited, strict=True)
+            ]
+        )
+
+    # Loads of all variants of all tables in all networks, predicted together.
+    flat = list(itertools.chain.from_iterable(tables))
+    lone = [list(table.lone_streams()) for table in flat]
+    firsts = itertools.accumulate((len(streams) for streams in lone), initial=0)
+    alone = predict_alone(list(itertools.chain.from_iterable(lone)), models)
+    flat_loads = iter(
+        [table_loads(table, alone, first) for table, first in zip(flat, firsts, strict=False)]
+    )
+    loads = [list(itertools.islice(flat_loads, len(some))) for some in tables]
+
+    # Scores of all designs, or of those that remain within the limit.
+    every = [[np.arange(len(table.variants)) for table in some] for some in loads]
+    left = every
+    if _count(every) > most:
+        left = [[table.undominated() for table in some] for some in loads]
+    picks, differing = _within_limit(left, most)
+    found = []
+    for number, (network, some) in enumerate(zip(sound, loads, strict=True)):
+        for pick in picks[number]:
+            picked = [table.picked(index) for table, index in zip(some, pick, strict=True)]
+            scored = scores(number, network, picked)
+            columns = zip(pick, scored.variants.T, strict=True)
+            indices = np.stack([index[column] for index, column in columns], axis=1)
+            found.append(replace(scored, variants=indices))
+    scored = ordered(joined(found))
+
+    # Each network has as many designs as the file's own.
+    in_one = math.prod(len(index) for index in every[0])
+    unexpanded = math.prod(len(parameter.options) for parameter in chosen) - len(expanded)
+    contradictory = len(expanded) - len(sound)
+    counts = Counts(
+        all=_count(every) + (contradictory + unexpanded) * in_one,
+        scored=len(scored),
+        contradictory=contradictory * in_one,
+        dominated=_count(every) - _count(left),
+        far=_count(left) - len(scored) + unexpanded * in_one,
+        tables=differing,
+    )
+    names = tuple(table.table.name for table in tables[0])
+    return SearchSpace(file, tuple(sound), names, tuple(map(tuple, loads)), scored, alone, counts)
 
 
-def _blocks(network: Network, choices: Choices, speakers: Speakers) -> Iterator[Block]:
-    """The tables of streams of a network by name, with their variants."""
-    for table in sorted(network.open.document.streams, key=lambda one: one.name):
-        given = choices.streams.get(table.name, StreamChoices())
-        yield Block(network, table, variants(table, given, network.system, speakers))
+def _count(picks: Sequence[Picks]) -> int:
+    return sum(math.prod(len(index) for index in pick) for pick in picks)
 
 
-def _weighed(
-    blocks: Sequence[Sequence[Block]], speakers: Speakers
-) -> tuple[Alone, list[list[Weights]]]:
-    """Weights of all variants of all tables in all networks, predicted together."""
-    asked: list[Asked] = []
-    starts: list[int] = []
-    for block in itertools.chain.from_iterable(blocks):
-        starts.append(len(asked))
-        asked.extend(block.asked())
-    told = alone(asked, speakers)
-    start = iter(starts)
-    return told, [[weights(block, told, next(start)) for block in some] for some in blocks]
-
-
-def _count(picks: Sequence[Sequence[Ints]]) -> int:
-    return sum(math.prod(len(one) for one in some) for some in picks)
-
-
-def _fitting(
-    left: Sequence[Sequence[Ints]], most: int
-) -> tuple[list[list[list[Ints]]], int | None]:
-    """Combinations by network: all, or those with so few tables different from the file that they are within the limit.
+def _within_limit(left: Sequence[Picks], most: int) -> tuple[list[list[Picks]], int | None]:
+    """Picks by network: all, or those with so few tables different from the file that they are within the limit.
 
     Also returns that number of tables; ``None`` if all are within the limit.
     """
     if _count(left) <= most:
-        return [[list(some)] for some in left], None
-    tables = len(left[0])
-    for apart in range(tables - 1, 0, -1):
-        picks = [list(_near(some, apart)) for some in left]
-        if apart == 1 or sum(map(_count, picks)) <= most:
-            return picks, apart
-    return [[[np.zeros(1, dtype=np.int64)] * tables] for _ in left], 0
-
-
-def _near(some: Sequence[Ints], apart: int) -> Iterator[list[Ints]]:
-    """Combinations in which at most a number of tables differ from the file, each once."""
+        return [[pick] for pick in left], None
     own = np.zeros(1, dtype=np.int64)
-    for count in range(apart + 1):
-        for differ in itertools.combinations(range(len(some)), count):
-            yield [one[one != 0] if index in differ else own for index, one in enumerate(some)]
-
-
-def _scored(number: int, network: Network, some: Sequence[Weights], pick: Sequence[Ints]) -> Scores:
-    found = scores(
-        number, network, [one.picked(index) for one, index in zip(some, pick, strict=True)]
-    )
-    chosen = [index[column] for index, column in zip(pick, found.variants.T, strict=True)]
-    return replace(found, variants=np.stack(chosen, axis=1))
+    tables = len(left[0])
+    for differing in range(tables - 1, 0, -1):
+        sets = [
+            set(changed)
+            for count in range(differing + 1)
+            for changed in itertools.combinations(range(tables), count)
+        ]
+        picks: list[list[Picks]] = [
+            [
+                [index[index != 0] if at in changed else own for at, index in enumerate(pick)]
+                for changed in sets
+            ]
+            for pick in left
+        ]
+        if differing == 1 or sum(map(_count, picks)) <= most:
+            return picks, differing
+    return [[[own] * tables] for _ in left], 0

@@ -12,90 +12,107 @@ from icmodel.system import OpenSystem, System
 from icmodel.system.document import (
     EVERY_LINK,
     Choices,
-    DeviceChoices,
     Devices,
-    LinkChoices,
     Links,
-    SwitchChoices,
     Switches,
     SystemDocument,
 )
 
 Change = Callable[[SystemDocument, object], SystemDocument]
-NodeOrLinkChoices = DeviceChoices | SwitchChoices | LinkChoices
 SETTINGS = {
     "devices": {"cores": "cores"},
     "switches": {"forwarding": "forwarding", "latency_s": "latency", "scheduler": "scheduler"},
     "links": {"rate_bps": "rate", "dataset": "dataset", "interconnect": "interconnect"},
 }
-"""What may be chosen of tables, by their part of the document: keys, and how each is called."""
+"""Keys of tables that can be chosen, by part of the document, with their labels."""
 
 
 @dataclass(frozen=True, slots=True)
-class Knob:
-    """One choice in the network.
+class Parameter:
+    """One parameter of the network that can be chosen.
 
     Parameters
     ----------
     options : tuple
         Its options, the file's own first.
     change : callable
-        Gives the document with another option.
+        Returns the document with another option.
     """
 
     name: str
     options: tuple[object, ...]
     change: Change
 
-
-def knobs(document: SystemDocument, choices: Choices) -> tuple[Knob, ...]:
-    """Every choice in the network, by name."""
-    found = [
-        knob
-        for part in SETTINGS
-        for name, one in getattr(choices, part).items()
-        for knob in _settings(document, part, name, one)
-    ]
-    found += [
-        _interfaces(document, name, one.interfaces)
-        for name, one in choices.devices.items()
-        if one.interfaces
-    ]
-    return tuple(sorted((one for one in found if len(one.options) > 1), key=lambda one: one.name))
+    def text(self, option: object) -> str:
+        """An option for people, with its unit."""
+        kind = self.name.rpartition(".")[2]
+        if kind == "rate" and isinstance(option, float):
+            return units.format_bps(option)
+        if kind == "latency" and isinstance(option, float):
+            return units.format_seconds(option)
+        return str(getattr(option, "kind", option))
 
 
-def _settings(
-    document: SystemDocument, part: str, name: str, one: NodeOrLinkChoices
-) -> Iterator[Knob]:
-    """The choices for the tables of a name, the file's own first; ``None`` where that is not the same in all."""
-    tables = [table for table in getattr(document, part) if _is_named(table, name)]
-    for key, label in SETTINGS[part].items():
-        given = getattr(one, key)
-        if given:
-            values = [getattr(table, key) for table in tables]
-            own = values[0] if all(value == values[0] for value in values) else None
-            who = "links" if name == EVERY_LINK else name
-            yield Knob(f"{who}.{label}", _options(own, given), _setting(part, name, key))
+@dataclass(frozen=True, slots=True)
+class Network:
+    """The network with one option of each parameter: its document, its system, and its differences."""
+
+    open: OpenSystem
+    system: System
+    changed: Mapping[str, str]
 
 
-def _options(own: object, given: tuple[object, ...]) -> tuple[object, ...]:
-    others = {str(option): option for option in given if option != own}
+def networks(file: OpenSystem, parameters: tuple[Parameter, ...]) -> Iterator[Network]:
+    """Every combination of options, the file's own first, then by the number of differences."""
+    for count in range(len(parameters) + 1):
+        for chosen in itertools.combinations(parameters, count):
+            for options in itertools.product(*(parameter.options[1:] for parameter in chosen)):
+                document, changed = file.document, {}
+                for parameter, option in zip(chosen, options, strict=True):
+                    document = parameter.change(document, option)
+                    changed[parameter.name] = parameter.text(option)
+                opened = replace(file, document=document)
+                yield Network(opened, opened.system(), changed)
+
+
+def parameters(document: SystemDocument, choices: Choices) -> tuple[Parameter, ...]:
+    """All parameters of the network that have a choice, by name.
+
+    The file's own option comes first; it is ``None`` if the tables of a name differ.
+    """
+    found = []
+    for part, labels in SETTINGS.items():
+        for name, chosen in getattr(choices, part).items():
+            tables = [table for table in getattr(document, part) if _is_named(table, name)]
+            owner = "links" if name == EVERY_LINK else name
+            for key, label in labels.items():
+                if options := getattr(chosen, key):
+                    values = [getattr(table, key) for table in tables]
+                    own = values[0] if all(value == values[0] for value in values) else None
+                    change = _setting(part, name, key)
+                    found.append(Parameter(f"{owner}.{label}", _options(own, options), change))
+    for name, device in choices.devices.items():
+        if device.interfaces:
+            links = [link for link in document.links if name in link.between]
+            if len(links) != 1:
+                raise NetworkError(
+                    f"the interfaces of {name} are a choice, and {len(links)} tables of links name "
+                    "it: choose interfaces only of devices that exactly one table names"
+                )
+            options = _options(links[0].parallel, device.interfaces)
+            found.append(Parameter(f"{name}.interfaces", options, _cabling(links[0])))
+    several = (parameter for parameter in found if len(parameter.options) > 1)
+    return tuple(sorted(several, key=lambda parameter: parameter.name))
+
+
+def _options(own: object, chosen: tuple[object, ...]) -> tuple[object, ...]:
+    """The file's own option, then the others sorted by their texts."""
+    others = {str(option): option for option in chosen if option != own}
     return (own, *(others[text] for text in sorted(others, key=lambda text: (len(text), text))))
 
 
-def _interfaces(document: SystemDocument, name: str, counts: tuple[int, ...]) -> Knob:
-    """How many cables lead from each device to its only neighbour."""
-    links = [link for link in document.links if name in link.between]
-    if len(links) != 1:
-        raise NetworkError(
-            f"the interfaces of {name} may be chosen, and {len(links)} tables of links name it: "
-            "choose them where exactly one does"
-        )
-    return Knob(f"{name}.interfaces", _options(links[0].parallel, counts), _cables(links[0]))
-
-
-def _cables(link: Links) -> Change:
-    """A number of parallel cables, with interfaces for them at both ends."""
+def _cabling(link: Links) -> Change:
+    """A change of the number of parallel cables, with interfaces for them at both ends."""
 
     def change(document: SystemDocument, count: object) -> SystemDocument:
         assert isinstance(count, int)
@@ -113,7 +130,7 @@ def _cables(link: Links) -> Change:
 
 
 def _setting(part: str, name: str, key: str) -> Change:
-    """Set a key of the tables of a name."""
+    """A change of one key of the tables of a name."""
 
     def change(document: SystemDocument, value: object) -> SystemDocument:
         tables = tuple(
@@ -127,34 +144,3 @@ def _setting(part: str, name: str, key: str) -> Change:
 
 def _is_named(table: Devices | Switches | Links, name: str) -> bool:
     return name in (EVERY_LINK, table.key if isinstance(table, Links) else table.name)
-
-
-@dataclass(frozen=True, slots=True)
-class Network:
-    """The network with one option of each choice: its document, its system, and its differences."""
-
-    open: OpenSystem
-    system: System
-    changed: Mapping[str, str]
-
-
-def networks(file: OpenSystem, some: tuple[Knob, ...]) -> Iterator[Network]:
-    """Every combination of options, the file's own first, then by the number of differences."""
-    for count in range(len(some) + 1):
-        for turned in itertools.combinations(some, count):
-            for options in itertools.product(*(knob.options[1:] for knob in turned)):
-                document, changed = file.document, {}
-                for knob, option in zip(turned, options, strict=True):
-                    document = knob.change(document, option)
-                    changed[knob.name] = _text(knob.name, option)
-                one = replace(file, document=document)
-                yield Network(one, one.system(), changed)
-
-
-def _text(name: str, option: object) -> str:
-    kind = name.rpartition(".")[2]
-    if kind == "rate" and isinstance(option, float):
-        return units.format_bps(option)
-    if kind == "latency" and isinstance(option, float):
-        return units.format_seconds(option)
-    return str(getattr(option, "kind", option))

@@ -1,18 +1,19 @@
-"""Physics: messages that no choice of streams can bring over a network in time, since their bits alone take too long.
+"""Physics: messages that cannot arrive in time with any choice of streams, since their bits alone take too long.
 
-Samples of a cycle are taken at the same time. So the last message that leaves a port arrives no sooner than the
-bits of all messages take at its rate, and a bit through all cables of its path; headers, switches and hosts add to it.
+Samples of a cycle are taken at the same time. So the last message that leaves a port arrives no sooner than after
+the bits of all messages at the port's rate, and the propagation through all cables of its path. Headers, switches and
+hosts add to it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from icmodel import units
 from icmodel.documents import json_of
-from icmodel.system import Stream, System, Wanted
-from icmodel.system.prediction.arrival import whole_message
+from icmodel.system import System
+from icmodel.system.prediction.judging import whole_message
 
 SAMPLES = "samples"
 LATENCIES = ("message_latency_s", "latency_max_s")
@@ -49,11 +50,11 @@ class TooLate:
 
     @property
     def least_s(self) -> float:
-        """The least time of all the bits [s]."""
+        """Least time for all the bits and the cables [s]."""
         return self.bits / self.rate_bps + self.cable_s
 
     def sentences(self) -> tuple[str, ...]:
-        """The calculation: for this port, and for all ports together if one link were to carry all."""
+        """The calculation: for all messages over one link, if there are more, and for this port."""
         limit, rate = units.format_seconds(self.limit_s), units.format_bps(self.rate_bps)
         cable = f"{units.format_metres(self.cable_m)} of cable take {units.format_seconds(self.cable_s, 4)} of it"
         left = self.limit_s - self.cable_s
@@ -85,27 +86,21 @@ class TooLate:
 def too_late(system: System) -> tuple[TooLate, ...]:
     """For each requirement that a port cannot meet, the port that is latest."""
     found: dict[str, TooLate] = {}
-    for one in _late(system):
-        known = found.get(one.requirement)
-        if known is None or one.least_s > known.least_s:
-            found[one.requirement] = one
-    return tuple(found.values())
-
-
-def _late(system: System) -> Iterator[TooLate]:
-    at = system.streams_by_port()
+    streams_by_port = system.streams_by_port()
     for wanted in system.requirements:
         limit = wanted.requirement
         if limit.metric not in LATENCIES or limit.at_most is None or wanted.device is not None:
             continue
-        about = {
-            one.sent_as: one
-            for one in system.streams.values()
-            if wanted.stream in (one.name, one.group) and _one_cycle(one, wanted)
+        bits = {
+            stream.sent_as: stream.producer.message_bytes * 8
+            for stream in system.streams.values()
+            if wanted.stream in (stream.name, stream.group)
+            and stream.producer is not None
+            and stream.producer.kind == SAMPLES  # all messages are made at the same time
+            and whole_message(stream, wanted)
         }
-        total = sum(map(_bits, about.values()))
-        for port, streams in at.items():
-            here = [one for one in streams if one.sent_as in about]
+        for port, streams in streams_by_port.items():
+            here = [stream for stream in streams if stream.sent_as in bits]
             if not here:
                 continue
             nearest = min(here, key=system.cables_s)
@@ -113,22 +108,25 @@ def _late(system: System) -> Iterator[TooLate]:
                 limit.name,
                 wanted.stream,
                 port,
-                sum(map(_bits, here)),
+                sum(bits[stream.sent_as] for stream in here),
                 system.ports[port].rate_bps,
                 sum(link.length_m for link in system.links_of(nearest)),
                 system.cables_s(nearest),
                 limit.at_most,
-                total,
+                sum(bits.values()),
             )
-            if late.least_s > limit.at_most:
-                yield late
+            known = found.get(limit.name)
+            if late.least_s > limit.at_most and (known is None or late.least_s > known.least_s):
+                found[limit.name] = late
+    return tuple(found.values())
 
 
-def _one_cycle(stream: Stream, wanted: Wanted) -> bool:
-    """Whether all messages of the group are made at the same time, and the requirement includes their waiting."""
-    made = stream.producer
-    return made is not None and made.kind == SAMPLES and whole_message(stream, wanted)
-
-
-def _bits(stream: Stream) -> float:
-    return 0.0 if stream.producer is None else stream.producer.message_bytes * 8
+def too_late_everywhere(systems: Iterable[System]) -> tuple[TooLate, ...]:
+    """Requirements that no system can meet in time, for the system in which they are least late, by name."""
+    late = [too_late(system) for system in systems]
+    names = set.intersection(*({one.requirement for one in some} for some in late))
+    best: dict[str, TooLate] = {}
+    for one in (one for some in late for one in some if one.requirement in names):
+        if one.requirement not in best or one.least_s < best[one.requirement].least_s:
+            best[one.requirement] = one
+    return tuple(best[name] for name in sorted(best))

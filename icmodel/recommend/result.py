@@ -1,4 +1,4 @@
-"""Recommendation: the search, the designs found, and what no choice can meet; frozen, with its JSON."""
+"""Recommendation: the search, the designs found, the requirements that no choice can meet, and the JSON form."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from icmodel.requirement import MET, NOT_MET, UNDECIDED, Verdict
 
 SCHEMA_VERSION = 1
 LEFT_OUT = (
-    "how long frames wait in queues, and bursts of others",
-    "what meeting others does to a stream's own goodput, latency and CPU",
+    "queueing delays, and bursts of other streams",
+    "the effect of other streams on a stream's own goodput, latency and CPU",
     "classes of ports: a port is full when all its streams together fill it",
-    "which of parallel cables a stream takes when another choice changes what it asks for",
-    "worst-case bounds of streams that meet others",
+    "changes of the parallel cable that a stream takes, if another choice changes its rate",
+    "worst-case bounds of streams that share resources",
 )
 """Effects that scores leave out; returned designs were predicted in full."""
 
 
 @dataclass(frozen=True, slots=True)
-class Open:
-    """A requirement that a design does not meet with certainty, for the stream or device that meets it least.
+class OpenRequirement:
+    """A requirement that a design does not meet with certainty, for the stream or device that is farthest from it.
 
-    ``settle`` is the measurement that would decide it, or why none would.
+    ``settle`` is the measurement that would decide it, or the reason why none would.
     """
 
     verdict: Verdict
@@ -46,15 +46,17 @@ class Checked:
     Parameters
     ----------
     changed, chosen : mapping
-        What differs from the file; all of it.
+        Differences from the file, and the whole choice, as text by parameter.
     basis : str
-        The weakest that a requirement was judged on.
+        The weakest basis on which a requirement was judged.
     objectives : tuple of float
-        As `OBJECTIVES` names them.
+        Values of `OBJECTIVES`, in SI units.
     cpu_send_cores, cpu_recv_cores : float
-        Busy cores of all streams by side; NaN where nobody knows.
-    open : tuple of Open
+        Busy cores of all streams by side; NaN if unknown.
+    open : tuple of OpenRequirement
         Requirements that are not met or undecided.
+    changes : int
+        Number of differences from the file.
     """
 
     changed: Mapping[str, str]
@@ -64,7 +66,7 @@ class Checked:
     objectives: tuple[float, ...]
     cpu_send_cores: float
     cpu_recv_cores: float
-    open: tuple[Open, ...]
+    open: tuple[OpenRequirement, ...]
     changes: int
 
     def objective(self, name: str) -> float:
@@ -73,7 +75,7 @@ class Checked:
 
     @property
     def headroom_ratio(self) -> float:
-        """How much more all streams together could carry before something is full; negative where it is."""
+        """Possible relative growth of all streams until a resource is full; negative if one is overloaded."""
         full = self.objective("fullest_ratio")
         return 1 / full - 1 if full > 0 else math.inf
 
@@ -88,7 +90,7 @@ class Checked:
 
 @dataclass(frozen=True, slots=True)
 class Nearest:
-    """How close any stream alone comes to a requirement, over the whole search."""
+    """The stream that alone comes closest to a requirement, over the whole search."""
 
     verdict: Verdict
     stream: str
@@ -100,11 +102,18 @@ class Nearest:
 
 @dataclass(frozen=True, slots=True)
 class Searched:
-    """Number of designs by what became of them.
+    """Number of designs by outcome.
 
-    ``may_meet``, ``undecided`` and ``fail`` are scored ones, by the best possible outcome; ``checked`` were predicted
-    in full; ``unchecked`` have scores as good as the front's and were not predicted; ``unpredicted`` are all
-    that may meet the requirements and were not predicted.
+    Parameters
+    ----------
+    may_meet, undecided, fail : int
+        Scored designs, by the best possible outcome.
+    checked : int
+        Designs predicted in full.
+    unchecked : int
+        Designs with scores as good as the front's that were not predicted.
+    unpredicted : int
+        All designs that may meet the requirements and were not predicted.
     """
 
     counts: Counts
@@ -138,13 +147,13 @@ class Recommendation:
     front : tuple of Checked
         Pareto front of the designs that meet every requirement, sorted by CPU.
     mends : tuple of Checked
-        Those with the fewest changes, if the file's own does not meet all.
+        Designs that meet every requirement with the fewest changes, if the file's own does not.
     undecided : tuple of Checked
         Designs that may meet all, with the measurements that would decide them.
     nearest : tuple of Nearest
-        By requirement.
+        The closest stream by requirement.
     physics : tuple of TooLate
-        What no choice of streams can meet, in the network in which it is least late.
+        Requirements that no choice of streams can meet, in the network in which they are least late.
     """
 
     system: str

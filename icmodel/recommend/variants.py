@@ -23,17 +23,17 @@ from icmodel.system.document import (
     producer,
 )
 from icmodel.system.packing import wire
-from icmodel.system.prediction.lanes import dataset_of
+from icmodel.system.prediction.answers import dataset_of
 
-Speakers = Model | Mapping[str, Model]
+Models = Model | Mapping[str, Model]
 """The model of all streams, or models by the name of their dataset in the system."""
 MOST_PAYLOAD_BYTES = 65_535
-"""The greatest aligned payload if no dataset states a measured range: TCP's of IC2012 §8.1."""
+"""Greatest aligned payload [B] if no dataset has a measured range: that of TCP in IC2012 §8.1."""
 
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """One choice for a table of streams; ``rate_fps`` of ``None`` is as produced."""
+    """One choice for a table of streams; a payload or rate of ``None`` is as produced."""
 
     protocol: str
     payload_bytes: int | None
@@ -41,8 +41,8 @@ class Variant:
     cores: int | None
     priority: int
 
-    def told(self) -> dict[str, str]:
-        """The whole choice, as text."""
+    def texts(self) -> dict[str, str]:
+        """The choice as text, by parameter."""
         payload, rate = self.payload_bytes, self.rate_fps
         return {
             "protocol": self.protocol,
@@ -54,7 +54,7 @@ class Variant:
 
     def changed(self, own: Variant) -> dict[str, str]:
         """Its differences from the file, as text."""
-        mine, theirs = self.told(), own.told()
+        mine, theirs = self.texts(), own.texts()
         return {name: text for name, text in mine.items() if text != theirs[name]}
 
     def order(self) -> tuple[str, float, float, float, int]:
@@ -63,31 +63,35 @@ class Variant:
         payload, rate, cores = (-1.0 if value is None else float(value) for value in known)
         return self.protocol, payload, rate, cores, self.priority
 
-    def of_table(self, table: Streams) -> Streams:
-        """The table with this choice."""
+    def apply(self, table: Streams) -> Streams:
+        """The table, changed to this choice."""
         return table.model_copy(update=asdict(self))
 
 
-def own_variant(table: Streams) -> Variant:
-    """The file's own choice for a table of streams."""
-    return Variant(table.protocol, table.payload_bytes, table.rate_fps, table.cores, table.priority)
-
-
 def variants(
-    table: Streams, given: StreamChoices, system: System, speakers: Speakers
+    table: Streams, choices: StreamChoices, system: System, models: Models
 ) -> tuple[Variant, ...]:
     """All choices for a table of streams in a network, the file's own first.
 
     Payloads that the protocol cannot carry, and priorities that a port on the route never serves, are left out.
     """
-    own = own_variant(table)
+    own = Variant(table.protocol, table.payload_bytes, table.rate_fps, table.cores, table.priority)
     stream = next(one for one in system.streams.values() if one.group == table.name)
     found = {own}
-    for protocol in {own.protocol, *given.protocol}:
-        for payload in _payloads(own, given, system, replace(stream, protocol=protocol), speakers):
-            rates = {_rate_fps(table, payload, rate) for rate in given.rate_fps} | {own.rate_fps}
+    for protocol in {own.protocol, *choices.protocol}:
+        sent_by = replace(stream, protocol=protocol)
+        for payload in _payloads(own, choices, system, sent_by, models):
+            rates = {own.rate_fps}
+            for rate in choices.rate_fps:
+                made = producer(table.produces, payload) if rate == WHOLE_MESSAGES else None
+                if isinstance(rate, float | int):
+                    rates.add(float(rate))
+                elif made is None or payload is None:  # as produced, also if a message is a frame
+                    rates.add(None)
+                else:
+                    rates.add(math.ceil(made.message_bytes / payload) / made.period_s)
             rest = itertools.product(
-                rates, {own.cores, *given.cores}, {own.priority, *given.priority}
+                rates, {own.cores, *choices.cores}, {own.priority, *choices.priority}
             )
             found |= {Variant(protocol, payload, *each) for each in rest}
     ports = [system.ports[name].scheduler for name in stream.path]
@@ -96,59 +100,42 @@ def variants(
 
 
 def _payloads(
-    own: Variant, given: StreamChoices, system: System, stream: Stream, speakers: Speakers
+    own: Variant, choices: StreamChoices, system: System, stream: Stream, models: Models
 ) -> set[int | None]:
+    """Payloads of a stream's protocol [B]: the file's own, those chosen, and aligned ones if they are chosen.
+
+    Aligned payloads fill 1, 2, 4, 8 … packets; the last is the greatest within the measured range.
+    """
     on = wire(stream.protocol, system.links_of(stream)[0])
     sizes: set[int | None] = {own.payload_bytes}
-    sizes |= {one for one in given.payload_bytes if not isinstance(one, str)}
-    if ALIGNED in given.payload_bytes and on.framing is not None:
-        sizes |= _aligned(on.framing.aligned_payloads(_measured(system, stream, speakers)).tolist())
-    most = on.greatest_payload_bytes()
-    return {one for one in sizes if one is None or most is None or one <= most}
+    sizes |= {size for size in choices.payload_bytes if not isinstance(size, str)}
+    if ALIGNED in choices.payload_bytes and on.framing is not None:
+        model = _model_of(system, stream, models)
+        points = () if model is None else model.data.points
+        measured = [p.payload_bytes for p in points if p.protocol == stream.protocol]
+        most = max((size for size in measured if size), default=MOST_PAYLOAD_BYTES)
+        full = on.framing.aligned_payloads(most).tolist()
+        doubled = (1 << power for power in range(len(full).bit_length()))
+        sizes |= {*(full[count - 1] for count in doubled if count <= len(full)), *full[-1:]}
+    greatest = on.greatest_payload_bytes()
+    return {size for size in sizes if size is None or greatest is None or size <= greatest}
 
 
-def _aligned(full: list[int]) -> set[int | None]:
-    """Payloads that fill 1, 2, 4, 8 ... packets, and the greatest."""
-    doubled = (1 << power for power in range(len(full).bit_length()))
-    return {*(full[count - 1] for count in doubled if count <= len(full)), *full[-1:]}
+def _model_of(system: System, stream: Stream, models: Models) -> Model | None:
+    if isinstance(models, Model):
+        return models
+    return models.get(dataset_of(system, stream) or "")
 
 
-def _measured(system: System, stream: Stream, speakers: Speakers) -> int:
-    """Greatest measured payload of a stream's protocol [B]."""
-    model = _model_of(system, stream, speakers)
-    points = () if model is None else model.data.points
-    sizes = [p.payload_bytes for p in points if p.protocol == stream.protocol and p.payload_bytes]
-    return max(sizes, default=MOST_PAYLOAD_BYTES)
+def default_choices(document: SystemDocument, system: System, models: Models) -> Choices:
+    """The search space of a file without choices: the measured options of its datasets for its streams.
 
-
-def _model_of(system: System, stream: Stream, speakers: Speakers) -> Model | None:
-    if isinstance(speakers, Model):
-        return speakers
-    return speakers.get(dataset_of(system, stream) or "")
-
-
-def _rate_fps(table: Streams, payload_bytes: int | None, given: float | str) -> float | None:
-    """Frames per second [1/s]; ``None`` as produced, also if a message is one frame."""
-    if given == AS_PRODUCED:
-        return None
-    if given != WHOLE_MESSAGES:
-        return float(given)
-    made = producer(table.produces, payload_bytes)
-    if made is None or payload_bytes is None:
-        return None
-    return math.ceil(made.message_bytes / payload_bytes) / made.period_s
-
-
-def usual(document: SystemDocument, system: System, speakers: Speakers) -> Choices:
-    """The search space if the file has no choices: what its datasets have for its streams.
-
-    Measured protocols and core counts, aligned payloads unless a frame is a message, and the
-    produced rate.
+    These are measured protocols and core counts, aligned payloads unless a frame is a message, and the produced rate.
     """
     streams = {}
     for table in document.streams:
         stream = next(one for one in system.streams.values() if one.group == table.name)
-        model = _model_of(system, stream, speakers)
+        model = _model_of(system, stream, models)
         cores = () if model is None else sorted({p.cores for p in model.data.points if p.cores})
         framed = isinstance(table.produces, Samples | Burst)
         streams[table.name] = StreamChoices(

@@ -144,7 +144,7 @@ def describe(asked: Scenario, varied: str, *, fastest: bool = False) -> str:
     if fastest or asked.rate_fps is None:
         held["requested_goodput_bps"] = "as fast as it goes"
     named = [text for field, text in held.items() if field != varied and text]
-    return ", ".join([asked.protocol, *named, *(f"{a} = {v}" for a, v in asked.options)])
+    return ", ".join([asked.protocol, *named, *(f"{a} = {v}" for a, v in asked.options.items())])
 
 
 # --- the numbers of a plot --------------------------------------------------------------------

@@ -97,7 +97,7 @@ def parameters(scenario: Scenario) -> Iterator[tuple[str, str]]:
     for name, value in scenario.work.to_dict().items():
         if value:
             yield name, quantity(name, value)
-    yield from scenario.options
+    yield from scenario.options.items()
 
 
 def _metric_table(stream: str, metrics: Mapping[str, Estimate]) -> Table:

@@ -195,7 +195,7 @@ def _judged(candidate: CandidateResult) -> Iterator[Block]:
 
     if candidate.derivations:
         yield derivation_table(f"What {candidate.name} needs", candidate.derivations)
-    if candidate.wishes:
+    if candidate.objectives:
         yield Text("Wanted as small as possible, without a limit:")
         yield Facts(
             tuple(
@@ -203,7 +203,7 @@ def _judged(candidate: CandidateResult) -> Iterator[Block]:
                     f"{metric_name(wish.metric)}: {wish.stream}",
                     "unknown" if math.isnan(wish.value) else quantity(wish.metric, wish.value),
                 )
-                for wish in candidate.wishes
+                for wish in candidate.objectives
             )
         )
 

@@ -1,12 +1,13 @@
-"""Look-up tables: rows of a dataset come in, every metric by payload, load and counts goes out.
+"""Look-up tables of a dataset: every metric by payload, load, protocol, core and switch count.
 
-Curves through the rows are compiled on shared knots into tables of coefficients, from which a block of
-questions looks up values, ends, basis and rows. The tables do not depend on the model's variant.
+Curves through the rows are compiled into coefficients on shared knots.  A `TableQuery` gives values,
+intervals, basis and rows for a block of questions.  The tables do not depend on the model's variant.
 """
 
 from icmodel.tables.bilinear import Below
 from icmodel.tables.curves import HIGH, LOW, VALUE, Configuration, Curve, Curves, Row, opposite
-from icmodel.tables.look import Frames, Load, Look, Pace, Questions, Work
+from icmodel.tables.query import Load, TableQuery
+from icmodel.tables.questions import Frames, Pace, Questions, Work
 from icmodel.tables.tables import Axes, Compiler, MetricTable, Tables
 
 __all__ = [
@@ -21,11 +22,11 @@ __all__ = [
     "Curves",
     "Frames",
     "Load",
-    "Look",
     "MetricTable",
     "Pace",
     "Questions",
     "Row",
+    "TableQuery",
     "Tables",
     "Work",
     "opposite",

@@ -1,4 +1,4 @@
-"""Rows of a dataset become curves: one for each protocol, core count, switch count and load."""
+"""Curves through the rows of a dataset: one for each protocol, core count, switch count and load."""
 
 from __future__ import annotations
 
@@ -14,10 +14,14 @@ from icmodel.arrays import Bools, Codes, Floats, Ints
 from icmodel.dataset import RATIOS, Dataset, Point
 from icmodel.estimate import BASES
 from icmodel.statistics import NORMAL
-from icmodel.tables.left_out import Misses, misses
+from icmodel.tables.left_out import InterpolationErrors, interpolation_errors
 
 VALUE, LOW, HIGH = 0, 1, 2
 """First index of arrays of ends: the value, and the two ends of its interval."""
+BUSY_CORES = ("cpu_send_cores", "cpu_recv_cores", "_process_cores")
+"""Endings of metrics in busy processors."""
+MISSED = 1.1
+"""A run missed its limit, and so reached its capacity, if the limit is above this times its goodput; assumed."""
 
 
 Ends = TypeVar("Ends", Floats, Bools)
@@ -35,14 +39,30 @@ def opposite(ends: Ends) -> Ends:
 class Curve:
     """One metric over payload at one load.
 
-    ``load_bps`` is ``inf`` for unlimited and NaN where the source does not state it.  ``ends`` has the
-    shape (3, n): value, low, high.  ``rows`` are indices of dataset rows.  A row without a payload is a curve of one
-    point that holds at every payload (``anywhere``), marked ``extrapolated``.  For points that were added between
-    measured ones, ``rows`` is the measured row before and ``next_rows`` the one behind; where points were
-    added beyond, ``domain`` is the range of measured payloads.
-
-    ``between`` (n − 1,) is the half-width of the interpolation error in the middle of each gap, which adds to the
-    half-widths of the points; ``None`` without such an error.  With it no end crosses ``limits``.
+    Parameters
+    ----------
+    load_bps : float
+        Load [b/s]; ``inf`` for unlimited, NaN if the source does not state it.
+    payload_bytes : array, shape (n,)
+        Payloads of the points [B], ascending.
+    ends : array, shape (3, n)
+        Value, low and high of each point.
+    basis : array, shape (n,)
+        Indices into ``BASES``.
+    rows : array, shape (n,)
+        Indices of dataset rows; for points that were added between measured ones, the measured row before.
+    anywhere : bool
+        Whether a row without a payload makes a curve of one point that holds at every payload, marked
+        ``extrapolated``.
+    next_rows : array, shape (n,), optional
+        The measured row behind each point, if points were added.
+    domain : (float, float), optional
+        Range of measured payloads [B], if points were added beyond.
+    between : array, shape (n − 1,), optional
+        Half-width of the interpolation error in the middle of each gap, which adds to the half-widths of
+        the points.  With it the ends are clipped to ``limits``.
+    limits : (float, float)
+        Least and greatest possible value.
     """
 
     load_bps: float
@@ -72,17 +92,17 @@ class Curve:
 
     def at(self, payload_bytes: Floats) -> Floats:
         """Value, low and high at some payloads, constant beyond the curve's ends; shape (3, n)."""
-        told = np.stack([np.interp(payload_bytes, self.payload_bytes, end) for end in self.ends])
+        found = np.stack([np.interp(payload_bytes, self.payload_bytes, end) for end in self.ends])
         if self.between is None or len(self.payload_bytes) == 1:
-            return told
+            return found
         own, gap = self.payload_bytes, self.gap_of(payload_bytes)
         share = (payload_bytes - own[gap]) / (own[gap + 1] - own[gap])
         share = np.minimum(np.maximum(share, 0.0), 1.0)
-        told[LOW:] += self.bulges[:, gap] * (4 * share * (1 - share))
-        return told
+        found[LOW:] += self.bulges[:, gap] * (4 * share * (1 - share))
+        return found
 
     def value_at(self, payload_bytes: Floats) -> Floats:
-        """The value alone at some payloads, (n,)."""
+        """Value alone at some payloads, (n,)."""
         return np.asarray(np.interp(payload_bytes, self.payload_bytes, self.ends[VALUE]))
 
     def bends(self, payload_bytes: Floats) -> Floats:
@@ -93,12 +113,12 @@ class Curve:
         return np.where(within, -bent, 0.0)
 
     def gap_of(self, payload_bytes: Floats) -> Ints:
-        """Index of the gap in which each payload lies, which is that of its left point; the outer gaps beyond."""
+        """Index of the gap in which each payload lies, that of its left point; the outer gaps beyond the ends."""
         passed = self.payload_bytes.searchsorted(payload_bytes, side="right")
         return np.minimum(np.maximum(passed - 1, 0), len(self.payload_bytes) - 2)
 
     def rows_behind(self) -> Ints:
-        """The measured row behind each point, the row itself at the end and where it holds at every payload."""
+        """Measured row behind each point; the row itself at the end, and if it holds at every payload."""
         if self.anywhere:
             return self.rows
         return (
@@ -107,7 +127,7 @@ class Curve:
 
     @cached_property
     def bulges(self) -> Floats:
-        """What is added to low and high in the middle of each gap, shape (2, n − 1).
+        """Widths that are added to low and high in the middle of each gap, (2, n − 1).
 
         The interpolation error adds in quadrature to the half-widths of the points.  Within
         the gap it follows a parabola, 4·t·(1 − t) at the fraction t, which stays within a
@@ -123,7 +143,7 @@ class Curve:
 
 
 def payload_knots(curves: Iterable[Iterable[float]], extra: Iterable[float] = ()) -> Floats:
-    """The union of all curves' payloads; each curve's end is closed by another knot one byte above."""
+    """Union of all curves' payloads; another knot one byte above closes each curve's end."""
     knots = set(extra)
     for payloads in map(set, curves):
         knots |= payloads
@@ -133,18 +153,15 @@ def payload_knots(curves: Iterable[Iterable[float]], extra: Iterable[float] = ()
 
 
 def left_knots(knots: Floats) -> Floats:
-    """The left knot of each payload cell, shape (knots + 1,); the first cell uses the first knot."""
+    """Left knot of each payload cell, (knots + 1,); the first cell uses the first knot."""
     return np.concatenate([knots[:1], knots])
 
 
-BUSY_CORES = ("cpu_send_cores", "cpu_recv_cores", "_process_cores")
-"""Endings of metrics in busy processors."""
-MISSED = 1.1
-"""A run missed its limit, and so reached its capacity, if the limit is above this times its goodput; assumed."""
+# --- rows of a curve ------------------------------------------------------------------------------
 
 
 class Row(NamedTuple):
-    """A row of a dataset and its place there."""
+    """A row of a dataset and its index there."""
 
     place: int
     point: Point
@@ -162,7 +179,7 @@ Curves = Mapping[Configuration, list[Curve]]
 
 
 def configuration_of(point: Point) -> Configuration:
-    """The configuration of a row; a switch count that is not stated is 0."""
+    """Configuration of a row; a switch count that is not stated is 0."""
     return Configuration(point.protocol, point.cores, point.switches or 0)
 
 
@@ -174,15 +191,17 @@ def alone(rows: Iterable[Row]) -> list[Row]:
 
 
 def curves_of(data: Dataset, rows: Iterable[Row], metric: str, *, bare: bool = False) -> Curves:
-    """All curves of a metric; with ``bare`` without intervals, for callers that compute them."""
+    """All curves of a metric; if ``bare``, without intervals, for callers that compute them."""
     own = [row for row in rows if row.point.metric == metric]
-    return _by_configuration(data, own, misses(data, metric) if own and not bare else None)
+    return _by_configuration(
+        data, own, interpolation_errors(data, metric) if own and not bare else None
+    )
 
 
 def best_goodput(
-    data: Dataset, rows: Iterable[Row], errors: Misses | None, *, limited: bool
+    data: Dataset, rows: Iterable[Row], errors: InterpolationErrors | None, *, limited: bool
 ) -> Curves:
-    """One goodput curve for each configuration: the unlimited one, or with ``limited`` the best of all loads.
+    """One goodput curve per configuration: the unlimited one, or if ``limited`` the best of all loads.
 
     ``errors`` are those of the goodput; ``None`` for curves without intervals.
     """
@@ -203,8 +222,10 @@ def best_goodput(
     return _by_configuration(data, [as_unlimited(row) for row in best.values()], errors)
 
 
-def shared_goodput(data: Dataset, rows: Iterable[Row], errors: Misses | None) -> dict[int, Curves]:
-    """Goodput of one stream measured with other endpoints sending too, by endpoint count."""
+def shared_goodput(
+    data: Dataset, rows: Iterable[Row], errors: InterpolationErrors | None
+) -> dict[int, Curves]:
+    """Goodput of one stream, measured while other endpoints sent too, by endpoint count."""
     shared: dict[int, list[Row]] = {}
     for row in rows:
         point = row.point
@@ -215,7 +236,7 @@ def shared_goodput(data: Dataset, rows: Iterable[Row], errors: Misses | None) ->
 
 
 def with_loads(curves: Curves, wanted: Callable[[float], bool]) -> Curves:
-    """Only the curves at wanted loads."""
+    """Curves at wanted loads alone."""
     kept = {key: [c for c in found if wanted(c.load_bps)] for key, found in curves.items()}
     return {key: found for key, found in kept.items() if found}
 
@@ -226,16 +247,18 @@ def is_limited(load_bps: float | None) -> bool:
 
 
 def is_paced(point: Point) -> bool:
-    """Whether a goodput is no more than its limit let through, so that it says nothing of the capacity."""
+    """Whether the limit, not the capacity, set the goodput of a run."""
     return is_limited(point.load_bps) and point.value * MISSED >= (point.load_bps or 0.0)
 
 
 def as_unlimited(row: Row) -> Row:
-    """The row as if taken at the unlimited load."""
+    """Row as if measured at the unlimited load."""
     return Row(row.place, row.point._replace(load_bps=np.inf))
 
 
-def _by_configuration(data: Dataset, rows: Sequence[Row], errors: Misses | None) -> Curves:
+def _by_configuration(
+    data: Dataset, rows: Sequence[Row], errors: InterpolationErrors | None
+) -> Curves:
     """Group rows of one metric by configuration and load into curves, with intervals if its errors are given."""
     groups: dict[tuple[Configuration, float], list[Row]] = {}
     for row in rows:
@@ -244,13 +267,18 @@ def _by_configuration(data: Dataset, rows: Sequence[Row], errors: Misses | None)
         groups.setdefault(key, []).append(row)
     curves: dict[Configuration, list[Curve]] = {}
     for (configuration, load), members in groups.items():
-        curve = _curve(data, errors, np.nan if load == -1.0 else load, members)
+        curve = _curve_through(data, errors, np.nan if load == -1.0 else load, members)
         curves.setdefault(configuration, []).append(curve)
     return curves
 
 
-def _curve(data: Dataset, errors: Misses | None, load: float, members: Sequence[Row]) -> Curve:
-    """One curve; rows without a payload are used only if no row has one."""
+def _curve_through(
+    data: Dataset, errors: InterpolationErrors | None, load_bps: float, members: Sequence[Row]
+) -> Curve:
+    """Curve through rows of one metric, configuration and load; rows without a payload serve if no row has one.
+
+    Intervals are those of any session, within the metric's limits.
+    """
     with_payload = {
         row.point.payload_bytes: row
         for row in sorted(members, key=lambda row: row.point.options)
@@ -258,49 +286,34 @@ def _curve(data: Dataset, errors: Misses | None, load: float, members: Sequence[
     }
     chosen = [with_payload[payload] for payload in sorted(with_payload)] or list(members[:1])
     points = [row.point for row in chosen]
+    metric, cores = points[0].metric, points[0].cores
     payload = np.array([float(p.payload_bytes or 1) for p in points])
     value = np.array([p.value for p in points])
-    limits = _limits_of(data, points)
+    least, most = stated_range(data, metric, points[0].protocol)
+    # At most the rows' cores are busy; a row above that shows that there were more.
+    if metric.endswith(BUSY_CORES) and cores and max(p.value for p in points) <= cores:
+        most = min(most, float(cores))
+    ends = np.stack([value] * 3)
+    if errors is not None:
+        session = NORMAL * data.between_sessions.get(metric, 0.0)
+        of_value = np.abs(value) if errors.relative else np.ones_like(value)
+        below, above = np.hypot(errors.of_rows(points), session * of_value)
+        ends[LOW] = np.minimum(np.maximum(value - below, least), value)
+        ends[HIGH] = np.maximum(np.minimum(value + above, most), value)
     return Curve(
-        load_bps=load,
+        load_bps=load_bps,
         payload_bytes=payload,
-        ends=np.stack([value] * 3) if errors is None else _ends(data, errors, limits, points),
+        ends=ends,
         basis=np.array([BASES.index(p.basis) for p in points], dtype=np.int8),
         rows=np.array([row.place for row in chosen], dtype=np.int64),
         anywhere=not with_payload,
         between=None if errors is None else errors.between(payload, value),
-        limits=limits,
+        limits=(least, most),
     )
 
 
-def _ends(
-    data: Dataset, errors: Misses, limits: tuple[float, float], points: list[Point]
-) -> Floats:
-    """Value, low and high of each row for any session, within the metric's limits."""
-    value = np.array([p.value for p in points])
-    session = NORMAL * data.between_sessions.get(points[0].metric, 0.0)
-    of_value = np.abs(value) if errors.relative else np.ones_like(value)
-    below, above = np.hypot(errors.of_rows(points), session * of_value)
-    ends = np.stack([value, value - below, value + above])
-    ends[LOW] = np.minimum(np.maximum(ends[LOW], limits[0]), value)
-    ends[HIGH] = np.maximum(np.minimum(ends[HIGH], limits[1]), value)
-    return ends
-
-
-def _limits_of(data: Dataset, points: Sequence[Point]) -> tuple[float, float]:
-    """Least and greatest possible value of a metric in one configuration.
-
-    At most the rows' cores are busy; a row above that shows that there were more.
-    """
-    least, most = stated_range(data, points[0].metric, points[0].protocol)
-    cores = points[0].cores
-    if points[0].metric.endswith(BUSY_CORES) and cores and max(p.value for p in points) <= cores:
-        most = min(most, float(cores))
-    return least, most
-
-
 def stated_range(data: Dataset, metric: str, protocol: str) -> tuple[float, float]:
-    """Least and greatest possible value of a metric: 0…1 for ratios, and the limits that the source states."""
+    """Least and greatest possible value of a metric: 0 to 1 for ratios, and the limits stated by the source."""
     least, most = 0.0, 1.0 if metric in RATIOS else np.inf
     for limit in data.stated_limits:
         if limit.metric == metric and limit.protocol in (None, protocol):

@@ -1,7 +1,7 @@
 """Interpolation error of one metric, from leaving out each row in turn.
 
 Each row between two others is left out and compared with the line through its neighbours.  The part of the
-error that the rows' own half-widths do not explain is divided by a local scale: how much the rows there deviate
+error that the rows' own half-widths do not explain is divided by a local scale: the deviation of the rows there
 from such lines, and the typical error.  The rank of split conformal prediction over all curves of the
 metric gives the multiple of that scale that covers a new row with 90 %.
 """
@@ -9,18 +9,14 @@ metric gives the multiple of that scale that covers a new row with 90 %.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from icmodel.arrays import Floats, Ints
 from icmodel.dataset import RATIOS, Dataset, Point
 from icmodel.statistics import COVERAGE, LONE_WIDTH, NORMAL, median, spread_half_width, student
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
 
 OF_MEDIAN = NORMAL / 0.6745
 """Half of a 90 % interval over the median absolute error, for normal errors."""
@@ -28,12 +24,12 @@ NEAREST = 0.1
 """Least value of the parabola over a gap: errors close to a point say nothing of the middle of the gap."""
 
 
-class Misses(NamedTuple):
+class InterpolationErrors(NamedTuple):
     """Half-widths at the rows and in the gaps of any curve of one metric.
 
-    Errors are relative to the value, for ratios absolute: ``median`` is the median error, ``typical``
-    the same or, where most errors are 0, the mean; ``factor`` is the conformal multiple of the local scale.
-    ``enough`` is false where fewer than nine rows can be left out.
+    Errors are relative to the value, for ratios absolute.  ``median`` is the median error; ``typical`` is the same
+    or, if most errors are 0, the mean; ``factor`` is the conformal multiple of the local scale.
+    ``enough`` is false if fewer than nine rows can be left out.
     """
 
     relative: bool
@@ -44,7 +40,7 @@ class Misses(NamedTuple):
 
     def of_rows(self, points: Sequence[Point]) -> Floats:
         """Half-widths below and above the rows of a curve, (2, n)."""
-        half = _own(points)
+        half = row_half_widths(points)
         value = np.array([p.value for p in points])
         if self.enough:
             fallback = OF_MEDIAN * self.median * self._level(value)
@@ -54,100 +50,52 @@ class Misses(NamedTuple):
 
     def between(self, payload_bytes: Floats, value: Floats) -> Floats:
         """Half-width of the interpolation error in the middle of each gap, (n − 1,)."""
-        level = (self._level(value)[:-1] + self._level(value)[1:]) / 2
-        error = self.factor * (self.typical * level + _bend(payload_bytes, value))
+        x, y = payload_bytes, value
+        level = (self._level(y)[:-1] + self._level(y)[1:]) / 2
+        if len(x) < 3:
+            bend = np.abs(np.diff(y))
+        else:  # the greater deviation from a straight line of the two points of a gap
+            off = off_line(x, y, slice(0, -2), slice(1, -1), slice(2, None))
+            inner = np.concatenate([[0.0], off, [0.0]])
+            bend = np.maximum(inner[:-1], inner[1:])
+        error = self.factor * (self.typical * level + bend)
         if self.enough:
             return error
-        assumed = self._assumed(value)
+        assumed = self._assumed(y)
         return np.maximum(error, np.maximum(assumed[:-1], assumed[1:]))
 
     def _level(self, value: Floats) -> Floats:
-        """The value by which an error is divided."""
+        """Value by which an error is divided."""
         return np.abs(value) if self.relative else np.ones_like(value)
 
     def _assumed(self, value: Floats) -> Floats:
+        """Half-width without evidence."""
         level = np.abs(value)
         return LONE_WIDTH * (level if self.relative else np.full_like(level, level.max()))
 
 
-def misses(data: Dataset, metric: str) -> Misses:
+def interpolation_errors(data: Dataset, metric: str) -> InterpolationErrors:
     """Leave-one-out interpolation errors of a metric over all curves of a dataset."""
     relative = metric not in RATIOS
-    left_out = _left_out(data.of_metric(metric))
-    if left_out is None:
-        return Misses(relative, 0.0, 0.0, 0.0, enough=False)
-    median, typical, scores = left_out.scores(relative=relative)
+    curves = [curve for curve in _curves_over_payload(data.of_metric(metric)) if len(curve) > 2]
+    if not curves:
+        return InterpolationErrors(relative, 0.0, 0.0, 0.0, enough=False)
+    middle, typical, scores = _leave_each_out(curves, relative=relative)
     count = len(scores)
     rank = math.ceil(COVERAGE * (count + 1))
     factor = float(np.sort(scores)[min(rank, count) - 1])
-    return Misses(relative, median, typical, factor, enough=rank <= count)
+    return InterpolationErrors(relative, middle, typical, factor, enough=rank <= count)
 
 
-class _LeftOut(NamedTuple):
-    """Rows that were left out, with their neighbours on the curve.
-
-    ``rows`` (left, row, right) are indices into ``payload_bytes``, ``value`` and ``half`` (2, all); ``bend``
-    is the local deviation from straight lines without the row.
-    """
-
-    payload_bytes: Floats
-    value: Floats
-    half: Floats
-    rows: tuple[Ints, Ints, Ints]
-    bend: Floats
-
-    def scores(self, *, relative: bool) -> tuple[float, float, Floats]:
-        """Median and typical error, and each error beyond the rows' own half-widths in units of its local scale."""
-        left, row, right = self.rows
-        x, y = self.payload_bytes, self.value
-        share = (x[row] - x[left]) / (x[right] - x[left])
-        line = y[left] + share * (y[right] - y[left])
-        miss = y[row] - line
-        of = np.abs(line) if relative else np.ones_like(line)
-        share_off = np.divide(np.abs(miss), of, out=np.zeros_like(miss), where=of > 0)
-        middle_miss = median(share_off.tolist())
-        typical = middle_miss or float(np.mean(share_off))
-        width = np.abs(y) if relative else np.ones_like(y)
-        half = np.where(np.isnan(self.half), OF_MEDIAN * middle_miss * width, self.half)
-        half = half[(miss > 0).astype(int)[:, None], np.stack([left, right], axis=1)].T
-        beyond = np.maximum(np.abs(miss) - (half[0] + share * (half[1] - half[0])), 0.0)
-        beyond /= np.maximum(4 * share * (1 - share), NEAREST)
-        middle = half.mean(axis=0)
-        error = np.sqrt((middle + beyond) ** 2 - middle**2)
-        scale = typical * (width[left] + width[right]) / 2 + self.bend
-        scores = np.divide(error, scale, out=np.zeros_like(error), where=scale > 0)
-        return middle_miss, typical, scores
-
-
-def _left_out(points: Iterable[Point]) -> _LeftOut | None:
-    """Each row between two others of its curve, left out; ``None`` if there is none."""
-    curves = [curve for curve in _curves(points) if len(curve) > 2]
-    if not curves:
-        return None
-    rows = [point for curve in curves for point in curve]
-    x = np.array([float(p.payload_bytes or 1) for p in rows])
-    y = np.array([p.value for p in rows])
-    place = np.concatenate([np.arange(len(curve)) for curve in curves])
-    behind = np.concatenate([np.arange(len(curve))[::-1] for curve in curves])
-    row = np.flatnonzero((place > 0) & (behind > 0))
-    left, right = row - 1, row + 1
-    before = np.where(place[left] > 0, left - 1, left)
-    after = np.where(behind[right] > 0, right + 1, right)
-    bend = np.maximum(_off_line(x, y, before, left, right), _off_line(x, y, left, right, after))
-    lone = (before == left) & (after == right)
-    bend = np.where(lone, np.abs(y[right] - y[left]), bend)
-    return _LeftOut(x, y, _own(rows), (left, row, right), bend)
-
-
-def _curves(points: Iterable[Point]) -> list[list[Point]]:
+def _curves_over_payload(points: Sequence[Point]) -> list[list[Point]]:
     """Rows of one metric by curve, ascending in payload; of the goodput the unlimited rows, if there are any.
 
     A goodput that a limit holds is that limit, and says nothing about interpolation.
     """
     known = [p for p in points if p.payload_bytes and p.endpoints in (None, 1)]
     if known and known[0].metric == "goodput_bps":
-        reached = [p for p in known if p.load_bps is None or math.isinf(p.load_bps)]
-        known = reached or known
+        unlimited = [p for p in known if p.load_bps is None or math.isinf(p.load_bps)]
+        known = unlimited or known
     groups: dict[tuple[object, ...], dict[int, Point]] = {}
     for p in known:
         key = p.protocol, p.options, p.cores, p.switches, p.other_goodput_bps, p.load_bps
@@ -155,26 +103,61 @@ def _curves(points: Iterable[Point]) -> list[list[Point]]:
     return [[curve[size] for size in sorted(curve)] for curve in groups.values()]
 
 
-def _own(points: Sequence[Point]) -> Floats:
-    """Half-widths below and above from the rows' own spread or range, (2, n); NaN where they state none."""
-    said = [own_half_widths(point) or (math.nan, math.nan) for point in points]
-    return np.array(said).T
+def _leave_each_out(
+    curves: Sequence[Sequence[Point]], *, relative: bool
+) -> tuple[float, float, Floats]:
+    """Leave out each inner row of curves of at least three rows.
+
+    Returns
+    -------
+    median, typical : float
+        Errors of the line through the neighbours.
+    scores : array, shape (rows left out,)
+        Each error beyond the rows' own half-widths, in units of its local scale.
+    """
+    rows = [point for curve in curves for point in curve]
+    x = np.array([float(p.payload_bytes or 1) for p in rows])
+    y = np.array([p.value for p in rows])
+    place = np.concatenate([np.arange(len(curve)) for curve in curves])
+    behind = np.concatenate([np.arange(len(curve))[::-1] for curve in curves])
+    row = np.flatnonzero((place > 0) & (behind > 0))
+    left, right = row - 1, row + 1
+    # Local deviation from straight lines without the row.
+    before = np.where(place[left] > 0, left - 1, left)
+    after = np.where(behind[right] > 0, right + 1, right)
+    bend = np.maximum(off_line(x, y, before, left, right), off_line(x, y, left, right, after))
+    bend = np.where((before == left) & (after == right), np.abs(y[right] - y[left]), bend)
+    # Errors of the line through the neighbours.
+    share = (x[row] - x[left]) / (x[right] - x[left])
+    line = y[left] + share * (y[right] - y[left])
+    miss = y[row] - line
+    of = np.abs(line) if relative else np.ones_like(line)
+    share_off = np.divide(np.abs(miss), of, out=np.zeros_like(miss), where=of > 0)
+    middle_miss = median(share_off.tolist())
+    typical = middle_miss or float(np.mean(share_off))
+    # The part that the neighbours' half-widths do not explain, scaled to the middle of the gap.
+    width = np.abs(y) if relative else np.ones_like(y)
+    half = row_half_widths(rows)
+    half = np.where(np.isnan(half), OF_MEDIAN * middle_miss * width, half)
+    half = half[(miss > 0).astype(int)[:, None], np.stack([left, right], axis=1)].T
+    beyond = np.maximum(np.abs(miss) - (half[0] + share * (half[1] - half[0])), 0.0)
+    beyond /= np.maximum(4 * share * (1 - share), NEAREST)
+    middle = half.mean(axis=0)
+    error = np.sqrt((middle + beyond) ** 2 - middle**2)
+    scale = typical * (width[left] + width[right]) / 2 + bend
+    scores = np.divide(error, scale, out=np.zeros_like(error), where=scale > 0)
+    return middle_miss, typical, scores
 
 
-def _bend(x: Floats, y: Floats) -> Floats:
-    """Deviation from a straight line at the two points of each gap, the greater one; for two points their step."""
-    if len(x) < 3:
-        return np.abs(np.diff(y))
-    line = y[:-2] + (x[1:-1] - x[:-2]) / (x[2:] - x[:-2]) * (y[2:] - y[:-2])
-    inner = np.concatenate([[0.0], np.abs(y[1:-1] - line), [0.0]])
-    return np.asarray(np.maximum(inner[:-1], inner[1:]))
-
-
-def _off_line(x: Floats, y: Floats, left: Ints, at: Ints, right: Ints) -> Floats:
-    """Distance of points from the line through two others; 0 where a point is one of these."""
+def off_line(
+    x: Floats, y: Floats, left: Ints | slice, at: Ints | slice, right: Ints | slice
+) -> Floats:
+    """Distance of points from the line through two others; 0 if a point is one of these."""
     line = y[left] + (x[at] - x[left]) / (x[right] - x[left]) * (y[right] - y[left])
     return np.asarray(np.abs(y[at] - line))
 
+
+# --- half-widths of rows --------------------------------------------------------------------------
 
 OF_RUNS = ("measured", "tabulated")
 """Bases of rows whose range is that of several runs; other rows state or assume an interval."""
@@ -188,6 +171,11 @@ deviation estimated from it: A. J. Duncan, Quality Control and Industrial Statis
 one sample; degrees rounded).  For more than ten runs the values of ten are used, whose range is narrower."""
 
 
+def row_half_widths(points: Sequence[Point]) -> Floats:
+    """Half-widths below and above from the rows' own spread or range, (2, n); NaN if they state none."""
+    return np.array([own_half_widths(point) or (math.nan, math.nan) for point in points]).T
+
+
 def own_half_widths(point: Point) -> tuple[float, float] | None:
     """Half of a 90 % interval for one new run below and above a row; ``None`` if the row states no spread.
 
@@ -196,20 +184,17 @@ def own_half_widths(point: Point) -> tuple[float, float] | None:
     """
     below = math.nan if point.low is None else point.value - point.low
     above = math.nan if point.high is None else point.high - point.value
-    half = _of_runs(point)
+    half = None
+    if point.std is not None:
+        half = spread_half_width(point.std, point.n)
+    elif point.low is not None and point.high is not None:
+        runs = point.n or 1
+        if point.basis in OF_RUNS and runs > 1:
+            deviations, degrees = _RANGE[min(runs, len(_RANGE) + 1) - 2]
+            spread = (point.high - point.low) / deviations
+            half = student(degrees) * spread * math.sqrt(1 + 1 / runs)
     if half is not None:
         return max(half, below), max(half, above)
     if point.low is None and point.high is None:
         return None
     return below, above
-
-
-def _of_runs(point: Point) -> float | None:
-    """Half-width from the spread or range of the row's runs; ``None`` if it states neither."""
-    if point.std is not None:
-        return spread_half_width(point.std, point.n)
-    if point.basis not in OF_RUNS or point.low is None or point.high is None or (point.n or 1) < 2:
-        return None
-    deviations, degrees = _RANGE[min(point.n or 2, len(_RANGE) + 1) - 2]
-    spread = (point.high - point.low) / deviations
-    return student(degrees) * spread * math.sqrt(1 + 1 / (point.n or 2))

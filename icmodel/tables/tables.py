@@ -1,7 +1,7 @@
-"""Look-up tables of a dataset: every metric by payload, load, protocol, core and switch count.
+"""Compiled tables of a dataset: one table per metric on common axes, packed for joint look-ups.
 
-Rows at the requested count take precedence over a rule; without them the nearest measured count
-answers and the rules of the metric (IC2012 §7.1) scale it.
+Rows at the requested core or switch count take precedence.  Without them the nearest measured count answers, and the
+rules of the metric (IC2012 §7.1) scale its numbers.
 """
 
 from __future__ import annotations
@@ -19,14 +19,15 @@ from icmodel.tables.curves import LOW, Configuration, Curves, left_knots, stated
 from icmodel.tables.wire import Wire
 
 FEW, DENSE = 1000, 1 << 17
-"""From this many questions on, cells of payloads below this size [B] are looked up rather than searched."""
+"""From `FEW` questions on, cells of payloads below `DENSE` [B] are looked up instead of searched."""
 
 Usable = Callable[[Configuration], Bools | None]
-"""Where each limited curve of a configuration may be used, shape (curves by load, cells); ``None``: everywhere."""
+"""Function that marks the cells in which limited curves of a configuration may be used, (curves by load, cells);
+it returns ``None`` for all cells."""
 
 
 class Axes(NamedTuple):
-    """Axes that all tables of one dataset and choice of options share."""
+    """Axes that all tables of one dataset and one choice of options share."""
 
     protocols: tuple[str, ...]
     cores: tuple[int, ...]
@@ -51,11 +52,11 @@ class Axes(NamedTuple):
 
 
 class MetricTable(NamedTuple):
-    """One metric's surfaces, and which of them answers for each protocol, core and switch count.
+    """Surfaces of one metric, and the surface that answers for each protocol, core and switch count.
 
-    ``group`` (protocols · core counts · switch counts) is the surface that answers, 0 for none and 1 for the first;
-    ``cores`` and ``switches`` are the counts it was measured at (0: not stated), ``payloads`` (2, ...) its least and
-    greatest payload [B].  ``limits`` (2, protocols) are the least and greatest possible values of the metric.
+    ``group`` (protocols · core counts · switch counts) is the number of the surface that answers, from 1 on, and 0 for
+    none.  ``cores`` and ``switches`` are the counts of its rows (0 if not stated), ``payloads`` (2, ...) its least
+    and greatest payload [B].  ``limits`` (2, protocols) are the least and greatest possible values of the metric.
     """
 
     surfaces: Surfaces
@@ -69,8 +70,8 @@ class MetricTable(NamedTuple):
 class Compiler(NamedTuple):
     """Compiles the curves of metrics on shared axes.
 
-    With ``extend`` tables answer beyond the payloads of the curves, too.  ``without_goodput`` are the pairs of protocol
-    and core count that have rows but no goodput; there the nearest core count answers for every metric.
+    If ``extend``, tables answer beyond the payloads of the curves too.  ``without_goodput`` are pairs of protocol and
+    core count that have rows but no goodput; for these the nearest core count answers for every metric.
     """
 
     data: Dataset
@@ -87,12 +88,16 @@ class Compiler(NamedTuple):
         below: Below = "held",
         usable: Usable | None = None,
     ) -> MetricTable:
-        """The table of one metric.
+        """Compile the table of one metric.
 
         Parameters
         ----------
         any_cores : bool
             Whether rows at the greatest measured core count answer for counts without rows.
+        below : "held", "proportion", "one" or "nothing"
+            Rule below the lowest load of a curve.
+        usable : callable, optional
+            Cells in which each limited curve may be used; everywhere by default.
         """
         keys = sorted(curves, key=lambda key: (key.protocol, key.cores or 0, key.switches))
         limits = {name: stated_range(self.data, metric, name) for name in self.axes.protocols}
@@ -104,37 +109,33 @@ class Compiler(NamedTuple):
             below=below,
             extend=np.array([limits[key.protocol] for key in keys]) if self.extend else None,
         )
-        group = self._groups(keys, any_cores=any_cores)
+        shape = np.zeros(self.axes.shape, dtype=np.int64)
+        for place in np.ndindex(self.axes.shape):
+            protocol = self.axes.protocols[place[0]]
+            cores = self.axes.cores[place[1]] if self.axes.cores else None
+            own = [key for key in keys if key.protocol == protocol and key.switches <= place[2]]
+            if cores is not None and (protocol, cores) in self.without_goodput:
+                answering = nearest_configuration(own, cores)
+            else:
+                answering = answering_configuration(own, cores, any_cores=any_cores)
+            shape[place] = 0 if answering is None else 1 + keys.index(answering)
+        group = shape.reshape(-1)
         counts = [(0, 0), *((key.cores or 0, key.switches) for key in keys)]
-        cores, switches = np.array(counts, dtype=float)[group].T
+        row_cores, row_switches = np.array(counts, dtype=float)[group].T
         payloads = np.array([surfaces.first, surfaces.last])
         none = np.array([[np.inf], [-np.inf]])
         return MetricTable(
             surfaces,
             group,
-            cores,
-            switches,
+            row_cores,
+            row_switches,
             np.concatenate([none, payloads], axis=1)[:, group],
             np.array(list(limits.values())).T,
         )
 
-    def _groups(self, keys: Sequence[Configuration], *, any_cores: bool) -> Ints:
-        """Which configuration answers for each protocol, core count and switch count; 0 is none."""
-        group = np.zeros(self.axes.shape, dtype=np.int64)
-        for index in np.ndindex(self.axes.shape):
-            protocol = self.axes.protocols[index[0]]
-            cores = self.axes.cores[index[1]] if self.axes.cores else None
-            own = [key for key in keys if key.protocol == protocol and key.switches <= index[2]]
-            if cores is not None and (protocol, cores) in self.without_goodput:
-                found = _nearest(own, cores)
-            else:
-                found = _answering(own, cores, any_cores=any_cores)
-            group[index] = 0 if found is None else 1 + keys.index(found)
-        return group.reshape(-1)
 
-
-def _nearest(own: Sequence[Configuration], cores: int) -> Configuration | None:
-    """The configuration of the nearest core count, the lower one of two, with the most switches."""
+def nearest_configuration(own: Sequence[Configuration], cores: int) -> Configuration | None:
+    """Configuration with the nearest core count, the lower one of two, and the most switches."""
     return min(
         own,
         key=lambda key: (abs((key.cores or cores) - cores), key.cores or cores, -key.switches),
@@ -142,10 +143,13 @@ def _nearest(own: Sequence[Configuration], cores: int) -> Configuration | None:
     )
 
 
-def _answering(
+def answering_configuration(
     own: Sequence[Configuration], cores: int | None, *, any_cores: bool
 ) -> Configuration | None:
-    """The configuration of the requested core count (or of the greatest measured one), with the most switches."""
+    """Configuration with the requested core count and the most switches.
+
+    If there is none and ``any_cores``, the one with the greatest measured core count.
+    """
     exact = [key for key in own if key.cores in (cores, None)]
     if not exact and any_cores:
         most = max((key.cores or 0 for key in own), default=0)
@@ -154,7 +158,7 @@ def _answering(
 
 
 def without_goodput(points: Sequence[Point]) -> frozenset[tuple[str, int]]:
-    """Pairs of protocol and core count with rows but no goodput, where the goodput was measured at other counts."""
+    """Pairs of protocol and core count with rows but no goodput, if other counts have a goodput."""
     every = {(p.protocol, p.cores) for p in points if p.cores is not None}
     measured = {(p.protocol, p.cores) for p in points if p.metric == "goodput_bps"}
     protocols = {protocol for protocol, cores in measured if cores is not None}
@@ -162,14 +166,13 @@ def without_goodput(points: Sequence[Point]) -> frozenset[tuple[str, int]]:
 
 
 class Packed(NamedTuple):
-    """The surfaces of all tables one after another, so that one look-up reads many metrics; the first has no answers.
+    """Surfaces of all tables in one array, so that one look-up reads many metrics; the first has no answers.
 
-    ``coefficients`` (4, 3 · places) are c0, c1, c3 and c4, for value, low and high; ``squares`` (2, 2 · places) are
-    c2 and c5 of the ends, empty if all are 0.  ``unlimited`` (2, 3 · cells) and ``unlimited_squares`` (1, 2 · cells)
-    are c0, c1 and c2 of the last slot, all that the unlimited load needs.  ``basis`` and ``rows`` are (4, places), the
-    basis the strongest where there is no row.
-    There is a place for each slot, surface and cell, the cells being contiguous; ``cells`` is surfaces times cells, as
-    many as the numbers of ``top_load``.
+    There is a place for each slot, surface and cell; ``cells`` is surfaces times cells, ``places`` slots times that.
+    ``coefficients`` (4, 3 · places) are c0, c1, c3 and c4 for value, low and high; ``squares`` (2, 2 · places) are c2
+    and c5 of low and high, empty if all are 0.  ``unlimited`` (2, 3 · cells) and ``unlimited_squares`` (1, 2 · cells)
+    are c0, c1 and c2 of the last slot.  ``basis`` (4, places) is the strongest basis if there is no row; ``rows``
+    are (4, places), ``top_load`` (cells,).
     """
 
     coefficients: Floats
@@ -182,11 +185,38 @@ class Packed(NamedTuple):
     places: int
     cells: int
 
+    @classmethod
+    def of(cls, surfaces: Sequence[Surfaces], axes: Axes) -> Packed:
+        """Pack the surfaces of some tables one after another."""
+        every = [no_surfaces(1, axes.cells, axes.slots), *surfaces]
+        count = sum(len(one.top_load) for one in every)
+        linear = np.empty((4, 3, axes.slots, count, axes.cells))
+        for to, k in enumerate((0, 1, 3, 4)):
+            np.concatenate([one.coefficients[k] for one in every], axis=2, out=linear[to])
+        bent = any((np.abs(one.coefficients[[2, 5], LOW:]) > 0).any() for one in every)
+        squares = np.empty((2, 2 if bent else 0, axes.slots, count, axes.cells))
+        for to, k in enumerate((2, 5) if bent else ()):
+            np.concatenate([one.coefficients[k, LOW:] for one in every], axis=2, out=squares[to])
+        rows = np.concatenate([one.rows for one in every], axis=2).reshape(4, -1)
+        basis = np.concatenate([one.basis for one in every], axis=3).reshape(4, -1)
+        basis *= rows[0] >= 0
+        return cls(
+            linear.reshape(4, -1),
+            squares.reshape(2, -1),
+            linear[:2, :, -1].reshape(2, -1),
+            squares[:1, :, -1].reshape(1, -1),
+            basis,
+            rows,
+            np.concatenate([one.top_load for one in every]).reshape(-1),
+            axes.slots * count * axes.cells,
+            count * axes.cells,
+        )
+
 
 class Chosen(NamedTuple):
-    """Some of the tables: their indices, and the limits of their metrics.
+    """Indices of some tables, and the limits of their metrics.
 
-    ``limits`` are (2, tables, protocols), or (2, tables, 1) where they are the same for every protocol.
+    ``limits`` are (2, tables, protocols), or (2, tables, 1) if they are the same for every protocol.
     """
 
     indices: Ints
@@ -194,14 +224,19 @@ class Chosen(NamedTuple):
 
 
 class Tables:
-    """Every metric's table on common axes, with the link and the rows.
+    """Tables of every metric on common axes, with the link and the rows.
 
-    Besides those of metrics there may be tables under other names, which a law makes for itself.
+    A law may add tables under names of its own, beginning with ``_``.
 
     ``group``, ``first_cell``, ``cores``, ``switches`` and ``core_ratio`` have the shape (tables, configurations):
-    the surface that answers, its first cell among those of all surfaces, the counts it was measured at (0: not
-    stated), and measured over requested cores (1 where either is not stated).  ``limits`` (2, tables, protocols) are
-    the least and greatest possible values of a metric.  ``with_headers`` is passed to the wires.
+    the surface that answers, its first cell among those of all surfaces, the counts of its rows (0 if not
+    stated), and cores of the rows over requested cores (1 if either is not stated).  ``limits`` (2, tables, protocols)
+    are the least and greatest possible values of a metric.
+
+    Parameters
+    ----------
+    with_headers : bool
+        Whether theory of the wire counts ZeroMQ's message header, see `Wire`.
     """
 
     def __init__(
@@ -220,7 +255,7 @@ class Tables:
         self.left = left_knots(self.axes.knots)
         self.floors = np.concatenate([[0.0], self.axes.loads, [0.0]])
         tables = list(self.metrics.values())
-        self.packed = _packed([table.surfaces for table in tables], self.axes)
+        self.packed = Packed.of([table.surfaces for table in tables], self.axes)
         self.group = np.stack([table.group for table in tables])
         counts = [len(table.surfaces.first) for table in tables]
         before = np.cumsum([0, *counts[:-1]])[:, None]
@@ -228,11 +263,14 @@ class Tables:
         self.cores = np.stack([table.cores for table in tables])
         self.switches = np.stack([table.switches for table in tables])
         self.limits = np.stack([table.limits for table in tables], axis=1)
-        self.core_ratio = _over_asked(self.cores, self.axes)
+        asked = np.array(self.axes.cores or (0,), dtype=float)[:, None]
+        asked = np.broadcast_to(asked, self.axes.shape).reshape(-1)
+        stated = (self.cores > 0) & (asked > 0)
+        self.core_ratio = np.where(stated, self.cores / np.maximum(asked, 1), 1.0)
         self._chosen: dict[tuple[str, ...], Chosen] = {}
 
     def chosen(self, names: tuple[str, ...]) -> Chosen:
-        """Some of the tables by name; every question of a kind asks for the same ones, so they are kept."""
+        """Tables by name; kept, since all questions of a kind use the same tables."""
         found = self._chosen.get(names)
         if found is None:
             index = np.array([self.index[name] for name in names], dtype=np.int64)
@@ -242,51 +280,17 @@ class Tables:
         return found
 
     def cells(self, payload_bytes: Floats) -> Ints:
-        """The payload cell of each payload: 0 below the first knot, k from the k-th knot on."""
+        """Payload cell of each payload: 0 below the first knot, k from the k-th knot on."""
         if len(payload_bytes) < FEW or payload_bytes.max() >= DENSE:
             return np.searchsorted(self.axes.knots, payload_bytes, side="right")
-        return self._dense_cells.take(payload_bytes.astype(np.int64))
+        return self.dense_cells.take(payload_bytes.astype(np.int64))
 
     @cached_property
-    def _dense_cells(self) -> Ints:
-        """The cell of every whole payload up to a limit."""
+    def dense_cells(self) -> Ints:
+        """Cell of every whole payload below `DENSE`."""
         return np.searchsorted(self.axes.knots, np.arange(DENSE), side="right")
 
     @property
     def has_rows(self) -> bool:
         """Whether any table has rows."""
         return bool((self.packed.rows >= 0).any())
-
-
-def _over_asked(measured: Floats, axes: Axes) -> Floats:
-    """Measured over requested cores by table and configuration."""
-    asked = np.array(axes.cores or (0,), dtype=float)[:, None]
-    asked = np.broadcast_to(asked, axes.shape).reshape(-1)
-    return np.where((measured > 0) & (asked > 0), measured / np.maximum(asked, 1), 1.0)
-
-
-def _packed(surfaces: Sequence[Surfaces], axes: Axes) -> Packed:
-    """The surfaces of some tables, one after another."""
-    every = [no_surfaces(1, axes.cells, axes.slots), *surfaces]
-    count = sum(len(one.top_load) for one in every)
-    linear = np.empty((4, 3, axes.slots, count, axes.cells))
-    for to, k in enumerate((0, 1, 3, 4)):
-        np.concatenate([one.coefficients[k] for one in every], axis=2, out=linear[to])
-    bent = any((np.abs(one.coefficients[[2, 5], LOW:]) > 0).any() for one in every)
-    squares = np.empty((2, 2 if bent else 0, axes.slots, count, axes.cells))
-    for to, k in enumerate((2, 5) if bent else ()):
-        np.concatenate([one.coefficients[k, LOW:] for one in every], axis=2, out=squares[to])
-    rows = np.concatenate([one.rows for one in every], axis=2).reshape(4, -1)
-    basis = np.concatenate([one.basis for one in every], axis=3).reshape(4, -1)
-    basis *= rows[0] >= 0
-    return Packed(
-        linear.reshape(4, -1),
-        squares.reshape(2, -1),
-        linear[:2, :, -1].reshape(2, -1),
-        squares[:1, :, -1].reshape(1, -1),
-        basis,
-        rows,
-        np.concatenate([one.top_load for one in every]).reshape(-1),
-        axes.slots * count * axes.cells,
-        count * axes.cells,
-    )

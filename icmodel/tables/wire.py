@@ -1,4 +1,4 @@
-"""Theory of a dataset's wire, chosen by the kind of link and the protocol."""
+"""Wire of a dataset: theory of its frames, chosen by the kind of link and the protocol."""
 
 from __future__ import annotations
 
@@ -15,21 +15,33 @@ from icmodel.theory import AnyFraming, ethernet, zmtp
 
 ZEROMQ = "zeromq"
 FRAMED = ("udp", "ethernet")
-"""Protocols on Ethernet that put every frame into packets of its own; the others may merge frames."""
+"""Protocols on Ethernet that put every frame into packets of its own; other protocols may merge frames."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wire:
-    """The link of one protocol, with theory's bounds for its frames.
+    """Link of one protocol, with theory's bounds for its frames.
 
-    A link whose rate the dataset does not state (loopback, unknown port speed) has no bound of goodput and no
-    serialisation time.
+    If the dataset does not state the rate (loopback, unknown port speed), the goodput has no bound and the
+    serialisation time is 0.
 
     Parameters
     ----------
+    protocol : str
+        Protocol as the dataset names it.
+    link : Interconnect
+        Kind, rate and packet size of the link.
     with_headers : bool
         Whether ZeroMQ's message header counts, as in ``hybrid``.  The published variants follow IC2012, which
         neglects it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from icmodel import load
+    >>> path = wire(load("ethernet-10g-2012"), "udp", {})
+    >>> path.packets(np.array([1472.0, 1473.0])).tolist()
+    [1.0, 2.0]
     """
 
     protocol: str
@@ -38,7 +50,7 @@ class Wire:
 
     @property
     def framing(self) -> AnyFraming | None:
-        """How frames are put into packets of their own; ``None`` for a link without theory.
+        """Framing of frames into packets of their own; ``None`` for a link without theory.
 
         On Ethernet every protocol but UDP and direct Ethernet counts as TCP.
 
@@ -87,7 +99,7 @@ class Wire:
         return theory.send_interval_s(self._carried(payload_bytes), framing, rate)
 
     def lone_frame_s(self, payload_bytes: Floats) -> Floats:
-        """Least time [s] from first to last bit of a frame that comes alone, shape of the payloads [B].
+        """Least time [s] from first to last bit of a lone frame, shape of the payloads [B].
 
         It ends before the gap behind the last packet.  A token bucket passes a burst of its depth at once: traffic of
         burst σ and rate ρ (R. L. Cruz, A calculus for network delay, IEEE Trans. Information Theory 37, 1991).
@@ -106,7 +118,7 @@ class Wire:
         return theory.packets(self._carried(payload_bytes), framing).astype(np.float64)
 
     def least_packets(self, payload_bytes: Floats) -> Floats:
-        """Least packets per frame, shape of the payloads [B]: merged streams fill their packets."""
+        """Least packets per frame, shape of the payloads [B]; merged streams fill their packets."""
         if not self.merges:
             return self.packets(payload_bytes)
         full = self._full_packets()
@@ -123,7 +135,7 @@ class Wire:
     def goodput_bound_bps(self, payload_bytes: Floats, serialisation_s: Floats) -> Floats:
         """Greatest goodput [b/s] the wire allows, shape of the payloads [B].
 
-        For TCP and for what runs over it or batches, the bound is that of full packets.
+        For TCP, and for protocols that run over TCP or batch frames, the bound is that of full packets.
         """
         rate = self.link.line_rate_bps
         if rate is None:
@@ -134,7 +146,7 @@ class Wire:
         return payload_bytes * 8 / serialisation_s
 
     def greatest_payload_bytes(self) -> int | None:
-        """The protocol's own limit on Ethernet [B]; ``None`` where it has none."""
+        """Protocol's own limit on Ethernet [B]; ``None`` if it has none."""
         framing = self.framing
         return framing.max_payload_bytes if isinstance(framing, ethernet.Framing) else None
 
@@ -143,12 +155,12 @@ class Wire:
         return self.with_headers and self.protocol == ZEROMQ
 
     def _carried(self, payload_bytes: Floats) -> Ints:
-        """Bytes of frames that the carrier gets, with their headers [B]."""
+        """Bytes of frames with their headers, as the carrier transports them [B]."""
         framed = zmtp.framed_bytes(payload_bytes) if self._has_header else payload_bytes
         return framed.astype(np.int64)
 
     def _full_packets(self) -> ethernet.Framing:
-        """Full packets of a stream; without any header above IP where the carrier is unknown."""
+        """Framing of full packets of a stream; without any header above IP if the carrier is unknown."""
         framing = self.framing
         over_tcp = self.protocol == "tcp" or self._has_header
         if over_tcp and isinstance(framing, ethernet.Framing):
@@ -159,7 +171,7 @@ class Wire:
 def wire(
     data: Dataset, protocol: str, options: Mapping[str, str], *, with_headers: bool = False
 ) -> Wire:
-    """The wire of a protocol; in a dataset with several fabrics, that of the chosen one."""
+    """Wire of a protocol; in a dataset with several fabrics, that of the chosen one."""
     return Wire(protocol, data.link(options), with_headers)
 
 
@@ -168,8 +180,8 @@ def frames_on_wire(
 ) -> tuple[Floats, Floats, Floats, Floats]:
     """Packets, least packets, delay on the wire [s] and least interval [s] of frames with their headers.
 
-    For payloads that are too large the greatest possible one counts.  The delay is that of a frame alone, less
-    a burst.  Least packets and interval are those of a merged stream, which may be below those of a frame alone.
+    For payloads that are too large, the greatest possible payload counts.  The delay is that of a lone frame, less
+    a burst.  Least packets and interval are those of a merged stream, which may be below those of a lone frame.
     """
     path = wire(data, protocol, options, with_headers=True)
     possible = np.minimum(payload_bytes, path.greatest_payload_bytes() or np.inf)

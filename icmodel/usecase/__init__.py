@@ -1,7 +1,7 @@
-"""Use cases: from a TOML document of what is sent and what must hold to a verdict.
+"""Use cases: a TOML document of streams and requirements goes in, a verdict on each candidate comes out.
 
-``document`` (the tables, in pydantic) -> ``derivation`` (what follows from them alone) ->
-``evaluation`` (each candidate asked; ``hosts``, ``answering``) -> ``judging`` (each requirement; ``bound``) ->
+``document`` (the tables, in pydantic) -> ``derivation`` (numbers that follow from them alone) -> ``evaluation`` (each
+candidate predicted; ``hosts``: shared interfaces) -> ``judging`` (each requirement; ``limits``, ``bound``) ->
 ``result``.
 """
 
@@ -17,7 +17,7 @@ from icmodel.usecase.files import (
     usecase_names,
     usecase_schema,
 )
-from icmodel.usecase.result import Answer, CandidateResult, Evaluation, Finding, Wish
+from icmodel.usecase.result import Answer, CandidateResult, Evaluation, Finding, Objective
 
 __all__ = [
     "Answer",
@@ -26,8 +26,8 @@ __all__ = [
     "Derivations",
     "Evaluation",
     "Finding",
+    "Objective",
     "UseCase",
-    "Wish",
     "derive",
     "evaluate",
     "find_usecase",

@@ -1,9 +1,10 @@
-"""UseCase: the TOML document of a use case, checked table by table (pydantic)."""
+"""The TOML document of a use case as pydantic models, one for each table."""
 
 from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
 from typing import Annotated, Literal
 
 from pydantic import Field, field_validator, model_validator
@@ -46,15 +47,15 @@ METRICS = (
     "packets_received_per_s",
     *MESSAGE_METRICS,
 )
-"""What a requirement can limit; any other quantile, such as ``latency_p95_s``, too."""
+"""Metrics that a requirement can limit; any other quantile too, such as ``latency_p95_s``."""
 _QUANTILE = re.compile(r"latency_p[0-9]+_s")
 
 
 class Device(Document):
-    """A kind of device, how many there are, and how much of each stream one of them handles.
+    """A kind of device, the number of them, and the streams that one of them sends and receives.
 
-    Without ``interfaces`` one has as many as its streams need.  ``app_send`` and ``app_recv`` are what its
-    application needs of a core for a frame of a stream, and the others for each byte of it besides.
+    Without ``interfaces`` a device has as many as its streams need.  ``app_send`` and ``app_recv`` are the core time
+    that its application needs for each frame of a stream; the keys ``..._per_byte`` add a time for each byte.
     """
 
     name: Slug
@@ -69,7 +70,7 @@ class Device(Document):
     description: str = ""
 
     @model_validator(mode="after")
-    def _work_is_possible(self) -> Device:
+    def _work_fits(self) -> Device:
         for end, handled, verb in (
             ("send", self.sends, "sends"),
             ("recv", self.receives, "receives"),
@@ -85,20 +86,20 @@ class Device(Document):
         return self
 
     def work(self, stream: str) -> ApplicationWork:
-        """What its application adds to a frame of a stream, as sender, as receiver or both."""
-        said = {
+        """Core time of its application for a frame of a stream, as sender, as receiver or both."""
+        texts = {
             key: getattr(self, key)[stream]
             for key in ("app_send", "app_recv", "app_send_per_byte", "app_recv_per_byte")
             if stream in getattr(self, key)
         }
         try:
-            return work_in_words(said)
+            return work_in_words(texts)
         except IcmodelError as error:
             raise ValueError(f"the work of {self.name} on {stream}: {error}") from error
 
 
 class Produced(Document):
-    """A stream; all that it produces must arrive, but for ``allowed_shortfall`` of it, 0 to 100 %."""
+    """A stream; all data must arrive, except for a share of ``allowed_shortfall``, 0 to 100 %."""
 
     name: Slug
     count: Count | None = None
@@ -107,7 +108,7 @@ class Produced(Document):
 
 
 class ImageStream(Produced):
-    """Pictures of a size, a depth and a rate; a device sends or receives whole streams."""
+    """Pictures of a given size, depth and rate; a device sends or receives whole streams."""
 
     kind: Literal["image"]
     width_px: Count
@@ -117,15 +118,15 @@ class ImageStream(Produced):
 
     @property
     def picture(self) -> Message:
-        """One picture, captured within the time between two of them."""
+        """One picture as a message; capturing takes one period."""
         return Message(self.width_px * self.height_px * self.depth_bits / 8, 1 / self.rate_hz)
 
 
 class SampleStream(Produced):
     """Samples that must all arrive within a time; a device sends or receives single samples.
 
-    ``connections`` share them; ``imbalance`` is how much more than its even share one connection
-    may carry (100 % is twice the share).
+    The samples are shared among ``connections``.  ``imbalance`` is the excess of the busiest connection over an even
+    share (100 % is twice the share).
     """
 
     kind: Literal["samples"]
@@ -139,14 +140,14 @@ class SampleStream(Produced):
     def _one_time(self) -> SampleStream:
         if (self.within_s is None) == (self.cycle_hz is None):
             raise ValueError(
-                'the time of the samples is said by exactly one of within (such as "3 us") and '
-                'cycle (such as "20 kHz")'
+                'samples need exactly one of within (such as "3 us") and cycle (such as "20 kHz"): '
+                "give one of them"
             )
         return self
 
 
 class GoodputStream(Produced):
-    """A stream whose goodput is simply known."""
+    """A stream with a stated goodput."""
 
     kind: Literal["goodput"]
     goodput_bps: Positive
@@ -156,7 +157,7 @@ Stream = Annotated[ImageStream | SampleStream | GoodputStream, Field(discriminat
 
 
 class Medium(Document):
-    """The cable the devices are apart: how long at most, and its delay."""
+    """The longest cable between the devices: its length and its propagation delay a metre."""
 
     distance_m: NotNegative
     propagation_s_per_m: NotNegative
@@ -164,7 +165,7 @@ class Medium(Document):
 
 
 class Budget(Document):
-    """A time and the parts that share it; one part may be ``rest``, what the others leave."""
+    """A time and the parts that share it; one part may be ``rest``, the time that the others leave."""
 
     name: Slug
     total_s: Positive | Reference | None = None
@@ -184,10 +185,10 @@ class Budget(Document):
 
 
 class Limit(Document):
-    """A requirement: a metric of a stream is at least, or at most, a limit.
+    """A requirement: a metric of a stream must be at least, or at most, a limit.
 
-    The limit is a text with its unit or the name of a derived number. With ``device``, the CPU of
-    all streams of that name one such device handles is summed.
+    The limit is a text with its unit or the name of a derived number. With ``device``, the CPU metric is the sum over
+    all streams of that name that one such device handles.
     """
 
     name: Text
@@ -203,27 +204,29 @@ class Limit(Document):
     @classmethod
     def _known_metric(cls, metric: str) -> str:
         if metric not in METRICS and not _QUANTILE.fullmatch(metric):
-            raise ValueError(f"there is no metric {metric!r}: take one of {', '.join(METRICS)}")
+            raise ValueError(f"there is no metric {metric!r}: use one of {', '.join(METRICS)}")
         return metric
 
     @model_validator(mode="after")
     def _one_side(self) -> Limit:
         if (self.at_least is None) == (self.at_most is None):
-            raise ValueError("a requirement has exactly one of at_least and at_most")
+            raise ValueError(
+                "a requirement needs exactly one of at_least and at_most: give one of them"
+            )
         if self.device is not None and not self.metric.startswith(("cpu_send", "cpu_recv")):
             raise ValueError(
-                f"device sums a CPU metric over a host's streams, and {self.metric} is none: "
-                "remove device, or take cpu_send or cpu_recv"
+                f"device sums a CPU metric over a host's streams, and {self.metric} is not one: "
+                "remove device, or use cpu_send or cpu_recv"
             )
         return self
 
 
 class Question(Document):
-    """The parameters of the scenario a candidate asks for one stream.
+    """The parameters of a candidate's scenario for one stream.
 
-    ``endpoints`` and ``other_goodput`` follow from the devices where they are not given. Without ``cores``
-    a stream is one connection, of one core. ``line_rate`` is that of another link than the dataset's, which
-    the variant ``hybrid`` extrapolates to.
+    Without ``endpoints`` and ``other_goodput`` both follow from the devices. Without ``cores`` a stream is one
+    connection on one core. ``line_rate`` is the rate of another link than the dataset's; only the variant ``hybrid``
+    extrapolates to it.
     """
 
     protocol: Text
@@ -239,7 +242,7 @@ class Question(Document):
     options: dict[Text, Text] = Field(default_factory=dict)
 
     @model_validator(mode="after")
-    def _possible(self) -> Question:
+    def _is_a_scenario(self) -> Question:
         try:
             self.scenario()
         except IcmodelError as error:
@@ -247,15 +250,15 @@ class Question(Document):
         return self
 
     def scenario(self) -> Scenario:
-        """The frozen question."""
+        """The parameters as a frozen `Scenario`."""
         return scenario(**self.model_dump())
 
 
 class Candidate(Document):
-    """One choice the designer could make: a question for each stream.
+    """One choice of the designer: a scenario for each stream.
 
-    ``hosts`` says over how many hosts, or sets of the cores a scenario asks for, a device spreads
-    its streams; 1 where it is silent. ``dataset`` names the one its words are taken from.
+    ``hosts`` is the number of hosts over which a device spreads its streams, or of sets of the scenario's cores; 1 by
+    default. ``dataset`` names the dataset whose protocols and options the scenarios use.
     """
 
     name: Slug
@@ -266,9 +269,10 @@ class Candidate(Document):
 
 
 class UseCase(Document):
-    """A use case: what is sent, within which limits, and what could carry it.
+    """A use case: streams, requirements, and the candidates that could carry them.
 
-    ``readings`` are judged and shown as requirements are, and decide nothing: other ways to read one.
+    ``readings`` are alternative interpretations of a requirement: judged and shown like requirements, but without
+    effect on the verdict.
     """
 
     schema_version: Literal[1]
@@ -289,87 +293,92 @@ class UseCase(Document):
     known_limits: tuple[Text, ...] = ()
 
     @model_validator(mode="after")
-    def _names_fit(self) -> UseCase:
-        streams = _names("streams", [stream.name for stream in self.streams])
-        devices = _names("devices", [device.name for device in self.devices])
-        candidates = _names("candidates", [candidate.name for candidate in self.candidates])
-        _names("budgets", [budget.name for budget in self.budgets])
-        limits = (*self.requirements, *self.readings)
-        _names("requirements and readings", [limit.name for limit in limits])
+    def _names_are_known(self) -> UseCase:
+        streams = _unique("streams", [stream.name for stream in self.streams])
+        devices = _unique("devices", [device.name for device in self.devices])
+        candidates = _unique("candidates", [candidate.name for candidate in self.candidates])
+        _unique("budgets", [budget.name for budget in self.budgets])
+        _unique("requirements and readings", [limit.name for limit in self.limits])
         _known("default_candidate", self.default_candidate, candidates)
-        for kind in self.devices:
-            for stream in (*kind.sends, *kind.receives):
-                _known(f"a stream of the device {kind.name}", stream, streams)
+        for device in self.devices:
+            for stream in (*device.sends, *device.receives):
+                _known(f"a stream of the device {device.name}", stream, streams)
         for candidate in self.candidates:
             for stream in candidate.scenarios:
                 _known(f"a scenario of the candidate {candidate.name}", stream, streams)
-            for device in candidate.hosts:
-                _known(f"a device in hosts of the candidate {candidate.name}", device, devices)
-        for kind in self.devices:
-            self._check_device(kind)
-        for limit in limits:
-            self._check_limit(limit, streams, devices)
-        for metric in self.minimise:
-            _known("minimise", metric, list(METRICS))
+            for host in candidate.hosts:
+                _known(f"a device in hosts of the candidate {candidate.name}", host, devices)
         return self
 
-    def _check_device(self, device: Device) -> None:
-        """No device handles more of a stream than there is."""
-        for verb, handled in (("sends", device.sends), ("receives", device.receives)):
-            for name, n in handled.items():
-                there = self.sources(name)
-                if n > there:
-                    raise ValueError(
-                        f"one {device.name} {verb} {n} of {name}, but there are only {there} in all: "
-                        f"correct {verb}, or say who else sends it (a device's sends, or count of "
-                        f"the stream {name})"
-                    )
+    @model_validator(mode="after")
+    def _devices_fit(self) -> UseCase:
+        for device in self.devices:
+            for verb, handled in (("sends", device.sends), ("receives", device.receives)):
+                for name, n in handled.items():
+                    if n > (total := self.sources(name)):
+                        raise ValueError(
+                            f"one {device.name} {verb} {n} of {name}, but there are only {total} in "
+                            f"all: correct {verb}, or add the missing senders (a device's sends, or "
+                            f"count of the stream {name})"
+                        )
+        return self
+
+    @model_validator(mode="after")
+    def _limits_fit(self) -> UseCase:
+        streams = [stream.name for stream in self.streams]
+        devices = [device.name for device in self.devices]
+        for limit in self.limits:
+            where = f"the requirement {limit.name!r}"
+            if limit.stream is not None:
+                _known(f"the stream of {where}", limit.stream, streams)
+            elif len(streams) > 1:
+                raise ValueError(f"{where} needs a stream: name one of {', '.join(streams)}")
+            if limit.device is not None:
+                _known(f"the device of {where}", limit.device, devices)
+                self.streams_at(limit)
+            stream = self.stream(self.stream_of(limit))
+            if limit.metric in MESSAGE_METRICS and not isinstance(stream, ImageStream):
+                raise ValueError(
+                    f"{where} is about whole messages, and the stream {stream.name} has none: "
+                    'use a stream of kind "image", whose message is one picture'
+                )
+        for metric in self.minimise:
+            _known("minimise", metric, METRICS)
+        return self
+
+    @property
+    def limits(self) -> tuple[Limit, ...]:
+        """The requirements, then the readings."""
+        return (*self.requirements, *self.readings)
+
+    def stream(self, name: str) -> Stream:
+        """The stream of a name."""
+        return next(stream for stream in self.streams if stream.name == name)
 
     def sources(self, name: str) -> int:
-        """How many sources a stream has: its count, else what devices send, else one."""
+        """Number of sources of a stream: its count; by default the number that the devices send, or one."""
         sent = sum(device.count * device.sends.get(name, 0) for device in self.devices)
         return self.stream(name).count or sent or 1
 
     def connections(self, name: str, handled: int) -> int:
-        """The streams that ``handled`` sources of a stream come in; samples share connections."""
+        """Number of streams that carry ``handled`` sources of a stream; samples share connections."""
         stream = self.stream(name)
         if not isinstance(stream, SampleStream):
             return handled
         return math.ceil(handled * stream.connections / self.sources(name))
 
-    def _check_limit(self, limit: Limit, streams: list[str], devices: list[str]) -> None:
-        where = f"the requirement {limit.name!r}"
-        if limit.stream is None and len(streams) > 1:
-            raise ValueError(f"{where} needs a stream: name one of {', '.join(streams)}")
-        if limit.stream is not None:
-            _known(f"the stream of {where}", limit.stream, streams)
-        if limit.device is not None:
-            _known(f"the device of {where}", limit.device, devices)
-            self.streams_at(limit)
-        if limit.metric in MESSAGE_METRICS:
-            stream = self.stream(self.stream_of(limit))
-            if not isinstance(stream, ImageStream):
-                raise ValueError(
-                    f"{where} is about whole messages, which the stream {stream.name} does not say: "
-                    'take a stream of kind "image", whose message is one picture'
-                )
-
     def work(self, name: str) -> ApplicationWork:
-        """What applications add to a frame of a stream, by the slowest device at either end."""
+        """Core time of the applications for a frame of a stream, by the slowest device at either end."""
         return slowest(device.work(name) for device in self.devices)
 
-    def stream(self, name: str) -> Stream:
-        """The stream of a name this use case has."""
-        return next(stream for stream in self.streams if stream.name == name)
-
     def stream_of(self, limit: Limit) -> str:
-        """The stream a requirement is about: the one it names, else the only one there is."""
+        """The stream that a requirement names; by default the only one of the use case."""
         return limit.stream or self.streams[0].name
 
     def streams_at(self, limit: Limit) -> int:
-        """How many streams the requirement sums: those one device handles, else one.
+        """Number of streams that the requirement sums: those that one device handles; 1 without a device.
 
-        Of samples the connections that bring those it handles.
+        For samples it is the number of connections that carry those of the device.
 
         Raises
         ------
@@ -386,18 +395,20 @@ class UseCase(Document):
             verb = "sends" if sending else "receives"
             raise ValueError(
                 f"the requirement {limit.name!r} sums over {device.name}, which {verb} no "
-                f"{name!r}: say so in its {verb}, or remove device"
+                f"{name!r}: add it to {verb}, or remove device"
             )
         return self.connections(name, handled[name])
 
 
-def _names(what: str, names: list[str]) -> list[str]:
+def _unique(kind: str, names: list[str]) -> list[str]:
     for name in names:
         if names.count(name) > 1:
-            raise ValueError(f"two {what} are named {name!r}: give each its own name")
+            raise ValueError(f"two {kind} are named {name!r}: give each its own name")
     return names
 
 
-def _known(what: str, name: str, names: list[str]) -> None:
+def _known(where: str, name: str, names: Sequence[str]) -> None:
     if name not in names:
-        raise ValueError(f"{what} is {name!r}, which is not there: name one of {', '.join(names)}")
+        raise ValueError(
+            f"{where} is {name!r}, which does not exist: name one of {', '.join(names)}"
+        )

@@ -1,4 +1,4 @@
-"""Finding, reading and starting use cases: bundled ones by name, a person's own by path."""
+"""Find, read and start use cases: bundled ones by name, a user's own by path."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ def find_usecase(name: str | Path) -> Path:
     Raises
     ------
     UseCaseError
-        If there is neither.
+        If there is neither a bundled use case nor a file of that name.
     """
-    given = Path(name)
+    path = Path(name)
     if str(name) in usecase_names():
         return shipped("usecases") / f"{name}.toml"
-    if given.is_file():
-        return given
+    if path.is_file():
+        return path
     *others, last = usecase_names()
     known = f"{', '.join(others)} or {last}"
     raise UseCaseError(
@@ -54,24 +54,30 @@ def load_usecase(name: str | Path) -> UseCase:
     Raises
     ------
     UseCaseError
-        If it is missing or breaks the format; the message names file, key and what is allowed.
+        If it is missing or breaks the format; the message names the file, the key and the allowed values.
+
+    Examples
+    --------
+    >>> from icmodel.usecase import load_usecase
+    >>> load_usecase("imaging").title
+    'Imaging systems'
     """
     return load_derived(name)[0]
 
 
 def load_derived(name: str | Path) -> tuple[UseCase, Derivations]:
-    """A use case as of `load_usecase`, and the numbers that follow from it."""
+    """Load a use case as `load_usecase` does, and derive the numbers that follow from it."""
     path = find_usecase(name)
     return _derived(read_file(path, UseCaseError), path.name)
 
 
 def read_usecase(text: str, file: str = "the use case") -> UseCase:
-    """A checked use case of the text of its TOML; ``file`` names it in messages.
+    """A checked use case from the text of its TOML; ``file`` names it in messages.
 
     Raises
     ------
     UseCaseError
-        As `load_usecase`.
+        If the text breaks the format.
     """
     return _derived(text, file)[0]
 
@@ -79,20 +85,20 @@ def read_usecase(text: str, file: str = "the use case") -> UseCase:
 def _derived(text: str, file: str) -> tuple[UseCase, Derivations]:
     usecase = read_text(text, file, FORM)
     try:
-        made = derive(usecase)
-        requirements((*usecase.requirements, *usecase.readings), made)
+        derived = derive(usecase)
+        requirements(usecase.limits, derived)
     except IcmodelError as error:
         raise UseCaseError(f"{file}: {error}") from error
-    return usecase, made
+    return usecase, derived
 
 
 def usecase_schema() -> dict[str, Any]:
-    """The JSON Schema of a use case, both spellings of every quantity in it."""
+    """The JSON Schema of a use case, with both spellings of every quantity."""
     return UseCase.model_json_schema()
 
 
 def new_usecase_text(name: str) -> str:
-    """A commented use case to start from, as TOML; it evaluates as it stands.
+    """A commented use case to start from, as TOML; it can be evaluated unchanged.
 
     Raises
     ------
@@ -101,14 +107,14 @@ def new_usecase_text(name: str) -> str:
     """
     if not re.match(SLUG_PATTERN, name):
         raise UseCaseError(
-            f"{name!r} cannot name a use case: take lower-case letters, digits and hyphens, "
+            f"{name!r} cannot name a use case: use lower-case letters, digits and hyphens, "
             "starting with a letter, such as my-use-case"
         )
     return TEMPLATE.replace("NAME", name)
 
 
 TEMPLATE = """\
-# A use case for icmodel: what is sent, within which limits, and what could carry it.
+# A use case for icmodel: streams, requirements, and the candidates that could carry them.
 # Evaluate it with:  icmodel evaluate NAME.toml
 # A quantity is a text with its unit ("50 m", "9.4 Gb/s", "64 KiB", "50 us", "30 Hz", "0.1 %").
 
@@ -118,22 +124,22 @@ title = "One camera, one display"
 question = "Can one interface carry the camera's pictures to the display in time?"
 source = "who needs this, and where it is written down"
 default_candidate = "tcp"            # its verdict is the verdict of the use case
-minimise = ["cpu_recv"]              # what to have least of, without a limit
+minimise = ["cpu_recv"]              # metrics to minimise, without a limit
 
 # The longest cable, and its delay a metre. Leave the table out if distance does not matter.
 [medium]
 distance_m = 10
 propagation_s_per_m = 4.27e-9        # Cat 6a
 
-# A time and the parts that share it; "rest" is what the other parts leave.
+# A time and the parts that share it; "rest" is the time that the other parts leave.
 # It gives the derived number response.interconnect_s.
 [[budgets]]
 name = "response"
 total = "50 ms"
 parts = { capture = "33 ms", interconnect = "rest" }
 
-# What there is, how many of it, and how many streams one of them sends or receives.
-# What its application needs of a core for a frame of a stream (the variant hybrid counts it) is said so:
+# Kinds of devices, the number of each, and how many streams one of them sends or receives.
+# Core time of the application for each frame of a stream (only the variant hybrid uses it):
 #   app_send = { video = "20 us" }, app_recv, and for each byte app_send_per_byte = { video = "0.3 ns" }, ...
 [[devices]]
 name = "camera"
@@ -145,11 +151,11 @@ name = "display"
 count = 1
 receives = { video = 1 }
 
-# What is sent, said by what produces it:
+# Streams, described by their source:
 #   kind = "image":   width_px, height_px, depth, rate          -> video.goodput_bps
 #   kind = "samples": size, within (or cycle), connections, ... -> STREAM.goodput_bps
 #   kind = "goodput": goodput
-# All of it must arrive; allowed_shortfall = "5 %" says how much of it need not.
+# All data must arrive, except for a share of allowed_shortfall, such as "5 %".
 [[streams]]
 name = "video"
 kind = "image"
@@ -158,9 +164,9 @@ height_px = 1080
 depth = "24 bit"
 rate = "50 Hz"
 
-# What must hold. The limit is a quantity, or the name of a derived number.
+# Requirements. The limit is a quantity, or the name of a derived number.
 # kind is hard (limit latency_max_s), firm (limit latency_p99_s) or soft; it is shown, and every
-# requirement counts the same. A quantile the data does not have is bounded by the maximum.
+# requirement counts the same. A quantile that the data does not have is bounded by the maximum.
 [[requirements]]
 name = "the stream arrives"
 metric = "goodput_bps"
@@ -178,8 +184,8 @@ metric = "cpu_recv"
 device = "display"                   # sums over the streams one display receives
 at_most = "80 %"
 
-# What could be chosen: a scenario for each stream, in the words of `icmodel predict`.
-# Without a rate the least one is asked that carries the stream.
+# Candidates to choose from: a scenario for each stream, with the parameters of `icmodel predict`.
+# Without a rate, the least rate that carries the stream is used.
 [[candidates]]
 name = "tcp"
 description = "TCP in whole frames of 64 kB, one switch."

@@ -1,4 +1,4 @@
-"""Interfaces of devices: how many their streams need, and which streams share one."""
+"""Interfaces of devices: the number their streams need, and the streams that share one."""
 
 from __future__ import annotations
 
@@ -20,99 +20,105 @@ from icmodel.usecase.derivation import (
 from icmodel.usecase.document import Candidate, Device, UseCase
 from icmodel.usecase.result import Answer
 
-Answers = Mapping[str, Answer]
+
+@dataclass(frozen=True, slots=True)
+class Interfaces:
+    """Number of interfaces of one device of a kind, and the number that its streams need."""
+
+    device: Device
+    count: int
+    needed: Derivation | None
+
+    @property
+    def too_few(self) -> bool:
+        """Whether its streams need more interfaces than it has."""
+        return self.needed is not None and self.count < self.needed.value
+
+    def shared(
+        self, case: UseCase, stream: str, handled: Mapping[str, int], derived: Derivations
+    ) -> SharedInterface:
+        """The busiest of them if the streams that the device handles are spread evenly."""
+        counts = {
+            name: math.ceil(case.connections(name, n) / self.count) for name, n in handled.items()
+        }
+        others = counts | {stream: counts[stream] - 1}
+        parts = [(n, needed_goodput(name, derived).value) for name, n in others.items() if n]
+        others_bps = math.fsum(n * goodput_bps for n, goodput_bps in parts)
+        endpoints = Derivation(
+            f"{stream}.endpoints",
+            sum(counts.values()),
+            " + ".join(f"{n} {name}" for name, n in counts.items()),
+            f"streams that meet at one of the {self.count} interface(s) of {self.device.name}",
+        )
+        formulas = (endpoints, _others_derivation(stream, others_bps, parts))
+        return SharedInterface(sum(counts.values()), others_bps, formulas)
 
 
 @dataclass(frozen=True, slots=True)
-class Meeting:
-    """The streams at the busiest interface that a stream passes, including that stream."""
+class SharedInterface:
+    """The busiest interface on a stream's path: its streams, and the goodput of all but that one [b/s]."""
 
     endpoints: int
     other_goodput_bps: float
     derivations: tuple[Derivation, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Interfaces:
-    """How many interfaces one device of a kind has, and how many its streams need."""
-
-    device: Device
-    has: int
-    needed: Derivation | None
-
-    @property
-    def too_few(self) -> bool:
-        """Whether its streams need more interfaces than it has."""
-        return self.needed is not None and self.has < self.needed.value
-
-
 def interfaces(
-    case: UseCase, candidate: Candidate, carried: Mapping[str, Fraction], made: Derivations
+    case: UseCase,
+    candidate: Candidate,
+    capacities_bps: Mapping[str, Fraction],
+    derived: Derivations,
 ) -> dict[str, Interfaces]:
-    """The interfaces of each device: what the file says, else what its streams need.
+    """The interfaces of each device: as stated in the file, or as many as its streams need.
 
-    ``carried`` is the goodput [b/s] that one interface carries of each stream, where it is known.
-    Where a candidate says how many endpoints meet at one, a device has enough for that.
+    If a candidate gives the endpoints that meet at one interface, a device has enough interfaces for that.
+
+    Parameters
+    ----------
+    capacities_bps : mapping
+        Goodput that one interface carries of each stream [b/s], as far as it is known.
 
     Raises
     ------
     UseCaseError
-        If a candidate says fewer endpoints than the file lets meet at one interface.
+        If a candidate gives fewer endpoints than the file lets meet at one interface.
     """
-    return {
-        device.name: _interfaces_of(case, candidate, device, _needed(device, carried, made))
-        for device in case.devices
-    }
+    found = {}
+    for device in case.devices:
+        needed = _needed_interfaces(device, capacities_bps, derived)
+        least = 1 if needed is None else int(needed.value)
+        for stream, n in device.receives.items():
+            question = candidate.scenarios.get(stream)
+            if question is None or question.endpoints is None:
+                continue
+            streams, endpoints = case.connections(stream, n), question.endpoints
+            if device.interfaces is not None and math.ceil(streams / device.interfaces) > endpoints:
+                raise UseCaseError(
+                    f"the candidate {candidate.name} has endpoints = {endpoints} for {stream}, but "
+                    f"{streams} of them meet at the {device.interfaces} interface(s) of one "
+                    f"{device.name}: correct one of the two, or leave endpoints out"
+                )
+            least = max(least, math.ceil(streams / endpoints))
+        found[device.name] = Interfaces(device, device.interfaces or least, needed)
+    return found
 
 
-def _interfaces_of(
-    case: UseCase, candidate: Candidate, device: Device, needed: Derivation | None
-) -> Interfaces:
-    least = 1 if needed is None else int(needed.value)
-    for stream, n in device.receives.items():
-        asked = candidate.scenarios.get(stream)
-        if asked is None or asked.endpoints is None:
-            continue
-        streams = case.connections(stream, n)
-        if (
-            device.interfaces is not None
-            and math.ceil(streams / device.interfaces) > asked.endpoints
-        ):
-            raise UseCaseError(
-                f"the candidate {candidate.name} says endpoints = {asked.endpoints} for {stream}, "
-                f"but {streams} of them meet at the {device.interfaces} interface(s) of one "
-                f"{device.name}: correct one of the two, or leave endpoints out"
-            )
-        least = max(least, math.ceil(streams / asked.endpoints))
-    return Interfaces(device, device.interfaces or least, needed)
-
-
-def carried_alone(answers: Answers) -> dict[str, Fraction]:
-    """Capacity of one interface for each stream [b/s]: the least of the stream's own bounds."""
-    return {
-        stream: exact(min(own))
-        for stream, answer in answers.items()
-        if (own := own_bounds(answer.prediction))
-    }
-
-
-def own_bounds(prediction: Prediction | None) -> list[float]:
-    """Bounds of the goodput [b/s] without the request and the share; none without a goodput."""
-    if prediction is None or prediction.metrics["goodput_bps"].absent:
-        return []
-    own = [prediction.bounds[name] for name in ("wire", "benchmark") if name in prediction.bounds]
-    return [bound for bound in own if 0 < bound < math.inf]
-
-
-def _needed(
-    device: Device, carried: Mapping[str, Fraction], made: Derivations
+def _needed_interfaces(
+    device: Device, capacities_bps: Mapping[str, Fraction], derived: Derivations
 ) -> Derivation | None:
-    """Interfaces that one device needs, for sending or for receiving, whichever is more."""
-    shares = {
-        verb: _share(handled, carried, made)
-        for verb, handled in (("received", device.receives), ("sent", device.sends))
-        if max(handled.values(), default=0) > 1 and all(stream in carried for stream in handled)
-    }
+    """Interfaces that one device needs for sending or for receiving, whichever is more."""
+    shares = {}
+    for verb, handled in (("received", device.receives), ("sent", device.sends)):
+        if max(handled.values(), default=0) > 1 and capacities_bps.keys() >= handled.keys():
+            goodputs = {name: n * source_goodput(name, derived) for name, n in handled.items()}
+            shares[verb] = (
+                sum((goodputs[name] / capacities_bps[name] for name in handled), Fraction(0)),
+                " + ".join(
+                    f"{units.format_bps(float(goodputs[name]))} / "
+                    f"{units.format_bps(float(capacities_bps[name]))}"
+                    for name in handled
+                ),
+            )
     if not shares:
         return None
     verb = max(shares, key=lambda name: shares[name][0])
@@ -125,114 +131,106 @@ def _needed(
     )
 
 
-def _share(
-    handled: Mapping[str, int], carried: Mapping[str, Fraction], made: Derivations
-) -> tuple[Fraction, str]:
-    parts = []
-    formulas = []
-    for stream, n in handled.items():
-        goodput = n * source_goodput(stream, made)
-        parts.append(goodput / carried[stream])
-        formulas.append(
-            f"{units.format_bps(float(goodput))} / {units.format_bps(float(carried[stream]))}"
-        )
-    return sum(parts, Fraction(0)), " + ".join(formulas)
+def capacities_alone(answers: Mapping[str, Answer]) -> dict[str, Fraction]:
+    """Capacity of one interface for each stream [b/s]: the least of the stream's own bounds."""
+    return {
+        stream: exact(min(bounds))
+        for stream, answer in answers.items()
+        if (bounds := own_bounds(answer.prediction))
+    }
 
 
-def interface_derivations(found: Mapping[str, Interfaces]) -> tuple[Derivation, ...]:
-    """Derivations of the interfaces that each device needs or has, and of their total."""
-    needed = [one.needed for one in found.values() if one.needed is not None]
-    if not needed:
-        return ()
-    counts = [(one.device.count, one.has) for one in found.values()]
-    total = Derivation(
-        "devices.interfaces",
-        sum(count * has for count, has in counts),
-        " + ".join(f"{count} × {has}" for count, has in counts),
-        "interfaces in all",
-    )
-    return (*needed, total, *_per_interface(found))
+def own_bounds(prediction: Prediction | None) -> list[float]:
+    """Bounds of the goodput [b/s] that depend on neither the request nor the share; none without a goodput."""
+    if prediction is None or prediction.metrics["goodput_bps"].absent:
+        return []
+    own = [prediction.bounds[name] for name in ("wire", "benchmark") if name in prediction.bounds]
+    return [bound for bound in own if 0 < bound < math.inf]
 
 
-def _per_interface(found: Mapping[str, Interfaces]) -> tuple[Derivation, ...]:
-    """Derivations of the streams at the busiest interface of each device that receives several."""
-    return tuple(
-        Derivation(
-            f"{one.device.name}.{stream}-per-interface",
-            math.ceil(n / one.has),
-            f"{n} / {one.has}, rounded up",
-            f"{stream} on one interface of {one.device.name}",
-        )
-        for one in found.values()
-        if one.needed is not None
-        for stream, n in one.device.receives.items()
-        if n > 1
-    )
+# --- streams that share an interface ------------------------------------------------------------
 
 
-def meeting(
+def shared_interface(
     case: UseCase,
     candidate: Candidate,
     stream: str,
     found: Mapping[str, Interfaces],
-    made: Derivations,
-) -> Meeting | None:
-    """The streams that share a stream's interface, unless the candidate gives them; ``None`` if none.
+    derived: Derivations,
+) -> SharedInterface | None:
+    """The busiest interface on a stream's path; ``None`` if no other stream is there or the candidate gives them.
 
     Streams are spread evenly over the interfaces of a device that receives them, or that sends them over fewer than
     they need.
     """
-    asked = candidate.scenarios[stream]
-    if asked.endpoints is not None and asked.other_goodput_bps is not None:
+    question = candidate.scenarios[stream]
+    if question.endpoints is not None and question.other_goodput_bps is not None:
         return None
-    met = [
-        _meeting_at(case, stream, one, handled, made)
-        for one in found.values()
-        for handled in (one.device.receives, one.device.sends if one.too_few else {})
-        if stream in handled
-    ]
-    busiest = max(met, key=lambda one: one.other_goodput_bps, default=None)
-    if busiest is None or busiest.endpoints == 1:
+    busiest = max(
+        (
+            at.shared(case, stream, handled, derived)
+            for at in found.values()
+            for handled in (at.device.receives, at.device.sends if at.too_few else {})
+            if stream in handled
+        ),
+        key=lambda shared: shared.other_goodput_bps,
+        default=None,
+    )
+    if busiest is None or busiest.endpoints == 1 or question.endpoints == 1:
         return None
-    if asked.endpoints is None:
+    if question.endpoints is None:
         return busiest
-    return _given_endpoints(stream, asked.endpoints, made) if asked.endpoints > 1 else None
+    needed, others = needed_goodput(stream, derived).value, question.endpoints - 1
+    others_bps = others * needed
+    formula = _others_derivation(stream, others_bps, [(others, needed)])
+    return SharedInterface(question.endpoints, others_bps, (formula,))
 
 
-def _given_endpoints(stream: str, endpoints: int, made: Derivations) -> Meeting:
-    """As many endpoints as the candidate gives, each with the goodput that this stream needs."""
-    one = needed_goodput(stream, made).value
-    others = (endpoints - 1) * one
-    return Meeting(endpoints, others, (_others(stream, others, [(endpoints - 1, one)]),))
-
-
-def _meeting_at(
-    case: UseCase, stream: str, at: Interfaces, handled: Mapping[str, int], made: Derivations
-) -> Meeting:
-    counts = {name: math.ceil(case.connections(name, n) / at.has) for name, n in handled.items()}
-    endpoints = sum(counts.values())
-    beside = counts | {stream: counts[stream] - 1}
-    parts = [(n, needed_goodput(name, made).value) for name, n in beside.items() if n]
-    others = math.fsum(n * one for n, one in parts)
-    formula = " + ".join(f"{n} {name}" for name, n in counts.items())
-    meaning = f"streams that meet at one of the {at.has} interface(s) of {at.device.name}"
-    crowd = Derivation(f"{stream}.endpoints", endpoints, formula, meaning)
-    return Meeting(endpoints, others, (crowd, _others(stream, others, parts)))
-
-
-def _others(stream: str, others_bps: float, parts: list[tuple[int, float]]) -> Derivation:
+def _others_derivation(
+    stream: str, others_bps: float, parts: list[tuple[int, float]]
+) -> Derivation:
     return Derivation(
         f"{stream}.other_goodput_bps",
         others_bps,
-        " + ".join(f"{n} × {units.format_bps(one)}" for n, one in parts),
+        " + ".join(f"{n} × {units.format_bps(goodput_bps)}" for n, goodput_bps in parts),
         "what the others there need",
     )
+
+
+# --- results ------------------------------------------------------------------------------------
+
+
+def interface_derivations(found: Mapping[str, Interfaces]) -> tuple[Derivation, ...]:
+    """Derivations of the interfaces that each device needs or has, of their total, and of the streams at each."""
+    needed = [at.needed for at in found.values() if at.needed is not None]
+    if not needed:
+        return ()
+    counts = [(at.device.count, at.count) for at in found.values()]
+    total = Derivation(
+        "devices.interfaces",
+        sum(devices * count for devices, count in counts),
+        " + ".join(f"{devices} × {count}" for devices, count in counts),
+        "interfaces in all",
+    )
+    streams = (
+        Derivation(
+            f"{at.device.name}.{stream}-per-interface",
+            math.ceil(n / at.count),
+            f"{n} / {at.count}, rounded up",
+            f"{stream} on one interface of {at.device.name}",
+        )
+        for at in found.values()
+        if at.needed is not None
+        for stream, n in at.device.receives.items()
+        if n > 1
+    )
+    return (*needed, total, *streams)
 
 
 def interface_notes(found: Mapping[str, Interfaces]) -> tuple[str, ...]:
     """Notes on devices that have fewer interfaces than their streams need."""
     return tuple(
-        f"one {name} has {one.has} interface(s), and its streams need {int(one.needed.value)}"
-        for name, one in found.items()
-        if one.needed is not None and one.too_few
+        f"one {name} has {at.count} interface(s), and its streams need {int(at.needed.value)}"
+        for name, at in found.items()
+        if at.needed is not None and at.too_few
     )

@@ -3,112 +3,54 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from icmodel import units
 from icmodel.estimate import Estimate, Prediction, absent, plural, weakest
 from icmodel.message import MESSAGE_METRICS, message_latency
 from icmodel.model import Model
-from icmodel.requirement import MET, UNDECIDED, Requirement, Verdict, judge, while_all_passes
+from icmodel.requirement import (
+    MET,
+    NOT_MET,
+    UNDECIDED,
+    Requirement,
+    Verdict,
+    judge,
+    while_all_passes,
+)
 from icmodel.scenario import Scenario
-from icmodel.solve import REFUSALS
-from icmodel.usecase.bound import Ends, estimate_for, share_bps, stated_limits, with_remedy
+from icmodel.solve import (
+    REFUSALS,
+    Trial,
+    goodput_trial,
+    least_cores,
+    least_met_fps,
+    least_payload,
+    least_rate_fps,
+)
+from icmodel.usecase.bound import StreamBounds, estimate_for, stream_bounds
 from icmodel.usecase.derivation import Derivation
 from icmodel.usecase.document import Candidate, ImageStream, Limit, Medium, UseCase
 from icmodel.usecase.limits import GOODPUT
-from icmodel.usecase.result import Answer, Finding, others_beyond, rests_on
+from icmodel.usecase.result import Answer, Finding, evidence_for, others_beyond
 
-TIMES = ("latency_", "rtt_half_", "rtt_")
-"""Beginnings of the metrics that the delays of a path are part of; a round trip passes it twice."""
-
-
-def as_one_connection(asked: Scenario, model: Model) -> Scenario:
-    """The scenario with the one core of a stream that says nothing of cores, where the dataset counts them."""
-    try:
-        counts = model.core_counts(asked.protocol, dict(asked.options))
-    except REFUSALS:
-        return asked
-    return replace(asked, cores=1) if asked.cores is None and counts else asked
-
-
-def ends_of(answer: Answer, metric: str, model: Model) -> Ends:
-    """What is known of a stream: its prediction, theory's bounds, the limits that the source states.
-
-    Of a stream that is refused theory alone remains, where its link is one of the dataset's kind.
-    """
-    prediction, asked = answer.prediction, answer.scenario
-    metrics = {metric: answer.refused, "goodput_bps": answer.refused}
-    least_s = greatest_bps = None
-    if asked.protocol in model.data.protocols:
-        try:
-            least_s = model.least_latency_s(asked)
-            alone_bps = model.greatest_goodput_bps(asked)
-        except REFUSALS:
-            alone_bps = None
-        if alone_bps is not None:
-            greatest_bps = share_bps(alone_bps, asked.endpoints, asked.other_goodput_bps)
-    if prediction is None:
-        return Ends(metrics, least_s, greatest_bps)
-    stated = stated_limits(model.data, asked.protocol)
-    return Ends(prediction.metrics, least_s, greatest_bps, stated)
-
-
-def with_delays(
-    prediction: Prediction, asked: Scenario, medium: Medium | None, least_s: float | None
-) -> Prediction:
-    """A prediction whose latencies leave room for the cable and the switches that its dataset does not know.
-
-    A cable delays all frames alike, at the medium's speed: it raises the upper ends, but not the spread.
-    Without a medium, and with more switches than the dataset knows, nothing bounds a latency from above.
-    With fewer, theory's minimum ``least_s`` bounds it from below.
-    """
-    fitted = prediction.scenario
-    unknown = fitted.distance_m is None and asked.distance_m is not None
-    metres = asked.distance_m or 0.0 if unknown else 0.0
-    cable_s = metres * medium.propagation_s_per_m if medium else math.inf if metres else 0.0
-    more = max(asked.switches - fitted.switches, 0)
-    said = [
-        f"{'any delay' if math.isinf(cable_s) else units.format_seconds(cable_s)} for "
-        f"{units.format_metres(metres)} of cable"
-        if metres
-        else "",
-        f"any delay of {plural(more, 'switch')}" if more else "",
-    ]
-    above = " and ".join(part for part in said if part)
-    below = asked.switches < fitted.switches
-    reasons = [
-        f"the upper end has {above}, which this dataset does not know" if above else "",
-        f"measured over {plural(fitted.switches, 'switch')}, asked over {asked.switches}"
-        if below
-        else "",
-    ]
-
-    def opened(name: str, one: Estimate) -> Estimate:
-        spread = name.endswith("_std_s")
-        added_s = math.inf if more else 0.0 if spread else cable_s
-        if one.absent or not name.startswith(TIMES) or not (added_s or below):
-            return one
-        trips = 2 if name.startswith("rtt_") and not name.startswith("rtt_half_") else 1
-        low = min(one.low, 0.0 if spread else trips * (least_s or 0.0)) if below else one.low
-        bases = (*(one.bases or (one.basis,)), "derived")
-        why = "; ".join(part for part in (one.why, *reasons) if part)
-        return Estimate(one.value, low, one.high + trips * added_s, weakest(bases), why, bases)
-
-    metrics = {name: opened(name, one) for name, one in prediction.metrics.items()}
-    return replace(prediction, metrics=metrics)
-
-
-CARRIED = ("wire", "benchmark", "share", "application_send", "application_recv")
+DELAYED = ("latency_", "rtt_half_", "rtt_")
+"""Prefixes of the metrics that include the delays of a path; a round trip passes it twice."""
+CAPACITIES = ("wire", "benchmark", "share", "application_send", "application_recv")
 """Bounds of goodput that do not depend on the request."""
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
-    """How it is judged: strictly or not, and briefly or with all that is known.
+class JudgingMode:
+    """Options of judging.
 
-    Briefly no change is looked for that would mend a goodput that is not met, and no metric is
-    predicted that no requirement needs.
+    Parameters
+    ----------
+    strict : bool
+        Count requirements met on assumed or extrapolated rows as undecided.
+    brief : bool
+        Look for no remedy of a missed goodput, and predict no metric that no requirement needs.
     """
 
     strict: bool = False
@@ -116,10 +58,10 @@ class Way:
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
-    """A requirement of a use case for one candidate, as in the document and in SI.
+class Criterion:
+    """A requirement of a use case for one candidate, as written in the document and in SI.
 
-    ``produced_bps`` is the goodput [b/s] below which what its stream produces waits longer and longer.
+    ``produced_bps`` is the goodput [b/s] below which the queue of its stream grows without limit.
     """
 
     case: UseCase
@@ -127,11 +69,11 @@ class Ask:
     limit: Limit
     requirement: Requirement
     produced_bps: float
-    way: Way = Way()
+    mode: JudgingMode = JudgingMode()
 
     @property
     def stream(self) -> str:
-        """The stream it is about."""
+        """The name of its stream."""
         return self.case.stream_of(self.limit)
 
     @property
@@ -141,82 +83,69 @@ class Ask:
         return math.ceil(self.case.streams_at(self.limit) / hosts)
 
 
-def find(ask: Ask, answers: Mapping[str, Answer], model: Model) -> Finding:
-    """The verdict on one requirement; of a stream that is refused by theory alone, with the reason."""
-    answer = answers.get(ask.stream)
+def judge_criterion(criterion: Criterion, answers: Mapping[str, Answer], model: Model) -> Finding:
+    """The verdict on one requirement; a stream without a prediction is judged by theory's bounds."""
+    requirement, metric, stream = criterion.requirement, criterion.limit.metric, criterion.stream
+    device, streams = criterion.limit.device or "", criterion.streams
+    answer = answers.get(stream)
     if answer is None:
-        silent = f"the candidate asks nothing of the stream {ask.stream}: give it a scenario"
-        return _finding(ask, judge(ask.requirement, absent(silent)))
-    prediction, requirement = answer.prediction, ask.requirement
-    ends = ends_of(answer, ask.limit.metric, model)
-    estimate = _estimate(ask, answer, ends, model)
-    limiting = _limiting(ask.limit.metric, prediction)
-    verdict = _decided(judge(requirement, estimate, limiting))
-    grows = math.isinf(estimate.low)  # which follows from the goodput
-    about = GOODPUT if grows else ask.limit.metric
-    ground = rests_on(about, estimate, prediction, answer.why)
-    if ask.way.strict and verdict.outcome == MET and ground.weak:
-        why = f"judged strictly, since it rests on {ground.basis} rows: {ground.settle}"
+        missing = f"the candidate has no scenario for the stream {stream}: give it one"
+        return Finding(judge(requirement, absent(missing)), stream, device, streams)
+
+    prediction = answer.prediction
+    estimate = _estimate(criterion, answer, stream_bounds(answer, metric, model), model)
+    limiting = ""
+    if prediction is not None and metric not in MESSAGE_METRICS:
+        limiting = prediction.bottleneck
+        if metric.startswith("latency_"):
+            limiting = max(prediction.terms, key=lambda name: prediction.terms[name], default="")
+        elif metric.startswith("cpu_"):
+            limiting = "cpu"
+    verdict = _with_end_margin(judge(requirement, estimate, limiting))
+
+    grows = math.isinf(estimate.low)  # an infinite latency follows from the goodput
+    evidence = evidence_for(GOODPUT if grows else metric, estimate, prediction, answer.why)
+    if criterion.mode.strict and verdict.outcome == MET and evidence.weak:
+        why = f"judged strictly, since it rests on {evidence.basis} rows: {evidence.settle}"
         verdict = replace(verdict, outcome=UNDECIDED, why=_joined(why, verdict.why))
     met = verdict.outcome == MET
-    finding = replace(
-        _finding(ask, verdict),
-        rests_on=ground,
-        others_beyond=others_beyond(model.data, requirement, answer.scenario) if met else "",
-    )
-    if ask.limit.metric != GOODPUT or requirement.at_least is None or prediction is None:
+    beyond = others_beyond(model.data, requirement, answer.scenario) if met else ""
+    finding = Finding(verdict, stream, device, streams, rests_on=evidence, others_beyond=beyond)
+
+    if metric != GOODPUT or requirement.at_least is None or prediction is None:
         return finding
-    if finding.outcome == MET:
+    if met:
         return _with_headroom(finding, prediction)
-    if ask.way.brief or estimate.absent:
+    if criterion.mode.brief or estimate.absent:
         return finding
     return with_remedy(finding, answer.scenario, model)
 
 
-def _with_headroom(finding: Finding, prediction: Prediction) -> Finding:
-    """The finding of a goodput that is met, with its margin to the capacity and not to the request."""
-    bounds = {name: prediction.bounds[name] for name in CARRIED if name in prediction.bounds}
-    limiting = min(bounds, key=lambda name: bounds[name], default="")
-    verdict = finding.verdict
-    if not limiting or not verdict.margin <= _headroom(bounds[limiting], verdict) < math.inf:
-        return finding
-    margin = _headroom(bounds[limiting], verdict)
-    to_capacity = replace(verdict, margin=margin, limiting=limiting)
-    return replace(finding, verdict=to_capacity, asked_margin=verdict.margin)
+def _estimate(criterion: Criterion, answer: Answer, known: StreamBounds, model: Model) -> Estimate:
+    """The estimate to judge, summed over the streams of a device.
 
-
-def _headroom(could_bps: float, verdict: Verdict) -> float:
-    return could_bps / verdict.requirement.limit - 1 if verdict.requirement.limit else math.inf
-
-
-def _finding(ask: Ask, verdict: Verdict) -> Finding:
-    return Finding(verdict, ask.stream, ask.limit.device or "", ask.streams)
-
-
-def _estimate(ask: Ask, answer: Answer, ends: Ends, model: Model) -> Estimate:
-    """The number that is judged; a latency is none where less passes than is produced."""
-    metric, prediction = ask.limit.metric, answer.prediction
-    stream = ask.case.stream(ask.stream)
+    A latency has no upper end if the stream may produce more than passes.
+    """
+    metric, prediction, times = criterion.limit.metric, answer.prediction, criterion.streams
+    stream = criterion.case.stream(criterion.stream)
     if metric in MESSAGE_METRICS and isinstance(stream, ImageStream):
         found = {} if prediction is None else message_latency(model, prediction, stream.picture)
         one = found.get(metric, answer.refused)
     else:
-        one = estimate_for(metric, ends)
-    if _is_latency(metric) or metric in MESSAGE_METRICS:
-        one = while_all_passes(one, estimate_for(GOODPUT, ends), ask.produced_bps)
-    return _of_all(one, metric, ask.streams)
+        one = estimate_for(metric, known)
+    is_latency = metric.startswith("latency_") and metric != "latency_std_s"
+    if is_latency or metric in MESSAGE_METRICS:
+        one = while_all_passes(one, estimate_for(GOODPUT, known), criterion.produced_bps)
+    if times == 1 or one.absent:
+        return one
+    bases = (*(one.bases or (one.basis,)), "derived")
+    why = _joined(f"{times} × {metric} of one stream", one.why)
+    low, high = times * one.low, times * one.high
+    return Estimate(times * one.value, low, high, weakest(bases), why, bases)
 
 
-def _is_latency(metric: str) -> bool:
-    return metric.startswith("latency_") and metric != "latency_std_s"
-
-
-def _joined(*sentences: str) -> str:
-    return "; ".join(sentence for sentence in sentences if sentence)
-
-
-def _decided(verdict: Verdict) -> Verdict:
-    """The verdict, with the margin of the deciding end if the estimate has bounds but no value."""
+def _with_end_margin(verdict: Verdict) -> Verdict:
+    """The verdict with the margin of the deciding end, if the estimate has bounds but no value."""
     estimate, requirement = verdict.estimate, verdict.requirement
     if not estimate.absent or verdict.outcome == UNDECIDED:
         return verdict
@@ -224,37 +153,25 @@ def _decided(verdict: Verdict) -> Verdict:
     end = estimate.low if met == at_least else estimate.high
     if math.isinf(end):
         return verdict
-    at_end = replace(estimate, value=end)
-    return replace(verdict, margin=judge(requirement, at_end).margin)
+    return replace(verdict, margin=judge(requirement, replace(estimate, value=end)).margin)
 
 
-def _of_all(one: Estimate, metric: str, times: int) -> Estimate:
-    """The sum over the streams that one device handles: ``times`` the prediction of one."""
-    if times == 1 or one.absent:
-        return one
-    bases = (*(one.bases or (one.basis,)), "derived")
-    why = _joined(f"{times} × {metric} of one stream", one.why)
-    return Estimate(
-        times * one.value,
-        times * one.low,
-        times * one.high,
-        weakest(bases),
-        why,
-        bases,
-    )
-
-
-def _limiting(metric: str, prediction: Prediction | None) -> str:
-    """What limits a metric: the bottleneck, the longest latency term or the CPU; empty for messages."""
-    if metric in MESSAGE_METRICS or prediction is None:
-        return ""
-    if metric.startswith("latency_"):
-        return max(prediction.terms, key=lambda name: prediction.terms[name], default="")
-    return "cpu" if metric.startswith("cpu_") else prediction.bottleneck
+def _with_headroom(finding: Finding, prediction: Prediction) -> Finding:
+    """The finding of a goodput that is met, with its margin to the capacity and not to the request."""
+    verdict, limit_bps = finding.verdict, finding.verdict.requirement.limit
+    bounds = {name: prediction.bounds[name] for name in CAPACITIES if name in prediction.bounds}
+    limiting = min(bounds, key=lambda name: bounds[name], default="")
+    if not limiting:
+        return finding
+    margin = bounds[limiting] / limit_bps - 1 if limit_bps else math.inf
+    if not verdict.margin <= margin < math.inf:
+        return finding
+    to_capacity = replace(verdict, margin=margin, limiting=limiting)
+    return replace(finding, verdict=to_capacity, asked_margin=verdict.margin)
 
 
 def sum_derivation(finding: Finding) -> Derivation | None:
-    """The sum over streams behind a finding, as a derivation; none if nothing was predicted."""
+    """The sum over streams behind a finding, as a derivation; ``None`` if nothing was predicted."""
     estimate, metric = finding.verdict.estimate, finding.verdict.requirement.metric
     if estimate.absent:
         return None
@@ -265,3 +182,105 @@ def sum_derivation(finding: Finding) -> Derivation | None:
         f"{finding.streams} × {one}",
         f"{metric} of one host of {finding.device} for all its streams {finding.stream}",
     )
+
+
+# --- remedies of a missed goodput ---------------------------------------------------------------
+
+
+def with_remedy(finding: Finding, scenario: Scenario, model: Model) -> Finding:
+    """A finding about a goodput that is not met, with the least rate that achieves it.
+
+    If no rate does, with the least payload and the least core count that do.
+    """
+    goodput_bps = finding.verdict.requirement.limit
+    trial = goodput_trial(scenario, goodput_bps, model)
+    rate = least_met_fps(trial)
+    if rate is not None:
+        remedy = f"{rate} frames/s is the least rate that does"
+        return replace(finding, remedy=remedy, least_rate_fps=rate)
+    remedies = [no_rate(trial)]
+    payload = least_payload(model, scenario, goodput_bps)
+    if payload is not None:
+        rate = least_rate_fps(goodput_bps, payload)
+        remedies.append(f"{payload} B at {rate} frames/s is the least payload that does")
+    cores = least_cores(model, scenario, goodput_bps)
+    if cores is not None:
+        remedies.append(f"{plural(cores, 'core')} would be enough, and no fewer")
+    return replace(finding, remedy="; ".join(remedies))
+
+
+def no_rate(trial: Trial) -> str:
+    """A sentence for the case that no rate is enough: whether that is certain, and the capacity."""
+    frames = f"with frames of {trial.payload_bytes} B"
+    greatest = trial.goodput(None)
+    if greatest is None or greatest.absent:
+        return f"no rate is known to do {frames}"
+    capacity = f"which carries {units.format_bps(greatest.value)} at most"
+    outcomes = {trial.outcome(rate) for rate in (trial.least_fps, trial.greatest_fps, None)}
+    if outcomes == {NOT_MET}:
+        return f"no rate does {frames}, {capacity}"
+    low, high = units.format_bps(greatest.low, 4), units.format_bps(greatest.high, 4)
+    unlimited = "; as fast as it goes does" if MET in outcomes else ""
+    return f"no rate surely does {frames}, {capacity} ({low} – {high}){unlimited}"
+
+
+# --- scenarios and predictions for a dataset ----------------------------------------------------
+
+
+def as_one_connection(scenario: Scenario, model: Model) -> Scenario:
+    """The scenario on one core, if it states no core count and the dataset counts cores."""
+    try:
+        counts = model.core_counts(scenario.protocol, dict(scenario.options))
+    except REFUSALS:
+        return scenario
+    return replace(scenario, cores=1) if scenario.cores is None and counts else scenario
+
+
+def with_delays(
+    prediction: Prediction, scenario: Scenario, medium: Medium | None, least_s: float | None
+) -> Prediction:
+    """A prediction whose latencies leave room for cable and switches that its dataset does not know.
+
+    A cable delays all frames alike, at the medium's speed: it raises the upper ends, but not the spread.
+    Without a medium, or with more switches than the dataset knows, nothing bounds a latency from above.
+    With fewer switches, theory's minimum ``least_s`` [s] bounds it from below.
+    """
+    fitted = prediction.scenario
+    unknown = fitted.distance_m is None and scenario.distance_m is not None
+    metres = scenario.distance_m or 0.0 if unknown else 0.0
+    cable_s = metres * medium.propagation_s_per_m if medium else math.inf if metres else 0.0
+    more = max(scenario.switches - fitted.switches, 0)
+    fewer = scenario.switches < fitted.switches
+    reasons = _joined(*_delay_reasons(metres, cable_s, fitted.switches, scenario.switches))
+
+    def widened(name: str, one: Estimate) -> Estimate:
+        spread = name.endswith("_std_s")
+        added_s = math.inf if more else 0.0 if spread else cable_s
+        if one.absent or not name.startswith(DELAYED) or not (added_s or fewer):
+            return one
+        trips = 2 if name.startswith("rtt_") and not name.startswith("rtt_half_") else 1
+        low = min(one.low, 0.0 if spread else trips * (least_s or 0.0)) if fewer else one.low
+        bases = (*(one.bases or (one.basis,)), "derived")
+        why = _joined(one.why, reasons)
+        return Estimate(one.value, low, one.high + trips * added_s, weakest(bases), why, bases)
+
+    metrics = {name: widened(name, one) for name, one in prediction.metrics.items()}
+    return replace(prediction, metrics=metrics)
+
+
+def _delay_reasons(metres: float, cable_s: float, known: int, switches: int) -> Iterator[str]:
+    """Sentences on the cable and the switches that the dataset does not know."""
+    parts = []
+    if metres:
+        delay = "any delay" if math.isinf(cable_s) else units.format_seconds(cable_s)
+        parts.append(f"{delay} for {units.format_metres(metres)} of cable")
+    if switches > known:
+        parts.append(f"any delay of {plural(switches - known, 'switch')}")
+    if parts:
+        yield f"the upper end has {' and '.join(parts)}, which this dataset does not know"
+    if switches < known:
+        yield f"measured over {plural(known, 'switch')}, asked over {switches}"
+
+
+def _joined(*sentences: str) -> str:
+    return "; ".join(sentence for sentence in sentences if sentence)

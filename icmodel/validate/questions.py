@@ -9,7 +9,7 @@ from icmodel.dataset import Dataset, Point
 from icmodel.errors import IcmodelError
 from icmodel.estimate import Estimate, absent
 from icmodel.model import Model
-from icmodel.scenario import Scenario
+from icmodel.scenario import Options, Scenario
 from icmodel.validate.folds import Fold, Key, place
 
 DEFAULT_PAYLOAD_BYTES = 1
@@ -35,7 +35,7 @@ def question(data: Dataset, point: Point) -> Scenario:
         switches=point.switches or 0,
         endpoints=point.endpoints or 1,
         other_goodput_bps=point.other_goodput_bps or 0.0,
-        options=tuple(data.options_of(point).items()),
+        options=Options(data.options_of(point)),
     )
 
 

@@ -1,10 +1,11 @@
-"""Verification: systems built in the lab, played, and compared with what was predicted before.
+"""Verification: systems built in the lab, run, and compared with the prediction made before.
 
-``fitting`` (how much slower) -> ``copying`` (what is built) -> ``topology`` (as the lab reads it) -> ``playing`` (all
-streams at once) -> ``folder`` (what is kept) -> ``comparing`` -> ``result``; ``verifying`` does all of it.
+``lab_system`` (as the lab builds it, at a scale that fits the machine) -> ``topology`` (as the lab reads it) ->
+``running`` (all streams at once) -> ``folder`` (stored results) -> ``comparing`` -> ``result``; ``verifying`` does all
+of it.
 """
 
 from icmodel.verify.result import Verification
-from icmodel.verify.verifying import Wish, verify
+from icmodel.verify.verifying import VerifyOptions, verify
 
-__all__ = ["Verification", "Wish", "verify"]
+__all__ = ["Verification", "VerifyOptions", "verify"]

@@ -1,4 +1,4 @@
-"""The folder of a verification: its settings, the copy, the prediction made before, and a file for each pass.
+"""The folder of a verification: its settings, the topology, the prediction made before, and a file for each pass.
 
 Every file is written whole or not at all, so that an interruption at any moment leaves whole passes.
 """
@@ -19,16 +19,16 @@ from icmodel import __version__
 from icmodel.documents import json_value
 from icmodel.errors import VerificationError
 from icmodel.files import write
-from icmodel.probing.responder import alone
-from icmodel.verify.playing import Played
+from icmodel.probing.responder import locked
+from icmodel.verify.running import RunResult
 
 SCHEMA_VERSION = 1
 SETTINGS, PREDICTION, TOPOLOGY = "verification.json", "prediction.json", "topology.toml"
 PASS = "pass-{:03d}.jsonl"
 MARK = "verification"
-"""The key of a record that says of which verification it is."""
+"""Key of a record that identifies its verification."""
 LEAST_OVERLAP = 0.95
-"""A pass counts if all streams surely ran in at least this part of each window."""
+"""A pass counts if all streams surely ran in at least this share of each window."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,14 +40,14 @@ class Stored:
 
     @property
     def prediction(self) -> Mapping[str, Any]:
-        """What ``icmodel system --json`` prints of the copy."""
+        """The output of ``icmodel system --json`` for the lab system."""
         found: Mapping[str, Any] = self.document["prediction"]
         return found
 
 
 @dataclass(frozen=True, slots=True)
 class Pass:
-    """One pass as it is kept: its number from 1, the records by stream, how far the windows overlap."""
+    """One stored pass: its number from 1, the records by stream, and the overlap of their windows."""
 
     number: int
     records: Mapping[str, Mapping[str, Any]]
@@ -90,29 +90,97 @@ def opened(path: Path, settings: Mapping[str, object], topology: str) -> Iterato
         raise VerificationError(
             f"{path} cannot be written ({error.strerror}): choose another folder"
         ) from error
-    with alone(path):
-        _claim(path, settings)
+    with locked(path):
+        place = path / SETTINGS
+        if place.exists():
+            before = _document(place)
+            names = sorted({*before, *settings})
+            changed = [name for name in names if before.get(name) != settings.get(name)]
+            if changed:
+                raise VerificationError(
+                    f"{path} holds a verification with other settings: {', '.join(changed)} differ; use "
+                    "the same settings to go on, or another folder"
+                )
+        elif any(path.iterdir()):
+            raise VerificationError(
+                f"{path} is not empty and holds no verification: give a new folder with -o"
+            )
+        else:
+            write(place, _text(settings))
         write(path / TOPOLOGY, topology.encode("utf-8"))
         yield Folder(path)
 
 
-def _claim(path: Path, settings: Mapping[str, object]) -> None:
-    place = path / SETTINGS
-    if not place.exists():
-        if any(path.iterdir()):
-            raise VerificationError(
-                f"{path} is not empty and holds no verification: give a new folder with -o"
-            )
-        write(place, _text(settings))
-        return
-    before = _document(place)
-    names = sorted({*before, *settings})
-    other = [name for name in names if before.get(name) != settings.get(name)]
-    if other:
-        raise VerificationError(
-            f"{path} holds a verification with other settings: {', '.join(other)} not as before; give the "
-            "same ones to go on, or another folder"
-        )
+class Folder:
+    """The folder of a verification, as `opened` gives it."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def prediction(self, made: Mapping[str, object]) -> Stored:
+        """The stored prediction; without one ``made`` is stored first, with the time and icmodel's version."""
+        place = self.path / PREDICTION
+        if not place.exists():
+            document = {
+                "schema_version": SCHEMA_VERSION,
+                "icmodel": __version__,
+                "made_utc": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+                "prediction": made,
+            }
+            write(place, _text(document))
+        document = _document(place)
+        prediction = document.get("prediction")
+        if not isinstance(prediction, dict) or "streams" not in prediction:
+            raise _damaged(place, "it holds no prediction")
+        return Stored(document, hashlib.sha256(place.read_bytes()).hexdigest())
+
+    def passes(self, stored: Stored, streams: tuple[str, ...]) -> list[Pass]:
+        """The stored passes, in their order.
+
+        Raises
+        ------
+        VerificationError
+            If one is damaged, of other streams, or was measured after another prediction.
+        """
+        found = []
+        for place in sorted(self.path.glob(PASS.format(0).replace("000", "*"))):
+            try:
+                records = [json_value(line) for line in place.read_bytes().splitlines()]
+                marks: list[dict[str, Any]] = [one[MARK] for one in records]  # type: ignore[index]
+                number, overlap = int(marks[0]["pass"]), float(marks[0]["overlap_ratio"])
+                by_stream = {mark["stream"]: one for mark, one in zip(marks, records, strict=True)}
+                hashes = {mark["prediction_sha256"] for mark in marks}
+            except (OSError, ValueError, KeyError, TypeError, IndexError) as error:
+                raise _damaged(place, f"{type(error).__name__}: {error}") from error
+            if set(by_stream) != set(streams):
+                raise _damaged(place, "it does not have a record of each stream")
+            if hashes != {stored.sha256}:
+                raise VerificationError(
+                    f"{place} was measured after another prediction than {PREDICTION} holds: restore "
+                    "it, or verify into a new folder"
+                )
+            found.append(Pass(number, by_stream, overlap))  # type: ignore[arg-type]
+        return found
+
+    def keep(self, number: int, run: RunResult, stored: Stored) -> Pass:
+        """Write a pass, one record a line, each marked with its verification."""
+        marked = {
+            name: {
+                **record,
+                MARK: {
+                    "stream": name,
+                    "pass": number,
+                    "overlap_ratio": run.overlap_ratio,
+                    "prediction_sha256": stored.sha256,
+                },
+            }
+            for name, record in run.records.items()
+        }
+        lines = [
+            json.dumps(one, separators=(",", ":"), ensure_ascii=False) for one in marked.values()
+        ]
+        write(self.path / PASS.format(number), ("\n".join(lines) + "\n").encode("utf-8"))
+        return Pass(number, marked, run.overlap_ratio)
 
 
 def _text(document: Mapping[str, object]) -> bytes:
@@ -133,76 +201,3 @@ def _damaged(place: Path, why: str) -> VerificationError:
     return VerificationError(
         f"{place} cannot be read ({why}): restore it, or verify into a new folder"
     )
-
-
-class Folder:
-    """The folder of a verification, as `opened` gives it."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-
-    def prediction(self, made: Mapping[str, object]) -> Stored:
-        """The prediction that is kept; the first time it is ``made``, with its time and icmodel's version."""
-        place = self.path / PREDICTION
-        if not place.exists():
-            document = {
-                "schema_version": SCHEMA_VERSION,
-                "icmodel": __version__,
-                "made_utc": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
-                "prediction": made,
-            }
-            write(place, _text(document))
-        document = _document(place)
-        told = document.get("prediction")
-        if not isinstance(told, dict) or "streams" not in told:
-            raise _damaged(place, "it holds no prediction")
-        return Stored(document, hashlib.sha256(place.read_bytes()).hexdigest())
-
-    def passes(self, stored: Stored, streams: tuple[str, ...]) -> list[Pass]:
-        """The passes that are kept, in their order.
-
-        Raises
-        ------
-        VerificationError
-            If one is damaged, of other streams, or was measured after another prediction.
-        """
-        places = sorted(self.path.glob(PASS.format(0).replace("000", "*")))
-        return [self._pass(place, stored, streams) for place in places]
-
-    def _pass(self, place: Path, stored: Stored, streams: tuple[str, ...]) -> Pass:
-        try:
-            records = [json_value(line) for line in place.read_bytes().splitlines()]
-            marks: list[dict[str, Any]] = [one[MARK] for one in records]  # type: ignore[index]
-            number, overlap = int(marks[0]["pass"]), float(marks[0]["overlap_ratio"])
-            by_stream = {mark["stream"]: one for mark, one in zip(marks, records, strict=True)}
-            hashes = {mark["prediction_sha256"] for mark in marks}
-        except (OSError, ValueError, KeyError, TypeError, IndexError) as error:
-            raise _damaged(place, f"{type(error).__name__}: {error}") from error
-        if set(by_stream) != set(streams):
-            raise _damaged(place, "it does not have a record of each stream")
-        if hashes != {stored.sha256}:
-            raise VerificationError(
-                f"{place} was measured after another prediction than {PREDICTION} holds: restore it, or "
-                "verify into a new folder"
-            )
-        return Pass(number, by_stream, overlap)  # type: ignore[arg-type]
-
-    def keep(self, number: int, played: Played, stored: Stored) -> Pass:
-        """Write a pass, a record a line, each with the verification it is of."""
-        marked = {
-            name: {
-                **record,
-                MARK: {
-                    "stream": name,
-                    "pass": number,
-                    "overlap_ratio": played.overlap_ratio,
-                    "prediction_sha256": stored.sha256,
-                },
-            }
-            for name, record in played.records.items()
-        }
-        lines = [
-            json.dumps(one, separators=(",", ":"), ensure_ascii=False) for one in marked.values()
-        ]
-        write(self.path / PASS.format(number), ("\n".join(lines) + "\n").encode("utf-8"))
-        return Pass(number, marked, played.overlap_ratio)

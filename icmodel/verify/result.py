@@ -1,4 +1,4 @@
-"""Verification: what was predicted of a system and what the built one did; frozen, and its JSON form."""
+"""Verification: the prediction of a system beside the measurements in the lab, and the JSON form."""
 
 from __future__ import annotations
 
@@ -10,37 +10,41 @@ from scipy.special import bdtr
 
 from icmodel.system import System
 from icmodel.verify import comparing
-from icmodel.verify.comparing import RULE, Bounded, Compared
+from icmodel.verify.comparing import Bounded, Compared
 from icmodel.verify.folder import Pass, Stored
-from icmodel.verify.lab import Copy
+from icmodel.verify.lab_system import RULE, LabSystem
 
 SCHEMA_VERSION = 1
 AGREES, DISAGREES, UNDECIDED = "agrees", "does not agree", "undecided"
 EXIT_CODES = {AGREES: 0, DISAGREES: 1, UNDECIDED: 3}
 COVERED = 0.9
-"""What part of single runs an interval promises to hold."""
+"""Share of single runs that an interval is to contain."""
 DOUBT = 0.01
-"""More numbers outside than chance explains at this level speak against the prediction."""
+"""Significance level: more numbers outside than chance explains at this level reject the prediction."""
 
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """A system as it was predicted and as it was measured, side by side.
+    """A system predicted and measured, side by side.
 
     Parameters
     ----------
     system : System
-        As it was given; ``copy`` is what was built.
+        The system to verify; ``lab`` is the system that was built.
     folder : Path
-        Where prediction and records are kept.
+        Folder of the prediction and the records.
     stored : Stored
         The prediction that is judged, made before the first pass.
     differs : tuple of str
-        Streams of which icmodel now predicts something else than is stored.
+        Streams for which icmodel now predicts other numbers than stored.
+    passes : tuple of Pass
+        All measured passes.
+    streams, bounds, devices : mapping
+        Predicted beside measured numbers, by stream, stream and device.
     """
 
     system: System
-    copy: Copy
+    lab: LabSystem
     folder: Path
     stored: Stored
     differs: tuple[str, ...]
@@ -54,25 +58,25 @@ class Verification:
 
     @property
     def judged(self) -> int:
-        """How many numbers have both prediction and measurement."""
+        """Number of values that have both a prediction and a measurement."""
         return sum(1 for _ in comparing.all_of(self.streams, self.devices))
 
     @property
     def inside(self) -> int:
-        """How many of them lie within their intervals."""
+        """Number of these values that lie within their intervals."""
         return sum(one.inside for one in comparing.all_of(self.streams, self.devices))
 
     @property
     def exceeded(self) -> tuple[str, ...]:
-        """Streams of which a frame took longer than their bound."""
+        """Streams with a frame that took longer than their bound."""
         return tuple(name for name, one in self.bounds.items() if one.held is False)
 
     @property
     def verdict(self) -> str:
         """Whether prediction and measurement agree.
 
-        They do if no bound was exceeded, and no more numbers lie outside their 90 % intervals than chance
-        puts there once in a hundred times.
+        They agree if no bound was exceeded, and the number of values outside their 90 % intervals is not
+        significant at the 1 % level.
         """
         if not self.judged:
             return UNDECIDED
@@ -81,7 +85,7 @@ class Verification:
 
     @property
     def exit_code(self) -> int:
-        """0 it agrees, 1 it does not, 3 nothing was measured."""
+        """0 agrees, 1 does not agree, 3 nothing was measured."""
         return EXIT_CODES[self.verdict]
 
     def to_dict(self) -> dict[str, object]:
@@ -93,10 +97,10 @@ class Verification:
             "title": self.system.title,
             "folder": str(self.folder),
             "copy": {
-                "slower": self.copy.slower,
-                "members": self.copy.members,
+                "slower": self.lab.slower,
+                "members": self.lab.members,
                 "rule": RULE,
-                "not_verified": list(self.copy.left_out),
+                "not_verified": list(self.lab.left_out),
             },
             "prediction": {
                 "sha256": self.stored.sha256,
@@ -125,8 +129,13 @@ class Verification:
 
 
 def most_outside(count: int) -> int:
-    """How many of so many independent numbers chance puts outside 90 % intervals, but for one time in a hundred.
+    """Greatest number of ``count`` independent values outside their 90 % intervals that chance explains.
 
-    The least n for which a binomial variable of ``count`` trials at 10 % is at most n with 99 %.
+    It is the least n for which a binomial variable of ``count`` trials at 10 % is at most n with a probability of 99 %.
+
+    Examples
+    --------
+    >>> most_outside(20)
+    6
     """
     return next(n for n in range(count + 1) if bdtr(n, count, 1 - COVERED) >= 1 - DOUBT)

@@ -1,10 +1,10 @@
-"""Verify a system: copy it, predict the copy, build it, play it pass by pass, and compare."""
+"""Verify a system: scale it to the lab, predict it, build it, run it pass by pass, and compare."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -12,36 +12,48 @@ from icmodel.errors import VerificationError
 from icmodel.probing import find_probe
 from icmodel.system import System, load, predict
 from icmodel.verify import comparing
-from icmodel.verify.comparing import machine_cores, most_members, placed, slowdown
-from icmodel.verify.folder import Folder, Pass, Stored, opened
-from icmodel.verify.lab import Copy, copied, topology
-from icmodel.verify.playing import Stage, Times, check_wiring, staged
+from icmodel.verify.folder import opened
+from icmodel.verify.lab_system import (
+    LabSystem,
+    lab_system,
+    machine_cores,
+    most_members,
+    placed,
+    slowdown,
+)
 from icmodel.verify.result import Verification
+from icmodel.verify.running import Times, check_wiring, lab_network
+from icmodel.verify.topology import topology
 
 LAB = "lab-1g-2026"
-"""The dataset that speaks for hosts of the lab unless another is named."""
+"""Default dataset of the lab's hosts."""
 REPEATS = 5
 MOST_MORE = 3
-"""Passes whose windows lie apart are measured again, so many more at most."""
+"""Greatest number of passes that are repeated because their windows are apart."""
 
 Watch = Callable[[int, int], None]
-"""Told how many passes are done, and how many there are to be."""
+"""Called with the number of counting passes, and the number to reach."""
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
-    """How a system is to be verified.
+class VerifyOptions:
+    """Options of a verification.
 
     Parameters
     ----------
     dataset : str
-        What speaks for the lab's hosts, by name or path.
+        Dataset of the lab's hosts, by name or path.
     variant : str, optional
-        Of the model; the dataset's own by default.
+        Variant of the model; the dataset's own by default.
     slower, members : float, int, optional
-        The copy's factor and most members of a group; by default what fits this machine.
+        Factor by which the lab system is slower, and its greatest number of devices of a group; by default those
+        that fit this machine.
     repeats : int
-        Passes that are to count; 0 only predicts.
+        Number of passes that must count; 0 only predicts.
+    times : Times
+        Times of each run [s].
+    cache : bool
+        Keep fits of ``hybrid`` in the user's cache folder.
     """
 
     dataset: str = LAB
@@ -65,26 +77,33 @@ class Wish:
 def verify(
     system: System | str | Path,
     folder: str | Path,
-    wish: Wish | None = None,
+    options: VerifyOptions | None = None,
     *,
     probe: Path | None = None,
     watch: Watch | None = None,
 ) -> Verification:
-    """Build a system in the lab, play all its streams at once, and compare with what was predicted before.
+    """Build a system in the lab, run all its streams at once, and compare with the prediction made before.
 
-    Needs icprobe and the right to make network namespaces.  What is in ``folder`` is kept: the same call
-    goes on after any interruption.
+    Needs icprobe and the right to make network namespaces.  ``folder`` keeps all results: the same call continues
+    after any interruption.
 
     Parameters
     ----------
     system : System, str or Path
-        As loaded, or a bundled name or a path.
+        A loaded system, a bundled name or a path.
     folder : str or Path
-        Where the prediction and the records go.
-    wish : Wish, optional
-        How; by default five passes of what fits this machine.
+        Folder for the prediction and the records.
+    options : VerifyOptions, optional
+        By default five passes of a lab system that fits this machine.
     probe : Path, optional
-        The icprobe to take; by default the one that is installed.
+        Path of icprobe; by default the installed one.
+    watch : callable, optional
+        Called after each pass with the number of counting passes, and the number to reach.
+
+    Returns
+    -------
+    Verification
+        ``verdict`` is agrees, does not agree or undecided.
 
     Raises
     ------
@@ -92,110 +111,74 @@ def verify(
         If the system is wrong or cannot be built, or the folder holds something else.
     ProbeMissing, MeasurementFailed
         If there is no icprobe, or it fails: the lab needs root, for example.
+
+    Examples
+    --------
+    >>> import icmodel
+    >>> found = icmodel.verify("lab-two-senders", "two-senders")  # doctest: +SKIP
+    >>> found.verdict  # doctest: +SKIP
+    'agrees'
     """
-    asked = wish or Wish()
-    given = system if isinstance(system, System) else load(system)
-    copy = _copy(given, asked)
-    built = topology(copy.system)
-    place = Path(folder)
-    with opened(place, _settings(given, copy, asked), built.text) as kept:
-        made = predict(copy.system, None, asked.variant, cache=asked.cache).to_dict()
-        stored = kept.prediction(_as_read(made))
-        names = tuple(copy.system.streams)
-        passes = kept.passes(stored, names)
-        if asked.repeats > _counting(passes):
-            tool = probe or find_probe()
-            check_wiring(tool, copy.system, place / "topology.toml")
-            cores = placed(copy.system, machine_cores())
-            with staged(tool, copy.system, built, cores, asked.times, place) as stage:
-                _play_missing(kept, stage, stored, passes, asked.repeats, watch)
-    return _told(given, copy, place, stored, _as_read(made), passes)
-
-
-def _copy(given: System, asked: Wish) -> Copy:
-    """The copy that was asked for, or the one that fits."""
-    members = asked.members or most_members(given)
-    slower = asked.slower
+    options = options or VerifyOptions()
+    loaded = system if isinstance(system, System) else load(system)
+    place, dataset = Path(folder), options.dataset
+    members, slower = options.members or most_members(loaded), options.slower
     if slower is None:
-        whole = copied(given, slower=1.0, members=members, dataset=asked.dataset)
-        slower = slowdown(whole.system, len(machine_cores()))
-    return copied(given, slower=slower, members=members, dataset=asked.dataset)
+        full_speed = lab_system(loaded, slower=1.0, members=members, dataset=dataset)
+        slower = slowdown(full_speed.system, len(machine_cores()))
+    lab = lab_system(loaded, slower=slower, members=members, dataset=dataset)
+    built = topology(lab.system)
 
+    with opened(place, _settings(loaded, lab, options), built.text) as kept:
+        made = predict(lab.system, None, options.variant, cache=options.cache).to_dict()
+        prediction = json.loads(json.dumps(made))  # as it is read back from its file
+        stored = kept.prediction(prediction)
+        passes = kept.passes(stored, tuple(lab.system.streams))
+        counting = sum(one.counts for one in passes)
+        if counting < options.repeats:
+            tool = probe or find_probe()
+            check_wiring(tool, lab.system, place / "topology.toml")
+            cores = placed(lab.system, machine_cores())
+            with lab_network(tool, lab.system, built, cores, options.times, place) as network:
+                while counting < options.repeats and len(passes) < options.repeats + MOST_MORE:
+                    number = 1 + max((one.number for one in passes), default=0)
+                    passes.append(kept.keep(number, network.run_all_streams(), stored))
+                    counting = sum(one.counts for one in passes)
+                    if watch is not None:
+                        watch(counting, options.repeats)
 
-def _settings(given: System, copy: Copy, asked: Wish) -> dict[str, object]:
-    """What must be the same for a verification to go on."""
-    sent = [
-        [one.name, one.protocol, one.payload_bytes, one.rate_fps, one.priority, *one.path]
-        for one in copy.system.streams.values()
-    ]
-    text = json.dumps([topology(copy.system).text, sent])
-    return {
-        "schema_version": 1,
-        "system": given.name,
-        "copy_sha256": hashlib.sha256(text.encode("utf-8")).hexdigest(),
-        "slower": copy.slower,
-        "members": copy.members,
-        "not_verified": list(copy.left_out),
-        "dataset": asked.dataset,
-        "variant": asked.variant,
-        "window_s": asked.times.window_s,
-        "warmup_s": asked.times.warmup_s,
-        "tail_s": asked.times.tail_s,
-    }
-
-
-def _as_read(document: Mapping[str, object]) -> dict[str, object]:
-    """A document as it comes back from its file."""
-    found: dict[str, object] = json.loads(json.dumps(document))
-    return found
-
-
-# --- measuring --------------------------------------------------------------------------------
-
-
-def _counting(passes: list[Pass]) -> int:
-    return sum(one.counts for one in passes)
-
-
-def _play_missing(
-    kept: Folder,
-    stage: Stage,
-    stored: Stored,
-    passes: list[Pass],
-    repeats: int,
-    watch: Watch | None,
-) -> None:
-    """Measure and keep the passes that are missing, one after the other, and append them."""
-    while _counting(passes) < repeats and len(passes) < repeats + MOST_MORE:
-        number = 1 + max((one.number for one in passes), default=0)
-        passes.append(kept.keep(number, stage.play(), stored))
-        if watch is not None:
-            watch(_counting(passes), repeats)
-
-
-# --- telling ----------------------------------------------------------------------------------
-
-
-def _told(
-    given: System,
-    copy: Copy,
-    folder: Path,
-    stored: Stored,
-    made: Mapping[str, object],
-    passes: list[Pass],
-) -> Verification:
-    predicted = stored.prediction
-    now = made["streams"]
-    assert isinstance(now, dict)
+    before, now = stored.prediction, prediction["streams"]
     used = [one for one in passes if one.counts]
     return Verification(
-        system=given,
-        copy=copy,
-        folder=folder,
+        system=loaded,
+        lab=lab,
+        folder=place,
         stored=stored,
-        differs=tuple(name for name in now if now[name] != predicted["streams"].get(name)),
+        differs=tuple(name for name in now if now[name] != before["streams"].get(name)),
         passes=tuple(passes),
-        streams=comparing.streams(copy.system, predicted, used),
-        bounds=comparing.bounds(copy.system, predicted, used),
-        devices=comparing.devices(copy.system, predicted, used),
+        streams=comparing.streams(lab.system, before, used),
+        bounds=comparing.bounds(lab.system, before, used),
+        devices=comparing.devices(lab.system, before, used),
     )
+
+
+def _settings(system: System, lab: LabSystem, options: VerifyOptions) -> dict[str, object]:
+    """Settings that must be the same for a verification to continue."""
+    sent = [
+        [one.name, one.protocol, one.payload_bytes, one.rate_fps, one.priority, *one.path]
+        for one in lab.system.streams.values()
+    ]
+    text = json.dumps([topology(lab.system).text, sent])
+    return {
+        "schema_version": 1,
+        "system": system.name,
+        "copy_sha256": hashlib.sha256(text.encode("utf-8")).hexdigest(),
+        "slower": lab.slower,
+        "members": lab.members,
+        "not_verified": list(lab.left_out),
+        "dataset": options.dataset,
+        "variant": options.variant,
+        "window_s": options.times.window_s,
+        "warmup_s": options.times.warmup_s,
+        "tail_s": options.times.tail_s,
+    }

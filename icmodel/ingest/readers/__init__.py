@@ -1,12 +1,18 @@
-"""Readers: one module a tool; each knows its own tool's output and nothing of the others."""
+"""Readers: one module a tool, and the runs of each tool in a text.
+
+A new reader is one module beside these, with the names of `Reader`, and an entry in ``_MODULES``.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Protocol
 
 from icmodel.errors import RecordError
+from icmodel.ingest.plain import named_apart, plain, with_points
 from icmodel.ingest.readers import (
     imb,
     iperf2,
@@ -21,13 +27,13 @@ from icmodel.ingest.readers import (
     sockperf,
     zperfmq,
 )
-from icmodel.ingest.readers.table import Layout
+from icmodel.ingest.readers.common import Layout
 from icmodel.ingest.result import Result
 from icmodel.ingest.source import Source
 
 
 class Reader(Protocol):
-    """What the module of a tool offers."""
+    """Interface of a tool's module."""
 
     NAME: str
     LAYOUT: Layout
@@ -54,11 +60,15 @@ _MODULES: tuple[Reader, ...] = (
     iperf2,
 )
 READERS: Mapping[str, Reader] = MappingProxyType({module.NAME: module for module in _MODULES})
-"""By the tool's name, in the order they are asked."""
+"""Tool's name -> its reader, in the order in which they look at a text."""
+_FAILED = re.compile(
+    r"^(?:iperf3?|netperf|nuttcp|qperf|sockperf|ib_\w+): (?:error\b.*|.*(?:fail|refus|unable).*)$",
+    re.M | re.I,
+)
 
 
 def check_tool(name: str) -> None:
-    """Raise an error if no reader is of a tool.
+    """Raise an error if a tool has no reader.
 
     Raises
     ------
@@ -69,3 +79,58 @@ def check_tool(name: str) -> None:
         raise RecordError(
             f"the tool {name!r} is unknown: it is one of {', '.join(sorted(READERS))}"
         )
+
+
+def runs_of(source: Source, tool: str | None) -> list[tuple[Reader, Source]]:
+    """The runs of a file in the order of its lines, each with the reader of its tool.
+
+    Parameters
+    ----------
+    tool
+        The tool that wrote the file; by default it is recognised from the text.
+
+    Raises
+    ------
+    RecordError
+        If no reader recognises the text, or several do.
+    """
+    streams = plain(source.text)
+    runs = _recognised(source, streams, tool)
+    if not runs:
+        named = [text for stream in streams for text in named_apart(stream)]
+        runs = _recognised(source, named, tool)
+    if not runs and tool is not None:  # the reader names what is missing
+        return [(READERS[tool], replace(source, text="\n".join(streams)))]
+    if not runs and (failed := _FAILED.search(source.text)):
+        raise RecordError(f"the run failed: it says “{failed[0].strip()}” and holds no result")
+    if not runs:
+        raise RecordError(
+            f"it is not output of a tool that icmodel knows ({', '.join(sorted(READERS))}): name the tool "
+            "with --tool, or map the columns of a table with --map"
+        )
+    runs.sort(key=lambda pair: pair[1].first)
+    return [
+        (reader, run if len(runs) == 1 else replace(run, run=k))
+        for k, (reader, run) in enumerate(runs, start=1)
+    ]
+
+
+def _recognised(
+    source: Source, streams: Sequence[str], tool: str | None
+) -> list[tuple[Reader, Source]]:
+    """The runs of the streams of text that a tool wrote; decimal commas become points."""
+    names = [tool] if tool is not None else list(READERS)
+    runs = []
+    for text in streams:
+        pointed = with_points(text, thousands=False)
+        tools = [name for name in names if READERS[name].recognises(text)]
+        tools = tools or [name for name in names if READERS[name].recognises(pointed)]
+        if len(tools) > 1:
+            raise RecordError(
+                f"it holds output of {' and '.join(tools)}, and only one of them could be taken: keep "
+                "each tool's output in a file of its own, or name the one to take with --tool"
+            )
+        for reader in map(READERS.__getitem__, tools):
+            whole = replace(source, text=with_points(text, thousands=reader.LAYOUT.thousands))
+            runs += [(reader, part) for part in reader.LAYOUT.split(whole)]
+    return runs

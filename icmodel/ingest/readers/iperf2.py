@@ -1,8 +1,17 @@
-"""iperf 2: its text, and the lines of ``-y C``.
+"""iperf 2 up to 2.1.8: its text, and the lines of ``-y C``.
 
-Bits are in units of 10^6 and 10^9, MBytes are 2^20 B. Of several lines of a stream the one over the
-whole run counts; of parallel streams their sum. A client of UDP repeats the server's report, from which
-goodput and loss are taken. One-way latency of ``-e`` needs clocks that agree: not taken.
+Bits are in units of 10^6 and 10^9; MBytes are 2^20 B.  Of several lines of a stream the one over the whole
+run counts, and of parallel streams their sum.  A client of UDP repeats the server's report, from which
+goodput and loss are taken.  Not taken: one-way latency of ``-e``, which needs synchronised clocks.  ::
+
+    Client connecting to 192.0.2.2, TCP port 5001
+    [  1] local 192.0.2.1 port 41000 connected with 192.0.2.2 port 5001
+    [ ID] Interval       Transfer     Bandwidth
+    [  1] 0.00-1.00 sec   112 MBytes   940 Mbits/sec
+
+A line of ``-y C`` holds time, both ends, stream, interval, bytes and b/s; of UDP also jitter and losses::
+
+    20261101100000,192.0.2.1,41000,192.0.2.2,5001,1,0.0-1.0,117440512,939524096
 """
 
 from __future__ import annotations
@@ -10,20 +19,29 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from datetime import datetime
 from decimal import Decimal
+from typing import NamedTuple
 
 from icmodel.errors import RecordError
 from icmodel.ingest.labels import Labels
-from icmodel.ingest.readers.iperf2_csv import DEFAULT_BPS, DEFAULT_BYTES, NAME, is_csv, of_csv
-from icmodel.ingest.readers.modes import APART, Pace, check_loss, check_rate, command_of, pace_of
-from icmodel.ingest.readers.table import Layout, told
+from icmodel.ingest.readers.common import (
+    DUPLEX,
+    Layout,
+    Pace,
+    check_loss,
+    check_rate,
+    command_of,
+    first_group,
+    pace_of,
+)
 from icmodel.ingest.result import (
     MICRO,
     RECEIVER,
     SENDER,
     Assumed,
-    Ends,
+    Hosts,
     Limits,
     Number,
     Origin,
@@ -32,11 +50,11 @@ from icmodel.ingest.result import (
     Result,
     exact,
     printed,
+    total_of,
 )
-from icmodel.ingest.source import Source
+from icmodel.ingest.source import Source, require
 
-__all__ = ["LAYOUT", "NAME", "read", "recognises"]
-
+NAME = "iperf2"
 _START = re.compile(
     r"^(?P<role>Client connecting to|Server listening on) .*(?P<protocol>TCP|UDP) port (?P<port>\d+)",
     re.M,
@@ -46,33 +64,46 @@ _CONNECTED = re.compile(
     r"(?P<remote>[^\s%]+)\S* port \d+(?P<tail>.*)$"
 )
 _ROW = re.compile(
-    r"^\[\s*(SUM|\*?\d+)\]\s+([0-9.]+)-\s*([0-9.]+) sec\s+([0-9.]+) ([KMGT]?)Bytes\s+"
-    r"([0-9.]+) ([KMGT]?)(bits|Bytes)/sec(?:.*?\s(\d+)/\s*(\d+) \(([0-9.e+-]+)%\))?",
+    r"^\[\s*(?P<id>SUM|\*?\d+)\]\s+(?P<start>[0-9.]+)-\s*(?P<end>[0-9.]+) sec"
+    r"\s+(?P<moved>[0-9.]+) (?P<moved_unit>[KMGT]?)Bytes"
+    r"\s+(?P<rate>[0-9.]+) (?P<prefix>[KMGT]?)(?P<rate_unit>bits|Bytes)/sec"
+    r"(?:.*?\s(?P<lost>\d+)/\s*(?P<of>\d+) \((?P<loss>[0-9.e+-]+)%\))?",
     re.M,
 )
 LAYOUT = Layout(start=_START, holds=_ROW)
 _REPORT = re.compile(r"^\[.*\] Server Report:")
 _DATAGRAM = re.compile(r"^Sending (\d+) byte datagrams(?:, IPG target: ([0-9.]+) us)?", re.M)
 _BUFFER = re.compile(r"^Write buffer size: (\d+) (K?)Byte", re.M)
-"""A whole number; in MByte it is rounded."""
+"""Size of a write, if it is a whole number; in MByte it is rounded."""
 _VERSION = re.compile(r"\(peer ([0-9.]+)")
 _LATE = re.compile(r"\s(\d+) datagrams received out-of-order")
 _FAILED = re.compile(
     r"^(connect failed|write failed|read failed|.*WARNING: did not receive ack).*$", re.M
 )
+_CSV = re.compile(
+    r"^[0-9:.+-]{14,},[0-9a-fA-F:.]+,\d+,[0-9a-fA-F:.]+,\d+,-?\d+,[0-9.]+-[0-9.]+,\d+,\d+"
+    r"(?:,[0-9.]+,-?\d+,-?\d+,-?[0-9.]+(?:,-?\d+)?)?$",
+    re.M,
+)
+TCP_FIELDS = 9
+"""Fields of a CSV line of TCP; a line of UDP has more."""
 SLACK = 5e-3
-"""How far bytes, seconds and rate may lie apart beside their digits: streams end one after another."""
+"""Relative tolerance among bytes, seconds and rate, beyond rounding: streams end one after another."""
+CSV_SLACK = 0.02
+"""Relative tolerance in CSV, whose seconds are those asked for, not those that passed."""
 DIGITS = 3
-"""Significant digits of a gap between datagrams from which a rate can be told."""
+"""Significant digits that a gap between datagrams needs to give a rate."""
+DEFAULT_BYTES, DEFAULT_BPS = {"tcp": 128 * 2**10, "udp": 1470}, 2.0**20
+"""Defaults of the size of a write, and of the rate limit of UDP (iperf 2's manual)."""
 
 
 def recognises(text: str) -> bool:
     """Whether a text looks like output of iperf 2."""
-    return is_csv(text) or _START.search(text) is not None
+    return _CSV.search(text) is not None or _START.search(text) is not None
 
 
 def read(source: Source) -> list[Result]:
-    """The results of a run with all its streams: one for each direction, and for each client of a server.
+    """The results of a run: one for each direction, and for each client of a server.
 
     Raises
     ------
@@ -80,300 +111,421 @@ def read(source: Source) -> list[Result]:
         If the run failed or was cut off.
     """
     text = source.text
-    lines = of_csv(source) if is_csv(text) else []
-    if lines and not _START.search(text):
-        return lines
+    csv_results = read_csv(source) if _CSV.search(text) else []
+    starts = list(_START.finditer(text))
+    if csv_results and not starts:
+        return csv_results
     if failed := _FAILED.search(text):
         raise RecordError(f"{source.place}: the run failed: iperf says “{failed[0].strip()}”")
-    head = _Head.of(source)
-    return [
-        *(result for group in _groups(source) for result in _results(source, head, group)),
-        *lines,
-    ]
-
-
-@dataclass(frozen=True, slots=True)
-class _Line:
-    """The line over a whole run: seconds, bits, rate [b/s], datagrams lost of how many."""
-
-    seconds: Printed
-    moved: Printed
-    rate: Printed
-    lost: tuple[int, int] | None
-
-
-# --- text -------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class _Head:
-    """What the heads say: the protocol, whether a client wrote them, and the port it listens on, too."""
-
-    protocol: str
-    at_client: bool
-    listens: str
-
-    @classmethod
-    def of(cls, source: Source) -> _Head:
-        """The heads of a run; ``-d`` and ``-r`` have two."""
-        starts = list(_START.finditer(source.text))
-        if not starts:
-            raise RecordError(
-                f"{source.place}: it has neither head, of a client or of a server: it is cut off"
-            )
-        at_client = any(start["role"].startswith("Client") for start in starts)
-        listening = [start["port"] for start in starts if start["role"].startswith("Server")]
-        return cls(
-            starts[0]["protocol"].lower(),
-            at_client,
-            listening[0] if at_client and listening else "",
-        )
-
-
-@dataclass(slots=True)
-class _Group:
-    """Streams of one run: connections by id, rows of their own and rows that the other end reported."""
-
-    connections: dict[str, re.Match[str]]
-    rows: list[re.Match[str]]
-    reports: list[re.Match[str]]
-
-
-def _groups(source: Source) -> Iterator[_Group]:
-    """The runs under one head: each begins with its connections, behind the rows of the one before."""
-    groups = [_Group({}, [], [])]
-    reported = False
-    for line in source.lines:
-        connected, row = _CONNECTED.match(line), _ROW.match(line)
-        if connected:
-            if groups[-1].rows:
-                groups.append(_Group({}, [], []))
-            groups[-1].connections[connected["id"]] = connected
-        elif _REPORT.match(line):
-            reported = True
-        elif row:
-            id_ = row[1].lstrip("*")
-            own = (one for one in reversed(groups) if id_ in one.connections)
-            group = next(own, groups[-1])
-            (group.reports if reported else group.rows).append(row)
-            reported = False
-    if reported:
-        raise RecordError(f"{source.place}: a server's report has no line: the run was cut off")
-    yield from groups
-
-
-def _results(source: Source, head: _Head, group: _Group) -> Iterator[Result]:
-    """The result of each direction of a group."""
-    ways = [[row for row in group.rows if _sent(row, head, group) is way] for way in (True, False)]
-    both = bool(ways[0] and ways[1])
-    if both:  # whose [SUM] is of both directions
-        ways = [[row for row in way if row[1] != "SUM"] for way in ways]
-    if not group.rows:
-        raise RecordError(f"{source.place}: it has no line of a result: the run was cut off")
-    for rows, sends in zip(ways, (True, False), strict=True):
-        if rows:
-            yield _of_text(source, head, group, rows, sends=sends, both=both)
-
-
-def _sent(row: re.Match[str], head: _Head, group: _Group) -> bool:
-    """Whether the end that wrote a row sent what the row counts."""
-    connection = group.connections.get(row[1].lstrip("*"))
-    if connection is not None and head.listens:
-        return connection["port"] != head.listens
-    tails = [one["tail"] for one in group.connections.values()]
-    reverse = row[1].startswith("*") or (
-        "(full-duplex)" not in "".join(tails) and any("(reverse)" in tail for tail in tails)
+    require(
+        starts, f"{source.place}: it has neither head, of a client or of a server: it is cut off"
     )
-    return head.at_client != reverse
+    results = []
+    for group in _Group.split(source, _Head.of(starts)):
+        require(group.rows, f"{source.place}: it has no line of a result: the run was cut off")
+        directions = {
+            sends: [row for row in group.rows if group.sends(row) is sends]
+            for sends in (True, False)
+        }
+        duplex = all(directions.values())
+        for sends, rows in directions.items():
+            # With both directions, [SUM] is of both.
+            taken = [row for row in rows if row["id"] != "SUM"] if duplex else rows
+            if taken:
+                results.append(group.result(source, taken, sends=sends, duplex=duplex))
+    return [*results, *csv_results]
 
 
-def _of_text(
+def _result(
     source: Source,
-    head: _Head,
-    group: _Group,
-    rows: Sequence[re.Match[str]],
+    protocol: str,
+    numbers: Sequence[Number],
     *,
-    sends: bool,
-    both: bool,
+    payload: int | None,
+    load: float | None = None,
+    sent_bps: float,
+    streams: int,
+    hosts: Hosts,
+    duplex: bool,
+    payloads: Payloads | None,
+    notes: Sequence[str],
+    assumes_payload: bool,
 ) -> Result:
-    text, protocol = source.text, head.protocol
-    lines, streams = _whole(rows, summed=not both)
-    numbers: list[Number] = []
-    notes = ["text of iperf 2 has three digits: -y C has more"]
-    reports = [_line(row) for row in group.reports] if sends else []
-    command = command_of(source, "iperf")
-    size, load = _datagrams(text, streams) if protocol == "udp" else (_buffer(text), None)
-    typed = command.amount("-l", "--len", small=1000, large=1024)
-    size = size or (int(typed) if typed else None)
-    if reports:
-        numbers += _received(_group_by_key(reports), size, protocol)
-        numbers.append(Number.read("sent_bps", lines.rate, SENDER))
-    elif sends and protocol == "udp":
-        numbers.append(Number.read("sent_bps", lines.rate, SENDER))
-        notes.append("without the server's report nothing says what arrived")
-    elif sends:
-        numbers.append(Number.read("goodput_bps", lines.rate, SENDER))
-        notes.append(
-            "a client counts what it handed to its socket, up to a window more than arrived"
-        )
-    else:
-        numbers += _received(lines, size, protocol)
-    payloads = _open_payloads(lines, text) if size is None else None
-    if "Latency avg" in text:
-        notes.append("one-way latency needs clocks that agree, of which nothing is said: not taken")
-    limit = command.amount("-b", "--bandwidth", small=1000, large=1024)
+    """The result of one direction, with its load: stated, by ``-b``, or as UDP sent."""
+    limit = command_of(source, "iperf").amount("-b", "--bandwidth", small=1000, large=1024)
     if load is None and limit is not None:
         load = limit * streams
-    pace = Pace(Labels(load_bps=math.inf))  # TCP goes as fast as it can unless told otherwise
+    pace = Pace(Labels(load_bps=math.inf))  # TCP is unlimited by default
     if protocol == "udp":
-        lost = lines.lost or (0, 1)
-        sent = lines.rate.value / (1 - lost[0] / lost[1]) if lost[0] < lost[1] else lines.rate.value
-        pace = pace_of(sent, DEFAULT_BPS * streams, "-b")
-    default = DEFAULT_BYTES[protocol]
-    fits = payloads is None or payloads.fits(default)
+        pace = pace_of(sent_bps, DEFAULT_BPS * streams, "-b")
+    default = Assumed("payload_bytes", DEFAULT_BYTES[protocol], "-l")
     return Result(
-        origin=Origin(NAME, told(_VERSION, text), source.place),
+        origin=Origin(NAME, first_group(_VERSION, source.text), source.place),
         labels=Labels(
             protocol=protocol,
-            payload_bytes=size,
+            payload_bytes=payload,
             load_bps=load,
             cores=1 if streams == 1 else None,
-            options=dict(APART) if both else {},
+            options=dict(DUPLEX) if duplex else {},
         ),
-        unless=replace(pace.unless, payload_bytes=payloads.only if payloads else None),
-        assumed=(*pace.assumed, *([Assumed("payload_bytes", default, "-l")] if fits else [])),
+        implied=replace(pace.implied, payload_bytes=payloads.only if payloads else None),
+        assumed=(*pace.assumed, *([default] if assumes_payload else [])),
         numbers=tuple(numbers),
-        hosts=_hosts(group, sends=sends),
+        hosts=hosts,
         streams=streams,
         limits=Limits(payloads=payloads),
         notes=(*notes, *(pace.notes if load is None else ())),
     )
 
 
-def _hosts(group: _Group, *, sends: bool) -> Ends:
-    """The ends of a direction, if the connections are of one pair."""
-    pairs = {(one["local"], one["remote"]) for one in group.connections.values()}
-    if len(pairs) != 1:
-        return Ends()
-    local, remote = pairs.pop()
-    return Ends(local, remote) if sends else Ends(remote, local)
+def _typed_size(source: Source) -> int | None:
+    """The size of a write or datagram that the command line sets [B]."""
+    size = command_of(source, "iperf").amount("-l", "--len", small=1000, large=1024)
+    return int(size) if size else None
 
 
-def _open_payloads(line: _Line, text: str) -> Payloads | None:
-    """What the bytes and datagrams of a server leave open; those out of order are in its bytes alone."""
-    if line.lost is None or line.lost[1] <= line.lost[0]:
-        return None
-    arrived = line.lost[1] - line.lost[0]
-    late = sum(int(count) for count in _LATE.findall(text))
-    low, high = line.moved.low / 8, line.moved.high / 8
-    said = f"iperf says {(high + low) / 2:.6g} B in {arrived} datagrams"
-    return Payloads(low / (arrived + late), high / arrived, said)
+def _before_loss(rate_bps: float, lost: int, of: int) -> float:
+    """The sent rate of an arrived rate; the same if no packet is counted or all were lost."""
+    return rate_bps / (1 - lost / of) if 0 <= lost < of else rate_bps
 
 
-def _group_by_key(lines: Sequence[_Line]) -> _Line:
-    """Parallel streams as one."""
-    lost = [line.lost for line in lines if line.lost is not None]
-    whole = (
-        (sum(one for one, _ in lost), sum(of for _, of in lost))
-        if len(lost) == len(lines)
-        else None
-    )
-    seconds = max((line.seconds for line in lines), key=lambda one: one.value)
-    moved, rate = _sum([line.moved for line in lines]), _sum([line.rate for line in lines])
-    return _Line(seconds, moved, rate, whole)
+# --- text -------------------------------------------------------------------------------------
 
 
-def _sum(some: Sequence[Printed]) -> Printed:
-    """A sum, and what the digits of its parts leave open of it."""
-    ends = zip(*((one.value, one.low, one.high) for one in some), strict=True)
-    return Printed(*(sum(end) for end in ends))
+class _Head(NamedTuple):
+    """Heads of a run: the protocol, whether a client wrote them, and the port on which it also listens."""
+
+    protocol: str
+    at_client: bool
+    listens: str
+
+    @classmethod
+    def of(cls, starts: Sequence[re.Match[str]]) -> _Head:
+        """The heads of a run; ``-d`` and ``-r`` have two."""
+        at_client = any(start["role"].startswith("Client") for start in starts)
+        ports = [start["port"] for start in starts if start["role"].startswith("Server")]
+        listens = ports[0] if at_client and ports else ""
+        return cls(starts[0]["protocol"].lower(), at_client, listens)
 
 
-def _whole(rows: Sequence[re.Match[str]], *, summed: bool) -> tuple[_Line, int]:
-    """The line over the whole run, of parallel streams their sum, and how many streams there are.
+@dataclass(slots=True)
+class _Group:
+    """Streams of one run: connections by id, rows of this end, and rows that the other end reported."""
 
-    Parameters
-    ----------
-    summed
-        Whether parallel streams have a line of their sum, which must be theirs.
+    head: _Head
+    connections: dict[str, re.Match[str]] = field(default_factory=dict)
+    rows: list[re.Match[str]] = field(default_factory=list)
+    reports: list[re.Match[str]] = field(default_factory=list)
+
+    @classmethod
+    def split(cls, source: Source, head: _Head) -> Iterator[_Group]:
+        """The runs below one head: each begins with its connections, after the rows of the one before."""
+        groups = [cls(head)]
+        is_report = False
+        for line in source.lines:
+            connected, row = _CONNECTED.match(line), _ROW.match(line)
+            if connected:
+                if groups[-1].rows:
+                    groups.append(cls(head))
+                groups[-1].connections[connected["id"]] = connected
+            elif _REPORT.match(line):
+                is_report = True
+            elif row:
+                stream = row["id"].lstrip("*")
+                own = (group for group in reversed(groups) if stream in group.connections)
+                group = next(own, groups[-1])
+                (group.reports if is_report else group.rows).append(row)
+                is_report = False
+        require(
+            not is_report, f"{source.place}: a server's report has no line: the run was cut off"
+        )
+        yield from groups
+
+    def sends(self, row: re.Match[str]) -> bool:
+        """Whether the end that wrote a row sent what the row counts."""
+        connection = self.connections.get(row["id"].lstrip("*"))
+        if connection is not None and self.head.listens:
+            return connection["port"] != self.head.listens
+        tails = "".join(one["tail"] for one in self.connections.values())
+        is_reverse = row["id"].startswith("*") or (
+            "(full-duplex)" not in tails and "(reverse)" in tails
+        )
+        return self.head.at_client != is_reverse
+
+    def result(
+        self, source: Source, rows: Sequence[re.Match[str]], *, sends: bool, duplex: bool
+    ) -> Result:
+        """The result of one direction of a run."""
+        text, protocol = source.text, self.head.protocol
+        whole, streams = _Sum.whole(rows, duplex=duplex)
+        notes = ["text of iperf 2 has three digits: -y C has more"]
+
+        # The size is printed by -e, set by -l, or follows from a server's counts.
+        size, load = None, None
+        if protocol == "udp" and (datagram := _DATAGRAM.search(text)):
+            size, gap = int(datagram[1]), datagram[2] or ""
+            if len(gap.replace(".", "").lstrip("0")) >= DIGITS:
+                load = float(streams * round(Decimal(8 * size) / (Decimal(gap) * MICRO)))
+        elif protocol == "tcp" and (buffer := _BUFFER.search(text)):
+            size = int(buffer[1]) * (1024 if buffer[2] else 1)
+        size = size or _typed_size(source)
+        payloads = None
+        if size is None and whole.lost and whole.lost[1] > whole.lost[0]:
+            arrived = whole.lost[1] - whole.lost[0]
+            late = sum(int(count) for count in _LATE.findall(text))  # only in the bytes
+            low, high = whole.moved.low / 8, whole.moved.high / 8
+            counts = f"iperf says {(high + low) / 2:.6g} B in {arrived} datagrams"
+            payloads = Payloads(low / (arrived + late), high / arrived, counts)
+
+        if sends and self.reports:
+            numbers = _Sum.total([_Sum.of(row) for row in self.reports]).received(size, protocol)
+            numbers.append(Number.read("sent_bps", whole.rate, SENDER))
+        elif sends and protocol == "udp":
+            numbers = [Number.read("sent_bps", whole.rate, SENDER)]
+            notes.append("without the server's report nothing says what arrived")
+        elif sends:
+            numbers = [Number.read("goodput_bps", whole.rate, SENDER)]
+            notes.append(
+                "a client counts what it handed to its socket, up to a window more than arrived"
+            )
+        else:
+            numbers = whole.received(size, protocol)
+        if "Latency avg" in text:
+            notes.append(
+                "one-way latency needs synchronised clocks, which iperf does not check: not taken"
+            )
+
+        # The hosts are known if all connections are between the same two.
+        pairs = {(one["local"], one["remote"]) for one in self.connections.values()}
+        local, remote = pairs.pop() if len(pairs) == 1 else ("", "")
+        return _result(
+            source,
+            protocol,
+            numbers,
+            payload=size,
+            load=load,
+            sent_bps=_before_loss(whole.rate.value, *(whole.lost or (0, 1))),
+            streams=streams,
+            hosts=Hosts(local, remote) if sends else Hosts(remote, local),
+            duplex=duplex,
+            payloads=payloads,
+            notes=notes,
+            assumes_payload=payloads is None or payloads.fits(DEFAULT_BYTES[protocol]),
+        )
+
+
+class _Sum(NamedTuple):
+    """Counts over a whole run: seconds, bits, rate [b/s], and datagrams lost and sent."""
+
+    seconds: Printed
+    moved: Printed
+    rate: Printed
+    lost: tuple[int, int] | None
+
+    @classmethod
+    def of(cls, row: re.Match[str]) -> _Sum:
+        """The counts of one line; prefixes of bits are powers of 1000, those of bytes of 1024."""
+        lost = (int(row["lost"]), int(row["of"])) if row["lost"] else None
+        if lost:
+            check_loss(printed(row["loss"]), *lost, f"the line up to {row['end']} s")
+        seconds = printed(row["end"])
+        moved = printed(row["moved"], 8 * 1024 ** " KMGT".index(row["moved_unit"] or " "))
+        power = " KMGT".index(row["prefix"] or " ")
+        unit = 1000**power if row["rate_unit"] == "bits" else 8 * 1024**power
+        rate = printed(row["rate"], unit)
+        if seconds.value > 0:
+            what = f"{row['moved']} {row['moved_unit']}Bytes in {row['end']} s"
+            check_rate(rate, moved / seconds, what, SLACK)
+        return cls(seconds, moved, rate, lost)
+
+    @classmethod
+    def whole(cls, rows: Sequence[re.Match[str]], *, duplex: bool) -> tuple[_Sum, int]:
+        """The sum over the whole run, and the number of streams.
+
+        With ``duplex`` there is no line of the streams' sum, so they are added up; otherwise it is checked.
+        """
+        last = max(float(row["end"]) for row in rows)
+        whole = [row for row in rows if float(row["start"]) == 0 and float(row["end"]) > last / 2]
+        streams = {row["id"]: row for row in whole if row["id"] != "SUM"}
+        sums = [row for row in whole if row["id"] == "SUM"]
+        require(whole, "it has no line over the whole run: the run was cut off")
+        if duplex:
+            return cls.total([cls.of(row) for row in streams.values()]), len(streams)
+        if sums or len(streams) > 1:
+            require(
+                sums and len(streams) > 1,
+                "it has a line [SUM] and not those of its streams, or the other way round: it was cut off",
+            )
+            parts = cls.total([cls.of(row) for row in streams.values()])
+            require(
+                cls.of(sums[-1]).moved.overlaps(parts.moved, SLACK),
+                f"[SUM] has {sums[-1]['moved']} {sums[-1]['moved_unit']}Bytes, which its {len(streams)} streams have not "
+                "together: a line is missing or was changed",
+            )
+            whole = sums
+        return cls.of(max(whole, key=lambda row: float(row["end"]))), max(len(streams), 1)
+
+    @classmethod
+    def total(cls, sums: Sequence[_Sum]) -> _Sum:
+        """Parallel streams as one; losses are known if all streams have them."""
+        lost = [one.lost for one in sums if one.lost is not None]
+        seconds = max((one.seconds for one in sums), key=lambda time: time.value)
+        moved, rate = total_of([one.moved for one in sums]), total_of([one.rate for one in sums])
+        total = (sum(one for one, _ in lost), sum(of for _, of in lost))
+        return cls(seconds, moved, rate, total if len(lost) == len(sums) else None)
+
+    def received(self, size: int | None, protocol: str) -> list[Number]:
+        """Goodput and loss that a receiver counted; goodput by its datagrams if those have more digits."""
+        require(
+            protocol != "udp" or self.lost is not None,
+            "the line of a receiver of UDP has no losses: it was cut off or changed",
+        )
+        numbers, rate = [], self.rate
+        if self.lost is not None:
+            lost, of = self.lost
+            if of:
+                numbers.append(Number("loss_rate", lost / of, RECEIVER))
+            if size is not None and self.seconds.value > 0:
+                counted = exact(8.0 * size * (of - lost)) / self.seconds
+                what = f"{of - lost} datagrams of {size} B in {self.seconds.value:g} s"
+                check_rate(rate, counted, what, SLACK)
+                rate = rate.finer(counted)
+        return [*numbers, Number.read("goodput_bps", rate, RECEIVER)]
+
+
+# --- CSV --------------------------------------------------------------------------------------
+
+
+class _Line(NamedTuple):
+    """A line of ``-y C``; the counts of datagrams are empty for TCP."""
+
+    time: str
+    local: str
+    local_port: str
+    remote: str
+    remote_port: str
+    stream: str
+    interval: str
+    moved: str
+    rate: str
+    jitter: str = ""
+    lost: str = ""
+    of: str = ""
+    loss: str = ""
+    late: str = "0"
+
+    @property
+    def span(self) -> tuple[float, float]:
+        """Start and end of the interval [s]."""
+        start, _, end = self.interval.partition("-")
+        return float(start), float(end)
+
+
+def read_csv(source: Source) -> list[Result]:
+    """The results of lines of ``-y C``: one for each run and direction.
+
+    Raises
+    ------
+    RecordError
+        If a line was changed, or none is over the whole run.
     """
-    last = max(float(row[3]) for row in rows)
-    every = [row for row in rows if float(row[2]) == 0 and float(row[3]) > last / 2]
-    streams = {row[1]: row for row in every if row[1] != "SUM"}
-    sums = [row for row in every if row[1] == "SUM"]
-    if not every:
-        raise RecordError("it has no line over the whole run: the run was cut off")
-    if not summed:
-        return _group_by_key([_line(row) for row in streams.values()]), len(streams)
-    if sums or len(streams) > 1:
-        _check_sum(sums, list(streams.values()))
-        every = sums
-    return _line(max(every, key=lambda row: float(row[3]))), max(len(streams), 1)
+    lines = []
+    for number, text in source.numbered():
+        if _CSV.match(text):
+            lines.append(_Line(*text.split(",")))
+        else:
+            require(
+                text.count(",") < TCP_FIELDS - 2,
+                f"line {number}: {text!r} is no line of -y C: it was cut off or changed",
+            )
+    widths = {text.count(",") for text in source.lines if _CSV.match(text)}
+    require(len(widths) == 1, "its lines have not all as many fields: one was cut off")
+    last = max(line.span[1] for line in lines)
+    whole = [
+        line
+        for line in lines
+        if line.span[0] == 0 and line.span[1] > last / 2 and line.stream != "-1"
+    ]
+    require(whole, "it has no line over the whole run: the run was cut off")
 
+    # A stream whose id comes again begins the next run.
+    runs: list[list[_Line]] = [[]]
+    for line in whole:
+        if line.stream in {one.stream for one in runs[-1]}:
+            runs.append([])
+        runs[-1].append(line)
 
-def _check_sum(sums: Sequence[re.Match[str]], streams: Sequence[re.Match[str]]) -> None:
-    """Hold the bytes of a sum against those of its streams."""
-    if not sums or len(streams) < 2:
-        raise RecordError(
-            "it has a line [SUM] and not those of its streams, or the other way round: it was cut off"
+    # A client of -d or -r receives at the port it listens on.  Lines of one direction, whichever end wrote
+    # them, count as sent.  A report of UDP names the server's end first, so directions are not told apart.
+    results = []
+    for run in runs:
+        ports = {line.local_port for line in run} & {line.remote_port for line in run}
+        if len(ports) != 1 or run[0].of:
+            results.append(_csv_result(source, run))
+            continue
+        sent = [line for line in run if line.local_port not in ports]
+        received = [line for line in run if line.local_port in ports]
+        ends = [datetime.strptime(one[0].time[:14], "%Y%m%d%H%M%S") for one in (sent, received)]
+        duplex = abs((ends[1] - ends[0]).total_seconds()) < sent[0].span[1] / 2
+        client, server = sent[0].local, sent[0].remote
+        results.append(_csv_result(source, sent, Hosts(client, server), duplex=duplex))
+        results.append(
+            _csv_result(source, received, Hosts(server, client), sends=False, duplex=duplex)
         )
-    if not _moved(sums[-1]).meets(_sum([_moved(row) for row in streams]), SLACK):
-        raise RecordError(
-            f"[SUM] has {sums[-1][4]} {sums[-1][5]}Bytes, which its {len(streams)} streams have not "
-            "together: a line is missing or was changed"
-        )
+    return results
 
 
-def _moved(row: re.Match[str]) -> Printed:
-    """The bytes of a line, in bits."""
-    return printed(row[4], 8 * 1024 ** " KMGT".index(row[5] or " "))
-
-
-def _line(row: re.Match[str]) -> _Line:
-    """One line of a result."""
-    lost = (int(row[9]), int(row[10])) if row[9] else None
-    if lost:
-        check_loss(printed(row[11]), *lost, f"the line up to {row[3]} s")
-    seconds, moved, rate = printed(row[3]), _moved(row), _rate(row[6], row[7], row[8])
-    if seconds.value > 0:
-        check_rate(rate, moved / seconds, f"{row[4]} {row[5]}Bytes in {row[3]} s", SLACK)
-    return _Line(seconds, moved, rate, lost)
-
-
-def _rate(number: str, prefix: str, unit: str) -> Printed:
-    """A rate [b/s]: prefixes of bits are powers of 1000, those of bytes of 1024."""
-    power = " KMGT".index(prefix or " ")
-    return printed(number, 1000**power if unit == "bits" else 8 * 1024**power)
-
-
-def _received(line: _Line, size: int | None, protocol: str) -> Iterator[Number]:
-    if protocol == "udp" and line.lost is None:
-        raise RecordError("the line of a receiver of UDP has no losses: it was cut off or changed")
-    rate = line.rate
-    if line.lost is not None:
-        lost, of = line.lost
-        if of:
-            yield Number("loss_rate", lost / of, RECEIVER)
-        if size is not None and line.seconds.value > 0:
-            counted = exact(8.0 * size * (of - lost)) / line.seconds
-            arrived = f"{of - lost} datagrams of {size} B in {line.seconds.value:g} s"
-            check_rate(rate, counted, arrived, SLACK)
-            rate = rate.finer(counted)
-    yield Number.read("goodput_bps", rate, RECEIVER)
-
-
-def _datagrams(text: str, streams: int) -> tuple[int | None, float | None]:
-    """The size of a datagram [B] and the load of all streams by the gap between two of one [b/s]."""
-    found = _DATAGRAM.search(text)
-    if found is None:
-        return None, None
-    size, gap = int(found[1]), found[2]
-    if gap is None or len(gap.replace(".", "").lstrip("0")) < DIGITS:
-        return size, None
-    return size, float(streams * round(Decimal(8 * size) / (Decimal(gap) * MICRO)))
-
-
-def _buffer(text: str) -> int | None:
-    """The bytes that a client writes at once, where ``-e`` says them."""
-    found = _BUFFER.search(text)
-    return int(Decimal(found[1]) * 1024 ** " K".index(found[2] or " ")) if found else None
+def _csv_result(
+    source: Source,
+    lines: Sequence[_Line],
+    hosts: Hosts | None = None,
+    *,
+    sends: bool = True,
+    duplex: bool = False,
+) -> Result:
+    """The result of the streams of one direction; a client of UDP may not know what arrived."""
+    for line in lines:
+        seconds = printed(line.interval.partition("-")[2])
+        if seconds.value > 0:
+            counted = exact(8.0 * int(line.moved)) / seconds
+            check_rate(
+                printed(line.rate), counted, f"{line.moved} B in {line.interval} s", CSV_SLACK
+            )
+    protocol = "udp" if lines[0].of else "tcp"
+    rate = sum(float(line.rate) for line in lines)
+    lost, of = (
+        sum(int(line.lost or 0) for line in lines),
+        sum(int(line.of or 0) for line in lines),
+    )
+    size, notes = None, []
+    if of > 0:
+        for line in lines:
+            check_loss(printed(line.loss), int(line.lost), int(line.of), f"stream {line.stream}")
+        arrived = of - lost + sum(int(line.late) for line in lines)
+        moved = sum(int(line.moved) for line in lines)
+        size = moved // arrived if arrived and moved % arrived == 0 else None
+        numbers = [
+            Number("loss_rate", lost / of, RECEIVER),
+            Number("goodput_bps", rate, RECEIVER),
+        ]
+    elif protocol == "udp":
+        numbers = [Number("sent_bps", rate, SENDER)]
+    else:
+        numbers = [Number("goodput_bps", rate, SENDER if sends else RECEIVER)]
+        if hosts is None:
+            notes.append(
+                "its lines do not name the end that counted; a client counts up to a window more"
+            )
+    return _result(
+        source,
+        protocol,
+        numbers,
+        payload=size or _typed_size(source),
+        sent_bps=_before_loss(rate, lost, of),
+        streams=len(lines),
+        hosts=hosts or Hosts(),
+        duplex=duplex,
+        payloads=None,
+        notes=notes,
+        assumes_payload=not of,
+    )

@@ -1,19 +1,30 @@
-"""nuttcp: its one line a run, with ``-i`` or without, and ``-fparse``.
+"""nuttcp 6.1.2 to 7.2.1: the line that ends a run, with or without ``-i``, and ``-fparse``.
 
-MB are 2^20 B while Mbps are 10^6 b/s. %TX and %RX are of the process in whole per cent; under a
-rate limit the sender spins, so %TX of UDP, which has a limit unless told otherwise, is not taken.
+MB are 2^20 B while Mbps are 10^6 b/s.  %TX and %RX are CPU of the process in whole per cent.  Under a rate
+limit, which UDP has by default, the sender spins, so its %TX is not taken.  ::
+
+    $ nuttcp -T1 -l64 192.0.2.2
+       24.1729 MB /   1.00 sec =  203.1227 Mbps 53 %TX 44 %RX 0 retrans 0.16 msRTT
+    megabytes=2369.4077 real_seconds=2.00 rate_Mbps=9941.1674 tx_cpu=52 rx_cpu=42 retrans=0 rtt_ms=0.13
 """
 
 from __future__ import annotations
 
 import math
 import re
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from icmodel.errors import RecordError
 from icmodel.ingest.labels import Labels
-from icmodel.ingest.readers.modes import Pace, check_loss, check_rate, over, pace_of
-from icmodel.ingest.readers.table import Layout
+from icmodel.ingest.readers.common import (
+    Layout,
+    Pace,
+    bits_per_second,
+    check_loss,
+    check_rate,
+    pace_of,
+)
 from icmodel.ingest.result import (
     RECEIVER,
     SENDER,
@@ -25,34 +36,54 @@ from icmodel.ingest.result import (
     exact,
     printed,
 )
-from icmodel.ingest.source import Source
+from icmodel.ingest.source import Source, require
 
 NAME = "nuttcp"
 LAYOUT = Layout()
 MEBIBYTE = 2**20
 DEFAULT_BYTES, DEFAULT_BPS = 2**16, 1e6
-"""Size of a write to TCP, and rate limit of UDP, unless told otherwise (nuttcp's manual)."""
+"""Defaults of the size of a write to TCP, and of the rate limit of UDP (nuttcp's manual)."""
 SLACK = 5e-3
-"""How far the rate and bytes over seconds may lie apart beside what is rounded."""
+"""Relative tolerance of the rate against bytes over seconds, beyond rounding."""
 TINY = 1e-12
-"""What a division may be off in the last places."""
+"""Relative error of a floating-point division."""
 _LINE = re.compile(
-    r"^\s*(?P<mb>[0-9.]+) MB /\s*(?P<s>[0-9.]+) sec =\s*(?P<mbps>[0-9.]+) Mbps(?P<rest>.*)$"
+    r"^\s*(?P<megabytes>[0-9.]+) MB /\s*(?P<real_seconds>[0-9.]+) sec =\s*(?P<rate_Mbps>[0-9.]+) Mbps"
 )
-_PARSED = re.compile(r"^\s*megabytes=(?P<mb>[0-9.]+) real_seconds=(?P<s>[0-9.]+)(?P<rest>.*)$")
-_CPU = re.compile(r"(?P<tx>\d+) %TX\s+(?P<rx>\d+) %RX")
-_DROPS = re.compile(r"(?P<drop>\d+) /\s*(?P<pkt>\d+) drop/pkt(?:\s+(?P<loss>[0-9.]+) %loss)?")
+_CPU = re.compile(r"(?P<tx_cpu>\d+) %TX\s+(?P<rx_cpu>\d+) %RX")
+_DROPS = re.compile(r"(?P<drop>\d+) /\s*(?P<pkt>\d+) drop/pkt(?:\s+(?P<data_loss>[0-9.]+) %loss)?")
+_PARSED = re.compile(r"^\s*megabytes=[0-9.]+ real_seconds=[0-9.]+")
 _COMMAND = re.compile(r"(?:^|\s)nuttcp\s+(?P<options>-.*)$")
 _HEADING = re.compile(r"[ \t]*[#=*~]")
-"""A line behind which a command typed before says nothing."""
+"""A line after which an earlier command line no longer counts."""
 _LENGTH = re.compile(r"-l\s*(?P<size>\d+)(?P<unit>[kKmM]?)\b")
 _RATE = re.compile(r"-R(?:u|(?:i\s*)?(?P<rate>\d+(?:\.\d+)?)(?P<unit>[kKmMgG]?))\b")
-"""A rate limit; 0 and u are none."""
+"""A rate limit; 0 and u mean none."""
 _STREAMS = re.compile(r"-N\s*(?P<count>\d+)\b")
 _MARK = re.compile(
     r"^[ \t]*[0-9.]+ \w?B /\s*[0-9.]+ sec =|^megabytes=[0-9.]+ real_seconds=|^nuttcp-[tr]:",
     re.M,
 )
+
+
+class _Options(NamedTuple):
+    """Options of a command line: payload [B], rate limit [b/s] and parallel streams."""
+
+    payload: int | None = None
+    load: float | None = None
+    streams: int = 1
+
+    @classmethod
+    def parse(cls, command: str) -> _Options:
+        """The options in a command line."""
+        length, rate, streams = (one.search(command) for one in (_LENGTH, _RATE, _STREAMS))
+        scales = {"": 1, "k": 1024, "m": MEBIBYTE}
+        payload = int(length["size"]) * scales[length["unit"].lower()] if length else None
+        # A bare number after -R is in kb/s.
+        speeds = {"": 1e3, "k": 1e3, "m": 1e6, "g": 1e9}
+        load = float(rate["rate"] or 0) * speeds[(rate["unit"] or "").lower()] if rate else None
+        count = int(streams["count"]) if streams else 1
+        return cls(payload, math.inf if load == 0 else load, count)
 
 
 def recognises(text: str) -> bool:
@@ -61,7 +92,7 @@ def recognises(text: str) -> bool:
 
 
 def read(source: Source) -> list[Result]:
-    """The results of a file: every line that ends a run.
+    """The results of a file: one for each line that ends a run.
 
     Raises
     ------
@@ -69,166 +100,112 @@ def read(source: Source) -> list[Result]:
         If there is none.
     """
     results = []
-    told = _Told()
+    options = _Options()
     for number, text in source.numbered():
-        if found := _COMMAND.search(text):
-            told = _told(found["options"])
+        if command := _COMMAND.search(text):
+            options = _Options.parse(command["options"])
         elif _HEADING.match(text):
-            told = _Told()
-        line = _line(text, number)
-        if line is not None:
-            results.append(_result(line, told))
-    if not results:
-        raise RecordError(
-            "it has no line with %TX and %RX, which ends a run of nuttcp: interval lines alone and "
-            "the old style of -v are no result"
-        )
+            options = _Options()
+        if fields := _fields(text, number):
+            results.append(_result(fields, number, options))
+    require(
+        results,
+        "it has no line with %TX and %RX, which ends a run of nuttcp: interval lines alone and "
+        "the old style of -v are no result",
+    )
     return results
 
 
-class _Told(NamedTuple):
-    """What the command line says: payload [B], load [b/s] and parallel streams."""
-
-    payload: int | None = None
-    load: float | None = None
-    streams: int = 1
-
-
-class _Line(NamedTuple):
-    """A line that ends a run: its number, what it prints, and of UDP the packets lost and sent."""
-
-    number: int
-    mebibytes: str
-    seconds: str
-    mbps: str
-    tx: int
-    rx: int
-    counts: tuple[int, int] | None
-
-
-def _line(text: str, number: int) -> _Line | None:
-    """A line that ends a run in either form; none where it is no such line."""
-    if (parsed := _PARSED.match(text)) is not None:
-        return _parsed(parsed, number)
-    final = _LINE.match(text)
-    cpu = _CPU.search(final["rest"]) if final else None
-    if final is None or cpu is None:
-        return None
-    drops = _DROPS.search(final["rest"])
-    if drops is None and "drop" in final["rest"]:
-        raise RecordError(
-            f"line {number}: its packets lost and sent are no numbers: it was changed"
-        )
-    counts = _counts(drops["drop"], drops["pkt"], drops["loss"], number) if drops else None
-    tx, rx = int(cpu["tx"]), int(cpu["rx"])
-    return _Line(number, final["mb"], final["s"], final["mbps"], tx, rx, counts)
+def _fields(text: str, number: int) -> dict[str, str]:
+    """The fields of a line that ends a run, by their names in ``-fparse``; empty for other lines."""
+    if _PARSED.match(text):
+        fields = dict(re.findall(r"(\w+)=([0-9.]+)", text))
+        udp = ("drop", "pkt") if " drop=" in text or " pkt=" in text else ()
+        for name in ("rate_Mbps", "tx_cpu", "rx_cpu", *udp):
+            require(name in fields, f"line {number} has no {name}: the line is cut off")
+        return fields
+    line = _LINE.match(text)
+    rest = text[line.end() :] if line else ""
+    cpu, drops = _CPU.search(rest), _DROPS.search(rest)
+    if line is None or cpu is None:
+        return {}
+    require(
+        drops or "drop" not in rest,
+        f"line {number}: its packets lost and sent are no numbers: it was changed",
+    )
+    groups = line.groupdict() | cpu.groupdict() | (drops.groupdict() if drops else {})
+    return {name: value for name, value in groups.items() if value is not None}
 
 
-def _parsed(line: re.Match[str], number: int) -> _Line:
-    pairs = dict(re.findall(r"(\w+)=([0-9.]+)", line["rest"]))
-    udp = ("drop", "pkt") if " drop=" in line["rest"] or " pkt=" in line["rest"] else ()
-    needed = ("rate_Mbps", "tx_cpu", "rx_cpu", *udp)
-    missing = [key for key in needed if key not in pairs]
-    if missing:
-        raise RecordError(f"line {number} has no {missing[0]}: the line is cut off")
-    loss = pairs.get("data_loss")
-    counts = _counts(pairs["drop"], pairs["pkt"], loss, number) if "pkt" in pairs else None
-    tx, rx = int(pairs["tx_cpu"]), int(pairs["rx_cpu"])
-    return _Line(number, line["mb"], line["s"], pairs["rate_Mbps"], tx, rx, counts)
-
-
-def _counts(lost: str, of: str, loss: str | None, number: int) -> tuple[int, int]:
-    """Packets lost and sent, held against the loss in per cent."""
-    counts = (int(lost), int(of))
-    if counts[1] == 0:
-        raise RecordError(f"line {number} counts no packet: the run failed")
-    said = exact(100 * counts[0] / counts[1]) if loss is None else printed(loss)
-    check_loss(said, *counts, f"line {number}")
-    return counts
-
-
-def _check(line: _Line) -> None:
-    """Hold the rate of a line against its bytes and seconds."""
-    seconds = printed(line.seconds, cut=True)
+def _result(fields: Mapping[str, str], number: int, options: _Options) -> Result:
+    """The result of a line, with the options of the command line above it."""
+    place = f"line {number}"
+    is_udp = "pkt" in fields
+    lost, packets = int(fields.get("drop", 0)), int(fields.get("pkt", 1))
+    require(packets, f"{place} counts no packet: the run failed")
+    loss = printed(fields["data_loss"]) if "data_loss" in fields else exact(100 * lost / packets)
+    check_loss(loss, lost, packets, place)
+    rate, seconds = (
+        printed(fields["rate_Mbps"], 10**6),
+        printed(fields["real_seconds"], truncated=True),
+    )
     if seconds.value > 0:
-        moved = over(printed(line.mebibytes, MEBIBYTE), seconds)
-        what = f"line {line.number}: {line.mebibytes} MB of 2^20 B in {line.seconds} s"
-        check_rate(printed(line.mbps, 10**6), moved, what, SLACK)
+        moved = printed(fields["megabytes"], MEBIBYTE)
+        what = f"{place}: {fields['megabytes']} MB of 2^20 B in {fields['real_seconds']} s"
+        check_rate(rate, bits_per_second(moved, seconds), what, SLACK)
 
-
-def _result(line: _Line, told: _Told) -> Result:
-    """The result of a line, with what the command line says besides."""
-    _check(line)
-    pace = Pace(Labels(load_bps=math.inf), (Assumed("payload_bytes", DEFAULT_BYTES, "-l"),))
-    payload, counts = told.payload, line.counts
-    numbers = [Number.read("goodput_bps", printed(line.mbps, 10**6), RECEIVER)]
+    numbers = [Number.read("goodput_bps", rate, RECEIVER)]
     notes = ["the round trip and retransmissions are of the connection, not of frames: not taken"]
-    if counts is None and told.load in (None, math.inf):
-        numbers.append(_cpu("cpu_send_process_cores", line.tx))
+    if not is_udp and options.load in (None, math.inf):
+        numbers.append(_cpu("cpu_send_process_cores", fields["tx_cpu"]))
     else:
         notes.append(
-            "%TX is not taken: a sender keeps its rate by spinning, and UDP has a rate unless told "
-            "otherwise, so it says what the waiting costs"
+            "%TX is not taken: a sender under a rate limit, which UDP has by default, keeps its rate by "
+            "spinning, so %TX is the cost of waiting"
         )
-    if counts is not None:
-        payload = _agreed(_payload(line.mebibytes, counts), payload, line.number)
-        numbers.append(Number("loss_rate", counts[0] / counts[1], RECEIVER))
-        sent = float(line.mbps) * 1e6 / max(1 - counts[0] / counts[1], TINY)
+    payload = options.payload
+    pace = Pace(Labels(load_bps=math.inf), (Assumed("payload_bytes", DEFAULT_BYTES, "-l"),))
+    if is_udp:
+        # The size of a datagram, if only one size, or one power of two, explains the bytes that arrived.
+        counted = None
+        if arrived := packets - lost:
+            each = printed(fields["megabytes"], MEBIBYTE) * (1 / arrived)
+            first, last = math.ceil(each.low * (1 - TINY)), math.floor(each.high * (1 + TINY))
+            powers = [2**power for power in range(17) if first <= 2**power <= last]
+            if first == last or len(powers) == 1:
+                counted = first if first == last else powers[0]
+        if None not in (counted, payload) and counted != payload:
+            raise RecordError(
+                f"{place}: its bytes and packets are of {counted} B each, and the command line says {payload}: "
+                "a number was changed"
+            )
+        payload = counted or payload
+        numbers.append(Number("loss_rate", lost / packets, RECEIVER))
+        sent = float(fields["rate_Mbps"]) * 1e6 / max(1 - lost / packets, TINY)
         pace = pace_of(sent, DEFAULT_BPS, "-R")
-    numbers.append(_cpu("cpu_recv_process_cores", line.rx))
+    numbers.append(_cpu("cpu_recv_process_cores", fields["rx_cpu"]))
     return Result(
-        origin=Origin(NAME, "", f"line {line.number}"),
+        origin=Origin(NAME, "", place),
         labels=Labels(
-            protocol="udp" if counts else "tcp",
+            protocol="udp" if is_udp else "tcp",
             payload_bytes=payload,
-            load_bps=told.load,
-            cores=1 if told.streams == 1 else None,
+            load_bps=options.load,
+            cores=1 if options.streams == 1 else None,
         ),
-        unless=pace.unless,
+        implied=pace.implied,
         assumed=pace.assumed,
         numbers=tuple(numbers),
-        streams=told.streams,
+        streams=options.streams,
         limits=Limits(most_cores=1.1),
-        notes=(*notes, *(pace.notes if told.load is None else ())),
+        notes=(*notes, *(pace.notes if options.load is None else ())),
     )
 
 
-def _cpu(metric: str, percent: int) -> Number:
+def _cpu(metric: str, text: str) -> Number:
+    """CPU of a process in busy cores, from whole per cent."""
+    percent = int(text)
     side = SENDER if "send" in metric else RECEIVER
     low, high = max(percent - 0.5, 0) / 100, (percent + 0.5) / 100
     return Number(
         metric, percent / 100, side, low=low, high=high, quality="whole per cent", half=0.005
     )
-
-
-def _agreed(counted: int | None, told: int | None, number: int) -> int | None:
-    """The size of a datagram that bytes and packets make, held against that of the command line."""
-    if counted is not None and told is not None and counted != told:
-        raise RecordError(
-            f"line {number}: its bytes and packets are of {counted} B each, and the command line says {told}: "
-            "a number was changed"
-        )
-    return counted or told
-
-
-def _payload(mebibytes: str, counts: tuple[int, int]) -> int | None:
-    """The size of a datagram, if one whole number alone explains the bytes that arrived."""
-    arrived = counts[1] - counts[0]
-    if arrived <= 0:
-        return None
-    moved = printed(mebibytes, MEBIBYTE) * (1 / arrived)
-    first, last = math.ceil(moved.low * (1 - TINY)), math.floor(moved.high * (1 + TINY))
-    if first == last:
-        return first
-    powers = [2**power for power in range(17) if first <= 2**power <= last]
-    return powers[0] if len(powers) == 1 else None
-
-
-def _told(command: str) -> _Told:
-    length, rate, streams = (found.search(command) for found in (_LENGTH, _RATE, _STREAMS))
-    scales = {"": 1, "k": 1024, "m": MEBIBYTE}
-    payload = int(length["size"]) * scales[length["unit"].lower()] if length else None
-    # A bare number after -R is in kb/s.
-    speeds = {"": 1e3, "k": 1e3, "m": 1e6, "g": 1e9}
-    load = float(rate["rate"] or 0) * speeds[(rate["unit"] or "").lower()] if rate else None
-    return _Told(payload, math.inf if load == 0 else load, int(streams["count"]) if streams else 1)

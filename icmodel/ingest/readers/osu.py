@@ -1,19 +1,33 @@
-"""OSU micro-benchmarks: the tables of osu_latency, osu_bw and osu_mbw_mr.
+"""OSU micro-benchmarks 5.0 to 7.5: the tables of osu_latency, osu_bw and osu_mbw_mr.
 
-A latency is half a round trip; MB are 10^6 B; of an accelerator's memory it says whose. Bandwidth of both directions at once is a sum and no
-goodput of one stream, collective operations are none of one stream either: neither is taken.
+A latency is half a round trip, and MB are 10^6 B.  If the title names an accelerator's memory, it is the
+option ``memory``.  Not taken: bandwidth of both directions, which is a sum, and collective operations.  ::
+
+    # OSU MPI Bandwidth Test v7.5
+    # Datatype: MPI_CHAR.
+    # Size      Bandwidth (MB/s)
+    1                       5.20
+    2                      10.41
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 
 from icmodel.errors import RecordError
 from icmodel.ingest.labels import Labels
-from icmodel.ingest.readers.modes import check_rate, refuse_sum
-from icmodel.ingest.readers.table import Layout, Row, Section, rows, sections, told
+from icmodel.ingest.readers.common import (
+    Layout,
+    Row,
+    Section,
+    check_rate,
+    first_group,
+    refuse_sum,
+    rows,
+    sections,
+)
 from icmodel.ingest.result import (
     BOTH,
     MICRO,
@@ -24,14 +38,14 @@ from icmodel.ingest.result import (
     Result,
     printed,
 )
-from icmodel.ingest.source import Source
+from icmodel.ingest.source import Source, require
 
 NAME = "osu"
 MB = 8 * 10**6
 SLACK = 1e-3
-"""How far bandwidth and messages times their size may lie apart beside what is rounded."""
+"""Relative tolerance of bandwidth against messages times their size, beyond rounding."""
 _TITLE = re.compile(
-    r"^# OSU (?P<api>MPI)?(?:-(?P<memory>[A-Z]+))?(?P<what>.*?) Test(?: v(?P<version>\S+))?[ \t]*$",
+    r"^# OSU (?P<api>MPI)?(?:-(?P<memory>[A-Z]+))?(?P<test>.*?) Test(?: v(?P<version>\S+))?[ \t]*$",
     re.M,
 )
 LAYOUT = Layout(start=_TITLE)
@@ -50,7 +64,7 @@ COLUMNS = {
     "Messages/s": "Messages/s",
     "Validation": "Validation",
 }
-"""Heads of columns, by what they hold."""
+"""Head of a column -> its content."""
 QUANTILES = ("mean", "p50", "p90", "p99")
 
 
@@ -60,89 +74,100 @@ def recognises(text: str) -> bool:
 
 
 def read(source: Source) -> list[Result]:
-    """The results of a run: a row of its table each.
+    """The results of a run: one for each row of its table.
 
     Raises
     ------
     RecordError
-        If the table is none of one stream, has no rows, or contradicts itself.
+        If the table does not measure one stream, has no rows, or contradicts itself.
     """
     blocks = list(sections(_TITLE, source))
-    if len(blocks) != 1:
-        raise RecordError(
-            f"it names {len(blocks)} tests of OSU's where one is needed: it is cut off"
-        )
-    return list(_results(blocks[0]))
-
-
-def _results(block: Section) -> Iterator[Result]:
+    require(
+        len(blocks) == 1,
+        f"it names {len(blocks)} tests of OSU's where one is needed: it is cut off",
+    )
+    block = blocks[0]
     name = block.title[0].removeprefix("# ").partition(" Test")[0] + " Test"
-    what = block.title["what"].strip()
+    test = block.title["test"].strip()
     refuse_sum(NAME, name, f"line {block.first - 1}")
-    if block.title["api"] is None or what not in (LATENCY, BANDWIDTH, PAIRS):
+    if block.title["api"] is None or test not in (LATENCY, BANDWIDTH, PAIRS):
         raise NotTakenError(
             f"“{name}” is no measurement of one stream: ingest osu_latency, osu_bw or osu_mbw_mr"
         )
-    heads = [
-        _heads(line, number)
-        for number, line in enumerate(block.lines, start=block.first)
-        if line.startswith("# Size")
-    ]
-    if len(heads) != 1:
-        raise RecordError(
-            f"“{name}” has {len(heads)} heads of a table where one is needed: it was changed"
-        )
-    pairs = told(_PAIRS, "\n".join(block.lines))
-    if what == PAIRS and not pairs:
-        raise RecordError(f"“{name}” does not say its pairs: the line was cut off or changed")
-    for row in _rising(rows(block, _ROW, name), name):
-        if row.size > 0:
-            yield _result(block, what, heads[0], row, int(pairs or 1))
 
+    heads = []
+    for number, line in enumerate(block.lines, start=block.first):
+        if line.startswith("# Size"):
+            heads.append(re.split(r"\s{2,}", line.removeprefix("# Size").strip()))
+            for head in heads[-1]:
+                require(head in COLUMNS, f"line {number}: no column of OSU's is called {head!r}")
+    require(
+        len(heads) == 1,
+        f"“{name}” has {len(heads)} heads of a table where one is needed: it was changed",
+    )
+    pairs = first_group(_PAIRS, "\n".join(block.lines))
+    require(
+        pairs or test != PAIRS,
+        f"“{name}” does not state its pairs: the line was cut off or changed",
+    )
 
-def _rising(some: Iterable[Row], name: str) -> Iterator[Row]:
-    """The rows, whose sizes rise as the benchmark goes through them."""
-    last = -1
-    for row in some:
+    results, last = [], -1
+    for row in rows(block, _ROW, name):
         if row.size < last:
             raise RecordError(
                 f"line {row.line}: {row.size} B come after {last} B, and sizes rise in “{name}”: a row was "
                 "changed, or rows of another run follow"
             )
         last = row.size
-        yield row
+        if row.size > 0:
+            columns = [COLUMNS[head] for head in heads[0]]
+            results.append(_result(block, test, columns, row, int(pairs or 1)))
+    return results
 
 
-def _heads(line: str, number: int) -> list[str]:
-    found = re.split(r"\s{2,}", line.removeprefix("# Size").strip())
-    unknown = [head for head in found if head not in COLUMNS]
-    if unknown:
-        raise RecordError(f"line {number}: no column of OSU's is called {unknown[0]!r}")
-    return [COLUMNS[head] for head in found]
-
-
-def _result(block: Section, what: str, heads: Sequence[str], row: Row, pairs: int) -> Result:
-    if len(row.cells) != 1 + len(heads):
-        raise RecordError(
-            f"line {row.line}: {len(row.cells)} numbers where the head has {1 + len(heads)}"
+def _result(block: Section, test: str, columns: Sequence[str], row: Row, pairs: int) -> Result:
+    """The result of one row, whose columns are those of the test."""
+    place = f"line {row.line}"
+    require(
+        len(row.cells) == 1 + len(columns),
+        f"{place}: {len(row.cells)} numbers where the head has {1 + len(columns)}",
+    )
+    cells = dict(zip(columns, row.cells[1:], strict=True))
+    for name, cell in cells.items():
+        require(
+            name == "Validation" or _TWO_DECIMALS.fullmatch(cell),
+            f"{place}: {cell} has not the two decimals of each of OSU's numbers: a digit was lost",
         )
-    named = dict(zip(heads, row.cells[1:], strict=True))
-    for cell in (cell for head, cell in named.items() if head != "Validation"):
-        if _TWO_DECIMALS.fullmatch(cell) is None:
-            raise RecordError(
-                f"line {row.line}: {cell} has not the two decimals of each of OSU's numbers: a digit was lost"
-            )
-    if named.get("Validation") == "Fail":
-        raise RecordError(
-            f"line {row.line}: the messages that arrived were not those that were sent"
-        )
-    is_latency = what == LATENCY
-    if ("mean" in named) != is_latency:
-        raise RecordError(f"line {row.line}: the columns are not those of “OSU MPI {what} Test”")
-    numbers = _latency(named) if is_latency else _bandwidth(named, row)
+    require(
+        cells.get("Validation") != "Fail",
+        f"{place}: the messages that arrived were not those that were sent",
+    )
+    is_latency = test == LATENCY
+    require(
+        ("mean" in cells) == is_latency,
+        f"{place}: the columns are not those of “OSU MPI {test} Test”",
+    )
+
+    numbers = []
+    if is_latency:
+        for name in QUANTILES:
+            if name in cells:
+                half_trip = printed(cells[name], MICRO)
+                numbers.append(Number.read(f"rtt_half_{name}_s", half_trip, BOTH))
+    else:
+        goodput = printed(cells["MB/s"], MB)
+        if "Messages/s" in cells:
+            rate = printed(cells["Messages/s"])
+            moved = rate * (row.size * 8)
+            messages = f"{place}: {cells['Messages/s']} messages/s of {row.size} B"
+            check_rate(goodput, moved, messages, SLACK)
+            numbers.append(Number.read("frames_per_s", rate, SENDER))
+            goodput = goodput.finer(moved)
+        numbers.append(Number.read("goodput_bps", goodput, SENDER))
+
     memory = block.title["memory"]
     return Result(
-        origin=Origin(NAME, block.title["version"] or "", f"line {row.line}"),
+        origin=Origin(NAME, block.title["version"] or "", place),
         labels=Labels(
             protocol="mpi",
             payload_bytes=row.size,
@@ -153,21 +178,3 @@ def _result(block: Section, what: str, heads: Sequence[str], row: Row, pairs: in
         numbers=tuple(numbers),
         streams=pairs,
     )
-
-
-def _latency(named: dict[str, str]) -> Iterator[Number]:
-    for name in QUANTILES:
-        if name in named:
-            yield Number.read(f"rtt_half_{name}_s", printed(named[name], MICRO), BOTH)
-
-
-def _bandwidth(named: dict[str, str], row: Row) -> Iterator[Number]:
-    goodput = printed(named["MB/s"], MB)
-    if "Messages/s" in named:
-        rate = printed(named["Messages/s"])
-        moved = rate * (row.size * 8)
-        messages = f"line {row.line}: {named['Messages/s']} messages/s of {row.size} B"
-        check_rate(goodput, moved, messages, SLACK)
-        yield Number.read("frames_per_s", rate, SENDER)
-        goodput = goodput.finer(moved)
-    yield Number.read("goodput_bps", goodput, SENDER)

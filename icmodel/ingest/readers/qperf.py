@@ -1,9 +1,16 @@
-"""qperf: tcp_bw, udp_lat and their kin, short or verbose.
+"""qperf 0.4.11: tcp_bw, udp_lat and their kin, short or verbose.
 
-Prefixes of its units are of 1000, of its sizes as it spells them (KiB with the exact number behind).
-Numbers have three digits: the range they leave open goes along. A latency is half a round trip. CPU
-is of the whole host, in per cent of one core. Each test has a message size of its own unless it is
-told one; where it is not printed, bytes and messages are held against the label.
+Prefixes of units are powers of 1000; sizes are as qperf spells them (KiB, followed by the exact number).
+Numbers have three digits, so each has the range that the rounding leaves open.  A latency is half a round
+trip.  CPU is that of the whole host, in per cent of one core.  Each test has its own default message size;
+if the size is not printed, bytes and messages limit it.  ::
+
+    tcp_bw:
+        bw          =      211 MB/sec
+        msg_rate    =      206 K/sec
+        msg_size    =        1 KiB (1,024)
+        send_bytes  =      213 MB
+        send_msgs   =  207,702
 """
 
 from __future__ import annotations
@@ -15,8 +22,7 @@ from decimal import Decimal
 
 from icmodel.errors import RecordError
 from icmodel.ingest.labels import Labels
-from icmodel.ingest.readers.modes import command_of, refuse_sum
-from icmodel.ingest.readers.table import Layout, told
+from icmodel.ingest.readers.common import Layout, command_of, first_group, refuse_sum
 from icmodel.ingest.result import (
     BOTH,
     RECEIVER,
@@ -33,16 +39,17 @@ from icmodel.ingest.result import (
     exact,
     printed,
 )
-from icmodel.ingest.source import Source
+from icmodel.ingest.source import Source, require
 
 NAME = "qperf"
 _TEST = re.compile(r"^((?:tcp|udp|sctp|rds|sdp|rc|uc|ud|xrc)_(?:\w+_)?(?:bw|lat)):\s*$", re.M)
 _LINE = re.compile(r"^\s*(\w+)\s+=\s+(.*?)\s*$", re.M)
-LAYOUT = Layout(start=_TEST, parts_thousands=True)
+LAYOUT = Layout(start=_TEST, thousands=True)
 _VALUE = re.compile(r"([0-9][0-9,.]*)\s*(.*)")
 _EXACT = re.compile(r"\(([0-9,]+)\)")
+_SPEED = re.compile(r"([KMG]?)(B|bytes|b|bits)?/sec")
 SLACK = 0.01
-"""How far a latency and the messages of its test may lie apart beside what is rounded."""
+"""Relative tolerance of a latency against the messages of its test, beyond rounding."""
 PREFIXES = {"": Decimal(1), "K": Decimal(10**3), "M": Decimal(10**6), "G": Decimal(10**9)}
 SIZES = {"bytes": 0, "KB": 3, "MB": 6, "GB": 9, "TB": 12}
 COUNTS = {"": 0, "million": 6, "billion": 9, "trillion": 12}
@@ -50,7 +57,7 @@ COUNTED = ("send", "recv", "loc_send", "loc_recv", "rem_send", "rem_recv")
 TIMES = {"ns": -9, "us": -6, "ms": -3, "sec": 0}
 PROTOCOLS = ("tcp", "udp", "sctp", "rds")
 DEFAULTS = {"tcp_bw": 2**16, "udp_bw": 2**15, "sctp_bw": 2**16}
-"""Message size of a test [B] unless it is told one; of a latency 1 B (qperf's manual)."""
+"""Default message size of a bandwidth test [B]; that of a latency is 1 B (qperf's manual)."""
 CPU: tuple[tuple[str, str, Side], ...] = (
     ("send_cpus_used", "cpu_send_cores", SENDER),
     ("recv_cpus_used", "cpu_recv_cores", RECEIVER),
@@ -70,145 +77,124 @@ def read(source: Source) -> list[Result]:
     Raises
     ------
     RecordError
-        If a test has no value, or is of no socket.
+        If the test has no value, or does not use sockets.
     """
-    test = told(_TEST, source.text)
-    if not test:
-        raise RecordError("it has no line such as 'tcp_bw:', which begins a test of qperf")
-    return [_result(source, test, dict(_LINE.findall(source.text)))]
-
-
-def _result(source: Source, test: str, lines: Mapping[str, str]) -> Result:
-    protocol, _, what = test.partition("_")
+    test = first_group(_TEST, source.text)
+    require(test, "it has no line such as 'tcp_bw:', which begins a test of qperf")
     refuse_sum(NAME, test, source.place)
-    if protocol not in PROTOCOLS or what not in ("bw", "lat"):
+    protocol, _, kind = test.partition("_")
+    if protocol not in PROTOCOLS or kind not in ("bw", "lat"):
         raise NotTakenError(f"{source.place}: {test} is of RDMA: use perftest for it")
-    size, payloads = _size(source, lines), _payloads(test, lines)
-    if size is not None and payloads is not None and not payloads.fits(size):
+    lines = dict(_LINE.findall(source.text))
+
+    # The message size that the test prints or its command line sets; else the default, if the counts allow it.
+    size: float | None
+    size_text = lines.get("msg_size", "")
+    if match := _EXACT.search(size_text) or re.match(r"([0-9,]+) (?:bytes|B)$", size_text):
+        size = int(match[1].replace(",", ""))
+    else:
+        size = command_of(source, NAME).amount("-m", "--msg_size", small=1000, large=1024)
+    payloads = _payloads(test, lines)
+    if size is not None and payloads is not None and not payloads.fits(int(size)):
         raise RecordError(
-            f"{source.place}: {payloads.said}, which is payload_bytes {payloads}, and msg_size says "
-            f"{size}: it contradicts itself, so measure again"
+            f"{source.place}: {payloads.counts}, which is payload_bytes {payloads}, and msg_size says "
+            f"{int(size)}: it contradicts itself, so measure again"
         )
-    notes = ["numbers have three digits: low and high are what the rounding leaves open"]
-    if what == "lat":
-        numbers = [_required(lines, "latency", "rtt_half_mean_s", BOTH)]
-        _check_rate(lines, numbers[0].printed, source.place)
+    default = DEFAULTS.get(test, 1 if kind == "lat" else None)
+    is_possible = default is not None and (payloads is None or payloads.fits(default))
+
+    if kind == "lat":
+        numbers = [_number(lines, "latency", "rtt_half_mean_s", BOTH)]
+        if "msg_rate" in lines:
+            rate = _number(lines, "msg_rate", "frames_per_s", BOTH).printed
+            require(
+                (rate * numbers[0].printed).overlaps(exact(1.0), SLACK),
+                f"{source.place}: {lines['msg_rate']} messages one after another are not of {lines['latency']} "
+                "each way: a number or a unit was changed",
+            )
     else:
         numbers = _bandwidth(lines)
-    numbers += [_read(lines[key], name, side) for key, name, side in CPU if key in lines]
-    if any(part.metric.startswith("cpu_") for part in numbers):
+    numbers += [_number(lines, key, metric, side) for key, metric, side in CPU if key in lines]
+    notes = ["numbers have three digits: low and high are what the rounding leaves open"]
+    if any(number.metric.startswith("cpu_") for number in numbers):
         notes.append("CPU is of the whole host in busy cores, whatever else ran on it")
-    return Result(
-        origin=Origin(NAME, "", source.place),
-        labels=Labels(
-            protocol=protocol,
-            payload_bytes=size,
-            load_bps=math.inf if what == "bw" else None,
-            cores=1,
-        ),
-        numbers=tuple(numbers),
-        limits=Limits(payloads=payloads if size is None else None),
-        unless=Labels(payload_bytes=None if payloads is None else payloads.only),
-        assumed=_assumed(test, payloads),
-        notes=tuple(notes),
-    )
-
-
-def _assumed(test: str, payloads: Payloads | None) -> tuple[Assumed, ...]:
-    """The default size of a test's messages, unless its bytes and messages contradict it."""
-    size = DEFAULTS.get(test, 1 if test.endswith("_lat") else None)
-    if size is None or (payloads is not None and not payloads.fits(size)):
-        return ()
-    return (Assumed("payload_bytes", size, "--msg_size"),)
-
-
-def _check_rate(lines: Mapping[str, str], latency: Printed, place: str) -> None:
-    """Hold a latency against the messages a second, which go there and back one after another."""
-    if "msg_rate" not in lines:
-        return
-    rate = _read(lines["msg_rate"], "frames_per_s", BOTH).printed
-    if not (rate * latency).meets(exact(1.0), SLACK):
-        raise RecordError(
-            f"{place}: {lines['msg_rate']} messages one after another are not of {lines['latency']} "
-            "each way: a number or a unit was changed"
+    return [
+        Result(
+            origin=Origin(NAME, "", source.place),
+            labels=Labels(
+                protocol=protocol,
+                payload_bytes=None if size is None else int(size),
+                load_bps=math.inf if kind == "bw" else None,
+                cores=1,
+            ),
+            numbers=tuple(numbers),
+            limits=Limits(payloads=payloads if size is None else None),
+            implied=Labels(payload_bytes=None if payloads is None else payloads.only),
+            assumed=(Assumed("payload_bytes", default, "--msg_size"),)
+            if default is not None and is_possible
+            else (),
+            notes=tuple(notes),
         )
+    ]
 
 
 def _bandwidth(lines: Mapping[str, str]) -> list[Number]:
+    """Goodput; with UDP also the sent rate, and the loss if both ends print whole counts."""
     if "recv_bw" in lines:
-        sent = _required(lines, "send_bw", "sent_bps", SENDER)
-        numbers = [_required(lines, "recv_bw", "goodput_bps", RECEIVER), sent]
-        counts = [_count(lines.get(key, "")) for key in ("send_msgs", "recv_msgs")]
-        if counts[0] and counts[1] is not None and counts[1] <= counts[0]:
-            numbers.append(Number("loss_rate", 1 - counts[1] / counts[0], BOTH))
+        sent = _number(lines, "send_bw", "sent_bps", SENDER)
+        numbers = [_number(lines, "recv_bw", "goodput_bps", RECEIVER), sent]
+        counts = [lines.get(key, "").strip().replace(",", "") for key in ("send_msgs", "recv_msgs")]
+        if all(count.isdigit() for count in counts):  # not rounded, such as 1.23 million
+            sends, arrivals = map(int, counts)
+            if 0 < sends >= arrivals:
+                numbers.append(Number("loss_rate", 1 - arrivals / sends, BOTH))
     else:
-        numbers = [_required(lines, "bw", "goodput_bps", RECEIVER)]
+        numbers = [_number(lines, "bw", "goodput_bps", RECEIVER)]
     if "msg_rate" in lines:
-        numbers.append(_read(lines["msg_rate"], "frames_per_s", RECEIVER))
+        numbers.append(_number(lines, "msg_rate", "frames_per_s", RECEIVER))
     return numbers
 
 
-def _required(lines: Mapping[str, str], key: str, metric: str, side: Side) -> Number:
-    if key not in lines:
-        raise RecordError(f"a test has no line {key!r}: the run failed or was cut off")
-    return _read(lines[key], metric, side)
-
-
-def _read(text: str, metric: str, side: Side) -> Number:
-    """A number with its unit, and the range its rounding leaves open."""
-    found = _VALUE.fullmatch(text)
-    if found is None:
+def _number(lines: Mapping[str, str], key: str, metric: str, side: Side) -> Number:
+    """The number of a line in SI, with the range that its rounding leaves open."""
+    require(key in lines, f"a test has no line {key!r}: the run failed or was cut off")
+    text = lines[key]
+    match = _VALUE.fullmatch(text)
+    if match is None:
         raise RecordError(f"{text!r} is no value of qperf")
-    value = printed(found[1].replace(",", ""), _scale(found[2], text))
+    unit = match[2]
+    speed = _SPEED.fullmatch(unit.replace(" ", ""))
+    if unit in TIMES:
+        scale = Decimal(1).scaleb(TIMES[unit])
+    elif unit == "% cpus":
+        scale = Decimal("0.01")
+    elif speed:
+        scale = PREFIXES[speed[1]] * (8 if speed[2] in ("B", "bytes") else 1)
+    else:
+        raise RecordError(f"{text!r} has a unit that icmodel does not know")
+    value = printed(match[1].replace(",", ""), scale)
     return Number(metric, value.value, side, value.low, value.high, half=value.half)
 
 
-def _scale(unit: str, text: str) -> Decimal:
-    if unit in TIMES:
-        return Decimal(1).scaleb(TIMES[unit])
-    if unit == "% cpus":
-        return Decimal("0.01")
-    found = re.fullmatch(r"([KMG]?)(B|bytes|b|bits)?/sec", unit.replace(" ", ""))
-    if found is None:
-        raise RecordError(f"{text!r} has a unit that icmodel does not know")
-    return PREFIXES[found[1]] * (8 if found[2] in ("B", "bytes") else 1)
-
-
-def _size(source: Source, lines: Mapping[str, str]) -> int | None:
-    """The message size that a test prints, or its command line says [B]."""
-    text = lines.get("msg_size", "")
-    found = _EXACT.search(text) or re.match(r"([0-9,]+) (?:bytes|B)$", text)
-    if found:
-        return int(found[1].replace(",", ""))
-    size = command_of(source, "qperf").amount("-m", "--msg_size", small=1000, large=1024)
-    return None if size is None else int(size)
-
-
 def _payloads(test: str, lines: Mapping[str, str]) -> Payloads | None:
-    """The payloads that bytes and messages leave open, of the end whose digits say most."""
-    found = []
+    """The payloads that bytes and messages allow, of the end that allows the fewest."""
+    allowed = []
     for end in COUNTED:
         size, count = lines.get(f"{end}_bytes", ""), lines.get(f"{end}_msgs", "")
-        total, messages = _counted(size, SIZES), _counted(count, COUNTS)
+        total, messages = _count(size, SIZES), _count(count, COUNTS)
         if total is not None and messages is not None and messages.low > 0:
-            said = f"{test} says {end}_bytes {size} for {end}_msgs {count}"
+            counts = f"{test} says {end}_bytes {size} for {end}_msgs {count}"
             each = total / messages
-            found.append(Payloads(each.low, each.high, said))
-    return min(found, key=lambda one: one.high - one.low, default=None)
+            allowed.append(Payloads(each.low, each.high, counts))
+    return min(allowed, key=lambda one: one.high - one.low, default=None)
 
 
-def _counted(text: str, units: Mapping[str, int]) -> Printed | None:
-    """A size or a count, exact where its unit has no prefix or the exact number stands behind it."""
-    whole, found = _EXACT.search(text), _VALUE.fullmatch(text)
+def _count(text: str, units: Mapping[str, int]) -> Printed | None:
+    """A size or a count; exact if its unit has no prefix or the exact number follows."""
+    whole, match = _EXACT.search(text), _VALUE.fullmatch(text)
     if whole is not None:
         return exact(float(whole[1].replace(",", "")))
-    if found is None or found[2] not in units:
+    if match is None or match[2] not in units:
         return None
-    digits, places = found[1].replace(",", ""), units[found[2]]
+    digits, places = match[1].replace(",", ""), units[match[2]]
     return printed(digits, 10**places) if places else exact(float(digits))
-
-
-def _count(text: str) -> int | None:
-    """A whole count; none where it is rounded, such as ``1.23 million``."""
-    digits = text.strip().replace(",", "")
-    return int(digits) if digits.isdigit() else None

@@ -1,7 +1,9 @@
-"""zperfmq: its JSON, as its source writes it; no output of the tool was ever seen.
+"""zperfmq: its JSON, by its source code; no output of the tool was available for this reader.
 
-A measurement is ``yodel`` (round trips, answered by ``echo``), ``send`` or ``recv``. CPU is of the
-process. Python's driver keeps plan and results apart, the C++ tool writes both together.
+A measurement is ``yodel`` (round trips, answered by ``echo``), ``send`` or ``recv``.  CPU is that of the
+process.  Python's driver writes plan and results apart; the C++ tool writes both together.  ::
+
+    {"measurement": "yodel", "msgsize": 64, "nmsgs": 10000, "time_us": 430000, "noos": 0}
 """
 
 from __future__ import annotations
@@ -12,14 +14,13 @@ from collections.abc import Iterator, Mapping
 
 from icmodel.errors import RecordError
 from icmodel.ingest.labels import Labels
-from icmodel.ingest.readers.table import Layout
-from icmodel.ingest.result import BOTH, RECEIVER, SENDER, Number, Origin, Result, Side
-from icmodel.ingest.source import Source, documents, real, text_of
+from icmodel.ingest.readers.common import Layout, flow
+from icmodel.ingest.result import BOTH, RECEIVER, SENDER, Number, Origin, Result, exact
+from icmodel.ingest.source import Source, documents, real, require, text_of
 
 NAME = "zperfmq"
 LAYOUT = Layout()
 UNSEEN = "no output of zperfmq was seen when this reader was written: check the numbers"
-Document = Mapping[str, object]
 
 
 def recognises(text: str) -> bool:
@@ -29,29 +30,65 @@ def recognises(text: str) -> bool:
 
 
 def read(source: Source) -> list[Result]:
-    """The results of a file.
+    """The results of a file: one for each yodel, send or recv.
 
     Raises
     ------
     RecordError
         If a result does not say what was measured.
     """
+    results = []
     runs = [run for document in documents(source.text) for run in _runs(document)]
-    results = [_result(run, number) for number, run in enumerate(runs, start=1)]
-    taken = [result for result in results if result is not None]
-    if not taken:
-        raise RecordError(
-            "it holds no yodel, send or recv: an echo answers others' messages and is no result"
+    for number, run in enumerate(runs, start=1):
+        kind, size = text_of(run, "measurement").lower(), real(run, "msgsize")
+        seconds, messages = (real(run, "time_us") or 0) / 1e6, real(run, "nmsgs")
+        if kind == "echo":
+            continue
+        if kind not in ("yodel", "send", "recv") or not messages or not size or seconds <= 0:
+            raise RecordError(
+                f"result {number} has no measurement, nmsgs, msgsize or time: the plan is not in it"
+            )
+
+        numbers = []
+        if kind == "yodel":
+            numbers.append(Number("rtt_half_mean_s", seconds / (2 * messages), BOTH))
+        else:
+            moved, cpu = real(run, "nbytes"), real(run, "cpu_us")
+            if moved:
+                numbers.append(flow(exact(8 * moved / seconds), sends=kind == "send"))
+            if cpu is not None:
+                side = SENDER if kind == "send" else RECEIVER
+                numbers.append(Number(f"cpu_{kind}_process_cores", cpu / 1e6 / seconds, side))
+            require(numbers, f"a {kind} counted no byte: the run is broken")
+
+        notes = [UNSEEN]
+        if out_of_order := real(run, "noos"):
+            notes.append(f"{out_of_order:.0f} messages came out of order")
+        results.append(
+            Result(
+                origin=Origin(NAME, "", f"result {number}"),
+                labels=Labels(
+                    protocol="zeromq",
+                    payload_bytes=int(size),
+                    load_bps=None if kind == "yodel" else math.inf,
+                    cores=1,
+                ),
+                numbers=tuple(numbers),
+                notes=tuple(notes),
+            )
         )
-    return taken
+    require(
+        results,
+        "it holds no yodel, send or recv: an echo answers others' messages and is no result",
+    )
+    return results
 
 
 def _runs(document: object) -> Iterator[dict[str, object]]:
-    """Each run with its plan, however the file keeps them."""
+    """Each run with its plan, together or apart, of one end or of both."""
     if isinstance(document, list):
         for item in document:
             yield from _runs(item)
-        return
     if not isinstance(document, Mapping):
         return
     if "time_us" in document:
@@ -60,65 +97,12 @@ def _runs(document: object) -> Iterator[dict[str, object]]:
     results, plans = document.get("results"), document.get("plan")
     listed = results if isinstance(results, list) else [results]
     planned = plans if isinstance(plans, list) else [plans] * len(listed)
-    if len(planned) < len(listed):
-        raise RecordError(f"it has {len(listed)} results and a plan of {len(planned)}: it is cut")
+    require(
+        len(planned) >= len(listed),
+        f"it has {len(listed)} results and a plan of {len(planned)}: it is cut",
+    )
     for result, plan in zip(listed, planned, strict=False):
-        yield from _paired(result, plan if isinstance(plan, Mapping) else {})
-
-
-def _paired(result: object, plan: Document) -> Iterator[dict[str, object]]:
-    if not isinstance(result, Mapping):
-        return
-    if "time_us" in result:
-        yield {**plan, **result}
-        return
-    for end in ("src", "dst"):
-        part = result.get(end)
-        if isinstance(part, Mapping):
-            yield {**plan, **part}
-
-
-def _result(run: Document, number: int) -> Result | None:
-    what = text_of(run, "measurement").lower()
-    seconds, messages, size = (
-        (real(run, "time_us") or 0) / 1e6,
-        real(run, "nmsgs"),
-        real(run, "msgsize"),
-    )
-    if what == "echo":
-        return None
-    if what not in ("yodel", "send", "recv") or not messages or not size or seconds <= 0:
-        raise RecordError(
-            f"result {number} has no measurement, nmsgs, msgsize or time: the plan is not in it"
-        )
-    notes = [UNSEEN]
-    if what != "yodel":
-        numbers = _flow(what, run, seconds)
-    else:
-        numbers = [Number("rtt_half_mean_s", seconds / (2 * messages), BOTH)]
-    if real(run, "noos"):
-        notes.append(f"{real(run, 'noos'):.0f} messages came out of order")
-    return Result(
-        origin=Origin(NAME, "", f"result {number}"),
-        labels=Labels(
-            protocol="zeromq",
-            payload_bytes=int(size),
-            load_bps=None if what == "yodel" else math.inf,
-            cores=1,
-        ),
-        numbers=tuple(numbers),
-        notes=tuple(notes),
-    )
-
-
-def _flow(what: str, run: Document, seconds: float) -> list[Number]:
-    side: Side = SENDER if what == "send" else RECEIVER
-    metric = "sent_bps" if what == "send" else "goodput_bps"
-    size = real(run, "nbytes") or 0
-    numbers = [Number(metric, 8 * size / seconds, side)] if size else []
-    if (cpu := real(run, "cpu_us")) is not None:
-        name = "cpu_send_process_cores" if what == "send" else "cpu_recv_process_cores"
-        numbers.append(Number(name, cpu / 1e6 / seconds, side))
-    if not numbers:
-        raise RecordError(f"a {what} counted no byte: the run is broken")
-    return numbers
+        if isinstance(result, Mapping):
+            ends = [result] if "time_us" in result else [result.get("src"), result.get("dst")]
+            shared = plan if isinstance(plan, Mapping) else {}
+            yield from ({**shared, **end} for end in ends if isinstance(end, Mapping))

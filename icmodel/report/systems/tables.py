@@ -29,7 +29,6 @@ from icmodel.system.network import MESSAGE
 from icmodel.system.prediction.arrival import OF_TIME
 from icmodel.system.prediction.bounding import NETWORK
 from icmodel.system.prediction.buffers import ARRIVING
-from icmodel.system.prediction.predicting import VIRTUAL
 from icmodel.system.prediction.result import (
     Judged,
     LatencyBound,
@@ -37,6 +36,7 @@ from icmodel.system.prediction.result import (
     StreamPrediction,
     by_requirement,
 )
+from icmodel.system.prediction.streams import VIRTUAL
 
 BOUND_DIGITS = 3
 MOST_STREAMS = 200

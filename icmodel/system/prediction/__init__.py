@@ -1,4 +1,8 @@
-"""What a whole system does: every stream's goodput, latency, loss; every link's load; every device's CPU."""
+"""Prediction of whole systems: every stream's goodput, latency and loss; every link's load; every device's CPU.
+
+``predicting`` is the page to read first. It calls, in this order: ``answers`` (datasets), ``path_times``, ``throughput`` with
+``resources``, ``queues``, ``bounding``, ``buffers``, ``latency``, ``streams`` with ``goodput`` and ``arrival``, ``usage``, ``judging``.
+"""
 
 from icmodel.system.prediction.predicting import predict as predict
 from icmodel.system.prediction.result import SystemPrediction as SystemPrediction

@@ -1,16 +1,15 @@
-"""Worst-case bounds of a system: producers become arrival curves, ports become servers.
+"""Worst-case bounds of a system: producers become arrival curves, and ports become servers.
 
-The bound of a stream is that of its packets in the network, given that its producer keeps its period,
-and what its hosts take at most by measurement: the greatest latency its dataset has of such a stream
-alone, less theory's least time of the frame, which the network's bound has in it.  So it rests on
-measurement; where the dataset has no greatest latency, the bound is of the network alone and says so.
-What a host may hold back comes in the network as much closer together.
+The bound of a stream holds for its packets in the network, if its producer keeps its period. Its hosts add what was
+measured at most: the greatest latency that its dataset has of such a stream alone, less the network's part in it. So the
+bound rests on measurement. Without a greatest latency it is of the network alone, and says so. Frames that a host may hold
+back come closer together in the network.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from icmodel.errors import BoundsError
@@ -18,6 +17,8 @@ from icmodel.estimate import Estimate
 from icmodel.system import bounds
 from icmodel.system.network import Stream, Switch, System
 from icmodel.system.packing import Packing, arrival, interval_s
+from icmodel.system.prediction.answers import Answers
+from icmodel.system.prediction.path_times import PathTimes
 from icmodel.system.prediction.result import LatencyBound
 from icmodel.system.schedulers import Dscp
 
@@ -25,34 +26,27 @@ MEASURED = "hosts as far as measured"
 NETWORK = "the network without its hosts"
 PERIODS = "producers that keep their period"
 REFUSE, FIXED_POINT = CYCLES = ("refuse", "fixed-point")
-"""What is done where streams wait for each other in a cycle: no bound, or one by a fixed point."""
+"""Treatment of streams that wait for each other in a cycle: no bound, or one by a fixed point."""
 EVERY_METHOD = 500
-"""Streams up to which all analyses are tried; of more only total flow, which takes the least time."""
+"""Most streams for which all analyses are tried; for more only total flow, the fastest."""
 AT_ITS_FIRST_BIT = 0.0
-"""Bits of a packet after which a cut-through switch passes it on: its latency has what it must read first (RFC 1242)."""
-
-
-def hosts_s(greatest: Estimate, network_s: float) -> float | None:
-    """The most that the hosts of a stream add to its way [s]; ``None`` where no greatest latency is known.
-
-    Parameters
-    ----------
-    greatest : Estimate
-        The greatest latency of the stream alone, as its dataset has it [s].
-    network_s : float
-        What of the network is in that latency at least [s].
-    """
-    if greatest.absent or not math.isfinite(greatest.high):
-        return None
-    return max(greatest.high - network_s, 0.0)
+"""Bits of a packet after which a cut-through switch passes it on; its latency has what it must read first (RFC 1242)."""
 
 
 @dataclass(frozen=True, slots=True)
-class Bounded:
-    """Bounds of streams and of what queues at ports, by name; why there are none of some.
+class WorstCase:
+    """Bounds of streams and of queues at ports, by name.
 
-    ``network`` are the bounds of streams' packets in the network, ``hosts_s`` what their hosts add at most, as
-    far as that is known.
+    Parameters
+    ----------
+    network : mapping
+        Bounds of the streams' packets in the network.
+    backlog_bytes : mapping
+        Greatest queue by port [B].
+    hosts_s : mapping
+        Greatest time that the hosts of each stream add [s], where it is known.
+    why : str
+        Why there are no bounds at all; empty if there are.
     """
 
     network: Mapping[str, bounds.Bound]
@@ -61,25 +55,55 @@ class Bounded:
     why: str = ""
 
     def of(self, stream: Stream) -> LatencyBound | None:
-        """The bound of one stream [s], with its hosts where they are known."""
-        bound, late_s = self.network.get(stream.name), self.hosts_s.get(stream.name)
+        """Bound of one stream [s], with its hosts if they are known; ``None`` without a bound."""
+        bound, hosts_s = self.network.get(stream.name), self.hosts_s.get(stream.name)
         if bound is None or not math.isfinite(bound.value_s):
             return None
-        covers = (*bound.covers, PERIODS, NETWORK if late_s is None else MEASURED)
-        return LatencyBound(bound.value_s + (late_s or 0.0), bound.method, covers)
+        covers = (*bound.covers, PERIODS, NETWORK if hosts_s is None else MEASURED)
+        return LatencyBound(bound.value_s + (hosts_s or 0.0), bound.method, covers)
 
 
-def bounded(
-    system: System, packed: Packing, late_s: Mapping[str, float], cycles: str = REFUSE
-) -> Bounded:
-    """The bounds of all streams and ports; none, with the reason, where the network has no bound.
+NOT_REQUESTED = WorstCase({}, {}, {}, "bounds were not requested")
+
+
+def measured_hosts_s(
+    system: System, alone: Answers, paths: Sequence[PathTimes]
+) -> dict[str, float]:
+    """Greatest time that the hosts of each stream add to its path [s], by name, where a dataset has it."""
+    found = {}
+    for index, name in enumerate(system.streams):
+        most_s = host_latency_s(alone.estimate("latency_max_s", index), paths[index].contained_s)
+        if most_s is not None:
+            found[name] = most_s
+    return found
+
+
+def host_latency_s(greatest: Estimate, network_s: float) -> float | None:
+    """Greatest time that the hosts of a stream add to its path [s]; ``None`` without a greatest latency.
 
     Parameters
     ----------
-    late_s : mapping
-        By stream the most that its hosts add [s]; others are taken to add nothing.
+    greatest : Estimate
+        Greatest latency of the stream alone, as its dataset has it [s].
+    network_s : float
+        Least part of the network in that latency [s].
+    """
+    if greatest.absent or not math.isfinite(greatest.high):
+        return None
+    return max(greatest.high - network_s, 0.0)
+
+
+def worst_case(
+    system: System, packets: Packing, hosts_s: Mapping[str, float], cycles: str = REFUSE
+) -> WorstCase:
+    """Bound all streams and ports; without bounds of the network the result has the reason.
+
+    Parameters
+    ----------
+    hosts_s : mapping
+        Greatest time that the hosts of each stream add [s]; those of others are taken to add nothing.
     cycles : str
-        What to do where streams wait for each other in a cycle, one of `CYCLES`.
+        Treatment of streams that wait for each other in a cycle, one of `CYCLES`.
 
     Raises
     ------
@@ -89,29 +113,33 @@ def bounded(
     if cycles not in CYCLES:
         raise BoundsError(f"cycles are {cycles!r}: take one of {', '.join(CYCLES)}")
     try:
-        found = _opened(system, packed, late_s, cycles)
+        network = _network_of(system, packets, hosts_s, cycles)
     except BoundsError as error:
-        return Bounded({}, {}, {}, str(error))
+        return WorstCase({}, {}, {}, str(error))
     methods = bounds.METHODS if len(system.streams) <= EVERY_METHOD else ("total flow",)
-    backlogs = found.backlogs_bits().items()
-    queued = {name: bits / 8 for name, bits in backlogs if math.isfinite(bits)}
-    return Bounded(found.bounds(methods), queued, late_s)
+    backlogs = network.backlogs_bits().items()
+    backlog_bytes = {name: bits / 8 for name, bits in backlogs if math.isfinite(bits)}
+    return WorstCase(network.bounds(methods), backlog_bytes, hosts_s)
 
 
-def _opened(
-    system: System, packed: Packing, late_s: Mapping[str, float], cycles: str
+def _network_of(
+    system: System, packets: Packing, hosts_s: Mapping[str, float], cycles: str
 ) -> bounds.Opened:
-    """The network of a system whose streams merge no more frames than may wait together.
+    """The network of servers and flows, in which streams merge only frames that may wait together.
 
-    Frames of a stream wait together only if one of them is still on its way when the next is handed over. As long as
-    none have, none are merged; so where the bound that this gives is no more than the time between them, none
-    ever are. Of many streams all are taken to wait but those that even so do not, which takes two rounds.
+    Frames of a stream wait together only if one is still on its path when the next is sent. As long as none wait, none
+    are merged. So if the bound without merging is at most the time between frames, none ever are. Of many streams all
+    are first taken to wait, and then only those whose bound still exceeds that time: two rounds.
     """
-    servers = list(_servers(system, packed))
-    merging = {one.name: one for one in _merging(system, packed)}
+    servers = list(_servers(system, packets))
+    merging = {}  # streams whose packets differ if frames wait together
+    for name, stream in system.streams.items():
+        each = [packets.of(stream, link) for link in system.links_of(stream)]
+        if any(on.apart != on.waiting for on in each):
+            merging[name] = stream
 
     def network(waiting: Collection[str]) -> bounds.Opened:
-        flows = list(_flows(system, packed, late_s, waiting))
+        flows = list(_flows(system, packets, hosts_s, waiting))
         if cycles == FIXED_POINT:
             return bounds.opened(servers, flows)
         return bounds.uncut(bounds.network(servers, flows))
@@ -120,8 +148,8 @@ def _opened(
         delays = found.bounds(("total flow",)) if merging else {}
         return {
             name
-            for name, one in merging.items()
-            if delays[name].value_s + late_s.get(name, 0.0) > interval_s(one)
+            for name, stream in merging.items()
+            if delays[name].value_s + hosts_s.get(name, 0.0) > interval_s(stream)
         }
 
     if merging and len(system.streams) > EVERY_METHOD:
@@ -132,21 +160,13 @@ def _opened(
     return found
 
 
-def _merging(system: System, packed: Packing) -> Iterator[Stream]:
-    """Streams whose packets are others where frames wait together."""
-    for stream in system.streams.values():
-        each = (packed.of(stream, link) for link in system.links_of(stream))
-        if any(on.apart != on.waiting for on in each):
-            yield stream
-
-
-def _servers(system: System, packed: Packing) -> Iterator[bounds.Server]:
+def _servers(system: System, packets: Packing) -> Iterator[bounds.Server]:
     """The server of each port, whose packets have the gap of its link."""
     for name, streams in system.streams_by_port().items():
         port = system.ports[name]
         if isinstance(port.scheduler, Dscp):
             raise BoundsError(
-                "DSCP as it was measured promises no class anything: take strict-priority, wrr, drr or cbs "
+                "DSCP as measured guarantees nothing to any class: take strict-priority, wrr, drr or cbs "
                 "for a bound"
             )
         link, peer = system.links[port.link], system.node(port.peer)
@@ -158,30 +178,36 @@ def _servers(system: System, packed: Packing) -> Iterator[bounds.Server]:
             port.scheduler,
             delay_s=link.delay_s + behind,
             header_bits=AT_ITS_FIRST_BIT if through else None,
-            gap_bits=max((packed.of(one, link).gap_bits for one in streams), default=0.0),
+            gap_bits=max((packets.of(stream, link).gap_bits for stream in streams), default=0.0),
         )
 
 
 def _flows(
-    system: System, packed: Packing, late_s: Mapping[str, float], waiting: Collection[str]
+    system: System, packets: Packing, hosts_s: Mapping[str, float], waiting: Collection[str]
 ) -> Iterator[bounds.Flow]:
-    """The flow of each stream, of some with frames that wait together; copies of a multicast set are the same packets."""
+    """The flow of each stream; copies of a multicast set are the same packets.
+
+    Parameters
+    ----------
+    waiting : collection of str
+        Streams whose frames may wait together.
+    """
     for sent_as, copies in system.copies().items():
-        each = [packed.of(one, link) for one in copies for link in system.links_of(one)]
-        together = any(one.name in waiting for one in copies)
+        each = [packets.of(copy, link) for copy in copies for link in system.links_of(copy)]
+        together = any(copy.name in waiting for copy in copies)
         sizes = [on.waiting if together else on.apart for on in each]
-        longest = max(one.longest_bits for one in sizes)
-        line_bps = max(system.ports[one.path[0]].rate_bps for one in copies)
-        for one in copies:
+        longest = max(size.longest_bits for size in sizes)
+        line_bps = max(system.ports[copy.path[0]].rate_bps for copy in copies)
+        for copy in copies:
             yield bounds.Flow(
-                name=one.name,
-                path=one.path,
-                arrival=arrival(one, each, longest, line_bps),
-                traffic_class=one.priority,
+                name=copy.name,
+                path=copy.path,
+                arrival=arrival(copy, each, longest, line_bps),
+                traffic_class=copy.priority,
                 max_packet_bits=longest,
-                min_packet_bits=min(of.shortest_bits for of in sizes),
-                multicast=None if one.multicast is None else "/".join(sent_as),
-                mean_packet_bits=min(of.mean_bits for of in sizes),
-                lacking_bits=max(of.lacking_bits for of in sizes),
-                late_s=max(late_s.get(copy.name, 0.0) for copy in copies),
+                min_packet_bits=min(size.shortest_bits for size in sizes),
+                multicast=None if copy.multicast is None else "/".join(sent_as),
+                mean_packet_bits=min(size.mean_bits for size in sizes),
+                lacking_bits=max(size.lacking_bits for size in sizes),
+                late_s=max(hosts_s.get(other.name, 0.0) for other in copies),
             )

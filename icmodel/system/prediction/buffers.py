@@ -1,9 +1,8 @@
-"""Stated buffers of switches: the frames they drop where bursts meet, and the longest that a frame waits there.
+"""Stated buffers of switches: the frames they drop where bursts meet, and the longest wait of a frame in them.
 
-A stream without back-pressure loses what does not fit.  Low is what it loses if no two bursts meet, high if all come at
-once; between them stands the share expected of phases that are independent and even.  TCP gives way: what its packets
-lose is sent again, of which no figure is given.  A buffer is taken to hold all frames of its port, in one queue, until
-they are sent (assumed).
+A stream without back-pressure loses what does not fit. Low is its loss if no two bursts meet, high if all come at once;
+the value is the share expected of independent, uniform phases. TCP reduces its rate: what its packets lose is sent again,
+and no figure of it is given. A buffer is taken to hold all frames of its port, in one queue, until they are sent (assumed).
 """
 
 from __future__ import annotations
@@ -17,27 +16,28 @@ import numpy as np
 
 from icmodel.arrays import Floats
 from icmodel.system import bounds
-from icmodel.system.network import Port, Stream, Switch, System
+from icmodel.system.network import Port, Switch, System
 from icmodel.system.packing import Packing
-from icmodel.system.prediction import path_times
-from icmodel.system.prediction.bounding import Bounded
-from icmodel.system.prediction.lanes import PORT, Shared, is_elastic
+from icmodel.system.prediction.bounding import WorstCase
+from icmodel.system.prediction.path_times import PathTimes
 from icmodel.system.prediction.queues import Queues, burst_bytes
+from icmodel.system.prediction.resources import PORT, SharedResources, is_elastic
+from icmodel.system.prediction.throughput import Throughput
 from icmodel.system.schedulers import Fifo, StrictPriority
-from icmodel.system.sharing.allocation import FULL, Allocation
-from icmodel.system.sharing.loss import NOWHERE, Curve, beyond_bits, expected_beyond
+from icmodel.system.sharing import FULL
+from icmodel.system.sharing.loss import Curve, beyond_bits, expected_beyond
 
 BUFFERS = "stated buffers"
-"""The method of a bound that adds up what stated buffers hold."""
+"""Method of a bound that adds up what stated buffers hold."""
 ARRIVING = "frames that arrive"
 BUNCHED_S = 1.0
-"""Hosts hold frames back by their greatest latency, and bunch them, at most once in this time [s]: a greatest latency is
-that of a whole run, and runs take a second or more (assumed)."""
+"""Least time between two moments at which hosts hold frames back for their greatest latency, and bunch them [s]. A greatest
+latency is that of a whole run, and runs take a second or more (assumed)."""
 
 
 @dataclass(frozen=True, slots=True)
-class Spill:
-    """The share of what comes of a stream that full buffers drop: value, low and high, and the port of most of it."""
+class BufferLoss:
+    """Share of a stream's frames that full buffers drop: value, low and high, and the port that drops most."""
 
     value: float
     low: float
@@ -47,85 +47,92 @@ class Spill:
 
 @dataclass(frozen=True, slots=True)
 class Buffers:
-    """What stated buffers do to the streams and ports of a system.
+    """Effects of stated buffers on the streams and ports of a system.
 
     Parameters
     ----------
-    spills : mapping
-        By index of stream; only streams that may lose something.
+    losses : mapping
+        Loss by index of stream; only of streams that may lose something.
     overflowing : frozenset of str
-        Ports whose queue may be greater than their buffer.
-    queued : Queues
-        Queues that no buffer is less than.
-    bound : Bounded
-        Bounds that no buffer is less than, and none of TCP streams that a full buffer may delay.
-    sizes : mapping
-        Stated buffers [b] by port.
+        Ports whose queue may exceed their buffer.
+    queues : Queues
+        Queues, none of them greater than its buffer.
+    bounds : WorstCase
+        Bounds, none of them greater than the buffers allow; without those of TCP streams that a full buffer may delay.
+    sizes_bits : mapping
+        Stated buffers by port [b].
     """
 
-    spills: Mapping[int, Spill]
+    losses: Mapping[int, BufferLoss]
     overflowing: frozenset[str]
-    queued: Queues
-    bound: Bounded
-    sizes: Mapping[str, float]
+    queues: Queues
+    bounds: WorstCase
+    sizes_bits: Mapping[str, float]
 
 
-def buffers(
+def stated_buffers(
     system: System,
-    packed: Packing,
-    found: Shared,
-    allocation: Allocation,
-    queued: Queues,
-    bound: Bounded,
+    packets: Packing,
+    rates: Throughput,
+    queues: Queues,
+    worst: WorstCase,
+    paths: Sequence[PathTimes],
 ) -> Buffers:
-    """What stated buffers drop, and what they hold."""
-    sizes = dict(_sizes(system))
-    if not sizes:
-        return Buffers({}, frozenset(), queued, bound, sizes)
-    drops: dict[int, list[Spill]] = {}
-    overflowing = set()
-    for one in _meetings(system, packed, found, allocation, sizes):
-        bits = bound.backlog_bytes.get(one.port.name, math.inf) * 8
-        if one.full or one.beyond[0] or one.bits < bits < math.inf:
-            overflowing.add(one.port.name)
-        for index, spill in one.spills(queued, bits):
-            drops.setdefault(index, []).append(spill)
-    ports = _ports(system, packed, sizes)
-    return Buffers(
-        spills={index: _together(some) for index, some in drops.items()},
-        overflowing=frozenset(overflowing),
-        queued=_held(found, ports, queued),
-        bound=_within(system, packed, bound, ports, overflowing),
-        sizes=sizes,
-    )
-
-
-def _sizes(system: System) -> Iterator[tuple[str, float]]:
-    """Stated buffers [b] by port."""
+    """Work out what stated buffers drop, and limit queues and bounds to what they hold."""
+    sizes_bits = {}
     for name, port in system.ports.items():
         node = system.node(port.node)
         if isinstance(node, Switch) and node.buffer_bytes is not None:
-            yield name, 8.0 * node.buffer_bytes
+            sizes_bits[name] = 8.0 * node.buffer_bytes
+    if not sizes_bits:
+        return Buffers({}, frozenset(), queues, worst, sizes_bits)
+
+    drops: dict[int, list[BufferLoss]] = {}
+    overflowing = set()
+    for name, meeting in _meetings(system, packets, rates, sizes_bits).items():
+        bound_bits = worst.backlog_bytes.get(name, math.inf) * 8
+        if meeting.full or meeting.beyond[0] or meeting.buffer_bits < bound_bits < math.inf:
+            overflowing.add(name)
+        for index, loss in meeting.losses(queues, bound_bits):
+            drops.setdefault(index, []).append(loss)
+    losses = {}
+    for index, some in drops.items():  # what one port drops does not come to the next
+        value, low, high = (
+            1 - math.prod(1 - getattr(loss, end) for loss in some)
+            for end in ("value", "low", "high")
+        )
+        losses[index] = BufferLoss(value, low, high, max(some, key=lambda loss: loss.high).at)
+
+    ports = _buffered_ports(system, packets, sizes_bits)
+    return Buffers(
+        losses=losses,
+        overflowing=frozenset(overflowing),
+        queues=_limited_queues(rates.resources, ports, queues),
+        bounds=_limited_bounds(system, worst, ports, overflowing, paths),
+        sizes_bits=sizes_bits,
+    )
 
 
-def _together(some: Sequence[Spill]) -> Spill:
-    """The share that several ports drop, one behind the other."""
-    kept = [math.prod(1 - getattr(one, end) for one in some) for end in ("value", "low", "high")]
-    value, low, high = (1 - part for part in kept)
-    return Spill(value, low, high, max(some, key=lambda one: one.high).at)
-
-
-# --- what is dropped --------------------------------------------------------------------------
+# --- loss -------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
-class _Crossing:
-    """A stream at a port: its index and hop, what comes of it, and the indices of its copies.
+class _Burst:
+    """The bursts of a stream at a port.
 
-    ``frames`` are those of a burst, ``packets`` those of a frame; ``slowest_bps`` is the rate of the slowest line before.
+    Parameters
+    ----------
+    stream, hop : int
+        Index of the stream, and of the port on its path.
+    slowest_bps : float
+        Rate of the slowest line before the port [b/s].
+    frames, packets : int
+        Frames of a burst, and packets of a frame.
+    copies : list of int
+        Streams of the same multicast set that share these packets.
     """
 
-    index: int
+    stream: int
     hop: int
     elastic: bool
     curve: Curve
@@ -133,236 +140,226 @@ class _Crossing:
     frames: int
     packets: int
     packet_bits: float
-    copies: tuple[int, ...]
+    copies: list[int]
 
 
 @dataclass(frozen=True)
 class _Meeting:
-    """Streams that meet at a port with a buffer of so many bits; of copies only the first."""
+    """The bursts that meet at a port with a buffer; only the first of copies."""
 
     port: Port
-    bits: float
-    crossings: Sequence[_Crossing]
+    buffer_bits: float
+    bursts: list[_Burst]
 
     @property
-    def came_bps(self) -> float:
-        """What comes on average [b/s]."""
-        return sum(one.curve.rate_bps for one in self.crossings)
+    def demand_bps(self) -> float:
+        """Average rate of all that arrives [b/s]."""
+        return sum(burst.curve.rate_bps for burst in self.bursts)
 
     @property
     def full(self) -> bool:
-        """Whether what comes fills the port on average."""
-        return self.came_bps >= FULL * self.port.rate_bps
+        """Whether the demand fills the port on average."""
+        return self.demand_bps >= FULL * self.port.rate_bps
 
     @cached_property
     def beyond(self) -> tuple[float, float]:
-        """What does not fit if all bursts come at once, and what came [b].
+        """Bits that do not fit if all bursts come at once, and the bits that arrived until then.
 
-        Of each link a packet may stand in the buffer that is not there whole yet, and one that is being sent.
+        The buffer may also hold a packet of each link that has not arrived whole, and one that is being sent.
         """
-        packets: dict[str, float] = {}
-        for one in self.crossings:
-            link = one.curve.link
-            packets[link] = max(packets.get(link, 0.0), one.packet_bits)
-        curves = [one.curve for one in self.crossings]
-        room_bits = self.bits - sum(packets.values()) - max(packets.values(), default=0.0)
-        return beyond_bits(curves, self.port.rate_bps, room_bits)
+        longest: dict[str, float] = {}
+        for burst in self.bursts:
+            link = burst.curve.link
+            longest[link] = max(longest.get(link, 0.0), burst.packet_bits)
+        curves = [burst.curve for burst in self.bursts]
+        room = self.buffer_bits - sum(longest.values()) - max(longest.values(), default=0.0)
+        return beyond_bits(curves, self.port.rate_bps, room)
 
-    def spills(self, queued: Queues, bound_bits: float) -> Iterator[tuple[int, Spill]]:
-        """What is dropped of each stream that does not give way; what an overloaded port drops anyway shares tell.
+    def losses(self, queues: Queues, bound_bits: float) -> Iterator[tuple[int, BufferLoss]]:
+        """Loss of each stream without back-pressure; the loss of an overloaded port is in the streams' shares.
 
-        Where bursts that come at once fit, only frames that hosts bunch may be lost: what the bound of the queue is
-        beyond the buffer, once in the time of `BUNCHED_S`.  A frame is lost with any of its packets, and a burst
-        loses whole frames.
+        If bursts that come at once fit, only frames that hosts bunch may be lost: the part of the queue's bound beyond
+        the buffer, once in `BUNCHED_S`. A frame is lost with any of its packets, and a burst loses whole frames.
         """
-        rate = self.port.rate_bps
-        excess, came = self.beyond
-        over = self.came_bps > rate * (2 - FULL)
+        rate_bps = self.port.rate_bps
+        excess, arrived = self.beyond
+        overloaded = self.demand_bps > rate_bps * (2 - FULL)
         bunched = not excess and math.isfinite(bound_bits)
         if bunched:
-            excess = max(bound_bits - self.bits, 0.0)
-            came = max(bound_bits, self.came_bps * BUNCHED_S)
-        for one in self.crossings:
-            if excess <= 0 or one.elastic:
+            excess = max(bound_bits - self.buffer_bits, 0.0)
+            arrived = max(bound_bits, self.demand_bps * BUNCHED_S)
+        for burst in self.bursts:
+            if excess <= 0 or burst.elastic:
                 continue
-            curve = one.curve
-            own, of = beyond_bits([replace(curve, peak_bps=one.slowest_bps)], rate, self.bits)
-            low = own / of if of and not over else 0.0
-            share = one.packets * excess / came if came > 0 else 1.0
+            # low: the stream alone
+            slow = replace(burst.curve, peak_bps=burst.slowest_bps)
+            own, of = beyond_bits([slow], rate_bps, self.buffer_bits)
+            low = own / of if of and not overloaded else 0.0
+            # high: all streams at once
+            share = burst.packets * excess / arrived if arrived > 0 else 1.0
             if not bunched:
-                share = math.ceil(share * one.frames * FULL) / one.frames
+                share = math.ceil(share * burst.frames * FULL) / burst.frames
             high = max(min(share, 1.0), low)
-            mean, variance = (
-                float(waits[one.index, one.hop])
-                for waits in (queued.last_mean_s, queued.last_variance_s2)
-            )
-            room_s = max(self.bits - own, 0.0) / rate
-            found = expected_beyond(mean, variance, room_s, curve.burst_bits / rate)
-            value = low if bunched else min(max(one.packets * found, low), high)
-            spill = Spill(value, low, high, self.port.name)
-            yield from ((index, spill) for index in (one.index, *one.copies))
+            # value: independent phases
+            mean_s = float(queues.last_mean_s[burst.stream, burst.hop])
+            variance_s2 = float(queues.last_variance_s2[burst.stream, burst.hop])
+            room_s = max(self.buffer_bits - own, 0.0) / rate_bps
+            burst_s = burst.curve.burst_bits / rate_bps
+            expected = burst.packets * expected_beyond(mean_s, variance_s2, room_s, burst_s)
+            value = low if bunched else min(max(expected, low), high)
+            loss = BufferLoss(value, low, high, self.port.name)
+            yield from ((stream, loss) for stream in (burst.stream, *burst.copies))
 
 
 def _meetings(
-    system: System,
-    packed: Packing,
-    found: Shared,
-    allocation: Allocation,
-    sizes: Mapping[str, float],
-) -> Iterator[_Meeting]:
-    """The streams of each port with a stated buffer."""
+    system: System, packets: Packing, rates: Throughput, sizes_bits: Mapping[str, float]
+) -> dict[str, _Meeting]:
+    """The bursts at each port with a stated buffer, by port."""
+    usage, arriving_bps = rates.resources.flows.usage, rates.allocation.arriving_bps
     copies: dict[tuple[str, tuple[str, str]], list[int]] = {}
-    usage, at = found.flows.usage, {name: list[_Crossing]() for name in sizes}
+    found = {name: _Meeting(system.ports[name], bits, []) for name, bits in sizes_bits.items()}
     for index, stream in enumerate(system.streams.values()):
-        for hop, lane in enumerate(found.flows.path[index].tolist()):
-            if lane == NOWHERE or found.keys[lane][0] != PORT or found.keys[lane][1] not in sizes:
+        for hop, name in rates.resources.ports(index):
+            if name not in sizes_bits:
                 continue
-            port = system.ports[found.keys[lane][1]]
+            same = copies.setdefault((name, stream.sent_as), [])
             if usage[index, hop] <= 0:
-                copies.setdefault((port.name, stream.sent_as), []).append(index)
+                same.append(index)
                 continue
-            frames = packed.of(stream, system.links[port.link])
-            came_over = stream.path[: stream.path.index(port.name)]
-            before = system.ports[came_over[-1]]
-            burst = 8 * burst_bytes(stream) * frames.ratio
-            rate = float(allocation.entering_bps[index, hop] * usage[index, hop])
-            packets = 8 * stream.payload_bytes * frames.ratio / frames.packet_bits
-            at[port.name].append(
-                _Crossing(
-                    index=index,
+            packed = packets.of(stream, system.links[system.ports[name].link])
+            lines = [system.ports[port] for port in stream.path[: stream.path.index(name)]]
+            burst_bits = 8 * burst_bytes(stream) * packed.ratio
+            rate_bps = float(arriving_bps[index, hop] * usage[index, hop])
+            of_frame = 8 * stream.payload_bytes * packed.ratio / packed.packet_bits
+            found[name].bursts.append(
+                _Burst(
+                    stream=index,
                     hop=hop,
                     elastic=is_elastic(stream),
-                    curve=Curve(before.name, before.rate_bps, burst, rate),
-                    slowest_bps=min(system.ports[name].rate_bps for name in came_over),
+                    curve=Curve(lines[-1].name, lines[-1].rate_bps, burst_bits, rate_bps),
+                    slowest_bps=min(line.rate_bps for line in lines),
                     frames=max(round(burst_bytes(stream) / stream.payload_bytes), 1),
-                    packets=math.ceil(packets * FULL),
-                    packet_bits=frames.packet_bits,
-                    copies=(),
+                    packets=math.ceil(of_frame * FULL),
+                    packet_bits=packed.packet_bits,
+                    copies=same,
                 )
             )
-    streams = list(system.streams.values())
-    for name, some in at.items():
-        told = [
-            replace(one, copies=tuple(copies.get((name, streams[one.index].sent_as), ())))
-            for one in some
-        ]
-        yield _Meeting(system.ports[name], sizes[name], told)
+    return found
 
 
-# --- what is held -----------------------------------------------------------------------------
+# --- queues and bounds ------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
-class _Held:
-    """What may wait at a port: the bits of its buffer, its longest packet [b], and its most urgent priority."""
+class _BufferedPort:
+    """A port, its buffer [b], its longest packet [b], and its most urgent priority."""
 
     port: Port
-    bits: float
+    buffer_bits: float
     packet_bits: float
     urgent: int
 
-    def rate_bps(self, priority: int) -> float | None:
-        """The rate at which a full buffer drains before a frame; ``None`` if others may overtake it."""
+    def drain_bps(self, priority: int) -> float | None:
+        """Rate at which a full buffer drains before a frame [b/s]; ``None`` if others may overtake it."""
         if isinstance(self.port.scheduler, Fifo):
             return self.port.rate_bps
         first = isinstance(self.port.scheduler, StrictPriority) and priority == self.urgent
         return self.port.rate_bps if first else None
 
+    def wait_s(self, priority: int, bound_bits: float) -> float:
+        """Greatest wait of a frame that arrives [s]: for the queue before it, and a packet on the wire; infinite if unknown.
 
-def _ports(system: System, packed: Packing, sizes: Mapping[str, float]) -> dict[str, _Held]:
-    """All ports that send something; without a stated buffer any number of bits may wait."""
+        Parameters
+        ----------
+        bound_bits : float
+            Bound of the queue [b]; infinite without one.
+        """
+        rate_bps, waiting = self.drain_bps(priority), min(bound_bits, self.buffer_bits)
+        return math.inf if rate_bps is None else (waiting + self.packet_bits) / rate_bps
+
+
+def _buffered_ports(
+    system: System, packets: Packing, sizes_bits: Mapping[str, float]
+) -> dict[str, _BufferedPort]:
+    """All ports that send something; a port without a stated buffer holds any number of bits."""
     found = {}
     for name, streams in system.streams_by_port().items():
         port = system.ports[name]
-        packets = [packed.of(one, system.links[port.link]).packet_bits for one in streams]
-        urgent = max((one.priority for one in streams), default=0)
-        found[name] = _Held(port, sizes.get(name, math.inf), max(packets, default=0.0), urgent)
+        longest = [packets.of(stream, system.links[port.link]).packet_bits for stream in streams]
+        urgent = max((stream.priority for stream in streams), default=0)
+        bits = sizes_bits.get(name, math.inf)
+        found[name] = _BufferedPort(port, bits, max(longest, default=0.0), urgent)
     return found
 
 
-def _held(found: Shared, ports: Mapping[str, _Held], queued: Queues) -> Queues:
-    """Queues, none of them greater than the buffer of its port."""
-    most = np.full(found.flows.path.shape, np.inf)
-    for lane, (kind, name, priority) in enumerate(found.keys):
-        rate = ports[name].rate_bps(priority) if kind == PORT else None
-        if rate is not None:
-            most[found.flows.path == lane] = ports[name].bits / rate
-    endless = np.isinf(queued.mean_s)
-    first = np.where(endless, np.inf, np.minimum(queued.mean_s, most))
-    last = np.where(endless, np.inf, np.minimum(queued.last_mean_s, most))
+def _limited_queues(
+    shared: SharedResources, ports: Mapping[str, _BufferedPort], queues: Queues
+) -> Queues:
+    """Limit queues to the buffers of their ports; endless ones stay endless."""
+    most_s = np.full(shared.flows.path.shape, np.inf)
+    for resource, (kind, name, priority) in enumerate(shared.keys):
+        rate_bps = ports[name].drain_bps(priority) if kind == PORT else None
+        if rate_bps is not None:
+            most_s[shared.flows.path == resource] = ports[name].buffer_bits / rate_bps
+    endless = np.isinf(queues.mean_s)
+
+    def limited(mean_s: Floats, variance_s2: Floats) -> tuple[Floats, Floats]:
+        """Mean and variance of waits between 0 and the greatest one (Bhatia and Davis, 2000)."""
+        mean_s = np.where(endless, np.inf, np.minimum(mean_s, most_s))
+        known = np.isfinite(most_s) & np.isfinite(mean_s)
+        with np.errstate(invalid="ignore"):
+            greatest = np.where(known, mean_s * (most_s - mean_s), np.inf)
+        return mean_s, np.where(endless, np.inf, np.minimum(variance_s2, greatest))
+
+    mean_s, variance_s2 = limited(queues.mean_s, queues.variance_s2)
+    last_mean_s, last_variance_s2 = limited(queues.last_mean_s, queues.last_variance_s2)
+    full = endless & np.isfinite(most_s)  # its buffer holds the bursts of others, too
     return replace(
-        queued,
-        mean_s=first,
-        variance_s2=np.where(endless, np.inf, _at_most(queued.variance_s2, first, most)),
-        last_mean_s=last,
-        last_variance_s2=np.where(endless, np.inf, _at_most(queued.last_variance_s2, last, most)),
-        # what waits at a full port is all that its buffer holds, the bursts of others among it
-        burst_s=np.where(endless & np.isfinite(most), 0.0, np.minimum(queued.burst_s, most)),
+        queues,
+        mean_s=mean_s,
+        variance_s2=variance_s2,
+        last_mean_s=last_mean_s,
+        last_variance_s2=last_variance_s2,
+        burst_s=np.where(full, 0.0, np.minimum(queues.burst_s, most_s)),
         backlog_bytes={
-            name: waiting if math.isinf(waiting) else min(waiting, ports[name].bits / 8)
-            for name, waiting in queued.backlog_bytes.items()
+            name: waiting if math.isinf(waiting) else min(waiting, ports[name].buffer_bits / 8)
+            for name, waiting in queues.backlog_bytes.items()
         },
     )
 
 
-def _at_most(variance: Floats, mean: Floats, most: Floats) -> Floats:
-    """Variances of waits between 0 and a greatest one, of this mean (Bhatia and Davis, 2000)."""
-    with np.errstate(invalid="ignore"):
-        greatest = np.where(np.isfinite(most) & np.isfinite(mean), mean * (most - mean), np.inf)
-    return np.minimum(variance, greatest)
-
-
-def _within(
+def _limited_bounds(
     system: System,
-    packed: Packing,
-    bound: Bounded,
-    ports: Mapping[str, _Held],
+    worst: WorstCase,
+    ports: Mapping[str, _BufferedPort],
     overflowing: set[str],
-) -> Bounded:
-    """Bounds that stated buffers lower, and no bound of TCP where one may overflow."""
-    if bound.why:
-        return bound
-    network = dict(bound.network)
-    for name, stream in system.streams.items():
+    paths: Sequence[PathTimes],
+) -> WorstCase:
+    """Limit bounds to what buffers hold, and drop those of TCP streams with a buffer that may overflow."""
+    if worst.why:
+        return worst
+    network = dict(worst.network)
+    for (name, stream), path in zip(system.streams.items(), paths, strict=True):
         overflows = not overflowing.isdisjoint(stream.path)
         if is_elastic(stream):
             if overflows:
                 network.pop(name, None)
             continue
-        known, held_s = network.get(name), _held_s(system, packed, bound, ports, stream)
+        known, buffered_s = network.get(name), math.inf
+        if any(math.isfinite(ports[port].buffer_bits) for port in stream.path):
+            buffered_s = path.least_s
+            for port in stream.path:
+                bound_bits = 8 * worst.backlog_bytes.get(port, math.inf)
+                buffered_s += ports[port].wait_s(stream.priority, bound_bits)
         covers = (*(known.covers if known else ()), ARRIVING)
-        if held_s < (known.value_s if known else math.inf):
-            network[name] = bounds.Bound(held_s, BUFFERS, covers)
+        if buffered_s < (known.value_s if known else math.inf):
+            network[name] = bounds.Bound(buffered_s, BUFFERS, covers)
         elif known is not None and overflows:
             network[name] = replace(known, covers=covers)
-    waiting = {
-        name: min(bound.backlog_bytes.get(name, math.inf), one.bits / 8)
-        for name, one in ports.items()
+    backlog_bytes = {
+        name: most
+        for name, port in ports.items()
+        if math.isfinite(most := min(worst.backlog_bytes.get(name, math.inf), port.buffer_bits / 8))
     }
-    known_bytes = {name: most for name, most in waiting.items() if math.isfinite(most)}
-    return replace(bound, network=network, backlog_bytes={**bound.backlog_bytes, **known_bytes})
-
-
-def _held_s(
-    system: System,
-    packed: Packing,
-    bound: Bounded,
-    ports: Mapping[str, _Held],
-    stream: Stream,
-) -> float:
-    """The longest time of a frame that arrives, by what waits at most at each port of its path [s].
-
-    At a port of one queue a frame waits no longer than all that can stand before it takes, and a packet that is on the
-    wire already.
-    """
-    if all(math.isinf(ports[name].bits) for name in stream.path):
-        return math.inf
-    total = path_times.least_s(system, packed, stream)
-    for name in stream.path:
-        one = ports[name]
-        rate = one.rate_bps(stream.priority)
-        waiting = min(8 * bound.backlog_bytes.get(name, math.inf), one.bits)
-        if rate is None or math.isinf(waiting):
-            return math.inf
-        total += (waiting + one.packet_bits) / rate
-    return total
+    backlog_bytes = {**worst.backlog_bytes, **backlog_bytes}
+    return replace(worst, network=network, backlog_bytes=backlog_bytes)

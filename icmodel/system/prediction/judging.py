@@ -1,88 +1,82 @@
-"""Judge the requirements of a system, stream by stream and device by device."""
+"""Judge the requirements of a system, stream by stream and device by device, and those that always hold."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from icmodel import units
 from icmodel.estimate import Estimate, absent, weakest
 from icmodel.requirement import MET, NOT_MET, UNDECIDED, Requirement, Verdict, judge
-from icmodel.system.network import MESSAGE, Device, Wanted
-from icmodel.system.prediction.arrival import (
-    MESSAGE_TIME,
-    OF_TIME,
-    always_required,
-    demands_all,
-    demands_its_time,
-)
+from icmodel.system.network import MESSAGE, Device, Stream, System, Wanted
+from icmodel.system.prediction.arrival import OF_TIME
 from icmodel.system.prediction.bounding import NETWORK
 from icmodel.system.prediction.result import Judged, StreamPrediction, SystemPrediction
-from icmodel.usecase.bound import Ends, estimate_for
+from icmodel.system.sharing import SAME
+from icmodel.usecase.bound import StreamBounds, estimate_for
 
+ARRIVES = "what is produced arrives"
+IN_TIME = "what is produced arrives within its time"
+GOODPUT, MESSAGE_TIME = "goodput_bps", "message_latency_s"
+LATE = (
+    MESSAGE_TIME,
+    *(f"latency_{statistic}_s" for statistic in ("mean", "p90", "p99", "p999", "max")),
+)
+"""Metrics whose limit, if it is no longer than a message's time, requires that time."""
 STD = "latency_std_s"
 
 
-def judged(found: SystemPrediction) -> tuple[Judged, ...]:
-    """Every requirement of the system, of every stream or device it is about.
+def judge_requirements(prediction: SystemPrediction) -> tuple[Judged, ...]:
+    """Judge every requirement of the system for every stream or device that it applies to.
 
-    Beside those of the file each stream that produces something is required to bring it to its sink, as
-    `icmodel.system.prediction.judging` says.
+    In addition to the requirements of the file, all that a stream produces must arrive: see `always_required`.
     """
-    wanted = (*found.system.requirements, *always_required(found.system))
     named: dict[str, dict[str, StreamPrediction]] = {}
-    for one in found.streams.values():
-        for name in (one.stream.name, one.stream.group):
-            named.setdefault(name, {})[one.stream.name] = one
-    return tuple(
-        one
-        for each in wanted
-        for one in _judged(found, each, list(named.get(each.stream, {}).values()))
-    )
-
-
-def _judged(
-    found: SystemPrediction, wanted: Wanted, streams: Sequence[StreamPrediction]
-) -> Iterator[Judged]:
-    """A requirement for each of the streams, or for each device, that it is about."""
-    if wanted.device is None:
-        for one in streams:
-            yield _of_stream(wanted, one)
-        return
-    for device in found.system.devices.values():
-        if wanted.device in (device.name, device.group):
-            yield _of_device(found, wanted, device, streams)
+    for result in prediction.streams.values():
+        for name in (result.stream.name, result.stream.group):
+            named.setdefault(name, {})[result.stream.name] = result
+    results: list[Judged] = []
+    for required in (*prediction.system.requirements, *always_required(prediction.system)):
+        streams = list(named.get(required.stream, {}).values())
+        if required.device is None:
+            results += [judge_stream(required, stream) for stream in streams]
+            continue
+        for device in prediction.system.devices.values():
+            if required.device in (device.name, device.group):
+                results.append(judge_device(required, prediction, device, streams))
+    return tuple(results)
 
 
 # --- streams ----------------------------------------------------------------------------------
 
 
-def _of_stream(wanted: Wanted, one: StreamPrediction) -> Judged:
-    """A requirement of one stream: a goodput and a time are met only if what is produced arrives."""
-    requirement, name = wanted.requirement, one.stream.name
+def judge_stream(required: Wanted, prediction: StreamPrediction) -> Judged:
+    """Judge a requirement of one stream; a goodput and a time are met only if all that it produces arrives."""
+    requirement, stream, arrival = required.requirement, prediction.stream, prediction.arrival
     timed = requirement.metric.startswith(OF_TIME) and requirement.at_most is not None
-    if timed and one.arrival.grows:
-        estimate = absent(f"what waits grows without limit: {one.arrival.why}")
-        verdict = Verdict(requirement, NOT_MET, estimate, math.nan, one.bottleneck, estimate.why)
-        return Judged(verdict, name)
-    found = _timed(wanted, one) if timed else _by_prediction(requirement, one)
-    if timed and one.arrival.outcome == UNDECIDED:
-        return replace(found, verdict=_at_best(found.verdict, UNDECIDED, one.arrival.why))
-    if demands_all(one.stream, wanted):
-        return replace(found, verdict=_by_arrival(found.verdict, one))
-    if one.arrival.late and demands_its_time(one.stream, wanted):
-        return replace(found, verdict=_at_best(found.verdict, NOT_MET, one.arrival.late))
-    return found
+    if timed and arrival.grows:
+        estimate = absent(f"its queue grows without limit: {arrival.why}")
+        verdict = Verdict(
+            requirement, NOT_MET, estimate, math.nan, prediction.bottleneck, estimate.why
+        )
+        return Judged(verdict, stream.name)
+    if timed:
+        result = judge_time(required, prediction)
+    else:
+        estimate = estimate_for(requirement.metric, StreamBounds(prediction.metrics, None, None))
+        result = Judged(judge(requirement, estimate, prediction.bottleneck), stream.name)
 
-
-def _by_arrival(verdict: Verdict, one: StreamPrediction) -> Verdict:
-    """The verdict on a goodput: that of all that must arrive, whose comparison forgives rounding."""
-    least, arrival = one.stream.must_arrive_bps, one.arrival
-    if math.isclose(verdict.requirement.limit, least, rel_tol=1e-9):
-        why = arrival.why or verdict.why
-        return replace(verdict, outcome=arrival.outcome, why=why)
-    return _at_best(verdict, arrival.outcome, arrival.why)
+    verdict = result.verdict
+    if timed and arrival.outcome == UNDECIDED:
+        verdict = _at_best(verdict, UNDECIDED, arrival.why)
+    elif demands_all(stream, required):
+        if math.isclose(requirement.limit, stream.must_arrive_bps, rel_tol=SAME):
+            verdict = replace(verdict, outcome=arrival.outcome, why=arrival.why or verdict.why)
+        verdict = _at_best(verdict, arrival.outcome, arrival.why)
+    elif arrival.late and demands_its_time(stream, required):
+        verdict = _at_best(verdict, NOT_MET, arrival.late)
+    return replace(result, verdict=verdict)
 
 
 def _at_best(verdict: Verdict, outcome: str, why: str) -> Verdict:
@@ -92,80 +86,115 @@ def _at_best(verdict: Verdict, outcome: str, why: str) -> Verdict:
     return replace(verdict, outcome=outcome, why=why)
 
 
-def _by_prediction(requirement: Requirement, one: StreamPrediction) -> Judged:
-    estimate = estimate_for(requirement.metric, Ends(one.metrics, None, None))
-    return Judged(judge(requirement, estimate, one.bottleneck), one.stream.name)
+def judge_time(required: Wanted, prediction: StreamPrediction) -> Judged:
+    """Judge a time: of a whole message of several frames, unless the file asks for that of a frame.
 
-
-def _timed(wanted: Wanted, one: StreamPrediction) -> Judged:
-    """A time: of a whole message where a message takes several frames, unless the file asks for a frame's.
-
-    A hard limit on the greatest is judged by the bound, if there is one that has the hosts in it and is of the same
-    subject: within the limit it is met, beyond it the least that the greatest can be decides.
+    A hard limit on the greatest latency is judged by the bound, if it has the hosts in it and is of the same subject.
+    A bound within the limit meets it. Beyond the limit the least that the greatest latency can be decides.
     """
-    requirement, stream = wanted.requirement, one.stream
+    requirement, stream, bound = required.requirement, prediction.stream, prediction.latency_bound
     several = stream.frames_a_message > 1 and requirement.metric not in (MESSAGE_TIME, STD)
-    of = wanted.of if several else ""
-    estimate = estimate_for(requirement.metric, Ends(_times(one, of), None, None))
-    bound = one.latency_bound
+    of = required.of if several else ""
+    metrics = prediction.message_times if of == MESSAGE else prediction.metrics
+    estimate = estimate_for(requirement.metric, StreamBounds(metrics, None, None))
     hard = requirement.kind == "hard" and requirement.metric == "latency_max_s"
-    if (
-        bound is not None
-        and hard
-        and NETWORK not in bound.covers
-        and (of != MESSAGE or bound.whole)
-    ):
+    if hard and bound and NETWORK not in bound.covers and (of != MESSAGE or bound.whole):
         why = f"bounded by {bound.method}, which covers {', '.join(bound.covers)}"
-        least = estimate.low
-        low = min(max(least, 0.0), bound.value_s) if math.isfinite(least) else 0.0
+        least = estimate.low if math.isfinite(estimate.low) else 0.0
+        low = min(max(least, 0.0), bound.value_s)
         estimate = Estimate(bound.value_s, low, bound.value_s, "derived", why, ("derived",))
         return Judged(judge(requirement, estimate, "bound"), stream.name, by_bound=True, of=of)
-    verdict = judge(requirement, estimate, one.bottleneck)
-    if of != MESSAGE or one.stream.producer is None:
-        return Judged(verdict, stream.name, of=of)
-    size = units.format_bytes(one.stream.producer.message_bytes)
-    said = f"of a whole message of {size} in {stream.frames_a_message} frames"
-    why = "; ".join(filter(None, (said, verdict.why)))
-    return Judged(replace(verdict, why=why), stream.name, of=of)
-
-
-def _times(one: StreamPrediction, of: str) -> Mapping[str, Estimate]:
-    """The latencies of a stream: of its frames, or of its whole messages under the same names."""
-    return one.message_times if of == MESSAGE else one.metrics
+    verdict = judge(requirement, estimate, prediction.bottleneck)
+    if of == MESSAGE and stream.producer is not None:
+        size = units.format_bytes(stream.producer.message_bytes)
+        subject = f"of a whole message of {size} in {stream.frames_a_message} frames"
+        verdict = replace(verdict, why="; ".join(filter(None, (subject, verdict.why))))
+    return Judged(verdict, stream.name, of=of)
 
 
 # --- devices ----------------------------------------------------------------------------------
 
 
-def _of_device(
-    found: SystemPrediction, wanted: Wanted, device: Device, streams: Sequence[StreamPrediction]
+def judge_device(
+    required: Wanted,
+    prediction: SystemPrediction,
+    device: Device,
+    streams: Sequence[StreamPrediction],
 ) -> Judged:
-    """A device with the streams of the requirement that it sends or receives.
+    """Judge a requirement of a device with its streams that it sends or receives.
 
-    How busy it is follows from all its streams together; of unknown cores, from those that each stream uses.
+    Its utilisation is that of all its streams together. If its cores are unknown, the cores of each stream add up.
     """
-    requirement = wanted.requirement
+    requirement = required.requirement
     end = "source" if requirement.metric.startswith("cpu_send") else "sink"
-    here = [one for one in streams if getattr(one.stream, end) == device.name]
+    here = [stream for stream in streams if getattr(stream.stream, end) == device.name]
     if requirement.metric in ("cpu_send", "cpu_recv") and device.cores is not None:
-        estimate = found.devices[device.name].cpu  # of all its streams
+        estimate = prediction.devices[device.name].cpu
     else:
-        estimate = _group_by_key(
-            [one.metrics.get(requirement.metric, absent("not predicted")) for one in here]
-        )
+        nothing = absent("not predicted")
+        each = [stream.metrics.get(requirement.metric, nothing) for stream in here]
+        missing = next((estimate for estimate in each if estimate.absent), None)
+        estimate = missing or absent("no stream of the requirement uses the device")
+        if each and missing is None:
+            bases = tuple(dict.fromkeys((*(known.basis for known in each), "derived")))
+            value, low, high = (math.fsum(known.ends[end] for known in each) for end in range(3))
+            why = f"the sum of {len(each)} streams"
+            estimate = Estimate(value, low, high, weakest(bases), why, bases)
     verdict = judge(requirement, estimate, "cpu")
-    if requirement.at_most is not None:  # how busy it is says no more than that it is full
-        for one in found.streams.values():
-            if one.bottleneck_at == device.name:
-                verdict = _at_best(verdict, one.arrival.outcome, one.arrival.why)
-    return Judged(verdict, wanted.stream, device.name)
+    if requirement.at_most is not None:
+        # the utilisation of a full host does not exceed 1: what does not arrive decides
+        for stream in prediction.streams.values():
+            if stream.bottleneck_at == device.name:
+                verdict = _at_best(verdict, stream.arrival.outcome, stream.arrival.why)
+    return Judged(verdict, required.stream, device.name)
 
 
-def _group_by_key(some: Sequence[Estimate]) -> Estimate:
-    missing = next((one for one in some if one.absent), None)
-    if missing is not None or not some:
-        return missing or absent("no stream of it meets the device")
-    bases = tuple(dict.fromkeys((*(one.basis for one in some), "derived")))
-    value, low, high = (math.fsum(one.ends[end] for one in some) for end in range(3))
-    why = f"the sum of {len(some)} streams"
-    return Estimate(value, low, high, weakest(bases), why, bases)
+# --- implied requirements ---------------------------------------------------------------------
+
+
+def always_required(system: System) -> tuple[Wanted, ...]:
+    """Requirements of every stream that produces something, in addition to those of the file.
+
+    What it produces must arrive, and in time if the file states a time that is less than the period. A requirement of the
+    file that asks at least as much of the stream replaces either.
+    """
+    stated: dict[str, list[Wanted]] = {}
+    for required in system.requirements:
+        if required.device is None:
+            stated.setdefault(required.stream, []).append(required)
+    implied = []
+    for stream in system.streams.values():
+        own = [*stated.get(stream.name, ()), *stated.get(stream.group, ())]
+        least_bps, made = stream.must_arrive_bps, stream.producer
+        if least_bps > 0 and not any(demands_all(stream, required) for required in own):
+            limit = Requirement(ARRIVES, GOODPUT, at_least=least_bps, kind=stream.kind)
+            implied.append(Wanted(limit, stream.name))
+        if made is None or made.within_s is None or stream.allowed_shortfall_ratio > 0:
+            continue
+        if not any(demands_its_time(stream, required) for required in own):
+            limit = Requirement(IN_TIME, MESSAGE_TIME, at_most=made.within_s, kind=stream.kind)
+            implied.append(Wanted(limit, stream.name))
+    return tuple(implied)
+
+
+def demands_all(stream: Stream, required: Wanted) -> bool:
+    """Whether a requirement is met only if all that the stream produces arrives."""
+    limit, least_bps = required.requirement, stream.must_arrive_bps
+    if limit.metric != GOODPUT or limit.at_least is None:
+        return False
+    return 0 < least_bps < math.inf and limit.at_least >= least_bps * (1 - SAME)
+
+
+def demands_its_time(stream: Stream, required: Wanted) -> bool:
+    """Whether a requirement is met only if whole messages arrive within the time that the file states for them."""
+    limit, made = required.requirement, stream.producer
+    if made is None or limit.at_most is None or limit.metric not in LATE:
+        return False
+    return limit.at_most * (1 - SAME) <= made.due_s and whole_message(stream, required)
+
+
+def whole_message(stream: Stream, required: Wanted) -> bool:
+    """Whether a requirement on a time applies to whole messages; a message may be a single frame."""
+    if required.requirement.metric == MESSAGE_TIME or stream.frames_a_message <= 1:
+        return True
+    return required.of == MESSAGE

@@ -1,4 +1,4 @@
-"""Latency of a stream in a system: what its dataset measured, and what ways and queues add."""
+"""Latency of a stream in a system: its dataset's, and the times that its path and queues add."""
 
 from __future__ import annotations
 
@@ -9,53 +9,60 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from icmodel import units
-from icmodel.arrays import Bools, Floats
+from icmodel.arrays import Floats
 from icmodel.estimate import Estimate, absent
 from icmodel.fits.buffers import GROWTH, HELD
 from icmodel.laws.metrics import in_order
-from icmodel.system.network import Switch, System
-from icmodel.system.prediction.lanes import PORT, Shared
-from icmodel.system.prediction.queues import Queues
+from icmodel.system.network import Stream, Switch, System
+from icmodel.system.prediction.bounding import WorstCase
+from icmodel.system.prediction.path_times import PathTimes
+from icmodel.system.prediction.queues import Queues, sent_at_once
 from icmodel.system.prediction.result import derived
+from icmodel.system.prediction.throughput import Throughput
 from icmodel.system.sharing.waiting import quantile_s
 
 QUANTILES = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p999": 0.999, "p9999": 0.9999}
-ANYWHERE = 0.45
-"""By how much of a full port's buffer its mean level may be off half, where it is anywhere: 90 % of all levels."""
-MOST_LOG = 500.0
-"""Greatest log of a factor that still is a number."""
-BRIM = 0.1
-"""By how much a buffer that is called full may be less (assumed)."""
-RULES = ("derived", "assumed")
-"""What a latency rests on, besides its dataset's, where a way adds to it."""
 MEDIAN = 0.5
 RUNS = 0.95
-"""The phases of a run are its own: its mean wait is below this quantile of waits in 95 % of runs."""
+"""Quantile of waits that the mean wait of a run exceeds in 5 % of runs, since each run has phases of its own."""
+ANYWHERE = 0.45
+"""Half-width of the mean level of a full port's buffer that is anywhere between empty and full, around one half: 90 % of
+all levels."""
+NOT_FULL = 0.1
+"""Fraction by which a buffer that stays full may be less than full (assumed)."""
+MOST_LOG = 500.0
+"""Greatest logarithm of a factor that a float holds."""
+RULES = ("derived", "assumed")
+"""Bases of a latency to which path or queues add, besides those of its dataset."""
+HOSTS_ADD = "hosts add to it"
 
 
 @dataclass(frozen=True, slots=True)
-class Added:
-    """What a stream's way adds to the latency its dataset gives.
+class AddedLatency:
+    """Times that path and queues add to the dataset's latency of a stream.
 
     Parameters
     ----------
     shifts_s : mapping
-        Fixed times by name [s]: switches and cables the dataset has no rule for, the application's work.
+        Fixed times by cause [s], as in `PathTimes.shifts_s`.
     queues_s : mapping
         Mean wait by port [s].
-    mean_s, std_s, once_s : float
-        Of all queues together: mean and deviation of the wait, and all bursts of others, each once.
+    mean_s, std_s : float
+        Mean and deviation of the wait in all queues together [s].
+    once_s : float
+        Wait if all others send their bursts once [s].
     quantiles_s : mapping
-        Wait that a share of frames does not exceed [s], by share.
+        Wait that a fraction of frames does not exceed [s], by fraction.
     worst_s : float
-        The wait that no frame exceeds, by its bound in the network [s]; infinite where it has none.
-    full_s, brim_s : float
-        Time to drain the buffers of full ports on the way [s], 0 where none is full: those that are anywhere
-        between empty and full, and those that are asked for more than they send and stay full.
+        Wait that no frame exceeds, by its bound in the network [s]; infinite without a bound.
+    between_s : float
+        Time to drain the buffers of full ports whose level is anywhere between empty and full [s].
+    stays_full_s : float
+        Time to drain the buffers of overloaded ports, which stay full [s].
     meanwhile_s : float
-        What others send at full ports while the frame's own packets come [s].
+        Time of what others send at full ports while the frame's own packets arrive [s].
     why : str
-        Why nobody knows how long frames wait, if so.
+        Why the wait is unknown; empty if it is known.
     """
 
     shifts_s: Mapping[str, float]
@@ -65,233 +72,276 @@ class Added:
     once_s: float
     quantiles_s: Mapping[float, float]
     worst_s: float = math.inf
-    full_s: float = 0.0
-    brim_s: float = 0.0
+    between_s: float = 0.0
+    stays_full_s: float = 0.0
     meanwhile_s: float = 0.0
     why: str = ""
 
     @property
+    def full_s(self) -> float:
+        """Time to drain the buffers of all full ports [s]; 0 if none is full."""
+        return self.between_s or self.stays_full_s
+
+    @property
     def nothing(self) -> bool:
-        """Whether the dataset's answer stands as it is."""
-        queued = self.mean_s or self.full_s or self.brim_s
-        return not (queued or self.why or any(self.shifts_s.values()))
+        """Whether the dataset's latency holds unchanged."""
+        return not (self.mean_s or self.full_s or self.why or any(self.shifts_s.values()))
+
+    def wait_s(self, statistic: str) -> float:
+        """Wait in queues of a mean, a quantile or the greatest latency [s]."""
+        if statistic == "mean":
+            return self.mean_s
+        return self.quantiles_s[QUANTILES[statistic]] if statistic in QUANTILES else self.once_s
+
+    def applied(self, name: str, own: Estimate, mean: Estimate) -> Estimate:
+        """Add the times to one latency of the dataset.
+
+        Parameters
+        ----------
+        name : str
+            Name of the metric.
+        own, mean : Estimate
+            The metric and the mean latency, as the dataset has them.
+        """
+        if own.absent or self.nothing:
+            return own
+        if self.why:
+            return absent(self.why)
+        statistic = name.removeprefix("latency_").removesuffix("_s")
+        if statistic == "std":
+            return self._with_reasons(own, (math.hypot(end, self.std_s) for end in own.ends))
+        shift = math.fsum(self.shifts_s.values())
+        value, low, high = (end + shift for end in own.ends)
+        if statistic == "min":
+            return self._with_reasons(own, (value, low, high))
+        if statistic == "max":
+            full = self.between_s + self.stays_full_s + self.meanwhile_s
+            worst = max(self.once_s, self.worst_s) if math.isfinite(self.worst_s) else self.once_s
+            return self._with_reasons(own, (value + self.once_s + full, low, high + worst + full))
+        wait = self.wait_s(statistic)
+        if statistic != "mean" and not mean.absent:
+            # the parts beyond both means add up as squares do (assumed)
+            host, queue = own.value - mean.value, wait - self.mean_s
+            beyond = max(math.hypot(host, queue) - abs(host), 0.0)
+            wait = self.mean_s + beyond * math.copysign(1, queue)
+        wait += self.meanwhile_s
+        value = value + wait + self.between_s / 2 + self.stays_full_s
+        unsure = ANYWHERE * self.between_s + NOT_FULL * self.stays_full_s
+        below = math.hypot(own.value - own.low, wait + unsure)
+        more = max(self.quantiles_s[RUNS] - self.mean_s, 0.0)
+        above = math.hypot(own.high - own.value, more + unsure)
+        return self._with_reasons(own, (value, value - below, value + above))
+
+    def _with_reasons(self, own: Estimate, ends: Iterable[float]) -> Estimate:
+        """A latency of given ends, with the times that were added as its reasons."""
+        reasons = []
+        if self.queues_s:
+            where = max(self.queues_s, key=lambda port: self.queues_s[port])
+            wait = units.format_seconds(self.mean_s, 3)
+            reasons.append(f"{wait} of it in queues, most of that at {where}")
+        if self.between_s:
+            reasons.append("buffers of full ports between empty and full")
+        if self.stays_full_s:
+            reasons.append("buffers that stay full")
+        shifts = ((cause, time) for cause, time in self.shifts_s.items() if time)
+        reasons += [f"{cause} {units.format_seconds(time, 3)}" for cause, time in shifts]
+        return derived(own, ends, RULES, *reasons)
 
 
-def added(
+def added_latencies(
     system: System,
-    found: Shared,
-    queued: Queues,
-    held_back: Bools,
-    shifts_s: tuple[Mapping[str, float], ...],
-    overloaded: Bools,
-    worst_s: Floats,
-) -> list[Added]:
-    """What the way of each stream adds.
+    rates: Throughput,
+    queues: Queues,
+    worst: WorstCase,
+    paths: Sequence[PathTimes],
+) -> list[AddedLatency]:
+    """Add up the times of path and queues for each stream.
 
-    Means and quantiles of waits are found for phases that are independent, port by port, and add up as if ports were
-    independent, too; where they are not, that may be more than can be.  So a mean wait is no longer than the worst over
-    all phases, no quantile longer than the greatest wait, and no upper one shorter than the mean, since phases of a run last.
+    Means and quantiles of waits hold for independent phases. They are found port by port, and add up as if ports were
+    independent, too. Where they are not, that may be too much. So a mean wait is at most the worst over all phases, and a
+    quantile at most the greatest wait. An upper quantile is at least the mean, since the phases of a run last.
 
-    Parameters
-    ----------
-    held_back : array of bool (streams,)
-        Which get less than they ask for: the queue that those make which give way is in their dataset's latency
-        of a request that is not achieved.
-    overloaded : array of bool (lanes,)
-        Which are asked for more than they carry by what does not give way, and stay full.
-    worst_s : array (streams,)
-        The wait that no frame of each exceeds [s]; infinite where nobody knows.
+    The latency of a stream that gets less than it requests, and gives way, has the queue that such streams make: it is
+    part of the dataset's latency of a request that is not achieved.
     """
-    endless = np.isinf(queued.mean_s)
-    mean = np.minimum(np.where(endless, 0.0, queued.mean_s).sum(axis=1), worst_s)
-    variance = np.where(endless, 0.0, queued.variance_s2).sum(axis=1)
-    once = np.clip(queued.burst_s.sum(axis=1), mean, worst_s)
+    worst_s = np.array(
+        [
+            max(worst.network[name].value_s - path.least_s, 0.0) + path.bucket_s
+            if name in worst.network
+            else math.inf
+            for name, path in zip(system.streams, paths, strict=True)
+        ]
+    )
+    endless = np.isinf(queues.mean_s)
+    mean = np.minimum(np.where(endless, 0.0, queues.mean_s).sum(axis=1), worst_s)
+    variance = np.where(endless, 0.0, queues.variance_s2).sum(axis=1)
+    once = np.clip(queues.burst_s.sum(axis=1), mean, worst_s)
     std = np.minimum(np.sqrt(variance), once).tolist()
     quantiles = {
         share: np.clip(quantile_s(mean, variance, share), mean * (share > MEDIAN), once).tolist()
         for share in (*QUANTILES.values(), RUNS)
     }
-    answered = []
-    for k in range(len(mean)):
-        giving_way = bool(held_back[k] and found.flows.elastic[k])
-        lanes = found.flows.path[k, np.flatnonzero(endless[k])].tolist()
+    shared, added = rates.resources, []
+    for k, path in enumerate(paths):
+        held_back = rates.held_back[k]
+        gives_way = bool(held_back and shared.flows.elastic[k])
+        resources = shared.flows.path[k, np.flatnonzero(endless[k])].tolist()
         full = {
-            found.keys[lane][1]: bool(overloaded[lane])
-            for lane in lanes
-            if not held_back[k] or (overloaded[lane] and not giving_way)
+            shared.keys[resource].place: bool(rates.overloaded[resource])
+            for resource in resources
+            if not held_back or (rates.overloaded[resource] and not gives_way)
         }
-        drain, brim, why = _full(system, full, sender_too=not held_back[k])
-        if why and held_back[k]:  # its dataset has the latency of a request that is not achieved
+        between_s, stays_full_s, why = _drain_s(system, full, sender_too=not held_back)
+        if why and held_back:
             full, why = {}, ""
-        beside = float(queued.meanwhile_s[k, endless[k]].sum()) if full else 0.0
-        answered.append(
-            Added(
-                shifts_s=shifts_s[k],
-                queues_s=_by_port(found, queued, k),
+        added.append(
+            AddedLatency(
+                shifts_s=path.shifts_s,
+                queues_s={
+                    port: float(queues.mean_s[k, hop])
+                    for hop, port in shared.ports(k)
+                    if 0 < queues.mean_s[k, hop] < np.inf
+                },
                 mean_s=float(mean[k]),
                 std_s=std[k],
                 once_s=float(once[k]),
-                worst_s=float(worst_s[k]),
                 quantiles_s={share: of[k] for share, of in quantiles.items()},
-                full_s=drain,
-                brim_s=brim,
-                meanwhile_s=beside,
+                worst_s=float(worst_s[k]),
+                between_s=between_s,
+                stays_full_s=stays_full_s,
+                meanwhile_s=float(queues.meanwhile_s[k, endless[k]].sum()) if full else 0.0,
                 why=why,
             )
         )
-    return answered
+    return added
 
 
-def _by_port(found: Shared, queued: Queues, stream: int) -> dict[str, float]:
-    return {
-        found.keys[lane][1]: float(wait)
-        for lane, wait in zip(found.flows.path[stream], queued.mean_s[stream], strict=True)
-        if 0 < wait < np.inf and found.keys[lane][0] == PORT
-    }
-
-
-def _full(
+def _drain_s(
     system: System, ports: Mapping[str, bool], *, sender_too: bool
 ) -> tuple[float, float, str]:
-    """Time to drain the buffers of full ports [s]: of those between empty and full, of those that stay full.
+    """Time to drain the buffers of full ports [s]: of those between empty and full, and of those that stay full.
 
-    And why it is not known.  ``ports`` says which stay full; without ``sender_too`` a port of the sender itself
-    is left out, which its dataset knows.
+    The third value says why it is unknown.
+
+    Parameters
+    ----------
+    ports : mapping
+        Whether each full port stays full.
+    sender_too : bool
+        Whether to count a port of the sender itself; its queue is part of the latency of a request not achieved.
     """
-    drains = {True: 0.0, False: 0.0}
-    for name, stays in ports.items():
+    drain_s = {True: 0.0, False: 0.0}
+    for name, stays_full in ports.items():
         port = system.ports[name]
         node = system.node(port.node)
         if not isinstance(node, Switch) and not sender_too:
             continue
         buffer = node.buffer_bytes if isinstance(node, Switch) else None
         if buffer is None:
-            why = f"{name} is full, and how long frames wait there depends on its buffer, which is not said"
+            why = f"{name} is full, and the wait there depends on its buffer: give buffer"
             return 0.0, 0.0, why
-        drains[stays] += buffer * 8 / port.rate_bps
-    return drains[False], drains[True], ""
+        drain_s[stays_full] += buffer * 8 / port.rate_bps
+    return drain_s[False], drain_s[True], ""
 
 
-# --- metrics ----------------------------------------------------------------------------------
+# --- latencies with a dataset -----------------------------------------------------------------
 
 
-def held(own: Estimate, ratios: Sequence[float], together: int = 1) -> Estimate:
-    """The latency of a stream that gets less than it asks for and gives way.
+def latencies(own: Mapping[str, Estimate], added: AddedLatency) -> dict[str, Estimate]:
+    """All latencies of a stream on its path, in their order at value, low and high.
 
-    Its sender's buffers and window are full, and what they hold takes as long as it takes to go away: L = B / λ
-    (J. D. C. Little, A proof for the queuing formula L = λW, Operations Research 9, 1961).  Its dataset says
-    how long at the goodput it has alone; the bytes are taken to be the same, give or take `HELD` (assumed).
-    Of n streams that fill a port together each has a window, and buffers that grow with it, between all and an
-    n-th of those alone: n to the power of −`GROWTH` (assumed).
+    Times added to the mean, to a quantile and to the greatest are found separately, so the results could cross.
 
     Parameters
     ----------
+    own : mapping
+        Metrics of the stream as the dataset has them.
+    """
+    mean = own.get("latency_mean_s", absent(""))
+    found = {
+        name: added.applied(name, estimate, mean)
+        for name, estimate in own.items()
+        if name.startswith("latency_")
+    }
+    known = {name: estimate for name, estimate in found.items() if not estimate.absent}
+    if added.nothing or not known:
+        return found
+    upper = {f"latency_{name}_s" for name, share in QUANTILES.items() if share > MEDIAN}
+    ordered = {}
+    for end in ("value", "low", "high"):
+        values = {name: np.array(getattr(estimate, end)) for name, estimate in known.items()}
+        least = values.get("latency_mean_s", np.array(-np.inf))
+        above: dict[str, Floats] = {
+            name: np.maximum(value, least) if name in upper else value
+            for name, value in values.items()
+        }
+        ordered[end] = in_order(above)
+    for name, estimate in known.items():
+        value, low, high = (float(ordered[end][name]) for end in ordered)
+        found[name] = replace(estimate, value=value, low=low, high=high)
+    return found
+
+
+def congested_latency(own: Estimate, ratios: Sequence[float], together: int = 1) -> Estimate:
+    """Latency of an elastic stream that gets less than it requests.
+
+    Its sender's buffers and window are full, and drain at the goodput it gets: L = B / λ (J. D. C. Little, A proof for the
+    queuing formula L = λW, Operations Research 9, 1961). Its dataset has that time at the goodput of the stream alone; the
+    bytes are taken to be the same within `HELD` (assumed). Of n streams that fill a port together each has a window and
+    buffers that grow with it. They are between all and an n-th of those alone: n to the power of −`GROWTH` (assumed).
+
+    Parameters
+    ----------
+    own : Estimate
+        The latency of the stream alone at an unlimited rate [s].
     ratios : sequence of three floats
-        What it has alone over what it gets: for the value, the least and the greatest latency.
+        Goodput alone over the goodput it gets: for the value, the least and the greatest latency.
     together : int
-        How many such streams fill the port.
+        Number of such streams that fill the port.
     """
     value = own.value * ratios[0] / together**GROWTH
-    below = [own.value, ratios[0], 1.0, together ** (1 - GROWTH)], [own.low, ratios[1], 1 - HELD, 1]
-    above = [own.high, ratios[2], 1 + HELD, together**GROWTH], [own.value, ratios[0], 1.0, 1]
-    made = value, value / _factor(*below), value * _factor(*above)
-    return derived(own, made, RULES, "what its sender holds, at the goodput it gets")
+    below = _joint_factor(
+        [own.value, ratios[0], 1.0, together ** (1 - GROWTH)], [own.low, ratios[1], 1 - HELD, 1]
+    )
+    above = _joint_factor(
+        [own.high, ratios[2], 1 + HELD, together**GROWTH], [own.value, ratios[0], 1.0, 1]
+    )
+    why = "full buffers of its sender, at the goodput it gets"
+    return derived(own, (value, value / below, value * above), RULES, why)
 
 
-def _factor(more: Sequence[float], less: Sequence[float]) -> float:
-    """Factor by which some numbers over others may together be too large, where they are independent."""
+def _joint_factor(more: Sequence[float], less: Sequence[float]) -> float:
+    """Factor by which a product may be too large, if each ``more`` over its ``less`` is independent of the others."""
     pairs = zip(more, less, strict=True)
     logs = [math.log(over / under) if under > 0 else math.inf for over, under in pairs if over > 0]
     return math.exp(min(math.hypot(*logs), MOST_LOG))
 
 
-def latencies(own: Mapping[str, Estimate], way: Added) -> dict[str, Estimate]:
-    """All latency metrics of a stream on its way, in their order at value, low and high.
-
-    What is added to a mean, a quantile and a maximum is found apart, so they could cross.
-    """
-    asked = {name: one for name, one in own.items() if name.startswith("latency_")}
-    mean = own.get("latency_mean_s", absent(""))
-    found = {name: latency(name, one, mean, way) for name, one in asked.items()}
-    known = {name: one for name, one in found.items() if not one.absent}
-    if way.nothing or not known:
-        return found
-    value, low, high = (
-        in_order(_above_mean({name: np.array(getattr(one, end)) for name, one in known.items()}))
-        for end in ("value", "low", "high")
-    )
-    return found | {
-        name: replace(one, value=float(value[name]), low=float(low[name]), high=float(high[name]))
-        for name, one in known.items()
-    }
+# --- latencies by theory ----------------------------------------------------------------------
 
 
-def _above_mean(values: dict[str, Floats]) -> dict[str, Floats]:
-    """Latencies, no upper quantile of them below the mean."""
-    mean = values.get("latency_mean_s", np.array(-np.inf))
-    upper = {f"latency_{name}_s" for name, share in QUANTILES.items() if share > MEDIAN}
-    return {name: np.maximum(one, mean) if name in upper else one for name, one in values.items()}
+def latencies_by_theory(
+    stream: Stream, path: PathTimes, added: AddedLatency, why: str
+) -> dict[str, Estimate]:
+    """Latencies of a stream without a dataset: at least theory's times of its frames; hosts may add anything.
 
-
-def latency(name: str, own: Estimate, mean: Estimate, way: Added) -> Estimate:
-    """A latency metric of a stream on its way.
+    The mean over frames that are sent one by one counts the last frame of a message with its own length. If all frames
+    of a message are sent at once, the first one counts, which is full.
 
     Parameters
     ----------
-    own, mean : Estimate
-        The metric, and the mean, as the dataset answers.
+    why : str
+        Why no dataset answers.
     """
-    if own.absent or way.nothing:
-        return own
-    if way.why:
-        return absent(way.why)
-    statistic = name.removeprefix("latency_").removesuffix("_s")
-    shift = math.fsum(way.shifts_s.values())
-    if statistic == "std":
-        return _told(own, (math.hypot(end, way.std_s) for end in own.ends), way)
-    value, low, high = (end + shift for end in own.ends)
-    if statistic == "min":
-        return _told(own, (value, low, high), way)
-    if statistic == "max":
-        full = way.full_s + way.brim_s + way.meanwhile_s
-        worst = max(way.once_s, way.worst_s) if math.isfinite(way.worst_s) else way.once_s
-        return _told(own, (value + way.once_s + full, low, high + worst + full), way)
-    wait = way.mean_s if statistic == "mean" else _later(statistic, own, mean, way)
-    wait += way.meanwhile_s
-    value = value + wait + way.full_s / 2 + way.brim_s
-    unsure = ANYWHERE * way.full_s + BRIM * way.brim_s
-    below = math.hypot(own.value - own.low, wait + unsure)
-    more = max(way.quantiles_s[RUNS] - way.mean_s, 0.0)
-    above = math.hypot(own.high - own.value, more + unsure)
-    return _told(own, (value, value - below, value + above), way)
-
-
-def later_s(statistic: str, way: Added) -> float:
-    """What queues alone add to a mean or quantile of the latency, or to the greatest [s]."""
-    if statistic == "mean":
-        return way.mean_s
-    return way.quantiles_s[QUANTILES[statistic]] if statistic in QUANTILES else way.once_s
-
-
-def _later(statistic: str, own: Estimate, mean: Estimate, way: Added) -> float:
-    """What queues add to a quantile: what goes beyond the means adds up as squares do (assumed)."""
-    wait = later_s(statistic, way)
-    if mean.absent:
-        return wait
-    host, queue = own.value - mean.value, wait - way.mean_s
-    return way.mean_s + max(math.hypot(host, queue) - abs(host), 0.0) * math.copysign(1, queue)
-
-
-def _told(own: Estimate, made: Iterable[float], way: Added) -> Estimate:
-    said = []
-    if way.queues_s:
-        where = max(way.queues_s, key=lambda port: way.queues_s[port])
-        said.append(f"{units.format_seconds(way.mean_s, 3)} of it in queues, most at {where}")
-    if way.full_s:
-        said.append("buffers of full ports between empty and full")
-    if way.brim_s:
-        said.append("buffers that stay full")
-    said += [
-        f"{name} {units.format_seconds(time, 3)}" for name, time in way.shifts_s.items() if time
-    ]
-    return derived(own, made, RULES, *said)
+    least = path.application_s + min(path.least_s, path.last_frame_s)
+    shorter = 0.0 if sent_at_once(stream) else (path.last_frame_s - path.least_s) / path.frames
+    full = path.application_s + path.least_s
+    mean = path.application_s + path.least_s + shorter
+    found = {"latency_std_s": absent(why)}
+    for statistic, time in (("mean", mean), ("p99", full), ("max", full)):
+        value = math.nan if added.why else time + added.wait_s(statistic)
+        reason = f"{why}; {added.why or HOSTS_ADD}"
+        found[f"latency_{statistic}_s"] = Estimate(
+            value, least, math.inf, "theory", reason, ("theory",)
+        )
+    return found

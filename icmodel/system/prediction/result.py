@@ -1,4 +1,4 @@
-"""SystemPrediction: what every stream, link and device of a system gets; frozen, and its JSON form."""
+"""SystemPrediction: the results of every stream, link and device of a system; frozen, with its JSON form."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from icmodel.system.network import Stream, System
 from icmodel.system.prediction.arrival import Arrival
 
 SCHEMA_VERSION = 1
-TOLD = (
+LISTED = (
     "goodput_bps",
     "latency_mean_s",
     "latency_std_s",
@@ -23,15 +23,25 @@ TOLD = (
     "message_latency_s",
     "loss_rate",
 )
-"""Metrics of a stream that every document has, absent ones with the reason."""
+"""Metrics of a stream that every JSON document has; absent ones have the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class LatencyBound:
-    """A latency [s] that no frame exceeds, how it was found, and the features of the system it covers.
+    """A latency that no frame exceeds.
 
-    ``whole``: no whole message exceeds it either, since its frames are sent at once. ``network_s`` is the part of it
-    that the network alone has [s].
+    Parameters
+    ----------
+    value_s : float
+        The latency [s].
+    method : str
+        Method by which it was found.
+    covers : tuple of str
+        Features of the system that it covers.
+    whole : bool
+        Whether no whole message exceeds it either, since its frames are sent at once.
+    network_s : float
+        Part of it in the network alone [s].
     """
 
     value_s: float
@@ -47,12 +57,24 @@ class LatencyBound:
 
 @dataclass(frozen=True, slots=True)
 class StreamPrediction:
-    """What one stream gets.
+    """Results of one stream; metrics are attributes, too: ``stream.goodput_bps``.
 
-    ``terms`` are what its mean latency has beside its dataset's part [s]; ``bottleneck_at`` the lane that
-    limits it, empty where none does; ``no_bound`` why there is no bound on its latency. ``arrival`` says whether
-    what it produces arrives; ``message_times`` are the latencies of whole messages of several frames, under the
-    names of a frame's.
+    Parameters
+    ----------
+    metrics : mapping
+        Estimates by metric, in SI units as the suffix says.
+    bottleneck, bottleneck_at : str
+        What limits its goodput, and the port or device where; empty if none does.
+    terms : mapping
+        Parts of its mean latency beside its dataset's, by cause [s].
+    latency_bound : LatencyBound, optional
+        A latency that no frame exceeds.
+    no_bound : str
+        Why there is no bound; empty if there is one.
+    arrival : Arrival
+        Whether all that it produces arrives.
+    message_times : mapping
+        Latencies of whole messages of several frames, under the names of a frame's.
     """
 
     stream: Stream
@@ -75,10 +97,10 @@ class StreamPrediction:
 
     def to_dict(self) -> dict[str, object]:
         """JSON form."""
-        told = {name: self.metrics.get(name, absent("not predicted")) for name in TOLD}
+        listed = {name: self.metrics.get(name, absent("not predicted")) for name in LISTED}
         return {
             **json_of(self.stream, "group", "path"),
-            **{name: one.to_dict() for name, one in {**told, **self.metrics}.items()},
+            **{name: one.to_dict() for name, one in {**listed, **self.metrics}.items()},
             "latency_bound_s": json_form(self.latency_bound),
             **json_of(self, "no_bound", "bottleneck", "bottleneck_at", "terms", "notes"),
             "allowed_shortfall_ratio": self.stream.allowed_shortfall_ratio,
@@ -88,10 +110,18 @@ class StreamPrediction:
 
 @dataclass(frozen=True, slots=True)
 class PortPrediction:
-    """One direction of a link: what passes of its rate, what its streams ask of it, and the bytes that queue.
+    """Results of a port, one direction of a link.
 
-    ``asked_ratio`` has all that is produced, whether or not it comes so far. Queues are those of what passes; there is
-    no bound where more is asked than the port carries, unless a buffer is stated.
+    Parameters
+    ----------
+    load_ratio : float
+        Load that it carries over its rate.
+    asked_ratio : float
+        Demand of its streams over its rate: of all they produce, whether or not it comes so far.
+    backlog_mean_bytes : Estimate
+        Mean queue of what it carries [B].
+    backlog_bound_bytes : float, optional
+        Greatest queue [B]; ``None`` if unknown, as at a port with more demand than its rate and no stated buffer.
     """
 
     load_ratio: float
@@ -107,18 +137,18 @@ class PortPrediction:
 
 @dataclass(frozen=True, slots=True)
 class LinkPrediction:
-    """A link by its two directions."""
+    """Results of a link, by its two ports."""
 
     ports: Mapping[str, PortPrediction]
 
     @property
     def load_ratio(self) -> float:
-        """Of the direction that carries more."""
+        """Load ratio of the direction that carries more."""
         return max((port.load_ratio for port in self.ports.values()), default=0.0)
 
     @property
     def backlog_bound_bytes(self) -> float | None:
-        """The greater of both directions; ``None`` where one is not bounded."""
+        """Greatest queue of both directions [B]; ``None`` if one has no bound."""
         bounds = [port.backlog_bound_bytes for port in self.ports.values()]
         known = [bound for bound in bounds if bound is not None]
         return max(known) if known and len(known) == len(bounds) else None
@@ -130,10 +160,15 @@ class LinkPrediction:
 
 @dataclass(frozen=True, slots=True)
 class DevicePrediction:
-    """A host: utilisation of its cores, how many are busy, and each by itself.
+    """Results of a host.
 
-    ``by_core`` is how busy each core is if the streams' processes are dealt over them, the busiest to the
-    idlest cores; empty where nobody says how many there are.
+    Parameters
+    ----------
+    cpu, cpu_cores : Estimate
+        Utilisation of its cores, 0 to 1, and number of busy cores.
+    by_core : tuple of float
+        Utilisation of each core, the busiest first, if the processes of streams are dealt over them; empty if the number
+        of cores is unknown.
     """
 
     cpu: Estimate
@@ -149,8 +184,14 @@ class DevicePrediction:
 class Judged:
     """A requirement judged for one stream or device.
 
-    ``of``: whether a time is that of a whole ``message`` of several frames, or of a single ``frame`` of it; empty
-    where there is no difference.
+    Parameters
+    ----------
+    stream, device : str
+        Names; ``device`` is empty for a requirement on a stream.
+    by_bound : bool
+        Whether the bound decided, in place of the prediction.
+    of : str
+        Subject of a time: a whole ``message`` of several frames, or a single ``frame`` of it; empty without a difference.
     """
 
     verdict: Verdict
@@ -172,7 +213,7 @@ class Judged:
 
 
 def by_requirement(judged: Iterable[Judged]) -> dict[str, list[Judged]]:
-    """What was judged by requirement, the worst first; requirements by their worst, worst first."""
+    """Group what was judged by requirement, the worst first; requirements with the worst verdict first."""
     groups: dict[str, list[Judged]] = {}
     for one in judged:
         groups.setdefault(one.verdict.requirement.name, []).append(one)
@@ -183,10 +224,29 @@ def by_requirement(judged: Iterable[Judged]) -> dict[str, list[Judged]]:
 
 @dataclass(frozen=True, slots=True)
 class SystemPrediction:
-    """What a whole system does: its streams, links and devices by name, and the requirements judged.
+    """Results of a whole system: its streams, links and devices by name, and the requirements judged.
 
-    ``asked`` are the dataset, the variant and the treatment of cycles that were asked for, where they are not those
-    of the system.
+    Parameters
+    ----------
+    datasets : mapping
+        SHA-256 of each dataset used, by name.
+    variants : tuple of str
+        Variants of the models used.
+    judged : tuple of Judged
+        Verdicts on the requirements of the file, and on the arrival of all that streams produce.
+    notes : tuple of str
+        Assumptions, and the streams without a dataset.
+    asked : mapping
+        Options given to `predict`: dataset, variant and treatment of cycles.
+
+    Examples
+    --------
+    >>> from icmodel.system import load, predict
+    >>> found = predict(load("lab-switch"))
+    >>> found.verdict, found.exit_code
+    ('undecided', 3)
+    >>> found.streams["measured"].goodput_bps.low  # without a dataset hosts may lose anything
+    0.0
     """
 
     system: System
@@ -206,12 +266,12 @@ class SystemPrediction:
 
     @property
     def verdict(self) -> str:
-        """The worst of all that was judged."""
+        """The worst verdict on any requirement."""
         return worst_outcome([one.verdict.outcome for one in self.judged])
 
     @property
     def exit_code(self) -> int:
-        """0 met, 1 not met, 3 undecided."""
+        """Exit code: 0 met, 1 not met, 3 undecided."""
         return {MET: 0, NOT_MET: 1, UNDECIDED: 3}[self.verdict]
 
     def to_dict(self) -> dict[str, object]:
@@ -226,19 +286,21 @@ class SystemPrediction:
         }
 
 
-def derived(own: Estimate, made: Iterable[float], bases: tuple[str, ...], *why: str) -> Estimate:
-    """What a rule makes of an estimate.
+def derived(
+    own: Estimate, ends: Iterable[float], bases: tuple[str, ...], *reasons: str
+) -> Estimate:
+    """Make a new estimate of another one by a rule.
 
     Parameters
     ----------
-    made : iterable of three floats
+    ends : iterable of three floats
         Value, low and high.
     bases : tuple of str
-        What the rule rests on, besides what the estimate does.
-    why : str
-        What is told besides its own reason; empty where there is nothing.
+        Bases of the rule, in addition to those of the estimate.
+    reasons : str
+        Added to its own reason; empty ones are left out.
     """
     rests = (*(own.bases or (own.basis,)), *bases)
-    value, low, high = made
-    said = "; ".join(filter(None, (own.why, *why)))
-    return Estimate(value, low, high, weakest(rests), said, rests)
+    value, low, high = ends
+    why = "; ".join(filter(None, (own.why, *reasons)))
+    return Estimate(value, low, high, weakest(rests), why, rests)

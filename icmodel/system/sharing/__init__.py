@@ -1,1 +1,6 @@
-"""What streams get of ports they share, as means: shares, losses, classes, waiting.  Pure numbers."""
+"""Rates, losses and waits of flows over shared resources, as arrays of numbers without names."""
+
+SAME = 1e-9
+"""Relative tolerance: two rates, loads or times that differ by less are equal."""
+FULL = 1 - SAME
+"""Load ratio from which a resource counts as full."""

@@ -1,9 +1,8 @@
-"""Streams without back-pressure: what a port cannot serve is lost, in proportion to what each offers.
+"""Loss of flows without back-pressure: at overloaded ports in proportion to each flow, at stated buffers by bursts.
 
-A fluid model of a first-come-first-served port: frames of all streams wait in one queue, and a full
-queue cannot tell whose frame it drops.  So of what arrives, offered beyond the rate, the same part
-is lost of each stream, and the loss goes on along the path.  IC2012 §6.5.3 has of it that two UDP
-senders share a receiver evenly; for unequal ones the rule is assumed.
+A port is a fluid model of one queue, first come, first served. A full queue cannot tell whose frame it drops. So of what
+arrives beyond the rate, the same part of each flow is lost, and less arrives at the next hop. IC2012 §6.5.3 shows that two
+UDP senders share a receiver evenly; for unequal ones the rule is assumed.
 """
 
 from __future__ import annotations
@@ -14,12 +13,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from icmodel.arrays import Bools, Floats, Ints
+from icmodel.arrays import Floats, Ints
 
 ROUNDS = 1000
-"""Of the fixed point where paths go round; without a cycle there are as many as a path has hops."""
-SAME = 1e-12
-
+"""Most rounds of the fixed point where paths form a cycle; without a cycle it takes one for each hop."""
+SETTLED = 1e-12
+"""Relative change below which the fixed point has settled."""
 NOWHERE = -1
 """Fills the rows of paths that have fewer hops than the longest."""
 
@@ -27,42 +26,49 @@ NOWHERE = -1
 def passing(
     offered_bps: Floats, path: Ints, usage: Floats, capacity_bps: Floats
 ) -> tuple[Floats, Floats]:
-    """What part of what arrives at each link passes it, and what of each flow arrives at each hop.
+    """Fraction of the load that passes each link, and rate of each flow at each hop.
 
     Parameters
     ----------
     offered_bps : array (flows,)
-        What enters the first hop.
-    path : array (flows, hops)
-        Index of the link of each hop; ``NOWHERE`` behind the last.
+        Rate at the first hop [b/s].
+    path : array of int (flows, hops)
+        Link of each hop; ``NOWHERE`` behind the last.
     usage : array (flows, hops)
-        Bits that 1 bit of the flow is there; 0 where a copy of it is counted already.
+        Bits on the link for 1 bit of the flow; 0 of a copy that is counted already.
     capacity_bps : array (links,)
 
     Returns
     -------
     array (links,), array (flows, hops + 1)
-        The last column is what leaves the path.
+        The last column is the rate that leaves the path [b/s].
+
+    Examples
+    --------
+    Two flows of 6 and 12 b/s over a link of 9 b/s each lose one half:
+
+    >>> path, usage = np.array([[0], [0]]), np.ones((2, 1))
+    >>> passed, arriving = passing(np.array([6.0, 12.0]), path, usage, np.array([9.0]))
+    >>> passed.tolist(), arriving[:, -1].tolist()
+    ([0.5], [3.0, 6.0])
     """
     links, hops = len(capacity_bps), path.shape[1]
     here = path != NOWHERE
-    part = np.ones(links)
+    passed = np.ones(links)
+
+    def arriving_bps() -> Floats:
+        kept = np.where(here, passed[path], 1.0)
+        kept = np.pad(kept, ((0, 0), (1, 0)), constant_values=1.0)
+        return offered_bps[:, None] * np.cumprod(kept, 1)
+
     for turn in range(ROUNDS):
-        arriving = _arriving(offered_bps, path, here, part)
-        load = np.bincount(path[here], (arriving[:, :-1] * usage)[here], links)
+        load = np.bincount(path[here], (arriving_bps()[:, :-1] * usage)[here], links)
         new = np.divide(capacity_bps, load, out=np.ones(links), where=load > capacity_bps)
-        if np.allclose(new, part, rtol=SAME, atol=0.0):
+        if np.allclose(new, passed, rtol=SETTLED, atol=0.0):
             break
-        part = (
-            new if turn <= hops else (part + new) / 2
-        )  # halving the step ends what swings in a cycle
-    return part, _arriving(offered_bps, path, here, part)
-
-
-def _arriving(offered_bps: Floats, path: Ints, here: Bools, part: Floats) -> Floats:
-    """What arrives at each hop of each flow, and behind the last, (flows, hops + 1)."""
-    kept = np.where(here, part[path], 1.0)
-    return offered_bps[:, None] * np.cumprod(np.pad(kept, ((0, 0), (1, 0)), constant_values=1.0), 1)
+        # in a cycle it may swing: half the step settles it
+        passed = new if turn <= hops else (passed + new) / 2
+    return passed, arriving_bps()
 
 
 # --- stated buffers ---------------------------------------------------------------------------
@@ -70,16 +76,16 @@ def _arriving(offered_bps: Floats, path: Ints, here: Bools, part: Floats) -> Flo
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """What comes of a flow: a burst, then an average rate, over a link that lets no more pass than its peak.
+    """Arrival curve of a flow: a burst, then an average rate, over a link of a peak rate.
 
     Parameters
     ----------
     link : str
-        What it comes over; flows of one link come one after the other.
+        Link before; its flows arrive one after the other.
     peak_bps : float
         Rate of that link [b/s].
     burst_bits, rate_bps : float
-        What comes at once [b], and on average [b/s].
+        Burst [b] and average rate [b/s].
     """
 
     link: str
@@ -91,40 +97,42 @@ class Curve:
 def beyond_bits(
     curves: Iterable[Curve], rate_bps: float, buffer_bits: float
 ) -> tuple[float, float]:
-    """What does not fit into a buffer if all bursts come at once, and what came until then [b].
+    """Bits that do not fit into a buffer if all bursts come at once, and bits that arrived until then.
 
-    The queue is the greatest vertical distance between what comes, a token bucket behind each link, and what is
-    served (R. L. Cruz, A calculus for network delay, part I, IEEE Trans. Information Theory 37, 1991).  As it is
-    concave in time, it is greatest where a link has brought its burst.
+    The queue is the greatest vertical distance between arrivals, a token bucket behind each link, and service (R. L. Cruz, A
+    calculus for network delay, part I, IEEE Trans. Information Theory 37, 1991). It is concave in time, so it is greatest
+    at the end of a link's burst.
     """
     links: dict[str, list[Curve]] = {}
-    for one in curves:
-        links.setdefault(one.link, []).append(one)
+    for curve in curves:
+        links.setdefault(curve.link, []).append(curve)
     sums = [
         (some[0].peak_bps, sum(one.burst_bits for one in some), sum(one.rate_bps for one in some))
         for some in links.values()
     ]
     ends = [burst / (peak - rate) for peak, burst, rate in sums if peak > rate]
-    queue, came = 0.0, 0.0
+    queue, arrived = 0.0, 0.0
     for end in ends:
         total = sum(min(peak * end, burst + rate * end) for peak, burst, rate in sums)
         if total - rate_bps * end > queue:
-            queue, came = total - rate_bps * end, total
-    return max(queue - buffer_bits, 0.0), came
+            queue, arrived = total - rate_bps * end, total
+    return max(queue - buffer_bits, 0.0), arrived
 
 
 def expected_beyond(mean_s: float, variance_s2: float, room_s: float, burst_s: float) -> float:
-    """The share of a burst that finds a full buffer, by how long it waits in one without an end.
+    """Expected fraction of a burst that finds a full buffer, from its wait in a buffer without limit.
 
-    The wait has the distribution of `icmodel.system.sharing.waiting`: beyond the time that the buffer holds, an
-    exponential tail, of which the burst loses as much as there is, at most itself (assumed).
+    The wait has the distribution of `icmodel.system.sharing.waiting.quantile_s`. Beyond the time that the buffer holds it
+    has an exponential tail. The burst loses as much as that tail, at most itself (assumed).
 
     Parameters
     ----------
+    mean_s, variance_s2 : float
+        Of the wait [s], [s²].
     room_s : float
-        Time to send what the buffer holds [s].
+        Time to send a full buffer [s].
     burst_s : float
-        Time that the burst takes at the port [s].
+        Time to send the burst [s].
     """
     if not 0 < mean_s < math.inf or burst_s <= 0:
         return 0.0
@@ -140,25 +148,24 @@ def expected_beyond(mean_s: float, variance_s2: float, room_s: float, burst_s: f
 
 
 SELDOM = 1e-9
-"""Waits that fewer frames than this part have count as none."""
+"""Waits of a smaller fraction of frames than this count as none."""
 SHORTEST_S = 1e-15
-"""Shorter mean waits are left as they are [s]."""
+"""Shorter mean waits stay unchanged [s]."""
 
 
 def behind_buckets(mean_s: Floats, variance_s2: Floats, spare_s: Floats) -> tuple[Floats, Floats]:
     """Mean [s] and variance [s²] of the waits at ports that are token buckets, (n,).
 
-    A bucket of depth b delays by what a link of its rate would queue, less b, where that is more: the backlog of a
-    greedy shaper (J.-Y. Le Boudec, P. Thiran, Network Calculus, 2001, §1.5).  The wait at the link is taken to be
-    0 with some probability and exponential else, or a fixed time and an exponential one, as mean and variance
-    say (assumed).
+    A bucket of depth b delays by the queue of a link of its rate, less b, where that is more than 0: the backlog of a greedy
+    shaper (J.-Y. Le Boudec, P. Thiran, Network Calculus, 2001, §1.5). The wait at the link is taken to have the
+    distribution of `icmodel.system.sharing.waiting.quantile_s` (assumed).
 
     Parameters
     ----------
-    mean_s, variance_s2 : array
+    mean_s, variance_s2 : arrays (n,)
         Of the wait at a link of the same rate.
-    spare_s : array
-        Time in which the rate fills what the frame leaves of the bucket [s]; 0 for a link.
+    spare_s : array (n,)
+        Rest of the bucket behind the frame, as time of the rate [s]; 0 for a link.
     """
     found_mean, found_variance = mean_s.copy(), variance_s2.copy()
     here = np.flatnonzero((spare_s > 0) & (mean_s > SHORTEST_S) & np.isfinite(mean_s))

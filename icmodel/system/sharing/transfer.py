@@ -1,4 +1,4 @@
-"""How long packets take over lines that nothing else uses, switch by switch."""
+"""Time of packets over lines that nothing else uses, switch by switch."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from icmodel.arrays import Floats
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Packets alike that follow each other.
+    """Equal packets that follow each other.
 
     Parameters
     ----------
     number : int
     bits : array (lines,)
-        Of each on every line.
+        Bits of each packet on every line.
     """
 
     number: int
@@ -32,12 +32,12 @@ def pipelined_s(
     stores: Sequence[bool],
     gap_bits: Floats | float = 0.0,
 ) -> float:
-    """From the first bit sent to the last bit received, without cables and latencies of switches [s].
+    """Time from the first bit sent to the last bit received, without cables and latencies of switches [s].
 
-    A packet enters a line when it has come there and the one before it has left, with its gap.  Of packets alike the
-    last one enters line i at the greatest, over all lines j up to i, of: the first one enters j, goes on from j to i,
-    and waits for the others on the slowest line between.  It is the longest path through a permutation flow shop
-    (S. M. Johnson, Optimal two- and three-stage production schedules, Naval Research Logistics Quarterly 1, 1954).
+    A packet enters a line when it has arrived there, and the packet before it has left with its gap. The last of equal
+    packets enters line i at the greatest time over all lines j up to i: the first one enters j, goes on from j to i, and
+    waits for the others on the slowest line between. That is the longest path through a permutation flow shop (S. M.
+    Johnson, Optimal two- and three-stage production schedules, Naval Research Logistics Quarterly 1, 1954).
 
     Parameters
     ----------
@@ -45,7 +45,14 @@ def pipelined_s(
     stores : sequence of bool (lines - 1,)
         Whether the switch behind a line forwards a packet with its last bit (store-and-forward) or with its first.
     gap_bits : array (lines,)
-        The end of each packet's bits, which the next packet waits for and the packet itself does not.
+        End of each packet's bits [b]: the next packet waits for it, and the packet itself does not.
+
+    Examples
+    --------
+    Two packets of 1000 bits over 1 Mb/s, a switch that stores, and 1 Mb/s again:
+
+    >>> pipelined_s([Run(2, np.array([1000.0, 1000.0]))], [1e6, 1e6], [True])
+    0.003
     """
     rate = np.asarray(rates_bps, dtype=np.float64)
     stored = np.array([*stores, True])
@@ -67,13 +74,16 @@ def pipelined_s(
 
 
 def storing(cuts_through: Sequence[bool], rates_bps: Sequence[float]) -> list[bool]:
-    """Which switches of a path store packets: those that do not cut through, or not to a faster line.
+    """Whether each switch of a path stores packets: unless it cuts through, to a line that is no faster.
 
     Parameters
     ----------
     cuts_through : sequence of bool (switches,)
     rates_bps : sequence of float (switches + 1,)
-        Of the lines before and behind them.
+        Of the lines before and behind them [b/s].
     """
     lines = pairwise(rates_bps)
-    return [not cuts or on > off for cuts, (off, on) in zip(cuts_through, lines, strict=True)]
+    return [
+        not cuts or after > before
+        for cuts, (before, after) in zip(cuts_through, lines, strict=True)
+    ]

@@ -1,4 +1,7 @@
-"""The wait that a share of frames does not exceed, from mean and variance of all."""
+"""Waits of streams at ports: mean and variance for periodic bursts, and the quantiles that follow from both.
+
+Each stream at a port is an *entry*. Entries of one source arrive one after the other, and never wait for each other.
+"""
 
 from __future__ import annotations
 
@@ -8,47 +11,62 @@ from dataclasses import dataclass
 import numpy as np
 
 from icmodel.arrays import Bools, Floats, Ints
+from icmodel.system.sharing import FULL
+
+NODES = 40
+"""Nodes of the integral over t, by Gauss and Legendre."""
+WAIT_NODES = 12
+"""Nodes of the integral over s, by Gauss and Legendre, on each side of 0."""
+STEP = 1.2
+"""Factor within which times count as equal for the variance."""
+LATE = 0.5
+"""Fraction of cases in which a packet comes late by any time behind one that is being sent (assumed)."""
+LEAST = 1e-9
+"""Least fraction of a port's rate that a class is taken to have, so that its times stay finite."""
+EVERY = slice(None)
 
 
 def quantile_s(mean_s: Floats, variance_s2: Floats, share: float) -> Floats:
-    """The time [s] that this share of the waits does not exceed, from mean and variance; (n,).
+    """Time that a share of the waits does not exceed [s], (n,).
 
-    A wait of 0 with some probability and an exponential one else, if it varies more than an exponential;
-    else a fixed time and an exponential one.  Exact for M/M/1.
+    If the wait varies more than an exponential one, it is 0 with some probability and exponential otherwise. If it varies
+    less, it is a fixed time and an exponential one.  Exact for M/M/1.
+
+    Parameters
+    ----------
+    mean_s, variance_s2 : arrays (n,)
+        Of the waits [s], [s²].
+
+    Examples
+    --------
+    >>> quantile_s(np.array([1.0]), np.array([1.0]), 0.5).round(3).tolist()
+    [0.693]
     """
     tail = math.log(1 / (1 - share))
     std = np.sqrt(variance_s2)
-    some = np.divide(
+    waiting = np.divide(
         2 * mean_s**2, variance_s2 + mean_s**2, out=np.ones_like(mean_s), where=mean_s > 0
     )
-    waited = np.minimum(some, 1.0)
-    varied = np.maximum(mean_s / waited * (tail + np.log(waited)), 0.0)
+    waiting = np.minimum(waiting, 1.0)
+    varied = np.maximum(mean_s / waiting * (tail + np.log(waiting)), 0.0)
     return np.where(std >= mean_s, varied, mean_s - std + std * tail)
-
-
-NODES = 40
-"""Of the integral over t, by Gauss and Legendre."""
-FULL = 1 - 1e-9
-"""From this load on a queue grows without end."""
-EVERY = slice(None)
 
 
 @dataclass(frozen=True, slots=True)
 class Arrivals:
-    """Streams at ports, an entry for each crossing; arrays (entries,).
+    """Streams at ports, arrays (entries,).
 
     Parameters
     ----------
     port : array of int
     source : array of int
-        Where the entry comes from, counted over all ports; those of one source come one after the
-        other and never wait for each other.
+        Source of the entry, numbered over all ports.
     priority : array of int
-        Higher ones first; a frame that is being sent is finished.
+        Higher ones are served first; a packet that is being sent is finished.
     load : array
-        Part of the port's time it takes.
+        Fraction of the port's time that it takes.
     burst_s, packet_s : arrays
-        Time that what arrives at once takes, and one packet of it [s].
+        Time to send its burst, and the longest packet of it [s].
     """
 
     port: Ints
@@ -58,65 +76,100 @@ class Arrivals:
     burst_s: Floats
     packet_s: Floats
 
-    def others(self, values: Floats, asking: Ints | slice = EVERY) -> Floats:
-        """Sums of values (entries, ...) over the port of each that asks, those of its own source excepted."""
-        port, source = self.port[asking], self.source[asking]
-        found = _summed(self.port, values)[port] - _summed(self.source, values)[source]
+    @property
+    def rate_fps(self) -> Floats:
+        """Bursts per second of each entry [1/s], (entries,)."""
+        none = np.zeros_like(self.load)
+        return np.asarray(np.divide(self.load, self.burst_s, out=none, where=self.burst_s > 0))
+
+    def others(self, values: Floats, of: Ints | slice = EVERY) -> Floats:
+        """Sum of values (entries, ...) over the port of some entries, without their own source."""
+        port, source = self.port[of], self.source[of]
+        found = _sums(self.port, values)[port] - _sums(self.source, values)[source]
         return np.asarray(np.maximum(found, 0.0))
 
     def longest_below_s(self, priority: int) -> Floats:
-        """The longest packet at the port of each entry that is less urgent [s], (entries,)."""
+        """Longest less urgent packet at the port of each entry [s], (entries,)."""
         longest = np.zeros(int(self.port.max(initial=-1)) + 1)
         np.maximum.at(longest, self.port, np.where(self.priority < priority, self.packet_s, 0.0))
         return np.asarray(longest[self.port])
 
 
+def _sums(number: Ints, values: Floats) -> Floats:
+    """Sums of values by number."""
+    total = np.zeros((int(number.max(initial=-1)) + 1, *values.shape[1:]))
+    np.add.at(total, number, values)
+    return total
+
+
+def _ratio(one: Floats, other: Floats, otherwise: float) -> Floats:
+    return np.asarray(np.divide(one, other, out=np.full(len(one), otherwise), where=other > 0))
+
+
+# --- bursts that arrive at one moment ---------------------------------------------------------
+
+
 @dataclass(frozen=True, slots=True)
 class Waits:
-    """Mean [s] and variance [s²] of what each entry waits; infinite where its queue grows without end."""
+    """Mean [s] and variance [s²] of the wait of each entry; infinite if its queue grows without limit."""
 
     mean_s: Floats
     variance_s2: Floats
 
 
 def waits(at: Arrivals) -> Waits:
-    """What each entry waits for all others.
+    """Wait of each entry for all others, if bursts arrive at one moment.
 
-    A class waits for what is being sent, for what is more or equally urgent and was there before, and
-    for what is more urgent and comes meanwhile, as A. Cobham's formula has it for random arrivals
-    (Priority assignment in waiting line problems, Operations Research 2, 1954), of which this is the form
-    for periodic ones.  Of less urgent classes one packet may be on the wire; of these, what the others
-    leave is served.
+    A class waits for the packet that is being sent, for no less urgent packets that were there before, and for more urgent ones
+    that arrive meanwhile: the form for periodic arrivals of A. Cobham's formula for random ones (Priority assignment in
+    waiting line problems, Operations Research 2, 1954). One packet of the less urgent classes may be on the wire; these
+    get what the others leave.
     """
     mean, variance = np.zeros(len(at.port)), np.zeros(len(at.port))
-    nodes = _nodes(at)
+
+    # nodes t and weights of the integral for each port, (ports, nodes), where its integrand is not small
+    ports = int(at.port.max(initial=-1)) + 1
+    load = np.minimum(np.bincount(at.port, at.load, ports), 1.0)
+    squares = np.bincount(at.port, at.load**2, ports)
+    scale = 2 / np.sqrt((1 - load) ** 2 + squares + 1e-12)
+    points, weights = np.polynomial.legendre.leggauss(NODES)
+    u = (points + 1) / 2
+    nodes = scale[:, None] * u / (1 - u), scale[:, None] * weights / 2 / (1 - u) ** 2
+
     for priority in np.unique(at.priority):
-        asking = np.flatnonzero(at.priority == priority)
-        before = _ladder(at, at.priority >= priority, asking, nodes)
-        urgent = _ladder(at, at.priority > priority, asking, nodes)
-        low, low_square = _on_the_wire(at, int(priority), asking, before.load)
+        here = np.flatnonzero(at.priority == priority)
+        before = _encounters(at, at.priority >= priority, here, nodes)
+        urgent = _encounters(at, at.priority > priority, here, nodes)
+        low, low_square = _on_the_wire(at, int(priority), here, before.load)
         idle = np.maximum(1 - urgent.load, 1 - FULL)
         held_up = before.residual_s + low
-        behind = _behind_own(at, asking, before)
-        here = held_up * before.growth * behind / idle
+        behind = before.behind_own_bursts(at.load[here], at.burst_s[here])
+        wait = held_up * before.growth * behind / idle
         square = behind * (
             (before.square_s2 + low_square) * before.square_growth / idle**2
             + 2 * held_up * before.pairs_s / idle**2
             + 2 * held_up * urgent.pairs_s * before.growth / idle
         )
-        endless = before.load + _own(at, asking) >= FULL
-        mean[asking] = np.where(endless, np.inf, here)
-        variance[asking] = np.where(endless, np.inf, np.maximum(square - here**2, 0.0))
+        own_load = np.where(at.priority >= priority, at.load, 0.0)
+        endless = before.load + _sums(at.source, own_load)[at.source[here]] >= FULL
+        mean[here] = np.where(endless, np.inf, wait)
+        variance[here] = np.where(endless, np.inf, np.maximum(square - wait**2, 0.0))
     return Waits(mean, variance)
 
 
 @dataclass(frozen=True, slots=True)
-class _Ladder:
-    """What some entries find of others, arrays (entries,).
+class _Encounters:
+    """Others that some entries encounter, arrays (entries,).
 
-    ``residual_s`` and ``square_s2`` are Σ ρ b / 2 and Σ ρ b² / 3, of a burst that is being served;
-    ``growth`` and ``square_growth`` by how much what waits behind it makes them more; ``pairs_s`` what
-    pairs of bursts add to half the square, over ``residual_s``.
+    Parameters
+    ----------
+    load : array
+    residual_s, square_s2 : arrays
+        Σ ρ b / 2 and Σ ρ b² / 3: the rest of a burst that is being sent, and its square.
+    growth, square_growth : arrays
+        Factors by which bursts that wait behind it make them more.
+    pairs_s : array
+        What pairs of bursts add to half the square, over ``residual_s``.
     """
 
     load: Floats
@@ -126,20 +179,17 @@ class _Ladder:
     square_growth: Floats
     pairs_s: Floats
 
-
-def _nodes(at: Arrivals) -> tuple[Floats, Floats]:
-    """Nodes t and weights of the integral for each port, (ports, nodes), where its integrand lives."""
-    ports = int(at.port.max(initial=-1)) + 1
-    load = np.minimum(np.bincount(at.port, at.load, ports), 1.0)
-    squares = np.bincount(at.port, at.load**2, ports)
-    scale = 2 / np.sqrt((1 - load) ** 2 + squares + 1e-12)
-    points, weights = np.polynomial.legendre.leggauss(NODES)
-    u = (points + 1) / 2
-    return scale[:, None] * u / (1 - u), scale[:, None] * weights / 2 / (1 - u) ** 2
+    def behind_own_bursts(self, load: Floats, burst_s: Floats) -> Floats:
+        """Factor on the mean wait of entries whose own bursts queue behind these others, (entries,)."""
+        others_s = 1.5 * _ratio(self.square_s2, self.residual_s, 0.0)  # Σ ρ b² / Σ ρ b
+        endless = np.full(len(load), np.inf)
+        gained_s = np.divide(burst_s, load, out=endless, where=load > 0) - burst_s
+        beyond = 1 - np.divide(gained_s, others_s, out=np.full(len(load), 1.0), where=others_s > 0)
+        return np.asarray(1 / (1 - np.minimum(load, FULL) * np.clip(beyond, 0.0, 1.0)))
 
 
-def _ladder(at: Arrivals, some: Bools, asking: Ints, nodes: tuple[Floats, Floats]) -> _Ladder:
-    """What entries find of some others, those of their own source excepted."""
+def _encounters(at: Arrivals, some: Bools, of: Ints, nodes: tuple[Floats, Floats]) -> _Encounters:
+    """Encounters of entries with some others, without their own source."""
     t, weight = (of_port[at.port] for of_port in nodes)
     load = np.where(some, at.load, 0.0)
     grown = 1 + load[:, None] * t
@@ -150,76 +200,66 @@ def _ladder(at: Arrivals, some: Bools, asking: Ints, nodes: tuple[Floats, Floats
         (half[:, None] / grown) ** 2,
         third[:, None] / grown,
     )
-    log, first, own_square, square = (at.others(term, asking) for term in terms)
-    decay = np.exp(log - t[asking]) * weight[asking]
-    rho, residual, square_s2 = (at.others(one, asking) for one in (load, half, third))
-    found = (decay * first).sum(1), (decay * square).sum(1)
-    pairs = (decay * t[asking] * np.maximum(first**2 - own_square, 0.0)).sum(1)
-    return _Ladder(
+    log, first, own_square, square = (at.others(term, of) for term in terms)
+    decay = np.exp(log - t[of]) * weight[of]
+    rho, residual, square_s2 = (at.others(one, of) for one in (load, half, third))
+    pairs = (decay * t[of] * np.maximum(first**2 - own_square, 0.0)).sum(1)
+    return _Encounters(
         load=rho,
         residual_s=residual,
         square_s2=square_s2,
-        growth=_ratio(found[0], residual, 1.0),
-        square_growth=_ratio(found[1], square_s2, 1.0),
+        growth=_ratio((decay * first).sum(1), residual, 1.0),
+        square_growth=_ratio((decay * square).sum(1), square_s2, 1.0),
         pairs_s=_ratio(pairs, residual, 0.0),
     )
 
 
-def _behind_own(at: Arrivals, asking: Ints, before: _Ladder) -> Floats:
-    """By how much a stream's own bursts that queue behind others make their mean wait longer, (asking,)."""
-    load, burst_s = at.load[asking], at.burst_s[asking]
-    others_s = 1.5 * _ratio(before.square_s2, before.residual_s, 0.0)  # Σ ρ b² / Σ ρ b
-    gained_s = np.divide(burst_s, load, out=np.full(len(load), np.inf), where=load > 0) - burst_s
-    beyond = 1 - np.divide(gained_s, others_s, out=np.full(len(load), 1.0), where=others_s > 0)
-    return np.asarray(1 / (1 - np.minimum(load, FULL) * np.clip(beyond, 0.0, 1.0)))
-
-
-def _ratio(one: Floats, other: Floats, otherwise: float) -> Floats:
-    return np.asarray(np.divide(one, other, out=np.full(len(one), otherwise), where=other > 0))
-
-
-def _summed(place: Ints, values: Floats) -> Floats:
-    total = np.zeros((int(place.max(initial=-1)) + 1, *values.shape[1:]))
-    np.add.at(total, place, values)
-    return total
-
-
-def _own(at: Arrivals, asking: Ints) -> Floats:
-    """Load of what an entry shares its source with and is no less urgent, itself included."""
-    priority = at.priority[asking[0]]
-    load = np.where(at.priority >= priority, at.load, 0.0)
-    return np.asarray(_summed(at.source, load)[at.source[asking]])
-
-
 def _on_the_wire(
-    at: Arrivals, priority: int, asking: Ints, load_before: Floats
+    at: Arrivals, priority: int, here: Ints, load_before: Floats
 ) -> tuple[Floats, Floats]:
-    """Mean residual [s] of a packet of less urgent classes on the wire, and the mean of its square."""
-    left, mean, square = 1 - load_before, np.zeros(len(asking)), np.zeros(len(asking))
+    """Mean rest [s] of a less urgent packet on the wire, and the mean of its square."""
+    left, mean, square = 1 - load_before, np.zeros(len(here)), np.zeros(len(here))
     for lower in np.unique(at.priority[at.priority < priority])[::-1]:
         load = np.where(at.priority == lower, at.load, 0.0)
-        wanted = at.others(load, asking)
-        served = np.clip(_ratio(left, wanted, 1.0), 0.0, 1.0)
-        mean += served * at.others(load * at.packet_s / 2, asking)
-        square += served * at.others(load * at.packet_s**2 / 3, asking)
-        left = left - wanted
+        demand = at.others(load, here)
+        served = np.clip(_ratio(left, demand, 1.0), 0.0, 1.0)
+        mean += served * at.others(load * at.packet_s / 2, here)
+        square += served * at.others(load * at.packet_s**2 / 3, here)
+        left = left - demand
     return mean, square
 
 
-WAIT_NODES = 12
-"""Of the integral over s, by Gauss and Legendre, on each side of 0."""
-ALIKE = 1.2
-"""Times a within this factor are taken as alike for the variance."""
-LATE = 0.5
-"""Part of cases in which a packet comes late by anything behind one that is being sent (assumed)."""
+def all_bursts_once_s(at: Arrivals) -> Floats:
+    """Wait of each entry if all others send at once [s]: bursts no less urgent, and one packet that is less urgent.
+
+    Packets of its own source come one after the other. More urgent ones that come meanwhile take their part of the
+    port (leftover service of strict priority, J.-Y. Le Boudec and P. Thiran, Network Calculus, 2001, §2.4).
+    """
+    wait_s = np.zeros(len(at.port))
+    for priority in np.unique(at.priority):
+        bursts = at.others(np.where(at.priority >= priority, at.burst_s, 0.0))
+        urgent = at.others(np.where(at.priority > priority, at.load, 0.0))
+        here = at.priority == priority
+        left = np.maximum(1 - urgent, LEAST)
+        wait_s[here] = ((bursts + at.longest_below_s(priority)) / left)[here]
+    return wait_s
+
+
+# --- bursts that arrive over a time -----------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """What changes for each entry, arrays (entries,).
+    """Changes of the waits for bursts that arrive over a time, arrays (entries,).
 
-    ``later_s`` adds to the mean wait [s]; ``variance_ratio`` multiplies its variance, and ``variance_s2`` adds to
-    it; ``meanwhile_s`` is what others send while the frame's own packets come [s].
+    Parameters
+    ----------
+    later_s : array
+        Added to the mean wait [s].
+    variance_ratio, variance_s2 : arrays
+        Factor on its variance, and a term added to the variance [s²].
+    meanwhile_s : array
+        Time of what others send while the frame's own packets arrive [s].
     """
 
     later_s: Floats
@@ -229,18 +269,18 @@ class Spread:
 
 
 def spread(at: Arrivals, arrival_s: Floats, own_s: Floats, paused: Bools) -> Spread:
-    """What waits change for frames that arrive over a time.
+    """Changes of the waits if bursts arrive over a time.
 
     Parameters
     ----------
     at : Arrivals
         The same entries as for `icmodel.system.sharing.waiting.waits`.
     arrival_s : array (entries,)
-        From the first packet of what others wait for, a frame or a message, to its last [s]; 0 where it comes at once.
+        Time from the first packet of the burst that others wait for to its last [s]; 0 if it arrives at once.
     own_s : array (entries,)
-        The same of the frame that waits.
+        The same of the frame that waits [s].
     paused : array of bool (entries,)
-        Which come over a slower line, so that packets of less urgent classes go between theirs.
+        Entries over a slower line, so that less urgent packets go between theirs.
     """
     entries = len(at.port)
     later, ratio, slips, meanwhile = (np.full(entries, value) for value in (0.0, 1.0, 0.0, 0.0))
@@ -248,71 +288,64 @@ def spread(at: Arrivals, arrival_s: Floats, own_s: Floats, paused: Bools) -> Spr
         return Spread(later, ratio, slips, meanwhile)
     for priority in np.unique(at.priority):
         urgent = at.priority >= priority
-        asking = at.priority == priority
+        here = at.priority == priority
         load = at.others(np.where(urgent, at.load, 0.0))
         between = np.where((at.priority > priority) & ~paused, LATE, 1.0)
         not_yet = between * at.load * arrival_s / 2
         coming = at.others(np.where(urgent, not_yet, 0.0))
-        slip = _slipping(at, priority, own_s)
-        later[asking] = (load * own_s - coming + slip)[asking]
-        slips[asking], meanwhile[asking] = slip[asking], (load * own_s)[asking]
-        ratio[asking] = _variance_ratio(at, arrival_s, own_s, urgent, asking)[asking]
+        slip = _slip_s(at, priority, own_s)
+        later[here] = (load * own_s - coming + slip)[here]
+        slips[here], meanwhile[here] = slip[here], (load * own_s)[here]
+        ratio[here] = _variance_ratio(at, arrival_s, own_s, urgent, here)[here]
     return Spread(later, ratio, slips**2, meanwhile)
 
 
 def _variance_ratio(
-    at: Arrivals, arrival_s: Floats, frame_s: Floats, urgent: Bools, asking: Bools
+    at: Arrivals, arrival_s: Floats, frame_s: Floats, urgent: Bools, here: Bools
 ) -> Floats:
-    """The variance for frames that come over a time over that for frames at one moment, in first order."""
+    """Variance for frames that arrive over a time over that for frames at one moment, in first order."""
     before = at.others(np.where(urgent, at.load * at.burst_s**2 / 3, 0.0))
     ratio = np.ones(len(at.port))
-    alike = _rounded(frame_s)
-    for own_s in np.unique(alike[asking]):
+    step = np.log(STEP)  # times are rounded to powers of it; 0 stays 0
+    powers = np.round(np.log(np.where(frame_s > 0, frame_s, 1.0)) / step)
+    rounded_s = np.where(frame_s > 0, np.exp(powers * step), 0.0)
+    for own_s in np.unique(rounded_s[here]):
         after = at.others(np.where(urgent, _square(at, arrival_s, own_s), 0.0))
-        here = asking & (alike == own_s) & (before > 0)
-        ratio[here] = (after / np.where(before > 0, before, 1.0))[here]
+        same = here & (rounded_s == own_s) & (before > 0)
+        ratio[same] = (after / np.where(before > 0, before, 1.0))[same]
     return ratio
 
 
-def _rounded(values: Floats) -> Floats:
-    """Values rounded to powers of `ALIKE`; 0 stays 0."""
-    step = np.log(ALIKE)
-    powers = np.round(np.log(np.where(values > 0, values, 1.0)) / step)
-    return np.asarray(np.where(values > 0, np.exp(powers * step), 0.0))
-
-
 def _square(at: Arrivals, arrival_s: Floats, own_s: float) -> Floats:
-    """Rate times the integral of x² over s, for frames of each entry (entries,)."""
+    """Rate times the integral of x² over s, for bursts of each entry (entries,).
+
+    x(s) is what a burst that begins s later adds to the wait of a last packet [s].
+    """
     points, weights = np.polynomial.legendre.leggauss(WAIT_NODES)
     u = (points + 1) / 2
-    frames_per_s = np.divide(at.load, at.burst_s, out=np.zeros_like(at.load), where=at.burst_s > 0)
+    burst_s, comes_s = at.burst_s[:, None], arrival_s[:, None]
     square = np.zeros(len(at.port))
     none = np.zeros(len(at.port))
     for begin, length in ((-at.burst_s, at.burst_s), (none, own_s + none)):
         s = begin[:, None] + length[:, None] * u
-        found = _found(at.burst_s[:, None], arrival_s[:, None], own_s, s)
-        square += (found**2 * weights / 2).sum(1) * length
-    return np.asarray(frames_per_s * square)
+        come = np.divide(own_s - s, comes_s, out=np.ones_like(s), where=comes_s > 0)
+        missing = burst_s * np.clip(1 - come, 0.0, 1.0)
+        x = np.maximum(np.minimum(burst_s, burst_s + s) - missing, 0.0)
+        square += (x**2 * weights / 2).sum(1) * length
+    return np.asarray(at.rate_fps * square)
 
 
-def _found(burst_s: Floats, arrival_s: Floats, own_s: float, s: Floats) -> Floats:
-    """x(s): what a frame that begins s later adds to the wait of a last packet [s]."""
-    come = np.divide(own_s - s, arrival_s, out=np.ones_like(s), where=arrival_s > 0)
-    missing = burst_s * np.clip(1 - come, 0.0, 1.0)
-    return np.asarray(np.maximum(np.minimum(burst_s, burst_s + s) - missing, 0.0))
+def _slip_s(at: Arrivals, priority: int, own_s: Floats) -> Floats:
+    """Wait for a less urgent packet that is sent between two packets of a frame that arrives over a time [s].
 
-
-def _slipping(at: Arrivals, priority: int, own_s: Floats) -> Floats:
-    """A packet of less urgent classes that is sent between two packets of a frame that comes over a time [s].
-
-    Once a frame, where a packet of it is late (`LATE`) and one of those waits: from then on the frame's packets queue, as
-    they do if a less urgent one was on the wire when the first came (assumed to be as uncertain as it is long).
+    It happens once a frame, if a packet of it is late (`LATE`) and a less urgent one waits. From then on the frame's packets
+    queue, as they do if a less urgent one was on the wire when the first arrived. The wait is assumed to be as uncertain
+    as it is long.
     """
     lower = at.priority < priority
     load = np.bincount(at.port, np.where(lower, at.load, 0.0))[at.port]
     left = 1 - at.others(np.where(lower, 0.0, at.load))
-    frames_per_s = np.divide(at.load, at.burst_s, out=np.zeros_like(at.load), where=at.burst_s > 0)
-    coming = own_s * np.bincount(at.port, np.where(lower, frames_per_s, 0.0))[at.port]
+    coming = own_s * np.bincount(at.port, np.where(lower, at.rate_fps, 0.0))[at.port]
     on_the_wire = np.clip(load, 0.0, np.maximum(left, 0.0))
-    waits = np.minimum(coming + on_the_wire, 1.0) * (own_s > 0)
-    return np.asarray(LATE * (1 - on_the_wire) * waits * at.longest_below_s(priority))
+    waiting = np.minimum(coming + on_the_wire, 1.0) * (own_s > 0)
+    return np.asarray(LATE * (1 - on_the_wire) * waiting * at.longest_below_s(priority))

@@ -10,14 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from icmodel.errors import RecordError
-from icmodel.ingest.readers.modes import (
+from icmodel.ingest.readers.common import (
+    bits_per_second,
     check_count,
     check_loss,
     check_rate,
     check_share,
-    over,
+    rows,
+    sections,
 )
-from icmodel.ingest.readers.table import rows, sections
 from icmodel.ingest.result import exact, printed
 from icmodel.ingest.source import Source
 
@@ -29,12 +30,12 @@ def test_a_rate_agrees_with_its_bytes_and_seconds_however_it_is_rounded(
     size: int, seconds: float, digits: int
 ) -> None:
     mbps = f"{8 * size / seconds / 1e6:.{digits}f}"
-    check_rate(printed(mbps, 10**6), over(exact(size), exact(seconds)), "it", 1e-9)
+    check_rate(printed(mbps, 10**6), bits_per_second(exact(size), exact(seconds)), "it", 1e-9)
 
 
 def test_a_rate_that_its_counts_do_not_make_is_refused_with_both() -> None:
     with pytest.raises(RecordError, match=r"1000 B in 1 s are 8 kb/s, not the 9 kb/s it prints"):
-        check_rate(exact(9000.0), over(exact(1000.0), exact(1.0)), "1000 B in 1 s", 1e-3)
+        check_rate(exact(9000.0), bits_per_second(exact(1000.0), exact(1.0)), "1000 B in 1 s", 1e-3)
 
 
 @given(st.integers(0, 10**6), st.integers(1, 10**6))

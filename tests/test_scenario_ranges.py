@@ -10,13 +10,13 @@ import pytest
 
 import icmodel
 from icmodel.errors import ScenarioError
-from icmodel.scenario import MOST, POSSIBLE
+from icmodel.scenario import MOST, VALID_RANGES
 
 MODEL = icmodel.Model("ethernet-10g-2012", "hybrid")
 ASKED: dict[str, Any] = {"protocol": "tcp", "payload_bytes": 1448}
 WRONG = [
     (name, value)
-    for name, possible in POSSIBLE.items()
+    for name, possible in VALID_RANGES.items()
     for value in (-1, 0.5, MOST + 2, math.inf, 0)
     if not possible.allows(float(value))
     and not (value == math.inf and name in ("rate_fps", "requested_goodput_bps"))
@@ -31,16 +31,16 @@ def test_one_and_many_are_refused_in_the_same_words(name: str, value: float) -> 
     columns: dict[str, Any] = {**asked, name: np.array([value]), "metrics": ("goodput_bps",)}
     with pytest.raises(ScenarioError, match=f"^{name} ") as many:
         MODEL.predict_many(**columns)
-    assert f": give {POSSIBLE[name].give}" in str(many.value)
+    assert f": give {VALID_RANGES[name].give}" in str(many.value)
     with pytest.raises(ScenarioError) as one:
         MODEL.predict(**asked)
     assert str(one.value).partition(": give")[2] == str(many.value).partition(": give")[2]
 
 
-@pytest.mark.parametrize("name", POSSIBLE)
+@pytest.mark.parametrize("name", VALID_RANGES)
 def test_of_an_array_each_number_is_allowed_as_it_is_by_itself(name: str) -> None:
     numbers = [-1.0, 0.0, 0.5, 1.0, 2.0, 1e12, float(MOST), MOST * 2.0, math.inf, math.nan]
-    possible = POSSIBLE[name]
+    possible = VALID_RANGES[name]
     assert possible.allows(np.array(numbers)).tolist() == [
         bool(possible.allows(number)) for number in numbers
     ]

@@ -18,7 +18,7 @@ def test_a_link_is_a_bucket_without_depth() -> None:
     assert found[1].tolist() == variance.tolist()
 
 
-def test_a_wait_without_variance_is_less_by_the_depth() -> None:
+def test_a_constant_wait_is_shorter_by_the_depth_of_the_bucket() -> None:
     mean, variance = behind_buckets(np.full(2, 3e-3), np.zeros(2), np.array([1e-3, 4e-3]))
     assert mean == pytest.approx([2e-3, 0.0], abs=1e-12)
     assert variance == pytest.approx([0.0, 0.0], abs=1e-12)
@@ -42,16 +42,16 @@ def test_the_wait_of_random_frames_is_exact(load: float, depth: float) -> None:
 def test_a_deeper_bucket_never_lets_wait_longer(
     mean: float, variance: float, depth: float, more: float
 ) -> None:
-    told = [
+    waits_s = [
         behind_buckets(np.array([mean]), np.array([variance]), np.array([one]))[0][0]
         for one in (0.0, depth, depth + more)
     ]
-    assert told[0] >= told[1] * (1 - 1e-9)
-    assert told[1] >= told[2] * (1 - 1e-9)
-    assert told[2] >= 0
+    assert waits_s[0] >= waits_s[1] * (1 - 1e-9)
+    assert waits_s[1] >= waits_s[2] * (1 - 1e-9)
+    assert waits_s[2] >= 0
 
 
-def test_what_hardly_ever_waits_does_not_wait() -> None:
+def test_waits_of_very_few_frames_count_as_none() -> None:
     mean, variance = behind_buckets(np.array([1e-6]), np.array([1e-12]), np.array([1e-3]))
     assert mean[0] == 0
     assert variance[0] == 0

@@ -1,4 +1,4 @@
-"""A copy in the lab: built, with a responder on each host that receives, and all its streams played at once."""
+"""The lab network: built, with a responder on each host that receives, and all its streams run at once."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from icmodel.errors import MeasurementFailed, VerificationError
-from icmodel.probing.probe import ended, printed
+from icmodel.probing.probe import output_of, run_to_end
 from icmodel.probing.responder import (
     BRIEF_S,
     PATIENCE_S,
@@ -21,15 +21,16 @@ from icmodel.probing.responder import (
     record_of,
     responder,
     short_name,
-    until_told,
+    until_stdin_ends,
 )
 from icmodel.system import Stream, System
-from icmodel.verify.lab import OPTIONS, Topology, code_point
+from icmodel.verify.lab_system import OPTIONS
+from icmodel.verify.topology import Topology, code_point
 
 Span = tuple[float, float]
-"""When a run began and ended [s]."""
+"""Start and end of a run [s]."""
 BASELINE_S = 0.2
-"""Idle time before the traffic of a run [s]; others may send in it already."""
+"""Idle time before the traffic of a run [s]; other streams may already send."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,11 +43,11 @@ class Times:
 
     @property
     def run_s(self) -> float:
-        """A whole run."""
+        """Length of a whole run [s]."""
         return BASELINE_S + self.warmup_s + self.window_s + self.tail_s
 
-    def words(self) -> tuple[str, ...]:
-        """The options of ``icprobe run`` for them."""
+    def arguments(self) -> tuple[str, ...]:
+        """The options of ``icprobe run`` for these times."""
         return (
             *("--duration", f"{self.window_s:g} s"),
             *("--warmup", f"{self.warmup_s:g} s"),
@@ -56,61 +57,64 @@ class Times:
 
 
 @dataclass(frozen=True, slots=True)
-class Played:
-    """One pass: the record of every stream by name, and the part of each window in which all surely ran."""
+class RunResult:
+    """One pass: the record of every stream by name, and the share of each window in which all surely ran."""
 
     records: Mapping[str, Mapping[str, Any]]
     overlap_ratio: float
 
 
 @contextmanager
-def staged(
+def lab_network(
     probe: Path,
     system: System,
     built: Topology,
     cores: Mapping[str, int],
     times: Times,
     folder: Path,
-) -> Iterator[Stage]:
-    """A copy that stands in the lab, with a responder on each host that receives.
+) -> Iterator[LabNetwork]:
+    """Build a lab system as a network, with a responder on each host that receives.
 
     Parameters
     ----------
     probe : Path
         The icprobe that builds and measures.
     system : System
-        The copy.
+        The lab system.
     built : Topology
         Its topology.
     cores : mapping
         The core of each host.
     times : Times
-        Of each run.
+        Times of each run [s].
     folder : Path
-        Of the verification, where the topology stands as ``topology.toml``; a network that a killed
-        verification left behind is replaced.
+        Folder of the verification with ``topology.toml``; a network that a killed verification left behind is
+        replaced.
     """
     name = f"verify-{short_name(folder)}"
     with ExitStack() as stack:
         key = stack.enter_context(new_key(probe, folder))
-        told = printed(
+        text = output_of(
             (str(probe), "lab", "up", str(folder / "topology.toml"), "--as", name), BRIEF_S
         )
         addresses = {
             (host["name"], interface["neighbour"]): interface["address"]
-            for host in json.loads(told)["hosts"]
+            for host in json.loads(text)["hosts"]
             for interface in host["interfaces"]
         }
-        stage = Stage(str(probe), name, str(key), system, built.nodes, addresses, cores, times)
-        stack.callback(stage.down)
-        for sink, port in sorted(stage.received()):
-            stack.enter_context(responder(until_told(stage.serve(sink, port))))
-        yield stage
+        network = LabNetwork(
+            str(probe), name, str(key), system, built.nodes, addresses, cores, times
+        )
+        stack.callback(network.down)
+        receivers = {network.receiver(stream) for stream in system.streams.values()}
+        for sink, neighbour in sorted(receivers):
+            stack.enter_context(responder(until_stdin_ends(network.serve_command(sink, neighbour))))
+        yield network
 
 
 @dataclass(frozen=True, slots=True)
-class Stage:
-    """A copy that stands in the lab, as `staged` gives it.
+class LabNetwork:
+    """A lab system that is built, as `lab_network` gives it.
 
     Parameters
     ----------
@@ -131,8 +135,8 @@ class Stage:
     cores: Mapping[str, int]
     times: Times
 
-    def play(self) -> Played:
-        """All streams at once, from the same moment on.
+    def run_all_streams(self) -> RunResult:
+        """Run all streams at once, from the same moment on.
 
         Raises
         ------
@@ -142,64 +146,62 @@ class Stage:
         streams = list(self.system.streams.values())
         longest_s = self.times.run_s + PATIENCE_S
         with ThreadPoolExecutor(len(streams)) as pool:
-            under_way = [pool.submit(_timed, self._run(one), longest_s) for one in streams]
+            under_way = [pool.submit(_timed, self.run_command(one), longest_s) for one in streams]
             try:
                 done = [one.result() for one in under_way]
             except BaseException:
-                self.down()  # what still runs ends with its host
+                self.down()  # ends the runs that are left
                 raise
         overlap = overlap_ratio([span for _, span in done], self.times)
         records = {one.name: record for one, (record, _) in zip(streams, done, strict=True)}
-        return Played(records, overlap)
+        return RunResult(records, overlap)
 
     def down(self) -> None:
-        """Remove the network and end the processes in it; once more does nothing."""
-        ended((self.probe, "lab", "down", self.name), BRIEF_S)
+        """Tear down the network and its processes; calling it again is a no-op."""
+        run_to_end((self.probe, "lab", "down", self.name), BRIEF_S)
 
-    # --- commands -----------------------------------------------------------------------------
+    def receiver(self, stream: Stream) -> tuple[str, str]:
+        """The host that receives a stream, and the neighbour from which."""
+        return stream.sink, self.system.ports[stream.path[-1]].node
 
-    def _on(self, host: str) -> list[str]:
+    def serve_command(self, sink: str, neighbour: str) -> list[str]:
+        """``icprobe serve`` on a host, at its address on the link to a neighbour."""
+        return [
+            *self._on_host(sink),
+            "serve",
+            *("--bind", self._address(sink, neighbour), "--key", self.key),
+            *("--cpus", str(self.cores[sink]), "--max-sessions", str(len(self.system.streams))),
+        ]
+
+    def run_command(self, stream: Stream) -> list[str]:
+        """``icprobe run`` of a stream on its source."""
+        return [
+            *self._on_host(stream.source),
+            "run",
+            *("--to", self._address(*self.receiver(stream)), "--key", self.key),
+            *("--cpus", str(self.cores[stream.source])),
+            *self.times.arguments(),
+            *stream_arguments(self.system, stream),
+        ]
+
+    def _on_host(self, host: str) -> list[str]:
         name = self.nodes[host]
         return [self.probe, "lab", "exec", "--lab", self.name, name, "--", self.probe]
 
-    def received(self) -> set[tuple[str, str]]:
-        """Each host that receives, and the neighbour from which."""
-        return {self._last(one) for one in self.system.streams.values()}
-
-    def _last(self, stream: Stream) -> tuple[str, str]:
-        return stream.sink, self.system.ports[stream.path[-1]].node
-
-    def _address(self, place: tuple[str, str]) -> str:
-        return self.addresses[self.nodes[place[0]], self.nodes[place[1]]]
-
-    def serve(self, sink: str, neighbour: str) -> list[str]:
-        """``icprobe serve`` on a host, at its address on the link to a neighbour."""
-        count = len(self.system.streams)
-        return [
-            *self._on(sink),
-            "serve",
-            *("--bind", self._address((sink, neighbour)), "--key", self.key),
-            *("--cpus", str(self.cores[sink]), "--max-sessions", str(count)),
-        ]
-
-    def _run(self, stream: Stream) -> list[str]:
-        return [
-            *self._on(stream.source),
-            "run",
-            *("--to", self._address(self._last(stream)), "--key", self.key),
-            *("--cpus", str(self.cores[stream.source])),
-            *self.times.words(),
-            *words(self.system, stream),
-        ]
+    def _address(self, host: str, neighbour: str) -> str:
+        return self.addresses[self.nodes[host], self.nodes[neighbour]]
 
 
-def words(system: System, stream: Stream) -> tuple[str, ...]:
-    """The options of ``icprobe run`` that say what a stream sends, and the labels of its record."""
+def stream_arguments(system: System, stream: Stream) -> tuple[str, ...]:
+    """The options of ``icprobe run`` for the traffic of a stream, and the labels of its record."""
     rate = stream.rate_fps
-    others = [one for one in system.streams.values() if one.path[-1] == stream.path[-1]]
-    others = [one for one in others if one.name != stream.name]
-    asked = math.fsum(one.requested_goodput_bps for one in others)
-    known = ("--other-goodput", f"{asked:.0f} b/s") if 0 < asked < math.inf else ()
+    others = [
+        one
+        for one in system.streams.values()
+        if one.path[-1] == stream.path[-1] and one.name != stream.name
+    ]
+    others_bps = math.fsum(one.requested_goodput_bps for one in others)
+    known = ("--other-goodput", f"{others_bps:.0f} b/s") if 0 < others_bps < math.inf else ()
     return (
         *("--protocol", stream.protocol, "--payload", f"{stream.payload_bytes} B"),
         *(() if rate is None else ("--rate", f"{rate:.17g}/s")),
@@ -211,18 +213,18 @@ def words(system: System, stream: Stream) -> tuple[str, ...]:
 
 
 def _timed(command: Sequence[str], longest_s: float) -> tuple[Mapping[str, Any], Span]:
-    """The record of a run, and when it began and ended by this machine's clock [s]."""
+    """The record of a run, and its start and end by this machine's clock [s]."""
     begun_s = time.monotonic()
-    done = ended(command, longest_s)
+    done = run_to_end(command, longest_s)
     return record_of(done), (begun_s, time.monotonic())
 
 
 def overlap_ratio(spans: Sequence[Span], times: Times) -> float:
-    """The least part of any window in which every stream surely sent.
+    """The least share of any window in which every stream surely sent.
 
-    A run that began at S and ended at E took u = E - S longer than its traffic and idle time, at its begin
-    or at its end.  So its traffic surely lies in what begins u late and ends as early as it may, and its
-    window anywhere within u.  Another's window is covered as long as that is less than warm-up and tail.
+    A run that starts at S and ends at E takes u = E - S - (traffic and idle time) longer than planned, before or after
+    its traffic.  So its traffic starts at most u late, and its window may lie anywhere within u.  The traffic of one
+    run covers the window of another if they are apart by less than warm-up and tail.
     """
     begun = [begun_s for begun_s, _ in spans]
     spare = [max(ended_s - begun_s - times.run_s, 0.0) for begun_s, ended_s in spans]
@@ -233,14 +235,14 @@ def overlap_ratio(spans: Sequence[Span], times: Times) -> float:
 
 
 def check_wiring(probe: Path, system: System, file: Path) -> None:
-    """Refuse a copy that icprobe cannot build, before anything is built.
+    """Check that icprobe can build a lab system, before anything is built.
 
     Raises
     ------
     VerificationError
-        With icprobe's own reason.
+        If it cannot; the message has icprobe's own reason.
     """
     try:
-        printed((str(probe), "lab", "show", str(file)), BRIEF_S)
+        output_of((str(probe), "lab", "show", str(file)), BRIEF_S)
     except MeasurementFailed as error:
         raise VerificationError(f"the lab cannot build {system.name}: {error}") from error

@@ -1,4 +1,4 @@
-"""A system that really stands in namespaces: played, interrupted, continued, and taken away."""
+"""A system built in real namespaces: run, interrupted, continued, and torn down."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ import pytest
 from conftest import clean_environment
 from icmodel.cli import main
 from icmodel.fold import read_records
-from icmodel.probing.probe import ended, printed
+from icmodel.probing.probe import output_of, run_to_end
 from icmodel.probing.responder import short_name
 from icmodel.system import load
-from icmodel.verify.playing import Times, overlap_ratio, words
+from icmodel.verify.running import Times, overlap_ratio, stream_arguments
 from verify_case import DATASET
 
 SHORT = ("--dataset", str(DATASET), "--scale", "5", "--window", "0.5 s", "--warmup", "0.6 s")
@@ -28,20 +28,20 @@ SHORT = ("--dataset", str(DATASET), "--scale", "5", "--window", "0.5 s", "--warm
 def lab(probe: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The icprobe, where test networks can be built; the first that is found."""
     name = f"try-{os.getpid()}"
-    up = ended((str(probe), "lab", "up", "direct", "--as", name), 30.0)
+    up = run_to_end((str(probe), "lab", "up", "direct", "--as", name), 30.0)
     if up.returncode == 2:
         pytest.skip(f"needs a test network: {up.stderr.decode()}")
-    ended((str(probe), "lab", "down", name), 30.0)
+    run_to_end((str(probe), "lab", "down", name), 30.0)
     monkeypatch.setenv("PATH", f"{probe.parent}:{os.environ['PATH']}")
     return probe
 
 
 def networks(probe: Path) -> set[str]:
-    return {one["name"] for one in json.loads(printed((str(probe), "lab", "list"), 30.0))["up"]}
+    return {one["name"] for one in json.loads(output_of((str(probe), "lab", "list"), 30.0))["up"]}
 
 
 @pytest.mark.alone
-def test_a_system_is_played_and_compared(
+def test_a_system_is_run_and_compared(
     lab: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = tmp_path / "chain"
@@ -123,13 +123,13 @@ def test_a_missing_icprobe_is_said(
 
 def test_what_a_stream_sends_is_said_to_icprobe() -> None:
     system = load("lab-priorities")
-    said = words(system, system.streams["urgent"])
+    said = stream_arguments(system, system.streams["urgent"])
     pairs = dict(zip(said[::2], said[1::2], strict=True))
     assert pairs["--dscp"] == "40"
     assert pairs["--endpoints"] == "3"
     assert "--other-goodput" not in pairs  # one of them asks for all there is
     assert float(pairs["--rate"].removesuffix("/s")) == pytest.approx(23.3e6 / 8 / 16384)
-    other = dict(zip(*[iter(words(system, system.streams["other"]))] * 2, strict=True))
+    other = dict(zip(*[iter(stream_arguments(system, system.streams["other"]))] * 2, strict=True))
     assert "--rate" not in other
     assert "--dscp" not in other
     assert other["--other-goodput"] == "41200000 b/s"

@@ -23,13 +23,19 @@ from icmodel.tables import (
     Configuration,
     Curve,
     Frames,
-    Look,
     Questions,
+    TableQuery,
     Tables,
     opposite,
 )
 from icmodel.tables.curves import payload_knots
-from icmodel.tables.tables import DENSE, FEW, _answering, _nearest, without_goodput
+from icmodel.tables.tables import (
+    DENSE,
+    FEW,
+    answering_configuration,
+    nearest_configuration,
+    without_goodput,
+)
 from points import Row
 from search import times
 
@@ -81,21 +87,23 @@ def questions(payload: Floats, request: Floats, cores: int = 1, switches: int = 
     return Questions(
         protocol=none,
         payload_bytes=payload,
-        request_bps=request,
-        cores=none + cores,
-        cores_count=zero + (2, 4)[cores],
+        requested_goodput_bps=request,
+        core_index=none + cores,
+        cores=zero + (2, 4)[cores],
         switches=none + switches,
         endpoints=zero + 1,
-        others_bps=zero,
-        extra_distance_m=zero,
+        other_goodput_bps=zero,
+        distance_m=zero,
         frames=Frames(np.stack([zero, zero + np.inf, zero + 1, zero + 1, zero])),
         lossy=zero > 0,
     )
 
 
-def ask(payload: float, request: float, **more: Any) -> Look:
+def ask(payload: float, request: float, **more: Any) -> TableQuery:
     made = tables(extend=more.pop("extend", False))
-    return Look(made, questions(np.array([payload]), np.array([request]), **more), intervals=True)
+    return TableQuery(
+        made, questions(np.array([payload]), np.array([request]), **more), intervals=True
+    )
 
 
 @settings(max_examples=times(60))
@@ -107,8 +115,8 @@ def ask(payload: float, request: float, **more: Any) -> Look:
 def test_between_curves_every_end_is_on_the_line_between_theirs(
     payload: float, request: float, metrics: list[str]
 ) -> None:
-    look = ask(payload, request, switches=1)
-    told = dict(zip(metrics, look.all(metrics, look.requested)[:, :, 0], strict=True))
+    query = ask(payload, request, switches=1)
+    told = dict(zip(metrics, query.all(metrics, query.requested)[:, :, 0], strict=True))
     lower, upper = (curve(0.0, scale).at(np.array([payload]))[:, 0] for scale in (1.0, 2.0))
     share = (request - 1e8) / 2e8
     assert told["latency_mean_s"] == pytest.approx(lower + share * (upper - lower), rel=1e-9)
@@ -122,7 +130,7 @@ def test_values_alone_are_those_of_the_intervals_however_many_are_asked(size: in
     payload, request = random.integers(10, 41, size).astype(float), random.uniform(1e7, 6e8, size)
     request[::3] = np.inf
     q = questions(payload, request)
-    wide, values = (Look(tables(), q, intervals=both) for both in (True, False))
+    wide, values = (TableQuery(tables(), q, intervals=both) for both in (True, False))
     unlimited = np.stack([request > limit for limit in (3e8, 2e8, 4e8)])
     metrics = ["latency_mean_s", "rtt_mean_s"]
     told = wide.all(metrics, wide.load(unlimited))
@@ -139,8 +147,8 @@ def test_values_alone_are_those_of_the_intervals_however_many_are_asked(size: in
 
 
 def test_an_end_is_looked_up_at_the_load_that_goes_with_it() -> None:
-    look = ask(10, 2e8)
-    found = look("latency_mean_s", look.load(np.array([[False], [True], [False]])))[:, 0]
+    query = ask(10, 2e8)
+    found = query("latency_mean_s", query.load(np.array([[False], [True], [False]])))[:, 0]
     between, unlimited = np.array([1.5, 1.35, 1.8]), np.array([3.0, 2.7, 3.6])
     assert found == pytest.approx([between[VALUE], unlimited[LOW], between[HIGH]])
 
@@ -153,25 +161,25 @@ def test_a_payload_beyond_the_dense_ones_is_searched() -> None:
 
 
 def test_what_nothing_answers_is_nan_and_of_the_strongest_basis() -> None:
-    look = ask(9, 2e8)
-    assert np.isnan(look.all(["latency_mean_s", "rtt_mean_s"], look.requested)).all()
-    assert look.basis(["latency_mean_s"], look.requested).tolist() == [[0]]
-    assert look.rows(["latency_mean_s"], look.requested) == [[]]
+    query = ask(9, 2e8)
+    assert np.isnan(query.all(["latency_mean_s", "rtt_mean_s"], query.requested)).all()
+    assert query.basis(["latency_mean_s"], query.requested).tolist() == [[0]]
+    assert query.rows(["latency_mean_s"], query.requested) == [[]]
 
 
 def test_the_highest_load_that_answers() -> None:
-    look = ask(15, 2e8, switches=1)
-    assert look.top_load(["latency_mean_s", "rtt_mean_s"])[:, 0].tolist() == [3e8, 0]
+    query = ask(15, 2e8, switches=1)
+    assert query.top_load(["latency_mean_s", "rtt_mean_s"])[:, 0].tolist() == [3e8, 0]
     assert ask(9, 2e8).top_load(["latency_mean_s"])[0, 0] == np.inf
 
 
 def test_counts_of_the_rows_that_answer() -> None:
-    look = ask(15, 2e8, cores=0)
-    assert look.cores(["latency_mean_s", "rtt_mean_s"])[:, 0].tolist() == [4, 2]
-    assert look.core_ratio(["latency_mean_s", "rtt_mean_s"])[:, 0].tolist() == [2, 1]
+    query = ask(15, 2e8, cores=0)
+    assert query.cores(["latency_mean_s", "rtt_mean_s"])[:, 0].tolist() == [4, 2]
+    assert query.core_ratio(["latency_mean_s", "rtt_mean_s"])[:, 0].tolist() == [2, 1]
     assert ask(15, 2e8, switches=1).switches(["rtt_mean_s"])[0, 0] == 1
     assert not ask(15, 2e8).known("rtt_mean_s")[0]
-    assert look.payloads("latency_mean_s")[:, 0].tolist() == [10, 40]
+    assert query.payloads("latency_mean_s")[:, 0].tolist() == [10, 40]
     first, last = ask(15, 2e8).payloads("rtt_mean_s")[:, 0]
     assert first > last
 
@@ -191,14 +199,14 @@ def test_opposite_ends() -> None:
 def test_the_nearest_count_answers_of_two_the_lesser_behind_the_most_switches(
     asked: int, key: Configuration
 ) -> None:
-    assert _nearest(KEYS, asked) == key
-    assert _nearest(KEYS[::-1], asked) == key
+    assert nearest_configuration(KEYS, asked) == key
+    assert nearest_configuration(KEYS[::-1], asked) == key
 
 
 def test_a_configuration_that_says_no_cores_is_near_to_all() -> None:
     anyone = Configuration("tcp", None, 0)
-    assert _nearest([*KEYS, anyone], 3) == anyone
-    assert _nearest([], 3) is None
+    assert nearest_configuration([*KEYS, anyone], 3) == anyone
+    assert nearest_configuration([], 3) is None
 
 
 @pytest.mark.parametrize(
@@ -215,9 +223,9 @@ def test_own_cores_answer_and_where_the_rule_scales_the_most_measured(
     asked: int, any_cores: bool, key: Configuration | None
 ) -> None:
     anyone = Configuration("tcp", None, 0)
-    assert _answering(KEYS, asked, any_cores=any_cores) == key
-    assert _answering([anyone], asked, any_cores=any_cores) == anyone
-    assert _answering([], asked, any_cores=any_cores) is None
+    assert answering_configuration(KEYS, asked, any_cores=any_cores) == key
+    assert answering_configuration([anyone], asked, any_cores=any_cores) == anyone
+    assert answering_configuration([], asked, any_cores=any_cores) is None
 
 
 def test_counts_with_rows_but_no_goodput_where_others_have_one() -> None:

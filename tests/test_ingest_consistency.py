@@ -21,8 +21,17 @@ import search
 from icmodel.dataset import Interconnect, catalogue, load
 from icmodel.fold import is_folded
 from icmodel.ingest import column_map
-from icmodel.ingest.consistency import BITS, COUNT, TIME, hint, known, problems, remarks, unlike
-from icmodel.ingest.result import Ends, Limits, Number, Origin, Result
+from icmodel.ingest.consistency import (
+    BITS,
+    COUNT,
+    TIME,
+    hint,
+    problems,
+    remarks,
+    repeat_problems,
+    slip_of,
+)
+from icmodel.ingest.result import Hosts, Limits, Number, Origin, Result
 from ingest_cases import TEN_GIGABIT, made, tables
 
 COLUMNS = column_map(
@@ -112,19 +121,19 @@ def test_a_little_more_received_than_sent_is_two_windows() -> None:
 
 @given(st.sampled_from([8, 1e3, 1e6, 1 / 8, 1e-3, 1e-6]), st.floats(0.7, 1.4))
 def test_a_slip_is_known_by_its_factor(factor: float, noise: float) -> None:
-    assert known(factor * noise, BITS)
+    assert slip_of(factor * noise, BITS)
 
 
 @given(st.floats(0.65, 1.5), st.sampled_from([BITS, TIME, COUNT]))
 def test_noise_is_no_slip(ratio: float, of: str) -> None:
-    assert known(ratio, of) is None
+    assert slip_of(ratio, of) is None
 
 
 @pytest.mark.parametrize("ratio", [8.0, 125.0, 8e3])
 def test_a_time_is_never_off_by_bits_for_bytes(ratio: float) -> None:
-    assert known(ratio, BITS)
-    assert known(ratio, TIME) is None
-    assert known(ratio, COUNT) is None
+    assert slip_of(ratio, BITS)
+    assert slip_of(ratio, TIME) is None
+    assert slip_of(ratio, COUNT) is None
 
 
 def test_a_warm_up_left_out_lets_more_arrive_than_was_sent() -> None:
@@ -369,7 +378,7 @@ def test_pairs_of_hosts_are_not_compared() -> None:
                 Origin("t", "1", ""),
                 result.labels,
                 (Number("goodput_bps", value, "receiver"),),
-                Ends(sender, "b"),
+                Hosts(sender, "b"),
             )
         ]
 
@@ -416,7 +425,7 @@ def times(size: int, unit: float = 1.0) -> str:
 
 
 def test_results_of_one_file_too_far_apart_are_told_with_units() -> None:
-    said = next(unlike([made({"goodput_bps": 1e9}), made({"goodput_bps": 4e9})]))
+    said = next(repeat_problems([made({"goodput_bps": 1e9}), made({"goodput_bps": 4e9})]))
     assert "from 1 Gb/s to 4 Gb/s" in said
 
 

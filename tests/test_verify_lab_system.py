@@ -1,4 +1,4 @@
-"""The copy that is built: what is kept, what is left out and named, what is refused."""
+"""The lab system: features kept, left out and refused; its scale, and the cores of its hosts."""
 
 from __future__ import annotations
 
@@ -11,12 +11,24 @@ import pytest
 from icmodel.errors import VerificationError
 from icmodel.system import CreditBased, Dscp, Gates, Window, load
 from icmodel.system.checking import loads
-from icmodel.verify.lab import LAB_BUFFER_BYTES, Copy, copied
+from icmodel.verify.lab_system import (
+    LAB_BUFFER_BYTES,
+    MOST_BUSY,
+    MOST_HOSTS,
+    PACKET_S,
+    SPIN_S,
+    LabSystem,
+    busy_cores,
+    lab_system,
+    most_members,
+    placed,
+    slowdown,
+)
 from verify_case import small
 
 
-def copy_of(name: str, slower: float = 1.0, members: int | None = None) -> Copy:
-    return copied(load(name), slower=slower, members=members, dataset="lab-1g-2026")
+def copy_of(name: str, slower: float = 1.0, members: int | None = None) -> LabSystem:
+    return lab_system(load(name), slower=slower, members=members, dataset="lab-1g-2026")
 
 
 def test_a_slower_copy_has_the_same_loads_and_bytes() -> None:
@@ -45,7 +57,7 @@ def test_hosts_are_those_of_the_lab() -> None:
 
 def test_of_large_groups_so_many_members_are_built() -> None:
     given = load("industrial-line")
-    copy = copied(given, slower=1.0, members=2, dataset="lab-1g-2026")
+    copy = lab_system(given, slower=1.0, members=2, dataset="lab-1g-2026")
     sizes: dict[str, int] = {}
     for device in copy.system.devices.values():
         sizes[device.group] = sizes.get(device.group, 0) + 1
@@ -74,7 +86,7 @@ def changed(part: str, **fields: Any) -> Any:
     ],
 )
 def test_what_the_lab_does_not_have_is_named(part: str, fields: Any, said: str) -> None:
-    copy = copied(changed(part, **fields), slower=1.0, members=None, dataset="lab-1g-2026")
+    copy = lab_system(changed(part, **fields), slower=1.0, members=None, dataset="lab-1g-2026")
     assert len(copy.left_out) == 1
     assert copy.left_out[0].startswith(said)
 
@@ -97,12 +109,12 @@ def test_what_the_lab_does_not_have_is_named(part: str, fields: Any, said: str) 
 )
 def test_what_cannot_be_built_is_refused(part: str, fields: Any, said: str) -> None:
     with pytest.raises(VerificationError, match=said):
-        copied(changed(part, **fields), slower=1.0, members=None, dataset="lab-1g-2026")
+        lab_system(changed(part, **fields), slower=1.0, members=None, dataset="lab-1g-2026")
 
 
 def test_a_system_without_streams_is_refused() -> None:
     with pytest.raises(VerificationError, match="nothing can be measured"):
-        copied(small(streams={}), slower=1.0, members=None, dataset="lab-1g-2026")
+        lab_system(small(streams={}), slower=1.0, members=None, dataset="lab-1g-2026")
 
 
 def test_what_is_unlimited_stays_so() -> None:
@@ -115,3 +127,57 @@ def test_links_are_buckets_as_deep_as_the_lab_s(slower: float, depth: float) -> 
     """A millisecond of the rate, and two packets at least (calibration/src/lab/shaping.rs)."""
     links = copy_of("lab-chain", slower).system.links.values()
     assert {link.burst_bytes for link in links} == {depth}
+
+
+# --- scale that the machine can run ---
+
+
+def test_packets_and_frames_keep_cores_busy() -> None:
+    system = load("lab-two-switches")  # 50 Mb/s of 1472 B over three links
+    frames = 50e6 / 8 / 1472
+    truth = frames * 4 * PACKET_S + min(frames * SPIN_S, 1.0)
+    assert busy_cores(system) == pytest.approx(truth)
+
+
+def test_what_fits_is_built_as_it_is() -> None:
+    assert slowdown(load("lab-two-senders"), 2) == 1.0
+    assert slowdown(load("lab-direct"), 2) == 1.0  # what lab-1g-2026 was measured at
+
+
+@pytest.mark.parametrize("cores", [1, 2, 8])
+def test_the_factor_is_the_least_of_its_steps_that_fits(cores: int) -> None:
+    system = load("imaging")
+    slower = slowdown(system, cores)
+    assert slower > 1
+    assert busy_cores(system) / slower <= MOST_BUSY * cores
+    digits = f"{slower:g}".rstrip("0")
+    before = {"1": slower / 2, "2": slower / 2, "5": slower / 2.5}[digits]
+    assert busy_cores(system) / before > MOST_BUSY * cores
+
+
+def test_so_many_members_that_the_hosts_are_few_enough() -> None:
+    assert most_members(load("imaging")) is None
+    system = load("industrial-line")
+    members = most_members(system)
+    assert members is not None
+    copy = lab_system(system, slower=1.0, members=members, dataset="lab-1g-2026").system
+    more = lab_system(system, slower=1.0, members=members + 1, dataset="lab-1g-2026").system
+    assert len(copy.devices) <= MOST_HOSTS < len(more.devices)
+
+
+def test_the_ends_of_a_stream_work_on_different_cores() -> None:
+    system = load("lab-six-streams")
+    for cores in ((0, 1), (3, 5, 7, 9)):
+        places = placed(system, cores)
+        for stream in system.streams.values():
+            assert places[stream.source] != places[stream.sink]
+    assert set(placed(system, (4,)).values()) == {4}
+
+
+def test_who_sends_and_receives_alike_works_with_receivers() -> None:
+    there = small()
+    back = replace(
+        there.streams["measured"], name="back", source="B", sink="A", path=("B->S", "S->A")
+    )
+    system = replace(there, streams={"there": there.streams["measured"], "back": back})
+    assert placed(system, (0, 1)) == {"A": 1, "B": 1, "C": 1}

@@ -9,12 +9,12 @@ import pytest
 from icmodel.estimate import Estimate
 from icmodel.fits.buffers import GROWTH, HELD
 from icmodel.system import SystemPrediction, load, predict
-from icmodel.system.prediction.latency import held
-from icmodel.verify.lab import copied
+from icmodel.system.prediction.latency import congested_latency
+from icmodel.verify.lab_system import lab_system
 
 
 def of_lab(name: str) -> SystemPrediction:
-    return predict(copied(load(name), slower=1.0, members=None, dataset="lab-1g-2026").system)
+    return predict(lab_system(load(name), slower=1.0, members=None, dataset="lab-1g-2026").system)
 
 
 def mean(found: SystemPrediction, stream: str) -> Estimate:
@@ -25,29 +25,29 @@ def test_a_frame_larger_than_the_bucket_waits_for_others_and_one_within_it_less(
     """Frames of 16 KiB and a bucket of 12.5 kB: 18 to 23 % of the port each, alone 0.41 ms."""
     found = of_lab("lab-four-senders")
     for stream in found.streams:
-        told = mean(found, stream)
-        assert 0.9e-3 < told.value < 1.3e-3
-        assert told.high / told.low < 10
+        latency = mean(found, stream)
+        assert 0.9e-3 < latency.value < 1.3e-3
+        assert latency.high / latency.low < 10
 
 
 def test_at_a_port_that_never_rests_an_urgent_frame_meets_no_full_bucket() -> None:
     """16 384 B are 17 300 B on the wire of 100 Mb/s, and one packet may be under way."""
-    told = mean(of_lab("lab-priorities"), "urgent")
-    assert told.value > 8 * 17_300 / 1e8
-    assert told.value < 8 * (17_300 + 2 * 1538) / 1e8
+    latency = mean(of_lab("lab-priorities"), "urgent")
+    assert latency.value > 8 * 17_300 / 1e8
+    assert latency.value < 8 * (17_300 + 2 * 1538) / 1e8
 
 
 def test_datagrams_beside_tcp_wait_in_a_buffer_between_empty_and_full() -> None:
     """Of 128 KiB at 100 Mb/s; no matter that a hundredth of a percent of them is lost anyway."""
     found = of_lab("lab-udp-beside-tcp")
     for stream in ("datagrams", "more-datagrams"):
-        told = mean(found, stream)
-        assert told.value == pytest.approx(131_072 * 8 / 1e8 / 2, rel=0.05)
-        assert told.low > 0.04 * told.value
-        assert "buffers of full ports" in told.why
+        latency = mean(found, stream)
+        assert latency.value == pytest.approx(131_072 * 8 / 1e8 / 2, rel=0.05)
+        assert latency.low > 0.04 * latency.value
+        assert "buffers of full ports" in latency.why
 
 
-def test_unequal_senders_have_intervals_that_say_something() -> None:
+def test_latency_intervals_of_unequal_senders_span_less_than_tenfold() -> None:
     """Before, 9 to 362 ms, 23 to 475 ms and 3.8 ms to 8.7 s."""
     found = of_lab("lab-unequal")
     greedy = mean(found, "greedy")
@@ -56,17 +56,20 @@ def test_unequal_senders_have_intervals_that_say_something() -> None:
     assert mean(found, "small").high < 20e-3
 
 
-def test_what_a_sender_holds_takes_longer_as_it_gets_less() -> None:
+def test_latency_of_a_congested_sender_scales_with_its_lost_goodput() -> None:
     own = Estimate(0.05, 0.05, 0.05, "derived")
-    told = held(own, (2.0, 2.0, 2.0))
-    assert told.value == pytest.approx(0.1)
-    assert told.low == pytest.approx(0.1 * (1 - HELD))
-    assert told.high == pytest.approx(0.1 * (1 + HELD))
+    latency = congested_latency(own, (2.0, 2.0, 2.0))
+    assert latency.value == pytest.approx(0.1)
+    assert latency.low == pytest.approx(0.1 * (1 - HELD))
+    assert latency.high == pytest.approx(0.1 * (1 + HELD))
 
 
-def test_senders_that_fill_a_port_together_hold_between_all_and_their_part() -> None:
+def test_senders_that_fill_a_port_together_hold_between_all_bytes_and_their_part() -> None:
     own = Estimate(0.05, 0.05, 0.05, "derived")
-    alone, four = held(own, (4.0, 4.0, 4.0)), held(own, (4.0, 4.0, 4.0), 4)
+    alone, four = (
+        congested_latency(own, (4.0, 4.0, 4.0)),
+        congested_latency(own, (4.0, 4.0, 4.0), 4),
+    )
     assert four.value == pytest.approx(alone.value / 4**GROWTH)
     assert four.low == pytest.approx(
         four.value * math.exp(-math.hypot(math.log(1 - HELD), math.log(2)))
@@ -77,7 +80,7 @@ def test_senders_that_fill_a_port_together_hold_between_all_and_their_part() -> 
 
 
 def test_an_unknown_end_leaves_the_end_open() -> None:
-    told = held(Estimate(0.05, 0.0, math.inf, "derived"), (2.0, 1.0, 4.0))
-    assert told.value == pytest.approx(0.1)
-    assert told.low < 1e-9
-    assert told.high > 1e9
+    latency = congested_latency(Estimate(0.05, 0.0, math.inf, "derived"), (2.0, 1.0, 4.0))
+    assert latency.value == pytest.approx(0.1)
+    assert latency.low < 1e-9
+    assert latency.high > 1e9

@@ -1,0 +1,376 @@
+"""Steps that all readers share: tables in a text, command lines, rate limits, and checks of printed numbers.
+
+A reader is a module with ``NAME``, ``LAYOUT``, ``recognises(text)`` and ``read(source)``.  ``read`` finds the
+lines of a run, checks what the tool prints twice, and returns each result in SI with the labels that the
+tool prints.  Its docstring names the versions that were seen, with a sample.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from functools import partial
+from itertools import pairwise
+from types import MappingProxyType
+from typing import NamedTuple
+
+from icmodel import units
+from icmodel.errors import RecordError
+from icmodel.ingest.labels import Labels
+from icmodel.ingest.result import (
+    RECEIVER,
+    SENDER,
+    Assumed,
+    NotTakenError,
+    Number,
+    Printed,
+    exact,
+)
+from icmodel.ingest.source import Source
+
+# --- text -------------------------------------------------------------------------------------
+
+_ROW_START = re.compile(r"\s*[-+]?(?:\d|(?:nan|inf)\b)", re.I)
+"""Start of a line that is a row, or was one before it was damaged."""
+
+
+_LEADS = re.compile(r"[ \t]*(?:$|[*#=$+_~-]|<\?xml|[A-Za-z].*:[ \t]*$)")
+"""A line that belongs to the run below it: a heading, a command, a rule, or an empty line."""
+
+
+class Layout(NamedTuple):
+    """Layout of a tool's output.
+
+    Parameters
+    ----------
+    start
+        The line that begins a run; ``None`` if the reader takes a file as a whole.
+    holds
+        A line that a run must have before the next may begin; two ends may print their heads first.
+    thousands
+        Whether the tool prints commas between thousands.
+    """
+
+    start: re.Pattern[str] | None = None
+    holds: re.Pattern[str] | None = None
+    thousands: bool = False
+
+    def split(self, source: Source) -> Iterator[Source]:
+        """The runs of a text, each with the lines that lead to it and the command line above it."""
+        lines = source.lines
+        starts: list[int] = []
+        for number, line in enumerate(lines):
+            if self.start is not None and self.start.match(line):
+                before = lines[starts[-1] : number] if starts else []
+                if not starts or self.holds is None or any(map(self.holds.match, before)):
+                    starts.append(number)
+        cuts = [0]
+        for last, start in pairwise(starts):
+            cut = start
+            while cut - 1 > last and _LEADS.match(lines[cut - 1]):
+                cut -= 1
+            cuts.append(cut)
+        typed = ""
+        for first, end in pairwise([*cuts, len(lines)]):
+            own = lines[first:end]
+            lead = lines[first : starts[bisect_left(starts, first)]] if starts else []
+            if any(line.strip() for line in lead):
+                typed = ""
+            yield replace(source, text="\n".join(own), first=first + 1, typed=typed)
+            typed = next((line for line in reversed(own) if line.startswith(("$ ", "+ "))), typed)
+
+
+class Section(NamedTuple):
+    """The lines below a title, with the match of the title and the number of the first line."""
+
+    title: re.Match[str]
+    lines: list[str]
+    first: int
+
+
+class Row(NamedTuple):
+    """The cells of a row, the first of which is the message size [B], and the number of its line."""
+
+    size: int
+    cells: list[str]
+    line: int
+
+
+def first_group(pattern: re.Pattern[str], text: str) -> str:
+    r"""The first group of a pattern's first match; empty without a match.
+
+    >>> first_group(re.compile(r"version (\S+)"), "sockperf version 3.7 of 2021")
+    '3.7'
+    """
+    match = pattern.search(text)
+    return match[1] if match else ""
+
+
+def begins_row(line: str) -> bool:
+    """Whether a line begins with a number, or with ``nan`` or ``inf`` in its place."""
+    return _ROW_START.match(line) is not None
+
+
+def sections(title: re.Pattern[str], source: Source) -> Iterator[Section]:
+    """The sections of a text, each from its title to the next title."""
+    text = source.text
+    titles = list(title.finditer(text))
+    ends = [match.start() for match in titles[1:]] + [len(text)]
+    for match, end in zip(titles, ends, strict=False):
+        lines = text[match.end() + 1 : end].split("\n")
+        yield Section(match, lines, source.line_at(match.end()) + 1)
+
+
+def rows(section: Section, row: re.Pattern[str], name: str) -> Iterator[Row]:
+    """The rows of a section's table, including those of empty messages.
+
+    Raises
+    ------
+    RecordError
+        If a row is damaged, two rows have the same size, or there is no row with a payload.
+    """
+    sizes: set[int] = set()
+    for number, line in enumerate(section.lines, start=section.first):
+        if row.match(line):
+            cells = line.split()
+            size = int(cells[0])
+            if size in sizes:
+                raise RecordError(
+                    f"line {number}: “{name}” has two rows of {size} B: keep each run in a file of its own"
+                )
+            sizes.add(size)
+            yield Row(size, cells, number)
+        elif begins_row(line):
+            raise RecordError(
+                f"line {number}: {line.strip()!r} is no row of “{name}”: it was cut off or changed"
+            )
+    if max(sizes, default=0) < 1:
+        raise RecordError(f"“{name}” has no rows: the run failed or was cut off")
+
+
+# --- command lines ----------------------------------------------------------------------------
+
+_AMOUNT = re.compile(r"([0-9]+(?:\.[0-9]+)?)([kmgt]?)", re.I)
+
+
+class Command(NamedTuple):
+    """The words after a program's name; none if the file does not contain the command line.
+
+    >>> Command(("-u", "-b20M", "--len=1K")).amount("-l", "--len", small=1000, large=1024)
+    1024.0
+    """
+
+    words: tuple[str, ...] = ()
+
+    def has(self, *options: str) -> bool:
+        """Whether one of some options is among the words, with or without a value."""
+        return any(word.partition("=")[0] in options for word in self.words)
+
+    def value(self, *options: str) -> str:
+        """The value of an option's last use: ``-b 1M``, ``-b1M``, ``--bitrate=1M``; else empty."""
+        last = ""
+        for word, after in zip(self.words, (*self.words[1:], ""), strict=False):
+            name, equals, value = word.partition("=")
+            if name in options:
+                last = value if equals else after
+            elif word[:2] in options and not word.startswith("--"):
+                last = word[2:]
+        return last
+
+    def amount(self, *options: str, small: int, large: int) -> float | None:
+        """The amount an option sets; ``small`` is the value of k, and ``large`` that of K."""
+        match = _AMOUNT.fullmatch(self.value(*options))
+        if match is None:
+            return None
+        kilo = large if match[2].isupper() else small
+        return float(match[1]) * float(kilo) ** " kmgt".index(match[2].lower() or " ")
+
+
+def command_of(source: Source, program: str) -> Command:
+    """The last command line of a program in a run; ``program`` is a regular expression."""
+    typed = re.compile(rf"(?:^|[\s/\\])(?:{program})(?:\.exe)?[ \t]+(?P<words>\S.*)$", re.M | re.I)
+    lines = [match["words"] for match in typed.finditer(f"{source.typed}\n{source.text}")]
+    if not lines:
+        return Command()
+    try:
+        words = shlex.split(lines[-1])
+    except ValueError:  # a quote that is not closed
+        words = lines[-1].split()
+    return Command(tuple(words))
+
+
+# --- rate limits ------------------------------------------------------------------------------
+
+NEAR = 0.05
+"""Greatest relative distance between the sent rate and a default rate limit that is assumed for it."""
+
+
+class Pace(NamedTuple):
+    """The load of a run with a rate limit: implied by the sent rate, or the tool's default."""
+
+    implied: Labels = Labels()
+    assumed: tuple[Assumed, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def pace_of(sent_bps: float, default_bps: float, option: str) -> Pace:
+    """The load of a run with a rate limit that the file does not state.
+
+    If the run sent near the tool's default, which ``option`` sets, the default is assumed.  Otherwise the
+    sent rate is the load, to three digits.
+
+    >>> pace_of(1.04e6, 2.0**20, "-b").assumed[0].value
+    1048576.0
+    >>> pace_of(52.345e6, 2.0**20, "-b").implied.load_bps
+    52300000.0
+    """
+    if abs(sent_bps / default_bps - 1) <= NEAR:
+        return Pace(assumed=(Assumed("load_bps", default_bps, option),))
+    load = float(f"{sent_bps:.3g}")
+    note = f"its rate limit is not stated ({option}): the load is the sent rate, to three digits"
+    return Pace(implied=Labels(load_bps=load), notes=(note,))
+
+
+# --- two-way modes ----------------------------------------------------------------------------
+
+DUPLEX: Mapping[str, str] = MappingProxyType({"duplex": "both"})
+"""Option of a result whose other direction was loaded at the same time."""
+
+
+class TwoWayMode(NamedTuple):
+    """A mode of a tool that prints one number for both directions.
+
+    Parameters
+    ----------
+    title
+        Pattern of the mode in a title or benchmark name.
+    instead
+        What to run instead.
+    """
+
+    title: re.Pattern[str]
+    instead: str
+
+
+TWO_WAY_SUMS: Mapping[str, TwoWayMode] = MappingProxyType(
+    {
+        "perftest": TwoWayMode(re.compile(r"\bBidirectional\b"), "run it without -b"),
+        "osu": TwoWayMode(
+            re.compile(r"\bBi-?directional\b", re.I), "run osu_bw in place of osu_bibw"
+        ),
+        "imb": TwoWayMode(
+            re.compile(r"(?:Sendrecv|Exchange|PingPing\w*|Bi-?band)$", re.I),
+            "run Uniband or PingPong",
+        ),
+        "qperf": TwoWayMode(re.compile(r"_bi_bw$"), "run the test without bi_"),
+    }
+)
+"""Tool -> its mode.  iperf3, iperf 2 and netperf print each direction; the other tools have no such mode."""
+
+
+def is_sum(tool: str, title: str) -> bool:
+    """Whether a title names a mode that sums both directions."""
+    return tool in TWO_WAY_SUMS and TWO_WAY_SUMS[tool].title.search(title) is not None
+
+
+def refuse_sum(tool: str, title: str, place: str) -> None:
+    """Raise an error if a title names a mode that sums both directions.
+
+    Raises
+    ------
+    NotTakenError
+        With the mode and what to run instead.
+    """
+    if is_sum(tool, title):
+        raise NotTakenError(
+            f"{place}: “{title}” is the sum of both directions, no goodput of one stream: "
+            f"{TWO_WAY_SUMS[tool].instead}"
+        )
+
+
+# --- numbers ----------------------------------------------------------------------------------
+
+_rate_text = partial(units.format_bps, digits=6)
+
+
+def bits_per_second(moved: Printed, seconds: Printed) -> Printed:
+    """Bytes over seconds, in b/s."""
+    return moved * exact(8.0) / seconds
+
+
+def flow(rate: Printed, *, sends: bool) -> Number:
+    """The rate that one end counted: ``sent_bps`` at the sender, ``goodput_bps`` at the receiver."""
+    if sends:
+        return Number.read("sent_bps", rate, SENDER)
+    return Number.read("goodput_bps", rate, RECEIVER)
+
+
+def check_rate(rate: Printed, counted: Printed, what: str, slack: float) -> None:
+    """Compare a printed rate with the rate by the counts beside it, both in b/s.
+
+    Parameters
+    ----------
+    what
+        The place and the counts, for messages: ``line 3: 2498 datagrams of 1000 B in 1 s``.
+    slack
+        Relative tolerance beyond the rounding of both.
+
+    Raises
+    ------
+    RecordError
+        If both cannot be the same.
+    """
+    if not rate.overlaps(counted, slack):
+        raise RecordError(
+            f"{what} are {_rate_text(counted.value)}, not the {_rate_text(rate.value)} it prints: a number or a unit "
+            "was changed"
+        )
+
+
+def check_count(count: float, counted: float, what: str, whole: str) -> None:
+    """Compare a count with the sum of its parts, or the product of its factors.
+
+    Raises
+    ------
+    RecordError
+        If they differ.
+    """
+    if count != counted:
+        raise RecordError(
+            f"{what} are {counted:.15g}, not the {count:.15g} of {whole}: a number was changed"
+        )
+
+
+def check_loss(per_cent: Printed, lost: int, of: int, what: str) -> None:
+    """Compare a printed loss in per cent with the packets counted beside it.
+
+    Raises
+    ------
+    RecordError
+        If more were lost than sent, or both cannot be the same.
+    """
+    if not 0 <= lost <= of:
+        raise RecordError(f"{what} counts {lost} lost of {of} packets, which is impossible")
+    counted = 100 * lost / of if of else 0.0
+    if not per_cent.overlaps(exact(counted)):
+        raise RecordError(
+            f"{what}: {lost} of {of} packets are {counted:.4g} %, not the {per_cent.value:g} % lost that it "
+            "prints: a number was changed"
+        )
+
+
+def check_share(share: float, counted: float, what: str) -> None:
+    """Compare a share that a tool prints with all digits with the counts beside it.
+
+    Raises
+    ------
+    RecordError
+        If they differ by more than a hundredth of a per cent.
+    """
+    if abs(share - counted) > 1e-4:
+        raise RecordError(
+            f"{what} are {counted:.4%}, not the {share:.4%} it prints: a number was changed"
+        )

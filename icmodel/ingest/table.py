@@ -1,0 +1,370 @@
+"""Tables in CSV or XLSX, read by a mapping of their columns that a person writes in TOML.
+
+For example ``[columns."Throughput (Mb/s)"]`` with ``field = "goodput_bps"`` and ``unit = "Mb/s"``.
+Every quantity needs its unit, since cells are bare numbers.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+
+from icmodel import units
+from icmodel.dataset import AXES, METRIC_ENDINGS, RATIOS
+from icmodel.documents import toml_file
+from icmodel.errors import RecordError, UnitError
+from icmodel.ingest.labels import Labels
+from icmodel.ingest.result import BOTH, RECEIVER, SENDER, Number, Origin, Result, Side, unit_of
+from icmodel.ingest.source import Source, require
+from icmodel.ingest.spreadsheet import sheet_rows
+
+NAME = "table"
+"""The tool name of a table."""
+NUMBERED = AXES[1:]
+BESIDE = ("low", "high", "n")
+"""Fields of a column that belongs to the column of a metric."""
+BASES = ("measured", "tabulated", "stated", "derived")
+KEYS = ("columns", "options", "basis", "source", "sheet", "header_row", "delimiter", "decimal")
+EXAMPLES = {"bytes": "B", "bps": "Mb/s", "fps": "/s", "s": "us", "share": "%"}
+"""Kind of quantity -> a unit of it, for messages."""
+UNLIMITED = ("inf", "unlimited")
+_NUMBER = re.compile(r"[+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+_KINDS = (
+    ("_bytes", "bytes"),
+    ("_bps", "bps"),
+    ("_per_s", "fps"),
+    ("_s", "s"),
+)
+"""Ending of a field and its kind of quantity; ``_per_s`` before ``_s``."""
+_GROUPS = re.compile(r"[0-9]{1,3}(?:\.[0-9]{3})+")
+
+
+# --- mapping ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A mapped column.
+
+    Parameters
+    ----------
+    name, field
+        Its head in the table, and the field it holds: an axis, an option, a metric, or ``low``, ``high`` or ``n``.
+    option
+        Whether the field is an option axis.
+    of
+        The metric that ``low``, ``high`` or ``n`` belongs to.
+    """
+
+    name: str
+    field: str
+    unit: str = ""
+    option: bool = False
+    of: str = ""
+
+    @classmethod
+    def from_entry(cls, name: str, entry: object, place: str) -> Column:
+        """A column of its entry in the mapping, with a unit that suits its field."""
+        if not isinstance(entry, Mapping) or not isinstance(entry.get("field"), str):
+            raise RecordError(f'{place} has no field: write field = "goodput_bps" and its unit')
+        if unknown := sorted(set(entry) - {"field", "unit", "option", "of"}):
+            raise RecordError(
+                f"{place} has the unknown key {unknown[0]!r}: field, unit, option or of"
+            )
+        column = cls(
+            name,
+            str(entry["field"]),
+            str(entry.get("unit", "")),
+            entry.get("option") is True,
+            str(entry.get("of", "")),
+        )
+        if column.option or column.field in ("protocol", "n"):
+            return column
+        require(
+            column.kind,
+            f"{place} has the field {column.field!r}: it is an axis ({', '.join(AXES)}), a metric "
+            "such as goodput_bps or rtt_half_mean_s, low, high or n with of, or an option",
+        )
+        if column.kind == "count":
+            return column
+        require(
+            column.unit,
+            f"{place} has no unit: name the unit in which {column.field} is written, such as "
+            f"{EXAMPLES[column.kind]}",
+        )
+        require(
+            column.kind != "share" or column.unit in ("%", "1"),
+            f"{place} has the unit {column.unit!r}: a share is written in % or 1",
+        )
+        try:
+            column.parse("1")
+        except UnitError as error:
+            raise RecordError(f"{place}: {error}") from error
+        return column
+
+    def parse(self, text: str) -> float:
+        """A cell in SI.
+
+        Raises
+        ------
+        UnitError
+            If the cell is not a number in the column's unit.
+
+        >>> Column("Throughput", "goodput_bps", "Mb/s").parse("940")
+        940000000.0
+        """
+        if _NUMBER.fullmatch(text) is None:
+            raise UnitError(f"{text!r} is not a number of 0 or more")
+        if self.kind == "share":
+            return float(text) / 100 if self.unit == "%" else float(text)
+        if self.kind == "count":
+            return float(text)
+        return units.parse(self.kind, f"{text} {self.unit}")
+
+    @property
+    def kind(self) -> str:
+        """The kind of quantity: one of `icmodel.units`, a count or a share; empty if the field is unknown."""
+        name = self.of if self.field in BESIDE else self.field
+        is_cpu = name.endswith("_cores") or re.fullmatch(r"cpu_(send|recv)_[a-z]+", name)
+        if name in RATIOS or is_cpu:
+            return "share"
+        if name in ("cores", "switches", "endpoints"):
+            return "count"
+        is_known = name in NUMBERED or name.endswith(METRIC_ENDINGS)
+        return next((kind for end, kind in _KINDS if is_known and name.endswith(end)), "")
+
+    @property
+    def side(self) -> Side:
+        """The end that counts the metric of the column."""
+        if self.field.startswith(("cpu_send", "sent_", "shortfall")):
+            return SENDER
+        return RECEIVER if self.field.startswith(("cpu_recv", "goodput", "frames")) else BOTH
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnMap:
+    """The columns of a table and its format of numbers."""
+
+    columns: Mapping[str, Column]
+    options: Mapping[str, str] = field(default_factory=dict)
+    basis: str = "measured"
+    source: str = ""
+    sheet: str = ""
+    header_row: int = 0
+    delimiter: str = ","
+    decimal: str = "."
+
+    def beside(self, column: Column) -> dict[str, Column]:
+        """The columns with ``low``, ``high`` and ``n`` of a metric's column."""
+        return {
+            one.field: one
+            for one in self.columns.values()
+            if one.field in BESIDE and one.of == column.field
+        }
+
+    def plain(self, column: Column, text: str, place: str) -> str:
+        """A cell's number as Python writes it; ``place`` names its row in messages."""
+        plain = text.strip().lower()
+        if self.decimal != ".":
+            require(
+                "." not in plain or _GROUPS.fullmatch(plain.partition(self.decimal)[0]),
+                f"{place}, column {column.name!r}: {text!r} has a point, which groups "
+                f"thousands where {self.decimal!r} is the decimal: one of them is wrong",
+            )
+            plain = plain.replace(".", "").replace(self.decimal, ".")
+        return plain
+
+    def value(self, column: Column, text: str, place: str) -> float:
+        """A cell in SI."""
+        plain = self.plain(column, text, place)
+        if column.field == "load_bps" and plain in UNLIMITED:
+            return float("inf")
+        try:
+            return column.parse(plain)
+        except UnitError as error:
+            raise RecordError(f"{place}, column {column.name!r}: {error}") from error
+
+
+def read_mapping(path: Path) -> ColumnMap:
+    """The mapping in a TOML file.
+
+    Raises
+    ------
+    RecordError
+        If the file cannot be read or has unknown keys.
+    """
+    return column_map(toml_file(path, RecordError), str(path))
+
+
+def column_map(document: Mapping[str, object], where: str) -> ColumnMap:
+    """The mapping of a document; ``where`` names the document in messages.
+
+    Raises
+    ------
+    RecordError
+        If a key, field or unit is wrong.
+
+    Examples
+    --------
+    >>> columns = {"Size (B)": {"field": "payload_bytes", "unit": "B"},
+    ...            "Rate (Mb/s)": {"field": "goodput_bps", "unit": "Mb/s"}}
+    >>> column_map({"columns": columns}, "my table").columns["Size (B)"].kind
+    'bytes'
+    """
+    for key in document:
+        require(key in KEYS, f"{where}: the key {key!r} is unknown: it is one of {', '.join(KEYS)}")
+    entries = document.get("columns")
+    if not isinstance(entries, Mapping) or not entries:
+        raise RecordError(f'{where} has no [columns."NAME"]: write one for each column to take')
+    columns = {
+        str(name): Column.from_entry(str(name), entry, f"{where}: the column {name!r}")
+        for name, entry in entries.items()
+    }
+
+    # Two columns for one field, or a range or count of a metric that no column holds.
+    metrics = {column.field for column in columns.values()}
+    first: dict[tuple[str, str], str] = {}
+    for column in columns.values():
+        other = first.setdefault((column.field, column.of), column.name)
+        require(
+            other == column.name,
+            f"{where}: the columns {other!r} and {column.name!r} both say "
+            f"{column.field}: map one of them, or put each run in a row of its own",
+        )
+        require(
+            column.field not in BESIDE or column.of in metrics,
+            f"{where}: the column {column.name!r} is {column.field} of {column.of!r}, and no "
+            "column holds that",
+        )
+
+    basis = str(document.get("basis", "measured"))
+    require(basis in BASES, f"{where}: the basis {basis!r} is not one of {', '.join(BASES)}")
+    header = document.get("header_row", 1)
+    if not isinstance(header, int) or header < 1:
+        raise RecordError(f"{where}: header_row {header!r} is not a line number from 1 up")
+    characters = {"delimiter": ",", "decimal": "."}
+    for key, default in characters.items():
+        value = document.get(key, default)
+        if not isinstance(value, str) or len(value) != 1:
+            raise RecordError(f"{where}: {key} {value!r} is not one character, such as ';'")
+        characters[key] = value
+    options = document.get("options", {})
+    return ColumnMap(
+        columns=MappingProxyType(columns),
+        options={str(k): str(v) for k, v in options.items()} if isinstance(options, dict) else {},
+        basis=basis,
+        source=str(document.get("source", "")),
+        sheet=str(document.get("sheet", "")),
+        header_row=header - 1,
+        **characters,
+    )
+
+
+# --- rows -------------------------------------------------------------------------------------
+
+
+def read_table(source: Source, columns: ColumnMap) -> list[Result]:
+    """The results of a table: one for each row that is not empty.
+
+    Raises
+    ------
+    RecordError
+        If a mapped column is missing or a cell does not hold a value of its column.
+    """
+    rows: list[Sequence[str]]
+    if source.body[:4] == b"PK\x03\x04":
+        rows = list(sheet_rows(source.body, columns.sheet))
+    else:
+        lines = io.StringIO(source.text, newline="")
+        try:
+            rows = list(csv.reader(lines, delimiter=columns.delimiter, strict=True))
+        except csv.Error as error:
+            raise RecordError(f"it is not CSV: {error}") from error
+    first = columns.header_row + 1
+    require(len(rows) > first, f"it has no rows under line {first}")
+    header = [cell.strip() for cell in rows[columns.header_row]]
+    for name in columns.columns:
+        if header.count(name) != 1:
+            heads = ", ".join(repr(cell) for cell in header if cell) or "nothing"
+            many = "no column" if name not in header else "more than one column"
+            raise RecordError(f"it has {many} {name!r}: its header has {heads}")
+    places = {name: header.index(name) for name in columns.columns}
+    results = []
+    for line, row in enumerate(rows[first:], start=first + 1):
+        # With cells beyond the header, a comma parts a number, and all cells after it have moved.
+        require(
+            not any(cell.strip() for cell in row[len(header) :]),
+            f"line {line} has {len(row)} cells under {len(header)} names: a delimiter stands inside a "
+            "number or text, so quote it, or set delimiter and decimal in the mapping",
+        )
+        cells = {name: row[at].strip() if at < len(row) else "" for name, at in places.items()}
+        if any(cells.values()):
+            results.append(_result(cells, columns, f"line {line}"))
+    require(results, "all of its rows are empty in the mapped columns")
+    return results
+
+
+def _result(cells: Mapping[str, str], columns: ColumnMap, place: str) -> Result:
+    """The result of one row."""
+    axes: dict[str, object] = {}
+    options: dict[str, str] = dict(columns.options)
+    numbers = []
+    for name, column in columns.columns.items():
+        text = cells[name]
+        if not text or column.field in BESIDE:
+            continue
+        if column.option:
+            options[column.field] = text.lower()
+        elif column.field == "protocol":
+            axes["protocol"] = text.lower()
+        elif column.field in NUMBERED:
+            value = columns.value(column, text, place)
+            is_rate = column.field.endswith("_bps")
+            require(
+                is_rate or value % 1 == 0, f"{place}: {column.field} {value:g} is no whole number"
+            )
+            axes[column.field] = value if is_rate else int(value)
+        else:
+            numbers.append(_number(column, cells, columns, place))
+    require(numbers, f"{place} has no value of any metric")
+    return Result(
+        origin=Origin(NAME, "", place, source=columns.source),
+        labels=Labels(**axes, options=options),  # type: ignore[arg-type]
+        numbers=tuple(numbers),
+    )
+
+
+def _number(column: Column, cells: Mapping[str, str], columns: ColumnMap, place: str) -> Number:
+    """A number with its range and count; ``half`` is the greatest rounding error of its cells."""
+    parts = {key: one for key, one in columns.beside(column).items() if cells[one.name]}
+    n = cells[parts.pop("n").name] if "n" in parts else ""
+    require(not n or n.isdigit(), f"{place}: n {n!r} is no whole number")
+    parts["value"] = column
+    values, halves = {}, []
+    for key, part in parts.items():
+        text = cells[part.name]
+        values[key] = columns.value(part, text, place)
+        if values[key]:
+            halves.append(part.parse(f"{unit_of(columns.plain(part, text, place)):f}") / 2)
+    value, low, high = values["value"], values.get("low"), values.get("high")
+    half = max(halves) if value else 0.0
+    # Rounding alone may put an end of the range on the wrong side of the value.
+    if low is not None and abs(low - value) <= 2 * half:
+        low = min(low, value)
+    if high is not None and abs(high - value) <= 2 * half:
+        high = max(high, value)
+    return Number(
+        column.field,
+        value,
+        column.side,
+        low=low,
+        high=high,
+        half=half,
+        n=int(n) if n else None,
+        basis=columns.basis,
+    )

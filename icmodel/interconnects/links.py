@@ -1,0 +1,113 @@
+"""Links: the interconnects and line rates to compare, and the datasets measured on each."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from icmodel.dataset import Dataset, Interconnect
+from icmodel.theory import infiniband, rapidio
+
+ETHERNET = "ethernet"
+ANY = ""
+"""For links with link-specific protocols: accept any protocol in the dataset."""
+PROTOCOLS = {
+    ETHERNET: ("tcp", "udp", "zeromq"),
+    "roce": (ANY,),
+    "infiniband": (ANY,),
+    "rapidio": (ANY,),
+}
+"""Kinds of link in the order of the table, and the protocols compared on each."""
+ETHERNET_RATES_BPS = (1e9, 10e9, 25e9, 40e9, 100e9, 200e9)
+RATES_BPS = {
+    ETHERNET: ETHERNET_RATES_BPS,
+    "roce": ETHERNET_RATES_BPS[1:],
+    "infiniband": tuple(infiniband.link_rate_bps(name) for name in ("qdr", "fdr", "edr", "hdr")),
+    "rapidio": tuple(
+        rapidio.link_rate_bps(baud=baud) for baud in (3.125e9, 5e9, 6.25e9, 10.3125e9, 25.78125e9)
+    ),
+}
+"""Data rates after coding [b/s] that are always compared: four lanes of InfiniBand and RapidIO."""
+SAME_RATE = 1e-3
+"""Relative difference up to which two line rates count as equal."""
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """An interconnect at a line rate [b/s] with a protocol; ``None`` is a rate that no source states."""
+
+    kind: str
+    line_rate_bps: float | None
+    protocol: str
+
+
+@dataclass(frozen=True, slots=True)
+class Carrier:
+    """A dataset at the options that choose one of its links, and its protocols with rows for it."""
+
+    data: Dataset
+    options: tuple[tuple[str, str], ...]
+    link: Interconnect
+    protocols: tuple[str, ...]
+
+    @property
+    def own(self) -> bool:
+        """Whether it was measured with icprobe."""
+        tool = self.data.document.get("tool")
+        return isinstance(tool, dict) and tool.get("name") == "icprobe"
+
+    def on(self, link: Link) -> tuple[str, ...]:
+        """Its protocols that are compared on a link."""
+        return tuple(name for name in self.protocols if link.protocol in (ANY, name))
+
+    def at(self, link: Link) -> bool:
+        """Whether it was measured on a link of that kind and line rate, with that protocol."""
+        own, other = self.link.line_rate_bps, link.line_rate_bps
+        same = own == other or (
+            own is not None and other is not None and math.isclose(own, other, rel_tol=SAME_RATE)
+        )
+        return self.link.kind == link.kind and same and bool(self.on(link))
+
+
+def carriers(data: Dataset) -> Iterator[Carrier]:
+    """Each link of a dataset: the one of its default options, and the fabrics that other options choose."""
+    chosen: list[dict[str, str]] = [{}]
+    chosen += [
+        {axis: value} for axis, value in data.fabrics if value != data.option_defaults.get(axis)
+    ]
+    for options in chosen:
+        protocols = tuple(name for name in data.protocols if data.select(name, options))
+        yield Carrier(data, tuple(options.items()), data.link(options), protocols)
+
+
+def compared_links(known: Iterable[Carrier]) -> tuple[Link, ...]:
+    """The links to compare, by kind, protocol and line rate: the standard ones, and those measured.
+
+    A rate that no source states comes last.
+    """
+    found = {
+        Link(kind, rate, protocol)
+        for kind, protocols in PROTOCOLS.items()
+        for protocol in protocols
+        for rate in RATES_BPS[kind]
+    }
+    for carrier in known:
+        kind, rate = carrier.link.kind, carrier.link.line_rate_bps
+        for protocol in PROTOCOLS.get(kind, ()):
+            link = Link(kind, rate, protocol)
+            if carrier.on(link) and not any(
+                carrier.at(one) for one in found if one.protocol == protocol
+            ):
+                found.add(link)
+    kinds = list(PROTOCOLS)
+    return tuple(
+        sorted(
+            found,
+            key=lambda one: (
+                kinds.index(one.kind),
+                PROTOCOLS[one.kind].index(one.protocol),
+                math.inf if one.line_rate_bps is None else one.line_rate_bps,
+            ),
+        )
+    )

@@ -1,0 +1,58 @@
+"""Pareto fronts of objectives, all of which are minimised."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from icmodel.arrays import Floats, Ints
+
+SAME_RATIO = 1.02
+"""Relative difference up to which two values of an objective count as equal, so that fronts have distinct designs."""
+
+
+def pareto_front(points: Floats) -> Ints:
+    """Indices of the points that none dominates, in lexicographic order; of equal points the first.
+
+    A point dominates another if it is nowhere greater and somewhere less.
+
+    Parameters
+    ----------
+    points : array (points, objectives)
+        No NaN: unknown numbers are infinite.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> pareto_front(np.array([[1.0, 3.0], [2.0, 2.0], [2.0, 4.0], [3.0, 1.0]]))
+    array([0, 1, 3])
+    """
+    left = np.lexsort(points.T[::-1])  # stable: of equal points the first stays ahead
+    found = []
+    while len(left):
+        best, rest = left[0], left[1:]
+        found.append(best)
+        left = rest[(points[rest] < points[best]).any(axis=1)]
+    return np.array(found, dtype=np.int64)
+
+
+def spread(points: Floats, most: int) -> Ints:
+    """At most ``most`` points: the best of each objective, then evenly along the first objective.
+
+    Returns their indices in the order in which they are taken.
+    """
+    order = np.argsort(points[:, 0], kind="stable")
+    if len(points) <= most:
+        return order
+    best = points.argmin(axis=0).tolist()
+    evenly = order[np.linspace(0, len(order) - 1, most).astype(np.int64)]
+    return np.array(list(dict.fromkeys([*best, *evenly.tolist()]))[:most], dtype=np.int64)
+
+
+def rounded(objectives: Floats) -> Floats:
+    """Objectives on a logarithmic scale in steps of `SAME_RATIO`, so that nearly equal ones become equal."""
+    with np.errstate(divide="ignore"):
+        return np.where(
+            objectives > 0, np.round(np.log(objectives) / math.log(SAME_RATIO)), -np.inf
+        )

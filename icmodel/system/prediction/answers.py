@@ -1,0 +1,377 @@
+"""Datasets' answers: the dataset that answers for each stream, the questions put to it, and its numbers.
+
+A dataset answers for a stream alone, or beside a number of others with a goodput of their own. The questions are
+columns of `Model.predict_many`, one row a stream, so each dataset is asked once for all its streams.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from icmodel.arrays import Floats, Ints
+from icmodel.dataset import Dataset, catalogue
+from icmodel.documents import group_by_key
+from icmodel.errors import IcmodelError, OutOfDomain
+from icmodel.estimate import BASES, Estimate, absent, plural
+from icmodel.laws.metrics import ALWAYS
+from icmodel.model import Model
+from icmodel.scenario import ApplicationWork, Options, Scenario
+from icmodel.system.network import Stream, System
+from icmodel.usecase.judging import as_one_connection
+
+if TYPE_CHECKING:
+    import xarray
+
+SIDES = (("source", "send"), ("sink", "recv"))
+"""Both ends of a stream, and the side of the CPU metrics that belongs to each."""
+ENDS = ("", "_low", "_high", "_basis")
+"""Suffixes of the four columns of a metric."""
+IF_MEASURED = (
+    *(f"latency_{statistic}_s" for statistic in ("min", "p50", "p90", "p99", "p999", "max")),
+    *(f"rtt_half_{statistic}_s" for statistic in ("mean", "p50", "p99", "max")),
+    *(f"rtt_{statistic}_s" for statistic in ("mean", "p50", "p99", "max")),
+    *(f"cpu_{side}_process_cores" for side in ("send", "recv")),
+)
+"""Metrics requested in addition to those of every prediction, if a dataset has them."""
+
+
+@dataclass(frozen=True, slots=True)
+class DatasetChoice:
+    """The caller's dataset, variant and cache, in place of the datasets that the system names.
+
+    Parameters
+    ----------
+    dataset : Model, Dataset, str, Path or mapping of Model, optional
+        For all streams. A mapping has models by the name that the system gives their dataset.
+    variant : str, optional
+        Of the model; by default each dataset's own.
+    cache : bool
+        Whether fits of ``hybrid`` are kept in the user's cache folder.
+    """
+
+    dataset: Model | Dataset | str | Path | Mapping[str, Model] | None = None
+    variant: str | None = None
+    cache: bool = True
+
+    def model(self, dataset: Model | Dataset | str | Path) -> Model:
+        """Make the model of a dataset; a Model is returned unchanged."""
+        if isinstance(dataset, Model):
+            return dataset
+        return Model(dataset, self.variant, cache=self.cache)
+
+    def options(self) -> dict[str, str]:
+        """Dataset and variant as options of the command line; empty if the system's own are used."""
+        model = self.dataset if isinstance(self.dataset, Model) else None
+        variant = self.variant if model is None else model.variant
+        data = self.dataset if model is None else model.data
+        if isinstance(data, Dataset):
+            data = data.id if data.id in catalogue() else data.folder
+        options = {} if data is None or isinstance(data, Mapping) else {"dataset": str(data)}
+        return options if variant is None else {**options, "variant": variant}
+
+
+@dataclass(frozen=True, slots=True)
+class DatasetQuestions:
+    """The questions to one dataset with some options.
+
+    Parameters
+    ----------
+    streams : array of int (questions,)
+        Index of each question's stream in the system.
+    columns : mapping
+        Parameters of the questions by name, arrays (questions,); each stream alone, as it requests.
+    notes : tuple of str
+        Assumptions that hold for all its answers.
+    """
+
+    model: Model
+    options: Mapping[str, str]
+    streams: Ints
+    columns: Mapping[str, Floats]
+    notes: tuple[str, ...]
+
+    def answers(self, columns: Mapping[str, Floats]) -> xarray.Dataset | None:
+        """Ask the dataset; ``None`` if it has nothing at these options.
+
+        Metrics of `IF_MEASURED` that exist at other options only are left out.
+        """
+        data = self.model.data
+        extra = tuple(name for name in IF_MEASURED if name in data.metrics and name not in ALWAYS)
+        protocol = columns["protocol"].astype(np.int64)
+        questions: dict[str, object] = {**columns, "protocol": protocol}
+        for metrics in ((*ALWAYS, "bottleneck", *extra), (*ALWAYS, "bottleneck")):
+            try:
+                return self.model.predict_many(
+                    outside="nan",
+                    metrics=metrics,
+                    options=self.options,
+                    **questions,  # type: ignore[arg-type]
+                )
+            except OutOfDomain:
+                continue
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """The datasets' numbers for all streams.
+
+    Parameters
+    ----------
+    count : int
+        Number of streams.
+    metrics : mapping
+        By metric an array (4, streams) of value, low, high and code of the basis; NaN without an answer.
+    bottleneck : array of int (streams,)
+        Index in `icmodel.estimate.BOTTLENECKS`; −1 without an answer.
+    datasets : mapping
+        Name of the dataset that answered, by index of stream.
+    """
+
+    count: int
+    metrics: Mapping[str, Floats]
+    bottleneck: Ints
+    datasets: Mapping[int, str] = field(default_factory=dict)
+
+    def ends(self, metric: str) -> Floats:
+        """Value, low, high and code of the basis, (4, streams)."""
+        known = self.metrics.get(metric)
+        return np.full((len(ENDS), self.count), np.nan) if known is None else known
+
+    def value(self, metric: str) -> Floats:
+        """Values of a metric, (streams,); NaN without an answer."""
+        return np.asarray(self.ends(metric)[0])
+
+    def estimate(self, metric: str, stream: int) -> Estimate:
+        """One number as an Estimate; an absent one has the reason."""
+        value, low, high, basis = self.ends(metric)[:, stream].tolist()
+        if value != value:
+            dataset = self.datasets.get(stream, "theory alone")
+            return absent(f"{dataset} has no {metric} for this question")
+        return Estimate(value, low, high, BASES[int(basis)])
+
+    def latencies(self, stream: int) -> dict[str, Estimate]:
+        """All latencies of a stream that its dataset has, by metric."""
+        names = [name for name in self.metrics if name.startswith("latency_")]
+        found = {name: self.estimate(name, stream) for name in names}
+        return {name: estimate for name, estimate in found.items() if not estimate.absent}
+
+
+@dataclass(frozen=True, slots=True)
+class StreamQuestions:
+    """The questions of all streams of a system.
+
+    Parameters
+    ----------
+    count : int
+        Number of streams.
+    datasets : tuple of DatasetQuestions
+        The questions by dataset and options.
+    unanswered : mapping
+        Why no dataset is asked for a stream, by index of stream.
+    """
+
+    count: int
+    datasets: tuple[DatasetQuestions, ...]
+    unanswered: Mapping[int, str]
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """Assumptions of the datasets' answers, a sentence each."""
+        return tuple(note for asked in self.datasets for note in asked.notes)
+
+    def gaps(self, system: System) -> Iterator[str]:
+        """Groups of streams without a dataset, and why, a sentence each."""
+        streams = list(system.streams.values())
+        groups = group_by_key((why, streams[k].group) for k, why in self.unanswered.items())
+        for why, names in groups.items():
+            yield f"{', '.join(dict.fromkeys(names))}: {why}"
+
+    def limited_to(self, limit_bps: Floats) -> StreamQuestions:
+        """The same questions with requests of at most a goodput [b/s], (streams,)."""
+        limited = []
+        for asked in self.datasets:
+            most_fps = limit_bps[asked.streams] / (8 * asked.columns["payload_bytes"])
+            rate_fps = np.minimum(asked.columns["rate_fps"], most_fps)
+            limited.append(replace(asked, columns={**asked.columns, "rate_fps": rate_fps}))
+        return replace(self, datasets=tuple(limited))
+
+    def ask(self, **changed: Floats) -> Answers:
+        """Ask every dataset once, with some parameters changed for all streams, arrays (streams,)."""
+        metrics: dict[str, Floats] = {}
+        bottleneck = np.full(self.count, -1)
+        datasets: dict[int, str] = {}
+        for asked in self.datasets:
+            columns = {**asked.columns}
+            columns |= {name: values[asked.streams] for name, values in changed.items()}
+            if "endpoints" in columns:
+                alone = columns["endpoints"] == 1
+                columns["other_goodput_bps"] = np.where(alone, 0.0, columns["other_goodput_bps"])
+            found = asked.answers(columns)
+            if found is None:
+                continue
+            for name in [str(each) for each in found if f"{each}_basis" in found]:
+                ends = metrics.setdefault(name, np.full((len(ENDS), self.count), np.nan))
+                for row, suffix in enumerate(ENDS):
+                    ends[row, asked.streams] = found[name + suffix].values
+            bottleneck[asked.streams] = found["bottleneck"].values
+            datasets |= dict.fromkeys(asked.streams.tolist(), asked.model.data.id)
+        return Answers(self.count, metrics, bottleneck, datasets)
+
+
+def stream_questions(system: System, choice: DatasetChoice) -> StreamQuestions:
+    """Find the dataset that answers for each stream, and put the stream's question.
+
+    Raises
+    ------
+    DatasetError, ScenarioError
+        If a dataset is missing or damaged, or has no such variant.
+    """
+    models = dict(choice.dataset) if isinstance(choice.dataset, Mapping) else {}
+    named = None if isinstance(choice.dataset, Mapping) else choice.dataset
+    for_all = None if named is None else choice.model(named)
+
+    groups: dict[tuple[str, tuple[tuple[str, str], ...]], dict[int, Stream]] = {}
+    unanswered: dict[int, str] = {}
+    for index, stream in enumerate(system.streams.values()):
+        name = dataset_of(system, stream) if for_all is None else for_all.data.id
+        if name is None:
+            unanswered[index] = "no dataset covers it: theory alone gives what its links allow"
+        else:
+            options = tuple(sorted(stream.options.items()))
+            groups.setdefault((name, options), {})[index] = stream
+
+    datasets = []
+    for (name, options), streams in groups.items():
+        model = models[name] = for_all or models.get(name) or choice.model(name)
+        questions, refused = _questions_to(model, system, streams, dict(options))
+        unanswered |= refused
+        if questions is not None:
+            datasets.append(questions)
+    return StreamQuestions(len(system.streams), tuple(datasets), unanswered)
+
+
+def dataset_of(system: System, stream: Stream) -> str | None:
+    """Name the dataset that answers for a stream: of its sink's host, its source's, else of its last link that has one."""
+    hosts = (system.devices[stream.sink].dataset, system.devices[stream.source].dataset)
+    links = [link.dataset for link in reversed(system.links_of(stream))]
+    return next((name for name in (*hosts, *links) if name is not None), None)
+
+
+def _questions_to(
+    model: Model, system: System, streams: Mapping[int, Stream], options: Mapping[str, str]
+) -> tuple[DatasetQuestions | None, dict[int, str]]:
+    """Put the questions of some streams to one dataset; also the reasons of those it refuses, by index.
+
+    `Model.fit_question` decides once for all questions that differ only in payload, rate and length of cable. What it
+    leaves out are delays, which the system adds itself.
+    """
+    fits: dict[Scenario, Scenario | str] = {}
+    accepted: dict[int, Scenario] = {}
+    refused: dict[int, str] = {}
+    notes: dict[str, None] = {}
+    for index, stream in streams.items():
+        scenario = _scenario(system, model, stream, options)
+        length_m = None if scenario.distance_m is None else 1.0
+        kind = replace(scenario, payload_bytes=1, rate_fps=None, distance_m=length_m)
+        if kind not in fits:
+            try:
+                fits[kind], assumptions = model.fit_question(kind)
+                notes |= dict.fromkeys(assumptions)
+            except IcmodelError as error:
+                fits[kind] = str(error)
+        fit, few = fits[kind], few_cores(system, stream, scenario)
+        if few or isinstance(fit, str):
+            refused[index] = few or str(fit)
+        else:
+            distance_m = None if fit.distance_m is None else scenario.distance_m
+            accepted[index] = replace(scenario, switches=fit.switches, distance_m=distance_m)
+        if stream.cores is None and scenario.cores is not None:
+            notes[f"streams without cores use one, by {model.data.id}: one connection"] = None
+    if not accepted:
+        return None, refused
+    rows = [_row(model, scenario) for scenario in accepted.values()]
+    columns = {name: np.array([row[name] for row in rows]) for name in rows[0]}
+    questions = DatasetQuestions(model, options, np.array(list(accepted)), columns, tuple(notes))
+    return questions, refused
+
+
+def _scenario(system: System, model: Model, stream: Stream, options: Mapping[str, str]) -> Scenario:
+    """Turn a stream into a question; a stream without cores is one connection if the dataset counts them."""
+    links = system.links_of(stream)
+    rate_bps = min(links[0].rate_bps, links[-1].rate_bps)
+    measured_bps = model.data.link(options).line_rate_bps
+    source, sink = system.devices[stream.source], system.devices[stream.sink]
+    scenario = Scenario(
+        protocol=stream.protocol,
+        payload_bytes=stream.payload_bytes,
+        rate_fps=stream.rate_fps,
+        cores=stream.cores,
+        switches=len(stream.path) - 1,
+        distance_m=sum(link.length_m for link in links) or None,
+        options=Options(options),
+        line_rate_bps=None if measured_bps is None or rate_bps == measured_bps else rate_bps,
+        cpu_clock_ratio=min(source.cpu_clock_ratio, sink.cpu_clock_ratio),
+        work=ApplicationWork(source.app_send_s, sink.app_recv_s),
+    )
+    return as_one_connection(scenario, model)
+
+
+def few_cores(system: System, stream: Stream, scenario: Scenario) -> str:
+    """Why a host of a stream has fewer cores than its question asks for; empty if both have enough."""
+    ends = (system.devices[end] for end in (stream.source, stream.sink))
+    counts = {device.name: device.cores for device in ends if device.cores is not None}
+    name = min(counts, key=lambda device: counts[device], default="")
+    if scenario.cores is None or not name or scenario.cores <= counts[name]:
+        return ""
+    return (
+        f"the stream {stream.name} asks for {plural(scenario.cores, 'core')}, and {name} has "
+        f"{counts[name]}: give the stream at most that many"
+    )
+
+
+def _row(model: Model, scenario: Scenario) -> dict[str, float]:
+    """One question as a row of numbers; NaN stands for what it leaves open."""
+
+    def known(value: float | None) -> float:
+        return np.nan if value is None else float(value)
+
+    return {
+        "protocol": model.data.protocols.index(scenario.protocol),
+        "payload_bytes": float(scenario.payload_bytes),
+        "rate_fps": np.inf if scenario.rate_fps is None else scenario.rate_fps,
+        "cores": known(scenario.cores),
+        "switches": float(scenario.switches),
+        "distance_m": known(scenario.distance_m),
+        "line_rate_bps": known(scenario.line_rate_bps),
+        "cpu_clock_ratio": scenario.cpu_clock_ratio,
+        **scenario.work.to_dict(),
+    }
+
+
+def refusals(system: System, questions: StreamQuestions, answers: Answers) -> dict[int, str]:
+    """Why no dataset gives a goodput for a stream, by index; each question is asked once.
+
+    The column of an answer has no reason. So the question is put again by itself, at an unlimited rate.
+    """
+    streams, reasons = list(system.streams.values()), dict(questions.unanswered)
+    known: dict[Scenario, str] = {}
+    goodput_bps = answers.value("goodput_bps")
+    for asked in questions.datasets:
+        model = asked.model
+        for index in asked.streams[np.isnan(goodput_bps[asked.streams])].tolist():
+            scenario = _scenario(system, model, streams[index], asked.options)
+            scenario = replace(scenario, rate_fps=None)
+            if scenario not in known:
+                known[scenario] = f"{model.data.id} has no goodput there"
+                try:
+                    model.predict(model.fit_question(scenario)[0], metrics=())
+                except IcmodelError as error:
+                    known[scenario] = str(error)
+            reasons[index] = known[scenario]
+    return reasons

@@ -1,0 +1,247 @@
+"""Shared resources of a system, and its streams as flows over them, in numbers.
+
+A *shared resource* is a class of a port, the receiving interface of a host, or its processor. Its capacity is in a unit of
+its own: b/s of a port, busy cores of a processor, 1 of an interface. A flow's *usage* is what 1 b/s of its goodput takes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+
+from icmodel.arrays import Floats, Ints
+from icmodel.model.domain import RELIABLE
+from icmodel.system.network import Port, Stream, System
+from icmodel.system.packing import Packing
+from icmodel.system.prediction.answers import Answers
+from icmodel.system.schedulers import (
+    CreditBased,
+    DeficitRoundRobin,
+    Dscp,
+    Fifo,
+    Gates,
+    StrictPriority,
+    WeightedRoundRobin,
+)
+from icmodel.system.sharing.allocation import (
+    Allocation,
+    Discipline,
+    Flows,
+    Resources,
+    Windows,
+    differentiated,
+    gated,
+    scaled,
+    shaped,
+    share,
+    strict_priority,
+    weighted,
+)
+from icmodel.system.sharing.loss import NOWHERE
+
+PROCESSOR, OWN_CORES, PORT, INTERFACE = "processor", "own cores", "port", "interface"
+HOSTS = (PROCESSOR, OWN_CORES)
+"""Resources of a host: all its cores, and those that a stream with work of its application may use."""
+ORIGIN = 3
+"""The first hops of a flow are its sender's own: its processor, its own cores and its interface."""
+
+
+class ResourceKey(NamedTuple):
+    """A resource by its kind, the port or device it belongs to, and its class of priority."""
+
+    kind: str
+    place: str
+    priority: int = 0
+
+
+Hop = tuple[ResourceKey, float]
+"""A resource on the path of a stream, and the stream's usage of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class SharedResources:
+    """All resources of a system, and its streams as flows over them.
+
+    ``keys`` name the resources in the order of their arrays.
+    """
+
+    resources: Resources
+    flows: Flows
+    keys: Sequence[ResourceKey]
+
+    def allocate(self, offered_bps: Floats, windows: Windows) -> Allocation:
+        """Share the resources among streams that request or send this much [b/s], (streams,)."""
+        return share(replace(self.flows, offered_bps=offered_bps), self.resources, windows)
+
+    def by_place(self, values: Floats | Ints) -> dict[tuple[str, str], float]:
+        """Sum a number of each resource over its classes, by kind and place."""
+        sums: dict[tuple[str, str], float] = {}
+        for (kind, place, _), value in zip(self.keys, values.tolist(), strict=True):
+            sums[kind, place] = sums.get((kind, place), 0.0) + value
+        return sums
+
+    def ports(self, stream: int) -> Iterator[tuple[int, str]]:
+        """Hop and name of each port on the path of a stream."""
+        for hop, resource in enumerate(self.flows.path[stream].tolist()):
+            if resource != NOWHERE and self.keys[resource].kind == PORT:
+                yield hop, self.keys[resource].place
+
+
+def is_elastic(stream: Stream) -> bool:
+    """Whether a stream reduces its rate where it meets others, and loses nothing (TCP)."""
+    return stream.protocol in RELIABLE
+
+
+def sent_with(streams: Sequence[Stream]) -> Ints:
+    """Index of the first stream of each one's multicast set that leaves by the same port, (streams,)."""
+    first: dict[tuple[object, ...], int] = {}
+    sent = [first.setdefault((*one.sent_as, one.path[0]), k) for k, one in enumerate(streams)]
+    return np.array(sent, dtype=np.int64)
+
+
+def shared_resources(
+    system: System, packets: Packing, alone: Answers, capacity_bps: Floats
+) -> SharedResources:
+    """Number the resources of a system, and route its streams over them.
+
+    Parameters
+    ----------
+    alone : Answers
+        Of each stream without the others, at its request.
+    capacity_bps : array (streams,)
+        Greatest goodput of each stream alone; infinite if unknown.
+    """
+    streams = list(system.streams.values())
+    paths = [
+        list(_hops(system, stream, packets, k, alone, capacity_bps))
+        for k, stream in enumerate(streams)
+    ]
+    numbers: dict[ResourceKey, int] = {}
+    shape = len(streams), max((len(path) for path in paths), default=0)
+    path, usage = np.full(shape, NOWHERE), np.zeros(shape)
+    counted: set[tuple[object, ...]] = set()
+    first = sent_with(streams)
+    for k, hops in enumerate(paths):
+        for place, hop in enumerate(hops):
+            if hop is None:
+                continue
+            key, used = hop
+            path[k, place] = numbers.setdefault(key, len(numbers))
+            # a port sends the copies of a multicast set once, and their sender works for them once
+            sent = (key, streams[k].sent_as)
+            copied = key.kind == PORT and streams[k].multicast is not None and sent in counted
+            copied |= place < ORIGIN - 1 and first[k] != k
+            usage[k, place] = 0.0 if copied else used
+            counted.add(sent)
+    elastic = np.array([is_elastic(stream) for stream in streams], dtype=bool)
+    none, even = np.zeros(len(streams)), np.ones(len(streams))
+    flows = Flows(none, even, elastic, path, usage, ORIGIN, first)
+    return SharedResources(_resources(system, list(numbers)), flows, list(numbers))
+
+
+def _hops(
+    system: System,
+    stream: Stream,
+    packets: Packing,
+    index: int,
+    alone: Answers,
+    capacity_bps: Floats,
+) -> Iterator[Hop | None]:
+    """The resources of a stream in their order: the source's cores, ports, the sink's interface, its cores."""
+    yield from _cores(system, stream, index, alone, "send")
+    for name in stream.path:
+        port = system.ports[name]
+        ratio = packets.of(stream, system.links[port.link]).ratio
+        priority = 0 if isinstance(port.scheduler, Fifo) else stream.priority
+        yield ResourceKey(PORT, name, priority), ratio
+    most = float(capacity_bps[index])
+    received = ResourceKey(INTERFACE, port.name, priority)
+    yield (received, 1 / most) if 0 < most < np.inf else None
+    yield from _cores(system, stream, index, alone, "recv")
+
+
+def _cores(
+    system: System, stream: Stream, index: int, alone: Answers, side: str
+) -> Iterator[Hop | None]:
+    """The cores of one end of a stream: all of its host, if their number is known, and those it may use itself.
+
+    A dataset that answers for the stream counts the work of its application, and limits the stream to its own cores.
+    Without a dataset only that work is known: a core handles one frame at a time.
+    """
+    device = system.devices[stream.source if side == "send" else stream.sink]
+    work_s = device.app_send_s if side == "send" else device.app_recv_s
+    goodput_bps = float(alone.value("goodput_bps")[index])
+    busy = float(alone.value(f"cpu_{side}_cores")[index])
+    answered = busy > 0 and goodput_bps > 0
+    used = busy / goodput_bps if answered else work_s / (8 * stream.payload_bytes)
+    if not used > 0:
+        yield from (None, None)
+        return
+    yield None if device.cores is None else (ResourceKey(PROCESSOR, device.name), used)
+    own = ResourceKey(OWN_CORES, f"{device.name} for {stream.name}")
+    yield (own, used / (stream.cores or 1)) if math.isnan(goodput_bps) else None
+
+
+def _resources(system: System, keys: Sequence[ResourceKey]) -> Resources:
+    """Capacity and class of each resource; classes of a port share its rate, and those of an interface its 1."""
+    sizes: dict[str, dict[int, list[float]]] = {}  # packets of each priority at each port [B]
+    for stream in system.streams.values():
+        most = min(link.mtu_bytes for link in system.links_of(stream))
+        for name in stream.path:
+            here = sizes.setdefault(name, {}).setdefault(stream.priority, [])
+            here.append(min(stream.payload_bytes, most))
+    numbers: dict[tuple[str, str], int] = {}
+    disciplines: dict[int, Discipline] = {}
+    capacity = []
+    for kind, place, _ in keys:
+        if kind in HOSTS:
+            cores = system.devices[place].cores or 1 if kind == PROCESSOR else 1
+            capacity.append(float(cores))
+            continue
+        port = system.ports[place]
+        capacity.append(port.rate_bps if kind == PORT else 1.0)
+        if (kind, place) in numbers:
+            continue
+        number = numbers[kind, place] = len(numbers)
+        mean_bytes = {k: sum(some) / len(some) for k, some in sizes[place].items()}
+        rule = _discipline(port, mean_bytes)
+        if rule is not None and kind == INTERFACE:
+            rule = partial(scaled, rule=rule, rate_bps=port.rate_bps)
+        if rule is not None:
+            disciplines[number] = rule
+    return Resources(
+        capacity=np.array(capacity),
+        port=np.array([numbers.get(key[:2], NOWHERE) for key in keys], dtype=np.int64),
+        priority=np.array([key.priority for key in keys], dtype=np.int64),
+        disciplines=disciplines,
+    )
+
+
+def _discipline(port: Port, mean_bytes: Mapping[int, float]) -> Discipline | None:
+    """How the classes of a port share its rate; ``None`` if all wait in one queue.
+
+    Parameters
+    ----------
+    mean_bytes : mapping
+        Priority -> mean packet [B], by which turns of packets are weighted.
+    """
+    match port.scheduler:
+        case StrictPriority():
+            return strict_priority
+        case CreditBased(idle_slopes_bps=slopes):
+            return partial(shaped, slopes_bps=slopes)
+        case DeficitRoundRobin(quanta_bytes=quanta):
+            return partial(weighted, weights={k: float(v) for k, v in quanta.items()})
+        case WeightedRoundRobin(weights=frames):
+            weights = {k: v * mean_bytes.get(k, 1.0) for k, v in frames.items()}
+            return partial(weighted, weights=weights)
+        case Dscp(classes=behaviours):
+            return partial(differentiated, behaviours=behaviours)
+        case Gates(windows=windows):
+            return partial(gated, windows=[(one.duration_s, one.priorities) for one in windows])
+    return None

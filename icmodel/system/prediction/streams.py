@@ -1,0 +1,304 @@
+"""The prediction of each stream, put together from the results of all stages."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from icmodel.estimate import Estimate, absent
+from icmodel.message import AT_ONCE, Message, sent_at_once
+from icmodel.system.checking import Overload
+from icmodel.system.network import Stream, System
+from icmodel.system.packing import AT_ONCE as BURSTS
+from icmodel.system.prediction.answers import StreamQuestions
+from icmodel.system.prediction.arrival import (
+    Arrival,
+    arrival,
+    overloaded_hosts,
+    overloaded_streams,
+    times_of_arrivals,
+    without_times,
+)
+from icmodel.system.prediction.bounding import NETWORK
+from icmodel.system.prediction.buffers import Buffers
+from icmodel.system.prediction.goodput import (
+    after_buffer,
+    bottleneck,
+    goodput_by_theory,
+    loss_by_theory,
+    loss_rate,
+    proportional_rates,
+    shared_goodput,
+    windowed,
+)
+from icmodel.system.prediction.latency import (
+    AddedLatency,
+    congested_latency,
+    latencies,
+    latencies_by_theory,
+)
+from icmodel.system.prediction.path_times import PathTimes
+from icmodel.system.prediction.resources import is_elastic
+from icmodel.system.prediction.result import LatencyBound, StreamPrediction, derived
+from icmodel.system.prediction.throughput import (
+    MOST_ENDPOINTS,
+    StreamShare,
+    Throughput,
+)
+from icmodel.system.sharing import SAME
+
+MEAN = "latency_mean_s"
+MESSAGE_TIMES = (MEAN, "latency_p99_s", "latency_max_s")
+"""Latencies of whole messages that are listed as absent if no message arrives whole."""
+VIRTUAL = "the worst runs of a virtual machine"
+BY_HOSTS = ("cpu", "packet-rate", "receiver", "window")
+"""Bottlenecks at which frames wait in hosts, or are lost there."""
+BUFFER = "buffer"
+"""Bottleneck of a stream that requests what it may, and of which a full buffer drops a part."""
+UNBOUNDED = "more may come to a port of its path than the port can send"
+NO_LATENCY = "no latency of a frame is known"
+LOST = "all senders at once lose frames: no message arrives whole"
+
+
+def stream_predictions(
+    system: System,
+    questions: StreamQuestions,
+    rates: Throughput,
+    added: Sequence[AddedLatency],
+    buffers: Buffers,
+    paths: Sequence[PathTimes],
+) -> dict[str, StreamPrediction]:
+    """Put together the prediction of every stream, by name."""
+    overloads = overloaded_streams(system)
+    full_hosts = overloaded_hosts(system, rates.alone, rates.resources.flows.sent_with)
+    virtual: set[int] = set()  # streams whose dataset was measured between virtual machines
+    for asked in questions.datasets:
+        if any("virtual machine" in limit for limit in asked.model.data.known_limits):
+            virtual.update(asked.streams.tolist())
+    return {
+        name: _StreamResults(
+            index=index,
+            stream=stream,
+            rates=rates,
+            share=rates.shares[index],
+            path=paths[index],
+            added=added[index],
+            buffers=buffers,
+            overloads=overloads.get(name, ()),
+            full_host=full_hosts.get(name, ""),
+            virtual=index in virtual,
+        ).prediction(system)
+        for index, (name, stream) in enumerate(system.streams.items())
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class _StreamResults:
+    """The results of all stages for one stream.
+
+    Parameters
+    ----------
+    overloads : sequence of Overload
+        Overloaded ports on its path.
+    full_host : str
+        Why a host of it surely has too few cores; empty otherwise.
+    virtual : bool
+        Whether its dataset was measured between virtual machines.
+    """
+
+    index: int
+    stream: Stream
+    rates: Throughput
+    share: StreamShare
+    path: PathTimes
+    added: AddedLatency
+    buffers: Buffers
+    overloads: Sequence[Overload]
+    full_host: str
+    virtual: bool
+
+    def prediction(self, system: System) -> StreamPrediction:
+        """Goodput and latency first, then whether everything arrives, and a bound only if it may."""
+        stream = self.stream
+        metrics = self.metrics() if self.refused is None else self.metrics_by_theory(self.refused)
+        times = self.message_times(metrics)
+        metrics[AT_ONCE] = times.get(MEAN, metrics.get(MEAN, absent(NO_LATENCY)))
+        goodput = metrics["goodput_bps"]
+        limit, where = self.bottleneck(goodput)
+
+        arrives = arrival(system, stream, goodput, limit, self.overloads, self.full_host)
+        if arrives.grows:
+            metrics, times = without_times(metrics, arrives.why), without_times(times, arrives.why)
+        elif goodput.low < stream.produced_bps * (1 - SAME):
+            metrics, times = times_of_arrivals(metrics), times_of_arrivals(times)
+
+        terms = {cause: time for cause, time in self.added.shifts_s.items() if time}
+        terms |= {f"queue at {port}": time for port, time in self.added.queues_s.items()}
+        bound, no_bound = self.bound(arrives, limit, goodput)
+        loss = self.buffers.losses.get(self.index)
+        if limit == "request" and loss is not None and loss.value > SAME:
+            limit, where = BUFFER, loss.at
+        return StreamPrediction(
+            stream=stream,
+            metrics=metrics,
+            bottleneck=limit,
+            bottleneck_at=where,
+            terms={} if arrives.grows else terms,
+            latency_bound=bound,
+            no_bound=no_bound,
+            arrival=arrives,
+            message_times=times,
+        )
+
+    @property
+    def refused(self) -> str | None:
+        """Why no dataset has its goodput; ``None`` if one has."""
+        return self.rates.refused.get(self.index)
+
+    @property
+    def sent_again(self) -> str:
+        """Why a TCP stream may wait for packets that are sent again; empty if it never does."""
+        full = next((port for port in self.stream.path if port in self.buffers.overflowing), "")
+        if not full or not is_elastic(self.stream):
+            return ""
+        return f"the buffer of {full} may overflow, and what it drops is sent again after a timer"
+
+    # --- metrics ------------------------------------------------------------------------------
+
+    def metrics(self) -> dict[str, Estimate]:
+        """Metrics of a stream with a dataset: its answers beside the others, and what the path adds."""
+        rates, share, index = self.rates, self.share, self.index
+        own = {name: rates.beside.estimate(name, index) for name in rates.beside.metrics}
+        most_bps = rates.alone.estimate("goodput_bps", index).high
+        goodput = shared_goodput(own["goodput_bps"], share, most_bps)
+        if rates.by_window[index]:
+            goodput = windowed(goodput)
+        if rates.held_back[index] and share.elastic:
+            own |= self.congested_latencies(goodput)
+        elif self.added.full_s:
+            own |= rates.alone.latencies(index)  # the full port is added to it
+        loss = self.buffers.losses.get(index)
+        if loss is not None:
+            goodput = after_buffer(goodput, loss)
+        requested_bps = self.stream.requested_goodput_bps
+        metrics = proportional_rates(own, goodput, share, requested_bps)
+        metrics["goodput_bps"] = goodput
+        if "loss_rate" in own:
+            metrics["loss_rate"] = loss_rate(own["loss_rate"], goodput, own["goodput_bps"], share)
+        metrics |= latencies(own, self.added)
+        greatest = metrics.get("latency_max_s", absent(""))
+        if self.sent_again and not greatest.absent:
+            ends = (greatest.value, greatest.low, math.inf)
+            metrics["latency_max_s"] = derived(greatest, ends, ("assumed",), self.sent_again)
+        return metrics
+
+    def congested_latencies(self, goodput: Estimate) -> dict[str, Estimate]:
+        """Latencies of a stream that others hold back: those alone at an unlimited rate, over the goodput it gets."""
+        rates, index = self.rates, self.index
+        fastest = rates.fastest.estimate("goodput_bps", index)
+        if fastest.absent or not 0 < goodput.value < fastest.value * (1 - SAME):
+            return {}
+        slowest = max(goodput.low, goodput.value / MOST_ENDPOINTS)
+        reached = (goodput.value, max(goodput.high, goodput.value), slowest)
+        ratios = [fastest.value / rate for rate in reached]
+        limiting = rates.allocation.limiting
+        alike = rates.held_back & rates.resources.flows.elastic & (limiting == limiting[index])
+        together = int(np.count_nonzero(alike))
+        known = rates.fastest.latencies(index)
+        return {name: congested_latency(own, ratios, together) for name, own in known.items()}
+
+    def metrics_by_theory(self, why: str) -> dict[str, Estimate]:
+        """Metrics of a stream without a dataset."""
+        times = latencies_by_theory(self.stream, self.path, self.added, why)
+        goodput, loss = goodput_by_theory(self.share, why), self.buffers.losses.get(self.index)
+        if loss is None:
+            return {"goodput_bps": goodput, **times}
+        goodput = after_buffer(goodput, loss)
+        return {"goodput_bps": goodput, "loss_rate": loss_by_theory(loss, why), **times}
+
+    def message_times(self, metrics: Mapping[str, Estimate]) -> dict[str, Estimate]:
+        """Latencies of whole messages of several frames, if all streams with such messages send theirs at once."""
+        if self.rates.shares_at_once is None or self.stream.frames_a_message == 1:
+            return {}
+        frames = {
+            name: latency
+            for name, latency in metrics.items()
+            if name.startswith("latency_") and name != "latency_std_s"
+        }
+        share, loss = self.rates.shares_at_once[self.index], self.buffers.losses.get(self.index)
+        lossy = not share.elastic and share.rate_bps < share.sent_bps * (1 - SAME)
+        if loss is not None:
+            why = f"all senders at once may lose frames at the buffer of {loss.at}: no message need arrive whole"
+            return dict.fromkeys((*frames, *MESSAGE_TIMES), absent(why))
+        if lossy and share.at not in self.buffers.sizes_bits:
+            return dict.fromkeys((*frames, *MESSAGE_TIMES), absent(LOST))
+        share = replace(share, elastic=share.elastic or lossy)  # its buffer holds the excess
+        if self.refused is None:
+            fastest = self.rates.fastest.estimate("goodput_bps", self.index)
+            goodput = shared_goodput(fastest, share, fastest.high)
+        else:
+            goodput = goodput_by_theory(share, self.refused)
+        return {name: self.message_time(frame, goodput) for name, frame in frames.items()}
+
+    def message_time(self, frame: Estimate, goodput: Estimate) -> Estimate:
+        """Latency of a whole message by that of its last frame; without an upper end at least the time of its bytes."""
+        made, payload_bytes = self.stream.producer, self.stream.payload_bytes
+        size_bytes = 0.0 if made is None else made.message_bytes
+        if math.isfinite(frame.high):
+            return sent_at_once(Message(size_bytes), payload_bytes, frame, goodput)
+        if frame.absent or goodput.absent or goodput.high <= 0:
+            return frame
+        before_s = 8 * (size_bytes - payload_bytes) / goodput.high
+        return replace(frame, value=frame.value + before_s, low=frame.low + before_s)
+
+    # --- bottleneck and bound -----------------------------------------------------------------
+
+    def bottleneck(self, goodput: Estimate) -> tuple[str, str]:
+        """Name and place of the bottleneck."""
+        beside, index = self.rates.beside, self.index
+        own = beside.estimate("goodput_bps", index)
+        limit, where = bottleneck(int(beside.bottleneck[index]), self.share, own, goodput)
+        by_window = limit == "request" and self.rates.by_window[index]
+        return ("window" if by_window else limit), where
+
+    def bound(
+        self, arrives: Arrival, limit: str, goodput: Estimate
+    ) -> tuple[LatencyBound | None, str]:
+        """The latency that no frame exceeds, or why there is none."""
+        if arrives.grows:
+            return None, f"its queue grows without limit: {arrives.why}"
+        if less := self.less_passes(limit, goodput):
+            return None, f"{less}: {arrives.why}" if arrives.why else less
+        worst, stream = self.buffers.bounds, self.stream
+        bound = worst.of(stream)
+        if bound is None:
+            return None, worst.why or self.sent_again or UNBOUNDED
+        made, covers = stream.producer, bound.covers
+        if self.virtual and NETWORK not in covers:
+            covers = (*covers, VIRTUAL)
+        with_applications = replace(
+            bound,
+            value_s=bound.value_s + self.path.application_s,
+            covers=covers,
+            whole=stream.frames_a_message == 1 or (made is not None and made.kind in BURSTS),
+            network_s=worst.network[stream.name].value_s,
+        )
+        return with_applications, ""
+
+    def less_passes(self, limit: str, goodput: Estimate) -> str:
+        """Why no bound holds for a stream of which less may pass than it requests; empty if a bound may hold.
+
+        If the network drops frames of a stream without back-pressure, a bound of those that arrive remains. If a host
+        holds frames back, none does, even for an unlimited sender.
+        """
+        share, stream = self.share, self.stream
+        if share.by_host and not stream.produced_bps:
+            return f"the host at {share.at} lets less pass than is sent"
+        dropped = not share.elastic and not share.by_host and limit not in BY_HOSTS
+        least_bps = stream.must_arrive_bps if dropped else stream.produced_bps
+        short = limit != "request" and goodput.value < least_bps * (1 - SAME)
+        by_buffer = dropped and self.index in self.buffers.losses
+        return "less may pass than is requested" if short and not by_buffer else ""

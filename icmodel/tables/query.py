@@ -1,0 +1,280 @@
+"""Query of tables for a block of questions: a metric at any load, with value, ends, basis and rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from icmodel.arrays import Bools, Codes, Floats, Ints, fast_where
+from icmodel.tables.curves import HIGH, LOW, VALUE
+from icmodel.tables.questions import Questions
+from icmodel.tables.tables import Tables
+
+Number = TypeVar("Number", np.float64, np.int64)
+ENDS = np.arange(3)
+"""Value, low and high."""
+
+
+class Load(NamedTuple):
+    """Load slot of each question; arrays of one shape (..., n).
+
+    ``above_bps`` is the distance from the load level below, ``None`` if all loads are unlimited; ``limited``
+    marks the other loads.
+    """
+
+    slot: Ints
+    above_bps: Floats | None
+    limited: Bools
+
+    def at_value(self) -> Load:
+        """Loads of the values alone, (1, n), from those of value, low and high (3, n)."""
+        above = None if self.above_bps is None else self.above_bps[:1]
+        return Load(self.slot[:1], above, self.limited[:1])
+
+    def of_values(self) -> Load:
+        """Loads of the values alone, (n,)."""
+        if self.slot.ndim == 1:
+            return self
+        above = None if self.above_bps is None else self.above_bps[VALUE]
+        return Load(self.slot[VALUE], above, self.limited[VALUE])
+
+    def take(self, where: Ints) -> Load:
+        """Loads of some of the questions."""
+        above = None if self.above_bps is None else self.above_bps.take(where, axis=-1)
+        return Load(self.slot.take(where, axis=-1), above, self.limited.take(where, axis=-1))
+
+
+class TableQuery:
+    """Tables bound to a block of n questions.
+
+    Numbers have the shape (ends, n), or (metrics, ends, n), with three ends or the value alone; counts of
+    a configuration are (metrics, n).  NaN marks questions without an answer.
+
+    Parameters
+    ----------
+    tables : Tables
+        Compiled curves.
+    questions : Questions
+        Block of questions, placed on the axes of the tables.
+    intervals : bool
+        Whether to answer with low and high ends too.
+    """
+
+    def __init__(self, tables: Tables, questions: Questions, *, intervals: bool) -> None:
+        self.tables, self.q = tables, questions
+        self.ends = 3 if intervals else 1
+        axes = tables.axes
+        self.cell = tables.cells(questions.payload_bytes)
+        self.above_knot = questions.payload_bytes - tables.left.take(self.cell)
+        _, cores, switch_counts = axes.shape
+        switches = np.minimum(questions.switches, switch_counts - 1)
+        self.config = (questions.protocol * cores + questions.core_index) * switch_counts + switches
+        self._first_places: dict[tuple[str, ...], Ints] = {}
+
+    def take(self, where: Ints) -> TableQuery:
+        """Query of the same tables for some of the questions."""
+        return TableQuery(self.tables, self.q.take(where), intervals=self.ends == 3)
+
+    @cached_property
+    def same_configuration(self) -> bool:
+        """Whether all questions have the same configuration; false if there are no questions."""
+        return len(self.q) > 0 and bool((self.config == self.config[0]).all())
+
+    @cached_property
+    def extra_distance_m(self) -> Floats:
+        """Cable beyond the length of the dataset's [m], (n,); 0 for the dataset's own cable."""
+        extra = self.q.distance_m - (self.tables.link.cable_length_m or 0.0)
+        return fast_where(np.isnan(extra), 0.0, extra)
+
+    # --- loads --------------------------------------------------------------------------------
+
+    @cached_property
+    def requested(self) -> Load:
+        """Requested loads, (n,); the unlimited load is above every level."""
+        request = self.q.requested_goodput_bps
+        above = np.zeros(len(request), dtype=np.uint16)
+        for level in self.tables.axes.loads:
+            above += request >= level
+        slot = above.astype(np.int64)
+        above = request - self.tables.floors.take(slot)
+        above[np.isinf(above)] = 0.0
+        return Load(slot, above, np.ones(len(request), dtype=bool))
+
+    @cached_property
+    def unlimited(self) -> Load:
+        """Unlimited load of every question, (n,)."""
+        size = len(self.q)
+        slot = np.full(size, len(self.tables.axes.loads) + 1)
+        return Load(slot, None, np.zeros(size, dtype=bool))
+
+    def load(self, unlimited: Bools) -> Load:
+        """Requested load, or the unlimited load where marked; shape (..., n)."""
+        requested = self.requested
+        slot = fast_where(unlimited, len(self.tables.axes.loads) + 1, requested.slot)
+        above = np.empty(slot.shape)
+        above[:] = requested.above_bps
+        return Load(slot, above, ~unlimited)
+
+    # --- numbers ------------------------------------------------------------------------------
+
+    def __call__(self, metric: str, load: Load) -> Floats:
+        """Metric at loads of shape (n,) or (ends, n): shape (ends, n)."""
+        found: Floats = self.all((metric,), load)[0]
+        return found
+
+    def all(self, metrics: Sequence[str], load: Load) -> Floats:
+        """Several metrics at loads of shape (n,) or (ends, n): shape (metrics, ends, n).
+
+        Intervals are clipped to the limits stated by the source.
+        """
+        found = self._polynomial(metrics, load, ENDS[: self.ends])
+        if self.ends == 3:
+            least, most = self.limits(metrics)
+            np.maximum(found[:, LOW], least, out=found[:, LOW])
+            np.minimum(found[:, HIGH], most, out=found[:, HIGH])
+        return found
+
+    def values(self, metrics: Sequence[str], load: Load) -> Floats:
+        """Values alone of several metrics at some loads, (metrics, n)."""
+        found: Floats = self._polynomial(metrics, load.of_values(), ENDS[:1])[:, 0]
+        return found
+
+    def unlimited_highs(self, metrics: Sequence[str]) -> Floats:
+        """Upper ends of several metrics at the unlimited load, (metrics, n)."""
+        found: Floats = self._polynomial(metrics, self.unlimited, ENDS[HIGH:])[:, 0]
+        np.minimum(found, self.limits(metrics)[1], out=found)
+        return found
+
+    def _polynomial(self, metrics: Sequence[str], load: Load, ends: Ints) -> Floats:
+        """Evaluate the polynomials of some ends of metrics at some loads, (metrics, ends, n)."""
+        packed, cells = self.tables.packed, self._cells(metrics)[:, None]
+        if load.above_bps is None:  # all unlimited: no terms of the load
+            place = cells + ends[:, None] * packed.cells
+            found, slope = packed.unlimited.take(place, axis=1)
+            (square,) = _squares(packed.unlimited_squares, place, ends, packed.cells)
+            found += self._payload_terms(slope, square)
+            return np.asarray(found)
+        place = cells + (load.slot * packed.cells + ends[:, None] * packed.places)
+        constant, slope, found, slope_of_load = packed.coefficients.take(place, axis=1)
+        square, square_of_load = _squares(packed.squares, place, ends, packed.places)
+        found += self._payload_terms(slope_of_load, square_of_load)
+        found *= load.above_bps
+        found += self._payload_terms(slope, square)
+        found += constant
+        return np.asarray(found)
+
+    def _payload_terms(self, slope: Floats, square: Floats) -> Floats:
+        """Linear term of the payload, written over its slope, plus the quadratic term of the last ends."""
+        if square.size:
+            slope[:, -square.shape[1] :] += square * self.above_knot
+        slope *= self.above_knot
+        return slope
+
+    # --- basis and rows -----------------------------------------------------------------------
+
+    def basis(self, metrics: Sequence[str], load: Load) -> Codes:
+        """Basis of each value as index into ``BASES``, (metrics, n); the strongest if there is no value."""
+        place = self._places(metrics, load)
+        on_knot = (self.above_knot == 0) & (self.cell > 0)
+        known = load.of_values()
+        on_level = (
+            np.ones(len(self.q), dtype=bool)
+            if known.above_bps is None
+            else ~known.limited | (known.above_bps == 0)
+        )
+        packed = self.tables.packed
+        place += (on_knot * 2 + on_level) * packed.places
+        found: Codes = packed.basis.reshape(-1).take(place)
+        return found
+
+    def rows(self, metrics: Sequence[str], load: Load) -> list[list[int]]:
+        """Indices of the dataset rows used for each metric, for a block of one question.
+
+        At a point of a curve only its own row counts, and at the load of a curve only that curve.
+        """
+        payload = float(self.q.payload_bytes[0])
+        request = float(self.q.requested_goodput_bps[0])
+        found = []
+        for near in self.tables.packed.rows[:, self._places(metrics, load)[:, 0]].T.tolist():
+            left, right, upper_left, upper_right = near
+            rows = set()
+            if left >= 0:
+                own = self.tables.data.points[left]
+                at_payload = own.payload_bytes in (None, payload)
+                at_load = own.load_bps in (None, np.inf, request)
+                rows = {left} if at_payload else {left, right}
+                if not at_load:
+                    rows |= {upper_left} if at_payload else {upper_left, upper_right}
+            found.append(sorted(row for row in rows if row >= 0))
+        return found
+
+    # --- configurations -----------------------------------------------------------------------
+
+    def known(self, metric: str) -> Bools:
+        """Whether a metric has rows at each question's protocol and counts, (n,)."""
+        return np.asarray(self.tables.group[self.tables.index[metric]].take(self.config) > 0)
+
+    def cores(self, metrics: Sequence[str]) -> Floats:
+        """Core counts of the rows used, (metrics, n), or (metrics, 1) for all questions; 0 if not stated."""
+        return self._of_configuration(self.tables.cores, metrics)
+
+    def switches(self, metrics: Sequence[str]) -> Floats:
+        """Switch counts of the rows used, (metrics, n), or (metrics, 1) for all questions."""
+        return self._of_configuration(self.tables.switches, metrics)
+
+    def core_ratio(self, metrics: Sequence[str]) -> Floats:
+        """Cores of the rows used over requested cores, shaped as :meth:`cores`; 1 if either is not stated."""
+        return self._of_configuration(self.tables.core_ratio, metrics)
+
+    def limits(self, metrics: Sequence[str]) -> Floats:
+        """Least and greatest possible value of metrics, (2, metrics, n), or (2, metrics, 1) for all questions."""
+        limits = self.tables.chosen(tuple(metrics)).limits
+        return limits if limits.shape[2] == 1 else limits.take(self.q.protocol, axis=2)
+
+    def top_load(self, metrics: Sequence[str]) -> Floats:
+        """Highest limited load with a curve [b/s], (metrics, n).
+
+        It is 0 if only the unlimited curve answers, and infinite if no limited load exists.
+        """
+        return self.tables.packed.top_load.take(self._cells(metrics))
+
+    def payloads(self, metric: str) -> Floats:
+        """Least and greatest payload with rows [B], (2, n); without rows the first is greater."""
+        return self.tables.metrics[metric].payloads.take(self.config, axis=1)
+
+    def _of_configuration(
+        self, numbers: NDArray[Number], metrics: Sequence[str]
+    ) -> NDArray[Number]:
+        """Numbers of each question's configuration, (metrics, n), or (metrics, 1) if all have the same."""
+        index = self.tables.chosen(tuple(metrics)).indices
+        if self.same_configuration:
+            return numbers[index, self.config[0], None]
+        return numbers[index].take(self.config, axis=1)
+
+    # --- places -------------------------------------------------------------------------------
+
+    def _cells(self, metrics: Sequence[str]) -> Ints:
+        """Payload cell of each question among those of all surfaces, (metrics, n)."""
+        key = tuple(metrics)
+        if key not in self._first_places:
+            first = self._of_configuration(self.tables.first_cell, metrics)
+            self._first_places[key] = first + self.cell
+        return self._first_places[key]
+
+    def _places(self, metrics: Sequence[str], load: Load) -> Ints:
+        """Index of each value's coefficients, (metrics, n)."""
+        return self._cells(metrics) + load.of_values().slot * self.tables.packed.cells
+
+
+def _squares(squares: Floats, place: Ints, ends: Ints, values: int) -> Floats:
+    """Quadratic payload terms of the ends of intervals, (terms, metrics, ends, n); empty if all are 0.
+
+    ``ends`` ascend; ``values`` is the number of places of values, which have no such term.
+    """
+    if not squares.size:
+        return squares
+    return squares.take(place[:, int(ends[0] == VALUE) :] - values, axis=1)
