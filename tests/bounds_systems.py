@@ -10,10 +10,10 @@ import random
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
-from icmodel.system.bounds.bound import METHODS, Bound, analysed
-from icmodel.system.bounds.curves import Arrival, TokenBucket, arrival
-from icmodel.system.bounds.cyclic import backlogs_bits, bounds
+from icmodel.system.bounds.bound import METHODS, Bound, backlogs_bits, bounds, delays_by_method
+from icmodel.system.bounds.curves import ArrivalCurve, TokenBucket, arrival_curve
 from icmodel.system.bounds.network import Flow, Network, Server, network, port
 from icmodel.system.bounds.propagation import propagate
 from icmodel.system.bounds.schedulers import Arbitrary, Scheduler
@@ -66,7 +66,7 @@ def bounds_by_method(net: Network, methods: Sequence[str] = METHODS) -> dict[str
     """By analysis the bound of each flow."""
     return {
         method: {name: Bound(value, method, net.features) for name, value in delays_s.items()}
-        for method, delays_s in analysed(propagate(net), methods).items()
+        for method, delays_s in delays_by_method(propagate(net), methods).items()
     }
 
 
@@ -161,7 +161,7 @@ def _flows(draw: random.Random, ports: Sequence[str]) -> Iterator[Flow]:
         flow = Flow(
             f"f{index}",
             _path(draw, ports),
-            arrival(buckets),
+            arrival_curve(buckets),
             draw.randrange(CLASSES),
             longest,
             shortest,
@@ -200,17 +200,17 @@ def _loaded(draw: random.Random, flows: list[Flow], lines: dict[str, float]) -> 
     return [replace(flow, arrival=_faster(flow.arrival, factor)) for flow in flows]
 
 
-def _faster(curve: Arrival, factor: float) -> Arrival:
-    return arrival(TokenBucket(b.burst_bits, b.rate_bps * factor) for b in curve.buckets)
+def _faster(curve: ArrivalCurve, factor: float) -> ArrivalCurve:
+    return arrival_curve(TokenBucket(b.burst_bits, b.rate_bps * factor) for b in curve.buckets)
 
 
 def _scheduler(draw: random.Random, kind: str, line: float, flows: Sequence[Flow]) -> Scheduler:
     kind = draw.choice(KINDS[:-1]) if kind == "mixed" else kind
     if kind == "weighted round robin":
-        return WeightedRoundRobin({name: draw.randint(1, 4) for name in range(CLASSES)})
+        return WeightedRoundRobin(weights={name: draw.randint(1, 4) for name in range(CLASSES)})
     if kind == "deficit round robin":
-        quanta = [draw.choice((62.5, 375.0, 1538.0, 5_000.0)) for _ in range(CLASSES)]
-        return DeficitRoundRobin(dict(enumerate(quanta)))
+        quanta: Any = {k: draw.choice((62.5, 375.0, 1538.0, 5_000.0)) for k in range(CLASSES)}
+        return DeficitRoundRobin.model_construct(quanta_bytes=quanta)
     if kind == "credit-based shaper":
         return _shapers(draw, line, flows)
     if kind == "time gates":
@@ -234,7 +234,9 @@ def _shapers(draw: random.Random, line: float, flows: Sequence[Flow]) -> CreditB
     shaped = draw.sample(range(CLASSES), draw.randint(1, CLASSES))
     spare = max(0.0, line - sum(rates.values()))
     slopes = {name: rates[name] + spare * draw.uniform(0.02, 0.9) / len(shaped) for name in shaped}
-    return CreditBased({name: max(1e-3 * line, slope) for name, slope in slopes.items()})
+    return CreditBased(
+        idle_slopes_bps={name: max(1e-3 * line, slope) for name, slope in slopes.items()}
+    )
 
 
 def _gates(draw: random.Random, line: float, flows: Sequence[Flow]) -> Gates:
@@ -247,14 +249,18 @@ def _gates(draw: random.Random, line: float, flows: Sequence[Flow]) -> Gates:
     also = draw.choice((0.0, 0.3))
     windows = [
         Window(
-            lost * 1.05 + draw.uniform(1.0, 1.3) * cycle * rates[name] / line / names.count(name),
-            tuple(other for other in range(CLASSES) if other == name or draw.random() < also),
+            duration_s=lost * 1.05
+            + draw.uniform(1.0, 1.3) * cycle * rates[name] / line / names.count(name),
+            open=tuple(other for other in range(CLASSES) if other == name or draw.random() < also),
         )
         for name in names
     ]
     if draw.random() < 0.5:
-        windows.insert(draw.randrange(len(windows)), Window(draw.uniform(0.0, 0.05) * cycle, ()))
-    return Gates(tuple(windows))
+        windows.insert(
+            draw.randrange(len(windows)),
+            Window.model_construct(duration_s=draw.uniform(0.0, 0.05) * cycle, open=()),
+        )
+    return Gates(windows=tuple(windows))
 
 
 def sources(network: Network, seed: int, packets: int = 25) -> Sources:
@@ -333,7 +339,7 @@ def large(flows: int, ports: int, scheduler: Scheduler, seed: int = 1) -> Networ
             Flow(
                 f"f{index}",
                 path,
-                arrival(
+                arrival_curve(
                     [TokenBucket(bits * draw.choice((1, 2, 8)), rate * draw.uniform(0.2, 1.0))]
                 ),
                 draw.randrange(CLASSES),

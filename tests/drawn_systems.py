@@ -17,7 +17,7 @@ from icmodel.system.checking import check, refusal
 from icmodel.system.document import Streams, SystemDocument
 from icmodel.system.expansion import expand
 from icmodel.system.network import Stream, System
-from icmodel.system.required import wanted
+from icmodel.system.requirements import stream_requirements
 from simulated_packets import APART, CUTTINGS, carrier, cut
 from system_simulation import Play, frames_of, senders
 
@@ -48,7 +48,7 @@ def system_of(document: Drawn) -> System:
         If it is unconnected or contradictory.
     """
     read = SystemDocument.model_validate(document)
-    system = expand(read, wanted(read, None))
+    system = expand(read, stream_requirements(read, None))
     if wrong := refusal(check(system)):
         raise NetworkError(wrong)
     return system
@@ -287,7 +287,9 @@ class _Drawing:
     def _load(self, made: Drawn) -> None:
         """Scale what is produced so that the busiest port has the load that is drawn."""
         draw = self.draw
-        system = expand(read := SystemDocument.model_validate(made), wanted(read, None))
+        system = expand(
+            read := SystemDocument.model_validate(made), stream_requirements(read, None)
+        )
         cutting = draw.choice(CUTTINGS[:2])
         busiest = max(load for load, _ in port_loads(system, cutting).values())
         wished = draw.uniform(0.02, 0.97)
@@ -314,7 +316,9 @@ class _Drawing:
 
     def _schedulers(self, made: Drawn) -> None:
         draw = self.draw
-        system = expand(read := SystemDocument.model_validate(made), wanted(read, None))
+        system = expand(
+            read := SystemDocument.model_validate(made), stream_requirements(read, None)
+        )
         one_kind = draw.choice((None, *SCHEDULERS, *SCHEDULERS))
         self.by_class = _class_loads(system)
         for switch in self.switches:
@@ -427,8 +431,11 @@ def least_loads(
         Whether streams behind such a port are left out.
     """
     loads = dict.fromkeys(system.ports, 0.0)
-    streams = [some[0] for some in system.copies().values()] if only is None else [only]
-    ways = {one.name: {p for s in system.copies()[one.sent_as] for p in s.path} for one in streams}
+    streams = [some[0] for some in system.multicast_sets().values()] if only is None else [only]
+    ways = {
+        one.name: {p for s in system.multicast_sets()[one.multicast_key] for p in s.path}
+        for one in streams
+    }
     full: set[str] = set()
     while True:
         loads = dict.fromkeys(system.ports, 0.0)

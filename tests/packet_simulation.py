@@ -215,7 +215,7 @@ class Opening(Choice):
         for name in self.waiting():
             queue = self.queues[name]
             close = (end + self._further(name, index) - at) * (1.0 + SLACK)
-            if name in self.windows[index].priorities and queue[0].bits / self.line_bps <= close:
+            if name in self.windows[index].open and queue[0].bits / self.line_bps <= close:
                 return queue.popleft()
         return cycles * self.cycle + end
 
@@ -233,7 +233,7 @@ class Opening(Choice):
         further = 0.0
         for step in range(1, len(self.windows)):
             window = self.windows[(index + step) % len(self.windows)]
-            if name not in window.priorities:
+            if name not in window.open:
                 return further
             further += window.duration_s
         return NEVER

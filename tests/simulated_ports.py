@@ -177,12 +177,12 @@ class Opened(StrictOrder):
 
     def _open_s(self, name: int, index: int, at: float) -> float:
         """How long a gate stays open from a moment of a window on; without end if it never closes."""
-        if name not in self.windows[index].priorities:
+        if name not in self.windows[index].open:
             return -1.0
         rest = self.ends[index] - at
         for step in range(1, len(self.windows)):
             window = self.windows[(index + step) % len(self.windows)]
-            if name not in window.priorities:
+            if name not in window.open:
                 return rest
             rest += window.duration_s
         return NEVER

@@ -16,9 +16,9 @@ from icmodel.system import (
     Producer,
     Scheduler,
     Stream,
+    StreamRequirement,
     Switch,
     System,
-    Wanted,
 )
 
 T = TypeVar("T")
@@ -57,7 +57,9 @@ class Chain:
         nodes = [source, *(f"s{k}" for k in range(first, last + step, step)), sink]
         return tuple(f"{a}->{b}" for a, b in pairwise(nodes))
 
-    def system(self, streams: Iterable[Stream], wanted: tuple[Wanted, ...] = ()) -> System:
+    def system(
+        self, streams: Iterable[Stream], wanted: tuple[StreamRequirement, ...] = ()
+    ) -> System:
         """The system of some streams."""
         ends = [(host, f"s{switch}") for host, switch in self.at.items()]
         ends += [(f"s{k}", f"s{k + 1}") for k in range(len(self.hosts) - 1)]

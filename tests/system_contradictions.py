@@ -321,7 +321,7 @@ def more_traffic_never_lowers_a_bound(case: Case) -> Iterator[str]:
 def no_port_passes_more_than_its_rate(case: Case) -> Iterator[str]:
     """Goodputs together, in the fewest bits that carry them, fit through each port."""
     passed = dict.fromkeys(case.system.ports, 0.0)
-    for streams in case.system.copies().values():
+    for streams in case.system.multicast_sets().values():
         for port in {name for one in streams for name in one.path}:
             there = [case.prediction.streams[one.name] for one in streams if port in one.path]
             most = max(one.goodput_bps.value for one in there)

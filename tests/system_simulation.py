@@ -181,7 +181,8 @@ def senders(system: System, play: Play) -> list[Sender]:
     """All that send, and their packets."""
     draw = random.Random(play.seed)
     return [
-        _sender(system, name, streams, play, draw) for (_, name), streams in system.copies().items()
+        _sender(system, name, streams, play, draw)
+        for (_, name), streams in system.multicast_sets().items()
     ]
 
 

@@ -8,9 +8,9 @@ import pytest
 
 from benchmarks import systems
 from icmodel.system import check
-from icmodel.system.checking import loads
 from icmodel.system.document import SystemDocument
 from icmodel.system.expansion import expand
+from icmodel.system.loads import loads
 
 
 def test_the_smaller_system_is_predicted_and_told(capsys: pytest.CaptureFixture[str]) -> None:

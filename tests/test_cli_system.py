@@ -166,7 +166,7 @@ def test_a_misspelt_protocol_names_the_nearest(says: Any, tmp_path: Path) -> Non
     (tmp_path / "own.toml").write_text(text.replace('"udp"', '"upd"'), encoding="utf-8")
     code, out, _ = says("system check own.toml")
     assert code == 2
-    assert "speaks upd, which no dataset knows: is udp meant?" in out
+    assert "has the protocol upd, which no dataset knows: is udp meant?" in out
     code, _, err = says("system own.toml")
     assert code == 2
     assert "is udp meant?" in err

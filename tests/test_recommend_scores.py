@@ -16,7 +16,7 @@ from icmodel.recommend.front import pareto_front, rounded
 from icmodel.recommend.scores import OBJECTIVES
 from icmodel.requirement import MET, OUTCOMES
 from icmodel.system import OpenSystem, System, SystemPrediction, load_open, predict
-from icmodel.system.checking import loads
+from icmodel.system.loads import loads
 from recommend_case import MODELS, SMALL, opened
 
 CORES, LATENCY, FULLEST, INTERFACES, COST = range(len(OBJECTIVES))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from icmodel.report import report
-from icmodel.system import load
+from icmodel.system import load, predict
 from icmodel.usecase import evaluate
 from small_case import HOSTILE, small_evaluation
 
@@ -34,7 +34,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     }
     for name, evaluation in evaluations.items():
         report(evaluation, folder / f"{name}.html")
-    report(load("imaging").predict(), folder / "system.html")
+    report(predict(load("imaging")), folder / "system.html")
     return {name: folder / f"{name}.html" for name in (*evaluations, "system")}
 
 

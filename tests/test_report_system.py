@@ -26,7 +26,15 @@ from icmodel.report.systems.layout import Layout, Place, layout
 from icmodel.report.systems.summary import MOST_BOXES, MOST_MEMBERS, shape, summarise
 from icmodel.report.writing import report_text
 from icmodel.requirement import Requirement
-from icmodel.system import Device, System, SystemPrediction, Wanted, load, predict, system_names
+from icmodel.system import (
+    Device,
+    StreamRequirement,
+    System,
+    SystemPrediction,
+    load,
+    predict,
+    system_names,
+)
 from icmodel.units import format_seconds
 from search import times
 from small_case import HOSTILE
@@ -39,10 +47,10 @@ PREDICTED = ("imaging", "motion-control", "lab-two-switches")
 
 @pytest.fixture(scope="module")
 def predicted() -> dict[str, SystemPrediction]:
-    return {name: load(name).predict() for name in PREDICTED}
+    return {name: predict(load(name)) for name in PREDICTED}
 
 
-def chain(hosts: tuple[int, ...], wanted: tuple[Wanted, ...] = ()) -> System:
+def chain(hosts: tuple[int, ...], wanted: tuple[StreamRequirement, ...] = ()) -> System:
     """Hosts on a chain of switches, each sending to the last one; by theory alone."""
     made = Chain(hosts, dataset=None)
     last = f"h{sum(hosts) - 1}"
@@ -314,7 +322,7 @@ def test_the_same_system_gives_the_same_bytes(ending: str) -> None:
 
 def test_hostile_names_stay_texts() -> None:
     wanted = Requirement(f"in time {HOSTILE}", "latency_max_s", at_most=1e-3, source=HOSTILE)
-    system = chain((2, 1), (Wanted(wanted, "to-h0"),))
+    system = chain((2, 1), (StreamRequirement(wanted, "to-h0"),))
     devices = {
         name: Device(name, HOSTILE) if name == "h0" else one for name, one in system.devices.items()
     }

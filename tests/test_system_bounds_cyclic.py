@@ -9,19 +9,19 @@ import pytest
 from bounds_systems import cyclic, sources, system
 from icmodel.errors import BoundsError
 from icmodel.system.bounds import (
+    FeedForward,
     Flow,
     Network,
-    Opened,
     Server,
     backlogs_bits,
     bounds,
+    cyclic_fixed_point,
     network,
-    opened,
     port,
     rate_latency,
     token_bucket,
 )
-from icmodel.system.bounds.cyclic import FEATURE
+from icmodel.system.bounds.bound import CYCLES_CUT
 from icmodel.system.schedulers import Fifo
 from packet_simulation import simulate
 from search import times
@@ -56,39 +56,44 @@ def test_two_servers_that_wait_for_each_other_by_hand(rate_bps: float) -> None:
     alone = LATENCY + (2 * BURST + rate_bps * LATENCY + part * BURST) / RATE
     late = alone / (1 - part**2)
     whole = late + LATENCY + (2 * BURST + rate_bps * late) / RATE + 2 * DELAY
-    for bound in opened(*ring(2, 2, rate_bps)).bounds(["total flow"]).values():
+    for bound in cyclic_fixed_point(*ring(2, 2, rate_bps)).bounds(["total flow"]).values():
         assert bound.value_s == pytest.approx(whole, rel=1e-4)
         assert bound.value_s >= whole
-        assert FEATURE in bound.covers
+        assert CYCLES_CUT in bound.covers
 
 
-def test_what_does_not_come_to_rest_is_refused_with_its_numbers() -> None:
+def test_jitters_that_diverge_are_refused_with_their_numbers() -> None:
     with pytest.raises(BoundsError, match=r"cut at s7 -> s0.* still grows by .* % a round"):
-        opened(*ring(8, 8, 0.12 * RATE))
-    assert all(bound.value_s < 1.0 for bound in opened(*ring(8, 8, 0.02 * RATE)).bounds().values())
+        cyclic_fixed_point(*ring(8, 8, 0.12 * RATE))
+    assert all(
+        bound.value_s < 1.0
+        for bound in cyclic_fixed_point(*ring(8, 8, 0.02 * RATE)).bounds().values()
+    )
 
 
-def test_more_than_is_served_has_no_bound_and_others_keep_theirs() -> None:
+def test_an_overload_in_a_cycle_has_no_bound_and_other_flows_keep_theirs() -> None:
     servers, flows = ring(3, 2, 0.6 * RATE)
     apart = Flow("apart", ("t",), token_bucket(BURST, 1.0))
-    found = opened([*servers, Server("t", rate_latency(RATE))], [*flows, apart]).bounds()
+    found = cyclic_fixed_point(
+        [*servers, Server("t", rate_latency(RATE))], [*flows, apart]
+    ).bounds()
     assert found.pop("apart").value_s == pytest.approx(BURST / RATE, rel=1e-5)
     assert {bound.value_s for bound in found.values()} == {math.inf}
 
 
-def test_without_a_cycle_bounds_are_what_they_are() -> None:
+def test_without_a_cycle_bounds_are_those_of_the_feed_forward_network() -> None:
     net = system(8).network
-    found = opened(net.servers.values(), net.flows.values())
+    found = cyclic_fixed_point(net.servers.values(), net.flows.values())
     assert found.bounds() == bounds(net)
 
 
 def test_a_packet_whose_first_bit_is_passed_on_needs_a_delay_in_a_cycle() -> None:
-    def ring(delay_s: float) -> Opened:
+    def ring(delay_s: float) -> FeedForward:
         servers = [port(name, RATE, header_bits=0.0, delay_s=delay_s) for name in "ab"]
         flows = [
             Flow(path, tuple(path), token_bucket(1e3, 1e3), 0, 1e3, 1e3) for path in ("ab", "ba")
         ]
-        return opened(servers, flows)
+        return cyclic_fixed_point(servers, flows)
 
     assert ring(1e-6).bounds()["ab"].value_s < math.inf
     with pytest.raises(BoundsError, match="in no time"):
@@ -99,7 +104,7 @@ def test_a_packet_that_passes_a_cut_in_no_time_is_refused() -> None:
     servers = [Server(name, rate_latency(RATE)) for name in "ab"]
     flows = [Flow(path, tuple(path), token_bucket(1e3, 1e3)) for path in ("ab", "ba")]
     with pytest.raises(BoundsError, match="in no time; give the server a delay"):
-        opened(servers, flows)
+        cyclic_fixed_point(servers, flows)
 
 
 @pytest.mark.sampled
@@ -110,7 +115,7 @@ def test_no_bound_of_a_cycle_is_below_a_simulated_maximum() -> None:
     for seed in range(count):
         servers, flows = cyclic(seed)
         try:
-            found = opened(servers, flows)
+            found = cyclic_fixed_point(servers, flows)
         except BoundsError:
             continue
         around += found.features != found.network.features
@@ -142,5 +147,5 @@ def test_a_ring_of_ports_is_bounded_as_packets() -> None:
     with pytest.raises(BoundsError, match="ask for cycles by a fixed point"):
         network(servers, flows)
     packet_s = 12304.0 / 1e8
-    for bound in opened(servers, flows).bounds().values():
+    for bound in cyclic_fixed_point(servers, flows).bounds().values():
         assert 3 * packet_s <= bound.value_s <= 4.1 * packet_s + 2e-6

@@ -18,17 +18,26 @@ from icmodel.system.bounds import (
     Scheduler,
     Server,
     TokenBucket,
-    arrival,
+    arrival_curve,
     bounds,
     network,
     port,
     rate_latency,
-    service,
+    service_curve,
     token_bucket,
 )
-from icmodel.system.bounds.curves import RateLatency, backlog_bits, delay_s, in_a_row
+from icmodel.system.bounds.analyses import (
+    PathAggregate,
+    pay_multiplexing_once_services,
+    separate_flow_services,
+)
+from icmodel.system.bounds.curves import (
+    RateLatency,
+    convolve,
+    horizontal_deviation_s,
+    vertical_deviation_bits,
+)
 from icmodel.system.bounds.linear_programme import TOLERANCE
-from icmodel.system.bounds.methods import Path, left_at_once, left_over
 from icmodel.system.bounds.propagation import propagate
 from icmodel.system.schedulers import CreditBased, Fifo, StrictPriority
 from packet_simulation import Sources, simulate
@@ -76,10 +85,10 @@ def _number(text: str) -> float:
     return math.inf if text == "inf" else float(Fraction(text))
 
 
-def own_paths(net: Network) -> dict[str, Path]:
+def own_paths(net: Network) -> dict[str, PathAggregate]:
     """Each flow alone on its path, as the tool that gave the numbers bounds it."""
     found = propagate(net)
-    return {name: Path((flow,), found) for name, flow in net.flows.items()}
+    return {name: PathAggregate((flow,), found) for name, flow in net.flows.items()}
 
 
 SETS = {"all", "ab_sets_PBOO"}
@@ -96,7 +105,7 @@ def test_total_flow_gives_the_delays_and_backlogs_of_dnc(case: dict[str, Any], o
     for bounded, name, delay, backlog in rows:
         flow = net.flows[name]
         queues = [found.queue(flow, server) for server in flow.path]
-        most = max(backlog_bits(queue.coming, queue.services[0]) for queue in queues)
+        most = max(vertical_deviation_bits(queue.arrival, queue.services[0]) for queue in queues)
         if bounded in SETS:
             assert ours[name].value_s == pytest.approx(delay, rel=EXACT)
             assert most == pytest.approx(backlog, rel=EXACT)
@@ -108,29 +117,31 @@ def test_separate_flow_gives_the_delays_and_backlogs_of_dnc(case: dict[str, Any]
     rows = dnc_rows(case, "SFA", "ARBITRARY")
     assert rows
     for bounded, name, delay, backlog in rows:
-        (served,) = left_over(lines[name])
+        (served,) = separate_flow_services(lines[name])
         if bounded in SETS:
             assert lines[name].delay_s(lines[name].flows[0], served) == pytest.approx(
                 delay, rel=EXACT
             )
-            assert backlog_bits(lines[name].arrival, served) == pytest.approx(backlog, rel=EXACT)
+            assert vertical_deviation_bits(lines[name].arrival, served) == pytest.approx(
+                backlog, rel=EXACT
+            )
 
 
 @pytest.mark.parametrize("case", DNC, ids=lambda case: case["network"])
-def test_pay_once_gives_the_delays_and_backlogs_of_dnc(case: dict[str, Any]) -> None:
+def test_pay_multiplexing_once_gives_the_delays_and_backlogs_of_dnc(case: dict[str, Any]) -> None:
     lines = own_paths(dnc(case, "ARBITRARY"))
     rows = dnc_rows(case, "PMOO", "ARBITRARY")
     assert rows
     for bounded, name, delay, backlog in rows:
-        line, curves = lines[name], left_at_once(lines[name])
+        line, curves = lines[name], pay_multiplexing_once_services(lines[name])
         if bounded in SETS:
             found = min(line.delay_s(line.flows[0], curve) for curve in curves)
             assert found == pytest.approx(delay, rel=EXACT)
-            most = min(backlog_bits(line.arrival, curve) for curve in curves)
+            most = min(vertical_deviation_bits(line.arrival, curve) for curve in curves)
             assert most == pytest.approx(backlog, rel=EXACT)
 
 
-def test_what_dnc_bounds_otherwise_is_near() -> None:
+def test_other_arrival_bounds_of_dnc_are_near() -> None:
     """Its other ways to bound cross traffic: flow by flow it is looser, by PMOO 8 % tighter."""
     compared = 0
     for case in DNC:
@@ -159,15 +170,15 @@ def test_separate_flow_in_order_with_the_flow_left_out_upstream_is_that_of_dnc(
     assert rows
     for _, name, delay, backlog in rows:
         line = lines[name]
-        spared = frozenset().union(*line.own)
+        of_interest = frozenset().union(*line.own_stages)
         arrivals = line.propagation.arrivals
         left = [
-            hop.left_for(line.arrival, arrivals.without(hop, own, spared))
-            for hop, own in zip(line.hops, line.own, strict=True)
+            hop.leftover_services(line.arrival, arrivals.cross_traffic(hop, own, of_interest))
+            for hop, own in zip(line.queues, line.own_stages, strict=True)
         ]
-        served = in_a_row([curve for (curve,) in left])
-        assert delay_s(line.arrival, served) == pytest.approx(delay, rel=EXACT)
-        assert backlog_bits(line.arrival, served) == pytest.approx(backlog, rel=EXACT)
+        served = convolve([curve for (curve,) in left])
+        assert horizontal_deviation_s(line.arrival, served) == pytest.approx(delay, rel=EXACT)
+        assert vertical_deviation_bits(line.arrival, served) == pytest.approx(backlog, rel=EXACT)
 
 
 @pytest.mark.parametrize("case", DNC, ids=lambda case: case["network"])
@@ -186,12 +197,12 @@ SAIHU = document("saihu.json")
 def saihu(*, copy: bool, shaped: bool) -> Network:
     line = SAIHU["line_rate_bps"] if shaped else None
     servers = [
-        Server(name, service(RateLatency(*piece) for piece in pieces), line_rate_bps=line)
+        Server(name, service_curve(RateLatency(*piece) for piece in pieces), line_rate_bps=line)
         for name, pieces in SAIHU["servers"].items()
     ]
     flows = []
     for name, flow in SAIHU["flows"].items():
-        curve = arrival(TokenBucket(*bucket) for bucket in flow["buckets"])
+        curve = arrival_curve(TokenBucket(*bucket) for bucket in flow["buckets"])
         copies = "f0" if copy and "copy" in flow else None
         flows.append(Flow(name, tuple(flow["path"].split()), curve, multicast=copies))
         if copies:
@@ -213,7 +224,7 @@ def test_separate_flow_is_that_of_dnc_in_saihus_demo_without_the_copy() -> None:
     assert ours == pytest.approx(published("DNC_SFA"), rel=EXACT)
 
 
-def test_pay_once_is_that_of_dnc_in_saihus_demo_without_the_copy() -> None:
+def test_pay_multiplexing_once_is_that_of_dnc_in_saihus_demo_without_the_copy() -> None:
     ours = microseconds(saihu(copy=False, shaped=False), "pay multiplexing once")
     assert ours == pytest.approx(published("DNC_PMOO"), rel=1e-5)
 
@@ -272,7 +283,7 @@ def tsn() -> tuple[Network, Sources]:
     link, rate = TSN["network"], TSN["network"]["link_rate_bps"]
     shaped = {6: 21.952e6, 5: 10.976e6}
     processing = link["switch_processing_us"] * 1e-6 - GAP_S
-    servers = [port("switch", rate, CreditBased(shaped))]
+    servers = [port("switch", rate, CreditBased(idle_slopes_bps=shaped))]
     flows, made = [], {}
     for flow in TSN["flows"]:
         name, period = flow["name"], flow["period_us"] * 1e-6

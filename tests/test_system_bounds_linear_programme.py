@@ -18,8 +18,8 @@ from icmodel.system.bounds import (
     rate_latency,
     token_bucket,
 )
-from icmodel.system.bounds.linear_programme import MOST_DATES, MOST_STAGES, TOLERANCE, unfolded
-from icmodel.system.bounds.methods import paths
+from icmodel.system.bounds.analyses import path_aggregates
+from icmodel.system.bounds.linear_programme import MOST_DATES, MOST_STAGES, TOLERANCE, lp_dates
 from icmodel.system.bounds.propagation import propagate
 from icmodel.system.schedulers import Fifo
 
@@ -58,7 +58,7 @@ def test_a_sink_tree_of_equal_servers_delays_by_its_latencies_and_its_bursts(hop
         assert found < min(other["f0"].value_s for other in every.values())
 
 
-def test_it_is_never_above_total_flow_and_hardly_ever_above_any_other() -> None:
+def test_the_linear_programme_is_never_above_total_flow_and_rarely_above_another() -> None:
     count, tighter, looser = 0, 0, 0
     for seed in range(0, 240, 3):
         every = bounds_by_method(system(seed).network)
@@ -74,19 +74,19 @@ def test_it_is_never_above_total_flow_and_hardly_ever_above_any_other() -> None:
 
 
 def test_dates_grow_with_the_length_of_a_path_and_no_faster() -> None:
-    path = max(paths(propagate(tandem(12))), key=lambda one: len(one.hops))
-    inputs = [len(node.fifo) + len(node.starts) for node in unfolded(path).back()]
+    path = max(path_aggregates(propagate(tandem(12))), key=lambda one: len(one.queues))
+    inputs = [len(node.fifo) + len(node.starts) for node in lp_dates(path).upstream()]
     assert inputs == [2, 4, 8, *range(10, 28, 2)]
     assert inputs[2] == MOST_DATES
 
 
-def test_queues_without_a_known_order_are_left_to_the_other_analyses() -> None:
+def test_arbitrary_multiplexing_has_no_linear_programme() -> None:
     found = bounds_by_method(tandem(3, Arbitrary()))
     assert found[METHOD]["f0"].value_s == math.inf
     assert found["separate flow"]["f0"].value_s < math.inf
 
 
-def test_a_large_network_is_left_to_the_other_analyses() -> None:
+def test_a_large_network_has_no_linear_programme() -> None:
     many = MOST_STAGES + 1
     flows = [Flow(f"f{index}", (f"s{index}",), token_bucket(1e3, 1.0)) for index in range(many)]
     made = network([port(f"s{index}", 1e6) for index in range(many)], flows)

@@ -75,8 +75,10 @@ REFUSED: dict[str, tuple[Callable[[], object], str]] = {
         "server 'x' serves 1e+06 b/s on a line of 500000 b/s",
     ),
     "a shaper on less than its line": (
-        lambda: Server("x", rate_latency(LINE / 2), CreditBased({0: 1e5}), line_rate_bps=LINE),
-        "server 'x' has a credit-based shaper, which reckons with the line's own rate",
+        lambda: Server(
+            "x", rate_latency(LINE / 2), CreditBased(idle_slopes_bps={0: 1e5}), line_rate_bps=LINE
+        ),
+        "server 'x' has a credit-based shaper, whose curve assumes the line rate",
     ),
     "a cycle": (
         lambda: network(ports("x y z"), [flow("f", "x y"), flow("g", "y z"), flow("h", "z x")]),
@@ -90,11 +92,13 @@ REFUSED: dict[str, tuple[Callable[[], object], str]] = {
         "copies of 'm' and differ",
     ),
     "no weight": (
-        lambda: network(ports("x", scheduler=WeightedRoundRobin({1: 1})), [flow("f", "x")]),
+        lambda: network(ports("x", scheduler=WeightedRoundRobin(weights={1: 1})), [flow("f", "x")]),
         "weighted round robin has nothing for that class",
     ),
     "no quantum": (
-        lambda: network(ports("x", scheduler=DeficitRoundRobin({1: 1})), [flow("f", "x")]),
+        lambda: network(
+            ports("x", scheduler=DeficitRoundRobin(quanta_bytes={1: 1})), [flow("f", "x")]
+        ),
         "deficit round robin has nothing for that class",
     ),
     "no such analysis": (
@@ -113,7 +117,7 @@ REFUSED: dict[str, tuple[Callable[[], object], str]] = {
 
 
 @pytest.mark.parametrize("wrong", REFUSED)
-def test_what_is_wrong_is_refused_in_one_sentence(wrong: str) -> None:
+def test_a_wrong_network_is_refused_in_one_sentence(wrong: str) -> None:
     make, sentence = REFUSED[wrong]
     with pytest.raises(BoundsError) as caught:
         make()
@@ -131,7 +135,7 @@ def test_a_cycle_is_named_in_the_direction_of_its_flows() -> None:
     assert {"x y", "y z", "z x"} == {f"{a} {b}" for a, b in pairwise(ring)}
 
 
-def test_a_packet_alone_has_its_own_time_as_its_bound() -> None:
+def test_the_bound_of_a_lone_packet_is_its_transmission_time() -> None:
     """Store-and-forward: L/C a hop and the delays between; cut-through: headers, then L/C."""
     alone = Flow("f", ("x", "y", "z"), token_bucket(PACKET, 1.0), 0, PACKET, PACKET)
     for header, expected in ((None, 3e-3), (100.0, 1.2e-3)):
@@ -161,12 +165,12 @@ def test_a_packet_is_cut_through_from_link_to_link_and_its_gap_delays_nobody() -
     assert found["faster"] == pytest.approx(1e-3 + 1.35e-3, rel=1e-3)
 
 
-def test_what_comes_late_comes_closer_together_for_others_alone() -> None:
+def test_release_jitter_delays_other_flows_alone() -> None:
     """Its own bound counts from its latest coming; a lesser class waits for what comes at once by then."""
-    late = flow("late", "x", traffic_class=1, late_s=0.05)
+    late = flow("late", "x", traffic_class=1, release_jitter_s=0.05)
     for scheduler in (None, StrictPriority()):
         made = ports("x", scheduler=scheduler)
-        apart = best(network(made, [replace(late, late_s=0.0), flow("f", "x")]))
+        apart = best(network(made, [replace(late, release_jitter_s=0.0), flow("f", "x")]))
         found = best(network(made, [late, flow("f", "x")]))
         assert found["late"] == pytest.approx(apart["late"])
         assert found["f"] > apart["f"] + 0.9 * 0.05 * 1e5 / LINE
@@ -184,7 +188,7 @@ def test_copies_count_once_where_they_are_together_and_twice_where_they_meet_aga
     assert backlog["w"] > 4 * PACKET
 
 
-def test_flows_that_ask_for_more_than_is_served_have_no_bound_and_spoil_no_greater_class() -> None:
+def test_an_overloaded_class_has_no_bound_and_higher_classes_keep_theirs() -> None:
     greedy = Flow("low", ("x", "y"), token_bucket(PACKET, 2 * LINE), 0, PACKET, PACKET)
     net = network(
         ports("x y", scheduler=StrictPriority()), [greedy, flow("high", "x y", traffic_class=1)]
@@ -237,7 +241,7 @@ def test_behind_a_server_a_flow_has_the_lesser_of_two_bursts() -> None:
     for share, grown in ((0.5, pause * 0.5 * LINE + PACKET), (0.01, 0.01 * LINE * (pause + 9e-3))):
         big = Flow("f", ("x", "y"), token_bucket(10 * PACKET, share * LINE), 0, PACKET, PACKET)
         found = propagate(network([port("x", LINE, pause_s=pause), port("y", LINE)], [big]))
-        behind = found.queues["y"][0].coming.buckets[-1]
+        behind = found.queues["y"][0].arrival.buckets[-1]
         assert behind.burst_bits == pytest.approx(10 * PACKET + grown)
 
 

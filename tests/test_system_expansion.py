@@ -1,8 +1,10 @@
-"""From tables to members, links, ports and streams."""
+"""Expansion of tables into members, links, ports and streams."""
 
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from icmodel.errors import NetworkError
 from icmodel.system import (
@@ -16,6 +18,7 @@ from icmodel.system import (
     WeightedRoundRobin,
     read_system,
 )
+from icmodel.system.expansion import groups, link_pairs, members, stream_pairs
 
 HEAD = 'schema_version = 1\nname = "own"\ntitle = "own"\nsource = "a test"\n'
 STREAM = """
@@ -53,11 +56,20 @@ def switched(scheduler: str = "", links: str = 'rate = "1 Gb/s"', stream: str = 
         ('scheduler = { kind = "strict-priority" }', StrictPriority()),
         (
             'scheduler = { kind = "wrr", weights = { 0 = 2, 5 = 7 } }',
-            WeightedRoundRobin({0: 2, 5: 7}),
+            WeightedRoundRobin(weights={0: 2, 5: 7}),
         ),
-        ('scheduler = { kind = "drr", quanta = { 0 = "3 kB" } }', DeficitRoundRobin({0: 3000})),
-        ('scheduler = { kind = "drr", quanta_bytes = { 0 = 3000 } }', DeficitRoundRobin({0: 3000})),
-        ('scheduler = { kind = "cbs", idle_slopes = { 6 = "20 Mb/s" } }', CreditBased({6: 20e6})),
+        (
+            'scheduler = { kind = "drr", quanta = { 0 = "3 kB" } }',
+            DeficitRoundRobin(quanta_bytes={0: 3000}),
+        ),
+        (
+            'scheduler = { kind = "drr", quanta_bytes = { 0 = 3000 } }',
+            DeficitRoundRobin(quanta_bytes={0: 3000}),
+        ),
+        (
+            'scheduler = { kind = "cbs", idle_slopes = { 6 = "20 Mb/s" } }',
+            CreditBased(idle_slopes_bps={6: 20e6}),
+        ),
     ],
 )
 def test_a_port_serves_as_the_table_of_its_node_says(table: str, made: object) -> None:
@@ -72,7 +84,7 @@ def test_gates_have_windows_and_a_port_may_differ_from_the_others() -> None:
     ports = read(switched(text)).ports
     gates = ports["s->b"].scheduler
     assert isinstance(gates, Gates)
-    assert [(one.priorities, one.duration_s) for one in gates.windows] == [
+    assert [(one.open, one.duration_s) for one in gates.windows] == [
         ((7, 0), 1e-3),
         ((1,), 2e-3),
     ]
@@ -233,3 +245,86 @@ def test_a_window_is_that_of_the_table_and_tcps_alone() -> None:
     assert next(iter(found.streams.values())).window_bytes == 65536
     with pytest.raises(NetworkError, match="udp has no window: leave it out, or give the protocol"):
         read(windowed)
+
+
+# --- groups --------------------------------------------------------------------------------------
+
+CAMERAS, SWITCHES = members("camera", 5), members("switch", 2)
+
+
+def test_a_group_of_one_keeps_its_name() -> None:
+    assert members("switch", 1) == ("switch",)
+    assert members("camera", 3) == ("camera-1", "camera-2", "camera-3")
+
+
+def test_a_name_stands_for_a_group_or_a_member() -> None:
+    found = groups([("camera", 2), ("switch", 1)])
+    assert found.of("camera", "here") == ("camera-1", "camera-2")
+    assert found.of("camera-2", "here") == ("camera-2",)
+    assert found.of_all(["camera-2", "camera", "switch"], "here") == (
+        "camera-2",
+        "camera-1",
+        "switch",
+    )
+
+
+def test_a_name_that_is_nowhere_gets_the_nearest_one() -> None:
+    with pytest.raises(NetworkError, match=r"links no\. 1 names 'camrea', .* is camera meant"):
+        groups([("camera", 2)]).of("camrea", "links no. 1")
+    with pytest.raises(NetworkError, match="take one of camera, camera-1, camera-2"):
+        groups([("camera", 2)]).of("x", "links no. 1")
+
+
+@pytest.mark.parametrize("counts", [[("a", 1), ("a", 2)], [("a", 3), ("a-2", 1)]])
+def test_no_two_nodes_have_one_name(counts: list[tuple[str, int]]) -> None:
+    with pytest.raises(NetworkError, match="two nodes are named"):
+        groups(counts)
+
+
+def test_each_spread_and_one_to_one() -> None:
+    assert len(link_pairs(CAMERAS, SWITCHES, "each")) == 10
+    assert link_pairs(CAMERAS, SWITCHES, "spread") == [
+        ("camera-1", "switch-1"),
+        ("camera-2", "switch-2"),
+        ("camera-3", "switch-1"),
+        ("camera-4", "switch-2"),
+        ("camera-5", "switch-1"),
+    ]
+    assert stream_pairs(SWITCHES, CAMERAS, "spread")[-1] == ("switch-1", "camera-5")
+    assert stream_pairs(SWITCHES, ("x", "y"), "one-to-one") == [
+        ("switch-1", "x"),
+        ("switch-2", "y"),
+    ]
+
+
+def test_within_a_group_a_link_joins_a_pair_once_and_streams_go_both_ways() -> None:
+    three = members("switch", 3)
+    assert len(link_pairs(three, three, "each")) == 3
+    assert len(stream_pairs(three, three, "each")) == 6
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "pairing", "said"),
+    [
+        (CAMERAS, SWITCHES, None, "5 and 2 nodes can pair in several ways"),
+        (CAMERAS, SWITCHES, "one-to-one", "5 and 2 nodes do not pair one to one"),
+        (SWITCHES, SWITCHES, "one-to-one", "switch-1 is paired with itself"),
+        (("a",), ("a",), None, "a is paired with itself"),
+    ],
+)
+def test_what_does_not_pair_says_why(
+    first: tuple[str, ...], second: tuple[str, ...], pairing: str | None, said: str
+) -> None:
+    with pytest.raises(NetworkError, match=said):
+        stream_pairs(first, second, pairing)
+
+
+@given(st.integers(1, 12), st.integers(1, 12))
+def test_spread_is_even_and_leaves_nobody_out(n: int, m: int) -> None:
+    first, second = members("a", n), members("b", m)
+    pairs = stream_pairs(first, second, "spread")
+    assert len(pairs) == max(n, m)
+    for side, names in ((0, first), (1, second)):
+        counts = [sum(pair[side] == name for pair in pairs) for name in names]
+        assert max(counts) - min(counts) <= 1
+        assert min(counts) >= 1

@@ -34,7 +34,7 @@ DAMAGES = [
     (DIRECT, 'title = "', 'titel = "', "the key 'titel' is unknown"),
     (DIRECT, 'name = "A"\ncores = 1', 'name = "A"\ncount = 0', "devices no. 1, count is 0"),
     (DIRECT, 'name = "A"', 'name = "my host"', "devices no. 1, name is 'my host'"),
-    (DIRECT, 'payload = "16384 B"\n', "", "what produces unlimited says no frame"),
+    (DIRECT, 'payload = "16384 B"\n', "", "a source of kind unlimited has no frame size"),
     (IMAGING, 'depth = "32 bit", ', "", "streams no. 1, produces has no depth: it is needed"),
     (DIRECT, '"unlimited"', '"endless"', "has the kind 'endless': the kinds are image, samples"),
     (DIRECT, 'kind = "unlimited"', "", "streams no. 1, produces has no kind"),
@@ -89,7 +89,12 @@ DAMAGES = [
         '"rapidio-tsi721"',
         "is ethernet, and rapidio-tsi721 was measured on",
     ),
-    (DIRECT, '"tcp"', '"mpi"', "speaks mpi, of which no dataset on its way has rows (lab-1g-2026"),
+    (
+        DIRECT,
+        '"tcp"',
+        '"mpi"',
+        "has the protocol mpi, of which no dataset on its way has rows (lab-1g-2026",
+    ),
     (TWO, 'payload = "1472 B"', 'payload = "65508 B"', "udp carries at most 65507 B"),
     (TWO, '["S", "T"]\nrate', '["S", "T"]\nmtu = "1000 B"\nrate', "S<->T takes 1000 B"),
     (DSCP, "4 = 3, 0 = 1", "4 = 3", "the priority 0, which the wrr scheduler of S->B never serves"),
@@ -146,7 +151,9 @@ def sentences(text: str, folder: Path) -> list[str]:
 
 
 @pytest.mark.parametrize(("name", "old", "new", "said"), DAMAGES)
-def test_a_damage_is_told_in_one_sentence(name: str, old: str, new: str, said: str | None) -> None:
+def test_a_damaged_file_is_refused_in_one_sentence(
+    name: str, old: str, new: str, said: str | None
+) -> None:
     path = find_system(name)
     whole = path.read_text(encoding="utf-8")
     assert old in whole, "the file has changed, and the damage no longer damages it"
@@ -178,7 +185,7 @@ def test_an_overload_is_answered_and_a_contradiction_is_not(tmp_path: Path) -> N
         load(tmp_path / "wrong.toml")
 
 
-def test_a_system_that_is_nowhere_is_told_with_those_that_are() -> None:
+def test_a_missing_system_is_refused_with_the_bundled_names() -> None:
     with pytest.raises(NetworkError, match="there is no system 'x': take imaging, "):
         load("x")
 
@@ -204,5 +211,5 @@ def test_a_bundled_system_fits_the_schema(name: str) -> None:
 def test_the_schema_knows_both_spellings() -> None:
     links = system_schema()["$defs"]["Links"]["properties"]
     assert {"rate", "rate_bps", "length", "mtu_bytes"} <= set(links)
-    quanta = system_schema()["$defs"]["DeficitTable"]["properties"]["quanta"]
+    quanta = system_schema()["$defs"]["DeficitRoundRobin"]["properties"]["quanta"]
     assert quanta["additionalProperties"]["type"] == "string"

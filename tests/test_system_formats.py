@@ -156,7 +156,7 @@ def test_a_table_may_say_units_of_its_own() -> None:
         ("data", True),
     ],
 )
-def test_what_is_no_quantity_is_refused(kind: str, given: object) -> None:
+def test_a_wrong_quantity_is_refused(kind: str, given: object) -> None:
     with pytest.raises(NetworkError, match="write"):
         Units(data="x", rate="x", time="x").read(kind, given)
 
@@ -205,7 +205,7 @@ def test_servers_of_several_latencies_get_the_greatest_and_a_remark(tmp_path: Pa
     assert any("several latencies" in remark for remark in remarks)
 
 
-def test_what_a_system_file_cannot_say_of_saihus_is_told(tmp_path: Path) -> None:
+def test_parts_of_saihus_files_that_are_left_out_have_remarks(tmp_path: Path) -> None:
     told = " ".join(imported(json.dumps(PORTS), tmp_path)[1])
     for word in ("analysis_option", "capacity", "service curve", "arrival curve", "1 Tb/s"):
         assert word in told
@@ -214,7 +214,7 @@ def test_what_a_system_file_cannot_say_of_saihus_is_told(tmp_path: Path) -> None
     assert "capacity" in told
 
 
-def test_what_saihu_can_say_survives_a_round_trip(tmp_path: Path) -> None:
+def test_flows_and_servers_survive_a_round_trip(tmp_path: Path) -> None:
     first = json.loads(export_system(imported(json.dumps(PORTS), tmp_path)[0], "saihu")[0])
     again = json.loads(export_system(imported(json.dumps(first), tmp_path)[0], "saihu")[0])
     assert again["flows"] == first["flows"]
@@ -235,7 +235,7 @@ def test_saihu_gets_the_bits_on_the_wire(tmp_path: Path) -> None:
     assert [one["capacity"] for one in document["servers"]] == [100e6] * 3
 
 
-def test_what_saihu_cannot_say_is_told() -> None:
+def test_parts_that_saihu_cannot_express_have_remarks() -> None:
     _, remarks = export_system(load("lab-dscp"), "saihu")
     told = " ".join(remarks)
     assert "expedited sends as fast as it goes" in told
@@ -269,7 +269,7 @@ def as_carried(system: System) -> dict[str, object]:
 @pytest.mark.parametrize(
     "name", ["imaging", "motion-control", "industrial-line", "lab-direct", "lab-dscp"]
 )
-def test_node_link_carries_all_but_what_it_says_it_does_not(name: str, tmp_path: Path) -> None:
+def test_node_link_keeps_everything_without_a_remark(name: str, tmp_path: Path) -> None:
     system = load(name)
     text, remarks = export_system(system, "node-link")
     toml, _ = import_system(_written(tmp_path, text))
@@ -301,7 +301,7 @@ GRAPH = {
 """As networkx writes a path of three nodes, with some attributes."""
 
 
-def test_a_graph_without_words_of_ours_is_read_with_remarks(tmp_path: Path) -> None:
+def test_a_graph_with_other_attributes_is_read_with_remarks(tmp_path: Path) -> None:
     system, remarks = imported(json.dumps(GRAPH), tmp_path)
     assert list(system.devices) == ["0", "rack-7"]
     assert list(system.switches) == ["1"]
@@ -338,17 +338,17 @@ def test_a_device_at_which_two_edges_end_gets_two_interfaces(tmp_path: Path) -> 
         ('{"nodes": [{"id": 1}], "links": [{"source": 1, "target": 2}]}', "'2', which is no node"),
     ],
 )
-def test_a_damaged_file_is_told_in_a_sentence(text: str, said: str, tmp_path: Path) -> None:
+def test_a_damaged_file_is_refused_in_a_sentence(text: str, said: str, tmp_path: Path) -> None:
     with pytest.raises(NetworkError, match=said):
         import_system(_written(tmp_path, text))
 
 
-def test_a_format_nobody_knows_is_refused() -> None:
+def test_an_unknown_format_is_refused() -> None:
     with pytest.raises(NetworkError, match="take one of saihu, node-link"):
         export_system(load("lab-direct"), "dot")
 
 
-def test_saihu_gets_what_is_sent_whatever_tcp_merges() -> None:
+def test_saihu_gets_the_arrival_curve_with_and_without_merging() -> None:
     """Frames of 100 B are 190 B each on the wire, and merged they are packets of 1538 B."""
     chain = Chain((2,), dataset=None)
     system = chain.system([chain.stream("a", "h0", "h1", 1000.0, "tcp", 100)])

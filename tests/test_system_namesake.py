@@ -9,7 +9,7 @@ import pytest
 
 from icmodel.cli import main
 from icmodel.system import System, load
-from icmodel.system.namesake import beside_system, beside_usecase
+from icmodel.system.namesake import notes_on_system, notes_on_usecase
 from icmodel.usecase import derive, load_usecase
 
 
@@ -25,8 +25,8 @@ def asking(system: System, group: str, rate_fps: float) -> System:
 @pytest.mark.parametrize("name", ["imaging", "motion-control"])
 def test_both_sides_say_the_same_of_streams_whose_rates_differ(name: str) -> None:
     case, system = load_usecase(name), load(name)
-    told = beside_usecase(system)
-    assert told == beside_system(case, derive(case), case.default_candidate)
+    told = notes_on_usecase(system)
+    assert told == notes_on_system(case, derive(case), case.default_candidate)
     assert told
     for note in told:
         assert f"`icmodel evaluate {name}`" in note
@@ -35,18 +35,18 @@ def test_both_sides_say_the_same_of_streams_whose_rates_differ(name: str) -> Non
 
 def test_equal_rates_and_other_names_have_nothing_to_tell() -> None:
     system = load("imaging")
-    (told,) = beside_usecase(system)  # the control data are asked alike
+    (told,) = notes_on_usecase(system)  # the control data are asked alike
     assert told.startswith("picture: ")
     assert "3.512676 Gb/s" in told
     assert "3.538944 Gb/s" in told
     assert "what is produced" in told
-    assert beside_usecase(asking(system, "picture", 6700.0)) == ()
-    (paced,) = beside_usecase(asking(system, "picture", 1000.0))
+    assert notes_on_usecase(asking(system, "picture", 6700.0)) == ()
+    (paced,) = notes_on_usecase(asking(system, "picture", 1000.0))
     assert "524.28 Mb/s (its rate)" in paced
-    assert beside_usecase(replace(system, name="other", usecase=None)) == ()
-    assert beside_usecase(load("lab-switch")) == ()
+    assert notes_on_usecase(replace(system, name="other", usecase=None)) == ()
+    assert notes_on_usecase(load("lab-switch")) == ()
     case = load_usecase("cameras")
-    assert beside_system(case, derive(case), case.default_candidate) == ()
+    assert notes_on_system(case, derive(case), case.default_candidate) == ()
 
 
 def test_both_commands_tell_it(

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from icmodel.system import Link, Producer, Stream
 from icmodel.system.network import Port, System
-from icmodel.system.packing import Packed, packing
+from icmodel.system.packing import Packed, packing, wire_ratio
 from system_case import Chain, frozen
 
 LINE = Chain((2,), dataset=None)
@@ -140,3 +140,31 @@ def test_no_run_of_merged_frames_leaves_a_shorter_packet(
         run = packed("tcp", (end - start) * payload, (end - start) * payload).frame
         assert run.longest_bits <= found.apart.longest_bits
         assert run.shortest_bits >= found.apart.shortest_bits
+
+
+# --- bits on the wire ----------------------------------------------------------------------------
+
+LINK = Link("a<->b", ("a", "b"), 1e9)
+
+
+@pytest.mark.parametrize(
+    ("protocol", "payload", "ratio"),
+    [
+        ("ethernet", 1500, 1538 / 1500),
+        ("ethernet", 16, 84 / 16),  # padded to 46 B, with 38 B around it
+        ("udp", 1472, 1538 / 1472),
+        ("udp", 1473, (1538 + 84) / 1473),  # a second packet of 21 B, padded
+        ("tcp", 1448, 1538 / 1448),
+        ("tcp", 64, 1538 / 1448),  # merged into full packets
+        ("tcp", 65535, 1538 / 1448),
+        ("zeromq", 100, 1538 / 1500),  # an unknown carrier: no header above IP
+    ],
+)
+def test_bits_on_the_wire_are_the_least_that_theory_allows(
+    protocol: str, payload: int, ratio: float
+) -> None:
+    assert wire_ratio(protocol, payload, LINK) == pytest.approx(ratio, rel=1e-4)
+
+
+def test_on_a_plain_link_bits_are_bits() -> None:
+    assert wire_ratio("udp", 1, Link("a<->b", ("a", "b"), 1e9, interconnect="plain")) == 1

@@ -23,10 +23,10 @@ from icmodel.system import (
     Producer,
     Scheduler,
     Stream,
+    StreamRequirement,
     StrictPriority,
     System,
     SystemPrediction,
-    Wanted,
     WeightedRoundRobin,
     load,
 )
@@ -303,7 +303,7 @@ def test_an_urgent_packet_waits_for_one_packet_and_behind_a_faster_link_for_a_fr
 def test_a_shaped_frame_is_sent_at_its_idle_slope_and_lower_classes_pass_between_its_packets() -> (
     None
 ):
-    chain = Chain((3,), scheduler=CreditBased({2: 2e9}))
+    chain = Chain((3,), scheduler=CreditBased(idle_slopes_bps={2: 2e9}))
     shaped = chain.stream("shaped", "h0", "h2", 2000.0, "tcp", 65000, priority=2)
     below = chain.stream("below", "h1", "h2", 1000.0, "udp", 64)
     found = predict(chain.system([shaped, below])).streams
@@ -317,7 +317,7 @@ def test_a_shaped_frame_is_sent_at_its_idle_slope_and_lower_classes_pass_between
 
 def test_frames_at_other_ports_do_not_change_the_weights_of_turns() -> None:
     """Turns of frames weigh by the packets at their own port: 64 B against 1448 B, and nothing of another link."""
-    chain = Chain((3, 2), scheduler=WeightedRoundRobin({1: 1, 0: 1}))
+    chain = Chain((3, 2), scheduler=WeightedRoundRobin(weights={1: 1, 0: 1}))
     here = [
         chain.stream("short", "h0", "h2", 2e7, "udp", 64, priority=1),
         chain.stream("long", "h1", "h2", 8e5, "udp", 1448),
@@ -329,7 +329,7 @@ def test_frames_at_other_ports_do_not_change_the_weights_of_turns() -> None:
 
 def test_assured_and_expedited_forwarding_share_as_ic2012_measured() -> None:
     """§6.5.3: AF4 against AF1 as 7 to 2.4; EF gets 5.5 Gb/s, and the other is not starved."""
-    af = Chain((3,), scheduler=Dscp({4: "af4", 1: "af1", 5: "ef"}))
+    af = Chain((3,), scheduler=Dscp(classes={4: "af4", 1: "af1", 5: "ef"}))
     found = goodputs(
         predict(
             af.system(
@@ -454,7 +454,9 @@ def test_requirements_are_judged_stream_by_stream() -> None:
         PAIR.stream("a1", "h0", "h2", 10000.0, group="a"),
         PAIR.stream("a2", "h1", "h2", 16000.0, group="a"),
     ]
-    found = predict(PAIR.system(streams, (Wanted(limit, "a1"), Wanted(asked, "a"))))
+    found = predict(
+        PAIR.system(streams, (StreamRequirement(limit, "a1"), StreamRequirement(asked, "a")))
+    )
     outcomes = [(one.stream, one.verdict.outcome) for one in found.judged]
     assert [name for name, _ in outcomes] == ["a1", "a1", "a2", "a2"]
     assert outcomes[1] == ("a1", NOT_MET)
@@ -471,7 +473,7 @@ def test_a_system_without_requirements_must_carry_all_that_is_produced() -> None
 
 
 def test_the_document_is_json_and_names_everything() -> None:
-    found = load("imaging").predict()
+    found = predict(load("imaging"))
     document = json.loads(json.dumps(found.to_dict(), allow_nan=False))
     assert document["system"] == "imaging"
     stream = document["streams"]["picture-1"]
@@ -494,10 +496,10 @@ def test_the_document_is_json_and_names_everything() -> None:
 SCHEDULERS: tuple[Scheduler, ...] = (
     Fifo(),
     StrictPriority(),
-    WeightedRoundRobin({2: 4, 1: 2, 0: 1}),
-    DeficitRoundRobin({2: 9000, 1: 3000, 0: 1500}),
-    CreditBased({2: 2e8, 1: 5e8}),
-    Gates((Window(5e-5, (2,)), Window(1e-4, (1, 0)))),
+    WeightedRoundRobin(weights={2: 4, 1: 2, 0: 1}),
+    DeficitRoundRobin(quanta_bytes={2: 9000, 1: 3000, 0: 1500}),
+    CreditBased(idle_slopes_bps={2: 2e8, 1: 5e8}),
+    Gates(windows=(Window(duration_s=5e-5, open=(2,)), Window(duration_s=1e-4, open=(1, 0)))),
 )
 
 

@@ -27,15 +27,15 @@ from icmodel.system import (
     Producer,
     Scheduler,
     Stream,
+    StreamRequirement,
     StrictPriority,
     System,
     SystemPrediction,
-    Wanted,
     find_system,
     load,
     read_system,
 )
-from icmodel.system.checking import overloads
+from icmodel.system.loads import overloads
 from icmodel.system.prediction.answers import Answers
 from icmodel.system.prediction.arrival import Arrival, arrival, overloaded_hosts
 from icmodel.system.prediction.judging import ARRIVES, IN_TIME
@@ -241,7 +241,7 @@ def test_what_the_file_requires_already_is_not_judged_twice() -> None:
     stream = PAIR.stream("a", "h0", "h2", 1000.0)
     asked = stream.requested_goodput_bps
     for least, more in ((asked, []), (asked * 2, []), (asked / 2, [(ARRIVES, "a")])):
-        own = Wanted(Requirement("own", "goodput_bps", at_least=least), "a")
+        own = StreamRequirement(Requirement("own", "goodput_bps", at_least=least), "a")
         found = rooms.predict(PAIR.system([stream], (own,)), MODEL)
         assert wanted(found) == [("own", "a"), *more]
 
@@ -291,7 +291,7 @@ def test_a_full_device_does_not_meet_its_limit_because_it_is_full() -> None:
         for name, source in (("a", "h0"), ("b", "h1"))
     ]
     limit = Requirement("the host takes all", "cpu_recv", at_most=1.0)
-    found = rooms.predict(chain.system(streams, (Wanted(limit, "a", "h2"),)), MODEL)
+    found = rooms.predict(chain.system(streams, (StreamRequirement(limit, "a", "h2"),)), MODEL)
     assert {one.bottleneck_at for one in found.streams.values()} == {"h2"}
     assert found.devices["h2"].cpu.value <= 1
     assert outcomes(found, "the host takes all") == outcomes(found, ARRIVES) == {UNDECIDED}
@@ -345,7 +345,11 @@ def test_the_interval_of_the_goodput_decides_whether_everything_arrives(
 # --- any system ----------------------------------------------------------------------------------
 
 
-SCHEDULERS: tuple[Scheduler, ...] = (Fifo(), StrictPriority(), CreditBased({1: 1e9}))
+SCHEDULERS: tuple[Scheduler, ...] = (
+    Fifo(),
+    StrictPriority(),
+    CreditBased(idle_slopes_bps={1: 1e9}),
+)
 
 
 @st.composite
@@ -374,7 +378,7 @@ def loaded(draw: st.DrawFn) -> System:
         )
         streams.append(replace(stream, producer=made))
     late = Requirement("in time", "latency_mean_s", at_most=10.0)
-    return chain.system(streams, tuple(Wanted(late, one.name) for one in streams))
+    return chain.system(streams, tuple(StreamRequirement(late, one.name) for one in streams))
 
 
 ANY = settings(max_examples=times(12), suppress_health_check=[HealthCheck.too_slow])
@@ -418,6 +422,6 @@ def test_allowing_more_to_fall_short_makes_no_verdict_worse(system: System, shar
 
 
 def test_the_systems_that_are_bundled_are_judged_by_what_they_produce() -> None:
-    found = load("lab-udp-overload").predict()
+    found = rooms.predict(load("lab-udp-overload"))
     assert found.verdict == NOT_MET
     assert {one.arrival.outcome for one in found.streams.values()} == {NOT_MET}

@@ -25,11 +25,11 @@ from icmodel.system import (
     Producer,
     Scheduler,
     Stream,
+    StreamRequirement,
     StrictPriority,
     Switch,
     System,
     SystemPrediction,
-    Wanted,
     WeightedRoundRobin,
     Window,
     load,
@@ -143,7 +143,7 @@ BY_HAND = {
         star(
             sent("a", "a s b", "udp", 1473, 20),
             sent("c", "c s b", "udp", 1472, 60, priority=1),
-            scheduler=WeightedRoundRobin({0: 1, 1: 1}),
+            scheduler=WeightedRoundRobin(weights={0: 1, 1: 1}),
         ),
         "a",
         (1538 - 12 + 40 * 1538 + 20 * (1538 + 84) - 12) * 0.08,
@@ -210,7 +210,7 @@ def test_a_second_stream_does_not_lower_a_bound_of_round_robin() -> None:
     right = (3 * 1538 + 2 * (226 + 66 - 12)) * 8 / 1e9
     for count in (1, 2, 3):
         others = [sent(f"c{k}", "c s b", "tcp", 8192, priority=6) for k in range(count)]
-        turns = WeightedRoundRobin({0: 1, 6: 3})
+        turns = WeightedRoundRobin(weights={0: 1, 6: 3})
         found = bounds_s(star(few, *others, rate_bps=1e9, scheduler=turns))
         assert found["a"] == pytest.approx(right, rel=1e-6)
 
@@ -387,7 +387,7 @@ def test_a_bound_with_hosts_rests_on_their_greatest_latency() -> None:
 
 @pytest.mark.parametrize("name", ["imaging", "motion-control"])
 def test_no_prediction_is_above_its_bound(name: str) -> None:
-    found = load(name).predict()
+    found = predicted(load(name))
     bounded = [one for one in found.streams.values() if one.latency_bound is not None]
     assert bounded
     for one in bounded:
@@ -421,7 +421,7 @@ def test_an_urgent_stream_is_bounded_beside_one_without_limit() -> None:
 
 def test_gates_that_are_always_open_bound_as_strict_priority_does() -> None:
     found = []
-    for scheduler in (Gates((Window(1e-3, (0, 7)),)), StrictPriority()):
+    for scheduler in (Gates(windows=(Window(duration_s=1e-3, open=(0, 7)),)), StrictPriority()):
         chain = Chain((3,), dataset=None, scheduler=scheduler)
         streams = [
             chain.stream("late", "h0", "h2", 100.0, "udp", 1472),
@@ -473,9 +473,9 @@ def test_a_ring_has_no_bound_unless_a_fixed_point_is_asked_for() -> None:
 def test_hard_requirements_are_judged_by_a_bound_that_includes_hosts() -> None:
     hard = Requirement("in time", "latency_max_s", at_most=0.01, kind="hard")
     stream = PAIR.stream("a", "h0", "h2", 5000.0, kind="hard")
-    judged = predict(PAIR.system([stream], (Wanted(hard, "a"),))).judged[0]
+    judged = predict(PAIR.system([stream], (StreamRequirement(hard, "a"),))).judged[0]
     assert (judged.verdict.outcome, judged.by_bound) == (MET, True)
     blind = Chain((3,), dataset=None)
-    unknown = predicted(blind.system([stream], (Wanted(hard, "a"),))).judged[0]
+    unknown = predicted(blind.system([stream], (StreamRequirement(hard, "a"),))).judged[0]
     assert (unknown.verdict.outcome, unknown.by_bound) == (UNDECIDED, False)
     assert not math.isnan(unknown.verdict.estimate.low)

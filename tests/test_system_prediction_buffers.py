@@ -17,10 +17,10 @@ from icmodel.system import (
     Producer,
     Scheduler,
     Stream,
+    StreamRequirement,
     StrictPriority,
     System,
     SystemPrediction,
-    Wanted,
 )
 from icmodel.system import predict as predicted
 from icmodel.system.prediction.bounding import NETWORK
@@ -46,7 +46,7 @@ def cameras(
         replace(chain.stream(f"c{k}", f"h{k}", f"h{count}", None, protocol, 1464), producer=made)
         for k in range(count)
     ]
-    return chain.system(streams, tuple(Wanted(LOST, one.name) for one in streams))
+    return chain.system(streams, tuple(StreamRequirement(LOST, one.name) for one in streams))
 
 
 @cache
@@ -159,7 +159,7 @@ def test_tcp_at_a_small_buffer_has_no_loss_figure_and_no_bound() -> None:
     assert "sent again" in one.no_bound
     assert one.latency_max_s.high == float("inf")
     hard = Requirement("in time", "latency_max_s", at_most=10.0, kind="hard")
-    system = replace(cameras(512e3, 2, "tcp"), requirements=(Wanted(hard, "c0"),))
+    system = replace(cameras(512e3, 2, "tcp"), requirements=(StreamRequirement(hard, "c0"),))
     late = next(each for each in predicted(system).judged if each.verdict.requirement is hard)
     assert late.verdict.outcome == UNDECIDED
 

@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 
 from icmodel.errors import NetworkError
 from icmodel.system import Link, Port, Producer, Stream, Switch
-from icmodel.system.network import Cables, Map, given_way, neighbours
+from icmodel.system.routes import Cables, Topology, route_via, topology
 
 HOSTS = ("h0", "h1", "h2")
 
 
 def drawn(
     switches: int, joined: list[tuple[int, int, int]], at: list[int]
-) -> tuple[Map, dict[tuple[str, str], float]]:
+) -> tuple[Topology, dict[tuple[str, str], float]]:
     """A map of switches joined by links of whole microseconds, with a host at three of them."""
     names = {f"s{i}": Switch(f"s{i}", "s") for i in range(switches)}
     links = [
@@ -33,14 +33,14 @@ def drawn(
     for link in links:
         for pair in (link.ends, link.ends[::-1]):
             delays[pair] = min(link.delay_s, delays.get(pair, link.delay_s))
-    return neighbours([*names, *HOSTS], names, links), delays
+    return topology([*names, *HOSTS], names, links), delays
 
 
-def every_way(known: Map, way: tuple[str, ...], sink: str) -> Iterator[tuple[str, ...]]:
+def every_way(known: Topology, way: tuple[str, ...], sink: str) -> Iterator[tuple[str, ...]]:
     if way[-1] == sink:
         yield way
         return
-    for name in known.near[way[-1]]:
+    for name in known.neighbours[way[-1]]:
         if name not in way and (name == sink or name in known.switches):
             yield from every_way(known, (*way, name), sink)
 
@@ -60,7 +60,7 @@ def test_a_route_has_fewest_hops_and_then_least_delay(
 
     for sink in ("h1", "h2", "s0"):
         ways = list(every_way(known, ("h0",), sink))
-        found = known.way("h0", sink)
+        found = known.route("h0", sink)
         if not ways:
             assert found is None
         else:
@@ -81,8 +81,8 @@ def test_of_equal_routes_the_first_of_the_file_is_taken() -> None:
         )
     ]
     names = {f"s{i}": Switch(f"s{i}", "s") for i in range(4)}
-    known = neighbours([*names, "h0", "h1"], names, links)
-    assert known.way("h0", "h1") == ("h0", "s0", "s2", "s3", "h1")
+    known = topology([*names, "h0", "h1"], names, links)
+    assert known.route("h0", "h1") == ("h0", "s0", "s2", "s3", "h1")
 
 
 def stream(name: str, goodput_bps: float = 1e8, multicast: str | None = None) -> Stream:
@@ -93,14 +93,14 @@ def stream(name: str, goodput_bps: float = 1e8, multicast: str | None = None) ->
 LINE = [("h0", "s0"), ("s0", "s1"), ("s1", "h1"), ("s1", "s2")]
 
 
-def line() -> Map:
+def line() -> Topology:
     names = {f"s{i}": Switch(f"s{i}", "s") for i in range(3)}
-    return neighbours([*names, "h0", "h1"], names, [Link(a + b, (a, b), 1e9) for a, b in LINE])
+    return topology([*names, "h0", "h1"], names, [Link(a + b, (a, b), 1e9) for a, b in LINE])
 
 
 def test_a_given_way_passes_what_is_named() -> None:
-    assert given_way(line(), stream("x"), ("s1",)) == ("h0", "s0", "s1", "h1")
-    assert given_way(line(), stream("x"), ()) == ("h0", "s0", "s1", "h1")
+    assert route_via(line(), stream("x"), ("s1",)) == ("h0", "s0", "s1", "h1")
+    assert route_via(line(), stream("x"), ()) == ("h0", "s0", "s1", "h1")
 
 
 @pytest.mark.parametrize(
@@ -114,7 +114,7 @@ def test_a_given_way_that_loops_or_passes_a_host_is_refused(
     via: tuple[str, ...], said: str
 ) -> None:
     with pytest.raises(NetworkError, match=said):
-        given_way(line(), stream("x"), via)
+        route_via(line(), stream("x"), via)
 
 
 def cables(n: int) -> Cables:
@@ -158,17 +158,17 @@ def test_streams_that_begin_at_one_switch_share_its_search() -> None:
     hosts = [f"h{i}" for i in range(1000)]
     links = [Link(f"s{i}", (f"s{i}", f"s{(i + 1) % 40}"), 1e9) for i in range(40)]
     links += [Link(host, (host, f"s{i % 40}"), 1e9) for i, host in enumerate(hosts)]
-    known = neighbours([*names, *hosts], names, links)
-    near = Counted(known.near)
-    counted = Map(names, near)
+    known = topology([*names, *hosts], names, links)
+    near = Counted(known.neighbours)
+    counted = Topology(names, near)
     for i, host in enumerate(hosts):
         for step in (1, 7, 13, 111, 420):
-            assert counted.way(host, hosts[(i + step) % 1000]) is not None
+            assert counted.route(host, hosts[(i + step) % 1000]) is not None
     searches, ends = 40 * 40, 3 * 5000
     assert near.looked_up <= searches + ends
 
 
-def two_homed(first_us: float, second_us: float) -> Map:
+def two_homed(first_us: float, second_us: float) -> Topology:
     """A host at two switches, which both lead to another host."""
     names = {f"s{i}": Switch(f"s{i}", "s") for i in range(2)}
     links = [
@@ -177,14 +177,14 @@ def two_homed(first_us: float, second_us: float) -> Map:
         Link("s0h1", ("s0", "h1"), 1e9),
         Link("s1h1", ("s1", "h1"), 1e9),
     ]
-    return neighbours([*names, "h0", "h1"], names, links)
+    return topology([*names, "h0", "h1"], names, links)
 
 
 @pytest.mark.parametrize(("first", "second", "over"), [(5, 1, "s1"), (1, 5, "s0"), (2, 2, "s0")])
 def test_a_host_at_two_switches_takes_the_nearer_and_then_the_first(
     first: float, second: float, over: str
 ) -> None:
-    assert two_homed(first, second).way("h0", "h1") == ("h0", over, "h1")
+    assert two_homed(first, second).route("h0", "h1") == ("h0", over, "h1")
 
 
 def test_of_parallel_cables_the_quicker_counts() -> None:
@@ -194,5 +194,5 @@ def test_of_parallel_cables_the_quicker_counts() -> None:
     ]
     names = {f"s{i}": Switch(f"s{i}", "s") for i in range(2)}
     ends = [Link(f"s{i}h1", (f"s{i}", "h1"), 1e9) for i in range(2)]
-    known = neighbours([*names, "h0", "h1"], names, [*cables, *ends])
-    assert known.way("h0", "h1") == ("h0", "s1", "h1")
+    known = topology([*names, "h0", "h1"], names, [*cables, *ends])
+    assert known.route("h0", "h1") == ("h0", "s1", "h1")

@@ -539,7 +539,7 @@ def test_every_frame_arrives_or_is_lost_and_none_before_its_time() -> None:
                 assert drops or seen.frames_lost == 0
                 if seen.frames.count:
                     assert seen.frames.least_s <= seen.frames.mean_s <= seen.frames.greatest_s
-                    assert seen.frames.least_s > system.cables_s(stream)
+                    assert seen.frames.least_s > system.propagation_s(stream)
             for port, most in run.backlogs_bytes.items():
                 node = system.node(system.ports[port].node)
                 end = getattr(node, "buffer_bytes", None) if drops else None

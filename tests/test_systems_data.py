@@ -8,7 +8,7 @@ import pytest
 
 import checkout
 from icmodel.system import Finding, System, load, load_checked, system_names
-from icmodel.system.checking import loads
+from icmodel.system.loads import loads
 from icmodel.usecase import derive, load_usecase
 
 CALIBRATION = checkout.ROOT / "calibration" / "topologies"

@@ -10,7 +10,7 @@ import pytest
 
 from icmodel.errors import VerificationError
 from icmodel.system import CreditBased, Dscp, Gates, Window, load
-from icmodel.system.checking import loads
+from icmodel.system.loads import loads
 from icmodel.verify.lab_system import (
     LAB_BUFFER_BYTES,
     MOST_BUSY,
@@ -100,9 +100,13 @@ def test_what_the_lab_does_not_have_is_named(part: str, fields: Any, said: str) 
             "is infiniband, and the lab's links are ethernet",
         ),
         ("links", {"name": "A<->S#1"}, "verify a system without parallel links"),
-        ("ports", {"scheduler": CreditBased({5: 1e7})}, "scheduled by cbs"),
-        ("ports", {"scheduler": Gates((Window(1e-3, (5,)),))}, "scheduled by gates"),
-        ("ports", {"scheduler": Dscp({5: "ef"})}, "scheduled by dscp"),
+        ("ports", {"scheduler": CreditBased(idle_slopes_bps={5: 1e7})}, "scheduled by cbs"),
+        (
+            "ports",
+            {"scheduler": Gates(windows=(Window(duration_s=1e-3, open=(5,)),))},
+            "scheduled by gates",
+        ),
+        ("ports", {"scheduler": Dscp(classes={5: "ef"})}, "scheduled by dscp"),
         ("streams", {"protocol": "rc"}, "sent by rc, and icprobe sends tcp, udp, ethernet, zeromq"),
         ("streams", {"options": {"offload": "off"}}, "the option offload = off"),
     ],

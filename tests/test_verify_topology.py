@@ -59,15 +59,15 @@ def test_strict_priority_promises_nothing_and_lends_in_order() -> None:
 
 
 def test_turns_are_promised_as_rates() -> None:
-    by_bytes = scheduled(DeficitRoundRobin({5: 3000, 0: 1000}))
+    by_bytes = scheduled(DeficitRoundRobin(quanta_bytes={5: 3000, 0: 1000}))
     assert [one["rate"] for one in by_bytes] == ["75000000 b/s", "25000000 b/s"]
-    by_frames = scheduled(WeightedRoundRobin({5: 1, 0: 1}))
+    by_frames = scheduled(WeightedRoundRobin(weights={5: 1, 0: 1}))
     assert [one["rate"] for one in by_frames] == ["50000000 b/s", "50000000 b/s"]
     assert {one["priority"] for one in by_frames} == {0}
 
 
 def test_a_class_that_no_packet_is_of_gets_the_least() -> None:
-    classes = scheduled(DeficitRoundRobin({5: 3000}))
+    classes = scheduled(DeficitRoundRobin(quanta_bytes={5: 3000}))
     assert classes[1]["rate"] == f"{LEAST_CLASS_BPS:.0f} b/s"
     assert classes[0]["rate"] == f"{1e8 - LEAST_CLASS_BPS:.0f} b/s"
 

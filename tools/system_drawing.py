@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from icmodel.report import report
-from icmodel.system import load
+from icmodel.system import load, predict
 
 NAME = "imaging"
 FILE = Path(__file__).resolve().parent.parent / "docs" / "guides" / f"system-{NAME}.svg"
@@ -13,7 +13,7 @@ FILE = Path(__file__).resolve().parent.parent / "docs" / "guides" / f"system-{NA
 
 def main() -> None:
     """Predict the system, and draw it."""
-    report(load(NAME).predict(), FILE)
+    report(predict(load(NAME)), FILE)
 
 
 if __name__ == "__main__":

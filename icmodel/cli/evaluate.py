@@ -71,7 +71,7 @@ def evaluate(
     from icmodel.report import report
     from icmodel.report.terminal import evaluation_text
     from icmodel.report.writing import ENDINGS
-    from icmodel.system.namesake import beside_system
+    from icmodel.system.namesake import notes_on_system
 
     if output is not None:
         check_file(output, ENDINGS)
@@ -79,7 +79,7 @@ def evaluate(
         usecase, dataset, variant=variant, candidate=candidate, strict=strict, cache=not no_cache
     )
     derivations = {one.name: one for one in evaluation.derivations}
-    notes = beside_system(evaluation.usecase, derivations, evaluation.candidate)
+    notes = notes_on_system(evaluation.usecase, derivations, evaluation.candidate)
     evaluation = replace(evaluation, notes=notes)
     if output is not None:
         report(evaluation, output)

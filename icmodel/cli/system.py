@@ -38,7 +38,7 @@ from icmodel.files import replacing
 
 if TYPE_CHECKING:
     from icmodel.system import System
-    from icmodel.system.checking import Load
+    from icmodel.system.loads import Load
 
 
 class PredictByDefault(TyperGroup):
@@ -138,10 +138,11 @@ def predict(
     from icmodel.report import report  # pydantic and the report, not needed by other commands
     from icmodel.report.writing import SYSTEM_ENDINGS
     from icmodel.system import load
+    from icmodel.system import predict as predict_system
 
     if output is not None:
         check_file(output, SYSTEM_ENDINGS)
-    prediction = load(name).predict(dataset, variant, cache=not no_cache, cycles=cycles)
+    prediction = predict_system(load(name), dataset, variant, cache=not no_cache, cycles=cycles)
     if output is not None:
         report(prediction, output)
     if as_json:
@@ -193,7 +194,7 @@ def show(name: SystemName, *, as_json: AsJson = False, output: Output = None) ->
     """  # noqa: D301
     from icmodel.cli.system_text import system_sections
     from icmodel.system import load
-    from icmodel.system.checking import loads
+    from icmodel.system.loads import loads
 
     shown = load(name)
     at_ports = tuple(loads(shown))

@@ -25,7 +25,7 @@ from icmodel.system.prediction.result import by_requirement
 
 if TYPE_CHECKING:
     from icmodel.system import System, SystemPrediction
-    from icmodel.system.checking import Load
+    from icmodel.system.loads import Load
     from icmodel.system.prediction.result import Judged, StreamPrediction
 
 

@@ -17,8 +17,8 @@ from icmodel.arrays import Floats, Ints
 from icmodel.estimate import Estimate
 from icmodel.recommend.variants import Models, Variant
 from icmodel.requirement import OUTCOMES
-from icmodel.system import Device, Link, Port, Stream, Switch, System, Wanted, predict
-from icmodel.system.document import Streams, frame_bytes, producer
+from icmodel.system import Device, Link, Port, Stream, StreamRequirement, Switch, System, predict
+from icmodel.system.document import Streams
 from icmodel.system.packing import packing
 from icmodel.system.prediction import SystemPrediction
 from icmodel.system.prediction.answers import SIDES
@@ -38,7 +38,7 @@ class LoneStream:
     stream: Stream
 
     @property
-    def limits(self) -> tuple[Wanted, ...]:
+    def limits(self) -> tuple[StreamRequirement, ...]:
         """The system's requirements about this stream."""
         names = (self.stream.name, self.stream.group)
         return tuple(
@@ -65,9 +65,9 @@ def with_variant(stream: Stream, table: Streams, variant: Variant) -> Stream:
     """A stream of a table, changed to a variant."""
     return replace(
         stream,
-        producer=producer(table.produces, variant.payload_bytes),
+        producer=table.produces.producer(variant.payload_bytes),
         protocol=variant.protocol,
-        payload_bytes=frame_bytes(table.produces, variant.payload_bytes),
+        payload_bytes=table.frame_bytes(variant.payload_bytes),
         paced_fps=variant.rate_fps,
         cores=variant.cores,
         priority=variant.priority,
@@ -167,7 +167,7 @@ def _disjoint_system(streams: Sequence[LoneStream]) -> System:
     links: dict[str, Link] = {}
     ports: dict[str, Port] = {}
     copies: dict[str, Stream] = {}
-    requirements: list[Wanted] = []
+    requirements: list[StreamRequirement] = []
     for index, lone in enumerate(streams):
         system, stream = lone.system, lone.stream
         for name in (str(index), f"{index}{UNLIMITED}"):

@@ -136,12 +136,12 @@ def table_loads(table: TableVariants, alone: AlonePredictions, first: int) -> Ta
         needed_bps, due_bps = _demands_bps(system, variants)
         needed = np.minimum(offered, needed_bps)
         for name, usage in alone.usage(system, stream, at, sends):
-            if (name, stream.sent_as) not in sent:
+            if (name, stream.multicast_key) not in sent:
                 loads[:, column[name]] += offered * usage
                 needs[:, column[name]] += needed * usage
                 dues[:, column[name]] += due_bps * usage
             if name in stream.path:  # a multicast copy is sent once, and received by each
-                sent.add((name, stream.sent_as))
+                sent.add((name, stream.multicast_key))
     cores = alone.cpu["send"][0, place[sending]].sum(axis=0)
     cores = cores + alone.cpu["recv"][0, place].sum(axis=0)
     own = table.variants[0]

@@ -92,7 +92,7 @@ def too_late(system: System) -> tuple[TooLate, ...]:
         if limit.metric not in LATENCIES or limit.at_most is None or wanted.device is not None:
             continue
         bits = {
-            stream.sent_as: stream.producer.message_bytes * 8
+            stream.multicast_key: stream.producer.message_bytes * 8
             for stream in system.streams.values()
             if wanted.stream in (stream.name, stream.group)
             and stream.producer is not None
@@ -100,18 +100,18 @@ def too_late(system: System) -> tuple[TooLate, ...]:
             and whole_message(stream, wanted)
         }
         for port, streams in streams_by_port.items():
-            here = [stream for stream in streams if stream.sent_as in bits]
+            here = [stream for stream in streams if stream.multicast_key in bits]
             if not here:
                 continue
-            nearest = min(here, key=system.cables_s)
+            nearest = min(here, key=system.propagation_s)
             late = TooLate(
                 limit.name,
                 wanted.stream,
                 port,
-                sum(bits[stream.sent_as] for stream in here),
+                sum(bits[stream.multicast_key] for stream in here),
                 system.ports[port].rate_bps,
                 sum(link.length_m for link in system.links_of(nearest)),
-                system.cables_s(nearest),
+                system.propagation_s(nearest),
                 limit.at_most,
                 sum(bits.values()),
             )

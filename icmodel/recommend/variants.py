@@ -14,13 +14,10 @@ from icmodel.system.document import (
     ALIGNED,
     AS_PRODUCED,
     WHOLE_MESSAGES,
-    Burst,
     Choices,
-    Samples,
     StreamChoices,
     Streams,
     SystemDocument,
-    producer,
 )
 from icmodel.system.packing import wire
 from icmodel.system.prediction.answers import dataset_of
@@ -83,7 +80,7 @@ def variants(
         for payload in _payloads(own, choices, system, sent_by, models):
             rates = {own.rate_fps}
             for rate in choices.rate_fps:
-                made = producer(table.produces, payload) if rate == WHOLE_MESSAGES else None
+                made = table.produces.producer(payload) if rate == WHOLE_MESSAGES else None
                 if isinstance(rate, float | int):
                     rates.add(float(rate))
                 elif made is None or payload is None:  # as produced, also if a message is a frame
@@ -137,7 +134,7 @@ def default_choices(document: SystemDocument, system: System, models: Models) ->
         stream = next(one for one in system.streams.values() if one.group == table.name)
         model = _model_of(system, stream, models)
         cores = () if model is None else sorted({p.cores for p in model.data.points if p.cores})
-        framed = isinstance(table.produces, Samples | Burst)
+        framed = table.produces.frame_bytes() is not None
         streams[table.name] = StreamChoices(
             protocol=() if model is None else tuple(model.data.protocols),
             payload_bytes=() if framed else (ALIGNED,),

@@ -1,23 +1,35 @@
-"""Whole systems: a TOML file of devices, switches, links and streams comes in, a prediction of each goes out.
+"""Whole systems: a TOML file of devices, switches, links and streams, and a prediction of each of them.
 
-``document`` (tables, in pydantic) -> ``expansion`` (``groups``, ``routes``) -> ``network`` (the expanded
-system) -> ``checking`` (``loads``, ``overloads``, ``cycles``); ``files`` finds and reads them.
-``packing`` (how messages become packets) -> ``arrivals`` (arrival curves) serve all that follows.
-``sharing`` (rates of shared resources) -> ``prediction`` (with the datasets of the links) -> ``loaded``.
+``document`` (tables, in pydantic; ``schedulers`` and ``traffic_sources`` among them) -> ``expansion``
+(with ``routes``) -> ``network`` (the expanded system) -> ``loads``, ``rules`` and ``checking``. ``files``
+finds and reads systems. ``packing`` turns messages into packets, for everything that follows: ``bounds``
+(worst cases), ``sharing`` (rates of shared resources) and ``prediction`` (with the datasets of the links).
+
+>>> found = predict(load("lab-switch"))
+>>> found.streams["measured"].metrics["goodput_bps"].value / 1e6  # Mb/s
+94.148244473342
 """
 
 from icmodel.system.checking import Finding, check
 from icmodel.system.files import (
     OpenSystem,
     find_system,
+    load,
     load_checked,
     load_open,
     read_system,
     system_names,
     system_schema,
 )
-from icmodel.system.loaded import LoadedSystem, load
-from icmodel.system.network import Device, Link, Port, Producer, Stream, Switch, System, Wanted
+from icmodel.system.network import (
+    Device,
+    Link,
+    Port,
+    Stream,
+    StreamRequirement,
+    Switch,
+    System,
+)
 from icmodel.system.prediction import SystemPrediction, predict
 from icmodel.system.schedulers import (
     CreditBased,
@@ -30,6 +42,7 @@ from icmodel.system.schedulers import (
     WeightedRoundRobin,
     Window,
 )
+from icmodel.system.traffic_sources import Producer
 
 __all__ = [
     "CreditBased",
@@ -40,17 +53,16 @@ __all__ = [
     "Finding",
     "Gates",
     "Link",
-    "LoadedSystem",
     "OpenSystem",
     "Port",
     "Producer",
     "Scheduler",
     "Stream",
+    "StreamRequirement",
     "StrictPriority",
     "Switch",
     "System",
     "SystemPrediction",
-    "Wanted",
     "WeightedRoundRobin",
     "Window",
     "check",

@@ -11,10 +11,12 @@ from icmodel.dataset import shipped
 from icmodel.errors import IcmodelError, NetworkError
 from icmodel.reading import Form, read_file, read_text
 from icmodel.system.checking import Finding, check, refusal
-from icmodel.system.document import PRODUCERS, SCHEDULERS, SCHEMA_VERSION, SystemDocument
+from icmodel.system.document import SCHEMA_VERSION, SystemDocument
 from icmodel.system.expansion import expand
 from icmodel.system.network import System
-from icmodel.system.required import derived_anew, wanted
+from icmodel.system.requirements import derive_for_system, stream_requirements
+from icmodel.system.schedulers import SCHEDULERS
+from icmodel.system.traffic_sources import PRODUCERS
 from icmodel.usecase import UseCase, load_usecase, usecase_names
 from icmodel.usecase.derivation import Derivations
 
@@ -27,51 +29,28 @@ FORM = Form(
 )
 
 
-def system_names() -> tuple[str, ...]:
-    """The names of the bundled systems, sorted."""
-    return tuple(sorted(path.stem for path in _folder().glob("*.toml")))
-
-
-def _folder() -> Path:
-    return shipped("usecases") / "systems"
-
-
-def find_system(name: str | Path) -> Path:
-    """The file of a system, given by bundled name or by path.
-
-    Raises
-    ------
-    NetworkError
-        If neither exists.
-    """
-    if str(name) in system_names():
-        return _folder() / f"{name}.toml"
-    if Path(name).is_file():
-        return Path(name)
-    *others, last = system_names()
-    raise NetworkError(
-        f"there is no system {str(name)!r}: take {', '.join(others)} or {last}, or give the path of a "
-        "TOML file"
-    )
-
-
 def load(name: str | Path) -> System:
     """Load a system by bundled name or path: groups expanded, streams on their routes.
 
     Raises
     ------
     NetworkError
-        If it is missing, breaks the format, or has an unconnected or contradictory part; an
+        If it is missing, breaks the format, or has an unconnected or contradictory part. An
         overload is allowed, since it can be predicted.
+
+    Examples
+    --------
+    >>> load("imaging")
+    System('imaging': 15 devices, 1 switches, 17 links, 14 streams)
     """
     system, findings = load_checked(name)
     if wrong := refusal(findings):
-        raise NetworkError(f"{find_system(name).name}: {wrong}")
+        raise NetworkError(f"{system.file or name}: {wrong}")
     return system
 
 
 def load_checked(name: str | Path) -> tuple[System, tuple[Finding, ...]]:
-    """A system by bundled name or path, and all findings about it.
+    """Load a system by bundled name or path, with all findings about it.
 
     Raises
     ------
@@ -80,14 +59,14 @@ def load_checked(name: str | Path) -> tuple[System, tuple[Finding, ...]]:
     """
     path = find_system(name)
     system, findings = read_system(read_file(path, NetworkError), path.name, path.parent)
-    own = path.parent != _folder()
+    own = path.parent != _bundled_folder()
     return (replace(system, file=path.name) if own else system), findings
 
 
 def read_system(
     text: str, file: str = "the system", folder: Path = Path()
 ) -> tuple[System, tuple[Finding, ...]]:
-    """The system of a TOML text, and all findings about it.
+    """Read a system from a TOML text, with all findings about it.
 
     Parameters
     ----------
@@ -111,10 +90,14 @@ class OpenSystem:
 
     Parameters
     ----------
+    document : SystemDocument
+        Tables of the file.
+    usecase : UseCase, optional
+        Use case that the document names.
     file : str
         Name in messages.
     derived : mapping
-        Numbers of the use case, derived from what the system's streams produce.
+        Numbers of the use case, derived from the system's sources.
     """
 
     document: SystemDocument
@@ -123,7 +106,7 @@ class OpenSystem:
     derived: Derivations = field(default_factory=dict)
 
     def system(self) -> System:
-        """Groups expanded, streams on their routes.
+        """Expand the document: groups into members, streams onto their routes.
 
         Raises
         ------
@@ -131,13 +114,14 @@ class OpenSystem:
             If groups do not pair, or a stream has no route.
         """
         try:
-            return expand(self.document, wanted(self.document, self.usecase, self.derived))
+            requirements = stream_requirements(self.document, self.usecase, self.derived)
+            return expand(self.document, requirements)
         except IcmodelError as error:
             raise NetworkError(f"{self.file}: {error}") from error
 
 
 def load_open(name: str | Path) -> OpenSystem:
-    """A system by bundled name or path, with its document.
+    """Load a system by bundled name or path, with its document.
 
     Raises
     ------
@@ -150,22 +134,49 @@ def load_open(name: str | Path) -> OpenSystem:
 
 def _read(text: str, file: str, folder: Path) -> OpenSystem:
     document = read_text(text, file, FORM)
+    name = document.usecase
+    if name is None:
+        return OpenSystem(document, None, file)
     try:
-        usecase = _usecase(document, folder)
-        derived = {} if usecase is None else derived_anew(usecase, document)
-        return OpenSystem(document, usecase, file, derived)
+        # A bundled use case, else a file in the same folder.
+        usecase = load_usecase(name if name in usecase_names() else folder / name)
+        return OpenSystem(document, usecase, file, derive_for_system(usecase, document))
     except IcmodelError as error:
         raise NetworkError(f"{file}: {error}") from error
 
 
-def _usecase(document: SystemDocument, folder: Path) -> UseCase | None:
-    """The use case that a system names: a bundled one, else a file in the same folder."""
-    name = document.usecase
-    if name is None:
-        return None
-    return load_usecase(name if name in usecase_names() else folder / name)
+def find_system(name: str | Path) -> Path:
+    """Find the file of a system, given by bundled name or by path.
+
+    Raises
+    ------
+    NetworkError
+        If neither exists.
+    """
+    if str(name) in system_names():
+        return _bundled_folder() / f"{name}.toml"
+    if Path(name).is_file():
+        return Path(name)
+    *others, last = system_names()
+    raise NetworkError(
+        f"there is no system {str(name)!r}: take {', '.join(others)} or {last}, or give the path of a "
+        "TOML file"
+    )
+
+
+def system_names() -> tuple[str, ...]:
+    """Names of the bundled systems, sorted.
+
+    >>> "imaging" in system_names()
+    True
+    """
+    return tuple(sorted(path.stem for path in _bundled_folder().glob("*.toml")))
+
+
+def _bundled_folder() -> Path:
+    return shipped("usecases") / "systems"
 
 
 def system_schema() -> Mapping[str, Any]:
-    """The JSON Schema of a system, both spellings of every quantity in it."""
+    """JSON Schema of a system file, with both spellings of every quantity."""
     return SystemDocument.model_json_schema()

@@ -1,7 +1,7 @@
-"""Namesakes: a use case and a system of one name, and the streams of which they ask different rates.
+"""Namesakes: notes on a use case and a system of one name whose streams request different rates.
 
-An evaluation asks for the rate that its candidate gives, a system for what is produced: both may be right and
-come to different verdicts.  Each says so.
+An evaluation requests the rate of its candidate, a system the produced rate. Both may be right and come
+to different verdicts, so each notes the difference.
 """
 
 from __future__ import annotations
@@ -17,59 +17,48 @@ from icmodel.usecase import Derivations, UseCase, load_derived, usecase_names
 from icmodel.usecase.evaluation import at_needed_rate
 
 SAME = 1e-9
-"""Relative difference up to which two requests are one."""
+"""Relative difference up to which two requests are equal."""
+
+_load_usecase = lru_cache(maxsize=32)(load_derived)
+_load_system = lru_cache(maxsize=32)(load)
 
 
-def beside_usecase(system: System) -> tuple[str, ...]:
-    """What a system says of the bundled use case that it names, or whose name it has, if their rates differ."""
+def notes_on_usecase(system: System) -> tuple[str, ...]:
+    """Notes of a prediction: groups of streams that request other rates in the bundled use case.
+
+    That is the use case that the system names, else the one of its name.
+    """
     name = system.usecase or system.name
     if name not in usecase_names():
         return ()
-    case, made = _usecase(name)
-    return tuple(_differences(case, made, case.default_candidate, system))
+    case, derived = _load_usecase(name)
+    return tuple(_notes(case, derived, case.default_candidate, system))
 
 
-def beside_system(case: UseCase, made: Derivations, candidate: str) -> tuple[str, ...]:
-    """What an evaluation says of the bundled system of the use case's name, if their rates differ."""
+def notes_on_system(case: UseCase, derived: Derivations, candidate: str) -> tuple[str, ...]:
+    """Notes of an evaluation: streams that request other rates in the bundled system of its name."""
     if case.name not in system_names():
         return ()
-    return tuple(_differences(case, made, candidate, _system(case.name)))
+    return tuple(_notes(case, derived, candidate, _load_system(case.name)))
 
 
-@lru_cache(maxsize=32)
-def _usecase(name: str) -> tuple[UseCase, Derivations]:
-    return load_derived(name)
-
-
-@lru_cache(maxsize=32)
-def _system(name: str) -> System:
-    return load(name)
-
-
-def _differences(case: UseCase, made: Derivations, candidate: str, system: System) -> Iterator[str]:
-    """A sentence for each group of streams of one name whose requests differ."""
-    asked = next(one for one in case.candidates if one.name == candidate).scenarios
-    for name, question in asked.items():
-        alike = [one for one in system.streams.values() if one.group == name]
-        requests = [one.requested_goodput_bps for one in alike]
-        scenario = at_needed_rate(question.scenario(), name, made)
+def _notes(case: UseCase, derived: Derivations, candidate: str, system: System) -> Iterator[str]:
+    """A sentence for each stream of the use case whose namesakes in the system request another rate."""
+    questions = next(one for one in case.candidates if one.name == candidate).scenarios
+    for name, question in questions.items():
+        scenario = at_needed_rate(question.scenario(), name, derived)
         own_bps = scenario.requested_goodput_bps
-        other = next((k for k, one in enumerate(requests) if not _same(one, own_bps)), None)
-        if other is None:
-            continue
-        own = "rate" if question.scenario().rate_fps is not None else "least rate"
-        frames = units.format_quantity("rate_fps", scenario.rate_fps or math.inf)
-        why = "what is produced" if alike[other].paced_fps is None else "its rate"
-        yield (
-            f"{name}: `icmodel evaluate {case.name}` asks for {units.format_bps(own_bps)} (the {own} of its candidate "
-            f"{candidate}, {frames} of {scenario.payload_bytes} B), `icmodel system {system.name}` for "
-            f"{_text(requests[other])} ({why}): their verdicts may differ"
-        )
-
-
-def _same(one: float, other: float) -> bool:
-    return one == other or math.isclose(one, other, rel_tol=SAME)
-
-
-def _text(request_bps: float) -> str:
-    return units.format_bps(request_bps) if math.isfinite(request_bps) else "all it can get"
+        for stream in system.streams.values():
+            request_bps = stream.requested_goodput_bps
+            if stream.group != name or math.isclose(request_bps, own_bps, rel_tol=SAME):
+                continue
+            own = "rate" if question.scenario().rate_fps is not None else "least rate"
+            frames = units.format_quantity("rate_fps", scenario.rate_fps or math.inf)
+            other = units.format_bps(request_bps) if request_bps < math.inf else "all it can get"
+            why = "what is produced" if stream.paced_fps is None else "its rate"
+            yield (
+                f"{name}: `icmodel evaluate {case.name}` asks for {units.format_bps(own_bps)} (the {own} of "
+                f"its candidate {candidate}, {frames} of {scenario.payload_bytes} B), `icmodel system "
+                f"{system.name}` for {other} ({why}): their verdicts may differ"
+            )
+            break  # one sentence a stream of the use case

@@ -1,27 +1,27 @@
 """System: devices, links, switches and streams, with groups expanded and routes found; frozen.
 
-Everything is in SI, and names are keys: a group ``camera`` of six is ``camera-1`` to ``camera-6``, a
-group of one keeps its name. A link is ``a<->b``, the port from which ``a`` sends into it ``a->b``;
-where several links join the same two nodes, they end in ``#1``, ``#2`` and so on.
+All numbers are in SI, and names are keys: a group ``camera`` of six is ``camera-1`` to ``camera-6``, a
+group of one keeps its name. A link is ``a<->b``; the port from which ``a`` sends into it is ``a->b``. If
+several links join the same two nodes, their names end in ``#1``, ``#2`` and so on.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
 from types import MappingProxyType
-from typing import NamedTuple
 
 from icmodel.errors import NetworkError
 from icmodel.requirement import Requirement
 from icmodel.system.schedulers import PRIORITIES, Fifo, Scheduler
+from icmodel.system.traffic_sources import Producer
 
 FORWARDING = ("store-and-forward", "cut-through")
 KINDS = ("hard", "firm", "soft")
-MESSAGE, FRAME = JUDGED_OF = ("message", "frame")
-"""Subjects of a latency requirement: the whole message, or a single frame of it."""
+MESSAGE = "message"
+"""Subject of a latency requirement: the whole message, not a single ``frame`` of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,17 +31,17 @@ class Device:
     Parameters
     ----------
     group : str
-        The group of the document it belongs to.
+        Group of the document to which it belongs.
     interfaces : int
-        How many links it can have.
+        Greatest number of its links.
     cores : int, optional
-        Of its processor; ``None`` where nobody says.
+        Cores of its processor; ``None`` if unknown.
     dataset : str, optional
-        The dataset whose hosts it is like; ``None``: that of its links.
+        Dataset with hosts like this; ``None`` stands for the dataset of its links.
     cpu_clock_ratio : float
         Its clock relative to that of the dataset's hosts.
     app_send_s, app_recv_s : float
-        Time its application itself takes for a frame it sends, and for one it receives [s].
+        Time that its application adds to a frame that it sends, and to one that it receives [s].
     """
 
     name: str
@@ -60,10 +60,19 @@ class Switch:
 
     Parameters
     ----------
+    forwarding : str
+        ``store-and-forward`` or ``cut-through``.
     latency_s : float
-        Added to each frame, besides queues and, for ``store-and-forward``, receiving it whole [s].
+        Time added to each frame, besides its queues and, for ``store-and-forward``, its reception [s].
     buffer_bytes : float, optional
-        Of each port [B]; ``None`` if not stated.
+        Buffer of each port [B]; ``None`` if not stated.
+    scheduler : Scheduler
+        Order of sending at its ports, unless a port has its own.
+
+    Raises
+    ------
+    NetworkError
+        If ``forwarding`` is another.
     """
 
     name: str
@@ -84,18 +93,23 @@ class Link:
     Parameters
     ----------
     rate_bps : float
-        In each direction [b/s].
+        Rate in each direction [b/s].
     length_m, delay_s : float
-        Of the cable [m], and how long a bit takes through it [s].
+        Length of the cable [m], and its propagation delay [s].
     mtu_bytes : int
         Largest packet above the frame of the link [B].
     interconnect : str
-        Whose theory holds: ``ethernet``, ``infiniband``, ``roce`` or ``rapidio``; on ``plain`` bits are
-        bits, without headers, as network calculus has them.
+        Protocol of the link: ``ethernet``, ``infiniband``, ``roce`` or ``rapidio``; a ``plain`` link has
+        no headers, as in network calculus.
     dataset : str, optional
-        The dataset that speaks for streams over it, by name or path; ``None``: theory alone.
+        Dataset for streams over the link, by name or path; ``None`` uses theory alone.
     burst_bytes : float
-        What passes at once before the rate limits [B], where a token bucket stands for the cable.
+        Burst that passes at line rate before ``rate_bps`` limits it [B], if a token bucket limits the link.
+
+    Raises
+    ------
+    NetworkError
+        If the rate is not above 0 and finite.
     """
 
     name: str
@@ -110,12 +124,14 @@ class Link:
 
     def __post_init__(self) -> None:
         if not 0 < self.rate_bps < math.inf:
-            raise NetworkError(f"the link {self.name} has the rate {self.rate_bps:g} b/s: give one")
+            raise NetworkError(
+                f"the link {self.name} has the rate {self.rate_bps:g} b/s: give one above 0"
+            )
 
 
 @dataclass(frozen=True, slots=True)
 class Port:
-    """One direction of a link, at the node that sends into it: the place where frames queue."""
+    """One direction of a link, at the node that sends into it. Frames queue here."""
 
     name: str
     link: str
@@ -126,72 +142,40 @@ class Port:
 
 
 @dataclass(frozen=True, slots=True)
-class Producer:
-    """The messages of a stream: a number of bytes [B] every period [s].
-
-    A message is a picture, the samples of one cycle, or a burst; for a plain goodput it is one frame.
-
-    Parameters
-    ----------
-    kind : str
-        ``image``, ``samples``, ``goodput`` or ``burst``, as in the document.
-    within_s : float, optional
-        Time in which the whole message must cross the network [s], if it is less than the period.
-    """
-
-    kind: str
-    period_s: float
-    message_bytes: float
-    within_s: float | None = None
-
-    def __post_init__(self) -> None:
-        for value in (self.period_s, self.message_bytes, self.due_s):
-            if not 0 < value < math.inf:
-                raise NetworkError(
-                    f"a message of {self.message_bytes:g} B every {self.period_s:g} s, due within "
-                    f"{self.due_s:g} s, is none: give all of them above 0"
-                )
-
-    @property
-    def due_s(self) -> float:
-        """Time in which a message must cross the network [s]: as stated, else the period."""
-        return self.period_s if self.within_s is None else self.within_s
-
-    @property
-    def goodput_bps(self) -> float:
-        """Average goodput [b/s]."""
-        return self.message_bytes * 8 / self.period_s
-
-    @property
-    def needed_bps(self) -> float:
-        """Goodput at which a message crosses in the time it has [b/s]."""
-        return self.message_bytes * 8 / self.due_s
-
-
-@dataclass(frozen=True, slots=True)
 class Stream:
-    """What one device sends to another over a route.
+    """Traffic from one device to another over a route.
 
     Parameters
     ----------
     producer : Producer, optional
-        ``None``: it sends as fast as it goes.
+        Source of its messages; ``None`` sends at full speed.
+    protocol : str
+        Protocol of its frames, as its dataset names it.
     payload_bytes : int
         Useful bytes per frame [B].
-    cores : int, optional
-        Parallel processes; ``None`` is the most its dataset measured.
     path : tuple of str
-        Names of the ports it is sent from, the source's first.
+        Names of the ports on its route, the source's first.
+    priority : int
+        0 to 7, the most urgent last.
+    kind : str
+        ``hard``, ``firm`` or ``soft``, which is reported.
+    cores : int, optional
+        Parallel processes; ``None`` takes the most that its dataset measured.
     multicast : str, optional
-        The set whose copies share the ports of their common beginning; a stream for each sink.
+        Set of copies that share the ports of their common beginning; there is a stream for each sink.
     paced_fps : float, optional
-        Frames per second its sender is set to [1/s], where that is not what the producer asks for.
+        Frames per second that the sender is set to [1/s], if not to the produced rate.
     window_bytes : float, optional
-        The most that is on its way unacknowledged [B], of TCP; ``None``: more than limits it.
+        Window of TCP: most bytes unacknowledged [B]; ``None`` if it limits nothing.
     options : mapping
         Options of the scenario, such as ``nagle``, as its dataset names them.
     allowed_shortfall_ratio : float
-        Share of what is produced that need not arrive, 0 to 1.
+        Share of the produced data that need not arrive, 0 to 1.
+
+    Raises
+    ------
+    NetworkError
+        If a value is outside its range.
     """
 
     name: str
@@ -227,7 +211,7 @@ class Stream:
 
     @property
     def rate_fps(self) -> float | None:
-        """Frames per second [1/s]: as paced, else from the produced bytes; ``None``: unlimited."""
+        """Frames per second [1/s]: the paced rate, else the produced rate; ``None`` if unlimited."""
         if self.paced_fps is not None:
             return self.paced_fps
         if self.producer is None:
@@ -235,8 +219,8 @@ class Stream:
         return self.producer.goodput_bps / (8 * self.payload_bytes)
 
     @property
-    def sent_as(self) -> tuple[str, str]:
-        """Identity of what is sent once at a port: the group, and in it the stream or the multicast set."""
+    def multicast_key(self) -> tuple[str, str]:
+        """Key of the packets that a port sends once: the group, and in it the multicast set or the stream."""
         return self.group, self.multicast or self.name
 
     @property
@@ -248,7 +232,7 @@ class Stream:
 
     @property
     def produced_bps(self) -> float:
-        """Goodput that carries all that is produced and sent [b/s]; 0 if the sender is unlimited."""
+        """Goodput at which all produced data is sent [b/s]; 0 if the sender is unlimited."""
         if self.producer is None and self.paced_fps is None:
             return 0.0
         made_bps = 0.0 if self.producer is None else self.producer.goodput_bps
@@ -256,19 +240,19 @@ class Stream:
 
     @property
     def must_arrive_bps(self) -> float:
-        """Least goodput that brings what must arrive [b/s]; 0 if the sender is unlimited."""
+        """Least goodput that meets the allowed shortfall [b/s]; 0 if the sender is unlimited."""
         return self.produced_bps * (1 - self.allowed_shortfall_ratio)
 
     @property
     def frames_a_message(self) -> int:
-        """Number of frames that one message takes; 1 of an unlimited sender."""
+        """Number of frames of one message; 1 if the sender is unlimited."""
         if self.producer is None:
             return 1
         return math.ceil(self.producer.message_bytes / self.payload_bytes)
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class StreamRequirement:
     """A requirement, and the stream or device to which it applies.
 
     Parameters
@@ -276,7 +260,7 @@ class Wanted:
     stream : str
         A stream, or a group of streams each of which must meet it.
     device : str, optional
-        A device, or a group of devices each of which must meet it with all streams it handles.
+        A device, or a group of devices each of which must meet it with all of its streams.
     of : str
         Subject of a latency: ``message``, or ``frame`` for a single frame of it.
     """
@@ -289,14 +273,23 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class System:
-    """A whole system, by name and in the order of its file.
+    """A whole system; each part is a mapping by name, in the order of its file.
 
-    ``file`` is the name of its file; empty of a bundled one, and of one made in Python.
+    ``file`` is the name of its file. It is empty for a bundled system, and for one made in Python.
 
     Raises
     ------
     NetworkError
         If a name is unknown, or a path does not lead from its source to its sink.
+
+    Examples
+    --------
+    >>> from icmodel.system import load
+    >>> system = load("imaging")
+    >>> system
+    System('imaging': 15 devices, 1 switches, 17 links, 14 streams)
+    >>> system.streams["picture-1"].path
+    ('capturing-device-1->switch', 'switch->qfhd-display#1')
     """
 
     name: str
@@ -306,20 +299,30 @@ class System:
     links: Mapping[str, Link]
     ports: Mapping[str, Port]
     streams: Mapping[str, Stream]
-    requirements: tuple[Wanted, ...] = ()
+    requirements: tuple[StreamRequirement, ...] = ()
     source: str = ""
     known_limits: tuple[str, ...] = ()
     usecase: str | None = None
     file: str = ""
 
     def __post_init__(self) -> None:
-        for link in self.links.values():
-            for end in link.ends:
-                self._check_node(end, f"the link {link.name}")
+        ends = [(f"the link {link.name}", end) for link in self.links.values() for end in link.ends]
         for stream in self.streams.values():
-            for end in (stream.source, stream.sink):
-                self._check_node(end, f"the stream {stream.name}")
-            self._check_path(stream)
+            ends += [(f"the stream {stream.name}", end) for end in (stream.source, stream.sink)]
+        for part, end in ends:
+            if end not in self.devices and end not in self.switches:
+                raise NetworkError(
+                    f"{part} names {end!r}, which is no device and no switch: add it or mend the name"
+                )
+        for stream in self.streams.values():
+            nodes = list(self.nodes_of(stream))
+            ports = [self.ports[name] for name in stream.path]
+            joined = all(before.peer == after.node for before, after in pairwise(ports))
+            if not ports or (nodes[0], nodes[-1]) != (stream.source, stream.sink) or not joined:
+                raise NetworkError(
+                    f"the path of the stream {stream.name} leads over {', '.join(nodes) or 'nothing'}, "
+                    f"and not from {stream.source} to {stream.sink} link by link: mend it"
+                )
 
     def __repr__(self) -> str:
         return (
@@ -327,220 +330,52 @@ class System:
             f"{len(self.links)} links, {len(self.streams)} streams)"
         )
 
-    def _check_node(self, name: str, what: str) -> None:
-        if name not in self.devices and name not in self.switches:
-            raise NetworkError(f"{what} names {name!r}, which is no device and no switch")
-
-    def _check_path(self, stream: Stream) -> None:
-        nodes = list(self.nodes_of(stream))
-        ports = [self.ports[name] for name in stream.path]
-        joined = all(before.peer == after.node for before, after in pairwise(ports))
-        if not ports or (nodes[0], nodes[-1]) != (stream.source, stream.sink) or not joined:
-            raise NetworkError(
-                f"the path of the stream {stream.name} leads over {', '.join(nodes) or 'nothing'}, "
-                f"and not from {stream.source} to {stream.sink} link by link"
-            )
-
     def node(self, name: str) -> Device | Switch:
-        """The device or switch with a name."""
+        """Device or switch with a name."""
         return self.devices[name] if name in self.devices else self.switches[name]
 
     def nodes_of(self, stream: Stream) -> Iterator[str]:
-        """The nodes a stream passes, its source first and its sink last."""
+        """Names of the nodes of a stream, its source first and its sink last."""
         for name in stream.path:
             if name not in self.ports:
-                raise NetworkError(f"the stream {stream.name} names {name!r}, which is no port")
+                raise NetworkError(
+                    f"the stream {stream.name} names {name!r}, which is no port: mend its path"
+                )
             yield self.ports[name].node
         if stream.path:
             yield self.ports[stream.path[-1]].peer
 
     def switches_of(self, stream: Stream) -> tuple[Switch, ...]:
-        """The switches a stream passes, in their order."""
+        """Switches of a stream, in their order."""
         return tuple(self.switches[name] for name in list(self.nodes_of(stream))[1:-1])
 
     def links_of(self, stream: Stream) -> tuple[Link, ...]:
-        """The links a stream passes, in their order."""
+        """Links of a stream, in their order."""
         return tuple(self.links[self.ports[name].link] for name in stream.path)
 
-    def cables_s(self, stream: Stream) -> float:
-        """How long a bit takes through all cables of a stream [s]."""
+    def propagation_s(self, stream: Stream) -> float:
+        """Propagation delay of all cables of a stream [s]."""
         return sum(link.delay_s for link in self.links_of(stream))
 
-    def copies(self) -> Mapping[tuple[str, str], list[Stream]]:
-        """The streams of each multicast set, others by themselves, as `Stream.sent_as` has them."""
+    def multicast_sets(self) -> Mapping[tuple[str, str], list[Stream]]:
+        """Streams by `Stream.multicast_key`: all copies of a multicast set, other streams alone."""
         sets: dict[tuple[str, str], list[Stream]] = {}
         for stream in self.streams.values():
-            sets.setdefault(stream.sent_as, []).append(stream)
+            sets.setdefault(stream.multicast_key, []).append(stream)
         return sets
 
     def streams_by_port(self) -> Mapping[str, tuple[Stream, ...]]:
-        """The streams that each port sends, in the file's order, for all ports.
+        """Streams that each port sends, in the file's order, for all ports.
 
-        Of the copies of a multicast set at a port only the first is included: it is sent once.
+        A port sends the copies of a multicast set once, so only the first of them is included.
         """
         at: dict[str, dict[tuple[str, str], Stream]] = {name: {} for name in self.ports}
         for stream in self.streams.values():
             for port in stream.path:
-                at[port].setdefault(stream.sent_as, stream)
+                at[port].setdefault(stream.multicast_key, stream)
         return MappingProxyType({port: tuple(there.values()) for port, there in at.items()})
 
 
 def _check_among(what: str, given: str, allowed: tuple[str, ...]) -> None:
     if given not in allowed:
         raise NetworkError(f"the {what} is {given!r}: take one of {', '.join(allowed)}")
-
-
-Way = tuple[str, ...]
-"""Names of nodes, from source to sink."""
-
-
-class _Reached(NamedTuple):
-    """How a search reached a switch: hops, delay [s], and the previous switch."""
-
-    hops: int
-    delay_s: float
-    before: str
-
-
-@dataclass(frozen=True)
-class Map:
-    """Neighbours of each node, and the searches done so far.
-
-    Parameters
-    ----------
-    switches : mapping
-        The forwarding nodes, by name.
-    near : mapping
-        Node -> its neighbours and the least delay [s] of a link to each, in the file's order.
-    """
-
-    switches: Mapping[str, Switch]
-    near: Mapping[str, Mapping[str, float]]
-    _searched: dict[str, dict[str, _Reached]] = field(default_factory=dict)
-    _stepped: dict[str, tuple[tuple[str, float], ...]] = field(default_factory=dict)
-
-    def way(self, source: str, sink: str) -> Way | None:
-        """The nodes of the route between two; ``None`` if there is none."""
-        if sink in self.near[source]:
-            return (source, sink)
-        best: tuple[int, float] | None = None
-        between: Way = ()
-        for entry, first_s in self._beside(source).items():
-            reached = self._search(entry)
-            for leave, last_s in self._beside(sink).items():
-                if leave in reached:
-                    length = reached[leave].hops, first_s + reached[leave].delay_s + last_s
-                    if best is None or length < best:
-                        best, between = length, self._back(entry, leave)
-        if best is None:
-            return None
-        return tuple(dict.fromkeys((source, *between, sink)))
-
-    def _beside(self, node: str) -> Mapping[str, float]:
-        """The switches next to a node, and the delay to each [s]; for a switch itself."""
-        if node in self.switches:
-            return {node: 0.0}
-        return {name: delay for name, delay in self.near[node].items() if name in self.switches}
-
-    def _search(self, start: str) -> dict[str, _Reached]:
-        """All switches that one reaches, from a search done once."""
-        if start not in self._searched:
-            self._searched[start] = self._breadth_first(start)
-        return self._searched[start]
-
-    def _breadth_first(self, start: str) -> dict[str, _Reached]:
-        reached = {start: _Reached(0, self.switches[start].latency_s, "")}
-        level = [start]
-        while level:
-            further: dict[str, None] = {}
-            for node in level:
-                hops, so_far, _ = reached[node]
-                for name, step_s in self._steps(node):
-                    known = reached.get(name)
-                    if known is None or (known[0] > hops and so_far + step_s < known[1]):
-                        reached[name] = _Reached(hops + 1, so_far + step_s, node)
-                        further[name] = None
-            level = list(further)
-        return reached
-
-    def _steps(self, node: str) -> tuple[tuple[str, float], ...]:
-        """The switches next to one, and the delay of link and switch to each [s], computed once."""
-        if node not in self._stepped:
-            self._stepped[node] = tuple(
-                (name, link_s + self.switches[name].latency_s)
-                for name, link_s in self.near[node].items()
-                if name in self.switches
-            )
-        return self._stepped[node]
-
-    def _back(self, entry: str, leave: str) -> Way:
-        """The switches from one to another, read back from the search."""
-        ways = [leave]
-        while ways[-1] != entry:
-            ways.append(self._searched[entry][ways[-1]].before)
-        return tuple(reversed(ways))
-
-
-def neighbours(nodes: Iterable[str], switches: Mapping[str, Switch], links: Iterable[Link]) -> Map:
-    """The map of nodes and the links between them."""
-    near: dict[str, dict[str, float]] = {name: {} for name in nodes}
-    for link in links:
-        for here, there in (link.ends, link.ends[::-1]):
-            near[here][there] = min(link.delay_s, near[here].get(there, link.delay_s))
-    return Map(switches, near)
-
-
-def given_way(known: Map, stream: Stream, via: Way) -> Way | None:
-    """The route of a stream over given nodes in their order.
-
-    Raises
-    ------
-    NetworkError
-        If one is a host, or the route would pass a node twice.
-    """
-    for name in via:
-        if name not in known.switches:
-            raise NetworkError(
-                f"the stream {stream.name} leads via {name}, which forwards nothing: name switches"
-            )
-    nodes: list[str] = [stream.source]
-    for here, there in pairwise((stream.source, *via, stream.sink)):
-        further = known.way(here, there)
-        if further is None:
-            return None
-        nodes.extend(further[1:])
-    twice = next((name for name in nodes if nodes.count(name) > 1), None)
-    if twice is not None:
-        raise NetworkError(
-            f"the stream {stream.name} passes {twice} twice on its way {' -> '.join(nodes)}: it "
-            "loops, so correct via"
-        )
-    return tuple(nodes)
-
-
-class Cables:
-    """The ports between each two nodes, and their load so far.
-
-    A stream takes the least loaded of parallel cables, relative to its rate, the first of equals; the
-    copies of a multicast set stay on one.
-    """
-
-    def __init__(self, ports: Iterable[Port]) -> None:
-        self._between: dict[tuple[str, str], list[Port]] = {}
-        for port in ports:
-            self._between.setdefault((port.node, port.peer), []).append(port)
-        self._load: dict[str, float] = {}
-        self._taken: dict[tuple[tuple[str, str], str, str], str] = {}
-
-    def path(self, stream: Stream, way: Way) -> tuple[str, ...]:
-        """The ports of a stream over the nodes of its route."""
-        return tuple(self._port(stream, here, there) for here, there in pairwise(way))
-
-    def _port(self, stream: Stream, here: str, there: str) -> str:
-        of_set = (stream.sent_as, here, there)
-        if of_set not in self._taken:
-            port = min(self._between[here, there], key=lambda one: self._load.get(one.name, 0.0))
-            share = min(stream.requested_goodput_bps / port.rate_bps, 1.0)
-            self._load[port.name] = self._load.get(port.name, 0.0) + share
-            self._taken[of_set] = port.name
-        return self._taken[of_set]

@@ -1,156 +1,129 @@
 """Schedulers: the order in which a port sends the frames that queue there.
 
-A stream's priority, 0 to 7 with 7 the most urgent (the priority code points of IEEE 802.1Q-2022
-§6.9.3 taken in the order of their numbers), is its class at every port.
+A stream's priority, 0 to 7 with 7 the most urgent, is its class at every port (the priority code points
+of IEEE 802.1Q-2022 §6.9.3, in the order of their numbers). Schedulers choose among packets: the frames
+of Ethernet, with preamble and gap. Within a class, the first packet to come goes first. A packet that
+is being sent is finished, and the next one begins after its gap.
 
-What a port chooses among is packets: the frames of Ethernet, with preamble and gap. Within a class the first to come
-goes first; a packet that is being sent is finished, and the next one begins after its gap.
+Each class here is both a table of a system file and a value in Python, where its ``kind`` is the
+default. Both are checked alike; in Python a wrong value raises `pydantic.ValidationError`.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar, Literal
 
-from icmodel.errors import NetworkError
-from icmodel.system.sharing.allocation import BEHAVIOURS, EXPEDITED, EXPEDITED_SHARE
+from pydantic import Field, GetJsonSchemaHandler
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
+
+from icmodel.reading import Count, Document, Positive
+from icmodel.system.sharing.allocation import EXPEDITED, EXPEDITED_SHARE
 
 PRIORITIES = range(8)
 """Classes of a port, the most urgent last."""
+Priority = Annotated[int, Field(ge=0, le=7)]
 
 
-class EveryPriority:
-    """A scheduler that sends frames of every priority."""
+class PortScheduler(Document):
+    """A scheduler of ports; by default it sends frames of every priority."""
 
-    __slots__ = ()
+    name: ClassVar[str]
+    """Name in words."""
 
     def serves(self, priority: int) -> bool:
         """Whether frames of this priority are ever sent."""
         return True
 
+    @classmethod
+    def __get_pydantic_json_schema__(
+        cls, core: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        """JSON Schema of the table, in which ``kind`` is required though Python has a default."""
+        schema = super().__get_pydantic_json_schema__(core, handler)
+        schema["required"] = ["kind", *schema["required"]]
+        del schema["properties"]["kind"]["default"]
+        return schema
 
-@dataclass(frozen=True, slots=True)
-class Fifo(EveryPriority):
-    """First come, first served: priorities make no difference."""
 
-    kind: ClassVar[str] = "fifo"
+class Fifo(PortScheduler):
+    """First come, first served; priorities make no difference."""
+
+    kind: Literal["fifo"] = "fifo"
     name: ClassVar[str] = "FIFO"
 
 
-@dataclass(frozen=True, slots=True)
-class StrictPriority(EveryPriority):
-    """The most urgent class that waits is sent first; a frame that is being sent is finished."""
+class StrictPriority(PortScheduler):
+    """The most urgent priority that waits is sent first; a frame that is being sent is finished."""
 
-    kind: ClassVar[str] = "strict-priority"
+    kind: Literal["strict-priority"] = "strict-priority"
     name: ClassVar[str] = "strict priority"
 
 
-@dataclass(frozen=True, slots=True)
-class WeightedRoundRobin:
-    """Classes take turns; in each turn one sends at most a number of packets, however long they are.
+class WeightedRoundRobin(PortScheduler):
+    """Priorities take turns of a number of packets, whatever their length: ``weights = { 5 = 7, 1 = 2 }``.
 
-    A class that has nothing to send passes its turn, and keeps nothing of it for later.
-
-    Parameters
-    ----------
-    weights : mapping
-        Priority -> packets a turn.
+    A priority that has nothing to send passes its turn, and keeps nothing of it for later.
     """
 
-    weights: Mapping[int, int]
-    kind: ClassVar[str] = "wrr"
+    kind: Literal["wrr"] = "wrr"
+    weights: Annotated[dict[Priority, Count], Field(min_length=1)]
     name: ClassVar[str] = "weighted round robin"
-
-    def __post_init__(self) -> None:
-        _check_classes("weight", self.weights)
 
     def serves(self, priority: int) -> bool:
         """Whether frames of this priority are ever sent."""
         return priority in self.weights
 
 
-@dataclass(frozen=True, slots=True)
-class DeficitRoundRobin:
-    """Classes take turns; each turn gives one a number of bytes, of which the rest is kept while packets wait.
+class DeficitRoundRobin(PortScheduler):
+    """Priorities take turns of a number of bytes: ``quanta = { 5 = "9 kB", 1 = "3 kB" }``.
 
-    A class whose queue empties loses the rest, as in the algorithm as published; one that kept it would be another
-    scheduler, which may hold others up for longer.
-
-    Parameters
-    ----------
-    quanta_bytes : mapping
-        Priority -> bytes a turn [B] (M. Shreedhar and G. Varghese, Efficient fair queuing using
-        deficit round-robin, IEEE/ACM Trans. Networking 4, 1996).
+    A priority keeps the rest of its quantum while its packets wait, and loses it when its queue empties
+    (M. Shreedhar and G. Varghese, Efficient fair queuing using deficit round-robin, IEEE/ACM Trans.
+    Networking 4, 1996). A scheduler that keeps it then is another one, which may delay others longer.
     """
 
-    quanta_bytes: Mapping[int, float]
-    kind: ClassVar[str] = "drr"
+    kind: Literal["drr"] = "drr"
+    quanta_bytes: Annotated[dict[Priority, Count], Field(min_length=1)]
     name: ClassVar[str] = "deficit round robin"
-
-    def __post_init__(self) -> None:
-        _check_classes("quantum", self.quanta_bytes)
 
     def serves(self, priority: int) -> bool:
         """Whether frames of this priority are ever sent."""
         return priority in self.quanta_bytes
 
 
-@dataclass(frozen=True, slots=True)
-class CreditBased(EveryPriority):
-    """Strict priority, in which some classes may send only while they have credit.
+class CreditBased(PortScheduler):
+    """Strict priority with shaped priorities, which need credit to send: ``idle_slopes = { 6 = "20 Mb/s" }``.
 
-    Credit that is not negative lets a packet begin, and sending all its bits costs credit, gap and preamble too.
-    Where nothing waits, credit above zero is lost, and credit below zero grows back to it.
-
-    Parameters
-    ----------
-    idle_slopes_bps : mapping
-        Priority -> rate at which its credit grows [b/s] (IEEE 802.1Q-2022 §8.6.8.2); other
-        priorities are not shaped.
+    A packet may begin if the credit is not negative. All its bits cost credit, gap and preamble too. The
+    idle slope is the rate at which credit grows (IEEE 802.1Q-2022 §8.6.8.2). If nothing waits, positive
+    credit is lost, and negative credit grows back to 0.
     """
 
-    idle_slopes_bps: Mapping[int, float]
-    kind: ClassVar[str] = "cbs"
+    kind: Literal["cbs"] = "cbs"
+    idle_slopes_bps: Annotated[dict[Priority, Positive], Field(min_length=1)]
     name: ClassVar[str] = "credit-based shaper"
 
-    def __post_init__(self) -> None:
-        _check_classes("idle slope", self.idle_slopes_bps)
+
+class Window(Document):
+    """A part of the cycle of gates, and the priorities that may send in it."""
+
+    open: Annotated[tuple[Priority, ...], Field(min_length=1)]
+    duration_s: Positive
 
 
-@dataclass(frozen=True, slots=True)
-class Window:
-    """A part of a gates' cycle [s] and the priorities whose gates are open in it."""
-
-    duration_s: float
-    priorities: tuple[int, ...]
-
-    def __post_init__(self) -> None:
-        if not 0 < self.duration_s < math.inf:
-            raise NetworkError(
-                f"a window of {self.duration_s:g} s is none: give it a duration above 0 s"
-            )
-        _check_priorities(self.priorities)
-
-
-@dataclass(frozen=True, slots=True)
-class Gates:
+class Gates(PortScheduler):
     """Windows that repeat one after another; within one, strict priority.
 
-    As the gate control list of IEEE 802.1Q-2022 §8.6.8.4 (formerly 802.1Qbv): a packet begins only if it ends, gap
-    included, before its gate closes, so that none reaches into the next window. A port that lets packets overrun their
-    window is another scheduler; one that closes a guard band before each window is this one with the
-    guard band as a window in which no gate is open.
+    As the gate control list of IEEE 802.1Q-2022 §8.6.8.4 (formerly 802.1Qbv): a packet begins only if it
+    ends, gap included, before its gate closes. A port whose packets overrun their window is another
+    scheduler. For a guard band, give a window of a priority that no
+    stream has.
     """
 
-    windows: tuple[Window, ...]
-    kind: ClassVar[str] = "gates"
+    kind: Literal["gates"] = "gates"
+    windows: Annotated[tuple[Window, ...], Field(min_length=1)]
     name: ClassVar[str] = "time gates"
-
-    def __post_init__(self) -> None:
-        if not self.windows:
-            raise NetworkError("gates without windows never open: give at least one window")
 
     @property
     def cycle_s(self) -> float:
@@ -159,64 +132,47 @@ class Gates:
 
     def serves(self, priority: int) -> bool:
         """Whether frames of this priority are ever sent."""
-        return any(priority in window.priorities for window in self.windows)
+        return any(priority in window.open for window in self.windows)
 
 
-@dataclass(frozen=True, slots=True)
-class Dscp(EveryPriority):
-    """Expedited and assured forwarding as a switch of 2012 did with its factory settings (IC2012 §6.5.3).
+class Dscp(PortScheduler):
+    """Expedited and assured forwarding as IC2012 measured it (§6.5.3): ``classes = { 5 = "ef", 1 = "af1" }``.
 
-    Parameters
-    ----------
-    classes : mapping
-        Priority -> ``ef`` or ``af1`` to ``af4``; other priorities are best effort.
+    The switch had its factory settings. Priorities without a class are best effort.
     """
 
-    classes: Mapping[int, str]
-    kind: ClassVar[str] = "dscp"
-
-    def __post_init__(self) -> None:
-        _check_priorities(self.classes)
-        for priority, name in self.classes.items():
-            if name not in BEHAVIOURS:
-                raise NetworkError(
-                    f"the priority {priority} is {name!r}: take one of {', '.join(BEHAVIOURS)}"
-                )
+    kind: Literal["dscp"] = "dscp"
+    classes: Annotated[
+        dict[Priority, Literal["ef", "af1", "af2", "af3", "af4"]], Field(min_length=1)
+    ]
+    name: ClassVar[str] = "DSCP as measured"
 
 
 Scheduler = (
     Fifo | StrictPriority | WeightedRoundRobin | DeficitRoundRobin | CreditBased | Gates | Dscp
 )
+SchedulerTable = Annotated[Scheduler, Field(discriminator="kind")]
+SCHEDULERS = ("fifo", "strict-priority", "wrr", "drr", "cbs", "gates", "dscp")
 
 
-def _check_classes(what: str, of: Mapping[int, float]) -> None:
-    if not of:
-        raise NetworkError(f"no priority has a {what}: give at least one")
-    _check_priorities(of)
-    for priority, value in of.items():
-        if not 0 < value < math.inf:
-            raise NetworkError(
-                f"the {what} of priority {priority} is {value:g}: give a number above 0"
-            )
-
-
-def _check_priorities(priorities: Iterable[int]) -> None:
-    for priority in priorities:
-        if priority not in PRIORITIES:
-            raise NetworkError(f"there is no priority {priority}: take one from 0 to 7")
-
-
-def greatest_rate_bps(served: Scheduler, priority: int, rate_bps: float) -> float:
+def greatest_rate_bps(scheduler: Scheduler, priority: int, rate_bps: float) -> float:
     """Greatest average rate of a priority at a port of a given rate [b/s].
 
     A shaped class is limited to its idle slope (IEEE 802.1Q-2022 Annex L), gates to the share of the cycle in
-    which they are open; expedited forwarding had 5.5 of 9.4 Gb/s at most (IC2012 §6.5.3).
+    which they are open. Expedited forwarding had at most 5.5 of 9.4 Gb/s (IC2012 §6.5.3).
+
+    Examples
+    --------
+    >>> greatest_rate_bps(CreditBased(idle_slopes_bps={6: 20e6}), 6, 1e9)
+    20000000.0
     """
-    if isinstance(served, CreditBased):
-        return min(served.idle_slopes_bps.get(priority, rate_bps), rate_bps)
-    if isinstance(served, Gates):
-        windows = (one.duration_s for one in served.windows if priority in one.priorities)
-        return rate_bps * sum(windows) / served.cycle_s
-    if isinstance(served, Dscp) and served.classes.get(priority) == EXPEDITED:
-        return EXPEDITED_SHARE * rate_bps
-    return rate_bps
+    match scheduler:
+        case CreditBased(idle_slopes_bps=slopes):
+            return min(slopes.get(priority, rate_bps), rate_bps)
+        case Gates(windows=windows):
+            open_s = (one.duration_s for one in windows if priority in one.open)
+            return rate_bps * sum(open_s) / scheduler.cycle_s
+        case Dscp(classes=classes) if classes.get(priority) == EXPEDITED:
+            return EXPEDITED_SHARE * rate_bps
+        case _:
+            return rate_bps

@@ -13,6 +13,7 @@ from docs_reference.markdown import prose, table
 from icmodel.dataset import check
 from icmodel.reading import Document
 from icmodel.system import document as system
+from icmodel.system import schedulers, traffic_sources
 from icmodel.usecase import document
 
 DATASET_TABLES: Mapping[str, type[BaseModel]] = {
@@ -43,21 +44,21 @@ SYSTEM_TABLES: Mapping[str, type[BaseModel]] = {
     "[[devices]]": system.Devices,
     "[[switches]]": system.Switches,
     "ports of a device or switch": system.PortTable,
-    'a scheduler with kind = "fifo"': system.FifoTable,
-    'a scheduler with kind = "strict-priority"': system.StrictPriorityTable,
-    'a scheduler with kind = "wrr"': system.WeightedTable,
-    'a scheduler with kind = "drr"': system.DeficitTable,
-    'a scheduler with kind = "cbs"': system.CreditTable,
-    'a scheduler with kind = "gates"': system.GatesTable,
-    'a scheduler with kind = "dscp"': system.DscpTable,
-    "windows of gates": system.WindowTable,
+    'a scheduler with kind = "fifo"': schedulers.Fifo,
+    'a scheduler with kind = "strict-priority"': schedulers.StrictPriority,
+    'a scheduler with kind = "wrr"': schedulers.WeightedRoundRobin,
+    'a scheduler with kind = "drr"': schedulers.DeficitRoundRobin,
+    'a scheduler with kind = "cbs"': schedulers.CreditBased,
+    'a scheduler with kind = "gates"': schedulers.Gates,
+    'a scheduler with kind = "dscp"': schedulers.Dscp,
+    "windows of gates": schedulers.Window,
     "[[links]]": system.Links,
     "[[streams]]": system.Streams,
-    'produces with kind = "image"': system.Image,
-    'produces with kind = "samples"': system.Samples,
-    'produces with kind = "goodput"': system.Goodput,
-    'produces with kind = "burst"': system.Burst,
-    'produces with kind = "unlimited"': system.Unlimited,
+    'produces with kind = "image"': traffic_sources.Image,
+    'produces with kind = "samples"': traffic_sources.Samples,
+    'produces with kind = "goodput"': traffic_sources.Goodput,
+    'produces with kind = "burst"': traffic_sources.Burst,
+    'produces with kind = "unlimited"': traffic_sources.Unlimited,
     "[[requirements]]": system.SystemLimit,
     "[choices]": system.Choices,
     "[choices.streams.NAME]": system.StreamChoices,
@@ -84,7 +85,9 @@ def _keys(place: str, model: type[BaseModel]) -> str:
 
 
 def _key(name: str, field: FieldInfo, text: str | None) -> tuple[str, ...]:
-    needed = field.is_required()
+    # A scheduler's kind has a default in Python only.
+    fixed = typing.get_args(field.annotation) == (field.default,)
+    needed = field.is_required() or fixed
     default = "needed" if needed else _plain(field.get_default(call_default_factory=True))
     return f"`{name}`", f"`{text}`" if text else "", _kind(field.annotation), default
 

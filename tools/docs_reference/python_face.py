@@ -53,7 +53,7 @@ ROOMS: Mapping[str, tuple[str, ...]] = {
         "Port",
         "Stream",
         "Producer",
-        "Wanted",
+        "StreamRequirement",
     ),
     "icmodel.system.formats": ("import_system", "export_system"),
     "icmodel.verify": ("Verification", "Wish"),

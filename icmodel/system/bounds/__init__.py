@@ -1,26 +1,35 @@
 """Worst-case bounds of delay and backlog by network calculus, in pure numbers.
 
-This room knows no document and no dataset: servers (ports) with service curves and schedulers,
-flows with arrival curves, bits, bits per second and seconds. `bounds` gives the least sound bound of
-each flow, `backlogs_bits` the greatest backlog of each server, `opened` a network whose cycles are cut::
+This room knows no document and no dataset: only servers (ports) with service curves and schedulers, and
+flows with arrival curves, in bits, bits per second and seconds. `bounds` gives the least delay bound of
+each flow, `backlogs_bits` the backlog bound of each server. `cyclic_fixed_point` cuts the cycles of a
+network first.
 
-    link = port("a", 1e9), port("b", 1e9, StrictPriority(), delay_s=2e-6)
-    flow = Flow("control", ("a", "b"), token_bucket(12304.0, 1e6), 7, 12304.0, 672.0)
-    bounds(network(link, [flow]))["control"].value_s
+>>> link = port("a", 1e9), port("b", 1e9, StrictPriority(), delay_s=2e-6)
+>>> flow = Flow("control", ("a", "b"), token_bucket(12304.0, 1e6), 7, 12304.0, 672.0)
+>>> round(bounds(network(link, [flow]))["control"].value_s * 1e6, 3)
+26.608
 """
 
-from icmodel.system.bounds.bound import METHODS, Bound
+from icmodel.system.bounds.bound import (
+    METHODS,
+    Bound,
+    FeedForward,
+    backlogs_bits,
+    bounds,
+    feed_forward,
+)
 from icmodel.system.bounds.curves import (
-    Arrival,
+    ArrivalCurve,
     RateLatency,
-    Service,
+    ServiceCurve,
     TokenBucket,
-    arrival,
+    arrival_curve,
     rate_latency,
-    service,
+    service_curve,
     token_bucket,
 )
-from icmodel.system.bounds.cyclic import Opened, backlogs_bits, bounds, opened, uncut
+from icmodel.system.bounds.cyclic import cyclic_fixed_point
 from icmodel.system.bounds.network import Flow, Network, Server, network, port
 from icmodel.system.bounds.schedulers import Arbitrary, Scheduler
 from icmodel.system.schedulers import (
@@ -36,31 +45,31 @@ from icmodel.system.schedulers import (
 __all__ = [
     "METHODS",
     "Arbitrary",
-    "Arrival",
+    "ArrivalCurve",
     "Bound",
     "CreditBased",
     "DeficitRoundRobin",
+    "FeedForward",
     "Fifo",
     "Flow",
     "Gates",
     "Network",
-    "Opened",
     "RateLatency",
     "Scheduler",
     "Server",
-    "Service",
+    "ServiceCurve",
     "StrictPriority",
     "TokenBucket",
     "WeightedRoundRobin",
     "Window",
-    "arrival",
+    "arrival_curve",
     "backlogs_bits",
     "bounds",
+    "cyclic_fixed_point",
+    "feed_forward",
     "network",
-    "opened",
     "port",
     "rate_latency",
-    "service",
+    "service_curve",
     "token_bucket",
-    "uncut",
 ]

@@ -1,37 +1,78 @@
-"""Worst-case bounds of a network without cycles, by every analysis."""
+"""Bounds of a whole network: the least delay bound of each flow over all analyses, and backlogs."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from icmodel.errors import BoundsError
+from icmodel.system.bounds.analyses import (
+    PathAggregate,
+    path_aggregates,
+    pay_multiplexing_once,
+    separate_flow,
+    total_flow,
+)
 from icmodel.system.bounds.linear_programme import linear_programme
-from icmodel.system.bounds.methods import Path, paths, pay_once, separate_flow, total_flow
-from icmodel.system.bounds.propagation import Propagation
+from icmodel.system.bounds.network import Network
+from icmodel.system.bounds.propagation import Propagation, propagate
 
-_ANALYSES: Mapping[str, Callable[[Path], dict[str, float]]] = {
+_ANALYSES: Mapping[str, Callable[[PathAggregate], dict[str, float]]] = {
     "total flow": total_flow,
     "separate flow": separate_flow,
-    "pay multiplexing once": pay_once,
+    "pay multiplexing once": pay_multiplexing_once,
     "linear programme": linear_programme,
 }
 METHODS = tuple(_ANALYSES)
+CYCLES_CUT = "cycles by a fixed point"
+"""Feature of bounds that rest on a fixed point."""
+
+
+def bounds(network: Network, methods: Sequence[str] = METHODS) -> dict[str, Bound]:
+    """Least delay bound of each flow of a network, over some analyses.
+
+    Parameters
+    ----------
+    methods
+        Analyses to use, some of `METHODS`.
+
+    Raises
+    ------
+    BoundsError
+        If a method is unknown, or there is none.
+
+    Examples
+    --------
+    One token bucket at one rate-latency server is delayed by ``T + b/R``:
+
+    >>> from icmodel.system.bounds import Flow, Server, network, rate_latency, token_bucket
+    >>> server = Server("switch", rate_latency(1e9, latency_s=2e-6))
+    >>> flow = Flow("video", ("switch",), token_bucket(8e3, 1e8))
+    >>> bound = bounds(network([server], [flow]))["video"]
+    >>> round(bound.value_s * 1e6, 6), bound.method
+    (10.0, 'total flow')
+    """
+    return feed_forward(network).bounds(methods)
+
+
+def backlogs_bits(network: Network) -> dict[str, float]:
+    """Backlog bound of each server of a network [b]; a buffer of that size loses nothing."""
+    return feed_forward(network).backlogs_bits()
 
 
 @dataclass(frozen=True)
 class Bound:
-    """No packet of a flow needs longer, from its first queue to the end of its path.
+    """Delay bound of a flow: no packet takes longer from its first queue to the end of its path.
 
     Attributes
     ----------
     value_s
-        The bound in s; inf where more may come than is served.
+        The bound [s]; inf if more may arrive than is served.
     method
-        The analysis that gave it, one of `METHODS`.
+        Analysis that gave it, one of `METHODS`.
     covers
-        Features of the network that the bound accounts for. Bounds are compared only where these
-        are the same.
+        Features of the network that the bound accounts for. Compare bounds only if these are equal.
     """
 
     value_s: float
@@ -39,21 +80,72 @@ class Bound:
     covers: tuple[str, ...]
 
 
-def analysed(
+@dataclass(frozen=True)
+class FeedForward:
+    """A feed-forward network, whose flows are the parts of those of a network that may have cycles.
+
+    Attributes
+    ----------
+    propagation
+        Arrival and service curves at each server of the network.
+    parts
+        By flow its parts in the network, one after the other; the flow itself if it was not cut.
+    """
+
+    propagation: Propagation
+    parts: Mapping[str, tuple[str, ...]]
+
+    @property
+    def network(self) -> Network:
+        """The network without cycles."""
+        return self.propagation.network
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """Features that bounds account for, with the fixed point if one was needed."""
+        cut = any(len(parts) > 1 for parts in self.parts.values())
+        return (*self.network.features, *((CYCLES_CUT,) if cut else ()))
+
+    def bounds(self, methods: Sequence[str] = METHODS) -> dict[str, Bound]:
+        """Least bound of each flow over some analyses: the sum over its parts; see `bounds`."""
+        delays_s, covers = delays_by_method(self.propagation, methods), self.features
+        least = {}
+        for name, parts in self.parts.items():
+            sums = {
+                method: math.fsum(each[part] for part in parts) for method, each in delays_s.items()
+            }
+            method = min(sums, key=lambda one: sums[one])
+            least[name] = Bound(sums[method], method, covers)
+        return least
+
+    def backlogs_bits(self) -> dict[str, float]:
+        """Backlog bound of each server over all its queues [b].
+
+        A packet counts from the time when it is there as a whole until its last bit has been sent.
+        """
+        return {name: self.propagation.backlog_bits(name) for name in self.network.servers}
+
+
+def feed_forward(network: Network) -> FeedForward:
+    """Propagate a network that has no cycle, so that no flow is cut."""
+    return FeedForward(propagate(network), {name: (name,) for name in network.flows})
+
+
+def delays_by_method(
     propagation: Propagation, methods: Sequence[str] = METHODS
 ) -> dict[str, dict[str, float]]:
-    """By analysis the delay bound of each flow in s, given what comes at each server.
+    """Delay bound of each flow [s] by each analysis.
 
     Raises
     ------
     BoundsError
-        A method has an unknown name, or none is named.
+        If a method is unknown, or there is none.
     """
     for method in methods or ("",):
         if method not in _ANALYSES:
             raise BoundsError(f"{method!r} is no analysis; take some of {', '.join(METHODS)}")
-    found: dict[str, dict[str, float]] = {method: {} for method in methods}
-    for path in paths(propagation):
-        for method, delays_s in found.items():
-            delays_s |= _ANALYSES[method](path)
-    return found
+    delays_s: dict[str, dict[str, float]] = {method: {} for method in methods}
+    for path in path_aggregates(propagation):
+        for method, by_flow in delays_s.items():
+            by_flow |= _ANALYSES[method](path)
+    return delays_s

@@ -1,10 +1,10 @@
-"""Networks with cycles of flows that wait for each other: bounded by a fixed point, if there is one.
+"""Networks with cyclic dependencies: cut into a feed-forward network and bounded by a fixed point.
 
-Links are cut so that no cycle is left, and each flow goes on behind a cut as a flow of its own: later
-than at its source by up to the waits before it, its *delay so far*. What delays are assumed makes waits, and
-so delays again. Assumed delays that are no less than those they make are bounds: as long as flows keep to
-them, they go on to, since a packet on a line needs time for what has come before to get behind a cut.
-No linearity is needed, only that a network begins empty.
+Links are cut until no cycle is left. Each flow continues behind a cut as a flow of its own, whose
+release jitter is the sum of the waits before it. Assumed jitters give waits, and so jitters again; they
+start at 0 and are computed anew round by round. Jitters that are no less than those they give are
+bounds: as long as flows keep to them, they continue to do so, since a packet on a line needs time before
+it gets behind a cut. No linearity is needed, only that a network begins empty.
 
 References
 ----------
@@ -16,194 +16,132 @@ regulators in time-sensitive networks* (RTSS 2019), §V: total flow analysis wit
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from itertools import pairwise
 
 from icmodel.errors import BoundsError
-from icmodel.system.bounds.bound import METHODS, Bound, analysed
-from icmodel.system.bounds.curves import Arrival
-from icmodel.system.bounds.network import Flow, Network, Server, network, senders
+from icmodel.system.bounds.bound import FeedForward
+from icmodel.system.bounds.network import Flow, Server, network, senders
 from icmodel.system.bounds.propagation import Propagation, propagate
 
-FEATURE = "cycles by a fixed point"
 MOST_ROUNDS = 300
-"""Rounds in which assumed delays have to come to rest."""
-REST = 1e-7
-"""Relative: change of delays in a round below which they rest."""
+"""Greatest number of rounds until the jitters converge."""
+CONVERGED = 1e-7
+"""Relative change of jitters in a round below which they have converged."""
 SLOWER = 0.999
-"""Part of the growth of a round that the next one must stay below: else delays are taken to grow for ever."""
-RAISED = 1e-5
-"""Relative: what is put on delays at rest, so that they are no less than those that they make."""
+"""Growth of a round relative to the one before, above which jitters are taken to diverge."""
+MARGIN = 1e-5
+"""Relative margin added to converged jitters, so that they are no less than those that they give."""
 
 Cuts = frozenset[tuple[str, str]]
 
 
-@dataclass(frozen=True)
-class Opened:
-    """A network without cycles whose flows, part by part, are those of one that may have some.
-
-    Attributes
-    ----------
-    propagation
-        What comes at each server of the network, and what each class gets there.
-    parts
-        By flow its parts in the network, one after the other; where nothing was cut, itself.
-    """
-
-    propagation: Propagation
-    parts: Mapping[str, tuple[str, ...]]
-
-    @property
-    def network(self) -> Network:
-        """The network without cycles."""
-        return self.propagation.network
-
-    @property
-    def features(self) -> tuple[str, ...]:
-        """What bounds account for, the fixed point if one was needed."""
-        cut = any(len(parts) > 1 for parts in self.parts.values())
-        return (*self.network.features, *((FEATURE,) if cut else ()))
-
-    def bounds(self, methods: Sequence[str] = METHODS) -> dict[str, Bound]:
-        """The least bound of each flow over some analyses: the sum over its parts."""
-        every, covers = analysed(self.propagation, methods), self.features
-        found = {}
-        for name, parts in self.parts.items():
-            sums = {
-                method: math.fsum(each[part] for part in parts) for method, each in every.items()
-            }
-            method = min(sums, key=lambda one: sums[one])
-            found[name] = Bound(sums[method], method, covers)
-        return found
-
-    def backlogs_bits(self) -> dict[str, float]:
-        """Of each server the greatest backlog in bits, over all its queues.
-
-        A packet counts from the moment when it is there as a whole until its last bit has been sent.
-        """
-        return {name: self.propagation.backlog_bits(name) for name in self.network.servers}
-
-
-def uncut(whole: Network) -> Opened:
-    """A network as it is, which has no cycle."""
-    return Opened(propagate(whole), {name: (name,) for name in whole.flows})
-
-
-def bounds(whole: Network, methods: Sequence[str] = METHODS) -> dict[str, Bound]:
-    """The least bound of each flow of a network, over some analyses."""
-    return uncut(whole).bounds(methods)
-
-
-def backlogs_bits(whole: Network) -> dict[str, float]:
-    """Of each server of a network the greatest backlog in bits."""
-    return uncut(whole).backlogs_bits()
-
-
-def opened(servers: Iterable[Server], flows: Iterable[Flow]) -> Opened:
-    """The network of these servers and flows, its cycles cut.
+def cyclic_fixed_point(servers: Iterable[Server], flows: Iterable[Flow]) -> FeedForward:
+    """Cut the cycles of a network, and find jitters of the parts of its flows that bound themselves.
 
     Raises
     ------
     BoundsError
-        As `network` does; delays do not come to rest, or a packet needs no time behind a cut.
+        As `network` does; or if jitters diverge, or a packet needs no time to get behind a cut.
+
+    Examples
+    --------
+    >>> from icmodel.system.bounds import Flow, port, token_bucket
+    >>> ring = [port(name, 1e9, delay_s=2e-6) for name in "ab"]
+    >>> curve = token_bucket(12304.0, 1e8)
+    >>> flows = [Flow(path, tuple(path), curve, 0, 12304.0, 12304.0) for path in ("ab", "ba")]
+    >>> network(ring, flows)
+    Traceback (most recent call last):
+        ...
+    icmodel.errors.BoundsError: flows go round in a cycle of servers, ...
+    >>> 2e-5 < cyclic_fixed_point(ring, flows).bounds()["ab"].value_s < 6e-5
+    True
     """
     by_name, every = {server.name: server for server in servers}, list(flows)
     cuts = _cuts(senders(by_name, every))
     parts = {flow.name: tuple(_parts(flow, cuts, by_name)) for flow in every}
-    late_s = {part.name: 0.0 for each in parts.values() for part in each}
+
+    jitter_s = {part.name: 0.0 for each in parts.values() for part in each}
     growth = math.inf
     for _ in range(MOST_ROUNDS):
-        made, found = _round(by_name.values(), parts, late_s)
-        if all(found[name] <= late for name, late in late_s.items()):
-            return Opened(
-                made, {name: tuple(part.name for part in each) for name, each in parts.items()}
-            )
-        before, growth = growth, _growth(late_s, found)
+        released = [
+            replace(part, arrival=part.arrival.deconvolve_delay(jitter_s[part.name]))
+            for each in parts.values()
+            for part in each
+        ]
+        propagation = propagate(network(by_name.values(), released))
+        found = _waits_before(propagation, parts)
+        if all(found[name] <= assumed for name, assumed in jitter_s.items()):
+            names = {name: tuple(part.name for part in each) for name, each in parts.items()}
+            return FeedForward(propagation, names)
+        # Greatest relative growth of a finite jitter, which must shrink from round to round.
+        grown = (
+            found[name] / assumed - 1.0 if assumed else math.inf
+            for name, assumed in jitter_s.items()
+            if 0.0 < found[name] < math.inf
+        )
+        before, growth = growth, max(grown, default=0.0)
         if growth > SLOWER * before:
             break
-        raised = 1.0 + RAISED if growth < REST else 1.0
-        late_s = {name: late * raised for name, late in found.items()}
-    raise BoundsError(_not_at_rest(cuts, late_s, growth))
+        margin = 1.0 + MARGIN if growth < CONVERGED else 1.0
+        jitter_s = {name: jitter * margin for name, jitter in found.items()}
 
-
-def _growth(late_s: Mapping[str, float], found: Mapping[str, float]) -> float:
-    """Relative growth of the finite delay that grows most."""
-    grown = ((found[name], late) for name, late in late_s.items() if 0.0 < found[name] < math.inf)
-    return max((now / late - 1.0 if late else math.inf for now, late in grown), default=0.0)
-
-
-def _not_at_rest(cuts: Cuts, late_s: Mapping[str, float], growth: float) -> str:
-    worst = max(late_s, key=lambda name: late_s[name])
+    worst = max(jitter_s, key=lambda name: jitter_s[name])
     links = ", ".join(f"{sender} -> {receiver}" for sender, receiver in sorted(cuts))
-    return (
+    raise BoundsError(
         f"flows go round in cycles of servers, cut at {links}, and delays do not come to rest: {worst} "
-        f"comes {late_s[worst]:.3g} s late, which still grows by {100 * growth:.2g} % a round; ask for less, "
-        "or route a flow otherwise"
+        f"comes {jitter_s[worst]:.3g} s late, which still grows by {100 * growth:.2g} % a round; ask for "
+        "less, or route a flow otherwise"
     )
 
 
-def _round(
-    servers: Iterable[Server], parts: Mapping[str, Sequence[Flow]], late_s: Mapping[str, float]
-) -> tuple[Propagation, dict[str, float]]:
-    """The network in which parts come so late, and how late they come in it."""
-    flows = [_late(part, late_s[part.name]) for each in parts.values() for part in each]
-    made = propagate(network(servers, flows))
-    found: dict[str, float] = {}
-    for each in parts.values():
-        late = 0.0
-        for part in each:
-            found[part.name] = late
-            queues = (made.queue(part, server) for server in part.path)
-            waits = (made.arrivals.wait_s(queue, part.min_packet_bits) for queue in queues)
-            late += math.fsum(waits)
-    return made, found
-
-
-def _late(part: Flow, late_s: float) -> Flow:
-    """The part as it comes when it is late by up to so much; without limit, anything may come."""
-    known = late_s < math.inf
-    return replace(part, arrival=part.arrival.advanced(late_s) if known else Arrival(()))
-
-
-def _parts(flow: Flow, cuts: Cuts, servers: Mapping[str, Server]) -> Iterator[Flow]:
-    """The flow from cut to cut, each part as it comes from the source."""
-    begin = 0
-    for hop, link in enumerate(pairwise(flow.path), 1):
-        if link in cuts:
-            _check_time(flow, *(servers[name] for name in link))
-            yield _part(flow, begin, hop)
-            begin = hop
-    yield _part(flow, begin, len(flow.path))
-
-
-def _part(flow: Flow, begin: int, end: int) -> Flow:
-    if begin == 0:
-        return replace(flow, path=flow.path[:end])
-    before = " ".join(flow.path[: begin + 1])
-    copies = None if flow.multicast is None else f"{flow.multicast} behind {before}"
-    name = f"{flow.name} from {flow.path[begin]} on"
-    return replace(flow, name=name, path=flow.path[begin:end], multicast=copies)
-
-
-def _check_time(flow: Flow, server: Server, following: Server) -> None:
-    sent_s = server.packet_s(server.onward_bits(flow.min_packet_bits, following))
-    if sent_s + server.onward_s(following) <= 0.0:
-        raise BoundsError(
-            f"flow {flow.name!r} goes round in a cycle by {server.name!r}, which it may pass in no time; "
-            "give the server a delay, or its line a rate and the flow a shortest packet"
-        )
-
-
 def _cuts(before: Mapping[str, set[str]]) -> Cuts:
-    """Links without which no cycle is left: all that go to the server of fewest, while one is left."""
-    left, found = dict(before), set()
+    """Links to cut: while a cycle is left, all links to the server with the fewest senders."""
+    left, cuts = dict(before), set()
     while left:
         waiting = {name: froms & left.keys() for name, froms in left.items()}
         free = [name for name, froms in waiting.items() if not froms]
         if not free:
             free = [min(waiting, key=lambda name: len(waiting[name]))]
-            found |= {(sender, free[0]) for sender in waiting[free[0]]}
+            cuts |= {(sender, free[0]) for sender in waiting[free[0]]}
         for name in free:
             del left[name]
-    return frozenset(found)
+    return frozenset(cuts)
+
+
+def _parts(flow: Flow, cuts: Cuts, servers: Mapping[str, Server]) -> Iterator[Flow]:
+    """Parts of a flow between its cuts, each with the arrival curve of the source."""
+    at = [hop for hop, link in enumerate(pairwise(flow.path), 1) if link in cuts]
+    for hop in at:
+        server, following = servers[flow.path[hop - 1]], servers[flow.path[hop]]
+        sent_s = server.packet_s(server.forwarding_bits(flow.min_packet_bits, following))
+        if sent_s + server.forwarding_s(following) <= 0.0:
+            raise BoundsError(
+                f"flow {flow.name!r} goes round in a cycle by {server.name!r}, which it may pass in no "
+                "time; give the server a delay, or its line a rate and the flow a shortest packet"
+            )
+    for begin, end in pairwise((0, *at, len(flow.path))):
+        path = flow.path[begin:end]
+        if begin == 0:
+            yield replace(flow, path=path)
+            continue
+        before = " ".join(flow.path[: begin + 1])
+        copies = None if flow.multicast is None else f"{flow.multicast} behind {before}"
+        yield replace(flow, name=f"{flow.name} from {path[0]} on", path=path, multicast=copies)
+
+
+def _waits_before(
+    propagation: Propagation, parts: Mapping[str, Iterable[Flow]]
+) -> dict[str, float]:
+    """Sum of the waits before each part of a flow [s]: its release jitter."""
+    waits: dict[str, float] = {}
+    for each in parts.values():
+        total = 0.0
+        for part in each:
+            waits[part.name] = total
+            queues = (propagation.queue(part, server) for server in part.path)
+            total += math.fsum(
+                propagation.arrivals.wait_s(queue, part.min_packet_bits) for queue in queues
+            )
+    return waits

@@ -1,16 +1,19 @@
-"""The greatest delay on a path as a linear programme, first come, first served.
+"""Delay bound of a path as a linear programme, for queues that are served first come, first served.
 
-Variables are dates, and the bits that have come by each; the constraints hold of every run, so the
-greatest delay that they allow is a bound. They are the order in queues, arrival and service curves
-between dates, and the delay of each queue by total flow analysis (Bouillard and Stea 2015, Bouillard
-2022; see `unfolded`). What comes across is bounded from the sources on, as in the other analyses.
+Variables are dates, and the bits that have arrived by each date. The constraints hold in every run, so
+the greatest delay that they allow is a bound. They are the order in queues, arrival and service curves
+between dates, and the delay of each queue by total flow analysis (A. Bouillard, G. Stea, *Exact
+worst-case delay in FIFO-multiplexing feed-forward networks*, IEEE/ACM Trans. Networking 23, 2015; A.
+Bouillard, *Trade-off between accuracy and tractability of network calculus in FIFO networks*,
+Performance Evaluation 153, 2022). Cross traffic is bounded from the sources on, as in the other analyses.
 
-With packets, what left by a date are whole packets: of one more the line may have sent all but the last
-bit. The packet that is looked at has left to its last bit, and had the line for itself while it left.
+Departures by a date are whole packets; of one more, the line may have sent all but the last bit. The
+packet of interest has left to its last bit, and had the line for itself meanwhile.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -20,33 +23,159 @@ from typing import Any
 import numpy as np
 
 from icmodel.arrays import Floats
-from icmodel.system.bounds.curves import NEVER, Service
-from icmodel.system.bounds.methods import Path, choices, total_flow
+from icmodel.system.bounds.analyses import PathAggregate, service_choices, total_flow
+from icmodel.system.bounds.curves import ServiceCurve
 from icmodel.system.bounds.network import Flow
-from icmodel.system.bounds.propagation import Numbers, Queue
+from icmodel.system.bounds.propagation import Queue, StageNumbers
 
-END = 0
-"""The date when the packet that is looked at has left the last queue."""
+MOST_STAGES = 128
+"""Largest network (in stages) for which the linear programme is solved."""
+MOST_PROGRAMMES = 4
+"""Combinations of a service curve at each hop up to which each has a programme of its own."""
 MOST_DATES = 8
-"""Dates at the input of a queue up to which each date at its output has a start."""
+"""Dates at the input of a queue up to which each date at its output has a start of a busy period."""
+TOLERANCE = 1e-6
+"""Relative margin added to a bound, as the solver keeps constraints to 1e-7 of their scale."""
+END = 0
+"""Date at which the packet of interest has left the last queue."""
+
+
+def linear_programme(path: PathAggregate) -> dict[str, float]:
+    """Delay bound of each flow [s]; inf if the order of a queue is unknown, or in a large network."""
+    by_total_flow = total_flow(path)
+    if path.propagation.arrivals.stage_count > MOST_STAGES:
+        return dict.fromkeys(by_total_flow, math.inf)
+    # Flows of the path differ in nothing but their shortest packets.
+    by_packet = {flow.min_packet_bits: flow for flow in path.flows}
+    delays_s = {
+        bits: min(
+            Programme(path, flow, services).delay_s(by_total_flow[flow.name])
+            for services in service_choices(
+                [queue.services for queue in path.queues], MOST_PROGRAMMES
+            )
+        )
+        for bits, flow in by_packet.items()
+    }
+    return {flow.name: delays_s[flow.min_packet_bits] for flow in path.flows}
+
+
+# --- constraints ------------------------------------------------------------------------------
+
+Arrived = tuple[int, str | None, int, int]
+"""Bits that have arrived at a hop, over a link, to leave the path behind a hop, by a date."""
+Terms = list[tuple[int | Arrived, float]]
+"""Variables and their factors. A date stands for its age: the time from it to the end [s]."""
 
 
 @dataclass(frozen=True)
-class Node:
-    """A queue of a path, and the dates at its input.
+class Constraint:
+    """The sum of the terms is at most ``most``."""
+
+    terms: Terms
+    most: float
+
+
+@dataclass(frozen=True)
+class Programme:
+    """Linear programme of a flow on its path, for one service curve at each hop."""
+
+    path: PathAggregate
+    flow: Flow
+    services: Sequence[ServiceCurve]
+
+    @cached_property
+    def last(self) -> QueueDates:
+        """Dates of the last queue, linked to those of the queues before."""
+        return lp_dates(self.path)
+
+    def delay_s(self, scale_s: float) -> float:
+        """Delay bound [s]; inf if the order of a queue is unknown.
+
+        Parameters
+        ----------
+        scale_s
+            Another delay bound [s], which gives the scale; if it is inf, so is the result.
+        """
+        if scale_s == math.inf or not all(queue.is_fifo for queue in self.path.queues):
+            return math.inf
+        *_, first = self.last.upstream()
+        rate = max(each.rate_bps for each in self.services)
+        constraints = [
+            constraint
+            for dates in self.last.upstream()
+            for rule in (self.order_and_delay, self.service, self.arrivals)
+            for constraint in rule(dates)
+        ]
+        aim = first.fifo[first.outputs[0]]
+        return maximise_age_s(constraints, aim, scale_s, rate * scale_s) * (1.0 + TOLERANCE)
+
+    def order_and_delay(self, dates: QueueDates) -> Iterator[Constraint]:
+        """Departures arrived before, and no longer ago than the bound of total flow analysis."""
+        queue, hop, waits = dates.queue, dates.hop, self.path.propagation.arrivals
+        server = queue.server
+        for output, date in dates.fifo.items():
+            of_interest = output == dates.outputs[0]
+            bits = self.flow.min_packet_bits if of_interest else queue.traffic.min_packet_bits
+            sending = server.packet_s(self.path.forwarding_bits(hop, bits))
+            longest = waits.wait_s(queue, bits) + sending + self.path.forwarding_s(hop)
+            yield Constraint([(output, 1.0), (date, -1.0)], -server.delay_s)
+            yield Constraint([(date, 1.0), (output, -1.0)], longest)
+        for output, start in dates.starts.items():
+            yield Constraint([(output, 1.0), (start, -1.0)], -server.delay_s)
+        for later, earlier in dates.order:
+            yield Constraint([(later, 1.0), (earlier, -1.0)], 0.0)
+
+    def service(self, dates: QueueDates) -> Iterator[Constraint]:
+        """Departures since the start of a busy period are at least the service curve."""
+        queue, hop, parts = dates.queue, dates.hop, dates.parts
+        server = queue.server
+        for output, start in dates.starts.items():
+            if output == dates.outputs[0]:
+                own = self.flow.min_packet_bits if server.line_rate_bps else 0.0
+                more = -own
+                late = server.packet_s(self.path.forwarding_bits(hop, own))
+            else:
+                more, late = self.path.forwarding_bits(hop, queue.traffic.max_packet_bits), 0.0
+            bits = dates.arrived(parts, start, 1.0)
+            bits = bits + dates.arrived(parts, dates.fifo[output], -1.0)
+            for piece in self.services[hop].pieces:
+                idle = self.path.forwarding_s(hop) + late + piece.latency_s
+                ages: Terms = [(start, piece.rate_bps), (output, -piece.rate_bps)]
+                yield Constraint([*ages, *bits], piece.rate_bps * idle + more)
+
+    def arrivals(self, dates: QueueDates) -> Iterator[Constraint]:
+        """Arrivals between two dates are at least 0, and at most the arrival curves."""
+        arrivals, of_interest = self.path.propagation.arrivals, self.path.stages_of_interest
+        for stages, bits in dates.aggregates():
+            buckets = arrivals.of_stages(stages, of_interest).buckets
+            for later, earlier in dates.order:
+                rise = [*bits(later, 1.0), *bits(earlier, -1.0)]
+                yield Constraint([(name, -factor) for name, factor in rise], 0.0)
+                for bucket in buckets:
+                    ages: Terms = [(later, bucket.rate_bps), (earlier, -bucket.rate_bps)]
+                    yield Constraint([*rise, *ages], bucket.burst_bits)
+
+
+# --- dates ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class QueueDates:
+    """A queue of a path, and the dates at its input and output.
 
     Attributes
     ----------
     outputs
-        Dates at its output; the first is that of the packet that is looked at, the last the earliest.
+        Dates at its output; the first is that of the packet of interest, the last the earliest.
     fifo, starts
-        By date at the output its two dates at the input; `starts` of some only.
+        Dates at its input by date at the output: the arrival of what then departs, and the start of
+        the busy period. Some dates have no start, see `MOST_DATES`.
     order
         Pairs of dates at the input, the first of which is never before the second.
     parts
         Stages by the hop behind which they leave the path.
     before
-        The node before it on the path; None at the first.
+        Dates of the queue before on the path; None at the first.
     """
 
     hop: int
@@ -55,271 +184,145 @@ class Node:
     fifo: Mapping[int, int]
     starts: Mapping[int, int]
     order: Sequence[tuple[int, int]]
-    parts: Mapping[int, Numbers]
-    before: Node | None
+    parts: Mapping[int, StageNumbers]
+    before: QueueDates | None
 
     @cached_property
-    def passing(self) -> Numbers:
-        """Stages that come from the node before."""
+    def along(self) -> StageNumbers:
+        """Stages that come from the queue before."""
         there = frozenset() if self.before is None else frozenset(self.before.queue.stages)
         stages = self.queue.stages.values()
         return frozenset(stage.number for stage in stages if stage.before in there)
 
     @cached_property
-    def entering(self) -> Mapping[str | None, Mapping[int, Numbers]]:
-        """Stages that come across, by the link they come over and the hop behind which they leave."""
+    def entering(self) -> Mapping[str | None, Mapping[int, StageNumbers]]:
+        """Stages that enter the path here, by link and by the hop behind which they leave it."""
         return {
             link: {
                 hop: here
                 for hop, part in self.parts.items()
-                if (here := part & numbers - self.passing)
+                if (here := part & numbers - self.along)
             }
             for link, numbers in self.queue.links.items()
         }
 
-    def back(self) -> Iterator[Node]:
-        """The node itself, and those before it."""
+    def upstream(self) -> Iterator[QueueDates]:
+        """Dates of this queue, and of those before."""
         yield self
         if self.before is not None:
-            yield from self.before.back()
+            yield from self.before.upstream()
+
+    def aggregates(self) -> Iterator[tuple[StageNumbers, Callable[[int, float], Terms]]]:
+        """Stages with one known arrival curve, and the terms of the bits that have arrived of them."""
+        for link, parts in self.entering.items():
+            for hop, numbers in parts.items():
+                yield numbers, partial(self.entered, link, (hop,))
+            along = self.queue.links[link] & self.along
+            if along or (link is not None and len(parts) > 1):
+                yield self.queue.links[link], partial(self.over_link, link)
+
+    def entered(self, link: str | None, leaving: Collection[int], date: int, sign: float) -> Terms:
+        """Bits that have entered the path over a link by a date, to leave it behind some hops."""
+        hops = (hop for hop in self.entering[link] if hop in leaving)
+        return [((self.hop, link, hop, date), sign) for hop in hops]
+
+    def forwarded(self, leaving: Collection[int], date: int, sign: float) -> Terms:
+        """Bits that have come from the queue before: those that had arrived there by its FIFO date."""
+        before = self.before
+        return [] if before is None else before.arrived(leaving, before.fifo[date], sign)
+
+    def arrived(self, leaving: Collection[int], date: int, sign: float) -> Terms:
+        """All bits that have arrived at the queue by a date, to leave the path behind some hops."""
+        entered = [
+            term for link in self.entering for term in self.entered(link, leaving, date, sign)
+        ]
+        return entered + self.forwarded(leaving, date, sign)
+
+    def over_link(self, link: str | None, date: int, sign: float) -> Terms:
+        """All bits that have arrived over a link by a date."""
+        entered = self.entered(link, self.parts, date, sign)
+        if not self.queue.links[link] & self.along:
+            return entered
+        return entered + self.forwarded(self.parts, date, sign)
 
 
-def unfolded(path: Path) -> Node:
-    """The last queue of a path, behind it those before; dates are numbers, `END` the first."""
-    dates = count(END + 1)
-    last = len(path.hops) - 1
-    parts = {last: frozenset(path.hops[last].stages)}
-    return _node(path, last, [END], [], parts, dates)
+def lp_dates(path: PathAggregate) -> QueueDates:
+    """Unfold the dates of a path from its end, `END`, back to its first queue."""
+    last = len(path.queues) - 1
+    parts = {last: frozenset(path.queues[last].stages)}
+    return _queue_dates(path, last, [END], [], parts, count(END + 1))
 
 
-def _node(
-    path: Path,
+def _queue_dates(
+    path: PathAggregate,
     hop: int,
     outputs: Sequence[int],
-    order: Sequence[tuple[int, int]],
-    parts: Mapping[int, Numbers],
+    output_order: Sequence[tuple[int, int]],
+    parts: Mapping[int, StageNumbers],
     dates: Iterator[int],
-) -> Node:
+) -> QueueDates:
     fifo = {date: next(dates) for date in outputs}
     some = outputs if 2 * len(outputs) <= MOST_DATES else (outputs[0], outputs[-1])
     starts = {date: next(dates) for date in some}
-    inputs = [*fifo.values(), *starts.values()]
-    ordered = [(fifo[date], starts[date]) for date in starts]
-    ordered += (
-        _pairs(order, fifo, fifo) + _pairs(order, fifo, starts) + _pairs(order, starts, starts)
-    )
+
+    # Inputs keep the order of the outputs, and a busy period starts before what then departs arrives.
+    order = [(fifo[date], starts[date]) for date in starts]
+    for later_of, earlier_of in ((fifo, fifo), (fifo, starts), (starts, starts)):
+        order += [
+            (later_of[later], earlier_of[earlier])
+            for later, earlier in output_order
+            if later in later_of and earlier in earlier_of
+        ]
+
     before = None
     if hop > 0:
-        earlier = _parts_before(path, hop, parts)
-        before = _node(path, hop - 1, inputs, ordered, earlier, dates)
-    return Node(hop, path.hops[hop], outputs, fifo, starts, ordered, parts, before)
+        stages, there = path.queues[hop].stages, frozenset(path.queues[hop - 1].stages)
+        upstream = {
+            leaving: there & {stages[number].before for number in numbers}
+            for leaving, numbers in parts.items()
+        }
+        upstream[hop - 1] = there - frozenset().union(*upstream.values())
+        parts_before = {leaving: numbers for leaving, numbers in upstream.items() if numbers}
+        inputs = [*fifo.values(), *starts.values()]
+        before = _queue_dates(path, hop - 1, inputs, order, parts_before, dates)
+    return QueueDates(hop, path.queues[hop], outputs, fifo, starts, order, parts, before)
 
 
-def _pairs(
-    order: Sequence[tuple[int, int]], later: Mapping[int, int], earlier: Mapping[int, int]
-) -> list[tuple[int, int]]:
-    """Dates of dates that are ordered, which are ordered alike."""
-    return [
-        (later[one], earlier[other]) for one, other in order if one in later and other in earlier
-    ]
+# --- solver -----------------------------------------------------------------------------------
 
 
-def _parts_before(path: Path, hop: int, parts: Mapping[int, Numbers]) -> dict[int, Numbers]:
-    """Stages at the hop before, by the hop behind which they leave the path."""
-    stages, there = path.hops[hop].stages, frozenset(path.hops[hop - 1].stages)
-    found = {
-        leaving: there & {stages[number].before for number in numbers}
-        for leaving, numbers in parts.items()
-    }
-    found[hop - 1] = there - frozenset().union(*found.values())
-    return {leaving: numbers for leaving, numbers in found.items() if numbers}
-
-
-MOST_STAGES = 128
-"""Stages of a network up to which programmes are solved; flows of greater ones have none."""
-MOST_PROGRAMMES = 4
-"""Choices of a service at each hop up to which each has a programme of its own."""
-TOLERANCE = 1e-6
-"""Relative: a bound is raised by this, as the solver keeps constraints to 1e-7 of their scale."""
-
-Came = tuple[int, str | None, int, int]
-"""Bits that have come at a hop, over a link, to leave behind a hop, by a date."""
-Terms = list[tuple[int | Came, float]]
-"""Variables and their factors: a date's age, which is how long before the end it is in s, or bits."""
-
-
-@dataclass(frozen=True)
-class Row:
-    """The sum of the terms is at most ``most``."""
-
-    terms: Terms
-    most: float
-
-
-def linear_programme(path: Path) -> dict[str, float]:
-    """Delay bound in s of each flow; inf where no order is known, and in a large network."""
-    by_total_flow = total_flow(path)
-    if path.propagation.arrivals.stage_count > MOST_STAGES:
-        return dict.fromkeys(by_total_flow, NEVER)
-    like = {flow.min_packet_bits: flow for flow in path.flows}
-    delays = {
-        bits: min(
-            Programme(path, flow, services).delay_s(by_total_flow[flow.name])
-            for services in choices([hop.services for hop in path.hops], MOST_PROGRAMMES)
-        )
-        for bits, flow in like.items()
-    }
-    return {flow.name: delays[flow.min_packet_bits] for flow in path.flows}
-
-
-@dataclass(frozen=True)
-class Programme:
-    """The linear programme of a flow on its path, given what each of its hops serves."""
-
-    path: Path
-    flow: Flow
-    services: Sequence[Service]
-
-    @cached_property
-    def last(self) -> Node:
-        """The last queue, behind it those before."""
-        return unfolded(self.path)
-
-    def delay_s(self, within_s: float) -> float:
-        """Delay bound in s; ``within_s``, another bound, gives the scale; inf if that is."""
-        if within_s == NEVER or not all(hop.in_order for hop in self.path.hops):
-            return NEVER
-        *_, first = self.last.back()
-        rate = max(each.rate_bps for each in self.services)
-        rows = [row for node in self.last.back() for row in self._rows(node)]
-        greatest = solved(rows, first.fifo[first.outputs[0]], within_s, rate * within_s)
-        return greatest * (1.0 + TOLERANCE)
-
-    def _rows(self, node: Node) -> Iterator[Row]:
-        yield from self._delays(node)
-        yield from self._served(node)
-        yield from self._came(node)
-
-    def _own(self, node: Node, date: int) -> bool:
-        """Whether a date at the output is when the packet that is looked at leaves."""
-        return date == node.outputs[0]
-
-    def _delays(self, node: Node) -> Iterator[Row]:
-        """What leaves has come before, and no longer ago than total flow analysis says."""
-        server, waits = node.queue.server, self.path.propagation.arrivals
-        for out, came in node.fifo.items():
-            own = self._own(node, out)
-            bits = self.flow.min_packet_bits if own else node.queue.traffic.min_packet_bits
-            passing = server.packet_s(self.path.onward_bits(node.hop, bits))
-            longest = waits.wait_s(node.queue, bits) + passing + self.path.onward_s(node.hop)
-            yield Row([(out, 1.0), (came, -1.0)], -server.delay_s)
-            yield Row([(came, 1.0), (out, -1.0)], longest)
-        for out, start in node.starts.items():
-            yield Row([(out, 1.0), (start, -1.0)], -server.delay_s)
-        for later, earlier in node.order:
-            yield Row([(later, 1.0), (earlier, -1.0)], 0.0)
-
-    def _served(self, node: Node) -> Iterator[Row]:
-        """What left since the start of a busy period: at least the service curve."""
-        queue, server = node.queue, node.queue.server
-        for out, start in node.starts.items():
-            if self._own(node, out):
-                own = self.flow.min_packet_bits if server.line_rate_bps else 0.0
-                more, late = -own, server.packet_s(self.path.onward_bits(node.hop, own))
-            else:
-                more, late = self.path.onward_bits(node.hop, queue.traffic.max_packet_bits), 0.0
-            bits = come(node, node.parts, start, 1.0) + come(node, node.parts, node.fifo[out], -1.0)
-            for piece in self.services[node.hop].pieces:
-                idle = self.path.onward_s(node.hop) + late + piece.latency_s
-                ages: Terms = [(start, piece.rate_bps), (out, -piece.rate_bps)]
-                yield Row([*ages, *bits], piece.rate_bps * idle + more)
-
-    def _came(self, node: Node) -> Iterator[Row]:
-        """What came between two dates: no less than nothing, and no more than the arrival curves."""
-        arrivals, spared = self.path.propagation.arrivals, self.path.spared
-        for stages, bits in self._together(node):
-            buckets = arrivals.of(stages, spared).buckets
-            for later, earlier in node.order:
-                rise = [*bits(later, 1.0), *bits(earlier, -1.0)]
-                yield Row([(name, -factor) for name, factor in rise], 0.0)
-                for bucket in buckets:
-                    ages: Terms = [(later, bucket.rate_bps), (earlier, -bucket.rate_bps)]
-                    yield Row([*rise, *ages], bucket.burst_bits)
-
-    def _together(self, node: Node) -> Iterator[tuple[Numbers, Callable[[int, float], Terms]]]:
-        """Stages whose arrival curve is known as one, and the bits that have come of them."""
-        for link, parts in node.entering.items():
-            for hop, numbers in parts.items():
-                yield numbers, partial(entered, node, link, (hop,))
-            passing = node.queue.links[link] & node.passing
-            if passing or (link is not None and len(parts) > 1):
-                yield node.queue.links[link], partial(over, node, link)
-
-
-def entered(
-    node: Node, link: str | None, leaving: Collection[int], date: int, sign: float
-) -> Terms:
-    """What has come across over a link by a date, to leave behind some hops."""
-    hops = (hop for hop in node.entering[link] if hop in leaving)
-    return [((node.hop, link, hop, date), sign) for hop in hops]
-
-
-def passed(node: Node, leaving: Collection[int], date: int, sign: float) -> Terms:
-    """What has come from the node before by a date: what had come there by its FIFO date."""
-    before = node.before
-    return [] if before is None else come(before, leaving, before.fifo[date], sign)
-
-
-def come(node: Node, leaving: Collection[int], date: int, sign: float) -> Terms:
-    """All that has come at a node by a date, to leave behind some hops."""
-    across = [term for link in node.entering for term in entered(node, link, leaving, date, sign)]
-    return across + passed(node, leaving, date, sign)
-
-
-def over(node: Node, link: str | None, date: int, sign: float) -> Terms:
-    """All that has come over a link by a date."""
-    along = node.queue.links[link] & node.passing
-    across = entered(node, link, node.parts, date, sign)
-    return across + (passed(node, node.parts, date, sign) if along else [])
-
-
-def solved(rows: Sequence[Row], aim: int, second: float, bit: float) -> float:
-    """The greatest age of a date that rows allow, in s; inf if there is none; date 0 is the end.
+def maximise_age_s(
+    constraints: Sequence[Constraint], date: int, unit_s: float, unit_bits: float
+) -> float:
+    """Greatest age of a date that constraints allow [s]; inf if there is none. `END` has the age 0.
 
     Parameters
     ----------
-    second, bit
-        Units that ages and bits are counted in, so that the solver sees numbers about 1.
+    unit_s, unit_bits
+        Units of ages and bits, so that the solver sees numbers about 1.
     """
     from scipy.optimize import linprog  # half a second that only these bounds pay
-
-    names = dict.fromkeys(name for row in rows for name, _ in row.terms if name != END)
-    columns = {name: column for column, name in enumerate(names)}
-    units = {name: second if isinstance(name, int) else bit for name in columns}
-    scaled = [
-        [(columns[name], factor * units[name]) for name, factor in row.terms if name != END]
-        for row in rows
-    ]
-    matrix, most = _matrix(scaled, [row.most for row in rows], len(columns))
-    cost = np.zeros(len(columns))
-    cost[columns[aim]] = -1.0
-    found = linprog(cost, A_ub=matrix, b_ub=most, method="highs")
-    return NEVER if found.fun is None else -float(found.fun) * second
-
-
-def _matrix(
-    rows: Sequence[Sequence[tuple[int, float]]], limits: Sequence[float], width: int
-) -> tuple[Any, Floats]:
-    """Rows as a sparse matrix, and their limits; each row over its greatest factor."""
     from scipy.sparse import csr_array
 
-    entries: list[float] = []
+    names = dict.fromkeys(name for one in constraints for name, _ in one.terms if name != END)
+    columns = {name: column for column, name in enumerate(names)}
+    units = {name: unit_s if isinstance(name, int) else unit_bits for name in columns}
+
+    # One row of the sparse matrix a constraint, divided by its greatest factor.
+    factors: list[float] = []
     places: list[int] = []
     ends, most = [0], []
-    for terms, limit in zip(rows, limits, strict=True):
-        scale = max(abs(factor) for _, factor in terms) or 1.0
-        entries += [factor / scale for _, factor in terms]
-        places += [place for place, _ in terms]
-        ends.append(len(entries))
-        most.append(limit / scale)
-    return csr_array((entries, places, ends), shape=(len(rows), width)), np.array(most)
+    for one in constraints:
+        row = [(columns[name], factor * units[name]) for name, factor in one.terms if name != END]
+        scale = max(abs(factor) for _, factor in row) or 1.0
+        factors += [factor / scale for _, factor in row]
+        places += [place for place, _ in row]
+        ends.append(len(factors))
+        most.append(one.most / scale)
+    matrix: Any = csr_array((factors, places, ends), shape=(len(constraints), len(columns)))
+    limits: Floats = np.array(most)
+
+    cost = np.zeros(len(columns))
+    cost[columns[date]] = -1.0
+    solution = linprog(cost, A_ub=matrix, b_ub=limits, method="highs")
+    return math.inf if solution.fun is None else -float(solution.fun) * unit_s

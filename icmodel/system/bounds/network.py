@@ -1,7 +1,7 @@
-"""The network that bounds are worked out for: servers in a row, and flows through them.
+"""Networks for worst-case bounds: servers, and flows that pass them in series.
 
-A server is a port: the place where packets queue for one direction of a link. Bits, bits per second
-and seconds throughout.
+A server is a port: one direction of a link, where packets queue. Units are bits, bits per second and
+seconds.
 """
 
 from __future__ import annotations
@@ -13,41 +13,42 @@ from itertools import pairwise
 from typing import TypeVar
 
 from icmodel.errors import BoundsError
-from icmodel.system.bounds.curves import (
-    Arrival,
-    RateLatency,
-    Service,
-)
+from icmodel.system.bounds.curves import ArrivalCurve, ServiceCurve, rate_latency
 from icmodel.system.bounds.schedulers import Arbitrary, Scheduler, pauses
 from icmodel.system.schedulers import Fifo
 
 
 @dataclass(frozen=True)
 class Server:
-    """A port, or anything else that serves what queues.
+    """A port, or anything else that serves a queue.
 
     Attributes
     ----------
     service
-        Strict service curve that all flows together get: for a port rate-latency of the line rate
-        and of what the port may pause before it sends. From measurements: rate and delay that
-        held for every packet measured; the bound then rests on that.
+        Strict service curve that all flows together get. For a port: rate-latency of the line rate and
+        the longest pause before it sends. From measurements: rate and delay that held for every packet
+        measured; the bound then rests on them.
     scheduler
-        How the port chooses; first come, first served if nothing is said.
+        Order of service; first come, first served by default.
     line_rate_bps
-        Rate at which bits leave, so that what comes behind this server comes no faster, and a
-        packet that has begun is sent without a pause. None: not known, both are left out.
+        Rate at which bits leave: traffic behind this server comes no faster, and a packet is sent
+        without a pause once it has begun. None: unknown, both are left out.
     header_bits
-        A cut-through switch behind the link passes a packet on after so many bits to lines that are no
-        faster, and stores it for others, or it would run dry. None: store-and-forward to all.
+        A cut-through switch behind the link forwards a packet after so many bits to lines that are no
+        faster. It stores the packet for faster lines, which would run dry. None: it stores every packet.
     delay_s
-        What every packet needs from here to the next queue, or to the end: propagation, switching.
+        Time of every packet from here to the next queue, or to the end: propagation and switching.
     gap_bits
-        The last bits of each packet, which the line needs before the next one and no receiver waits for.
+        Last bits of each packet, which the line needs before the next one and no receiver waits for.
+
+    Raises
+    ------
+    BoundsError
+        If the line is slower than the service, or a shaper has another service than its line.
     """
 
     name: str
-    service: Service
+    service: ServiceCurve
     scheduler: Scheduler = field(default_factory=Fifo)
     line_rate_bps: float | None = None
     header_bits: float | None = None
@@ -63,35 +64,38 @@ class Server:
             )
         if pauses(self.scheduler) and line is not None and line > self.service.rate_bps:
             raise BoundsError(
-                f"server {self.name!r} has a {self.scheduler.name}, which reckons with the line's own "
-                f"rate, and serves {self.service.rate_bps:g} b/s on a line of {line:g} b/s; give it the "
+                f"server {self.name!r} has a {self.scheduler.name}, whose curve assumes the line rate, "
+                f"and serves {self.service.rate_bps:g} b/s on a line of {line:g} b/s; give it the "
                 "line as its service"
             )
 
     @property
-    def keeps_order(self) -> bool:
+    def is_fifo(self) -> bool:
         """Whether each class is served first come, first served."""
         return not isinstance(self.scheduler, Arbitrary)
 
     def packet_s(self, bits: float) -> float:
-        """Seconds that the line needs for a packet; 0 if the line's rate is not known."""
+        """Transmission time of a packet [s]; 0 if the line rate is unknown."""
         return bits / self.line_rate_bps if self.line_rate_bps else 0.0
 
     def cuts_through(self, following: Server | None) -> bool:
-        """Whether a packet is passed on to another server before it is whole."""
+        """Whether a packet is forwarded to another server before it is whole."""
         if self.header_bits is None or following is None:
             return False
-        comes, goes = self.line_rate_bps, following.line_rate_bps
-        return comes is not None and goes is not None and goes <= comes
+        rate_in, rate_out = self.line_rate_bps, following.line_rate_bps
+        return rate_in is not None and rate_out is not None and rate_out <= rate_in
 
-    def onward_bits(self, bits: float, following: Server | None) -> float:
-        """Bits of a packet that are sent before another server has it, or the end: all, or the header."""
+    def forwarding_bits(self, bits: float, following: Server | None) -> float:
+        """Bits of a packet sent before the next server, or the end, has it: all, or the header."""
         if self.header_bits is None or not self.cuts_through(following):
             return bits
         return min(self.header_bits, bits)
 
-    def onward_s(self, following: Server | None) -> float:
-        """From when those bits are sent to when another server has the packet, or the end; less the gap of all bits."""
+    def forwarding_s(self, following: Server | None) -> float:
+        """Time [s] from the last of `forwarding_bits` to the next queue or the end.
+
+        If the whole packet is sent, its gap is subtracted, as no receiver waits for it.
+        """
         whole = not self.cuts_through(following)
         return self.delay_s - (self.packet_s(self.gap_bits) if whole else 0.0)
 
@@ -106,18 +110,27 @@ def port(
     header_bits: float | None = None,
     gap_bits: float = 0.0,
 ) -> Server:
-    """The server of one direction of a link that sends whenever something waits.
+    """Server of one direction of a link that sends whenever something waits.
 
     Parameters
     ----------
+    line_rate_bps
+        Rate of the link [b/s].
+    scheduler
+        Order of service; first come, first served by default.
     delay_s
-        Propagation and the switching time that each packet needs, in s.
+        Propagation and switching time of each packet [s].
     pause_s
-        What the port may pause at most before it sends, in s.
+        Longest pause of the port before it sends [s].
     header_bits, gap_bits
-        See `Server`.
+        As in `Server` [b].
+
+    Examples
+    --------
+    >>> port("a", 1e9, delay_s=2e-6).packet_s(12304.0)  # an Ethernet frame of 1500 B, with its gap
+    1.2304e-05
     """
-    curve = Service((RateLatency(line_rate_bps, pause_s),))
+    curve = rate_latency(line_rate_bps, pause_s)
     chosen = Fifo() if scheduler is None else scheduler
     return Server(name, curve, chosen, line_rate_bps, header_bits, delay_s, gap_bits)
 
@@ -131,30 +144,37 @@ class Flow:
     path
         Names of the servers, in order, none twice.
     arrival
-        Arrival curve of what is made; a packet counts as a whole.
-    late_s
-        A packet comes to the first queue up to so much later than it is made, in order; bounds count from then on.
+        Arrival curve at the source, in which a packet counts as a whole.
     traffic_class
-        Schedulers' class; of two priorities the greater number goes first.
+        Class at the schedulers; the greater number has priority.
     max_packet_bits, min_packet_bits
-        Longest and shortest packet as the line carries it, gap and preamble included. 0: fluid.
-    mean_packet_bits, lacking_bits
-        Any n of its packets in a row have at least ``n * mean - lacking`` bits; 0: only the shortest is known.
+        Longest and shortest packet on the line, gap and preamble included. 0: fluid.
     multicast
-        Flows of one such name are copies of the same packets: on the servers that their paths have
-        in common from the beginning they are there once.
+        Flows with the same name here are copies of the same packets. They count once on the servers
+        that their paths share from the beginning.
+    mean_packet_bits, lacking_bits
+        Any n of its packets in a row have at least ``n * mean - lacking`` bits (a packet curve). 0:
+        only the shortest packet is known.
+    release_jitter_s
+        A packet reaches the first queue up to so much later than the source made it, in order. Delay
+        bounds count from the first queue on.
+
+    Raises
+    ------
+    BoundsError
+        If the path is empty or names a server twice, or the packets do not fit the burst.
     """
 
     name: str
     path: tuple[str, ...]
-    arrival: Arrival
+    arrival: ArrivalCurve
     traffic_class: int = 0
     max_packet_bits: float = 0.0
     min_packet_bits: float = 0.0
     multicast: str | None = None
     mean_packet_bits: float = 0.0
     lacking_bits: float = 0.0
-    late_s: float = 0.0
+    release_jitter_s: float = 0.0
 
     def __post_init__(self) -> None:
         if not self.path or len(set(self.path)) < len(self.path):
@@ -165,34 +185,40 @@ class Flow:
         if not 0.0 <= self.min_packet_bits <= self.max_packet_bits <= self.arrival.burst_bits:
             raise BoundsError(
                 f"flow {self.name!r} has packets of {self.min_packet_bits:g} to "
-                f"{self.max_packet_bits:g} b and bursts of {self.arrival.burst_bits:g} b; the shortest "
-                "is no longer than the longest, which fits the burst"
+                f"{self.max_packet_bits:g} b and bursts of {self.arrival.burst_bits:g} b; give a longest "
+                "packet that fits the burst, and a shortest that is no longer"
             )
 
     @property
-    def coming(self) -> Arrival:
-        """Arrival curve at the first queue, where packets may come closer together than they are made."""
-        return self.arrival.advanced(self.late_s)
+    def arrival_at_first_server(self) -> ArrivalCurve:
+        """Arrival curve at the first queue, where the release jitter makes packets come closer together."""
+        return self.arrival.deconvolve_delay(self.release_jitter_s)
 
 
 @dataclass(frozen=True)
 class Network:
-    """Servers and flows by name, checked: paths exist and no flows wait for each other in a ring."""
+    """Servers and flows by name, checked by `network`: a feed-forward network, without cycles.
+
+    Attributes
+    ----------
+    order
+        Names of the servers, each after all that send to it.
+    """
 
     servers: Mapping[str, Server]
     flows: Mapping[str, Flow]
     order: tuple[str, ...]
 
-    def in_order(self, flow: Flow) -> bool:
+    def is_fifo(self, flow: Flow) -> bool:
         """Whether every server of a flow's path serves each class first come, first served."""
-        return all(self.servers[name].keeps_order for name in flow.path)
+        return all(self.servers[name].is_fifo for name in flow.path)
 
     @property
     def features(self) -> tuple[str, ...]:
-        """What bounds of this network account for: packets, links, copies, schedulers."""
+        """Features that bounds of this network account for: packets, links, copies, schedulers."""
         flows, servers = self.flows.values(), self.servers.values()
         packets = any(flow.max_packet_bits > 0.0 for flow in flows)
-        found = {
+        present = {
             "packetised": packets,
             "non-preemptive": packets,
             "cut-through": packets and any(each.header_bits is not None for each in servers),
@@ -200,38 +226,60 @@ class Network:
             "multicast": any(flow.multicast is not None for flow in flows),
         }
         names = sorted({server.scheduler.name for server in servers})
-        return (*(name for name, there in found.items() if there), *names)
+        return (*(name for name, there in present.items() if there), *names)
 
 
 _T = TypeVar("_T", Server, Flow)
 
 
 def network(servers: Iterable[Server], flows: Iterable[Flow]) -> Network:
-    """The network of these servers and flows.
+    """Check servers and flows, and put them together.
 
     Raises
     ------
     BoundsError
-        A name is used twice, a path names no server, copies differ, or servers form a cycle.
+        If a name is used twice, a path names no server, copies differ, or servers form a cycle.
+
+    Examples
+    --------
+    >>> from icmodel.system.bounds import token_bucket
+    >>> network([port("b", 1e9), port("a", 1e9)], [Flow("f", ("a", "b"), token_bucket(1e4, 1e6))]).order
+    ('a', 'b')
     """
-    by_name = _named("server", servers)
-    flow_by_name = _named("flow", flows)
-    for flow in flow_by_name.values():
-        _check(flow, by_name)
-    _check_copies(flow_by_name.values())
-    return Network(by_name, flow_by_name, _order(by_name, flow_by_name.values()))
+    server_of, flow_of = _by_name("server", servers), _by_name("flow", flows)
+    first: dict[str, Flow] = {}
+    for flow in flow_of.values():
+        _check_path(flow, server_of)
+        if flow.multicast is None:
+            continue
+        other = first.setdefault(flow.multicast, flow)
+        if flow != replace(other, name=flow.name, path=flow.path):
+            raise BoundsError(
+                f"flows {other.name!r} and {flow.name!r} are copies of {flow.multicast!r} and differ in "
+                "arrival curve, class or packets; give them equal ones, or other names of multicast"
+            )
+    try:
+        order = TopologicalSorter(senders(server_of, flow_of.values())).static_order()
+        return Network(server_of, flow_of, tuple(order))
+    except CycleError as error:
+        cycle = " -> ".join(error.args[1])
+        raise BoundsError(
+            f"flows go round in a cycle of servers, {cycle}, where each waits for the others; route a "
+            "flow otherwise, or ask for cycles by a fixed point"
+        ) from None
 
 
-def _named(what: str, items: Iterable[_T]) -> dict[str, _T]:
-    found: dict[str, _T] = {}
+def _by_name(what: str, items: Iterable[_T]) -> dict[str, _T]:
+    by_name: dict[str, _T] = {}
     for item in items:
-        if item.name in found:
+        if item.name in by_name:
             raise BoundsError(f"{what} {item.name!r} is there twice; give each a name of its own")
-        found[item.name] = item
-    return found
+        by_name[item.name] = item
+    return by_name
 
 
-def _check(flow: Flow, servers: Mapping[str, Server]) -> None:
+def _check_path(flow: Flow, servers: Mapping[str, Server]) -> None:
+    """Refuse a path over missing servers, or over servers that cannot carry the flow's packets."""
     for name in flow.path:
         if name not in servers:
             raise BoundsError(
@@ -249,36 +297,10 @@ def _check(flow: Flow, servers: Mapping[str, Server]) -> None:
             )
 
 
-def _check_copies(flows: Iterable[Flow]) -> None:
-    first: dict[str, Flow] = {}
-    for flow in flows:
-        if flow.multicast is None:
-            continue
-        other = first.setdefault(flow.multicast, flow)
-        same = replace(other, name=flow.name, path=flow.path)
-        if flow != same:
-            raise BoundsError(
-                f"flows {other.name!r} and {flow.name!r} are copies of {flow.multicast!r} and differ in "
-                "arrival curve, class or packets; make them alike or no copies"
-            )
-
-
 def senders(servers: Iterable[str], flows: Iterable[Flow]) -> dict[str, set[str]]:
-    """By server those that send to it."""
+    """Servers that send to each server, by its name."""
     before: dict[str, set[str]] = {name: set() for name in servers}
     for path in {flow.path for flow in flows}:
         for sender, receiver in pairwise(path):
             before.setdefault(receiver, set()).add(sender)
     return before
-
-
-def _order(servers: Mapping[str, Server], flows: Iterable[Flow]) -> tuple[str, ...]:
-    """Servers so that each comes after all that send to it."""
-    try:
-        return tuple(TopologicalSorter(senders(servers, flows)).static_order())
-    except CycleError as error:
-        ring = " -> ".join(error.args[1])
-        raise BoundsError(
-            f"flows go round in a cycle of servers, {ring}, where each waits for the others; route a "
-            "flow otherwise, or ask for cycles by a fixed point"
-        ) from None

@@ -1,4 +1,4 @@
-"""From the sources on: what comes at each server, and what each class gets there.
+"""Propagation of arrival curves from the sources on: arrivals and service curves at each server.
 
 Servers are taken in their order, each once, so that the work grows with the lengths of all paths.
 """
@@ -11,139 +11,382 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from icmodel.system.bounds.curves import (
-    NEVER,
-    Arrival,
-    ClassTraffic,
-    Service,
-    backlog_bits,
-    busy_s,
-    delay_s,
-    least,
-    left_by_fifo,
-    output,
+    ArrivalCurve,
+    ServiceCurve,
+    aggregate,
+    busy_period_s,
+    fifo_leftover_service,
+    horizontal_deviation_s,
+    minimum,
+    output_curve,
     token_bucket,
-    total,
+    vertical_deviation_bits,
 )
 from icmodel.system.bounds.network import Flow, Network, Server
-from icmodel.system.bounds.schedulers import alternatives, has_classes, pauses
+from icmodel.system.bounds.schedulers import ClassTraffic, class_services, has_classes, pauses
 
-Numbers = frozenset[int]
-_NONE: Numbers = frozenset()
+StageNumbers = frozenset[int]
+_NONE: StageNumbers = frozenset()
+
+_LOOK_BACK = ((64, 64), (2_000, 1))
+"""Stages of a network, and servers that are looked back if it has no more; 0 for larger networks."""
 
 
-class Arrivals:
-    """Arrival curves of stages that come together, each worked out once.
+@dataclass(frozen=True)
+class Propagation:
+    """Arrival curves at each server of a network, and the service curves of each class there.
 
-    Numbers of stages may be *spared*: those of a flow whose bound is looked for, where no order
-    between flows is known. No order delays it more than one in which all others go first, and then
-    they wait for it nowhere but for a packet that has begun; so on links that it takes too, it is
-    left out of what delays them.
+    Attributes
+    ----------
+    chains
+        By flow the numbers of its stages along its path.
+    queues
+        By server the queue of each class; a single queue 0 if the scheduler has no classes.
+    arrivals
+        Arrival curves of any stages together.
+    """
+
+    network: Network
+    chains: Mapping[str, tuple[int, ...]]
+    queues: Mapping[str, Mapping[int, Queue]]
+    arrivals: StageArrivals
+
+    def queue(self, flow: Flow, server: str) -> Queue:
+        """Queue of a flow at a server of its path."""
+        return self.queues[server][_class_at(self.network.servers[server], flow)]
+
+    def backlog_bits(self, name: str) -> float:
+        """Backlog bound of a server [b]; a packet counts whole until its last bit is sent.
+
+        It is the sum over queues. On a work-conserving line it is also at most the backlog of the
+        aggregate, and the one packet that is being sent.
+        """
+        server, queues = self.network.servers[name], self.queues[name].values()
+        sum_bits = math.fsum(queue.backlog_bits for queue in queues)
+        if not queues or pauses(server.scheduler):
+            return sum_bits
+        arrival = self.arrivals.of_stages(frozenset().union(*(queue.stages for queue in queues)))
+        longest = max(queue.traffic.max_packet_bits for queue in queues)
+        return min(sum_bits, vertical_deviation_bits(arrival, server.service) + longest)
+
+
+def propagate(network: Network) -> Propagation:
+    """Propagate the arrival curves of all flows through a feed-forward network."""
+    numbers: dict[tuple[object, ...], int] = {}
+    chains: dict[str, tuple[int, ...]] = {}
+    for name, flow in network.flows.items():
+        # Flows of one path and class share their stages; copies do as long as their paths agree.
+        if flow.multicast is not None:
+            hops = range(1, len(flow.path) + 1)
+            keys: list[tuple[object, ...]] = [(flow.multicast, *flow.path[:hop]) for hop in hops]
+        else:
+            whose = (flow.path, flow.traffic_class) if network.is_fifo(flow) else (flow.name,)
+            keys = [(server, whose) for server in flow.path]
+        chains[name] = tuple(numbers.setdefault(key, len(numbers)) for key in keys)
+
+    # By stage its server, the stage before, the link it comes over, and its flows.
+    plans: dict[int, tuple[str, int | None, str | None, list[Flow]]] = {}
+    for name, chain in chains.items():
+        flow = network.flows[name]
+        steps = zip(chain, flow.path, (None, *chain), (None, *flow.path), strict=False)
+        for number, server, before, link in steps:
+            plans.setdefault(number, (server, before, link, []))[3].append(flow)
+    at_server: dict[str, list[_Plan]] = {}
+    for number, (server, before, link, flows) in plans.items():
+        at_server.setdefault(server, []).append(_Plan(number, before, link, tuple(flows)))
+
+    look_back = next((back for most, back in _LOOK_BACK if len(numbers) <= most), 0)
+    arrivals = StageArrivals(look_back)
+    queues: dict[str, dict[int, Queue]] = {}
+    for name in network.order:
+        queues[name] = _queues(network.servers[name], at_server.get(name, []), arrivals)
+        for queue in queues[name].values():
+            arrivals.add_queue(queue)
+    return Propagation(network, chains, queues, arrivals)
+
+
+def _queues(server: Server, plans: list[_Plan], arrivals: StageArrivals) -> dict[int, Queue]:
+    """Queues of a server, each with the service curves that the scheduler leaves to its class."""
+    stages: dict[int, dict[int, Stage]] = {}
+    for plan in plans:
+        own = _class_at(server, plan.flows[0])
+        stages.setdefault(own, {})[plan.number] = plan.stage(arrivals)
+    for each in stages.values():
+        arrivals.add_stages(each.values())
+    queues = {
+        own: Queue(server, each, arrivals.of_stages(frozenset(each)), ())
+        for own, each in stages.items()
+    }
+    traffic = {own: queue.traffic for own, queue in queues.items()}
+    return {
+        own: replace(queue, services=class_services(server.scheduler, server.service, own, traffic))
+        for own, queue in queues.items()
+    }
+
+
+def _class_at(server: Server, flow: Flow) -> int:
+    """Class whose queue a flow waits in."""
+    return flow.traffic_class if has_classes(server.scheduler) else 0
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """A stage before its arrival curve is known: its number, the one before, its flows."""
+
+    number: int
+    before: int | None
+    link: str | None
+    flows: tuple[Flow, ...]
+
+    def stage(self, arrivals: StageArrivals) -> Stage:
+        copies = self.flows[0].multicast is not None
+        sent = self.flows[:1] if copies else self.flows
+        sources = [flow.arrival_at_first_server for flow in sent]
+        return Stage(
+            self.number,
+            self.before,
+            self.link,
+            tuple(flow.name for flow in self.flows),
+            aggregate(sources) if self.before is None else arrivals.behind(self.before),
+            max(flow.max_packet_bits for flow in self.flows),
+            min(flow.min_packet_bits for flow in self.flows),
+            min(max(flow.mean_packet_bits, flow.min_packet_bits) for flow in self.flows),
+            math.fsum(flow.lacking_bits for flow in sent),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """Packets of one or more flows at one server, with their arrival curve there.
+
+    Flows of one path and class are one stage at each server, so that one computation serves all of
+    them. Copies of a multicast are one stage as long as their paths agree.
+
+    Attributes
+    ----------
+    before
+        Number of the stage that they come from; None at the source.
+    link
+        Server that they come from; None at the source.
+    """
+
+    number: int
+    before: int | None
+    link: str | None
+    flows: tuple[str, ...]
+    arrival: ArrivalCurve
+    max_packet_bits: float
+    min_packet_bits: float
+    mean_packet_bits: float = 0.0
+    lacking_bits: float = 0.0
+
+
+@dataclass(frozen=True)
+class Queue:
+    """Stages of one class at one server, the arrival curve of their aggregate, and their service curves.
+
+    Each of ``services`` is a service curve by itself. A bound is the minimum over all of them, so that
+    one more flow never switches to a curve with a lower bound.
+    """
+
+    server: Server
+    stages: Mapping[int, Stage]
+    arrival: ArrivalCurve
+    services: tuple[ServiceCurve, ...]
+
+    @cached_property
+    def links(self) -> dict[str | None, StageNumbers]:
+        """Numbers of stages by the server that they come from."""
+        return _by_link(self.stages.values())
+
+    @cached_property
+    def traffic(self) -> ClassTraffic:
+        """Traffic of the class, as its scheduler needs it."""
+        stages = self.stages.values()
+        return ClassTraffic(
+            self.arrival,
+            max(stage.max_packet_bits for stage in stages),
+            min(stage.min_packet_bits for stage in stages),
+            min(max(stage.mean_packet_bits, stage.min_packet_bits) for stage in stages),
+            math.fsum(stage.lacking_bits for stage in stages),
+        )
+
+    @cached_property
+    def is_fifo(self) -> bool:
+        """Whether the whole queue is served first come, first served."""
+        flows = sum(len(stage.flows) for stage in self.stages.values())
+        return self.server.is_fifo or flows == 1
+
+    @property
+    def backlog_bits(self) -> float:
+        """Backlog bound of the class [b].
+
+        A packet counts whole from its arrival to the departure of its last bit: one packet more than
+        the vertical deviation (the packetizer; Le Boudec and Thiran, theorem 1.7.1).
+        """
+        waiting = min(vertical_deviation_bits(self.arrival, one) for one in self.services)
+        return waiting + self.traffic.max_packet_bits
+
+    def leftover_services(
+        self, own: ArrivalCurve, cross_traffic: ArrivalCurve
+    ) -> list[ServiceCurve]:
+        """Leftover service of each service curve for a part of the queue, beside its other traffic."""
+        if self.is_fifo:
+            return [fifo_leftover_service(one, cross_traffic, own) for one in self.services]
+        return [one.leftover_service(cross_traffic) for one in self.services]
+
+    def wait_s(self, min_packet_bits: float, arrival: ArrivalCurve | None = None) -> float:
+        """Longest time from a packet's arrival to the start of its transmission [s].
+
+        In order of arrival, a packet of l bits waits for ``alpha - l`` bits, and is sent at the line
+        rate once begun (Mohammadpour, Stai, Le Boudec, IEEE Networking Letters 1, 2019, arXiv
+        1905.04956). So a short packet waits longest. If the line rate is unknown, the transmission
+        time is part of the wait.
+
+        Parameters
+        ----------
+        arrival
+            Arrival curve of the queue, if it differs from its own.
+        """
+        if not self.is_fifo:
+            busy = min(busy_period_s(self.arrival, one) for one in self.services)
+            return max(0.0, busy - self.server.packet_s(min_packet_bits))
+        every = self.arrival if arrival is None else arrival
+        before = every.add_bits(-min_packet_bits if self.server.line_rate_bps else 0.0)
+        return min(horizontal_deviation_s(before, one) for one in self.services)
+
+
+class StageArrivals:
+    """Arrival curves of several stages together, each computed once.
+
+    The stages of the flow of interest can be left out upstream if no server keeps an order between
+    flows. Its worst case is then one in which all others go first. They never wait for it, but for a
+    packet that has begun; so on links that it shares with them, it does not delay them.
 
     Parameters
     ----------
-    reach
-        Servers that are looked back.
+    look_back
+        Number of servers before a stage whose aggregate output is used as a further bound.
     """
 
-    def __init__(self, reach: int) -> None:
-        self._reach = reach
+    def __init__(self, look_back: int) -> None:
+        self._look_back = look_back
         self._stages: dict[int, Stage] = {}
         self._queue_of: dict[int, Queue] = {}
-        self._known: dict[tuple[Numbers, Numbers, int], Arrival] = {}
-        self._sums: dict[Numbers, Arrival] = {}
-        self._lines: dict[Numbers, tuple[Arrival, ...]] = {}
+        self._over_links: dict[tuple[StageNumbers, StageNumbers, int], ArrivalCurve] = {}
+        self._sums: dict[StageNumbers, ArrivalCurve] = {}
+        self._lines: dict[StageNumbers, tuple[ArrivalCurve, ...]] = {}
         self._waits_s: dict[tuple[int, float], float] = {}
 
     @property
     def stage_count(self) -> int:
-        """How many stages are known."""
+        """Number of stages added so far."""
         return len(self._stages)
 
-    def add(self, stages: Iterable[Stage]) -> None:
-        """Stages whose arrival curves are known by now."""
+    def add_stages(self, stages: Iterable[Stage]) -> None:
+        """Add stages once their arrival curves are known."""
         self._stages |= {stage.number: stage for stage in stages}
 
-    def settle(self, queue: Queue) -> None:
-        """A queue whose service is known by now."""
+    def add_queue(self, queue: Queue) -> None:
+        """Add a queue once its service curves are known."""
         self._queue_of |= dict.fromkeys(queue.stages, queue)
 
-    def of(self, numbers: Numbers, spared: Numbers = _NONE) -> Arrival:
-        """What may come of stages of one queue."""
-        return self._of(numbers, spared, self._reach)
+    def of_stages(self, numbers: StageNumbers, of_interest: StageNumbers = _NONE) -> ArrivalCurve:
+        """Arrival curve of several stages of one queue."""
+        return self._of_stages(numbers, of_interest, self._look_back)
 
-    def without(self, queue: Queue, numbers: Numbers, spared: Numbers = _NONE) -> Arrival:
-        """What may come at a queue, some stages left out."""
-        return self._without(queue, numbers, spared, self._reach)
+    def cross_traffic(
+        self, queue: Queue, numbers: StageNumbers, of_interest: StageNumbers = _NONE
+    ) -> ArrivalCurve:
+        """Arrival curve of a queue without some of its stages."""
+        return self._cross_traffic(queue, numbers, of_interest, self._look_back)
 
-    def behind(self, number: int) -> Arrival:
-        """What may come of a stage behind its server."""
-        return self._behind(frozenset((number,)), self._queue_of[number], _NONE, self._reach)
+    def behind(self, number: int) -> ArrivalCurve:
+        """Arrival curve of a stage behind its server."""
+        return self._behind(frozenset((number,)), self._queue_of[number], _NONE, self._look_back)
 
     def wait_s(self, queue: Queue, min_packet_bits: float) -> float:
-        """See `Queue.wait_s`."""
+        """`Queue.wait_s`, computed once."""
         key = (id(queue), min_packet_bits)
         if key not in self._waits_s:
             self._waits_s[key] = queue.wait_s(min_packet_bits)
         return self._waits_s[key]
 
-    def _of(self, numbers: Numbers, spared: Numbers, reach: int) -> Arrival:
-        links = by_link(self._stages[number] for number in numbers)
-        return total([self._over_link(link, each, spared, reach) for link, each in links.items()])
+    def _of_stages(
+        self, numbers: StageNumbers, of_interest: StageNumbers, look_back: int
+    ) -> ArrivalCurve:
+        links = _by_link(self._stages[number] for number in numbers)
+        return aggregate(
+            [self._over_link(link, each, of_interest, look_back) for link, each in links.items()]
+        )
 
-    def _without(self, queue: Queue, numbers: Numbers, spared: Numbers, reach: int) -> Arrival:
+    def _cross_traffic(
+        self, queue: Queue, numbers: StageNumbers, of_interest: StageNumbers, look_back: int
+    ) -> ArrivalCurve:
         parts = []
         for link, each in queue.links.items():
             if each.isdisjoint(numbers):
-                parts.append(self._over_link(link, each, spared, reach))
-            elif reach == 0 and len(numbers) == 1 < len(each):
-                parts.append(self._rest(link, each, *numbers))
+                parts.append(self._over_link(link, each, of_interest, look_back))
+            elif look_back == 0 and len(numbers) == 1 < len(each):
+                parts.append(self._over_link_without(link, each, *numbers))
             elif not each <= numbers:
-                parts.append(self._over_link(link, each - numbers, spared, reach))
-        return total(parts)
+                parts.append(self._over_link(link, each - numbers, of_interest, look_back))
+        return aggregate(parts)
 
-    def _rest(self, link: str | None, numbers: Numbers, left_out: int) -> Arrival:
-        """What comes over a link but for a stage: the sum less that one, so that no sum is made anew.
+    def _over_link_without(
+        self, link: str | None, numbers: StageNumbers, left_out: int
+    ) -> ArrivalCurve:
+        """Arrival curve over a link without one stage: the sum of all less that one.
 
-        Its packets count for the line too.
+        So a large network needs no new sum for each stage. The line still counts packets of all.
         """
         own = self._stages[left_out].arrival.buckets
         if len(own) != 1:
             return self._over_link(link, numbers - {left_out}, _NONE, 0)
         if numbers not in self._sums:
-            self._sums[numbers] = total([self._stages[one].arrival for one in sorted(numbers)])
-        rest = self._sums[numbers].less(own[0])
-        return rest if link is None else least(rest, *self._shaped(numbers))
+            self._sums[numbers] = aggregate([self._stages[one].arrival for one in sorted(numbers)])
+        rest = self._sums[numbers].subtract(own[0])
+        return rest if link is None else minimum(rest, *self._line_shaping(numbers))
 
     def _over_link(
-        self, link: str | None, numbers: Numbers, spared: Numbers, reach: int
-    ) -> Arrival:
-        key = (numbers, spared, reach)
-        if key not in self._known:
+        self, link: str | None, numbers: StageNumbers, of_interest: StageNumbers, look_back: int
+    ) -> ArrivalCurve:
+        """Arrival curve of stages that come over one link: their sum, or a bound of the aggregate."""
+        key = (numbers, of_interest, look_back)
+        if key not in self._over_links:
             stages = [self._stages[number] for number in sorted(numbers)]
-            each = total([stage.arrival for stage in stages])
-            self._known[key] = (
-                each if link is None else least(each, *self._as_one(stages, spared, reach))
-            )
-        return self._known[key]
+            curve = aggregate([stage.arrival for stage in stages])
+            if link is not None:
+                curve = minimum(curve, *self._aggregate_bounds(stages, of_interest, look_back))
+            self._over_links[key] = curve
+        return self._over_links[key]
 
-    def _as_one(self, stages: list[Stage], spared: Numbers, reach: int) -> Iterator[Arrival]:
-        """Bounds of what comes over one link together."""
-        yield from self._shaped(frozenset(stage.number for stage in stages))
-        if reach > 0 and (len(stages) > 1 or spared):
-            before = frozenset(stage.before for stage in stages if stage.before is not None)
-            queues = {id(queue): queue for queue in map(self._queue_of.__getitem__, before)}
-            gone = self._gone_along(stages[0], spared)
-            yield total(
-                [
-                    self._behind(before & queue.stages.keys(), queue, spared, reach - 1, gone)
-                    for queue in queues.values()
-                ]
-            )
+    def _aggregate_bounds(
+        self, stages: list[Stage], of_interest: StageNumbers, look_back: int
+    ) -> Iterator[ArrivalCurve]:
+        """Arrival curves of an aggregate that comes over one link: the line, the output of the server before."""
+        yield from self._line_shaping(frozenset(stage.number for stage in stages))
+        if look_back == 0 or not (len(stages) > 1 or of_interest):
+            return
+        before = frozenset(stage.before for stage in stages if stage.before is not None)
+        queues = {id(queue): queue for queue in map(self._queue_of.__getitem__, before)}
+        # Stages of interest that came over the same link just before.
+        here = self._queue_of[stages[0].number].stages if of_interest else {}
+        came = [here[number].before for number in of_interest if number in here]
+        same_link = frozenset(number for number in came if number is not None)
+        yield aggregate(
+            [
+                self._behind(
+                    before & queue.stages.keys(), queue, of_interest, look_back - 1, same_link
+                )
+                for queue in queues.values()
+            ]
+        )
 
-    def _shaped(self, numbers: Numbers) -> tuple[Arrival, ...]:
-        """What the line lets through of stages that come over it together; nothing if its rate is not known.
+    def _line_shaping(self, numbers: StageNumbers) -> tuple[ArrivalCurve, ...]:
+        """Arrival curve of the line that stages come over; none if its rate is unknown.
 
-        Within t, packets that have become whole have ``C t`` bits and at most those of the longest
+        Within t, packets that have become whole have ``C t`` bits and at most one longest packet
         more (Mifdaoui and Leydier, *Beyond the accuracy-complexity tradeoffs of compositional
         analyses using Network Calculus for complex networks*, CRTS 2017).
         """
@@ -155,258 +398,35 @@ class Arrivals:
             self._lines[numbers] = () if rate is None else (token_bucket(longest, rate),)
         return self._lines[numbers]
 
-    def _gone_along(self, stage: Stage, spared: Numbers) -> Numbers:
-        """Spared stages that went over the same link just before."""
-        here = self._queue_of[stage.number].stages if spared else {}
-        came = [here[number].before for number in spared if number in here]
-        return frozenset(number for number in came if number is not None)
-
     def _behind(
-        self, numbers: Numbers, queue: Queue, spared: Numbers, reach: int, gone: Numbers = _NONE
-    ) -> Arrival:
-        """What a queue lets through of some of its stages: the least of two sound bounds.
+        self,
+        numbers: StageNumbers,
+        queue: Queue,
+        of_interest: StageNumbers,
+        look_back: int,
+        same_link: StageNumbers = _NONE,
+    ) -> ArrivalCurve:
+        """Output of a queue for some of its stages: the minimum of two bounds.
 
-        As bits, what all others leave; counted in packets, which are there when they are whole, one
-        packet more. And as packets, each of which waits between nothing and the greatest wait.
+        As bits: the output curve for the leftover service, and one packet more, as packets count when
+        they are whole. As packets: each waits between nothing and the longest wait.
         """
         stages = [queue.stages[number] for number in numbers]
-        coming = self._of(numbers, spared, reach)
-        others = self._without(queue, numbers | gone, spared, reach)
-        begun = [self._stages[number].max_packet_bits for number in gone]
+        arrival = self._of_stages(numbers, of_interest, look_back)
+        cross = self._cross_traffic(queue, numbers | same_link, of_interest, look_back)
+        begun = max((self._stages[number].max_packet_bits for number in same_link), default=0.0)
         longest = max(stage.max_packet_bits for stage in stages)
-        found = [
-            output(coming, left).raised(longest)
-            for left in queue.left_for(coming, others.raised(max(begun, default=0.0)))
+        curves = [
+            output_curve(arrival, left).add_bits(longest)
+            for left in queue.leftover_services(arrival, cross.add_bits(begun))
         ]
         wait = self.wait_s(queue, min(stage.min_packet_bits for stage in stages))
-        return least(*found, *([] if wait == NEVER else [coming.advanced(wait)]))
+        return minimum(*curves, arrival.deconvolve_delay(wait))
 
 
-@dataclass(frozen=True, slots=True)
-class Stage:
-    """Packets of one or more flows at one server, and what may come of them there.
-
-    Flows of one path and class are one stage a server, so what is worked out for one serves all of
-    them; copies of a multicast are one stage as long as their paths agree.
-
-    Attributes
-    ----------
-    before
-        Number of the stage that they come from; None at the source.
-    link
-        The server that they come from; None at the source.
-    """
-
-    number: int
-    before: int | None
-    link: str | None
-    flows: tuple[str, ...]
-    arrival: Arrival
-    max_packet_bits: float
-    min_packet_bits: float
-    mean_packet_bits: float = 0.0
-    lacking_bits: float = 0.0
-
-
-@dataclass(frozen=True)
-class Queue:
-    """The stages of one class at one server, what comes of them all, and what they get.
-
-    Each of ``services`` is sound by itself. A bound is the least of those that they give, so that one more
-    flow never changes a choice to a lower bound.
-    """
-
-    server: Server
-    stages: Mapping[int, Stage]
-    coming: Arrival
-    services: tuple[Service, ...]
-
-    @cached_property
-    def links(self) -> dict[str | None, frozenset[int]]:
-        """Numbers of stages by the server that they come from."""
-        return by_link(self.stages.values())
-
-    @cached_property
-    def traffic(self) -> ClassTraffic:
-        """What a scheduler wants to know of the class."""
-        stages = self.stages.values()
-        return ClassTraffic(
-            self.coming,
-            max(stage.max_packet_bits for stage in stages),
-            min(stage.min_packet_bits for stage in stages),
-            min(max(stage.mean_packet_bits, stage.min_packet_bits) for stage in stages),
-            math.fsum(stage.lacking_bits for stage in stages),
-        )
-
-    @cached_property
-    def in_order(self) -> bool:
-        """Whether all of the queue is served first come, first served."""
-        flows = sum(len(stage.flows) for stage in self.stages.values())
-        return self.server.keeps_order or flows == 1
-
-    @property
-    def backlog_bits(self) -> float:
-        """What may be there of the class, in bits.
-
-        A packet counts whole from its arrival to its last bit's departure: one packet more than the
-        curves say (the packetizer; Le Boudec and Thiran, theorem 1.7.1).
-        """
-        waiting = min(backlog_bits(self.coming, one) for one in self.services)
-        return waiting + self.traffic.max_packet_bits
-
-    def left_for(self, own: Arrival, others: Arrival) -> list[Service]:
-        """What others in the queue leave to a part of it, of each of the services."""
-        if self.in_order:
-            return [left_by_fifo(one, others, own) for one in self.services]
-        return [one.minus(others) for one in self.services]
-
-    def wait_s(self, min_packet_bits: float, coming: Arrival | None = None) -> float:
-        """Greatest time from a packet's arrival to the start of its own time on the line; of ``coming`` if not of all.
-
-        In order, what was there before a packet of l bits is ``alpha - l``, and the packet itself is
-        sent at the line's rate once begun (Mohammadpour, Stai, Le Boudec, IEEE Networking Letters 1,
-        2019, arXiv 1905.04956). A short packet waits longest. Where the line's rate is not known,
-        the time on it is part of the wait.
-        """
-        if not self.in_order:
-            busy = min(busy_s(self.coming, one) for one in self.services)
-            return max(0.0, busy - self.server.packet_s(min_packet_bits))
-        every = self.coming if coming is None else coming
-        before = every.raised(-min_packet_bits if self.server.line_rate_bps else 0.0)
-        return min(delay_s(before, one) for one in self.services)
-
-
-def by_link(stages: Iterable[Stage]) -> dict[str | None, frozenset[int]]:
+def _by_link(stages: Iterable[Stage]) -> dict[str | None, StageNumbers]:
     """Numbers of stages by the server that they come from."""
-    found: dict[str | None, set[int]] = {}
+    numbers: dict[str | None, set[int]] = {}
     for stage in stages:
-        found.setdefault(stage.link, set()).add(stage.number)
-    return {link: frozenset(numbers) for link, numbers in found.items()}
-
-
-_REACHES = ((64, 64), (2_000, 1))
-
-
-@dataclass(frozen=True)
-class Propagation:
-    """What comes at each server of a network, and what each class gets there.
-
-    Attributes
-    ----------
-    chains
-        Of each flow the numbers of its stages along its path.
-    queues
-        By server the queue of each class; one, of number 0, where there are no classes.
-    arrivals
-        What may come of several stages together.
-    """
-
-    network: Network
-    chains: Mapping[str, tuple[int, ...]]
-    queues: Mapping[str, Mapping[int, Queue]]
-    arrivals: Arrivals
-
-    def queue(self, flow: Flow, server: str) -> Queue:
-        """The queue that a flow waits in at a server of its path."""
-        return self.queues[server][_class_at(self.network.servers[server], flow)]
-
-    def backlog_bits(self, name: str) -> float:
-        """Greatest backlog of a server in bits; a packet counts whole until its last bit is sent.
-
-        The sum over queues; on a line that never pauses also no more than what it leaves of all,
-        and the one packet that is being sent.
-        """
-        server, queues = self.network.servers[name], self.queues[name].values()
-        each = math.fsum(queue.backlog_bits for queue in queues)
-        if not queues or pauses(server.scheduler):
-            return each
-        coming = self.arrivals.of(frozenset().union(*(queue.stages for queue in queues)))
-        longest = max(queue.traffic.max_packet_bits for queue in queues)
-        return min(each, backlog_bits(coming, server.service) + longest)
-
-
-def propagate(network: Network) -> Propagation:
-    """What comes at each server of a network, and what each class gets there."""
-    numbers: dict[tuple[object, ...], int] = {}
-    chains = {
-        name: tuple(numbers.setdefault(key, len(numbers)) for key in _whose(flow, network))
-        for name, flow in network.flows.items()
-    }
-    arrivals = Arrivals(next((reach for most, reach in _REACHES if len(numbers) <= most), 0))
-    plans = _plans(network, chains)
-    queues: dict[str, dict[int, Queue]] = {}
-    for name in network.order:
-        queues[name] = _queues(network.servers[name], plans.get(name, []), arrivals)
-        for queue in queues[name].values():
-            arrivals.settle(queue)
-    return Propagation(network, chains, queues, arrivals)
-
-
-@dataclass(frozen=True)
-class _Plan:
-    """A stage before it is known what comes: its number, the one before, its flows."""
-
-    number: int
-    before: int | None
-    link: str | None
-    flows: tuple[Flow, ...]
-
-    def stage(self, arrivals: Arrivals) -> Stage:
-        copies = self.flows[0].multicast is not None
-        sent = self.flows[:1] if copies else self.flows
-        sources = [flow.coming for flow in sent]
-        return Stage(
-            self.number,
-            self.before,
-            self.link,
-            tuple(flow.name for flow in self.flows),
-            total(sources) if self.before is None else arrivals.behind(self.before),
-            max(flow.max_packet_bits for flow in self.flows),
-            min(flow.min_packet_bits for flow in self.flows),
-            min(max(flow.mean_packet_bits, flow.min_packet_bits) for flow in self.flows),
-            math.fsum(flow.lacking_bits for flow in sent),
-        )
-
-
-def _queues(server: Server, plans: list[_Plan], arrivals: Arrivals) -> dict[int, Queue]:
-    """Queues of a server, each with the best of the scheduler's alternatives."""
-    stages: dict[int, dict[int, Stage]] = {}
-    for plan in plans:
-        own = _class_at(server, plan.flows[0])
-        stages.setdefault(own, {})[plan.number] = plan.stage(arrivals)
-    for each in stages.values():
-        arrivals.add(each.values())
-    coming = {own: arrivals.of(frozenset(each)) for own, each in stages.items()}
-    idle = {own: Queue(server, each, coming[own], ()) for own, each in stages.items()}
-    traffic = {own: queue.traffic for own, queue in idle.items()}
-    return {
-        own: replace(queue, services=alternatives(server.scheduler, server.service, own, traffic))
-        for own, queue in idle.items()
-    }
-
-
-def _class_at(server: Server, flow: Flow) -> int:
-    """The class whose queue a flow waits in."""
-    return flow.traffic_class if has_classes(server.scheduler) else 0
-
-
-def _whose(flow: Flow, network: Network) -> list[tuple[object, ...]]:
-    """Whose packets the stages along a path are: flows with the same answer share a stage."""
-    if flow.multicast is not None:
-        return [(flow.multicast, *flow.path[: hop + 1]) for hop in range(len(flow.path))]
-    whose = (flow.path, flow.traffic_class) if network.in_order(flow) else (flow.name,)
-    return [(server, whose) for server in flow.path]
-
-
-def _plans(network: Network, chains: Mapping[str, tuple[int, ...]]) -> dict[str, list[_Plan]]:
-    """Plans of the stages of each server."""
-    found: dict[int, tuple[str, int | None, str | None, list[Flow]]] = {}
-    for name, chain in chains.items():
-        flow = network.flows[name]
-        steps = zip(chain, flow.path, (None, *chain), (None, *flow.path), strict=False)
-        for number, server, before, link in steps:
-            found.setdefault(number, (server, before, link, []))[3].append(flow)
-    plans: dict[str, list[_Plan]] = {}
-    for number, (server, before, link, flows) in found.items():
-        plans.setdefault(server, []).append(_Plan(number, before, link, tuple(flows)))
-    return plans
+        numbers.setdefault(stage.link, set()).add(stage.number)
+    return {link: frozenset(each) for link, each in numbers.items()}

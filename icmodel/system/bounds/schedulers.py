@@ -1,8 +1,8 @@
-"""What a scheduler leaves to each traffic class of a port, as a service curve.
+"""Service curves that a scheduler leaves to each traffic class of a port.
 
-Within a class the port serves first come, first served; `Arbitrary` alone promises no order. A
-packet on the line is never interrupted. A class's curve is one of its *alternatives*, each sound by
-itself; whoever uses them picks one, and never takes the greatest of two.
+Within a class the port serves first come, first served; only `Arbitrary` guarantees no order. A packet
+on the line is never interrupted. Each class gets one or more *alternative* curves, each of which is a
+service curve by itself. A bound uses one of them; the maximum of two is not a service curve.
 """
 
 from __future__ import annotations
@@ -14,20 +14,17 @@ from itertools import groupby
 from typing import ClassVar
 
 from icmodel.system.bounds.curves import (
-    Arrival,
+    ArrivalCurve,
     RateLatency,
-    Service,
-    Traffic,
-    longest_below,
-    output,
-    service,
+    ServiceCurve,
+    aggregate,
+    output_curve,
+    service_curve,
     token_bucket,
-    total,
 )
 from icmodel.system.schedulers import (
     CreditBased,
     DeficitRoundRobin,
-    EveryPriority,
     Fifo,
     Gates,
     StrictPriority,
@@ -37,16 +34,34 @@ from icmodel.system.schedulers import (
 
 
 @dataclass(frozen=True, slots=True)
-class Arbitrary(EveryPriority):
-    """One queue, of which no order is known but that each flow keeps its own."""
+class Arbitrary:
+    """Arbitrary multiplexing: one queue of unknown order, in which each flow keeps its own order."""
 
     name: ClassVar[str] = "arbitrary multiplexing"
+
+    def serves(self, priority: int) -> bool:
+        """Whether frames of this priority are ever sent: always."""
+        return True
 
 
 Scheduler = (
     Fifo | Arbitrary | StrictPriority | WeightedRoundRobin | DeficitRoundRobin | CreditBased | Gates
 )
-"""Those that promise something."""
+"""Schedulers that guarantee a service curve."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClassTraffic:
+    """Traffic of one class at a port: its arrival curve, and its packets [b] as `Flow` describes them."""
+
+    arrival: ArrivalCurve
+    max_packet_bits: float
+    min_packet_bits: float
+    mean_packet_bits: float = 0.0
+    lacking_bits: float = 0.0
+
+
+Traffic = Mapping[int, ClassTraffic]
 
 
 def has_classes(scheduler: Scheduler) -> bool:
@@ -55,54 +70,68 @@ def has_classes(scheduler: Scheduler) -> bool:
 
 
 def pauses(scheduler: Scheduler) -> bool:
-    """Whether the line may be idle while something waits."""
+    """Whether the scheduler is not work-conserving: the line may be idle while packets wait."""
     return isinstance(scheduler, CreditBased | Gates)
 
 
-def alternatives(
-    scheduler: Scheduler, line: Service, own: int, traffic: Traffic
-) -> tuple[Service, ...]:
-    """Service curves of class ``own``, each sound by itself, on a line shared by ``traffic``."""
+def class_services(
+    scheduler: Scheduler, line: ServiceCurve, own: int, traffic: Traffic
+) -> tuple[ServiceCurve, ...]:
+    """Alternative service curves of class ``own``, on a line shared by ``traffic``."""
     match scheduler:
         case Fifo() | Arbitrary():
             return (line,)
         case StrictPriority():
-            return (_by_priority(line, own, traffic),)
+            return (strict_priority_service(line, own, traffic),)
         case WeightedRoundRobin(weights=weights):
-            shares = _packets_in_turn(weights, line, own, traffic)
-            return *shares, _after_the_others(line, own, traffic)
+            shares = weighted_round_robin_services(weights, line, own, traffic)
+            return *shares, _leftover_of_other_classes(line, own, traffic)
         case DeficitRoundRobin(quanta_bytes=quanta):
             quanta_bits = {name: 8.0 * quantum for name, quantum in quanta.items()}
-            turns = _bits_in_turn(quanta_bits, line, own, traffic)
-            return turns, _after_the_others(line, own, traffic)
+            share = deficit_round_robin_service(quanta_bits, line, own, traffic)
+            return share, _leftover_of_other_classes(line, own, traffic)
         case CreditBased(idle_slopes_bps=slopes):
-            return (shaped(slopes, line, own, traffic),)
+            return (credit_based_service(slopes, line, own, traffic),)
         case Gates(windows=windows):
-            return (gated(windows, line, own, traffic),)
+            return (gated_service(windows, line, own, traffic),)
 
 
-def _by_priority(line: Service, own: int, traffic: Traffic) -> Service:
-    """The line, less one lesser packet and all greater classes; not pre-emptive (IEEE 802.1Q-2018 §8.6.8.1).
+def _longest_lower_packet_bits(own: int, traffic: Traffic) -> float:
+    """Longest packet of lower classes [b]."""
+    return max((each.max_packet_bits for name, each in traffic.items() if name < own), default=0.0)
 
-    ``[beta(t) - sum of alpha of greater classes - longest packet of lesser classes]+``: Bouillard,
+
+def _leftover_of_other_classes(line: ServiceCurve, own: int, traffic: Traffic) -> ServiceCurve:
+    """Leftover service of a work-conserving line if all other classes go first."""
+    others = [each.arrival for name, each in traffic.items() if name != own]
+    return line.leftover_service(aggregate(others))
+
+
+# --- strict priority and round robin ----------------------------------------------------------
+
+
+def strict_priority_service(line: ServiceCurve, own: int, traffic: Traffic) -> ServiceCurve:
+    """Leftover service of non-preemptive strict priority (IEEE 802.1Q-2018 §8.6.8.1).
+
+    ``[beta(t) - sum of alpha of higher classes - longest packet of lower classes]+``: Bouillard,
     Boyer, Le Corronc, *Deterministic Network Calculus* (2018), §7.3.2.
     """
-    greater = total([each.arrival for name, each in traffic.items() if name > own])
-    return line.less(longest_below(own, traffic)).minus(greater)
+    higher = aggregate([each.arrival for name, each in traffic.items() if name > own])
+    return line.after_bits(_longest_lower_packet_bits(own, traffic)).leftover_service(higher)
 
 
-def _packets_in_turn(
-    weights: Mapping[int, int], line: Service, own: int, traffic: Traffic
-) -> Iterator[Service]:
-    """The share of a class that in each turn sends up to its weight in packets.
+def weighted_round_robin_services(
+    weights: Mapping[int, int], line: ServiceCurve, own: int, traffic: Traffic
+) -> Iterator[ServiceCurve]:
+    """Share of a class that sends up to its weight in packets each turn.
 
     With ``q = w * shortest own packet`` and ``Q`` the sum of ``w * longest packet`` of the others:
     ``q/(q + Q) * [beta - Q]+``, strict for any traffic of the others (Bouillard, Boyer, Le Corronc
-    2018, §8.2.4; p whole turns of one's own leave p + 1 to each other).
+    2018, §8.2.4; for p whole turns of its own, each other class has at most p + 1).
 
-    And where n own packets in a row have at least ``n * m - e`` bits: with s bits sent, p is at most
-    ``(s + e)/(w m)``, and the line had sent no more than ``s + (p + 1) Q``; so with ``q = w m``
-    ``q/(q + Q) * [beta - Q (1 + e/q)]+``, by the same reasoning.
+    If any n own packets in a row have at least ``n * m - e`` bits, a second curve holds. With s bits
+    sent, p is at most ``(s + e)/(w m)``, and the line has sent at most ``s + (p + 1) Q``. So with
+    ``q = w m`` the curve is ``q/(q + Q) * [beta - Q (1 + e/q)]+``, by the same reasoning.
     """
     mine = traffic[own]
     others = math.fsum(
@@ -110,190 +139,198 @@ def _packets_in_turn(
     )
     turn = weights[own] * mine.min_packet_bits
     share = turn / (turn + others) if turn > 0.0 else float(len(traffic) == 1)
-    yield _scaled(line.less(others), share)
+    yield _scaled(line.after_bits(others), share)
     if mine.mean_packet_bits > mine.min_packet_bits:
         turn = weights[own] * mine.mean_packet_bits
         waited = others * (1.0 + mine.lacking_bits / turn)
-        yield _scaled(line.less(waited), turn / (turn + others))
+        yield _scaled(line.after_bits(waited), turn / (turn + others))
 
 
-def _bits_in_turn(
-    quanta_bits: Mapping[int, float], line: Service, own: int, traffic: Traffic
-) -> Service:
-    """The share of a class that in each turn sends what its quantum and what it saved of it allow.
+def deficit_round_robin_service(
+    quanta_bits: Mapping[int, float], line: ServiceCurve, own: int, traffic: Traffic
+) -> ServiceCurve:
+    """Share of a class that sends up to its quantum and its saved deficit each turn.
 
-    A class that is busy over p whole turns sends at least ``p Q - d`` bits (d, what it may save: up
-    to its longest packet), each other at most ``(p + 1) Q_j + d_j``. With p eliminated, F the sum
-    of quanta and L the sum of longest packets, that is the curve of Boyer, Stea and Sofack
-    (VALUETOOLS 2012, theorem 1) as Tabatabaee and Le Boudec restate it (arXiv 2106.01034, §II):
-    rate ``R Q/F``, latency ``((F - Q)(1 + d/Q) + L - d)/R``. That p is a whole number gives the
-    first piece, from the first turn's end to the second's (the convex hull of their theorem 3).
-    The correction of Soni et al. that they refute is not used.
+    A class that is busy over p whole turns sends at least ``p Q - d`` bits, where d is its greatest
+    deficit: its longest packet. Each other class sends at most ``(p + 1) Q_j + d_j``. With p
+    eliminated, F the sum of quanta and L the sum of longest packets, the result is the curve of Boyer,
+    Stea and Sofack (VALUETOOLS 2012, theorem 1) as Tabatabaee and Le Boudec restate it (arXiv
+    2106.01034, §II): rate ``R Q/F``, latency ``((F - Q)(1 + d/Q) + L - d)/R``. As p is a whole number,
+    there is a first piece from the end of the first turn to that of the second (the convex hull of
+    their theorem 3). The correction of Soni et al., which they refute, is not used.
     """
     quantum, saved = quanta_bits[own], traffic[own].max_packet_bits
     quanta = math.fsum(quanta_bits[name] for name in traffic if name != own)
     savings = math.fsum(each.max_packet_bits for name, each in traffic.items() if name != own)
     whole = quanta * (1.0 + saved / quantum) + savings
-    pieces = _scaled(line.less(whole), quantum / (quantum + quanta)).pieces
+    pieces = _scaled(line.after_bits(whole), quantum / (quantum + quanta)).pieces
     turns = math.floor(saved / quantum)
     first_bits = (turns + 1) * quantum - saved
-    first = line.less((turns + 1) * quanta + savings)
+    first = line.after_bits((turns + 1) * quanta + savings)
     pieces += _scaled(first, first_bits / (first_bits + quanta)).pieces
-    return service(pieces)
+    return service_curve(pieces)
 
 
-def _scaled(line: Service, share: float) -> Service:
-    return service(RateLatency(piece.rate_bps * share, piece.latency_s) for piece in line.pieces)
+def _scaled(line: ServiceCurve, share: float) -> ServiceCurve:
+    return service_curve(
+        RateLatency(piece.rate_bps * share, piece.latency_s) for piece in line.pieces
+    )
 
-
-def _after_the_others(line: Service, own: int, traffic: Traffic) -> Service:
-    """What a line that never pauses leaves when all other classes go first."""
-    return line.minus(total([each.arrival for name, each in traffic.items() if name != own]))
-
-
-Slopes = Mapping[int, float]
-"""Class -> rate at which its credit grows [b/s]."""
-Windows = Sequence[Window]
-Openings = list[tuple[float, float]]
-"""Start and end of each time in a cycle in which a class may send [s]."""
 
 # --- credit-based shaper ----------------------------------------------------------------------
 
+Slopes = Mapping[int, float]
+"""Class -> idle slope: rate at which its credit grows [b/s]."""
 
-def shaped(slopes_bps: Slopes, line: Service, own: int, traffic: Traffic) -> Service:
-    """What a class gets where shaped classes earn their idle slope while they wait; all else by priority.
 
-    IEEE 802.1Q-2018 §8.6.8.2 (802.1Qav): a shaped class may send while its credit is not negative;
-    credit rises at idleSlope while frames wait or it is negative, falls at sendSlope = idleSlope -
-    line rate while one is sent, and positive credit is lost when none waits. So what a class sends
-    within t is ``idleSlope * t`` less what its credit rose, and credit is at least ``sendSlope *
-    longest packet / line rate``. From the last start of a lesser packet (or pause), where no
-    greater class had credit or a queue, follows the greatest credit, with I and c_min of greater
-    shaped classes, r and b of greater classes without a shaper, l the longest lesser packet::
+def credit_based_service(
+    slopes_bps: Slopes, line: ServiceCurve, own: int, traffic: Traffic
+) -> ServiceCurve:
+    """Service curve of a class at a credit-based shaper; classes without a slope go by priority.
+
+    IEEE 802.1Q-2018 §8.6.8.2 (802.1Qav): a shaped class may send while its credit is not negative.
+    Its credit rises at idleSlope while frames wait or it is negative, and falls at sendSlope =
+    idleSlope - line rate while one is sent. Positive credit is lost when no frame waits. So a class
+    sends ``idleSlope * t`` within t, less the rise of its credit; and its credit is at least
+    ``sendSlope * longest packet / line rate``.
+
+    The greatest credit follows from the last start of a lower packet (or pause) at which no higher
+    class had credit or a queue. With I and c_min of higher shaped classes, r and b of higher classes
+    without a shaper, and l the longest lower packet::
 
         c_max = idleSlope * (l - sum c_min + b) / (C - sum I - r)
 
     Without b and r it is the bound of Daigmorte, Boyer and Zhao (*Modelling in network calculus a
     TSN architecture mixing Time-Triggered, Credit Based Shaper and Best-Effort queues*, 2018; cited
     as H-bounds in arXiv 1901.04957, §III). A shaped class has the curve ``(idleSlope, c_max /
-    idleSlope)``; it is none where greater classes and the class itself may ask for more than C.
+    idleSlope)``; it has none if higher classes and the class itself may request more than C.
     """
     if own in slopes_bps:
-        slope, credit = slopes_bps[own], _most_credit_bits(slopes_bps, line, own, traffic)
-        return service((RateLatency(slope, credit / slope),))
-    greater = [
-        _sent(slopes_bps, line, name, traffic) if name in slopes_bps else each.arrival
-        for name, each in traffic.items()
-        if name > own
-    ]
-    return line.less(longest_below(own, traffic)).minus(total(greater))
+        slope, credit = slopes_bps[own], _max_credit_bits(slopes_bps, line, own, traffic)
+        return service_curve((RateLatency(slope, credit / slope),))
+    higher = []
+    for name, each in traffic.items():
+        if name <= own:
+            continue
+        if name not in slopes_bps:
+            higher.append(each.arrival)
+            continue
+        # A shaped class sends its idle slope, and at most the whole range of its credit at once.
+        greatest = _max_credit_bits(slopes_bps, line, name, traffic)
+        credit_range = greatest - _min_credit_bits(slopes_bps, line, name, traffic)
+        higher.append(token_bucket(credit_range, slopes_bps[name]))
+    left = line.after_bits(_longest_lower_packet_bits(own, traffic))
+    return left.leftover_service(aggregate(higher))
 
 
-def _sent(slopes_bps: Slopes, line: Service, name: int, traffic: Traffic) -> Arrival:
-    """What a shaped class sends within a time, whatever it had kept back before."""
-    most = _most_credit_bits(slopes_bps, line, name, traffic)
-    rise = most - _least_credit_bits(slopes_bps, line, name, traffic)
-    return token_bucket(rise, slopes_bps[name])
-
-
-def _most_credit_bits(slopes_bps: Slopes, line: Service, own: int, traffic: Traffic) -> float:
+def _max_credit_bits(slopes_bps: Slopes, line: ServiceCurve, own: int, traffic: Traffic) -> float:
+    """Greatest credit of a shaped class: c_max of `credit_based_service`."""
     fastest = line.pieces[-1]
-    above = [name for name in traffic if name > own]
-    shapers = [name for name in above if name in slopes_bps]
-    free = total([traffic[name].arrival for name in above if name not in shapers])
-    slopes = math.fsum(slopes_bps[name] for name in shapers)
-    owed = math.fsum(-_least_credit_bits(slopes_bps, line, name, traffic) for name in shapers)
-    waited = fastest.rate_bps * fastest.latency_s + longest_below(own, traffic) + owed
+    higher = [name for name in traffic if name > own]
+    shaped = [name for name in higher if name in slopes_bps]
+    unshaped = aggregate([traffic[name].arrival for name in higher if name not in shaped])
+    slopes = math.fsum(slopes_bps[name] for name in shaped)
+    owed = math.fsum(-_min_credit_bits(slopes_bps, line, name, traffic) for name in shaped)
+    waited = fastest.rate_bps * fastest.latency_s + _longest_lower_packet_bits(own, traffic) + owed
     slope = slopes_bps[own]
-    left = [(fastest.rate_bps - slopes - b.rate_bps, b.burst_bits) for b in free.buckets]
+    left = [(fastest.rate_bps - slopes - b.rate_bps, b.burst_bits) for b in unshaped.buckets]
     return min(
         (slope * (waited + burst) / rate for rate, burst in left if rate >= slope),
         default=math.inf,
     )
 
 
-def _least_credit_bits(slopes_bps: Slopes, line: Service, name: int, traffic: Traffic) -> float:
+def _min_credit_bits(slopes_bps: Slopes, line: ServiceCurve, name: int, traffic: Traffic) -> float:
     used = slopes_bps[name] / line.rate_bps
     return -(1.0 - used) * traffic[name].max_packet_bits
 
 
 # --- time gates -------------------------------------------------------------------------------
 
+Windows = Sequence[Window]
+Openings = list[tuple[float, float]]
+"""Start and end of each interval of a cycle in which a class may send [s]."""
 
-def gated(windows: Windows, line: Service, own: int, traffic: Traffic) -> Service:
-    """What a class gets whose gate opens at times, over and over (IEEE 802.1Q-2018 §8.6.8.4, 802.1Qbv).
 
-    Windows follow one another; together they are the cycle. Of the open classes the greatest goes first. A frame is sent only if it ends before its gate closes,
-    so the end of each opening is lost for up to one longest packet; and at its beginning a packet of a
-    lesser class may still be on the line, if that was open before and still is. The curve of what is
-    open: the share of the cycle that remains, and the latency at which it lies under what is open from
-    any moment on (Zhao, Pop, Craciunas, IEEE Access 6, 2018, §IV, take the staircase itself; this is
-    its greatest rate-latency curve).
+def gated_service(windows: Windows, line: ServiceCurve, own: int, traffic: Traffic) -> ServiceCurve:
+    """Service curve of a class whose gate opens periodically (IEEE 802.1Q-2018 §8.6.8.4, 802.1Qbv).
 
-    While a class waits and its gate is open, the line is busy with it, with greater classes, or with one
-    packet of a lesser class that was there first. So from the moment on at which it begins to wait, it
-    gets what is open less that packet, less what greater classes send at all, of which some may have waited
-    before: their output ``alpha / beta`` in min-plus algebra (Le Boudec and Thiran, theorem 1.4.3), not their arrivals.
+    Windows follow one another; together they are the cycle. Of the open classes, the highest goes
+    first. A frame is sent only if it ends before its gate closes, so up to one longest packet is lost
+    at the end of each opening. At its beginning a packet of a lower class may still be on the line, if
+    that class was open before and still is.
+
+    The curve of the open time has the remaining share of the cycle as its rate. Its latency is the
+    least at which it stays below the open time from any moment on. Zhao, Pop, Craciunas (IEEE Access
+    6, 2018, §IV) take the staircase itself; this is its greatest rate-latency curve.
+
+    While a class waits and its gate is open, the line is busy with that class, with higher classes, or
+    with one packet of a lower class that was there first. So from the moment at which it begins to
+    wait, it gets the open time, less that packet, less the output of higher classes. Some of their
+    packets may have waited before, so their output ``alpha / beta`` (min-plus deconvolution; Le Boudec
+    and Thiran, theorem 1.4.3) counts, not their arrivals.
     """
-    beside = {name: each for name, each in traffic.items() if _meet(windows, own, name)}
-    greater = [
-        output(each.arrival, gated(windows, line, name, traffic))
-        for name, each in beside.items()
+    together = {
+        name: each
+        for name, each in traffic.items()
+        if any(own in one.open and name in one.open for one in windows)
+    }
+    higher = [
+        output_curve(each.arrival, gated_service(windows, line, name, traffic))
+        for name, each in together.items()
         if name > own
     ]
-    opened = _opened(windows, line.pieces[-1], own, beside)
-    return opened.less(longest_below(own, beside)).minus(total(greater))
 
-
-def _meet(windows: Windows, own: int, other: int) -> bool:
-    """Whether two classes are ever open together."""
-    return any(own in one.priorities and other in one.priorities for one in windows)
-
-
-def _opened(windows: Windows, line: RateLatency, own: int, beside: Traffic) -> Service:
-    """Rate and latency at which the line is open for a class."""
+    fastest = line.pieces[-1]
     cycle = math.fsum(one.duration_s for one in windows)
-    open_s = _openings(windows, own, beside, line.rate_bps)
-    share = math.fsum(end - start for start, end in open_s) / cycle
+    openings = _openings(windows, own, together, fastest.rate_bps)
+    share = math.fsum(end - start for start, end in openings) / cycle
     if share <= 0.0:
-        return Service(())
-    wait = 0.0 if share == 1.0 else _longest_wait(open_s, cycle, share)
-    return service((RateLatency(line.rate_bps * share, line.latency_s + wait),))
+        open_time = ServiceCurve(())
+    else:
+        wait = 0.0 if share == 1.0 else _longest_wait_s(openings, cycle, share)
+        open_time = service_curve(
+            (RateLatency(fastest.rate_bps * share, fastest.latency_s + wait),)
+        )
+
+    left = open_time.after_bits(_longest_lower_packet_bits(own, together))
+    return left.leftover_service(aggregate(higher))
 
 
-def _openings(windows: Windows, own: int, beside: Traffic, rate_bps: float) -> Openings:
-    """Usable start and end of each opening of a class within a cycle, in s."""
-    is_open = [own in one.priorities for one in windows]
+def _openings(windows: Windows, own: int, together: Traffic, rate_bps: float) -> Openings:
+    """Usable start and end of each opening of a class within a cycle [s]."""
+    is_open = [own in one.open for one in windows]
     if all(is_open):
         return [(0.0, math.fsum(one.duration_s for one in windows))]
-    lost_s = beside[own].max_packet_bits / rate_bps
+    lost_s = together[own].max_packet_bits / rate_bps
+
+    # Begin with a closed window, so that no opening goes over the end of the cycle.
     closed = is_open.index(False)
     found, start, before = [], 0.0, set[int]()
-    turned = [*windows[closed:], *windows[:closed]]
-    for here, together in groupby(turned, lambda window: own in window.priorities):
-        opening = list(together)
+    for here, group in groupby([*windows[closed:], *windows[:closed]], lambda w: own in w.open):
+        opening = list(group)
         end = start + math.fsum(one.duration_s for one in opening)
         if here:
-            both = before & {*opening[0].priorities} & beside.keys()
-            still = {name: beside[name] for name in both}
-            usable = start + longest_below(own, still) / rate_bps, end - lost_s
+            still_open = before & {*opening[0].open} & together.keys()
+            lower = _longest_lower_packet_bits(own, {name: together[name] for name in still_open})
+            usable = start + lower / rate_bps, end - lost_s
             found += [usable] if usable[0] < usable[1] else []
-        start, before = end, {*opening[-1].priorities}
+        start, before = end, {*opening[-1].open}
     return found
 
 
-def _longest_wait(open_s: Openings, cycle_s: float, share: float) -> float:
-    """Least T such that from any moment on ``share * (t - T)`` seconds are open within t.
+def _longest_wait_s(openings: Openings, cycle_s: float, share: float) -> float:
+    """Least T such that from any moment on at least ``share * (t - T)`` seconds are open within t.
 
-    The worst moment is the end of a window, and the worst t ends where another begins.
+    The worst moment is the end of an opening, and the worst t ends where another begins.
     """
     longest = 0.0
-    count = len(open_s)
+    count = len(openings)
     for first in range(count):
-        end, opened = open_s[first][1], 0.0
+        end, opened = openings[first][1], 0.0
         for step in range(1, count + 1):
-            start, stop = open_s[(first + step) % count]
+            start, stop = openings[(first + step) % count]
             start += cycle_s * ((first + step) // count)
             longest = max(longest, start - end - opened / share)
-            opened += stop - open_s[(first + step) % count][0]
+            opened += stop - openings[(first + step) % count][0]
     return longest

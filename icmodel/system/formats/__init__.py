@@ -1,6 +1,8 @@
-"""Formats: systems from and into the files of other tools; what one cannot say is said in a remark.
+"""Formats: import systems from files of other tools, and export them.
 
-``saihu`` (Saihu's output-port network, JSON, and its physical network, the XML of WOPANet), ``node_link`` (networkx). All lead over ``foreign``, the tables of a system file as plain values.
+``saihu`` reads Saihu's output-port network (JSON) and physical network (the XML of WOPANet), and writes
+the former. ``node_link`` reads and writes the JSON of networkx. Both go through the tables of
+``imported``. A remark names each part that a format cannot express.
 """
 
 from __future__ import annotations
@@ -13,47 +15,60 @@ from icmodel.documents import json_value, toml_text
 from icmodel.errors import NetworkError
 from icmodel.reading import read_file
 from icmodel.system.formats import node_link, saihu
-from icmodel.system.formats.foreign import Foreign as Foreign
 from icmodel.system.network import System
 
 Exporter = Callable[[System], tuple[Mapping[str, object], tuple[str, ...]]]
 
-EXPORTS: Mapping[str, Exporter] = {"saihu": saihu.exported, "node-link": node_link.exported}
-"""Formats a system can be written in."""
+EXPORTS: Mapping[str, Exporter] = {
+    "saihu": saihu.export_ports,
+    "node-link": node_link.export_graph,
+}
+"""Formats of exported systems."""
 
 
 def import_system(path: Path) -> tuple[str, tuple[str, ...]]:
-    """The TOML of a system from a file of another tool, and remarks on what could not be carried over.
+    """Convert a file of another tool to the TOML text of a system, with remarks on what is left out.
 
     Raises
     ------
     NetworkError
         If the file is of no known format, or damaged.
     """
-    text = read_file(path, NetworkError)
-    foreign = _foreign(text, path.name)
-    return toml_text(foreign.document()), tuple(foreign.remarks)
-
-
-def _foreign(text: str, file: str) -> Foreign:
+    text, file = read_file(path, NetworkError), path.name
     if text.lstrip().startswith("<"):
-        return saihu.import_physical(text, file)
+        made = saihu.import_physical(text, file)
+        return toml_text(made.document()), tuple(made.remarks)
     try:
         document = json_value(text)
     except ValueError as error:
         raise NetworkError(f"{file} is neither JSON nor XML: {error}") from error
     if isinstance(document, dict) and "servers" in document:
-        return saihu.import_ports(document, file)
-    if isinstance(document, dict) and "nodes" in document:
-        return node_link.imported(document, file)
-    raise NetworkError(
-        f"{file} is of no known format: give Saihu's output-port JSON (with servers), its physical XML "
-        "(with stations and switches), or node-link JSON of networkx (with nodes)"
-    )
+        made = saihu.import_ports(document, file)
+    elif isinstance(document, dict) and "nodes" in document:
+        made = node_link.import_graph(document, file)
+    else:
+        raise NetworkError(
+            f"{file} is of no known format: give Saihu's output-port JSON (with servers), its physical "
+            "XML (with stations and switches), or node-link JSON of networkx (with nodes)"
+        )
+    return toml_text(made.document()), tuple(made.remarks)
 
 
 def export_system(system: System, form: str) -> tuple[str, tuple[str, ...]]:
-    """The text of a system in a format of `EXPORTS`, and remarks on what that cannot say."""
+    """Convert a system to the text of a format of `EXPORTS`, with remarks on what is left out.
+
+    Raises
+    ------
+    NetworkError
+        If there is no such format.
+
+    Examples
+    --------
+    >>> from icmodel.system import load
+    >>> text, remarks = export_system(load("lab-switch"), "node-link")
+    >>> json.loads(text)["edges"][0]["rate_bps"]
+    100000000.0
+    """
     if form not in EXPORTS:
         raise NetworkError(f"there is no format {form!r}: take one of {', '.join(EXPORTS)}")
     document, remarks = EXPORTS[form](system)

@@ -1,7 +1,7 @@
-"""Quantities as Saihu writes them: a number in the unit of its surroundings, or a text with its own.
+"""Saihu's files: import its output-port and physical networks, export output-port networks.
 
-A unit is a prefix (a f p n u m k M G T P E, powers of 1000) before b or B (data), s, m or h (time; m is
-minutes), or data ``p`` time (rates): ``10kbps``, ``2kB``, ``1ms``.
+An output-port network (JSON) has servers with service curves, and flows with arrival curves over them. A
+physical network (the XML of WOPANet) has stations, switches, links and flows.
 """
 
 from __future__ import annotations
@@ -15,182 +15,108 @@ from typing import Any
 from xml.etree import ElementTree
 
 from icmodel.errors import NetworkError
-from icmodel.system.formats.foreign import (
+from icmodel.system.formats.imported import (
     FAST_BPS,
-    Arrival,
-    Foreign,
+    ImportedSystem,
     Table,
+    TokenBucketFlow,
     needed,
     plain_cable,
-    stream_table,
     tables,
 )
 from icmodel.system.network import Stream, System
-from icmodel.system.packing import Packing, arrival, packing
+from icmodel.system.packing import Packing, packing, stream_arrival_curve
 
-_POWERS = {"a": -6, "f": -5, "p": -4, "n": -3, "u": -2, "m": -1, "": 0,
-           "k": 1, "M": 2, "G": 3, "T": 4, "P": 5, "E": 6}  # fmt: skip
-_DATA = {"b": 1, "B": 8}
-_TIME = {"s": 1, "m": 60, "h": 3600}
-_NUMBER = re.compile(r"\s*([0-9.]+(?:[eE][+-]?[0-9]+)?)\s*([A-Za-zµ]*)\s*")
-KINDS = ("data", "rate", "time")
-
-
-def factor(kind: str, unit: str) -> Fraction:
-    """What one of a unit is in bits, b/s or seconds.
-
-    Raises
-    ------
-    NetworkError
-        If it is no unit of that kind.
-    """
-    bases: Mapping[str, Fraction] = {
-        "data": {name: Fraction(n) for name, n in _DATA.items()},
-        "time": {name: Fraction(n) for name, n in _TIME.items()},
-        "rate": {f"{d}p{t}": Fraction(n, s) for d, n in _DATA.items() for t, s in _TIME.items()},
-    }[kind]
-    for name, base in bases.items():
-        prefix = unit.removesuffix(name)
-        if unit.endswith(name) and prefix in _POWERS:
-            return base * Fraction(1000) ** _POWERS[prefix]
-    raise NetworkError(
-        f"{unit!r} is no unit of {kind}: write one such as "
-        f"{ {'data': 'B or kb', 'rate': 'Mbps', 'time': 'us'}[kind] }"
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class Units:
-    """The units of plain numbers at one place of a file."""
-
-    data: str = "b"
-    rate: str = "bps"
-    time: str = "s"
-
-    def within(self, table: Mapping[str, Any]) -> Units:
-        """The units inside a table that may say its own (``data_unit``, ``rate_unit``, ``time_unit``)."""
-        return Units(*(str(table.get(f"{kind}_unit", getattr(self, kind))) for kind in KINDS))
-
-    def read(self, kind: str, given: object) -> float:
-        """A quantity in bits, b/s or seconds.
-
-        Raises
-        ------
-        NetworkError
-            If it is no number with or without a unit.
-        """
-        if isinstance(given, bool) or not isinstance(given, int | float | str):
-            raise NetworkError(f"{given!r} is no {kind}: write a number or a text with its unit")
-        match = _NUMBER.fullmatch(str(given))
-        try:
-            assert match is not None
-            number = Fraction(match[1])
-        except (AssertionError, ValueError):
-            raise NetworkError(
-                f"{given!r} is no {kind}: write a number, or a text with its unit"
-            ) from None
-        return float(number * factor(kind, match[2] or getattr(self, kind)))
-
-
-Way = list[str]
+ServerPath = list[str]
 Services = Mapping[str, tuple[float, float]]
 """Rate [b/s] and latency [s] of each server."""
 ARROW = "->"
-"""In the names of our ports: from the node that sends to the one that receives."""
+"""Separator in the names of our ports: from the node that sends to the one that receives."""
 
 
-def import_ports(document: Mapping[str, Any], file: str) -> Foreign:
-    """The system of an output-port network.
+# --- import of output-port networks -----------------------------------------------------------
+
+
+def import_ports(document: Mapping[str, Any], file: str) -> ImportedSystem:
+    """Read an output-port network.
 
     Raises
     ------
     NetworkError
-        If something needed is missing, or flows go over servers that are not there.
+        If a needed key is missing, or a flow goes over a server that is not there.
     """
     about = document.get("network")
     about = about if isinstance(about, dict) else {}
     units = Units().within(about)
     name = str(about.get("name") or file)
-    made = Foreign(name, name, f"{file}, an output-port network of Saihu")
+    made = ImportedSystem(name, name, f"{file}, an output-port network of Saihu")
     flows, servers = tables(document, "flows", file), tables(document, "servers", file)
     names = [str(needed(one, "name", "a server")) for one in servers]
-    ways = {str(needed(one, "name", "a flow")): _ways(one, names) for one in flows}
-    every = [way for several in ways.values() for way in several]
+    paths = {str(needed(one, "name", "a flow")): _paths(one, names) for one in flows}
+    every = [path for several in paths.values() for path in several]
     node_of = _nodes(names, every, made)
-    _remark_options(about, made)
-    services = {str(one["name"]): _service(one, units, made) for one in servers}
-    made.switches.extend(_switches(services, node_of, made))
-    _add_links(services, node_of, every, made)
-    for flow in flows:
-        _add_flow(flow, ways[str(flow["name"])], node_of, units.within(flow), made)
-    return made
 
-
-def _remark_options(about: Mapping[str, Any], made: Foreign) -> None:
-    given = about.get("multiplexing", "FIFO")
-    first = given if isinstance(given, list) else [given]
-    if any(str(one).upper() != "FIFO" for one in first):
+    multiplexing = about.get("multiplexing", "FIFO")
+    orders = multiplexing if isinstance(multiplexing, list) else [multiplexing]
+    if any(str(one).upper() != "FIFO" for one in orders):
         made.remark(
-            f"the multiplexing {given} is not carried over: every scheduler is first come, first served"
+            f"the multiplexing {multiplexing} is not carried over: every scheduler is first come, first "
+            "served"
         )
     for key in ("packetizer", "analysis_option", "min_packet_length"):
         if about.get(key):
             made.remark(f"{key} of the network, {about[key]}, is not carried over")
 
+    services = {str(one["name"]): _service(one, units, made) for one in servers}
+    _add_switches(services, node_of, made)
+    _add_links(services, node_of, every, made)
+    for flow in flows:
+        _add_flow(flow, paths[str(flow["name"])], node_of, units.within(flow), made)
+    return made
 
-def _ways(flow: Mapping[str, Any], servers: list[str]) -> list[Way]:
-    """The servers of a flow's path, and of each further one of a multicast."""
+
+def _paths(flow: Mapping[str, Any], servers: list[str]) -> list[ServerPath]:
+    """Servers on a flow's path, and on each further one of a multicast."""
     where = f"the flow {flow['name']}"
     branches = [flow, *tables(flow, "multicast", where)]
-    found = [[str(one) for one in needed(branch, "path", where)] for branch in branches]
-    for server in (one for way in found for one in way):
+    paths = [[str(one) for one in needed(branch, "path", where)] for branch in branches]
+    for server in (one for path in paths for one in path):
         if server not in servers:
-            raise NetworkError(f"{where} goes over {server!r}, which is no server of the file")
-    return found
+            raise NetworkError(
+                f"{where} goes over {server!r}, which is no server of the file: add it"
+            )
+    return paths
 
 
-def _nodes(servers: list[str], ways: list[Way], made: Foreign) -> dict[str, str]:
-    """The node of each server: all that come after one server stand at one node."""
+def _nodes(servers: list[str], paths: list[ServerPath], made: ImportedSystem) -> dict[str, str]:
+    """Node of each server: all servers that follow one server are ports of the same node.
+
+    A node is named by the common part of its servers, as s1 of s1-o0 and s1-o1, or of s1->s2.
+    """
     after: dict[str, list[str]] = {}
-    for way in ways:
-        for here, there in pairwise(way):
+    for path in paths:
+        for here, there in pairwise(path):
             after.setdefault(here, []).append(there)
     node = {name: name for name in servers}
     for group in after.values():
         kept = node[group[0]]
-        gone = {node[name] for name in group}
-        node = {name: kept if at in gone else at for name, at in node.items()}
-    return _node_names(node, made)
+        joined = {node[name] for name in group}
+        node = {name: kept if at in joined else at for name, at in node.items()}
 
-
-def _node_names(node: Mapping[str, str], made: Foreign) -> dict[str, str]:
-    """Names of nodes: what the servers of one have in common, as s1 of s1-o0 and s1-o1, or of s1->s2."""
     bases: dict[str, set[str]] = {}
     for server, at in node.items():
         base = server.partition(ARROW)[0] if ARROW in server else server.rpartition("-")[0]
         bases.setdefault(at, set()).add(base)
     common = {at: next(iter(of)) for at, of in bases.items() if len(of) == 1 and "" not in of}
     taken = list(common.values())
-    named = {
+    name_of = {
         at: common[at] if at in common and taken.count(common[at]) == 1 else f"{at}-node"
         for at in bases
     }
-    return {server: made.named(named[at]) for server, at in node.items()}
+    return {server: made.allowed_name(name_of[at]) for server, at in node.items()}
 
 
-def _switches(services: Services, node_of: Mapping[str, str], made: Foreign) -> Iterator[Table]:
-    """A switch for each node, with the greatest latency of its servers."""
-    latency: dict[str, float] = {}
-    for name, (_, own) in services.items():
-        node = node_of[name]
-        if latency.setdefault(node, own) != own:
-            made.remark(f"the servers of {node} have several latencies: all get the greatest")
-        latency[node] = max(latency[node], own)
-    for node, value in latency.items():
-        yield {"name": node, "forwarding": "cut-through", "latency_s": value}
-
-
-def _service(server: Mapping[str, Any], units: Units, made: Foreign) -> tuple[float, float]:
+def _service(server: Mapping[str, Any], units: Units, made: ImportedSystem) -> tuple[float, float]:
     """Rate [b/s] and latency [s] of the piece of a service curve that begins first."""
     where, own = f"the server {server['name']}", units.within(server)
     pieces = _pieces(
@@ -201,9 +127,8 @@ def _service(server: Mapping[str, Any], units: Units, made: Foreign) -> tuple[fl
             "of a service curve of several pieces the one that begins first is kept: a lower one, "
             "so that bounds stay bounds"
         )
-    if server.get("capacity") is not None and own.read("rate", server["capacity"]) > max(
-        rate for _, rate in pieces
-    ):
+    capacity = server.get("capacity")
+    if capacity is not None and own.read("rate", capacity) > max(rate for _, rate in pieces):
         made.remark(
             "a capacity above the service rate, which shapes what leaves a port, is not carried over: "
             "the link has the service rate"
@@ -219,7 +144,7 @@ def _pieces(
     units: Units,
     where: str,
 ) -> list[tuple[float, float]]:
-    """The pieces of a curve: a pair of numbers each, of two lists of some kinds of quantity."""
+    """Pieces of a curve: a pair of numbers each, of two lists with their kinds of quantity."""
     curve = needed(table, key, where)
     first, second = (
         [units.read(kind, one) for one in needed(curve, name, where)] for name, kind in lists
@@ -231,15 +156,27 @@ def _pieces(
     return list(zip(first, second, strict=True))
 
 
+def _add_switches(services: Services, node_of: Mapping[str, str], made: ImportedSystem) -> None:
+    """Add a switch for each node, with the greatest latency of its servers."""
+    latencies: dict[str, float] = {}
+    for name, (_, own) in services.items():
+        node = node_of[name]
+        if latencies.setdefault(node, own) != own:
+            made.remark(f"the servers of {node} have several latencies: all get the greatest")
+        latencies[node] = max(latencies[node], own)
+    for node, latency_s in latencies.items():
+        made.switches.append({"name": node, "forwarding": "cut-through", "latency_s": latency_s})
+
+
 def _add_links(
-    services: Services, node_of: Mapping[str, str], ways: list[Way], made: Foreign
+    services: Services, node_of: Mapping[str, str], paths: list[ServerPath], made: ImportedSystem
 ) -> None:
-    """The link of each server to the node of those that follow; to a device where flows end there too."""
-    leads = {here: node_of[there] for way in ways for here, there in pairwise(way)}
+    """Add the link of each server to the node that follows; to a device if only ends of flows follow."""
+    leads_to = {here: node_of[there] for path in paths for here, there in pairwise(path)}
     for name, (rate, _) in services.items():
-        peer = leads.get(name)
+        peer = leads_to.get(name)
         if peer is None:
-            peer = made.named(_sink_name(name))
+            peer = made.allowed_name(_sink_name(name))
             made.devices.append({"name": peer})
         made.links.append(plain_cable(node_of[name], peer, rate))
 
@@ -250,41 +187,19 @@ def _sink_name(server: str) -> str:
 
 def _add_flow(
     flow: Mapping[str, Any],
-    ways: list[Way],
+    paths: list[ServerPath],
     node_of: Mapping[str, str],
     units: Units,
-    made: Foreign,
+    made: ImportedSystem,
 ) -> None:
-    """A device that sends a flow, and the stream from it to where the flow ends."""
-    name = made.named(flow["name"])
+    """Add a device that sends a flow, and the stream from it to each end of the flow."""
+    name, where = made.allowed_name(flow["name"]), f"the flow {flow['name']}"
     source = f"{name}-source"
     made.devices.append({"name": source})
-    made.links.append(plain_cable(source, node_of[ways[0][0]], FAST_BPS))
+    made.links.append(plain_cable(source, node_of[paths[0][0]], FAST_BPS))
     made.remark("devices that send have links of 1 Tb/s, which the file does not know")
-    sinks = [_sink(way, node_of, made) for way in ways]
-    table: Table = {**stream_table(name, _arrival(flow, units, made), made), "source": source}
-    if len(ways) == 1:
-        via = list(dict.fromkeys(node_of[server] for server in ways[0]))
-        made.streams.append({**table, "sink": sinks[0], "via": via})
-    else:
-        made.streams.append({**table, "sink": sinks, "multicast": True})
+    sinks = [_sink(path, node_of, made) for path in paths]
 
-
-def _sink(way: Way, node_of: Mapping[str, str], made: Foreign) -> str:
-    """The device a flow ends at: that of its last server, else one beside the node it leads to."""
-    own = made.named(_sink_name(way[-1]))
-    if any(device["name"] == own for device in made.devices):
-        return own
-    made.devices.append({"name": own})
-    node = next(link["between"][1] for link in made.links if link["between"][0] == node_of[way[-1]])
-    made.links.append(plain_cable(node, own, FAST_BPS))
-    made.remark("devices at which flows end before others go on have links of 1 Tb/s")
-    return own
-
-
-def _arrival(flow: Mapping[str, Any], units: Units, made: Foreign) -> Arrival:
-    """The piece of an arrival curve with the least burst."""
-    where = f"the flow {flow['name']}"
     pieces = _pieces(flow, "arrival_curve", (("bursts", "data"), ("rates", "rate")), units, where)
     if len(pieces) > 1:
         made.remark(
@@ -293,21 +208,41 @@ def _arrival(flow: Mapping[str, Any], units: Units, made: Foreign) -> Arrival:
         )
     burst, rate = min(pieces)
     packet = flow.get("max_packet_length")
-    return Arrival(burst, rate, units.read("data", packet) if packet is not None else 0.0)
+    bucket = TokenBucketFlow(burst, rate, 0.0 if packet is None else units.read("data", packet))
+    table: Table = {**bucket.stream_table(name, made), "source": source}
+    if len(paths) == 1:
+        via = list(dict.fromkeys(node_of[server] for server in paths[0]))
+        made.streams.append({**table, "sink": sinks[0], "via": via})
+    else:
+        made.streams.append({**table, "sink": sinks, "multicast": True})
 
 
-UNITS = Units(data="B", rate="Mbps", time="us")
-"""Of plain numbers: bytes as the README says; the others are rarely plain."""
+def _sink(path: ServerPath, node_of: Mapping[str, str], made: ImportedSystem) -> str:
+    """Device at the end of a flow: that of its last server, else a new one beside the node behind it."""
+    own = made.allowed_name(_sink_name(path[-1]))
+    if any(device["name"] == own for device in made.devices):
+        return own
+    made.devices.append({"name": own})
+    node = next(
+        link["between"][1] for link in made.links if link["between"][0] == node_of[path[-1]]
+    )
+    made.links.append(plain_cable(node, own, FAST_BPS))
+    made.remark("devices at which flows end before others go on have links of 1 Tb/s")
+    return own
+
+
+# --- import of physical networks --------------------------------------------------------------
+
 Element = ElementTree.Element
 
 
-def import_physical(text: str, file: str) -> Foreign:
-    """The system of a physical network.
+def import_physical(text: str, file: str) -> ImportedSystem:
+    """Read a physical network.
 
     Raises
     ------
     NetworkError
-        If it is no XML, or an element lacks what it needs.
+        If it is no XML, or an element lacks a needed attribute.
     """
     try:
         root = ElementTree.fromstring(text)
@@ -316,62 +251,51 @@ def import_physical(text: str, file: str) -> Foreign:
     network = root.find("network")
     about = {} if network is None else dict(network.attrib)
     name = about.get("name", file)
-    made = Foreign(name, name, f"{file}, a physical network of Saihu")
-    _remark_technology(about, made)
-    for element in root.iter("station"):
-        made.devices.append({"name": made.named(element.get("name"))})
-    for element in root.iter("switch"):
-        made.switches.append(_switch(element, made))
-    made.links.extend(_links(root, made))
-    for element in root.iter("flow"):
-        made.streams.extend(_flow(element, about, made))
-    return made
-
-
-def _remark_technology(about: dict[str, str], made: Foreign) -> None:
+    made = ImportedSystem(name, name, f"{file}, a physical network of Saihu")
     if technology := about.get("technology"):
         made.remark(
             f"the technology {technology} chooses how Saihu analyses, and is not carried over; every "
             "scheduler is first come, first served"
         )
+    for element in root.iter("station"):
+        made.devices.append({"name": made.allowed_name(element.get("name"))})
+    for element in root.iter("switch"):
+        latency_s = PHYSICAL_UNITS.read("time", element.get("service-latency", "0"))
+        switch = made.allowed_name(element.get("name"))
+        made.switches.append({"name": switch, "forwarding": "cut-through", "latency_s": latency_s})
+    made.links.extend(_physical_links(root, made))
+    for element in root.iter("flow"):
+        made.streams.append(_physical_flow(element, about, made))
+    return made
 
 
-def _switch(element: Element, made: Foreign) -> Table:
-    latency = UNITS.read("time", element.get("service-latency", "0"))
-    name = made.named(element.get("name"))
-    return {"name": name, "forwarding": "cut-through", "latency_s": latency}
-
-
-def _links(root: Element, made: Foreign) -> Iterator[Table]:
+def _physical_links(root: Element, made: ImportedSystem) -> Iterator[Table]:
     """A cable for each link, one for two that lead there and back."""
     nodes = {one.get("name"): one for kind in ("station", "switch") for one in root.iter(kind)}
-    there: dict[tuple[str, str], list[float]] = {}
+    one_way: dict[tuple[str, str], list[float]] = {}
     for element in root.iter("link"):
         where = f"the link {element.get('name', '')}".rstrip()
-        ends = [needed(dict(element.attrib), key, where) for key in ("from", "to")]
-        for end in ends:
+        here, there = (needed(dict(element.attrib), key, where) for key in ("from", "to"))
+        for end in (here, there):
             if end not in nodes:
-                raise NetworkError(f"{where} names {end!r}, which is no station and no switch")
-        rate = _rate(element, nodes[ends[0]], where, made)
-        back = there.get((ends[1], ends[0]))
-        if back:
-            _check_back(back.pop(0), rate, where, made)
+                raise NetworkError(
+                    f"{where} names {end!r}, which is no station and no switch: add it"
+                )
+        rate = _physical_rate_bps(element, nodes[here], made)
+        if back := one_way.get((there, here)):
+            if back.pop(0) != rate:
+                made.remark(
+                    f"{where} is slower or faster than the way back: the cable has the rate of the first"
+                )
             continue
-        there.setdefault((ends[0], ends[1]), []).append(rate)
-        yield plain_cable(made.named(ends[0]), made.named(ends[1]), rate)
+        one_way.setdefault((here, there), []).append(rate)
+        yield plain_cable(made.allowed_name(here), made.allowed_name(there), rate)
 
 
-def _check_back(there_bps: float, back_bps: float, where: str, made: Foreign) -> None:
-    if there_bps != back_bps:
-        made.remark(
-            f"{where} is slower or faster than the way back: the cable has the rate of the first"
-        )
-
-
-def _rate(link: Element, node: Element, where: str, made: Foreign) -> float:
-    """The service rate of a link or of the node it leaves, else the capacity, else as good as none."""
+def _physical_rate_bps(link: Element, node: Element, made: ImportedSystem) -> float:
+    """Service rate of a link or of the node it leaves, else the capacity, else 1 Tb/s."""
     rates = [
-        UNITS.read("rate", one.get(key))
+        PHYSICAL_UNITS.read("rate", one.get(key))
         for key in ("service-rate", "transmission-capacity")
         for one in (link, node)
         if one.get(key) is not None
@@ -387,8 +311,8 @@ def _rate(link: Element, node: Element, where: str, made: Foreign) -> float:
     return rates[0]
 
 
-def _flow(element: Element, about: dict[str, str], made: Foreign) -> Iterator[Table]:
-    """A stream for each target; Saihu counts them as flows of their own."""
+def _physical_flow(element: Element, about: Mapping[str, str], made: ImportedSystem) -> Table:
+    """A stream to the only target of a flow, or to all of them by multicast."""
     where = f"the flow {element.get('name', '')}".rstrip()
     table = dict(element.attrib)
     if table.get("arrival-curve", "leaky-bucket") != "leaky-bucket":
@@ -396,38 +320,47 @@ def _flow(element: Element, about: dict[str, str], made: Foreign) -> Iterator[Ta
             f"{where} has the arrival curve {table['arrival-curve']!r}: icmodel reads leaky-bucket"
         )
     packet = table.get("maximum-packet-size", about.get("maximum-packet-size"))
-    arrival = Arrival(
-        UNITS.read("data", needed(table, "lb-burst", where)),
-        UNITS.read("rate", needed(table, "lb-rate", where)),
-        UNITS.read("data", packet) if packet else 0.0,
+    bucket = TokenBucketFlow(
+        PHYSICAL_UNITS.read("data", needed(table, "lb-burst", where)),
+        PHYSICAL_UNITS.read("rate", needed(table, "lb-rate", where)),
+        PHYSICAL_UNITS.read("data", packet) if packet else 0.0,
     )
-    name, source = (
-        made.named(needed(table, "name", where)),
-        made.named(needed(table, "source", where)),
-    )
-    ways = [[made.named(one.get("node")) for one in target] for target in element.iter("target")]
-    if not ways or not all(ways):
+    name = made.allowed_name(needed(table, "name", where))
+    source = made.allowed_name(needed(table, "source", where))
+    paths = [
+        [made.allowed_name(one.get("node")) for one in target] for target in element.iter("target")
+    ]
+    if not paths or not all(paths):
         raise NetworkError(f"{where} has a target without a path: name its nodes")
-    if len(ways) == 1:
-        yield {**stream_table(name, arrival, made), "source": source, "sink": ways[0][-1],
-               "via": ways[0][:-1]}  # fmt: skip
-        return
-    sinks = list(dict.fromkeys(way[-1] for way in ways))
+    stream = {**bucket.stream_table(name, made), "source": source}
+    if len(paths) == 1:
+        return {**stream, "sink": paths[0][-1], "via": paths[0][:-1]}
     made.remark(f"the ways of the copies of {name} are found anew: those of the file are not kept")
-    yield {**stream_table(name, arrival, made), "source": source, "sink": sinks, "multicast": True}
+    sinks = list(dict.fromkeys(path[-1] for path in paths))
+    return {**stream, "sink": sinks, "multicast": True}
 
 
-NOT_SAID = (
+# --- export of output-port networks -----------------------------------------------------------
+
+NOT_IN_SAIHU = (
     "schedulers, priorities, buffers, datasets, cores and requirements have no place in Saihu's file: every "
     "port is first come, first served"
 )
 
 
-def exported(system: System) -> tuple[Mapping[str, object], tuple[str, ...]]:
-    """Servers for all ports that send, flows with the bits they have on the wire; and remarks."""
+def export_ports(system: System) -> tuple[Mapping[str, object], tuple[str, ...]]:
+    """Write servers for all ports that send, and flows with their bits on the wire; and remarks."""
     packed = packing(system)
-    kept = [stream for stream in system.streams.values() if stream.producer is not None]
-    used = dict.fromkeys(name for stream in kept for name in _path(system, stream))
+    streams = system.streams.values()
+    limited = [stream for stream in streams if stream.producer is not None]
+    used = dict.fromkeys(name for stream in limited for name in _known_ports(system, stream))
+    servers = []
+    for name in used:
+        port = system.ports[name]
+        node = system.switches.get(port.node)
+        latency = (node.latency_s if node else 0.0) + system.links[port.link].delay_s
+        curve = {"latencies": [latency], "rates": [port.rate_bps]}
+        servers.append({"name": name, "service_curve": curve, "capacity": port.rate_bps})
     document: dict[str, object] = {
         "network": {
             "name": system.name,
@@ -438,53 +371,42 @@ def exported(system: System) -> tuple[Mapping[str, object], tuple[str, ...]]:
             "rate_unit": "bps",
         },
         "flows": [
-            _exported_flow(system, packed, name, copies)
-            for (_, name), copies in system.copies().items()
+            _flow(system, packed, name, copies)
+            for (_, name), copies in system.multicast_sets().items()
             if copies[0].producer is not None
         ],
-        "servers": [_server(system, name) for name in used],
-    }
-    return document, tuple(_remarks(system, len(used)))
-
-
-def _remarks(system: System, servers: int) -> Iterator[str]:
-    yield NOT_SAID
-    yield "bursts and rates are those on the wire, with all that goes around a frame"
-    streams = system.streams.values()
-    if servers < len({name for one in streams if one.producer for name in one.path}):
-        yield "ports of 1 Tb/s, which stand for links of which nobody said a rate, are left out"
-    for stream in streams:
-        if stream.producer is None:
-            yield f"{stream.name} sends as fast as it goes, which no arrival curve says: left out"
-
-
-def _path(system: System, stream: Stream) -> list[str]:
-    """The ports of a stream, without those that stand for no link of a known rate."""
-    said = [name for name in stream.path if system.ports[name].rate_bps != FAST_BPS]
-    return said or list(stream.path)
-
-
-def _server(system: System, name: str) -> dict[str, object]:
-    port = system.ports[name]
-    node = system.switches.get(port.node)
-    latency = (node.latency_s if node else 0.0) + system.links[port.link].delay_s
-    return {
-        "name": name,
-        "service_curve": {"latencies": [latency], "rates": [port.rate_bps]},
-        "capacity": port.rate_bps,
+        "servers": servers,
     }
 
+    remarks = [
+        NOT_IN_SAIHU,
+        "bursts and rates are those on the wire, with all that goes around a frame",
+    ]
+    if len(used) < len({name for one in limited for name in one.path}):
+        remarks.append("ports of 1 Tb/s, which stand for links without a stated rate, are left out")
+    remarks += [
+        f"{stream.name} sends as fast as it goes, which no arrival curve says: left out"
+        for stream in streams
+        if stream.producer is None
+    ]
+    return document, tuple(remarks)
 
-def _exported_flow(
-    system: System, packed: Packing, name: str, copies: list[Stream]
-) -> dict[str, object]:
+
+def _known_ports(system: System, stream: Stream) -> list[str]:
+    """Ports of a stream, without those of links whose rate is unknown."""
+    known = [name for name in stream.path if system.ports[name].rate_bps != FAST_BPS]
+    return known or list(stream.path)
+
+
+def _flow(system: System, packed: Packing, name: str, copies: list[Stream]) -> dict[str, object]:
     first = copies[0]
-    each = [packed.of(one, link) for one in copies for link in system.links_of(one)]
-    longest = max(on.waiting.longest_bits for on in each)
-    buckets = arrival(first, each, longest, system.ports[first.path[0]].rate_bps).buckets
-    found: dict[str, object] = {
+    on_links = [packed.of(one, link) for one in copies for link in system.links_of(one)]
+    longest = max(on.waiting.longest_bits for on in on_links)
+    line_bps = system.ports[first.path[0]].rate_bps
+    buckets = stream_arrival_curve(first, on_links, longest, line_bps).buckets
+    flow: dict[str, object] = {
         "name": name,
-        "path": _path(system, first),
+        "path": _known_ports(system, first),
         "arrival_curve": {
             "bursts": [bucket.burst_bits for bucket in buckets],
             "rates": [bucket.rate_bps for bucket in buckets],
@@ -492,5 +414,82 @@ def _exported_flow(
         "max_packet_length": longest,
     }
     if copies[1:]:
-        found["multicast"] = [{"name": one.name, "path": _path(system, one)} for one in copies[1:]]
-    return found
+        flow["multicast"] = [
+            {"name": one.name, "path": _known_ports(system, one)} for one in copies[1:]
+        ]
+    return flow
+
+
+# --- quantities -------------------------------------------------------------------------------
+
+_POWERS = {"a": -6, "f": -5, "p": -4, "n": -3, "u": -2, "m": -1, "": 0,
+           "k": 1, "M": 2, "G": 3, "T": 4, "P": 5, "E": 6}  # fmt: skip
+_DATA = {"b": 1, "B": 8}
+_TIME = {"s": 1, "m": 60, "h": 3600}
+_BASES: Mapping[str, Mapping[str, Fraction]] = {
+    "data": {name: Fraction(n) for name, n in _DATA.items()},
+    "rate": {f"{d}p{t}": Fraction(n, s) for d, n in _DATA.items() for t, s in _TIME.items()},
+    "time": {name: Fraction(n) for name, n in _TIME.items()},
+}
+_EXAMPLES = {"data": "B or kb", "rate": "Mbps", "time": "us"}
+_NUMBER = re.compile(r"\s*([0-9.]+(?:[eE][+-]?[0-9]+)?)\s*([A-Za-zµ]*)\s*")
+
+
+@dataclass(frozen=True, slots=True)
+class Units:
+    """Units of plain numbers at one place of a file; a text has its own.
+
+    A unit is a prefix (a f p n u m k M G T P E, powers of 1000) before b or B (data), s, m or h (time; m
+    is minutes), or data ``p`` time (rates): ``10kbps``, ``2kB``, ``1ms``.
+    """
+
+    data: str = "b"
+    rate: str = "bps"
+    time: str = "s"
+
+    def within(self, table: Mapping[str, Any]) -> Units:
+        """Units in a table, which may state its own (``data_unit``, ``rate_unit``, ``time_unit``)."""
+        return Units(*(str(table.get(f"{kind}_unit", getattr(self, kind))) for kind in _BASES))
+
+    def read(self, kind: str, value: object) -> float:
+        """Read a quantity of a kind (data, rate, time) in bits, b/s or seconds.
+
+        Raises
+        ------
+        NetworkError
+            If it is no number with or without a unit.
+
+        Examples
+        --------
+        >>> Units(data="B").read("data", 10), Units().read("rate", "10kbps")
+        (80.0, 10000.0)
+        """
+        number = isinstance(value, int | float | str) and not isinstance(value, bool)
+        match = _NUMBER.fullmatch(str(value)) if number else None
+        try:
+            if match is None:
+                raise ValueError
+            return float(Fraction(match[1]) * factor(kind, match[2] or getattr(self, kind)))
+        except ValueError:
+            raise NetworkError(
+                f"{value!r} is no {kind}: write a number, or a text with its unit"
+            ) from None
+
+
+PHYSICAL_UNITS = Units(data="B", rate="Mbps", time="us")
+"""Units of plain numbers in physical networks: bytes as Saihu's README says; the others are rarely plain."""
+
+
+def factor(kind: str, unit: str) -> Fraction:
+    """Size of a unit in bits, b/s or seconds.
+
+    Raises
+    ------
+    NetworkError
+        If it is no unit of that kind.
+    """
+    for name, base in _BASES[kind].items():
+        prefix = unit.removesuffix(name)
+        if unit.endswith(name) and prefix in _POWERS:
+            return base * Fraction(1000) ** _POWERS[prefix]
+    raise NetworkError(f"{unit!r} is no unit of {kind}: write one such as {_EXAMPLES[kind]}")

@@ -15,7 +15,7 @@ from icmodel.arrays import Ints
 from icmodel.documents import json_of
 from icmodel.estimate import Estimate, absent, limit_name
 from icmodel.requirement import MET, NOT_MET, UNDECIDED
-from icmodel.system.checking import Overload, overloads
+from icmodel.system.loads import Overload, overloads
 from icmodel.system.network import Stream, System
 from icmodel.system.prediction.answers import SIDES, Answers
 from icmodel.system.sharing import SAME
@@ -58,7 +58,9 @@ def overloaded_streams(system: System) -> Mapping[str, Sequence[Overload]]:
     for overload in overloads(system):
         for stream in overload.load.streams:
             found.setdefault(stream.name, []).append(overload)
-    for copies in system.copies().values():  # the load of a port counts only the first of copies
+    for (
+        copies
+    ) in system.multicast_sets().values():  # the load of a port counts only the first of copies
         shared = [overload for copy in copies for overload in found.get(copy.name, ())]
         for copy in copies:
             met = [overload for overload in shared if overload.load.port.name in copy.path]

@@ -16,7 +16,7 @@ from icmodel.errors import BoundsError
 from icmodel.estimate import Estimate
 from icmodel.system import bounds
 from icmodel.system.network import Stream, Switch, System
-from icmodel.system.packing import Packing, arrival, interval_s
+from icmodel.system.packing import Packing, interval_s, stream_arrival_curve
 from icmodel.system.prediction.answers import Answers
 from icmodel.system.prediction.path_times import PathTimes
 from icmodel.system.prediction.result import LatencyBound
@@ -124,7 +124,7 @@ def worst_case(
 
 def _network_of(
     system: System, packets: Packing, hosts_s: Mapping[str, float], cycles: str
-) -> bounds.Opened:
+) -> bounds.FeedForward:
     """The network of servers and flows, in which streams merge only frames that may wait together.
 
     Frames of a stream wait together only if one is still on its path when the next is sent. As long as none wait, none
@@ -138,13 +138,13 @@ def _network_of(
         if any(on.apart != on.waiting for on in each):
             merging[name] = stream
 
-    def network(waiting: Collection[str]) -> bounds.Opened:
+    def network(waiting: Collection[str]) -> bounds.FeedForward:
         flows = list(_flows(system, packets, hosts_s, waiting))
         if cycles == FIXED_POINT:
-            return bounds.opened(servers, flows)
-        return bounds.uncut(bounds.network(servers, flows))
+            return bounds.cyclic_fixed_point(servers, flows)
+        return bounds.feed_forward(bounds.network(servers, flows))
 
-    def late(found: bounds.Opened) -> set[str]:
+    def late(found: bounds.FeedForward) -> set[str]:
         delays = found.bounds(("total flow",)) if merging else {}
         return {
             name
@@ -192,7 +192,7 @@ def _flows(
     waiting : collection of str
         Streams whose frames may wait together.
     """
-    for sent_as, copies in system.copies().items():
+    for multicast_key, copies in system.multicast_sets().items():
         each = [packets.of(copy, link) for copy in copies for link in system.links_of(copy)]
         together = any(copy.name in waiting for copy in copies)
         sizes = [on.waiting if together else on.apart for on in each]
@@ -202,12 +202,12 @@ def _flows(
             yield bounds.Flow(
                 name=copy.name,
                 path=copy.path,
-                arrival=arrival(copy, each, longest, line_bps),
+                arrival=stream_arrival_curve(copy, each, longest, line_bps),
                 traffic_class=copy.priority,
                 max_packet_bits=longest,
                 min_packet_bits=min(size.shortest_bits for size in sizes),
-                multicast=None if copy.multicast is None else "/".join(sent_as),
+                multicast=None if copy.multicast is None else "/".join(multicast_key),
                 mean_packet_bits=min(size.mean_bits for size in sizes),
                 lacking_bits=max(size.lacking_bits for size in sizes),
-                late_s=max(hosts_s.get(other.name, 0.0) for other in copies),
+                release_jitter_s=max(hosts_s.get(other.name, 0.0) for other in copies),
             )

@@ -222,7 +222,7 @@ def _meetings(
         for hop, name in rates.resources.ports(index):
             if name not in sizes_bits:
                 continue
-            same = copies.setdefault((name, stream.sent_as), [])
+            same = copies.setdefault((name, stream.multicast_key), [])
             if usage[index, hop] <= 0:
                 same.append(index)
                 continue

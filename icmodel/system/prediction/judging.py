@@ -9,7 +9,7 @@ from dataclasses import replace
 from icmodel import units
 from icmodel.estimate import Estimate, absent, weakest
 from icmodel.requirement import MET, NOT_MET, UNDECIDED, Requirement, Verdict, judge
-from icmodel.system.network import MESSAGE, Device, Stream, System, Wanted
+from icmodel.system.network import MESSAGE, Device, Stream, StreamRequirement, System
 from icmodel.system.prediction.arrival import OF_TIME
 from icmodel.system.prediction.bounding import NETWORK
 from icmodel.system.prediction.result import Judged, StreamPrediction, SystemPrediction
@@ -51,7 +51,7 @@ def judge_requirements(prediction: SystemPrediction) -> tuple[Judged, ...]:
 # --- streams ----------------------------------------------------------------------------------
 
 
-def judge_stream(required: Wanted, prediction: StreamPrediction) -> Judged:
+def judge_stream(required: StreamRequirement, prediction: StreamPrediction) -> Judged:
     """Judge a requirement of one stream; a goodput and a time are met only if all that it produces arrives."""
     requirement, stream, arrival = required.requirement, prediction.stream, prediction.arrival
     timed = requirement.metric.startswith(OF_TIME) and requirement.at_most is not None
@@ -86,7 +86,7 @@ def _at_best(verdict: Verdict, outcome: str, why: str) -> Verdict:
     return replace(verdict, outcome=outcome, why=why)
 
 
-def judge_time(required: Wanted, prediction: StreamPrediction) -> Judged:
+def judge_time(required: StreamRequirement, prediction: StreamPrediction) -> Judged:
     """Judge a time: of a whole message of several frames, unless the file asks for that of a frame.
 
     A hard limit on the greatest latency is judged by the bound, if it has the hosts in it and is of the same subject.
@@ -116,7 +116,7 @@ def judge_time(required: Wanted, prediction: StreamPrediction) -> Judged:
 
 
 def judge_device(
-    required: Wanted,
+    required: StreamRequirement,
     prediction: SystemPrediction,
     device: Device,
     streams: Sequence[StreamPrediction],
@@ -152,13 +152,13 @@ def judge_device(
 # --- implied requirements ---------------------------------------------------------------------
 
 
-def always_required(system: System) -> tuple[Wanted, ...]:
+def always_required(system: System) -> tuple[StreamRequirement, ...]:
     """Requirements of every stream that produces something, in addition to those of the file.
 
     What it produces must arrive, and in time if the file states a time that is less than the period. A requirement of the
     file that asks at least as much of the stream replaces either.
     """
-    stated: dict[str, list[Wanted]] = {}
+    stated: dict[str, list[StreamRequirement]] = {}
     for required in system.requirements:
         if required.device is None:
             stated.setdefault(required.stream, []).append(required)
@@ -168,16 +168,16 @@ def always_required(system: System) -> tuple[Wanted, ...]:
         least_bps, made = stream.must_arrive_bps, stream.producer
         if least_bps > 0 and not any(demands_all(stream, required) for required in own):
             limit = Requirement(ARRIVES, GOODPUT, at_least=least_bps, kind=stream.kind)
-            implied.append(Wanted(limit, stream.name))
+            implied.append(StreamRequirement(limit, stream.name))
         if made is None or made.within_s is None or stream.allowed_shortfall_ratio > 0:
             continue
         if not any(demands_its_time(stream, required) for required in own):
             limit = Requirement(IN_TIME, MESSAGE_TIME, at_most=made.within_s, kind=stream.kind)
-            implied.append(Wanted(limit, stream.name))
+            implied.append(StreamRequirement(limit, stream.name))
     return tuple(implied)
 
 
-def demands_all(stream: Stream, required: Wanted) -> bool:
+def demands_all(stream: Stream, required: StreamRequirement) -> bool:
     """Whether a requirement is met only if all that the stream produces arrives."""
     limit, least_bps = required.requirement, stream.must_arrive_bps
     if limit.metric != GOODPUT or limit.at_least is None:
@@ -185,7 +185,7 @@ def demands_all(stream: Stream, required: Wanted) -> bool:
     return 0 < least_bps < math.inf and limit.at_least >= least_bps * (1 - SAME)
 
 
-def demands_its_time(stream: Stream, required: Wanted) -> bool:
+def demands_its_time(stream: Stream, required: StreamRequirement) -> bool:
     """Whether a requirement is met only if whole messages arrive within the time that the file states for them."""
     limit, made = required.requirement, stream.producer
     if made is None or limit.at_most is None or limit.metric not in LATE:
@@ -193,7 +193,7 @@ def demands_its_time(stream: Stream, required: Wanted) -> bool:
     return limit.at_most * (1 - SAME) <= made.due_s and whole_message(stream, required)
 
 
-def whole_message(stream: Stream, required: Wanted) -> bool:
+def whole_message(stream: Stream, required: StreamRequirement) -> bool:
     """Whether a requirement on a time applies to whole messages; a message may be a single frame."""
     if required.requirement.metric == MESSAGE_TIME or stream.frames_a_message <= 1:
         return True

@@ -70,7 +70,7 @@ def path_times(
     for index, stream in enumerate(system.streams.values()):
         path = _Path.of(system, packets, stream)
         latencies = [switch.latency_s for switch in system.switches_of(stream)]
-        cables_s, stored_s = system.cables_s(stream), path.stored_s()
+        cables_s, stored_s = system.propagation_s(stream), path.stored_s()
         least_s = cables_s + sum(latencies) + stored_s
         last_frame_s, frames = path.last_frame(least_s, stored_s)
         source, sink = system.devices[stream.source], system.devices[stream.sink]

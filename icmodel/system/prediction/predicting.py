@@ -8,7 +8,7 @@ from pathlib import Path
 
 from icmodel.dataset import Dataset
 from icmodel.model import Model
-from icmodel.system.namesake import beside_usecase
+from icmodel.system.namesake import notes_on_usecase
 from icmodel.system.network import System
 from icmodel.system.packing import packing
 from icmodel.system.prediction.answers import DatasetChoice, stream_questions
@@ -108,7 +108,7 @@ def predict(
     # put together, and judge
     streams = stream_predictions(system, questions, rates, added, buffers, paths)
     models = [asked.model for asked in questions.datasets]
-    notes = (*questions.gaps(system), *beside_usecase(system), *questions.assumptions)
+    notes = (*questions.gaps(system), *notes_on_usecase(system), *questions.assumptions)
     result = SystemPrediction(
         system=system,
         datasets={model.data.id: model.data.sha256 for model in models},

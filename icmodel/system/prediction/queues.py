@@ -94,12 +94,13 @@ def port_queues(system: System, packets: Packing, rates: Throughput) -> Queues:
         backlog_bytes[crossing.port.name] = backlog_bytes.get(crossing.port.name, 0.0) + waiting
 
     place = {
-        (crossing.port.name, crossing.stream.sent_as): k for k, crossing in enumerate(crossings)
+        (crossing.port.name, crossing.stream.multicast_key): k
+        for k, crossing in enumerate(crossings)
     }
     entry = np.full(shape, NOWHERE)
     for k, stream in enumerate(system.streams.values()):
         for hop, port in rates.resources.ports(k):
-            entry[k, hop] = place[port, stream.sent_as]
+            entry[k, hop] = place[port, stream.multicast_key]
 
     def by_hop(values: Floats) -> Floats:
         return np.where(entry == NOWHERE, 0.0, values[entry])
@@ -243,14 +244,14 @@ class _Crossing:
         if not isinstance(port.scheduler, Gates):
             return 0.0, 0.0, 0.0
         windows = port.scheduler.windows
-        is_open = [priority in window.priorities for window in windows]
+        is_open = [priority in window.open for window in windows]
         if not any(is_open):
             return np.inf, np.inf, np.inf
         guard_s = self.frame.longest_bits / port.rate_bps
         first = is_open.index(True)
         closed_s, since = [], 0.0  # how long the gate has been closed at the end of each window
         for window in (*windows[first:], *windows[:first]):
-            since = 0.0 if priority in window.priorities else since + window.duration_s
+            since = 0.0 if priority in window.open else since + window.duration_s
             closed_s.append(since)
         waits_s = [
             closed + guard_s

@@ -100,7 +100,7 @@ def is_elastic(stream: Stream) -> bool:
 def sent_with(streams: Sequence[Stream]) -> Ints:
     """Index of the first stream of each one's multicast set that leaves by the same port, (streams,)."""
     first: dict[tuple[object, ...], int] = {}
-    sent = [first.setdefault((*one.sent_as, one.path[0]), k) for k, one in enumerate(streams)]
+    sent = [first.setdefault((*one.multicast_key, one.path[0]), k) for k, one in enumerate(streams)]
     return np.array(sent, dtype=np.int64)
 
 
@@ -133,7 +133,7 @@ def shared_resources(
             key, used = hop
             path[k, place] = numbers.setdefault(key, len(numbers))
             # a port sends the copies of a multicast set once, and their sender works for them once
-            sent = (key, streams[k].sent_as)
+            sent = (key, streams[k].multicast_key)
             copied = key.kind == PORT and streams[k].multicast is not None and sent in counted
             copied |= place < ORIGIN - 1 and first[k] != k
             usage[k, place] = 0.0 if copied else used
@@ -243,5 +243,5 @@ def _discipline(port: Port, mean_bytes: Mapping[int, float]) -> Discipline | Non
         case Dscp(classes=behaviours):
             return partial(differentiated, behaviours=behaviours)
         case Gates(windows=windows):
-            return partial(gated, windows=[(one.duration_s, one.priorities) for one in windows])
+            return partial(gated, windows=[(one.duration_s, one.open) for one in windows])
     return None

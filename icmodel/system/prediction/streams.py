@@ -10,7 +10,7 @@ import numpy as np
 
 from icmodel.estimate import Estimate, absent
 from icmodel.message import AT_ONCE, Message, sent_at_once
-from icmodel.system.checking import Overload
+from icmodel.system.loads import Overload
 from icmodel.system.network import Stream, System
 from icmodel.system.packing import AT_ONCE as BURSTS
 from icmodel.system.prediction.answers import StreamQuestions

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from icmodel.arrays import Ints
 from icmodel.estimate import Estimate, absent, weakest
-from icmodel.system.checking import loads
+from icmodel.system.loads import loads
 from icmodel.system.network import Device, Stream, Switch, System
 from icmodel.system.prediction.answers import SIDES
 from icmodel.system.prediction.buffers import Buffers

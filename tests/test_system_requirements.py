@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from icmodel.errors import NetworkError
-from icmodel.system import Wanted, find_system, read_system
+from icmodel.system import StreamRequirement, find_system, read_system
 
 
-def wanted(name: str, extra: str, usecase: bool = True) -> tuple[Wanted, ...]:
+def requirements_of(name: str, extra: str, usecase: bool = True) -> tuple[StreamRequirement, ...]:
     """The requirements of a bundled system with more of its own."""
     path = find_system(name)
     text = path.read_text(encoding="utf-8") + extra
@@ -27,12 +27,12 @@ def required(limit: str, metric: str = "goodput_bps", stream: str = "picture") -
 
 
 def test_own_requirements_stand_behind_those_of_the_use_case() -> None:
-    found = wanted("imaging", required('at_least = "3 Gb/s"'))
+    found = requirements_of("imaging", required('at_least = "3 Gb/s"'))
     assert len(found) == 8
     assert found[-1].requirement.name == "own"
     assert found[-1].requirement.limit == 3e9
     assert (found[-1].stream, found[-1].requirement.kind) == ("picture", "firm")
-    assert len(wanted("imaging", required('at_least = "3 Gb/s"'), usecase=False)) == 2
+    assert len(requirements_of("imaging", required('at_least = "3 Gb/s"'), usecase=False)) == 2
 
 
 @pytest.mark.parametrize(
@@ -44,22 +44,24 @@ def test_own_requirements_stand_behind_those_of_the_use_case() -> None:
     ],
 )
 def test_a_limit_can_name_what_follows(limit: str, metric: str, value: float) -> None:
-    found = wanted("imaging", required(limit, metric))
+    found = requirements_of("imaging", required(limit, metric))
     assert found[-1].requirement.limit == pytest.approx(value)
 
 
 def test_the_goodput_of_what_is_due_is_that_within_its_time() -> None:
     extra = required('at_least = "sample.goodput_bps"', stream="sample")
-    assert wanted("motion-control", extra)[-1].requirement.limit == pytest.approx(3200 / 3e-6)
+    assert requirements_of("motion-control", extra)[-1].requirement.limit == pytest.approx(
+        3200 / 3e-6
+    )
 
 
 def test_a_requirement_without_a_stream_is_about_the_only_one() -> None:
     own = required('at_least = "1 Mb/s"').replace('stream = "picture"\n', "")
-    assert wanted("lab-direct", own)[-1].stream == "measured"
+    assert requirements_of("lab-direct", own)[-1].stream == "measured"
     with pytest.raises(NetworkError, match="needs a stream: name one of measured, other"):
-        wanted("lab-two-senders", own)
+        requirements_of("lab-two-senders", own)
 
 
 def test_a_limit_of_another_kind_is_refused() -> None:
     with pytest.raises(NetworkError, match="name a number of the same kind"):
-        wanted("imaging", required('at_most = "picture.goodput_bps"', "latency_max_s"))
+        requirements_of("imaging", required('at_most = "picture.goodput_bps"', "latency_max_s"))

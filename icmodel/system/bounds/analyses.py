@@ -1,0 +1,291 @@
+"""Delay bounds of the flows of one path: total flow, separate flow, and pay multiplexing only once.
+
+Each analysis takes a `PathAggregate` and returns the delay bound of each of its flows in s. The
+linear programme is apart, as only that needs scipy.
+
+References
+----------
+A. Bouillard, M. Boyer, E. Le Corronc, *Deterministic Network Calculus* (2018), ch. 10: total flow
+analysis (TFA), separate flow analysis (SFA), pay multiplexing only once (PMOO).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import product
+from typing import TypeVar
+
+from icmodel.system.bounds.curves import (
+    ArrivalCurve,
+    RateLatency,
+    ServiceCurve,
+    TokenBucket,
+    aggregate,
+    convolve,
+    horizontal_deviation_s,
+    service_curve,
+)
+from icmodel.system.bounds.network import Flow, Server
+from icmodel.system.bounds.propagation import Propagation, Queue, StageNumbers
+
+_Service = TypeVar("_Service")
+
+MOST_CHOICES = 64
+"""Combinations of a service curve at each hop up to which all are tried."""
+
+
+# --- analyses ---------------------------------------------------------------------------------
+
+
+def total_flow(path: PathAggregate) -> dict[str, float]:
+    """Total flow analysis: waiting and transmission, summed over the servers [s].
+
+    Behind a cut-through switch a packet waits for its header, not for its end, but at the last server.
+    """
+    delays_s = {}
+    for flow in path.flows:
+        bits, delay = flow.min_packet_bits, 0.0
+        for hop, queue in enumerate(path.queues):
+            sending = queue.server.packet_s(path.forwarding_bits(hop, bits))
+            delay += path.wait_s(flow, hop) + sending + path.forwarding_s(hop)
+        delays_s[flow.name] = delay
+    return delays_s
+
+
+def separate_flow(path: PathAggregate) -> dict[str, float]:
+    """Separate flow analysis: horizontal deviation from the convolved leftover services [s].
+
+    The burst is paid only once (Le Boudec and Thiran, §1.4.3).
+    """
+    services = separate_flow_services(path)
+    return {flow.name: min(path.delay_s(flow, one) for one in services) for flow in path.flows}
+
+
+def separate_flow_services(path: PathAggregate) -> list[ServiceCurve]:
+    """Service curves of a whole path: leftover services at its hops, convolved, for each choice.
+
+    If packets are forwarded whole, a packet that is not yet whole is not there: the curve less one
+    packet (the packetizer; Le Boudec and Thiran, theorem 1.7.1), once for each hop but the last.
+    """
+    last = len(path.queues) - 1
+    left = []
+    for hop, (queue, cross) in enumerate(zip(path.queues, path.cross_traffic, strict=True)):
+        begun = 0.0 if hop == last else path.forwarding_bits(hop, path.max_packet_bits)
+        left.append(
+            [curve.after_bits(begun) for curve in queue.leftover_services(path.arrival, cross)]
+        )
+    return [convolve(chosen) for chosen in service_choices(left)]
+
+
+def pay_multiplexing_once(path: PathAggregate) -> dict[str, float]:
+    """Pay multiplexing only once: cross traffic that stays on the path delays once [s]."""
+    services = pay_multiplexing_once_services(path)
+    return {flow.name: min(path.delay_s(flow, one) for one in services) for flow in path.flows}
+
+
+def pay_multiplexing_once_services(path: PathAggregate) -> list[ServiceCurve]:
+    """Leftover services of a whole path under arbitrary multiplexing, each sound by itself.
+
+    The theorem (J. B. Schmitt, F. A. Zdarsky, I. Martinovic, *Improving performance bounds in
+    feed-forward networks by paying multiplexing only once*, MMB 2008) takes one rate and latency a server and one bucket a
+    cross flow. So the first or the fastest piece of each server is tried, with the bucket of each
+    cross flow that costs least or with its flattest one.
+    """
+    crossing = list(_cross_flows(path))
+    if not all(each.arrival.buckets for each in crossing):
+        return [ServiceCurve(())]
+    last = len(path.queues) - 1
+    pieces: list[list[RateLatency]] = []
+    for hop, queue in enumerate(path.queues):
+        # Where packets are forwarded whole, one packet of the class may not be whole yet.
+        longest = queue.traffic.max_packet_bits
+        bits = 0.0 if hop == last else path.forwarding_bits(hop, longest)
+        left = [curve.after_bits(bits).pieces for curve in queue.services]
+        pieces.append([one[k] for one in left for k in ({0, len(one) - 1} if one else ())])
+
+    curves = [ServiceCurve(())]
+    for chosen in service_choices(pieces):
+        latencies = [piece.latency_s for piece in chosen]
+        passed = [math.fsum(latencies[each.hops]) for each in crossing]
+        cheapest = [each.cheapest_bucket(time) for each, time in zip(crossing, passed, strict=True)]
+        flattest = [each.arrival.buckets[-1] for each in crossing]
+        for buckets in (cheapest, flattest):
+            curves.append(_leftover_of_path(chosen, crossing, buckets))
+    return curves
+
+
+def _leftover_of_path(
+    pieces: Sequence[RateLatency], crossing: list[_CrossFlow], buckets: list[TokenBucket]
+) -> ServiceCurve:
+    """Leftover service of servers in series, if each cross flow sends one token bucket."""
+    rates, latencies = [piece.rate_bps for piece in pieces], [piece.latency_s for piece in pieces]
+    waited = []
+    for each, bucket in zip(crossing, buckets, strict=True):
+        rates[each.hops] = [rate - bucket.rate_bps for rate in rates[each.hops]]
+        waited.append(bucket.at(math.fsum(latencies[each.hops])))
+    rate = min(rates)
+    if rate <= 0.0:
+        return ServiceCurve(())
+    return service_curve([RateLatency(rate, math.fsum(latencies) + math.fsum(waited) / rate)])
+
+
+@dataclass(frozen=True)
+class _CrossFlow:
+    """Cross traffic of a path that comes over one link, with its first and last hop on the path."""
+
+    arrival: ArrivalCurve
+    first: int
+    last: int
+
+    @property
+    def hops(self) -> slice:
+        """Hops that it passes."""
+        return slice(self.first, self.last + 1)
+
+    def cheapest_bucket(self, time_s: float) -> TokenBucket:
+        """Token bucket with the fewest bits within a time."""
+        return min(self.arrival.buckets, key=lambda bucket: bucket.at(time_s))
+
+
+def _cross_flows(path: PathAggregate) -> Iterator[_CrossFlow]:
+    """Cross traffic of a path; what comes over one link and leaves at one server is one.
+
+    Traffic that leaves the path and comes back counts twice.
+    """
+    entry: dict[int | None, tuple[int, int]] = {}
+    together: dict[tuple[str | None, int, int], set[int]] = {}
+    for hop, (queue, own) in enumerate(zip(path.queues, path.own_stages, strict=True)):
+        following = path.queues[hop + 1].stages.values() if hop + 1 < len(path.queues) else ()
+        stay = {stage.before for stage in following}
+        others = queue.stages.keys() - own
+        entry = {number: entry.get(queue.stages[number].before, (number, hop)) for number in others}
+        for number in others - stay:
+            entered, at = entry[number]
+            link = path.queues[at].stages[entered].link
+            together.setdefault((link, at, hop), set()).add(entered)
+    arrivals = path.propagation.arrivals
+    for (_, first, last), numbers in together.items():
+        curve = arrivals.of_stages(frozenset(numbers), path.stages_of_interest)
+        yield _CrossFlow(curve, first, last)
+
+
+def service_choices(
+    services: Sequence[Sequence[_Service]], most: int = MOST_CHOICES
+) -> list[tuple[_Service, ...]]:
+    """Combinations of a service at each hop; if there are more than ``most``, the k-th at every hop."""
+    if math.prod(map(len, services)) <= most:
+        return list(product(*services))
+    longest = max(map(len, services))
+    return [tuple(each[min(k, len(each) - 1)] for each in services) for k in range(longest)]
+
+
+# --- the path ---------------------------------------------------------------------------------
+
+
+def path_aggregates(propagation: Propagation) -> Iterator[PathAggregate]:
+    """All flows of a network; flows of one path and class together if they are served in order."""
+    together: dict[tuple[object, ...], list[Flow]] = {}
+    for flow in propagation.network.flows.values():
+        alone = () if propagation.network.is_fifo(flow) else (flow.name,)
+        together.setdefault((flow.traffic_class, *flow.path, *alone), []).append(flow)
+    for flows in together.values():
+        yield PathAggregate(tuple(flows), propagation)
+
+
+@dataclass(frozen=True)
+class PathAggregate:
+    """Flows of one path and class that are served first come, first served; else one flow alone.
+
+    The delay bound of the aggregate is a bound for each of its flows. It is tighter than one that
+    takes the other flows for cross traffic.
+    """
+
+    flows: tuple[Flow, ...]
+    propagation: Propagation
+
+    @cached_property
+    def queues(self) -> tuple[Queue, ...]:
+        """Queue of each hop of the path."""
+        flow = self.flows[0]
+        return tuple(self.propagation.queue(flow, server) for server in flow.path)
+
+    @cached_property
+    def own_stages(self) -> tuple[StageNumbers, ...]:
+        """Numbers of these flows' stages at each hop."""
+        chains = [self.propagation.chains[flow.name] for flow in self.flows]
+        return tuple(frozenset(numbers) for numbers in zip(*chains, strict=True))
+
+    @cached_property
+    def stages_of_interest(self) -> StageNumbers:
+        """Stages to leave out upstream: these flows' if no server keeps an order; see `StageArrivals`."""
+        orderless = not any(queue.server.is_fifo for queue in self.queues)
+        return frozenset().union(*self.own_stages) if orderless else frozenset()
+
+    @cached_property
+    def arrival(self) -> ArrivalCurve:
+        """Arrival curve of the aggregate at the first queue."""
+        first = self.queues[0]
+        return aggregate([first.stages[number].arrival for number in sorted(self.own_stages[0])])
+
+    @cached_property
+    def cross_traffic(self) -> tuple[ArrivalCurve, ...]:
+        """Arrival curve of the cross traffic at each hop."""
+        arrivals = self.propagation.arrivals
+        return tuple(
+            arrivals.cross_traffic(queue, own, self.stages_of_interest)
+            for queue, own in zip(self.queues, self.own_stages, strict=True)
+        )
+
+    @cached_property
+    def max_packet_bits(self) -> float:
+        """Longest packet of the aggregate [b]."""
+        return max(flow.max_packet_bits for flow in self.flows)
+
+    def arrival_for(self, flow: Flow) -> ArrivalCurve:
+        """Arrival curve of the aggregate in which each packet of one flow has its latest release.
+
+        Packets that come earlier are served no later than these. So a service curve bounds the time
+        from the latest release of a packet to its departure.
+        """
+        if flow.release_jitter_s <= 0.0:
+            return self.arrival
+        curves: dict[object, ArrivalCurve] = {}
+        for other in (*self.flows, flow):  # this flow last, as copies count once
+            key = (other.name,) if other.multicast is None else other.multicast
+            curves[key] = flow.arrival if other is flow else other.arrival_at_first_server
+        return aggregate(list(curves.values()))
+
+    def wait_s(self, flow: Flow, hop: int) -> float:
+        """`Queue.wait_s`; at the first queue from the latest release on, see `arrival_for`."""
+        queue, bits = self.queues[hop], flow.min_packet_bits
+        wait = self.propagation.arrivals.wait_s(queue, bits)
+        if hop > 0 or flow.release_jitter_s <= 0.0 or not queue.is_fifo:
+            return wait
+        every = aggregate([self.arrival_for(flow), self.cross_traffic[0]])
+        return min(wait, queue.wait_s(bits, every))
+
+    def delay_s(self, flow: Flow, service: ServiceCurve) -> float:
+        """Delay bound of a flow's packets [s] for a service curve of the whole path.
+
+        A packet of l bits waits for ``alpha - l`` bits. Once begun on the last line, it is sent
+        without a pause; see `Queue.wait_s`.
+        """
+        last = self.queues[-1].server
+        own = flow.min_packet_bits if last.line_rate_bps else 0.0
+        fixed = math.fsum(self.forwarding_s(hop) for hop in range(len(self.queues)))
+        waiting = self.arrival_for(flow).add_bits(-own)
+        return horizontal_deviation_s(waiting, service) + last.packet_s(own) + fixed
+
+    def forwarding_bits(self, hop: int, bits: float) -> float:
+        """`Server.forwarding_bits` at a hop."""
+        return self.queues[hop].server.forwarding_bits(bits, self._following(hop))
+
+    def forwarding_s(self, hop: int) -> float:
+        """`Server.forwarding_s` at a hop."""
+        return self.queues[hop].server.forwarding_s(self._following(hop))
+
+    def _following(self, hop: int) -> Server | None:
+        return self.queues[hop + 1].server if hop + 1 < len(self.queues) else None

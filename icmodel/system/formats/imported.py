@@ -1,0 +1,131 @@
+"""ImportedSystem: the tables of a system file, while another tool's file is read into them."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from icmodel.errors import NetworkError
+from icmodel.system.document import SCHEMA_VERSION
+
+Table = dict[str, Any]
+
+FAST_BPS = 1e12
+"""Rate [b/s] of links without a stated rate; it adds a ten-thousandth of the time that 100 Mb/s adds."""
+
+
+@dataclass
+class ImportedSystem:
+    """Devices, switches, links and streams of another tool's file, and remarks on what it cannot say."""
+
+    name: str
+    title: str
+    source: str
+    devices: list[Table] = field(default_factory=list)
+    switches: list[Table] = field(default_factory=list)
+    links: list[Table] = field(default_factory=list)
+    streams: list[Table] = field(default_factory=list)
+    remarks: list[str] = field(default_factory=list)
+
+    def document(self) -> Table:
+        """The system file, with the remarks as its known limits."""
+        slug = re.sub(r"[^a-z0-9]+", "-", self.name.lower()).strip("-")
+        # A device without a stated number of interfaces has one for each of its links.
+        ends = Counter(end for link in self.links for end in link["between"])
+        devices = [{"interfaces": max(ends[one["name"]], 1), **one} for one in self.devices]
+        parts: Table = {
+            "schema_version": SCHEMA_VERSION,
+            "name": slug if slug[:1].isalpha() else f"system-{slug}".rstrip("-"),
+            "title": self.title or self.name,
+            "source": self.source,
+            "known_limits": self.remarks,
+            "devices": devices,
+            "switches": self.switches,
+            "links": self.links,
+            "streams": self.streams,
+        }
+        return {key: value for key, value in parts.items() if value or key == "schema_version"}
+
+    def remark(self, text: str) -> None:
+        """Add a remark on a part that is left out or changed, once."""
+        if text not in self.remarks:
+            self.remarks.append(text)
+
+    def allowed_name(self, name: object) -> str:
+        """Name that system files allow, with a remark if it differs from the file's."""
+        text = str(name)
+        allowed = re.sub(r"[^A-Za-z0-9_.-]+", "-", text).lstrip("-_.") or "unnamed"
+        if allowed != text:
+            self.remark(f"{text!r} is named {allowed!r} here")
+        return allowed
+
+
+@dataclass(frozen=True, slots=True)
+class TokenBucketFlow:
+    """Burst [b] and rate [b/s] of a flow, and its longest packet [b], 0 if unknown."""
+
+    burst_bits: float
+    rate_bps: float
+    packet_bits: float
+
+    def stream_table(self, name: str, made: ImportedSystem) -> Table:
+        """Table of a stream without its ends: messages as large as the burst, at the flow's rate.
+
+        Raises
+        ------
+        NetworkError
+            If there is no burst or no rate.
+        """
+        if not (self.burst_bits > 0 and self.rate_bps > 0):
+            raise NetworkError(f"the flow {name} has no burst or no rate: give both above 0")
+        if self.packet_bits > self.burst_bits:
+            made.remark(f"the longest packet of {name} is larger than its burst: the burst is kept")
+        payload = min(self.packet_bits or self.burst_bits, self.burst_bits)
+        produces: Table = {
+            "kind": "samples",
+            "samples": 1,
+            "size_bits": self.burst_bits,
+            "cycle_hz": self.rate_bps / self.burst_bits,
+        }
+        return {
+            "name": name,
+            "produces": produces,
+            "protocol": "udp",
+            "payload_bytes": max(math.ceil(payload / 8), 1),
+        }
+
+
+def plain_cable(here: str, there: str, rate_bps: float) -> Table:
+    """Table of a link without headers, as in network calculus."""
+    return {"between": [here, there], "rate_bps": rate_bps, "interconnect": "plain"}
+
+
+def tables(document: Mapping[str, Any], key: str, file: str) -> list[Mapping[str, Any]]:
+    """List of tables of a JSON document; empty if the key is missing.
+
+    Raises
+    ------
+    NetworkError
+        If it is something else.
+    """
+    value = document.get(key, [])
+    if not isinstance(value, list) or not all(isinstance(one, dict) for one in value):
+        raise NetworkError(f"{file} has {key} that are no list of tables: correct it")
+    return value
+
+
+def needed(table: Mapping[str, Any], key: str, where: str) -> Any:
+    """Value of a key that a table must have.
+
+    Raises
+    ------
+    NetworkError
+        If it is missing or empty.
+    """
+    if table.get(key) in (None, "", []):
+        raise NetworkError(f"{where} has no {key}: it is needed")
+    return table[key]

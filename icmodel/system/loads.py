@@ -1,0 +1,209 @@
+"""Loads of ports: average rates, the rates that deadlines need, and the ports that cannot carry them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from graphlib import CycleError, TopologicalSorter
+from itertools import pairwise
+
+from icmodel import units
+from icmodel.system.network import Port, Stream, System
+from icmodel.system.packing import packing
+from icmodel.system.schedulers import greatest_rate_bps
+
+TOLERANCE = 1e-9
+"""Relative rounding error of sums of rates."""
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """Load of a port.
+
+    Parameters
+    ----------
+    streams : tuple of Stream
+        Streams that request a rate; unlimited ones request none.
+    rates_bps : tuple of float
+        Average rate of each on the line [b/s].
+    mean_bps : float
+        Sum of the average rates [b/s].
+    due_bps, due_s : float
+        Greatest rate [b/s] at which messages that are due within a time [s] must be sent if all of them
+        come at once, and that time. The average and 0 if no message is due before the next one comes.
+    """
+
+    port: Port
+    streams: tuple[Stream, ...]
+    rates_bps: tuple[float, ...]
+    mean_bps: float
+    due_bps: float
+    due_s: float
+
+    @property
+    def ratio(self) -> float:
+        """Average load over the port's rate."""
+        return self.mean_bps / self.port.rate_bps
+
+
+def loads(system: System) -> Iterator[Load]:
+    """Load of each port that sends streams, in the file's order.
+
+    The bits are the fewest that theory allows: frames that may be merged into full packets (TCP, and
+    protocols over it) count as merged (IC2012 §6.1.1).
+
+    Examples
+    --------
+    >>> from icmodel.system import load
+    >>> busiest = max(loads(load("imaging")), key=lambda one: one.ratio)
+    >>> busiest.port.name, round(busiest.ratio, 2)
+    ('switch->qfhd-display#1', 0.75)
+    """
+    packed = packing(system)
+    for name, streams in system.streams_by_port().items():
+        port = system.ports[name]
+        asking = tuple(one for one in streams if math.isfinite(one.requested_goodput_bps))
+        if asking:
+            link = system.links[port.link]
+            rates = [one.requested_goodput_bps * packed.of(one, link).ratio for one in asking]
+            mean = sum(rates)
+            messages = [_Message.of(*each) for each in zip(asking, rates, strict=True)]
+            due_bps, due_s = max([(mean, 0.0), *_due_rates(messages)])
+            yield Load(port, asking, tuple(rates), mean, due_bps, due_s)
+
+
+@dataclass(frozen=True, slots=True)
+class _Message:
+    """Rate of one stream on the line [b/s], period of its messages [s], and time until each is due [s]."""
+
+    rate_bps: float
+    period_s: float
+    due_s: float
+
+    @classmethod
+    def of(cls, stream: Stream, rate_bps: float) -> _Message:
+        if stream.producer is None:  # frames at the rate its sender is set to
+            period = stream.payload_bytes * 8 / stream.requested_goodput_bps
+            return cls(rate_bps, period, period)
+        return cls(rate_bps, stream.producer.period_s, stream.producer.due_s)
+
+    def due_bits(self, within_s: float) -> float:
+        """Bits that must be sent within a time that begins with a message [s]."""
+        if within_s < self.due_s:
+            return 0.0
+        count = math.floor((within_s - self.due_s) / self.period_s) + 1
+        return count * self.rate_bps * self.period_s
+
+
+def _due_rates(messages: list[_Message]) -> Iterator[tuple[float, float]]:
+    """Rate that the messages due within each time need [b/s], and that time [s].
+
+    It is the demand bound function divided by the time (S. K. Baruah, A. K. Mok and L. E. Rosier,
+    Preemptively scheduling hard-real-time sporadic tasks on one processor, IEEE Real-Time Systems
+    Symposium, 1990). No order of sending needs less. It exceeds the average only if messages are due
+    before the next one comes.
+    """
+    for within in {one.due_s for one in messages if one.due_s < one.period_s}:
+        yield sum(one.due_bits(within) for one in messages) / within, within
+
+
+@dataclass(frozen=True, slots=True)
+class Overload:
+    """A port whose load exceeds its rate.
+
+    Parameters
+    ----------
+    load : Load
+        Load of all its streams, or of those of one priority.
+    asked_bps, most_bps : float
+        The load, and the greatest rate that the port can send [b/s].
+    within_s : float
+        Time in which messages are due [s], if only their rate is too high; 0 if the average is.
+    priority : int, optional
+        Priority whose share of the port is exceeded; ``None`` for all streams of the port.
+    """
+
+    load: Load
+    asked_bps: float
+    most_bps: float
+    within_s: float = 0.0
+    priority: int | None = None
+
+    @property
+    def ratio(self) -> float:
+        """Load over the greatest rate that the port can send."""
+        return self.asked_bps / self.most_bps
+
+    @property
+    def beyond_allowed(self) -> bool:
+        """Whether the port cannot even send the data that must arrive, on average."""
+        shares = zip(self.load.streams, self.load.rates_bps, strict=True)
+        must = sum(rate * (1 - stream.allowed_shortfall_ratio) for stream, rate in shares)
+        return _exceeds(must, self.most_bps)
+
+    @property
+    def when(self) -> str:
+        """The priority, or the time in which messages are due; empty for the average of all streams."""
+        if self.within_s:
+            time = units.format_seconds(self.within_s, 4)
+            return f" within {time} where all messages come at once"
+        return "" if self.priority is None else f" at the priority {self.priority}"
+
+    def sentence(self, system: System) -> str:
+        """A sentence with names, load and rate, and a fix."""
+        port, streams = self.load.port, self.load.streams
+        interface = port.node in system.devices or port.peer in system.devices
+        device = port.node if port.node in system.devices else port.peer
+        at = f"the interface of {device} at {port.name}" if interface else f"the link {port.name}"
+        more = f" and {len(streams) - 1} more" if streams[1:] else ""
+        return (
+            f"{at} must carry {units.format_bps(self.asked_bps, 4)} of its "
+            f"{units.format_bps(self.most_bps, 4)}{self.when} for the stream {streams[0].name}{more}: "
+            "give it a higher rate, or the streams less to carry"
+        )
+
+
+def overloads(system: System) -> Iterator[Overload]:
+    """First overload of each port that has one: of the average, of due messages, or of a priority."""
+    for load in loads(system):
+        rate = load.port.rate_bps
+        if _exceeds(load.mean_bps, rate):
+            yield Overload(load, load.mean_bps, rate)
+        elif _exceeds(load.due_bps, rate):
+            yield Overload(load, load.due_bps, rate, within_s=load.due_s)
+        else:
+            yield from _priority_overloads(load)
+
+
+def _priority_overloads(load: Load) -> Iterator[Overload]:
+    """Overloads of priorities whose scheduler limits them to less than the port's rate."""
+    port = load.port
+    for priority in sorted({stream.priority for stream in load.streams}):
+        most = greatest_rate_bps(port.scheduler, priority, port.rate_bps)
+        if not 0 < most < port.rate_bps:
+            continue
+        asked = zip(load.streams, load.rates_bps, strict=True)
+        here = [(stream, rate) for stream, rate in asked if stream.priority == priority]
+        streams, rates = zip(*here, strict=True)
+        own = replace(load, streams=streams, rates_bps=rates, mean_bps=sum(rates))
+        if _exceeds(own.mean_bps, most):
+            yield Overload(own, own.mean_bps, most, priority=priority)
+
+
+def _exceeds(asked_bps: float, most_bps: float) -> bool:
+    return asked_bps > most_bps * (1 + TOLERANCE)
+
+
+def port_cycle(streams: Iterable[Stream]) -> tuple[str, ...]:
+    """Ports of one cycle in which streams wait for each other; empty if there is none."""
+    waiting: TopologicalSorter[str] = TopologicalSorter()
+    for stream in streams:
+        for here, there in pairwise(stream.path):
+            waiting.add(here)
+            waiting.add(there, here)
+    try:
+        waiting.prepare()
+    except CycleError as error:
+        return tuple(error.args[1][:-1])
+    return ()

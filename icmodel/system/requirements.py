@@ -1,0 +1,160 @@
+"""Requirements of a system: its own, and those of its use case, with limits derived from this system."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+
+from icmodel.errors import NetworkError
+from icmodel.reading import is_reference
+from icmodel.system.document import Streams, SystemDocument, SystemLimit
+from icmodel.system.network import MESSAGE, StreamRequirement
+from icmodel.system.traffic_sources import Image, Samples
+from icmodel.usecase.derivation import Derivation, Derivations, derive
+from icmodel.usecase.document import (
+    GoodputStream,
+    ImageStream,
+    Limit,
+    SampleStream,
+    Stream,
+    UseCase,
+)
+from icmodel.usecase.limits import requirements
+
+OF_DEVICES = ("received_goodput_bps", "sent_goodput_bps")
+"""Derived numbers of a device, which follow from all of its streams."""
+NOTHING: Derivations = MappingProxyType({})
+
+
+def derive_for_system(usecase: UseCase, document: SystemDocument) -> Derivations:
+    """Derive the numbers of a use case from the sources of the system's streams of the same names.
+
+    If the two describe a stream by different kinds, numbers that follow from the use case's kind are left
+    out. `stream_requirements` then refuses a limit that names one.
+    """
+    tables = {table.name: table for table in document.streams}
+    updated = {
+        one.name: _with_source(one, tables[one.name])
+        for one in usecase.streams
+        if one.name in tables
+    }
+    streams = tuple(updated.get(one.name) or one for one in usecase.streams)
+    derived = derive(usecase.model_copy(update={"streams": streams}))
+    other_kinds = {name for name, one in updated.items() if one is None}
+    if not other_kinds:
+        return derived
+    kept = {
+        name: one
+        for name, one in derived.items()
+        if name.partition(".")[0] not in other_kinds and one.quantity not in OF_DEVICES
+    }
+    return MappingProxyType(kept)
+
+
+def _with_source(stream: Stream, table: Streams) -> Stream | None:
+    """A use case's stream with the source of the system's table; ``None`` if their kinds differ."""
+    source = table.produces
+    update: dict[str, object]
+    match stream:
+        case ImageStream() if isinstance(source, Image):
+            names = ("width_px", "height_px", "depth_bits", "rate_hz")
+            update = {name: getattr(source, name) for name in names}
+        case SampleStream() if isinstance(source, Samples):
+            update = {"size_bits": source.size_bits}
+            if stream.cycle_hz is not None:
+                update["cycle_hz"] = source.cycle_hz
+            elif source.within_s is not None:
+                update["within_s"] = source.within_s
+        case GoodputStream() if (own := source.producer(table.payload_bytes)) is not None:
+            update = {"goodput_bps": own.goodput_bps}
+        case _:
+            return None
+    return stream.model_copy(update=update)
+
+
+def stream_requirements(
+    document: SystemDocument, usecase: UseCase | None, derived: Derivations = NOTHING
+) -> tuple[StreamRequirement, ...]:
+    """Requirements of the use case and the document's own, with limits in SI.
+
+    A limit is a quantity with its unit, or the name of a number derived from the use case or from the
+    source of a stream: ``picture.goodput_bps``, ``picture.period_s``, ``picture.message_bytes``.
+
+    Parameters
+    ----------
+    derived : mapping
+        Numbers of the use case, by `derive_for_system`; empty without a use case.
+
+    Raises
+    ------
+    NetworkError
+        If a requirement has no stream and there are several, or one of the use case names a number that
+        does not follow from this system's sources.
+    UseCaseError, UnitError
+        If a limit names no derived number, or is of another kind than its metric.
+    """
+    numbers = {**derived, **_numbers_of_sources(document.streams)}
+    shared: tuple[StreamRequirement, ...] = ()
+    if usecase is not None:
+        _check_references(usecase, document, numbers)
+        streams = map(usecase.stream_of, usecase.requirements)
+        shared = _with_streams(usecase.requirements, streams, numbers)
+
+    # A requirement without a stream is about the only group of streams.
+    names = [table.name for table in document.streams]
+    own = []
+    for limit in document.requirements:
+        if limit.stream is None and len(names) != 1:
+            raise NetworkError(
+                f"the requirement {limit.name!r} needs a stream: name one of "
+                f"{', '.join(names) or 'none'}"
+            )
+        own.append(names[0] if limit.stream is None else limit.stream)
+    return (*shared, *_with_streams(document.requirements, own, numbers))
+
+
+def _with_streams(
+    limits: tuple[Limit, ...], streams: Iterable[str], numbers: Mapping[str, Derivation]
+) -> tuple[StreamRequirement, ...]:
+    each = zip(requirements(limits, numbers), streams, limits, strict=True)
+    return tuple(
+        StreamRequirement(
+            one, stream, limit.device, limit.of if isinstance(limit, SystemLimit) else MESSAGE
+        )
+        for one, stream, limit in each
+    )
+
+
+def _check_references(
+    usecase: UseCase, document: SystemDocument, numbers: Mapping[str, Derivation]
+) -> None:
+    """Refuse limits of the use case that name numbers which this system's streams do not have."""
+    kinds = {table.name: table.produces.kind for table in document.streams}
+    for limit in usecase.requirements:
+        for text in filter(None, (limit.at_least, limit.at_most)):
+            name = text.partition(".")[0]
+            if not is_reference(text) or text in numbers or name not in kinds:
+                continue
+            raise NetworkError(
+                f"the requirement {limit.name!r} of the use case {usecase.name} is limited by {text}, and "
+                f"the stream {name} is of kind {kinds[name]} here and {usecase.stream(name).kind} there: "
+                "give it the same kind, or the system requirements of its own"
+            )
+
+
+def _numbers_of_sources(tables: Iterable[Streams]) -> Mapping[str, Derivation]:
+    """Goodput, period and message of each table of streams, as numbers that a limit can name."""
+    numbers: dict[str, Derivation] = {}
+    for table in tables:
+        producer = table.produces.producer(table.payload_bytes)
+        if producer is None:
+            continue
+        values = {
+            "goodput_bps": producer.needed_bps,
+            "period_s": producer.period_s,
+            "message_bytes": producer.message_bytes,
+        }
+        for key, value in values.items():
+            name = f"{table.name}.{key}"
+            numbers[name] = Derivation(name, value, "as produced", "of one stream")
+    return numbers

@@ -1,0 +1,189 @@
+"""Traffic sources: the ``produces`` tables of streams, and the messages that they make.
+
+Each table describes one kind of source. Its `producer` gives the same in bytes every period, which is
+all that predictions use.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from pydantic import Field, model_validator
+
+from icmodel.errors import NetworkError
+from icmodel.reading import Count, Document, Positive
+
+
+@dataclass(frozen=True, slots=True)
+class Producer:
+    """Messages of a stream: a number of bytes [B] every period [s].
+
+    A message is a picture, the samples of one cycle, or a burst. For a plain goodput it is one frame.
+
+    Parameters
+    ----------
+    kind : str
+        ``image``, ``samples``, ``goodput`` or ``burst``, as in the file.
+    period_s : float
+        Time from one message to the next [s].
+    message_bytes : float
+        Useful bytes of a message [B].
+    within_s : float, optional
+        Time in which the whole message must cross the network [s], if it is less than the period.
+
+    Raises
+    ------
+    NetworkError
+        If a number is not above 0 and finite.
+
+    Examples
+    --------
+    >>> burst = Producer("burst", period_s=0.5, message_bytes=1e6, within_s=0.25)
+    >>> burst.goodput_bps, burst.needed_bps
+    (16000000.0, 32000000.0)
+    """
+
+    kind: str
+    period_s: float
+    message_bytes: float
+    within_s: float | None = None
+
+    def __post_init__(self) -> None:
+        for value in (self.period_s, self.message_bytes, self.due_s):
+            if not 0 < value < math.inf:
+                raise NetworkError(
+                    f"a message of {self.message_bytes:g} B every {self.period_s:g} s, due within "
+                    f"{self.due_s:g} s, is none: give all of them above 0"
+                )
+
+    @property
+    def due_s(self) -> float:
+        """Time in which a message must cross the network [s]; by default the period."""
+        return self.period_s if self.within_s is None else self.within_s
+
+    @property
+    def goodput_bps(self) -> float:
+        """Average goodput [b/s]."""
+        return self.message_bytes * 8 / self.period_s
+
+    @property
+    def needed_bps(self) -> float:
+        """Goodput at which a message crosses the network in time [b/s]."""
+        return self.message_bytes * 8 / self.due_s
+
+
+class _Source(Document):
+    """A ``produces`` table, by default of frames whose size the stream states as its payload."""
+
+    kind: str
+
+    def producer(self, payload_bytes: int | None) -> Producer | None:
+        """Messages of the source; ``None`` if it is unlimited.
+
+        Parameters
+        ----------
+        payload_bytes : int, optional
+            Payload of the stream [B], which is the message of a plain goodput.
+        """
+        return None
+
+    def frame_bytes(self) -> int | None:
+        """Default payload of a frame [B]; ``None`` if the stream must state it."""
+        return None
+
+
+class Image(_Source):
+    """Pictures of a size, a depth and a rate: one picture is a message."""
+
+    kind: Literal["image"]
+    width_px: Count
+    height_px: Count
+    depth_bits: Positive
+    rate_hz: Positive
+
+    def producer(self, payload_bytes: int | None) -> Producer:
+        """One message a picture."""
+        bits = self.width_px * self.height_px * self.depth_bits
+        return Producer("image", 1 / self.rate_hz, bits / 8)
+
+
+class Samples(_Source):
+    """Samples of a cycle, which are one message; ``within`` is the time it may take, by default the cycle."""
+
+    kind: Literal["samples"]
+    samples: Count
+    size_bits: Positive
+    cycle_hz: Positive
+    within_s: Positive | None = None
+
+    @model_validator(mode="after")
+    def _within_a_cycle(self) -> Samples:
+        if self.within_s is not None and self.within_s * self.cycle_hz > 1:
+            raise ValueError(
+                f"the samples have {self.within_s:g} s and come every {1 / self.cycle_hz:g} s: "
+                "give them at most their cycle"
+            )
+        return self
+
+    def producer(self, payload_bytes: int | None) -> Producer:
+        """One message a cycle."""
+        bits = self.samples * self.size_bits
+        return Producer("samples", 1 / self.cycle_hz, bits / 8, self.within_s)
+
+    def frame_bytes(self) -> int:
+        """All samples of a cycle [B]."""
+        return math.ceil(self.samples * self.size_bits / 8)
+
+
+class Goodput(_Source):
+    """A known goodput; each frame is a message."""
+
+    kind: Literal["goodput"]
+    goodput_bps: Positive
+
+    def producer(self, payload_bytes: int | None) -> Producer | None:
+        """One message a frame; ``None`` if the stream states no payload."""
+        if payload_bytes is None:
+            return None
+        return Producer("goodput", payload_bytes * 8 / self.goodput_bps, payload_bytes)
+
+
+class Burst(_Source):
+    """``burst`` frames of a size every period, which are one message."""
+
+    kind: Literal["burst"]
+    period_s: Positive
+    burst: Count = 1
+    size_bytes: Count
+    within_s: Positive | None = None
+
+    @model_validator(mode="after")
+    def _within_a_period(self) -> Burst:
+        if self.within_s is not None and self.within_s > self.period_s:
+            raise ValueError(
+                f"a burst has {self.within_s:g} s and comes every {self.period_s:g} s: "
+                "give it at most its period"
+            )
+        return self
+
+    def producer(self, payload_bytes: int | None) -> Producer:
+        """One message a burst."""
+        return Producer("burst", self.period_s, self.burst * self.size_bytes, self.within_s)
+
+    def frame_bytes(self) -> int:
+        """One frame of the burst [B]."""
+        return self.size_bytes
+
+
+class Unlimited(_Source):
+    """No limit: the sender sends at full speed."""
+
+    kind: Literal["unlimited"]
+
+
+ProducerTable = Annotated[
+    Image | Samples | Goodput | Burst | Unlimited, Field(discriminator="kind")
+]
+PRODUCERS = ("image", "samples", "goodput", "burst", "unlimited")
