@@ -56,7 +56,7 @@ ROOMS: Mapping[str, tuple[str, ...]] = {
         "StreamRequirement",
     ),
     "icmodel.system.formats": ("import_system", "export_system"),
-    "icmodel.verify": ("Verification", "Wish"),
+    "icmodel.verify": ("Verification", "VerifyOptions"),
 }
 """Public rooms below the public face; an empty tuple is everything public that is defined there."""
 
