@@ -77,6 +77,17 @@ def test_the_family_has_sparse_and_dense_ones_alone_and_with_sisters() -> None:
         assert sizes <= ({12} if "-12-" in name else {29, 30})
 
 
+def test_stalls_are_in_the_greatest_alone_and_differ_by_factors() -> None:
+    data = made_up(SOCKETS, DENSE, ALONE, seed=3)
+    mean, most = (
+        np.array([*values(data, f"rtt_half_{one}_s").values()]) for one in ("mean", "max")
+    )
+    stalls = np.log((most - mean)[mean < np.median(mean)])
+    assert (most > mean).all()
+    assert 0.3 < stalls.std() < 2.5
+    assert abs(np.corrcoef(stalls[1:], stalls[:-1])[0, 1]) < 0.6
+
+
 def test_breaks_of_packets_are_in_the_costs_of_sockets() -> None:
     costs = Costs(1e-6, 0.0, 1e-6)
     stack = Stack(0.0, costs, Costs(0.0, 0.0, 0.0), np.inf, 1.0)

@@ -10,12 +10,12 @@ from scipy.interpolate import Akima1DInterpolator, PchipInterpolator
 
 from fits_case import sites
 from icmodel.fits.curves import (
-    WAYS,
+    METHODS,
     Curves,
     affine_pieces,
-    local,
+    akima,
+    extrapolated,
     monotone,
-    on,
     place,
     straight,
 )
@@ -24,7 +24,7 @@ from icmodel.fits.mechanism import COSTS, Mechanism
 VALUES = st.integers(-3000, 3000).map(lambda thousandths: thousandths / 1000)
 """Not the least floats there are: their slopes overflow in scipy too."""
 STEPS = st.lists(st.tuples(st.floats(0.2, 3.0), VALUES), min_size=3, max_size=12)
-STRAIGHT, AFFINE, MONOTONE, A_BYTE, LOCAL, OWN_COSTS = range(len(WAYS))
+STRAIGHT, AFFINE, MONOTONE, A_BYTE, LOCAL, OWN_COSTS = range(len(METHODS))
 
 
 @given(STEPS, st.floats(0, 1))
@@ -36,31 +36,33 @@ def test_pieces_are_those_of_scipy_and_numpy(steps: list[tuple[float, float]], p
     assert straight(x, y, where) == pytest.approx(np.interp(at, x, y))
     assert monotone(x, y, where) == pytest.approx(PchipInterpolator(x, y)(at), abs=1e-7)
     expected = Akima1DInterpolator(x, y, method="makima")(at)
-    assert local(x, y, where) == pytest.approx(expected, abs=1e-7)
+    assert akima(x, y, where) == pytest.approx(expected, abs=1e-7)
 
 
 def test_the_step_across_a_break_is_not_followed_beyond_it() -> None:
     x = np.log2([256.0, 512.0, 1024.0, 1472.0, 1473.0, 2952.0, 5904.0])
     level = np.array([1.0, 1.0, 1.0, 1.0, 2.0, 2.0, 2.0]) + 0.1 * x
     at = np.log2([1200.0, 2000.0, 4000.0])
-    assert local(x, level, place(x, at)) == pytest.approx([1.0, 2.0, 2.0] + 0.1 * at, abs=0.01)
+    assert akima(x, level, place(x, at)) == pytest.approx([1.0, 2.0, 2.0] + 0.1 * at, abs=0.01)
 
 
 def test_a_stack_of_curves_says_what_each_says() -> None:
     random = np.random.default_rng(2)
     x = np.cumsum(random.uniform(0.5, 2.0, (3, 6)), axis=1)
     y, at = random.normal(size=(3, 6)), random.uniform(-1, 14, (3, 9))
-    for between in (straight, affine_pieces, monotone, local):
+    for between in (straight, affine_pieces, monotone, akima):
         alone = [between(x[k], y[k], place(x[k], at[k])) for k in range(3)]
         told = between(x, y, place(x, at))
         assert told == pytest.approx(np.stack(alone), nan_ok=True)
-    assert on(x, y, at) == pytest.approx(np.stack([on(x[k], y[k], at[k]) for k in range(3)]))
+    assert extrapolated(x, y, at) == pytest.approx(
+        np.stack([extrapolated(x[k], y[k], at[k]) for k in range(3)])
+    )
 
 
 def test_two_points_are_joined_by_a_line() -> None:
     x, y, at = np.array([0.0, 2.0]), np.array([1.0, 5.0]), np.array([0.5])
-    assert on(x, y, at)[0] == pytest.approx(2.0)
-    for between in (straight, monotone, local):
+    assert extrapolated(x, y, at)[0] == pytest.approx(2.0)
+    for between in (straight, monotone, akima):
         assert between(x, y, place(x, at))[0] == pytest.approx(2.0)
 
 

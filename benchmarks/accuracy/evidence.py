@@ -15,7 +15,7 @@ import numpy as np
 from benchmarks.accuracy.predictor import Floats
 from icmodel.dataset import Dataset
 from icmodel.dataset.repeats import ABSOLUTE, kind
-from icmodel.fits.blend import blend, blended, nearness, widths
+from icmodel.fits.blend import Blend, blend, widths
 from icmodel.fits.constants import Constants
 from icmodel.fits.fit import Candidates, Fit
 from icmodel.fits.fits import Fits
@@ -45,21 +45,29 @@ MOST_BREAKS = 12
 class Evidence:
     """What the fit of a metric says of rows that a fold left out, whatever the constants.
 
-    ``errors`` (candidates, rows) are those at the fit's own rows, each left out in turn; ``predicted`` is of the rows
-    that the fold left out, ``truth`` (n,) what they say: log times.  ``scales`` (n,) is what a relative change of
-    their values is in the kind of their errors, ``sign`` whether a longer time is a greater value.
+    ``known`` are the fit's own rows, ``errors`` (candidates, rows) those at them, each left out in turn.  ``predicted``
+    is of the rows that the fold left out, ``truth`` (n,) their log times.  ``scales`` (n,) turns a relative change of
+    their values into the kind of their errors; ``sign`` is 1 if the metric rises with the log time, otherwise -1.
     """
 
+    known: Known
     errors: Floats
     predicted: Candidates
     truth: Floats
     scales: Floats
     sign: int
+    is_maximum: bool = False
+
+    def blend(self, constants: Constants) -> Blend:
+        """The blend of the fit's candidates."""
+        distances = self.known.distances(self.known.sites)
+        return blend(distances, self.errors, is_maximum=self.is_maximum, constants=constants)
 
     def off(self, constants: Constants) -> Floats:
         """The errors of the blend at the rows, as the benchmark counts them."""
-        near = nearness(self.predicted.distances, constants)
-        log_time, _ = blended(self.predicted.log_time, self.errors, near, constants)
+        blended = self.blend(constants)
+        near = blended.nearness(self.predicted.distances)
+        log_time, _ = blended.at(self.predicted.log_time, near)
         return np.asarray(self.scales * np.abs(np.expm1(self.sign * (log_time - self.truth))))
 
 
@@ -68,7 +76,6 @@ class Beside:
     """The same of rows beside a break that left on all curves, with what an interval is made of."""
 
     evidence: Evidence
-    known: Known
     deviations: Floats
     spread: Floats
     chosen: int
@@ -76,10 +83,10 @@ class Beside:
     def off_and_half(self, constants: Constants) -> tuple[Floats, Floats]:
         """How far the blend is off at the rows, and the half-widths of its intervals there, in log time."""
         own, predicted = self.evidence, self.evidence.predicted
-        blend_ = blend(self.known.distances(self.known.sites), own.errors, constants)
-        width = widths(blend_, self.deviations, self.spread, self.chosen)
-        near = blend_.nearness(predicted.distances)
-        log_time, disagreement = blend_.at(predicted.log_time, near)
+        blended = own.blend(constants)
+        width = widths(blended, self.deviations, self.spread, self.chosen)
+        near = blended.nearness(predicted.distances)
+        log_time, disagreement = blended.at(predicted.log_time, near)
         half = width.of_run(width.of_mean(near, predicted.deviation, disagreement), near)
         return np.abs(log_time - own.truth), half
 
@@ -110,7 +117,7 @@ def evidences(data: Dataset) -> Evidences:
             if found := _evidence(fits, metric, fold):
                 one, fit = found
                 width = fit.widths
-                breaks.append(Beside(one, fit.known, width.deviations, width.spread, width.chosen))
+                breaks.append(Beside(one, width.deviations, width.spread, width.chosen))
     return Evidences(points, breaks)
 
 
@@ -138,4 +145,7 @@ def _evidence(fits: Fits, metric: str, fold: Fold) -> tuple[Evidence, Fit] | Non
     if kind(metric) != ABSOLUTE:
         size = np.divide(size, values, out=np.full_like(size, np.nan), where=values > 0)
     sign = 1 if fitted.quantity.kind == DIRECT else -1
-    return Evidence(fitted.fit.blend.candidates, told, truth, size, sign), fitted.fit
+    fit = fitted.fit
+    blended = fit.blend
+    one = Evidence(fit.known, blended.candidates, told, truth, size, sign, blended.is_maximum)
+    return one, fit

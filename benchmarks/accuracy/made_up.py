@@ -3,8 +3,9 @@
 A message costs its sender and its receiver so much a message, a byte and a packet.  A pipeline is as slow as
 its slowest station, the wire among them, so that goodput has plateaus.  Beside the wire's packets there are
 breaks that nobody announces: from some size on a stack announces a message and waits for the answer, and
-copies less of it (eager and rendezvous protocols of MPI).  Runs differ by a factor.  All numbers are drawn by
-a seed, around those of hosts of 2009 to 2025.
+copies less of it (eager and rendezvous protocols of MPI).  Runs differ by a factor, and the slowest message of a run has
+waited for a stall, many times as long as a lone message takes and of no other length than chance's.  All numbers are
+drawn by a seed, around those of hosts of 2009 to 2025.
 
 Three kinds of links, twelve or thirty sizes, one configuration or three sisters, whose costs differ by some
 ten percent and whose stacks change their protocol at sizes of their own.
@@ -34,6 +35,10 @@ SWITCHES_BYTES = (2048, 4096, 8192, 12288, 16384, 17408, 32768, 65536, 131072, 2
 MOST_RUNS = 5
 NOISE, NOISES_APART = 0.01, 0.7
 """Relative standard deviation of a run: its median over the datasets, and how far their logarithms differ."""
+STALL, STALLS_APART = 20.0, 0.7
+"""Stalls over what a lone message takes: their median over the datasets, and how far its logarithms differ."""
+LEAST_APART, MOST_APART = 0.5, 1.6
+"""How far the logarithms of the stalls of one dataset differ, at least and at most."""
 SYSTEMS_APART, SISTERS_APART = 0.4, 0.1
 """How far the logarithms of costs differ, from one dataset to another and from one sister to another."""
 
@@ -148,13 +153,19 @@ def made_up(system: System, count: int, names: tuple[str, ...], seed: int) -> Da
     """The dataset of a system with about so many sizes, of some configurations, by a seed."""
     random = np.random.default_rng([seed, count, len(names), *system.name.encode()])
     tool = Tool(NOISE * random.lognormal(0.0, NOISES_APART), int(random.integers(1, MOST_RUNS + 1)))
+    stalls = Stalls.drawn(
+        np.random.default_rng([seed, count, len(names), 1, *system.name.encode()])
+    )
     points: list[Point] = []
     for protocol in system.protocols:
         wire, base = Wire(protocol, system.link), _base(system, random)
         most = min(GREATEST_BYTES, wire.greatest_payload_bytes() or GREATEST_BYTES)
         payload = np.unique(np.round(np.geomspace(1, most, count)))
         for name in names:
-            runs = _sister(base, random).runs(wire, payload, tool.slower(len(payload), random))
+            stack = _sister(base, random)
+            runs = stack.runs(wire, payload, tool.slower(len(payload), random))
+            slowest_s = runs["rtt_half_mean_s"].max(axis=0) + stalls.of(stack.lone_s, len(payload))
+            runs["rtt_half_max_s"] = slowest_s[None]
             points += tool.points(protocol, name, payload, runs)
     text = "\n".join(map(repr, points))
     return replace(
@@ -224,6 +235,26 @@ class Tool:
                     load_bps=None if metric.startswith("rtt_") else math.inf,
                     cores=1, switches=0, endpoints=1, other_goodput_bps=None, options=(stack,),
                     metric=metric, value=float(column.mean()),
-                    std=float(column.std(ddof=1)) if self.runs > 1 else None,
-                    low=None, high=None, n=self.runs, basis="measured", source="made up",
+                    std=float(column.std(ddof=1)) if len(column) > 1 else None,
+                    low=None, high=None, n=len(column), basis="measured", source="made up",
                 )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Stalls:
+    """Stalls of one dataset: so many times what a lone message takes, their logarithms so far apart."""
+
+    random: Random
+    times: float
+    apart: float
+
+    @classmethod
+    def drawn(cls, random: Random) -> Stalls:
+        """Those of a dataset."""
+        times = STALL * random.lognormal(0.0, STALLS_APART)
+        return cls(random, times, random.uniform(LEAST_APART, MOST_APART))
+
+    def of(self, lone_s: float, points: int) -> Floats:
+        """The longest stall of each point [s]."""
+        found: Floats = lone_s * self.times * self.random.lognormal(0.0, self.apart, points)
+        return found

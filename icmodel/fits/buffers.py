@@ -1,6 +1,6 @@
-"""What a sender's buffers hold when the wire is slower than the host: documented sizes and a dataset's own rows.
+"""Content of a sender's buffers when the wire is slower than the host, from documented sizes and measured rows.
 
-The latency of a saturated stream is what its sender holds over what flows (J. D. C. Little, A proof for the queuing
+The latency of a saturated stream is the content of its sender's buffers over its goodput (J. D. C. Little, A proof for the queuing
 formula L = λW, Operations Research 9, 1961).  Buffers are counted in bytes, so a slower wire drains them later.
 The sizes are defaults of Linux, and assumed of any host.
 """
@@ -19,7 +19,7 @@ Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
 HELD = 0.25
-"""By how much the bytes that a sender holds may differ from those worked out (assumed)."""
+"""Relative uncertainty of the content of a sender's buffers (assumed)."""
 FRAGMENTS_BYTES, DESCRIPTOR_BYTES = 320, 256
 """Records of a packet beside its bytes (Linux, ``skb_shared_info`` and ``sk_buff``, 64 bit)."""
 HEADERS_BYTES = 59
@@ -90,7 +90,7 @@ class Sender:
         return min(max(memory, self.memory_bytes), MOST_BYTES)
 
     def level(self, statistic: str) -> float:
-        """Share of the full content that a statistic of the latency sees, where the level is uniform."""
+        """Level, as a share of the full content, at which a statistic of the latency lies; the level is uniform."""
         if statistic == "min":
             return self.wakes_at
         if statistic == "std":
@@ -137,10 +137,9 @@ class Saturated:
     def latency_s(
         self, statistic: str, own_s: Floats, payload: Floats, own: Floats, new: Floats
     ) -> Floats:
-        """A statistic of the latency (3, n) [s], from that on the own wire.
+        """Scale a statistic of the latency (3, n) [s] from the own wire to the slower one.
 
-        Late frames may be as late again as on the own wire, where hosts stood still; and buffers may hold as much as
-        there.
+        The upper end allows that hosts stall as long as on the own wire, or that buffers hold as much as there.
 
         Parameters
         ----------
@@ -150,9 +149,8 @@ class Saturated:
         frames = 0.0 if statistic == "std" else self.sender.own_frames * payload
         full = self.sender.level(statistic) * self.full_bytes + frames
         held = own_s * own
-        if not (
-            self.sender.autotuned or statistic in LEVELS
-        ):  # a fixed buffer that is larger than documented
+        if not (self.sender.autotuned or statistic in LEVELS):
+            # A fixed buffer may be larger than documented.
             full = np.where(self.at_sender, np.maximum(full, held), full)
         found = (held + (full - held) * self.filled) / new
         if statistic in LEVELS:
@@ -171,11 +169,11 @@ def saturated(
     rate_ratio: float,
     at_sender: Bools,
 ) -> Saturated:
-    """Buffers of a saturated stream on a slower wire.
+    """Compute the buffers of a saturated stream on a slower wire.
 
-    A writer that is ahead of the wire fills them.  How full they are is the mean of a queue with two ends,
-    whose level is distributed geometrically (L. Kleinrock, Queueing Systems I, 1975, M/M/1/K): half, where
-    neither is ahead.  That half counts as what they held on the own wire.
+    A writer that is faster than the wire fills them.  Their mean level is that of an M/M/1/K queue, whose level is
+    distributed geometrically (L. Kleinrock, Queueing Systems I, 1975): one half if both are equally fast.  That half
+    counts as the content on the own wire.
 
     Parameters
     ----------
@@ -206,16 +204,21 @@ def saturated(
 
 
 def level_of(ahead: Floats) -> Floats:
-    """Mean level of a queue with two ends, of 1; ``ahead`` is the log of its load, over all its places."""
+    """Mean level of an M/M/1/K queue, from 0 to 1; ``ahead`` is K times the log of its load.
+
+    >>> import numpy as np
+    >>> level_of(np.array([0.0, 4.0, 40.0])).round(3).tolist()
+    [0.5, 0.769, 0.975]
+    """
     small = ahead < 1e-3
     safe = np.where(small, 1.0, ahead)
     return np.where(small, 0.5 + ahead / 12, -1 / np.expm1(-safe) - 1 / safe)
 
 
 def memory_by_rows(data: Dataset, protocol: str, packet_bytes: float) -> float:
-    """Memory of a protocol's buffers on the dataset's own wire [B]: the most that unlimited rows show.
+    """Estimate the memory of a protocol's buffers on the dataset's own wire [B]: the most that unlimited rows show.
 
-    A host no faster than the wire shows less than its buffers hold.
+    A host that is no faster than the wire does not fill its buffers.
     """
     sender = SENDERS[protocol]
     goodput = {_place(p): p.value for p in data.of_metric("goodput_bps")}
@@ -230,6 +233,6 @@ def memory_by_rows(data: Dataset, protocol: str, packet_bytes: float) -> float:
 
 
 def _place(row: Point) -> tuple[object, ...]:
-    """All of a row but its metric and value."""
+    """Key of a row without its metric and value."""
     counts = row.cores, row.switches, row.endpoints, row.other_goodput_bps
     return row.protocol, row.payload_bytes, row.load_bps, row.options, *counts

@@ -19,21 +19,114 @@ from icmodel.fits.observations import Sites
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-WAYS = ("straight", "affine", "monotone", "monotone a byte", "local on", "costs")
-"""Ways to interpolate and extrapolate a curve; the last fits a cost per frame and per byte.
+METHODS = ("straight", "affine", "monotone", "monotone a byte", "local on", "costs")
+"""Candidates of one curve, each an interpolation and an extrapolation; the last fits a cost per frame and per byte.
 
 ``affine`` takes the time between two points as affine in the payload, and extrapolates the outer pieces.  The two
-monotone ways differ in their axes: a goodput that is level is a constant time per byte.
+monotone candidates differ in their axes: a level goodput is a constant time per byte.
 """
 LEAST_POINTS = 2
 """Least points through which a line can be drawn."""
+
+
+class Curves:
+    """The curves of a metric, each predicted from its own rows alone by every candidate of `METHODS`.
+
+    Parameters
+    ----------
+    sites : Sites
+        Sites of the rows.
+    log_time : array (rows,)
+        Log time at the rows.
+    modelled : array (rows,)
+        Log time of the cost model at the rows; beyond a curve's ends ``straight`` follows the cost model.
+    """
+
+    def __init__(self, sites: Sites, log_time: Floats, modelled: Floats) -> None:
+        logs = np.log(sites.payload_bytes)
+        self._curves: dict[object, _Curve] = {}
+        for key, rows in sites.by_curve.items():
+            payload, first, point = np.unique(logs[rows], return_index=True, return_inverse=True)
+            mean = np.bincount(point, weights=log_time[rows]) / np.bincount(point)
+            points = np.stack([payload, mean, modelled[rows][first]])
+            self._curves[key] = _Curve(rows, point, points)
+        self.errors = _left_out([*self._curves.values()], log_time)
+        """Error of each candidate at each row, (methods, rows), if all rows of its payload are left out.
+
+        NaN if too few points are left.
+        """
+
+    def log_time(self, sites: Sites, modelled: Floats) -> Floats:
+        """Predict the log time at n sites, (methods, n); NaN if the curve has fewer than two points.
+
+        ``modelled`` (n,) is the cost model's log time at the sites.
+        """
+        found = np.full((len(METHODS), len(sites)), np.nan)
+        logs = np.log(sites.payload_bytes)
+        for key, rows in sites.by_curve.items():
+            curve = self._curves.get(key)
+            if curve is not None and curve.points.shape[-1] >= LEAST_POINTS:
+                found[:, rows] = _predicted(curve.points, logs[rows], modelled[rows])
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Curve:
+    """One curve: its rows, the point of each row, and the points; rows of equal payload are averaged.
+
+    ``points`` (3, n) are log payloads, ascending, log times, and log times of the cost model.
+    """
+
+    rows: Ints
+    point: Ints
+    points: Floats
+
+
+def _left_out(curves: Sequence[_Curve], log_time: Floats) -> Floats:
+    """Error of each candidate at each row, (methods, rows), predicted from the other points of its curve.
+
+    Curves of equal length are predicted together, which takes a tenth of the time.
+    """
+    found = np.full((len(METHODS), len(log_time)), np.nan)
+    for count in {curve.points.shape[-1] for curve in curves}:
+        if count <= LEAST_POINTS:
+            continue
+        alike = [curve for curve in curves if curve.points.shape[-1] == count]
+        points = np.stack([curve.points for curve in alike], axis=1)
+        rest = np.array([np.delete(np.arange(count), k) for k in range(count)])
+        at, _, modelled = points[..., None]
+        off = points[1] - _predicted(points[..., rest], at, modelled)[..., 0]
+        for k, curve in enumerate(alike):
+            above_mean = log_time[curve.rows] - points[1, k, curve.point]
+            found[:, curve.rows] = off[:, k, curve.point] + above_mean
+    return found
+
+
+def _predicted(points: Floats, at: Floats, modelled: Floats) -> Floats:
+    """Log time by each candidate at some places of curves, (methods, ..., places)."""
+    x, y, own = points
+    off, where = y - own, place(x, at)
+    below, above = at < x[..., :1], at > x[..., -1:]
+    held = modelled + np.where(below, off[..., :1], off[..., -1:])
+    outside = below | above
+    return np.stack(
+        [
+            np.where(outside, held, straight(x, y, where)),
+            affine_pieces(x, y, where),
+            np.where(outside, np.nan, monotone(x, y, where)),
+            np.where(outside, np.nan, monotone(x, y - x, where) + at),
+            np.where(outside, extrapolated(x, y, at), akima(x, y, where)),
+            affine(x, y, at),
+        ]
+    )
 
 
 class Place(NamedTuple):
     """Places along x, and the piece between two points around each; beyond the ends the outer piece.
 
     ``at`` are the places, ``left`` the index of the point at which a place's piece begins, ``beyond`` its distance
-    from there, ``step`` the length of the piece.  ``cubic`` are the weights of both values and of both slopes in a cubic piece (Hermite's).
+    from there, ``step`` the length of the piece.  ``cubic`` are the weights of both values and of both slopes of a
+    cubic Hermite piece.
     """
 
     at: Floats
@@ -44,7 +137,7 @@ class Place(NamedTuple):
 
 
 def place(x: Floats, at: Floats) -> Place:
-    """Where some places lie among the points x, ascending."""
+    """Find the piece of each place among the points x, ascending."""
     passed: Ints = (x[..., None, :] <= at[..., :, None]).sum(axis=-1)
     left = np.clip(passed - 1, 0, x.shape[-1] - 2)
     first = _take(x, left)
@@ -57,7 +150,13 @@ def place(x: Floats, at: Floats) -> Place:
 
 
 def straight(x: Floats, y: Floats, where: Place) -> Floats:
-    """Linear interpolation between two neighbours; beyond the ends their value is held."""
+    """Interpolate linearly between two neighbours; beyond the ends hold the value of the last point.
+
+    >>> import numpy as np
+    >>> x, y = np.array([0.0, 1.0, 2.0]), np.array([0.0, 3.0, 5.0])
+    >>> straight(x, y, place(x, np.array([0.5, 9.0]))).tolist()
+    [1.5, 5.0]
+    """
     at, first = where.at, _take(y, where.left)
     slope = (_take(y, where.left + 1) - first) / where.step
     inside = slope * where.beyond + first
@@ -65,7 +164,7 @@ def straight(x: Floats, y: Floats, where: Place) -> Floats:
 
 
 def monotone(x: Floats, y: Floats, where: Place) -> Floats:
-    """Cubic pieces that do not overshoot (Fritsch and Butland, SIAM J. Sci. Stat. Comput. 5, 1984)."""
+    """Interpolate by cubic pieces that do not overshoot (Fritsch and Butland, SIAM J. Sci. Stat. Comput. 5, 1984)."""
     if x.shape[-1] == LEAST_POINTS:
         return straight(x, y, where)
     step = np.diff(x)
@@ -90,15 +189,15 @@ def _end_slope(step: Floats, slope: Floats) -> Floats:
 
 
 def affine_pieces(x: Floats, y: Floats, where: Place) -> Floats:
-    """Time = cost per frame + cost per byte, through the two points around; NaN where a time is not positive."""
-    payload, time, asked = np.exp(x), np.exp(y), np.exp(where.at)
+    """Fit time = cost per frame + cost per byte through the two points around; NaN if the time is not positive."""
+    payload, time, site_bytes = np.exp(x), np.exp(y), np.exp(where.at)
     first, rise = _take(payload, where.left), np.diff(time) / np.diff(payload)
-    found = _take(time, where.left) + (asked - first) * _take(rise, where.left)
+    found = _take(time, where.left) + (site_bytes - first) * _take(rise, where.left)
     return np.where(found > 0, np.log(np.maximum(found, SHORTEST_S)), np.nan)
 
 
-def on(x: Floats, y: Floats, at: Floats) -> Floats:
-    """Linear extrapolation beyond the ends by the outer two points."""
+def extrapolated(x: Floats, y: Floats, at: Floats) -> Floats:
+    """Extrapolate linearly beyond the ends by the outer two points."""
     below = at < x[..., :1]
     near, far = (np.where(below, v[..., :1], v[..., -1:]) for v in (x, y))
     step = np.where(below, x[..., 1:2] - x[..., :1], x[..., -1:] - x[..., -2:-1])
@@ -106,8 +205,8 @@ def on(x: Floats, y: Floats, at: Floats) -> Floats:
     return np.asarray(far + (at - near) * rise / step)
 
 
-def local(x: Floats, y: Floats, where: Place) -> Floats:
-    """Cubic pieces whose slope at a point is weighted to its straighter side (H. Akima, J. ACM 17, 1970).
+def akima(x: Floats, y: Floats, where: Place) -> Floats:
+    """Interpolate by cubic pieces whose slopes are weighted to the straighter side (H. Akima, J. ACM 17, 1970).
 
     The weights are those of the modified method (makima): the mean of both slopes is added, so that level
     pieces stay level.
@@ -140,14 +239,15 @@ def _cubic(y: Floats, slope: Floats, where: Place) -> Floats:
 
 
 def _take(values: Floats, where: Ints) -> Floats:
-    one = values.ndim == 1  # which takes a tenth of the time
-    return values.take(where) if one else np.take_along_axis(values, where, axis=-1)
+    if values.ndim == 1:  # takes a tenth of the time
+        return values.take(where)
+    return np.take_along_axis(values, where, axis=-1)
 
 
 def affine(x: Floats, y: Floats, at: Floats) -> Floats:
-    """Time = cost per frame + cost per byte, by least squares of relative errors.
+    """Fit time = cost per frame + cost per byte by least squares of relative errors; NaN if not positive.
 
-    R. W. Hockney, Parallel Computing 20, 1994; NaN where the time is not positive.
+    R. W. Hockney, Parallel Computing 20, 1994.
     """
     design = np.stack([np.ones_like(x), np.exp(x)], axis=-1) / np.exp(y)[..., None]
     ones = np.ones(x.shape[-1])
@@ -156,100 +256,3 @@ def affine(x: Floats, y: Floats, at: Floats) -> Floats:
         costs[curve] = np.linalg.lstsq(design[curve], ones, rcond=None)[0]
     time = costs[..., :1] + costs[..., 1:] * np.exp(at)
     return np.where(time > 0, np.log(np.maximum(time, SHORTEST_S)), np.nan)
-
-
-class Curves:
-    """Every curve by itself, predicted in each of the ways.
-
-    Parameters
-    ----------
-    sites : Sites
-        Sites of the rows.
-    log_time : array
-        Log time at the rows.
-    modelled : array
-        Log time of the mechanism at the rows; beyond a curve's ends ``straight`` follows the mechanism.
-    """
-
-    def __init__(self, sites: Sites, log_time: Floats, modelled: Floats) -> None:
-        logs = np.log(sites.payload_bytes)
-        self._curves = {
-            key: _curve(rows, np.stack([logs[rows], log_time[rows], modelled[rows]]))
-            for key, rows in sites.by_curve.items()
-        }
-        self.errors = _errors(list(self._curves.values()), log_time)
-        """Error of each way at each row, (ways, n), when all rows of its payload are left out; NaN
-        where too few are left."""
-
-    def log_time(self, sites: Sites, modelled: Floats) -> Floats:
-        """Log time at some sites, (ways, n); NaN where the curve has fewer than two points.
-
-        ``modelled`` is the mechanism's log time at the sites.
-        """
-        found = np.full((len(WAYS), len(sites)), np.nan)
-        logs = np.log(sites.payload_bytes)
-        for key, rows in sites.by_curve.items():
-            curve = self._curves.get(key)
-            if curve is not None and curve.points.shape[-1] >= LEAST_POINTS:
-                found[:, rows] = _predicted(curve.points, logs[rows], modelled[rows])
-        return found
-
-
-@dataclass(frozen=True, slots=True)
-class _Curve:
-    """One curve: its rows, the point of each row, and the points, at which rows of equal payload are averaged.
-
-    ``points`` (3, n) are log payloads, ascending, log times, and log times of the mechanism.
-    """
-
-    rows: Ints
-    point: Ints
-    points: Floats
-
-
-def _curve(rows: Ints, known: Floats) -> _Curve:
-    logs, first, point = np.unique(known[0], return_index=True, return_inverse=True)
-    mean = np.bincount(point, weights=known[1]) / np.bincount(point)
-    return _Curve(rows, point, np.stack([logs, mean, known[2, first]]))
-
-
-def _predicted(points: Floats, at: Floats, modelled: Floats) -> Floats:
-    """Log time in each way at some places of curves, (ways, ..., places)."""
-    x, y, own = points
-    off, where = y - own, place(x, at)
-    below, above = at < x[..., :1], at > x[..., -1:]
-    held = modelled + np.where(below, off[..., :1], off[..., -1:])
-    outside = below | above
-    return np.stack(
-        [
-            np.where(outside, held, straight(x, y, where)),
-            affine_pieces(x, y, where),
-            np.where(outside, np.nan, monotone(x, y, where)),
-            np.where(outside, np.nan, monotone(x, y - x, where) + at),
-            np.where(outside, on(x, y, at), local(x, y, where)),
-            affine(x, y, at),
-        ]
-    )
-
-
-def _errors(curves: Sequence[_Curve], log_time: Floats) -> Floats:
-    """Error of each way at each row, (ways, n), when all rows of its payload are left out."""
-    found = np.full((len(WAYS), len(log_time)), np.nan)
-    for count in {curve.points.shape[-1] for curve in curves}:
-        if count <= LEAST_POINTS:
-            continue
-        alike = [curve for curve in curves if curve.points.shape[-1] == count]
-        points = np.stack([curve.points for curve in alike], axis=1)
-        off = points[1] - _left_out(points)
-        for k, curve in enumerate(alike):
-            above_mean = log_time[curve.rows] - points[1, k, curve.point]
-            found[:, curve.rows] = off[:, k, curve.point] + above_mean
-    return found
-
-
-def _left_out(points: Floats) -> Floats:
-    """Prediction of each point by the other points of its curve, (ways, curves, points)."""
-    count = points.shape[-1]
-    rest = np.array([np.delete(np.arange(count), k) for k in range(count)])
-    at, _, modelled = points[..., None]
-    return _predicted(points[..., rest], at, modelled)[..., 0]

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from icmodel.fits.blend import Blend, Widths, blend, widths
 from icmodel.fits.constants import SHIPPED, Constants
-from icmodel.fits.curves import WAYS, Curves
+from icmodel.fits.curves import METHODS, Curves
 from icmodel.fits.kernel import (
     JOINED,
     NUMBERS,
@@ -31,7 +31,6 @@ from icmodel.fits.observations import Observations, Sites
 from icmodel.fits.process import (
     REST,
     Part,
-    Process,
     ProtocolProcesses,
     parts_of,
     process,
@@ -45,9 +44,9 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Design:
-    """How a process is built: over a constant or over the best cost model, and with which form of kernel.
+    """Design of a process: over a constant or over the best cost model, and the form of its kernel.
 
-    With ``own`` each protocol has a process with numbers of its own, independent of the others.
+    If ``own``, each protocol has a process with hyperparameters of its own, independent of the others.
     """
 
     constant: bool
@@ -65,9 +64,9 @@ CANDIDATES = (
     "own process",
     "process over a constant",
     "joined process over a constant",
-    *WAYS,
+    *METHODS,
 )
-"""Names of the candidates: the processes in the order of the designs, then the ways of curves."""
+"""Names of the candidates: the processes in the order of the designs, then the methods of curves."""
 FREEDOM = 3.0
 """Degrees of freedom of Student's distribution for a row's noise; assumed."""
 MOST_ROWS = 96
@@ -78,9 +77,9 @@ MOST_PIECES = 3
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """What the candidates predict at n sites.
+    """Predictions of all candidates at n sites.
 
-    ``log_time`` (candidates, n) is NaN where one makes no prediction; ``deviation`` (n,) is the standard
+    ``log_time`` (candidates, n) is NaN if a candidate makes no prediction; ``deviation`` (n,) is the standard
     deviation of the first process, a measure of how far a site lies from the rows.
     """
 
@@ -96,8 +95,8 @@ class Fit:
     known: Known
     processes: tuple[ProtocolProcesses, ...]
     plain: ProtocolProcesses
-    """The first process before outliers are downweighted: its standard deviation measures the distance from rows.
-    Cost model, kernels and so covariances are the first one's."""
+    """The first process before outliers lose weight; its standard deviation measures the distance from the rows.
+    It shares the cost model, the kernels and so the covariances of the first process."""
     curves: Curves
     blend: Blend
     widths: Widths
@@ -128,14 +127,14 @@ class Fit:
         return log_time, half
 
     def candidates(self, sites: Sites) -> Candidates:
-        """What each candidate predicts at some sites."""
+        """Predict some sites by each candidate."""
         distances = self.known.distances(sites)
         modelled = {one: one.at(sites) for one in {each.mechanism for each in self.processes}}
         physics = modelled[self.mechanism]
         crosses = [one.crosses(sites, modelled[one.mechanism], distances) for one in self.processes]
-        said = [one.log_time(own) for one, own in zip(self.processes, crosses, strict=True)]
-        said += [*self.curves.log_time(sites, physics.log_time)]
-        return Candidates(distances, np.stack(said), self.plain.deviation(crosses[0]))
+        predicted = [one.log_time(own) for one, own in zip(self.processes, crosses, strict=True)]
+        predicted += [*self.curves.log_time(sites, physics.log_time)]
+        return Candidates(distances, np.stack(predicted), self.plain.deviation(crosses[0]))
 
     def _at(self, sites: Sites) -> tuple[Floats, Floats, Floats]:
         """Log time, its half-width for the mean of many runs, and the weight of each row at each site."""
@@ -150,6 +149,8 @@ def fit(
     log_time: Floats,
     like: Fit | None = None,
     known: Hyperparameters | None = None,
+    *,
+    is_maximum: bool = False,
     constants: Constants = SHIPPED,
 ) -> Fit:
     """Fit the log times of a metric's rows.
@@ -165,12 +166,17 @@ def fit(
         ignored for at most ``MOST_ROWS`` rows.
     known : Hyperparameters, optional
         Found before for the same rows: there is no search.
+    is_maximum : bool
+        Whether the metric is the greatest latency of a run.
     constants : Constants
         Weights of the blend and scale of the intervals.
     """
     if len(log_time) <= MOST_ROWS:
         like = None  # a search of few rows is fast
-    rows = _rows(observed, log_time)
+    groups = groups_of(observed.sites)
+    known_sites = Known(observed.sites, (*groups[PRODUCT], *groups[JOINED]))
+    distances = known_sites.distances(observed.sites)
+    rows = _Rows(observed, log_time, groups, known_sites, distances, parts_of(observed.sites))
     kinds = (known.mechanism,) if known else possible_kinds(observed.sites)
     physics = rows.easiest([Mechanism(kind, observed.sites, log_time) for kind in kinds])
     constant = Mechanism(CONSTANT, observed.sites, log_time)
@@ -184,9 +190,8 @@ def fit(
             rows = rows.with_robust_variance(plain)
         processes.append(rows.through(mechanism, kernels))
     curves = Curves(observed.sites, log_time, physics.at(observed.sites).log_time)
-    blended = blend(
-        rows.distances, np.stack([one.errors for one in processes] + [*curves.errors]), constants
-    )
+    errors = np.stack([one.errors for one in processes] + [*curves.errors])
+    blended = blend(rows.distances, errors, is_maximum=is_maximum, constants=constants)
     fitted = physics.parameters + len(NUMBERS) + len(rows.groups[PRODUCT])
     beyond = np.sqrt(np.maximum(observed.spread**2 - observed.variance, 0.0))
     measured = widths(blended, plain.deviations, beyond, fitted)
@@ -195,7 +200,7 @@ def fit(
 
 @dataclass(frozen=True, slots=True)
 class _Rows:
-    """The rows of a fit, and what every process through them needs."""
+    """The rows of a fit, with the distances and label groups that every process through them shares."""
 
     observed: Observations
     log_time: Floats
@@ -205,20 +210,18 @@ class _Rows:
     parts: Mapping[str, Ints]
 
     def through(self, mechanism: Mechanism, kernels: Kernels) -> ProtocolProcesses:
-        """The processes over the residual of a cost model, with a kernel for each part of the rows."""
+        """Condition the processes over the residual of a cost model, with a kernel for each part of the rows."""
         own = kernels.keys() == self.parts.keys()
-        cut = self.parts if own else whole(self.observed.sites)
-        return ProtocolProcesses(
-            {name: Part(cut[name], self._one(mechanism, kernels[name], cut[name])) for name in cut}
-        )
-
-    def _one(self, mechanism: Mechanism, kernel: Kernel, rows: Ints) -> Process:
-        own = kernel.on(self.groups[kernel.form])
-        distances = self.distances.part(rows, rows, own.label_distances)
-        return process(mechanism, own, self.observed.take(rows), distances, self.log_time[rows])
+        parts = {}
+        for name, rows in (self.parts if own else whole(self.observed.sites)).items():
+            kernel = kernels[name].on(self.groups[kernels[name].form])
+            distances = self.distances.part(rows, rows, kernel.label_distances)
+            observed, log_time = self.observed.take(rows), self.log_time[rows]
+            parts[name] = Part(rows, process(mechanism, kernel, observed, distances, log_time))
+        return ProtocolProcesses(parts)
 
     def easiest(self, mechanisms: Sequence[Mechanism]) -> Mechanism:
-        """The cost model whose residual has the least leave-one-out errors."""
+        """Choose the cost model whose residual has the least leave-one-out errors."""
 
         def error(one: Mechanism) -> float:
             found = self.through(one, {REST: Kernel()})
@@ -227,50 +230,37 @@ class _Rows:
         return mechanisms[0] if len(mechanisms) == 1 else min(mechanisms, key=error)
 
     def likeliest(self, mechanism: Mechanism, design: Design, near: Kernels) -> Kernels:
-        """The kernel of greatest likelihood for each part of the rows.
+        """Find the kernel of greatest likelihood for each part of the rows.
 
-        The search starts from the kernel of the same part in ``near``, where there is one.
+        If ``near`` has a kernel of the same part, the search starts from it.
         """
-        cut = self.parts if design.own else whole(self.observed.sites)
-        return {
-            name: self._likeliest(mechanism, design, rows, near.get(name))
-            for name, rows in cut.items()
-        }
-
-    def _likeliest(
-        self, mechanism: Mechanism, design: Design, rows: Ints, near: Kernel | None
-    ) -> Kernel:
-        sites = self.observed.sites.take(rows)
-        modelled = mechanism.at(sites)
-        residual = self.log_time[rows] - modelled.log_time
-        scale = scale_of(residual)
-        variance = self.observed.variance[rows] / scale**2
         groups = self.groups[design.form]
-        pieces = []
-        for where in _pieces(sites):
-            part = sites.take(where)
-            distances = Known(part, groups).distances(part)
-            shares = modelled.shares[where]
-            pieces.append(piece_of(distances, shares, residual[where] / scale, variance[where]))
         prior = Kernel(design.form).on(groups)
-        start = None if near is None else near.on(groups)
-        return likeliest(prior, pieces, start)
+        found = {}
+        for name, rows in (self.parts if design.own else whole(self.observed.sites)).items():
+            sites = self.observed.sites.take(rows)
+            modelled = mechanism.at(sites)
+            residual = self.log_time[rows] - modelled.log_time
+            scale = scale_of(residual)
+            variance = self.observed.variance[rows] / scale**2
+            pieces = []
+            for where in _pieces(sites):
+                part = sites.take(where)
+                distances = Known(part, groups).distances(part)
+                shares = modelled.shares[where]
+                pieces.append(piece_of(distances, shares, residual[where] / scale, variance[where]))
+            start = near[name].on(groups) if name in near else None
+            found[name] = likeliest(prior, pieces, start)
+        return found
 
     def with_robust_variance(self, found: ProtocolProcesses) -> _Rows:
-        """The same rows, outliers of a process having a greater variance."""
+        """The same rows with a greater variance for outliers of a process."""
         variance = robust_variance(found, self.observed.variance)
         return replace(self, observed=replace(self.observed, variance=variance))
 
 
-def _rows(observed: Observations, log_time: Floats) -> _Rows:
-    sites = observed.sites
-    groups = groups_of(sites)
-    known = Known(sites, (*groups[PRODUCT], *groups[JOINED]))
-    return _Rows(observed, log_time, groups, known, known.distances(sites), parts_of(sites))
-
-
 def robust_variance(found: ProtocolProcesses, variance: Floats) -> Floats:
-    """Variances of rows, increased where an error is larger than the spread of the runs explains.
+    """Increase the variance of rows whose error is larger than the spread of their runs explains.
 
     The spread of a few runs is uncertain and some runs are disturbed, so noise has Student's
     distribution, whose weights are (ν + 1) / (ν + e²/σ²) (K. L. Lange, R. J. A. Little and
@@ -283,23 +273,17 @@ def robust_variance(found: ProtocolProcesses, variance: Floats) -> Floats:
 
 
 def _pieces(sites: Sites) -> list[Ints]:
-    """Cut rows into pieces of about ``MOST_ROWS``; a smaller configuration stays in one piece."""
+    """Cut rows into pieces of about ``MOST_ROWS``, and take at most ``MOST_PIECES`` of them, evenly spaced.
+
+    A smaller configuration stays in one piece; a larger one is cut into interleaved parts.
+    """
     cut: list[list[int]] = [[]]
-    for members in (part for rows in sites.by_configuration.values() for part in _parts(rows)):
-        if len(cut[-1]) + len(members) > MOST_ROWS and cut[-1]:
-            cut.append([])
-        cut[-1].extend(members.tolist())
-    return [np.array(rows, dtype=np.int64) for rows in _some(cut)]
-
-
-def _parts(rows: Ints) -> list[Ints]:
-    """Cut rows into interleaved parts of at most ``MOST_ROWS``."""
-    count = -(-len(rows) // MOST_ROWS)
-    return [rows[k::count] for k in range(count)]
-
-
-def _some(cut: Sequence[list[int]]) -> list[list[int]]:
-    """At most ``MOST_PIECES`` of the pieces, evenly spaced."""
-    if len(cut) <= MOST_PIECES:
-        return list(cut)
-    return [cut[k * len(cut) // MOST_PIECES] for k in range(MOST_PIECES)]
+    for rows in sites.by_configuration.values():
+        count = -(-len(rows) // MOST_ROWS)
+        for members in (rows[k::count] for k in range(count)):
+            if len(cut[-1]) + len(members) > MOST_ROWS and cut[-1]:
+                cut.append([])
+            cut[-1].extend(members.tolist())
+    if len(cut) > MOST_PIECES:
+        cut = [cut[k * len(cut) // MOST_PIECES] for k in range(MOST_PIECES)]
+    return [np.array(rows, dtype=np.int64) for rows in cut]

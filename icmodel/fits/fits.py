@@ -28,6 +28,16 @@ class Fits:
 
     For a metric in ``kept`` there is no search; the results of other searches are added to ``kept``.
     ``watch`` is called after each fit with the counts of fitted metrics and of all metrics.
+
+    >>> import icmodel
+    >>> from functools import partial
+    >>> from icmodel.tables.wire import frames_on_wire
+    >>> data = icmodel.load("zeromq-100g-2019")
+    >>> fits = Fits(data, partial(frames_on_wire, data))
+    >>> fits.is_fitted("goodput_bps"), fits.is_fitted("loss_rate")
+    (True, False)
+    >>> fits.kept.metrics["goodput_bps"].hyperparameters.mechanism
+    'costs'
     """
 
     def __init__(
@@ -42,10 +52,11 @@ class Fits:
         self.kept = Kept("") if kept is None else kept
         self.carrier, self.constants = carrier, constants
         self.of = lru_cache(maxsize=None)(self._watched)
-        """Maps a metric's name to its fit; ``None`` where it has too few rows."""
+        """Maps a metric's name to its fit; ``None`` if it has too few rows."""
+        # Curves of many metrics are drawn at the same sites.
         self._flowing = lru_cache(maxsize=256)(
-            self._at_capacity
-        )  # curves are asked with the same Sites
+            lambda where: flowing(where, self.value("goodput_bps", unlimited(where)))
+        )
         self._watch = watch
         self._known: set[str] = set()
         self._values: dict[tuple[object, ...], Floats] = {}
@@ -71,7 +82,7 @@ class Fits:
         return self._values[key]
 
     def flowing(self, metric: str, where: Sites) -> Sites:
-        """The sites with the throughput there by the fitted goodput, as far as a fit of the metric may use it.
+        """Add the throughput by the fitted goodput to sites, as far as a fit of the metric may use it.
 
         Throughput at the hosts' limit repeats the goodput's own rows, so the fit of a flow must not use it:
         a row would be predicted from itself.
@@ -83,14 +94,10 @@ class Fits:
             return found
         return replace(found, frames_per_s=np.where(where.at_limit, 0.0, found.frames_per_s))
 
-    def _at_capacity(self, where: Sites) -> Sites:
-        return flowing(where, self.value("goodput_bps", unlimited(where)))
-
     def _watched(self, metric: str) -> FittedMetric | None:
-        from icmodel.fits.fitted import (  # a tenth of the time of a prediction without fits
-            Fitter,
-            kept_metric,
-        )
+        """Fit or restore a metric, keep it, and report progress."""
+        # The import takes a tenth of the time of a prediction without fits.
+        from icmodel.fits.fitted import Fitter, kept_metric
 
         fitter = Fitter(self.data, self.carrier, self.of, self.flowing, self.constants)
         with one_thread():

@@ -33,10 +33,12 @@ Floats = NDArray[np.float64]
 KINDS = ("latency_", "rtt_", "cpu_", "packets_")
 """Metrics of one kind, and all flows, vary alike over payload, load and options: the search for one starts from
 the kernels of another."""
+MAXIMUM = "_max_"
+"""Part of the names of greatest latencies."""
 MEDIAN, MEAN = "_p50_s", "_mean_s"
 MULTIPLES = (MEAN, "_p99_s")
 """Metrics fitted as multiples of their median; minima, maxima and spreads depend on stalls, so are not."""
-SAID, REGIME = -2, -1
+PAYLOAD, REGIME = -2, -1
 """Label columns from the end: whether a row has a payload, and its regime.  The columns before the regime identify
 the configuration."""
 ALL = 1 - 1e-9
@@ -94,7 +96,7 @@ class FittedMetric:
         return log_time + other, np.hypot(half, beside)
 
     def log_time(self, values: Floats, where: Sites) -> Floats:
-        """The fit's log time that corresponds to given values of the metric at some sites."""
+        """Convert values of the metric at some sites to the log time of the fit."""
         if self.packets is not None:
             values = values / self.packets.per_s(where)
         log_time = self.quantity.log_time(values, where.payload_bytes)
@@ -118,11 +120,11 @@ class Fitter:
     Parameters
     ----------
     of : callable
-        Maps a metric's name to its fit; ``None`` where it has too few rows.
+        Maps a metric's name to its fit; ``None`` if it has too few rows.
     flowing : callable
         Adds the throughput to sites, as far as a fit of the metric may use it.
     constants : Constants
-        Those of every fit.
+        Constants of every fit.
     """
 
     data: Dataset
@@ -132,7 +134,10 @@ class Fitter:
     constants: Constants = SHIPPED
 
     def fitted(self, metric: str, known: KeptMetric | None) -> FittedMetric | None:
-        """The fit of a metric, without a search where ``known`` is given; ``None`` where it has too few rows."""
+        """Fit a metric; ``None`` if it has too few rows.
+
+        If ``known`` is given, its hyperparameters are used without a search.
+        """
         observed = observations(self.data, metric, self.carrier)
         if observed is None:
             return None
@@ -141,59 +146,53 @@ class Fitter:
         if theory is not None:
             values = values / theory.per_s(observed.sites)
         measure = quantity(metric, values)
-        over = self._median(metric, measure)
+        first = self._first_of_kind(metric)
+        over = None
+        if first.endswith(MEDIAN) and metric.endswith(MULTIPLES):
+            median = self.of(first)
+            over = median if median is not None and median.quantity == measure else None
         log_time = measure.log_time(values, observed.sites.payload_bytes)
         if over is not None:
             log_time = log_time - over.at(observed.sites)[0]
-        if known is not None:
-            found = fit(observed, log_time, known=known.hyperparameters, constants=self.constants)
-        else:
-            like = self._like(metric, over, len(observed.sites))
-            found = fit(observed, log_time, like, constants=self.constants)
+        like = None if known else self._like(metric, over, len(observed.sites))
+        numbers = known.hyperparameters if known else None
+        found = fit(
+            observed, log_time, like, numbers,
+            is_maximum=MAXIMUM in metric, constants=self.constants,
+        )  # fmt: skip
         return FittedMetric(found, measure, over, theory)
 
     def _packets(self, metric: str, where: Sites) -> TheoryPackets | None:
-        """Theory's packets, for metrics that are fitted as multiples of these; else ``None``.
+        """Theory's packets if the metric is fitted as a multiple of them, otherwise ``None``.
 
-        ``None`` also where a row has no payload or load, or its protocol has no goodput.
+        It is fitted by itself if a row has no payload or load, or if a protocol has no goodput.
         """
         if not metric.startswith(PACKETS):
             return None
         goodput = self.of("goodput_bps")
-        said = where.frames_per_s.all() and (where.labels[:, SAID] != NO_PAYLOAD).all()
-        if (
-            goodput is None
-            or not said
-            or where.by_protocol.keys() - goodput.fit.sites.by_protocol.keys()
-        ):
+        complete = where.frames_per_s.all() and (where.labels[:, PAYLOAD] != NO_PAYLOAD).all()
+        if goodput is None or not complete:
             return None
-        return TheoryPackets(goodput)
-
-    def _median(self, metric: str, measure: Quantity) -> FittedMetric | None:
-        """The median of which a metric is fitted as a multiple; ``None`` where it is fitted directly."""
-        first = self._first_of_kind(metric)
-        if not (first.endswith(MEDIAN) and metric.endswith(MULTIPLES)):
-            return None
-        found = self.of(first)
-        return found if found is not None and found.quantity == measure else None
+        unknown = where.by_protocol.keys() - goodput.fit.sites.by_protocol.keys()
+        return None if unknown else TheoryPackets(goodput)
 
     def _like(self, metric: str, over: FittedMetric | None, rows: int) -> Fit | None:
-        """The fit from whose kernels the search for a metric starts.
+        """Find the fit from whose kernels the search for a metric starts.
 
-        That of the first metric of its kind; for multiples of a median that of the mean.
+        It is that of the first metric of its kind, or of the mean for multiples of a median.
         """
         first = self._first_of_kind(metric)
         if over is not None:
             first = first.removesuffix(MEDIAN) + MEAN
         like = None if first == metric else self.of(first)
         if like is None or len(like.fit.sites) < min(rows, MOST_ROWS):
-            return None  # fewer rows than this metric has: its own search knows more
+            return None  # the search of a metric with more rows determines more
         return like.fit
 
     def _first_of_kind(self, metric: str) -> str:
-        """The metric of a kind that is fitted first: its median, its mean, or the first by name.
+        """Name of the metric of a kind that is fitted first: its median, its mean, or the first by name.
 
-        Mean and 99 % are fitted as multiples of the median: stalls in a run change them, and not the median.
+        Mean and 99 % quantile are fitted as multiples of the median: stalls in a run do not change the median.
         """
         kind = next((kind for kind in KINDS if metric.startswith(kind)), None)
         if kind is None and metric.endswith(FLOWS):
@@ -205,7 +204,7 @@ class Fitter:
 
 
 def kept_metric(fitted: FittedMetric) -> KeptMetric:
-    """What is kept of a metric's fit."""
+    """Extract the part of a metric's fit that is kept."""
     found = fitted.fit
     costs = {
         name: [rounded(cost) for cost in found.mechanism.costs(name).tolist()]

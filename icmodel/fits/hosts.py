@@ -48,14 +48,14 @@ class Frames:
 
 
 def frames(here_s: Floats, busy: Floats, old: Sites, new: Sites, hosts: Hosts) -> Frames:
-    """Times per frame at full speed.
+    """Compute the times per frame at full speed on both hosts.
 
     Parameters
     ----------
     here_s : array
         On the dataset's hosts [s].
     busy : array
-        Utilisation of the busier host's processor; NaN where not known.
+        Utilisation of the busier host's processor; NaN if not known.
     old, new : Sites
         The same sites on the dataset's link and on the other one.
     """
@@ -68,16 +68,24 @@ def frames(here_s: Floats, busy: Floats, old: Sites, new: Sites, hosts: Hosts) -
 
 
 def changed(metric: str, regime: str, ends: Floats, frame: Frames, own_bps: float | None) -> Floats:
-    """Value, low and high of a metric (3, n) on other hosts, from those on the dataset's own."""
+    """Scale the value, low and high of a metric (3, n) from the dataset's own hosts to others."""
     if metric.startswith(LATENCY) and regime == UNLIMITED and frame.saturated is not None:
-        return _saturated(metric, ends, frame, frame.saturated)
-    if metric.endswith("_s") and regime != UNLIMITED:
-        found = np.stack([_times(metric, end, frame) for end in ends])
-        found[2] += _hidden_s(metric, ends[2], frame)
+        # Little's law: the content of the sender's buffers over the goodput.
+        payload = frame.new.payload_bytes
+        statistic = metric.removeprefix(LATENCY).removesuffix("_s")
+        own, new = payload / frame.here_s, payload / frame.there_s
+        return frame.saturated.latency_s(statistic, ends, payload, own, new)
+    is_time = metric.endswith("_s") and regime != UNLIMITED
+    if is_time:
+        found = np.stack([_time_below_capacity(metric, end, frame) for end in ends])
+        found[2] += _hidden_s(metric, ends[2], frame)  # the upper end hides nothing
     else:
         found = ends * factor(metric, regime, ends[0], frame)
     by = np.divide(found[0], ends[0], out=np.ones_like(ends[0]), where=ends[0] > 0)
-    wider = np.exp(widening(by, frame.hosts, own_bps, of_change=_unsure(metric, regime, frame)))
+    # The time that a slower wire adds to the same hosts is known; any other change is not.
+    known = (is_time or metric == "goodput_bps") and frame.hosts.cpu_clock_ratio == 1.0
+    unsure = ~(known & (frame.new.least_s > frame.old.least_s))
+    wider = np.exp(widening(by, frame.hosts, own_bps, of_change=np.asarray(unsure)))
     found = np.stack([found[0], found[1] / wider, found[2] * wider])
     if metric == "goodput_bps":
         by_wire = frame.new.least_s > frame.here_s
@@ -88,7 +96,7 @@ def changed(metric: str, regime: str, ends: Floats, frame: Frames, own_bps: floa
 
 
 def factor(metric: str, regime: str, value: Floats, frame: Frames) -> Floats:
-    """The factor by which a metric changes on other hosts, other than a time below capacity."""
+    """Factor by which a metric changes on other hosts; not for times below capacity."""
     speed_up = frame.here_s / frame.there_s
     if metric.endswith(("_bps", "_per_s")):
         return speed_up
@@ -98,41 +106,26 @@ def factor(metric: str, regime: str, value: Floats, frame: Frames) -> Floats:
     if metric.endswith("_s"):
         return 1 / speed_up
     if metric == "loss_rate" and regime == UNLIMITED:
-        return _lost(value, frame)
+        # The receiver takes as many frames as before, and a slower wire delivers fewer.
+        takes = 1 / frame.here_s
+        arriving = np.minimum(takes / np.maximum(1 - value, 1e-9), 1 / frame.new.least_s)
+        slower = frame.new.least_s > frame.old.least_s
+        lost = np.where(slower, np.maximum(1 - takes / arriving, 0.0), value)
+        return np.divide(lost, value, out=np.ones_like(value), where=value > 0)
     return np.ones_like(value)
 
 
-def _lost(loss: Floats, frame: Frames) -> Floats:
-    """The factor of what an unlimited stream loses at a receiver that takes as many frames as before.
-
-    A slower wire hands it fewer, and what it can take is lost no more.
-    """
-    takes = 1 / frame.here_s
-    comes = np.minimum(takes / np.maximum(1 - loss, 1e-9), 1 / frame.new.least_s)
-    slower = frame.new.least_s > frame.old.least_s
-    lost = np.where(slower, np.maximum(1 - takes / comes, 0.0), loss)
-    return np.divide(lost, loss, out=np.ones_like(loss), where=loss > 0)
-
-
-def _saturated(metric: str, ends: Floats, frame: Frames, buffers: Saturated) -> Floats:
-    """A latency of a saturated stream (3, n) on a slower wire: what its sender holds, over what flows."""
-    payload = frame.new.payload_bytes
-    statistic = metric.removeprefix(LATENCY).removesuffix("_s")
-    own, new = (payload / interval_s for interval_s in (frame.here_s, frame.there_s))
-    return buffers.latency_s(statistic, ends, payload, own, new)
-
-
 def _crossings(metric: str) -> int:
-    """How often a time has the wire in it."""
+    """Count of wire crossings in a time: two in a round trip, none in a standard deviation."""
     if metric.endswith("_std_s"):
         return 0
     return 2 if metric.startswith("rtt_") and not metric.startswith("rtt_half_") else 1
 
 
-def _times(metric: str, value: Floats, frame: Frames) -> Floats:
-    """A time below capacity: the host's part scales with the clock, the wire's with its rate.
+def _time_below_capacity(metric: str, value: Floats, frame: Frames) -> Floats:
+    """Scale a time below capacity: the host's part by the clock, the wire's part by its rate.
 
-    While a slower wire sends the packets of a frame, hosts work on its others.
+    While a slower wire sends one packet of a frame, hosts work on the others.
     """
     wire_s, host_s = _parts(metric, value, frame)
     old_s, new_s = (_crossings(metric) * one.wire_s for one in (frame.old, frame.new))
@@ -141,29 +134,22 @@ def _times(metric: str, value: Floats, frame: Frames) -> Floats:
 
 
 def _parts(metric: str, value: Floats, frame: Frames) -> tuple[Floats, Floats]:
-    """What of a time below capacity is the own wire's, and what hosts take with another clock [s]."""
+    """Split a time below capacity into the own wire's part and the hosts' part at their new clock [s]."""
     wire_s = np.minimum(value, _crossings(metric) * frame.old.wire_s)
     return wire_s, (value - wire_s) / frame.hosts.cpu_clock_ratio
 
 
 def _hidden_s(metric: str, value: Floats, frame: Frames) -> Floats:
-    """Time of hosts that a slower wire hides [s]: of all packets of a frame but one, at most what it takes longer."""
+    """Host time that a slower wire hides [s]: that of all packets of a frame but one, at most the added wire time."""
     _, host_s = _parts(metric, value, frame)
     longer_s = np.maximum(_crossings(metric) * (frame.new.wire_s - frame.old.wire_s), 0.0)
     return np.asarray((1 - 1 / frame.new.packets) * np.minimum(host_s, longer_s))
 
 
-def _unsure(metric: str, regime: str, frame: Frames) -> NDArray[np.bool_]:
-    """Where the change itself is unsure: not what a slower wire adds to hosts that stay."""
-    wire = metric == "goodput_bps" or (metric.endswith("_s") and regime != UNLIMITED)
-    known = wire and frame.hosts.cpu_clock_ratio == 1.0
-    return np.asarray(~(known & (frame.new.least_s > frame.old.least_s)))
-
-
 def widening(
     multiplied: Floats, hosts: Hosts, own_bps: float | None, *, of_change: NDArray[np.bool_]
 ) -> Floats:
-    """What is added to the half-width in log; of the change only where that is unsure."""
+    """Added half-width in log: a share of the distance to the other hosts, and of the change where it is unsure."""
     distance = abs(math.log(hosts.cpu_clock_ratio))
     if hosts.line_rate_bps is not None and own_bps is not None:
         distance += abs(math.log(hosts.line_rate_bps / own_bps))

@@ -21,27 +21,6 @@ from icmodel.fits.observations import Sites
 Floats = NDArray[np.float64]
 
 
-def inverted(matrix: Floats) -> tuple[Floats, float]:
-    """Inverse of a covariance (n, n), of which the lower triangle is read, and half the log of its determinant.
-
-    It takes a third of the time of a general inverse (LAPACK's potrf and potri).
-
-    Raises
-    ------
-    numpy.linalg.LinAlgError
-        If the matrix is not positive definite.
-    """
-    from scipy.linalg.lapack import dpotrf, dpotri  # half a second to import, needed by fits alone
-
-    root, failed = dpotrf(matrix, lower=1)
-    if failed:
-        raise np.linalg.LinAlgError("the covariance is not positive definite")
-    half, _ = dpotri(root, lower=1)
-    inverse = half + half.T
-    np.fill_diagonal(inverse, np.diag(half))
-    return inverse, float(np.sum(np.log(np.diag(root))))
-
-
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 Group = tuple[int, str]
@@ -51,34 +30,51 @@ Pairs = TypeVar("Pairs", Floats, Bools)
 NO_CURVE = 2
 """Standing of a site on a curve without two payloads; else −1, 0 or 1: below, between or above its rows."""
 
+PRODUCT, JOINED = "product", "joined"
+ROOT_3 = 3.0**0.5
+COMMON = 1.0
+"""Variance of the level and costs that all configurations share, besides the cost model's: the residual's."""
+NUMBERS = ("costs", "level", "residual", "noise", "length", "load_length", "jump")
+LABEL_DISTANCE = 0.2
+"""Distance of a difference in a label before any row is seen; assumed."""
+
 
 @dataclass(frozen=True, slots=True)
 class Distances:
-    """What kernels need of each pair of sites, computed once; matrices (left, right), or vectors (pairs,).
+    """Distances between sites that kernels use, as matrices (left, right) or vectors (pairs,).
 
-    ``payload`` and ``broken`` are signed: their weighted sum is one warped axis, since a smooth covariance of
-    the sum of two absolute distances need not be one.  Few of them are distinct, and these alone they hold, (left,
-    distinct) or (distinct,); ``column`` (right,) or (pairs,) says which one each right site or pair has.  ``asked`` is
-    the distance between offered loads, ``carried`` that between throughputs: in ``asked`` the unlimited load is far from
-    every limit, in ``carried`` close to the greatest.  ``differ`` is 1 where sites differ; a group that is missing
-    differs nowhere.  ``ends`` is true where one site lies inside its curve's payloads and the other at or beyond an end.
-    Matrices of ``asked`` and ``differ`` may have one row that stands for all.
+    Parameters
+    ----------
+    payload, broken : array (left, distinct) or (distinct,)
+        Signed distances in octaves of payload and in packets, up to 2; only distinct ones are held.  Their
+        weighted sum is one warped axis: a covariance of the sum of two absolute distances need not be positive.
+    column : array (right,) or (pairs,)
+        Index of the distinct distance of each right site or pair.
+    offered, carried : array
+        Distance in octaves between offered loads and between throughputs.  The unlimited load is far from every
+        limit in ``offered``, and close to the greatest limit in ``carried``.
+    ends : array of bool
+        Whether one site lies inside its curve's payloads and the other at or beyond an end.
+    differ : mapping of group to array
+        1 where sites differ; a group that is missing differs nowhere.
+
+    Matrices of ``offered`` and ``differ`` may have one row that stands for all.
     """
 
     payload: Floats
     broken: Floats
     column: Ints
-    asked: Floats
+    offered: Floats
     carried: Floats
     ends: Bools
     differ: Mapping[Group, Floats]
 
     def along(self, numbers: Floats) -> Floats:
-        """Numbers of the distinct distances, for every pair."""
+        """Expand numbers of the distinct distances to every pair."""
         return numbers.take(self.column, axis=-1)
 
     def of_pairs(self, rows: Ints, columns: Ints) -> Distances:
-        """Vectors of some pairs, by their places in matrices of distances from sites to themselves."""
+        """Take the vectors of some pairs out of matrices of distances from sites to themselves."""
         width = self.payload.shape[1]
         row = np.zeros(width, dtype=np.int64)
         row[self.column] = np.arange(len(self.column))  # any row with these distances
@@ -92,14 +88,14 @@ class Distances:
             self.payload[row].reshape(-1)[some],
             self.broken[row].reshape(-1)[some],
             np.searchsorted(some, every),
-            pairs(self.asked),
+            pairs(self.offered),
             pairs(self.carried),
             pairs(self.ends),
             {group: pairs(differs) for group, differs in self.differ.items()},
         )
 
     def part(self, left: Ints, right: Ints, groups: Collection[Group]) -> Distances:
-        """Distances between subsets of both sites, each in ascending order, with at least these groups."""
+        """Take the distances between subsets of both sites, each in ascending order, with at least these groups."""
         if (len(left), len(right)) == (len(self.payload), len(self.column)):
             return self
 
@@ -111,7 +107,7 @@ class Distances:
             self.payload[left],
             self.broken[left],
             self.column[right],
-            cut(self.asked),
+            cut(self.offered),
             cut(self.carried),
             cut(self.ends),
             {group: cut(d) for group, d in self.differ.items() if group in groups},
@@ -119,7 +115,7 @@ class Distances:
 
 
 class Known:
-    """The sites of the rows, from which distances are taken, with their labels as numbers.
+    """Sites of the rows, to which distances are computed, with their labels as numbers.
 
     Parameters
     ----------
@@ -136,7 +132,7 @@ class Known:
             column: np.unique(sites.labels[:, column]) for column, label in groups if not label
         }
         self._labels = self._compared(sites)
-        payload, self._asked, self._carried, packets = _axes(sites)
+        payload, self._offered, self._carried, packets = _axes(sites)
         distinct, self._column = np.unique(payload + 1j * packets, return_inverse=True)
         self._payload, self._packets = distinct.real, distinct.imag
         self._between = {
@@ -146,21 +142,25 @@ class Known:
         self._ends = self._standing(sites, own=True)
 
     def distances(self, sites: Sites) -> Distances:
-        """Distances from some sites to the known ones.
+        """Compute the distances from some sites to the known ones.
 
-        Where the sites differ in payload alone, one row of offered loads and labels stands for all.
+        If the sites differ in payload alone, one row of offered loads and labels stands for all.
         """
-        payload, asked, carried, packets = _axes(sites)
+        payload, offered, carried, packets = _axes(sites)
         rows = 1 if len(sites.by_curve) == 1 else len(sites)
-        first = sites.take(np.arange(rows))
+        compared = self._compared(sites.take(np.arange(rows)))
+        differs = compared[:, :, None] != self._labels[:, None]
+        some = differs.any(axis=(1, 2)).tolist()
+        every = zip(self._groups, differs.astype(np.float64), some, strict=True)
+        differ = {group: matrix for group, matrix, any_ in every if any_}
         return Distances(
             payload[:, None] - self._payload,
             packets[:, None] - self._packets,
             self._column,
-            np.abs(asked[:rows, None] - self._asked),
+            np.abs(offered[:rows, None] - self._offered),
             np.abs(carried[:, None] - self._carried),
             self._standing(sites)[:, None] != self._ends,
-            self._differ(first),
+            differ,
         )
 
     def _standing(self, sites: Sites, *, own: bool = False) -> Ints:
@@ -178,19 +178,20 @@ class Known:
                 found[where] = above.astype(np.int64) - below
         return found
 
-    def _differ(self, sites: Sites) -> dict[Group, Floats]:
-        """Each group in which some site differs from a known one, with the matrix of where."""
-        differs = self._compared(sites)[:, :, None] != self._labels[:, None]
-        some = differs.any(axis=(1, 2)).tolist()
-        every = zip(self._groups, differs.astype(np.float64), some, strict=True)
-        return {group: matrix for group, matrix, any_ in every if any_}
-
     def _compared(self, sites: Sites) -> Ints:
-        """What each group compares, (groups, sites): the label's number, or whether it is the group's label."""
+        """Number that each group compares, (groups, sites).
+
+        Of a column it is the index of the label among the known ones, or -1; of a label, whether a site has it.
+        """
         found = np.empty((len(self._groups), len(sites)), dtype=np.int64)
         for k, (column, label) in enumerate(self._groups):
             own = sites.labels[:, column]
-            found[k] = own == label if label else _numbers(self._names[column], own)
+            if label:
+                found[k] = own == label
+            else:
+                names = self._names[column]
+                places = np.minimum(np.searchsorted(names, own), len(names) - 1)
+                found[k] = np.where(names[places] == own, places, -1)
         return found
 
 
@@ -199,23 +200,10 @@ def _axes(sites: Sites) -> tuple[Floats, Floats, Floats, Floats]:
 
     Where the throughput is not known the offered load stands for it.
     """
-    asked = np.log2(sites.load_bps)
+    offered = np.log2(sites.load_bps)
     flow_bps = 8 * sites.payload_bytes * sites.frames_per_s
-    carried = np.log2(flow_bps, out=asked.copy(), where=flow_bps > 0)
-    return np.log2(sites.payload_bytes), asked, carried, np.minimum(sites.packets, 2.0)
-
-
-def _numbers(names: NDArray[np.str_], labels: NDArray[np.str_]) -> Ints:
-    """Index of each label among ascending names; −1 for one that is not among them."""
-    places = np.minimum(np.searchsorted(names, labels), len(names) - 1)
-    return np.where(names[places] == labels, places, -1)
-
-
-PRODUCT, JOINED = "product", "joined"
-ROOT_3 = 3.0**0.5
-COMMON = 1.0
-"""Variance of the level and costs that all configurations share, besides the cost model's: the residual's."""
-NUMBERS = ("costs", "level", "residual", "noise", "length", "load_length", "jump")
+    carried = np.log2(flow_bps, out=offered.copy(), where=flow_bps > 0)
+    return np.log2(sites.payload_bytes), offered, carried, np.minimum(sites.packets, 2.0)
 
 
 def _smooth(distance: Floats) -> tuple[Floats, Floats]:
@@ -282,10 +270,6 @@ class Kernel:
         return replace(self, **own, label_distances=label_distances)
 
 
-LABEL_DISTANCE = 0.2
-"""Distance of a difference in a label before any row is seen; assumed."""
-
-
 def groups_of(sites: Sites) -> dict[str, tuple[Group, ...]]:
     """The label differences that have a number in each form: one per column; joined, one per label."""
     columns: list[Group] = []
@@ -304,7 +288,7 @@ class Covariance:
     Parameters
     ----------
     distances : Distances
-        Those of the pairs, of any shape.
+        Distances of the pairs, of any shape.
     shares : array
         For each pair the sum over all costs of the product of both shares in the time (`Modelled.shares`).
     """
@@ -314,7 +298,7 @@ class Covariance:
         self._distances = distances
         self._warped = distances.payload + kernel.jump * distances.broken
         self._shares = shares
-        labels = np.zeros_like(distances.asked)
+        labels = np.zeros_like(distances.offered)
         for group in self._differing():
             labels += kernel.label_distances[group] * distances.differ[group]
         self._squares = (self._warped / kernel.length) ** 2
@@ -374,3 +358,24 @@ def variance(kernel: Kernel, shares: Floats) -> Floats:
 
 def _sum(one: Floats, other: Floats) -> float:
     return float(np.vdot(one, other))
+
+
+def inverted(matrix: Floats) -> tuple[Floats, float]:
+    """Inverse of a covariance (n, n), of which the lower triangle is read, and half the log of its determinant.
+
+    It takes a third of the time of a general inverse (LAPACK's potrf and potri).
+
+    Raises
+    ------
+    numpy.linalg.LinAlgError
+        If the matrix is not positive definite.
+    """
+    from scipy.linalg.lapack import dpotrf, dpotri  # half a second to import, needed by fits alone
+
+    root, failed = dpotrf(matrix, lower=1)
+    if failed:
+        raise np.linalg.LinAlgError("the covariance is not positive definite")
+    half, _ = dpotri(root, lower=1)
+    inverse = half + half.T
+    np.fill_diagonal(inverse, np.diag(half))
+    return inverse, float(np.sum(np.log(np.diag(root))))

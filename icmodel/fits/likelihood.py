@@ -11,56 +11,10 @@ from numpy.typing import NDArray
 
 from icmodel.fits.kernel import NUMBERS, Covariance, Distances, Kernel, inverted
 
-Kernels = Mapping[str, Kernel]
-"""The kernel of each part of the rows."""
-
-
-@dataclass(frozen=True, slots=True)
-class Hyperparameters:
-    """The kind of the best cost model, and the kernels of each design of process."""
-
-    mechanism: str
-    kernels: tuple[Kernels, ...]
-
-    def to_dict(self) -> dict[str, Any]:
-        """JSON form."""
-        kernels = [{part: _written(one) for part, one in each.items()} for each in self.kernels]
-        return {"mechanism": self.mechanism, "kernels": kernels}
-
-    @classmethod
-    def from_dict(cls, document: Mapping[str, Any]) -> Hyperparameters:
-        """Read from the JSON form.
-
-        Raises
-        ------
-        KeyError, TypeError, ValueError
-            If the document is not one.
-        """
-        kernels = tuple(
-            {str(part): _read(one) for part, one in each.items()} for each in document["kernels"]
-        )
-        return cls(str(document["mechanism"]), kernels)
-
-
-def _written(kernel: Kernel) -> dict[str, Any]:
-    numbers = {name: getattr(kernel, name) for name in NUMBERS}
-    distances = {
-        f"{column} {label}".rstrip(): one for (column, label), one in kernel.label_distances.items()
-    }
-    return {"form": kernel.form, **numbers, "label_distances": distances}
-
-
-def _read(document: Mapping[str, Any]) -> Kernel:
-    numbers = {name: float(document[name]) for name in NUMBERS}
-    distances = {}
-    for group, number in document["label_distances"].items():
-        column, _, label = group.partition(" ")
-        distances[int(column), label] = float(number)
-    return Kernel(str(document["form"]), **numbers, label_distances=distances)
-
-
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+Kernels = Mapping[str, Kernel]
+"""The kernel of each part of the rows."""
 
 LOWEST = {"costs": 1e-4, "level": 1e-4, "residual": 1e-4, "noise": 1e-8, "jump": 1e-3}
 HIGHEST = {"noise": 1.0, "length": 60.0, "load_length": 60.0, "jump": 8.0}
@@ -78,11 +32,57 @@ NOT_POSITIVE = 1e10
 """Value for a matrix that is not positive definite, so that the search turns back."""
 
 
+@dataclass(frozen=True, slots=True)
+class Hyperparameters:
+    """Kind of the best cost model, and the kernels of each design of process."""
+
+    mechanism: str
+    kernels: tuple[Kernels, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON form."""
+
+        def written(kernel: Kernel) -> dict[str, Any]:
+            numbers = {name: getattr(kernel, name) for name in NUMBERS}
+            distances = {
+                f"{column} {label}".rstrip(): distance
+                for (column, label), distance in kernel.label_distances.items()
+            }
+            return {"form": kernel.form, **numbers, "label_distances": distances}
+
+        kernels = [{part: written(one) for part, one in each.items()} for each in self.kernels]
+        return {"mechanism": self.mechanism, "kernels": kernels}
+
+    @classmethod
+    def from_dict(cls, document: Mapping[str, Any]) -> Hyperparameters:
+        """Read from the JSON form.
+
+        Raises
+        ------
+        KeyError, TypeError, ValueError
+            If the document is not one.
+        """
+
+        def read(kernel: Mapping[str, Any]) -> Kernel:
+            numbers = {name: float(kernel[name]) for name in NUMBERS}
+            distances = {}
+            for group, distance in kernel["label_distances"].items():
+                column, _, label = group.partition(" ")
+                distances[int(column), label] = float(distance)
+            return Kernel(str(kernel["form"]), **numbers, label_distances=distances)
+
+        kernels = tuple(
+            {str(part): read(one) for part, one in each.items()} for each in document["kernels"]
+        )
+        return cls(str(document["mechanism"]), kernels)
+
+
 class Piece(NamedTuple):
     """Rows whose likelihood is computed together; the time grows with the cube of their number.
 
-    A covariance is symmetric, so ``distances`` and ``shares`` (m,) are those of each pair of rows once.  ``places`` (m,)
-    index the pairs in a flattened matrix (n, n), ``diagonal`` (n,) are those of a row with itself.  ``residual`` and ``variance`` (n,) are in units of the residual's root mean square and its square.
+    A covariance is symmetric, so ``distances`` and ``shares`` (m,) hold each pair of rows once.  ``places`` (m,)
+    index the pairs in a flattened matrix (n, n); ``diagonal`` (n,) are the pairs of a row with itself.
+    ``residual`` and ``variance`` (n,) are in units of the residual's root mean square and its square.
     """
 
     places: Ints
@@ -94,7 +94,7 @@ class Piece(NamedTuple):
 
 
 def piece_of(distances: Distances, shares: Floats, residual: Floats, variance: Floats) -> Piece:
-    """A piece of n rows, from the matrices of their distances and the share of each cost in their times (n, costs)."""
+    """Make a piece of n rows from their distances (n, n) and the share of each cost in their times (n, costs)."""
     rows, columns = np.tril_indices(len(residual))
     places, diagonal = rows * len(residual) + columns, np.flatnonzero(rows == columns)
     together = (shares @ shares.T).take(places)
@@ -103,7 +103,7 @@ def piece_of(distances: Distances, shares: Floats, residual: Floats, variance: F
 
 
 def likeliest(prior: Kernel, pieces: Sequence[Piece], start: Kernel | None = None) -> Kernel:
-    """The kernel whose numbers maximise the likelihood of the pieces.
+    """Find the kernel whose numbers maximise the likelihood of the pieces.
 
     Parameters
     ----------
@@ -116,7 +116,9 @@ def likeliest(prior: Kernel, pieces: Sequence[Piece], start: Kernel | None = Non
 
     centre = np.log(prior.numbers())
     first = centre if start is None else np.log(start.numbers())
-    limits = _limits(prior)
+    ends = [(LOWEST.get(name, LEAST_LENGTH), HIGHEST.get(name, MOST_VARIANCE)) for name in NUMBERS]
+    ends += [(LEAST_LABEL_DISTANCE, MOST_LABEL_DISTANCE)] * len(prior.label_distances)
+    limits = [(float(np.log(low)), float(np.log(high))) for low, high in ends]
 
     def unlikely(logs: Floats) -> tuple[float, Floats]:
         kernel = prior.with_numbers(np.exp(logs))
@@ -139,12 +141,12 @@ def likeliest(prior: Kernel, pieces: Sequence[Piece], start: Kernel | None = Non
 
 
 def rounded(number: float) -> float:
-    """A kernel's number rounded as it is kept: still more digits than the rows determine."""
+    """Round a kernel's number as it is kept: still more digits than the rows determine."""
     return float(f"{number:.{DIGITS}g}")
 
 
 def negative_log_likelihood(kernel: Kernel, piece: Piece) -> tuple[float, Floats]:
-    """Minus the log of the marginal likelihood, without its constant, and the gradient.
+    """Negative log of the marginal likelihood, without its constant, and the gradient.
 
     The gradient is over the logs of the kernel's numbers: ½ Σ (K⁻¹ − w wᵀ) ∘ dK, w = K⁻¹ r
     (Rasmussen and Williams, Gaussian Processes for Machine Learning, 2006, eq. 5.9).
@@ -165,9 +167,3 @@ def negative_log_likelihood(kernel: Kernel, piece: Piece) -> tuple[float, Floats
     slopes[NOISE] = kernel.noise * float(outer[piece.diagonal].sum())
     value = 0.5 * float(piece.residual @ weights) + log_root
     return value, slopes
-
-
-def _limits(kernel: Kernel) -> list[tuple[float, float]]:
-    ends = [(LOWEST.get(name, LEAST_LENGTH), HIGHEST.get(name, MOST_VARIANCE)) for name in NUMBERS]
-    ends += [(LEAST_LABEL_DISTANCE, MOST_LABEL_DISTANCE)] * len(kernel.label_distances)
-    return [(float(np.log(low)), float(np.log(high))) for low, high in ends]

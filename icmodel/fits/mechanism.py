@@ -62,6 +62,17 @@ class Mechanism:
         Sites of the rows.
     log_time : array
         Log time at the rows.
+
+    >>> import icmodel
+    >>> from functools import partial
+    >>> from icmodel.fits.observations import observations
+    >>> from icmodel.tables.wire import frames_on_wire
+    >>> data = icmodel.load("infiniband-qdr-connectx2")
+    >>> rows = observations(data, "rtt_mean_s", partial(frames_on_wire, data))
+    >>> model = Mechanism(COSTS, rows.sites, np.log(rows.values))
+    >>> per_frame_s, per_byte_s, per_packet_s = model.costs("rdma-write")
+    >>> f"{per_frame_s:.1e} s a frame, {per_byte_s:.1e} s a byte"
+    '2.4e-06 s a frame, 7.1e-10 s a byte'
     """
 
     def __init__(self, kind: str, sites: Sites, log_time: Floats) -> None:
@@ -86,7 +97,9 @@ class Mechanism:
 
     def at(self, sites: Sites) -> Modelled:
         """Predict the time at some sites."""
-        parts = self._parts(sites)
+        parts = _features(self.kind, sites)
+        for working, members in _workings(sites).items():
+            parts[members] *= self.costs(*working)
         time = np.maximum(parts.sum(axis=1), SHORTEST_S)
         return Modelled(np.log(time), parts / time[:, None])
 
@@ -95,15 +108,9 @@ class Mechanism:
         protocol, _ = working
         return next(one for one in (working, (protocol, None), ANY) if one in self._of)
 
-    def _parts(self, sites: Sites) -> Floats:
-        parts = _features(self.kind, sites)
-        for working, members in _workings(sites).items():
-            parts[members] *= self.costs(*working)
-        return parts
-
 
 def _workings(sites: Sites) -> dict[Working, Ints]:
-    """The sites of each protocol at the hosts' limit and below it."""
+    """Group the sites by protocol, and by whether hosts are at their limit."""
     full = sites.at_limit
     found: dict[Working, Ints] = {}
     for protocol, members in sites.by_protocol.items():
@@ -114,6 +121,7 @@ def _workings(sites: Sites) -> dict[Working, Ints]:
 
 
 def _features(kind: str, sites: Sites) -> Floats:
+    """Factor of each cost in the time at some sites, (n, costs)."""
     ones = np.ones(len(sites))
     if kind == CONSTANT:
         return ones[:, None]
@@ -121,16 +129,12 @@ def _features(kind: str, sites: Sites) -> Floats:
     if kind == COSTS:
         return costs
     if kind == QUEUE:
-        waits = [sites.queue, sites.queue * sites.payload_bytes, *_full_buffer(sites)]
-        return np.column_stack([costs, *waits])
+        # In overload a full buffer adds the time in which some frames and bytes leave it.
+        full = sites.at_limit & (sites.frames_per_s > 0)
+        frame_s = np.divide(1.0, sites.frames_per_s, out=np.zeros(len(sites)), where=full)
+        queued = sites.queue, sites.queue * sites.payload_bytes
+        return np.column_stack([costs, *queued, frame_s, frame_s / sites.payload_bytes])
     return np.column_stack([ones, costs * sites.frames_per_s[:, None]])
-
-
-def _full_buffer(sites: Sites) -> tuple[Floats, Floats]:
-    """Time in which one frame and one byte leave a full buffer in overload [s]."""
-    full = sites.at_limit & (sites.frames_per_s > 0)
-    frame_s = np.divide(1.0, sites.frames_per_s, out=np.zeros(len(sites)), where=full)
-    return frame_s, frame_s / sites.payload_bytes
 
 
 def possible_kinds(sites: Sites) -> tuple[str, ...]:
@@ -140,6 +144,7 @@ def possible_kinds(sites: Sites) -> tuple[str, ...]:
 
 
 def _fit(kind: str, sites: Sites, log_time: Floats) -> Floats:
+    """Fit the costs of a kind to some rows: the median, or non-negative least squares of relative errors."""
     if kind == CONSTANT:
         return np.array([np.exp(np.median(log_time))])
     relative = _features(kind, sites) / np.exp(log_time)[:, None]
@@ -150,7 +155,7 @@ def _fit(kind: str, sites: Sites, log_time: Floats) -> Floats:
 
 
 def non_negative(matrix: Floats, target: Floats) -> Floats:
-    """The x ≥ 0 that minimises |matrix·x − target| (Lawson and Hanson's active set)."""
+    """Find the x ≥ 0 that minimises |matrix·x − target| (Lawson and Hanson's active set)."""
     count = matrix.shape[1]
     active = np.zeros(count, dtype=bool)
     x = np.zeros(count)

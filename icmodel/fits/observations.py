@@ -14,6 +14,12 @@ from icmodel.dataset import Dataset, Point
 from icmodel.fits.regimes import LIMITED, OVERLOAD, UNLIMITED, UNSAID, regimes_of, rows_in_overload
 
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+Label = tuple[str, ...]
+Carrier = Callable[[str, Mapping[str, str], Floats], tuple[Floats, Floats, Floats, Floats]]
+"""Maps protocol, options and payloads [B] to packets per frame, packets per frame in a stream of full packets,
+wire time [s] and least interval [s]."""
 
 PER_BIT, PER_FRAME, DIRECT = "per bit", "per frame", "direct"
 SHIFTS = {"loss_rate": 0.1, "cpu_": 0.01}
@@ -28,16 +34,28 @@ PACKETS = "packets_"
 ROUNDING = 1e-9
 """Results below this share of the shift are 0."""
 
+NO_PAYLOAD = "no payload"
+"""Label of rows without a payload, such as a call without data; they are placed at 1 B."""
+FULLEST = 0.97
+"""Greatest utilisation of a load below capacity; the capacity itself is known to a few percent."""
+
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """The transformation of a metric to log time and back; ``shift`` is added first where values can be 0."""
+    """Transformation of a metric to log time and back; ``shift`` is added first if values can be 0.
+
+    >>> import numpy as np
+    >>> per_bit = quantity("goodput_bps", np.array([8e8]))
+    >>> time_s = np.exp(per_bit.log_time(np.array([8e8]), np.array([1000.0])))
+    >>> f"{time_s[0]:.1e} s a frame"
+    '1.0e-05 s a frame'
+    """
 
     kind: str
     shift: float
 
     def log_time(self, values: Floats, payload_bytes: Floats) -> Floats:
-        """Log of a time per frame, or of the metric itself."""
+        """Log of the time per frame of a flow, or of the metric itself."""
         logs = np.log(values + self.shift)
         if self.kind == PER_BIT:
             return np.asarray(np.log(8 * payload_bytes) - logs)
@@ -54,12 +72,12 @@ class Quantity:
 
     @property
     def falls(self) -> bool:
-        """Whether the metric falls with the time."""
+        """Whether the metric falls as the log time rises."""
         return self.kind != DIRECT
 
 
 def quantity(metric: str, values: Floats) -> Quantity:
-    """The transformation of a metric, given its known values."""
+    """Choose the transformation of a metric by its name and its known values."""
     kind = DIRECT
     if metric.endswith("_bps"):
         kind = PER_BIT
@@ -74,36 +92,23 @@ def quantity(metric: str, values: Floats) -> Quantity:
     return Quantity(kind, SMALLEST * float(np.median(positive)) if len(positive) else 1.0)
 
 
-Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
-Label = tuple[str, ...]
-Carrier = Callable[[str, Mapping[str, str], Floats], tuple[Floats, Floats, Floats, Floats]]
-"""Maps protocol, options and payloads [B] to packets per frame, packets per frame in a stream of full packets,
-wire time [s] and least interval [s]."""
-
-NO_PAYLOAD = "no payload"
-"""Label of rows without a payload, such as a call without data; they are placed at 1 B."""
-FULLEST = 0.97
-"""Greatest utilisation of a load below capacity; the capacity itself is known to a few percent."""
-
-
 @dataclass(frozen=True, eq=False)
 class Sites:
-    """Sites at which a metric is known or predicted: columns of equal length n.
+    """Sites at which a metric is known or predicted, as columns of equal length n.
 
-    ``labels`` (n, columns) names protocol, options, counts, payload or none, and regime; two sites with equal
-    labels are of one configuration, and differ in payload and load alone.
+    ``labels`` (n, columns) are protocol, options, counts, payload or none, and regime.  Sites with equal labels are
+    of one configuration: they differ in payload and load alone.
     """
 
     payload_bytes: Floats
-    load_bps: Floats  # offered load; 1 where not limited
+    load_bps: Floats  # offered load; 1 if not limited
     packets: Floats
     least_packets: Floats
     wire_s: Floats
     least_s: Floats
     labels: NDArray[np.str_]
-    frames_per_s: Floats  # throughput; 0 where not known
-    queue: Floats  # mean queue in frames; 0 where not below capacity
+    frames_per_s: Floats  # throughput; 0 if not known
+    queue: Floats  # mean queue in frames; 0 if not below capacity
 
     def __len__(self) -> int:
         return len(self.payload_bytes)
@@ -162,7 +167,7 @@ class Sites:
 
 
 def _by_labels(labels: NDArray[np.str_]) -> dict[Label, Ints]:
-    """The rows with the same labels."""
+    """Group rows by their labels."""
     if len(labels) and (labels == labels[0]).all():
         return {tuple(labels[0].tolist()): np.arange(len(labels))}
     unique, inverse = np.unique(labels, axis=0, return_inverse=True)
@@ -178,8 +183,9 @@ class Observations:
     values: Floats
     variance: Floats
     spread: Floats
-    """Relative standard deviation between runs at each row, half of its square pooled over the rows that
-    state it; 0 where none does."""
+    """Relative standard deviation between runs at each row, half of its square pooled over all rows that state it.
+
+    It is 0 if no row states one."""
 
     def take(self, where: Ints) -> Observations:
         """Some of the rows, in ascending order."""
@@ -192,15 +198,15 @@ class Observations:
 def label(
     data: Dataset, point: Point, regime: str, options: Mapping[str, str] | None = None
 ) -> Label:
-    """Protocol, options (empty cells as their default), counts, payload or none, and regime of a row.
+    """Make the label of a row: protocol, options (defaults for empty cells), counts, payload or none, and regime.
 
-    ``options`` take the place of the row's own.
+    ``options`` replace the row's own.
     """
     own = dict(zip(data.option_axes, point.options, strict=True)) if options is None else options
     values = (own.get(axis) or data.option_defaults[axis] for axis in data.option_axes)
     counts = (point.cores, point.switches or 0, point.endpoints or 1, point.other_goodput_bps or 0)
-    said = NO_PAYLOAD if point.payload_bytes is None else "payload"
-    return (point.protocol, *values, *(str(count) for count in counts), said, regime)
+    payload = NO_PAYLOAD if point.payload_bytes is None else "payload"
+    return (point.protocol, *values, *(str(count) for count in counts), payload, regime)
 
 
 def sites(
@@ -210,7 +216,7 @@ def sites(
     load_bps: Floats,
     labels: Sequence[Label],
 ) -> Sites:
-    """Sites of some payloads and loads, with packets and wire times of each protocol's frames."""
+    """Make the sites of some payloads and loads, with packets and wire times of each protocol's frames."""
     names = np.array(labels, dtype=np.str_).reshape(len(payload_bytes), -1)
     kinds: dict[Label, list[int]] = {}
     for index, full in enumerate(labels):
@@ -224,14 +230,14 @@ def sites(
 def curve_sites(
     data: Dataset, carrier: Carrier, payload_bytes: Floats, load_bps: float, label: Label
 ) -> Sites:
-    """The same for one configuration and load."""
+    """Make the sites of one configuration and load at some payloads."""
     names = np.repeat(np.array([label], dtype=np.str_), len(payload_bytes), axis=0)
     wire = _wire(data, carrier, label[: 1 + len(data.option_axes)], payload_bytes)
     return _sites(payload_bytes, np.full(len(payload_bytes), load_bps), wire, names)
 
 
 def _wire(data: Dataset, carrier: Carrier, kind: Label, payload_bytes: Floats) -> Floats:
-    """What the carrier says of the frames of a protocol with some options, (4, n)."""
+    """Packets, least packets, wire time and least interval of frames, (4, n), from the carrier."""
     protocol, *values = kind
     options = {axis: value for axis, value in zip(data.option_axes, values, strict=True) if value}
     return np.stack(carrier(protocol, options, payload_bytes))
@@ -250,7 +256,7 @@ def _sites(
 
 
 def unlimited(where: Sites) -> Sites:
-    """The same sites at the unlimited load, throughput not yet known."""
+    """Move sites to the unlimited load; their throughput is not yet known."""
     labels = np.column_stack([where.labels[:, :-1], np.full(len(where), UNLIMITED)])
     nothing = np.zeros_like(where.payload_bytes)
     load = np.ones_like(where.payload_bytes)
@@ -258,17 +264,19 @@ def unlimited(where: Sites) -> Sites:
 
 
 def flowing(where: Sites, capacity_bps: Floats) -> Sites:
-    """The sites with throughput and queue, from the capacity [b/s].
+    """Add throughput and queue to sites, from the capacity [b/s].
 
     The mean queue is ρ / (1 − ρ), that of Poisson arrivals (M/M/1); ρ is limited to ``FULLEST``, since near 1 a
     run is too short to fill the queue.
     """
-    able = capacity_bps / (8 * where.payload_bytes)
-    asked = where.load_bps / (8 * where.payload_bytes)
+    capacity = capacity_bps / (8 * where.payload_bytes)
+    offered = where.load_bps / (8 * where.payload_bytes)
     regime = where.labels[:, -1] if len(where) else np.array([], dtype=np.str_)
-    limited, unsaid = regime == LIMITED, regime == UNSAID
-    rho = np.minimum(np.divide(asked, able, out=np.ones_like(able), where=able > 0), FULLEST)
-    carried = np.where(limited, np.fmin(asked, able), np.where(unsaid, 0.0, able))
+    limited, unstated = regime == LIMITED, regime == UNSAID
+    rho = np.minimum(
+        np.divide(offered, capacity, out=np.ones_like(capacity), where=capacity > 0), FULLEST
+    )
+    carried = np.where(limited, np.fmin(offered, capacity), np.where(unstated, 0.0, capacity))
     return replace(
         where,
         frames_per_s=np.nan_to_num(carried),
@@ -277,10 +285,10 @@ def flowing(where: Sites, capacity_bps: Floats) -> Sites:
 
 
 def observations(data: Dataset, metric: str, carrier: Carrier) -> Observations | None:
-    """All rows of a metric; ``None`` if there are fewer than three.
+    """Collect the rows of a metric; ``None`` if there are fewer than three.
 
-    Of the goodput only rows that measure the capacity: unlimited ones, ones in overload, and those at the payloads
-    next to overload.  A load below capacity is achieved, and shows no capacity.
+    Of the goodput, only rows that measure the capacity are taken: unlimited ones, ones in overload, and those at the
+    payloads next to overload.  A load below capacity is achieved and shows no capacity.
     """
     points: Sequence[Point] = data.of_metric(metric)
     regimes = regimes_of(data, points)
@@ -302,18 +310,18 @@ def observations(data: Dataset, metric: str, carrier: Carrier) -> Observations |
 def _variance(points: Sequence[Point], shift: float) -> tuple[Floats, Floats]:
     """Relative variance of each row's mean, and relative spread between its runs.
 
-    They are relative to the value plus the shift of its logarithm.  The spread of a few runs is itself uncertain, so
-    half of its square is the pooled one; a single run has the pooled one alone.  Pooled is the mean of the
-    rows' spreads, each limited to three times their median.
+    Both are relative to the value plus the shift of its logarithm.  The spread of a few runs is itself uncertain, so
+    half of its square is that of the pooled spread; a single run has the pooled spread alone.  The pooled spread is
+    the mean over the rows, each limited to three times their median.
     """
     size = [abs(p.value) + shift for p in points]
-    said = [
+    stated = [
         p.std / at
         for p, at in zip(points, size, strict=True)
         if p.std is not None and (p.n or 0) > 1 and at
     ]
-    most = 3 * np.median(said) if said else 0.0
-    pooled = float(np.mean(np.minimum(said, most or np.inf))) if said else 0.0
+    most = 3 * np.median(stated) if stated else 0.0
+    pooled = float(np.mean(np.minimum(stated, most or np.inf))) if stated else 0.0
     spread = np.full(len(points), pooled)
     variance = np.zeros(len(points))
     for k, (p, at) in enumerate(zip(points, size, strict=True)):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -19,6 +19,10 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 LEAST_SCALE = 1e-6
 """A residual below this is rounding."""
+REST = ""
+"""Name of the part that holds all protocols without a process of their own."""
+OWN_ROWS = 20
+"""Least rows of a protocol for a process of its own; fewer do not determine its numbers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,10 +43,10 @@ class Process:
 
     @property
     def errors(self) -> Floats:
-        """Leave-one-out error at each row, its twins left out too, in closed form.
+        """Leave-one-out error at each row in closed form; its twins are left out too.
 
-        For a single row its weight over its diagonal element of the precision matrix; for twins their block of
-        that matrix, solved for their weights (C. E. Rasmussen and C. K. I. Williams, Gaussian Processes for Machine
+        For a single row it is its weight over its diagonal element of the precision matrix.  For twins their block of
+        that matrix is solved for their weights (C. E. Rasmussen and C. K. I. Williams, Gaussian Processes for Machine
         Learning, 2006, eq. 5.12 for one row).
         """
         found = self.weights / np.diag(self.inverse)
@@ -52,7 +56,7 @@ class Process:
 
     @property
     def deviations(self) -> Floats:
-        """Leave-one-out standard deviation at each row, its twins left out too."""
+        """Leave-one-out standard deviation at each row; its twins are left out too."""
         found = 1.0 / np.diag(self.inverse)
         for rows in self.twins:
             found[rows] = np.diag(np.linalg.inv(self.inverse[np.ix_(rows, rows)]))
@@ -74,7 +78,7 @@ class Process:
 
 
 def scale_of(residual: Floats) -> float:
-    """The root mean square of a residual."""
+    """Root mean square of a residual."""
     return max(float(np.sqrt(np.mean(residual**2))), LEAST_SCALE)
 
 
@@ -107,14 +111,8 @@ def process(
     return Process(mechanism, kernel, scale, shares, inverse, weights, observed.sites.twins)
 
 
-REST = ""
-"""Name of the part of all protocols without a process of their own."""
-OWN_ROWS = 20
-"""Least rows of a protocol for a process of its own; fewer do not determine its numbers."""
-
-
 def parts_of(sites: Sites) -> dict[str, Ints]:
-    """The rows of each protocol with enough of them, and those of all others."""
+    """Rows of each protocol that has enough of them, and those of all others together."""
     every = sites.by_protocol
     own = {name: rows for name, rows in every.items() if len(rows) >= OWN_ROWS}
     rest = [rows for name, rows in every.items() if name not in own]
@@ -135,9 +133,9 @@ class Part:
 
 
 class Cross(NamedTuple):
-    """What a part needs of the sites it answers: the cost model's prediction there, and the covariance with its rows.
+    """Covariance of a part's rows with the sites it answers, and the cost model's prediction there.
 
-    ``name`` is the part's.  Processes with the same cost model, parts and kernels have the same.
+    ``where`` are the sites, ``name`` is the part's.  Processes with equal cost models, parts and kernels share it.
     """
 
     where: Ints
@@ -188,8 +186,14 @@ class ProtocolProcesses:
 
         ``modelled`` is the cost model's prediction at the sites, ``distances`` are those from the rows.
         """
+        most = max(self.parts, key=lambda name: len(self.parts[name].rows))
+        other = REST if REST in self.parts else most
+        answered: dict[str, list[Ints]] = {}
+        for protocol, places in sites.by_protocol.items():
+            answered.setdefault(protocol if protocol in self.parts else other, []).append(places)
         found: list[Cross] = []
-        for where, name in self._answering(sites):
+        for name, parts in answered.items():
+            where = np.sort(np.concatenate(parts))
             part, own = self.parts[name], modelled.take(where)
             between = distances.part(where, part.rows, part.process.kernel.label_distances)
             covariance = part.process.covariance(own, between)
@@ -205,27 +209,17 @@ class ProtocolProcesses:
         return self._predicted(Process.deviation, crosses)
 
     def _predicted(
-        self, tell: Callable[[Process, Modelled, Floats], Floats], crosses: Sequence[Cross]
+        self, quantity: Callable[[Process, Modelled, Floats], Floats], crosses: Sequence[Cross]
     ) -> Floats:
-        """Evaluate the process of each part at the sites it answers."""
+        """Evaluate a quantity of each part's process at the sites it answers."""
         found = np.empty(sum(len(cross.where) for cross in crosses))
         for cross in crosses:
             process = self.parts[cross.name].process
-            found[cross.where] = tell(process, cross.modelled, cross.covariance)
+            found[cross.where] = quantity(process, cross.modelled, cross.covariance)
         return found
 
-    def _answering(self, sites: Sites) -> Iterator[tuple[Ints, str]]:
-        """The sites that each part answers, with its name."""
-        most = max(self.parts, key=lambda name: len(self.parts[name].rows))
-        other = REST if REST in self.parts else most
-        found: dict[str, list[Ints]] = {}
-        for name, where in sites.by_protocol.items():
-            found.setdefault(name if name in self.parts else other, []).append(where)
-        for name, places in found.items():
-            yield np.sort(np.concatenate(places)), name
-
     def _by_row(self, value: Callable[[Process], Floats]) -> Floats:
-        """A quantity of the processes' rows, in the order of all rows."""
+        """Collect a quantity of the processes' rows in the order of all rows."""
         found = np.empty(sum(len(part.rows) for part in self.parts.values()))
         for part in self.parts.values():
             found[part.rows] = value(part.process)
@@ -257,8 +251,8 @@ def left_out_together(process: Process, names: NDArray[np.str_]) -> Floats:
 def half_width(found: ProtocolProcesses, names: NDArray[np.str_]) -> float:
     """Half of the 90 % interval for a configuration without rows, in log time.
 
-    The conformal rank of the errors of left-out configurations; with too few of them for that rank the
-    greatest error, and at least what is assumed of a single point.
+    It is the conformal rank of the errors of left-out configurations.  With too few configurations it is the greatest
+    error, and at least the width assumed of a single point.
     """
     parts = found.parts.values()
     errors = np.sort(

@@ -50,7 +50,7 @@ LAST_BREAK_BYTES = 2**16
 
 
 class Refiner:
-    """Draws curves from a dataset's fits, and keeps them; those for other hosts are scaled from the dataset's own."""
+    """Draws and keeps curves of a dataset's fits; curves for other hosts are scaled from the dataset's own."""
 
     def __init__(self, fits: Fits, other: tuple[Hosts, Carrier] | None = None) -> None:
         self.data, self.carrier = fits.data, fits.carrier
@@ -65,12 +65,12 @@ class Refiner:
         self._known_sites: dict[tuple[Label, float, bytes], Sites] = {}
 
     def changed(self, hosts: Hosts, carrier: Carrier) -> Refiner:
-        """The same fits, drawn for other hosts and another link."""
+        """Draw the same fits for other hosts and another link."""
         return Refiner(self.fits, (hosts, carrier))
 
     @cached_property
     def on_own_link(self) -> Refiner:
-        """The same hosts on the dataset's own link."""
+        """Refiner of the same hosts on the dataset's own link."""
         if self.hosts is None or self.hosts.line_rate_bps is None:
             return self
         if self.hosts.cpu_clock_ratio == 1.0:
@@ -78,7 +78,7 @@ class Refiner:
         return self.changed(replace(self.hosts, line_rate_bps=None), self.carrier)
 
     def carried(self, protocols: Sequence[str]) -> Floats:
-        """Goodput over offered load below capacity: value, low and high, (3, protocols)."""
+        """Ratio of goodput to offered load below capacity: value, low and high, (3, protocols)."""
         return achieved_shares(self.data, protocols)
 
     def knots(self, protocols: Sequence[str], options: Mapping[str, str]) -> Floats:
@@ -96,22 +96,32 @@ class Refiner:
         return np.array(sorted(found))
 
     def overloaded(self, points: Sequence[Point]) -> list[bool]:
-        """Which rows are in overload, or at the payloads next to it."""
+        """Whether each row is in overload, or at the next payload beside such a row."""
         return rows_in_overload(self.data, points)
 
     def draws_all(self, metric: str) -> bool:
         """Whether every curve of a metric is drawn from the fit, and none stays as measured."""
-        said = all(p.payload_bytes is not None for p in self.data.of_metric(metric))
-        return said and self.fits.is_fitted(metric)
+        have_payload = all(p.payload_bytes is not None for p in self.data.of_metric(metric))
+        return have_payload and self.fits.is_fitted(metric)
 
     def refined(self, metric: str, curve: Curve, payload_bytes: Floats, where: Where) -> Curve:
-        """A curve drawn from the metric's fit; the measured one where there is no fit.
+        """Draw a curve from the metric's fit; return it as measured if there is no fit.
 
         A row without a payload stays as measured too, unless other options are requested.
+
+        Parameters
+        ----------
+        payload_bytes : array
+            Knots that the curve gets between its ends, beside its own payloads [B].
         """
         if (curve.anywhere and where.options is None) or not self.fits.is_fitted(metric):
             return curve
-        key = _key(metric, curve, payload_bytes, where)
+        # The key identifies a drawn curve among all curves of the same fits.
+        options = None if where.options is None else sorted(where.options.items())
+        question = (metric, curve.load_bps, where.extend, where.overloaded, options)
+        knots = b"" if curve.anywhere else payload_bytes.tobytes()
+        parts = (repr(question).encode(), curve.rows.tobytes(), knots)
+        key = hashlib.blake2b(b"|".join(parts), digest_size=KEY_BYTES).digest()
         payload = self._payloads_of(curve, payload_bytes, where)
         if key not in self._drawn:
             with one_thread():
@@ -123,8 +133,16 @@ class Refiner:
         return self._on(curve, payload, ends, where)
 
     def _payloads_of(self, curve: Curve, knots: Floats, where: Where) -> Floats:
-        """Payloads of a drawn curve: its own, the knots between them, and its ends."""
-        least, most = self._measured_between(curve)
+        """Payloads of a drawn curve: its own, the knots between them, and its ends.
+
+        A limited load counts as measured at every payload of its configuration: the goodput determines where it is
+        achieved, and so does not depend on which payloads were measured at this load.
+        """
+        least, most = curve.payload_bytes[[0, -1]]
+        if math.isfinite(curve.load_bps) and not curve.anywhere:
+            point = self.data.points[int(curve.rows[0])]
+            ends = self._payloads(point.metric)
+            least, most = ends.get(_configuration(point), (least, most))
         found = {least, *curve.payload_bytes.tolist(), most}
         if not curve.anywhere:
             reach = BEYOND if where.extend else 1.0
@@ -132,7 +150,7 @@ class Refiner:
         return np.array(sorted(found))
 
     def _on(self, curve: Curve, payload: Floats, ends: Floats, where: Where) -> Curve:
-        """A curve through these values and ends, with the rows on both sides of each point."""
+        """Make the curve through these values and ends, with the basis and rows on both sides of each point."""
         first, last = curve.payload_bytes[[0, -1]]
         top = len(curve.payload_bytes) - 1
         before = np.clip(np.searchsorted(curve.payload_bytes, payload, side="right") - 1, 0, top)
@@ -151,20 +169,8 @@ class Refiner:
             domain=None if curve.anywhere else (float(first), float(last)),
         )
 
-    def _measured_between(self, curve: Curve) -> tuple[float, float]:
-        """Least and greatest payload of a curve [B].
-
-        A limited load counts as measured at every payload of its configuration: the goodput says where it is
-        achieved, and so does not depend on which payloads were measured at this load.
-        """
-        first, last = curve.payload_bytes[[0, -1]]
-        if not math.isfinite(curve.load_bps) or curve.anywhere:
-            return first, last
-        point = self.data.points[int(curve.rows[0])]
-        return self._payloads(point.metric).get(_configuration(point), (first, last))
-
     def _ends(self, metric: str, curve: Curve, payload: Floats, where: Where) -> Floats:
-        """Value, low and high at some payloads; each measured point lies within."""
+        """Value, low and high at some payloads (3, n); each measured point lies within its interval."""
         fitted = self.fits.of(metric)
         assert fitted is not None  # only fitted metrics are drawn
         regime = _regime(metric, curve, where)
@@ -177,7 +183,11 @@ class Refiner:
             log_time = log_time + self._to_rows(fitted, curve, payload, log_time, half, where)
         ends = self._interval(fitted, metric, curve, payload, (log_time, half))
         if fitted.packets is not None and regime in (UNLIMITED, OVERLOAD):
-            ends = _at_least_full_packets(ends, curve, payload)
+            # Beyond its rows a fit may fall below a stream of full packets.
+            first, last = curve.payload_bytes[[0, -1]]
+            beyond = (payload < first) | (payload > last)
+            ends[0] = np.where(beyond, np.maximum(ends[0], 1.0), ends[0])
+            ends[2] = np.maximum(ends[2], ends[0])
         if own:
             at = np.searchsorted(payload, curve.payload_bytes)
             theory = 1.0 if fitted.packets is None else fitted.packets.per_s(there)[at]
@@ -187,9 +197,12 @@ class Refiner:
         return ends
 
     def _sites(self, metric: str, curve: Curve, payload: Floats, where: Where) -> Sites:
-        """The sites of a curve at some payloads, on the dataset's link; the same for all metrics of a configuration."""
+        """Sites of a curve at some payloads on the dataset's link; all metrics of a configuration share them."""
         own = self._label(curve, _regime(metric, curve, where), where)
-        load_bps = self._overload_bps(curve) if where.overloaded else curve.load_bps
+        load_bps = curve.load_bps
+        if where.overloaded:  # the greatest limit of the rows
+            loads = [self.data.points[row].load_bps for row in curve.rows.tolist()]
+            load_bps = max((load for load in loads if load and math.isfinite(load)), default=1.0)
         key = own, load_bps, payload.tobytes()
         if key not in self._known_sites:
             found = curve_sites(self.data, self.carrier, payload, load_bps, own)
@@ -200,11 +213,6 @@ class Refiner:
         """The label of a curve's sites."""
         first = self.data.points[int(curve.rows[0])]
         return label(self.data, first, regime, where.options)
-
-    def _overload_bps(self, curve: Curve) -> float:
-        """The greatest limited load of a curve's rows [b/s]."""
-        loads = [self.data.points[row].load_bps for row in curve.rows.tolist()]
-        return max((load for load in loads if load and math.isfinite(load)), default=1.0)
 
     def _interval(
         self,
@@ -224,7 +232,9 @@ class Refiner:
             value, one, other = (np.minimum(number, 1.0) for number in (value, one, other))
         low, high = (other, one) if measure.falls else (one, other)
         below, above = self._own_range(curve, payload)
-        session = NORMAL * self._between_sessions(metric, value)
+        between_sessions = self.data.between_sessions.get(metric, 0.0)
+        spread = np.full_like(value, between_sessions)
+        session = NORMAL * (spread if metric in RATIOS else between_sessions * value)
         low = value - np.hypot(np.hypot(value - low, value * below), session)
         high = value + np.hypot(np.hypot(high - value, value * above), session)
         return np.stack([value, np.clip(low, 0.0, value), np.maximum(high, value)])
@@ -232,7 +242,7 @@ class Refiner:
     def _on_other_hosts(
         self, metric: str, curve: Curve, payload: Floats, ends: Floats, where: Where
     ) -> Floats:
-        """Value, low and high on other hosts, from those on the dataset's own."""
+        """Scale the value, low and high to other hosts."""
         assert self.hosts is not None
         frame = self._frames(self._label(curve, UNLIMITED, where), payload)
         rate = self.data.interconnect.line_rate_bps
@@ -275,7 +285,7 @@ class Refiner:
         return self.data.interconnect.kind == "ethernet" and self._rate_ratio < 1
 
     def _saturated(self, frame: Frames) -> Saturated | None:
-        """Buffers of a saturated stream; ``None`` where they are unknown, or the wire is no slower."""
+        """Buffers of a saturated stream; ``None`` if they are unknown or the wire is not slower."""
         protocol = str(frame.new.labels[0, 0])
         if not self.knows_buffers or protocol not in SENDERS:
             return None
@@ -287,15 +297,10 @@ class Refiner:
         sender, ratio = SENDERS[protocol], self._rate_ratio
         return saturated(sender, payload, packet, memory, ahead, ratio, at_sender)
 
-    def _between_sessions(self, metric: str, value: Floats) -> Floats:
-        """Standard deviation between the means of sessions, at given values of a metric and in its unit."""
-        spread = self.data.between_sessions.get(metric, 0.0)
-        return np.full_like(value, spread) if metric in RATIOS else spread * value
-
     def _own_range(self, curve: Curve, payload: Floats) -> tuple[Floats, Floats]:
-        """Distance of a row's stated low and high from its value, relative, interpolated between rows.
+        """Relative distances of the rows' stated low and high from their values, interpolated between rows.
 
-        What a source assumes or rounds errs alike at neighbouring rows: a fit does not average it out.
+        Errors that a source assumes or rounds are alike at neighbouring rows: a fit does not average them out.
         """
         points = [self.data.points[row] for row in curve.rows.tolist()]
         ranges = [
@@ -317,10 +322,10 @@ class Refiner:
         half: Floats,
         where: Where,
     ) -> Floats:
-        """Correction of a goodput's log time to those of its rows that the fit of this regime did not use.
+        """Correction of a goodput's log time towards rows that the fit of this regime did not use.
 
-        Those are limited runs that reached more than the unlimited one can, and the unlimited runs
-        at the payloads next to overload.
+        These are limited runs that reached more than the unlimited one can, and the unlimited runs at the payloads
+        next to overload.
         """
         own = np.searchsorted(payload, curve.payload_bytes)
         loads = [self.data.points[row].load_bps for row in curve.rows.tolist()]
@@ -333,27 +338,10 @@ class Refiner:
 
 
 def _regime(metric: str, curve: Curve, where: Where) -> str:
-    """The load regime whose fit draws a curve; goodput is drawn as capacity, whatever the load."""
+    """Regime whose fit draws a curve; goodput is drawn as capacity, whatever the load."""
     if where.overloaded:
         return OVERLOAD
     return UNLIMITED if metric == "goodput_bps" else regime_of(curve.load_bps)
-
-
-def _at_least_full_packets(ends: Floats, curve: Curve, payload: Floats) -> Floats:
-    """Packet multiples of at least 1 beyond the rows' payloads, where a fit may fall below a stream of full packets."""
-    first, last = curve.payload_bytes[[0, -1]]
-    beyond = (payload < first) | (payload > last)
-    value, low, high = ends
-    value = np.where(beyond, np.maximum(value, 1.0), value)
-    return np.stack([value, low, np.maximum(high, value)])
-
-
-def _key(metric: str, curve: Curve, knots: Floats, where: Where) -> bytes:
-    """Hash that identifies a drawn curve among all curves of the same fits."""
-    options = None if where.options is None else sorted(where.options.items())
-    said = repr((metric, curve.load_bps, where.extend, where.overloaded, options)).encode()
-    parts = (said, curve.rows.tobytes(), b"" if curve.anywhere else knots.tobytes())
-    return hashlib.blake2b(b"|".join(parts), digest_size=KEY_BYTES).digest()
 
 
 def _payloads(data: Dataset, metric: str) -> dict[Configuration, tuple[float, float]]:

@@ -12,18 +12,22 @@ from icmodel.dataset import Dataset, Point
 from icmodel.dataset.rows import POINT
 from icmodel.statistics import COVERAGE, median
 
+Floats = NDArray[np.float64]
+
 UNLIMITED, UNSAID, LIMITED, OVERLOAD = "unlimited", "unsaid", "limited", "overload"
 OVERLOADED = 1.005
 """A limit is in overload above this times the best goodput at its payload (E14)."""
 SHORT = 1.1
 """A limit is in overload, too, above this times its own goodput.  The margin is for frames that are lost or still
 queued when a run ends; assumed.  A limit at most this factor below the best goodput counts as close to capacity."""
+LEAST_ROWS = 10
+"""Least limited runs of a protocol from which the spread is estimated; with fewer the share is exactly 1."""
 Place = tuple[str, tuple[str, ...], int | None]
 """Protocol, options and payload."""
 
 
 def regimes_of(data: Dataset, points: Sequence[Point]) -> list[str]:
-    """The regime of each row, from its own goodput and the best goodput at any load."""
+    """Classify each row by its own goodput and the best goodput at any load."""
     best: dict[Place, float] = {}
     own: dict[tuple[object, ...], float] = {}
     if any(p.load_bps is not None and math.isfinite(p.load_bps) for p in points):
@@ -31,14 +35,24 @@ def regimes_of(data: Dataset, points: Sequence[Point]) -> list[str]:
         for p in data.of_metric("goodput_bps"):
             here = tuple(p)[POINT]
             own[here] = max(p.value, own.get(here, 0.0))
-    return [_regime(p, best.get(_place(p)), own.get(tuple(p)[POINT])) for p in points]
+
+    def regime(point: Point) -> str:
+        load = math.nan if point.load_bps is None else point.load_bps
+        if not math.isfinite(load):
+            return regime_of(load)
+        most, reached = best.get(_place(point)), own.get(tuple(point)[POINT])
+        over = most is not None and load > OVERLOADED * most
+        short = reached is not None and load > SHORT * reached
+        return OVERLOAD if over or short else LIMITED
+
+    return [regime(point) for point in points]
 
 
 def rows_in_overload(data: Dataset, points: Sequence[Point]) -> list[bool]:
-    """Which rows are in overload, or at the payloads next to such rows.
+    """Whether each row is in overload, or at the next payload beside such a row.
 
-    Of each next payload, below and above, that is the row with the greatest limit if it is close to capacity,
-    otherwise the unlimited one, if there is one.
+    At the next payload below and above, the row with the greatest limit counts if that is close to capacity,
+    otherwise the unlimited row, if there is one.
     """
     regimes = regimes_of(data, points)
     over = [regime == OVERLOAD for regime in regimes]
@@ -56,9 +70,9 @@ def rows_in_overload(data: Dataset, points: Sequence[Point]) -> list[bool]:
 def _fullest(
     data: Dataset, points: Sequence[Point], regimes: Sequence[str]
 ) -> dict[tuple[object, ...], dict[int, int]]:
-    """By curve and payload, the row closest to a limit at the capacity.
+    """Index of the row closest to a limit at the capacity, by curve and payload.
 
-    That is the row with the greatest limit; where all limits are far below capacity the unlimited one, if
+    That is the row with the greatest limit.  If all limits are far below capacity it is the unlimited row, if
     there is one.
     """
     best = _best(data)
@@ -92,51 +106,40 @@ def _best(data: Dataset) -> dict[Place, float]:
     return found
 
 
-def _regime(point: Point, best: float | None, own: float | None) -> str:
-    load = math.nan if point.load_bps is None else point.load_bps
-    if not math.isfinite(load):
-        return regime_of(load)
-    over = best is not None and load > OVERLOADED * best
-    short = own is not None and load > SHORT * own
-    return OVERLOAD if over or short else LIMITED
-
-
 def regime_of(load_bps: float) -> str:
-    """Whether a load [b/s] is unlimited (inf), not stated (NaN) or a limit."""
+    """Classify a load [b/s]: unlimited (inf), not stated (NaN) or a limit.
+
+    >>> regime_of(float("inf")), regime_of(1e9)
+    ('unlimited', 'limited')
+    """
     if math.isnan(load_bps):
         return UNSAID
     return UNLIMITED if math.isinf(load_bps) else LIMITED
 
 
-Floats = NDArray[np.float64]
-
-LEAST_ROWS = 10
-"""Least limited runs of a protocol from which the spread is estimated; with fewer the share is exactly 1."""
-
-
 def achieved_shares(data: Dataset, protocols: Sequence[str]) -> Floats:
-    """Goodput over offered load below capacity: value, low and high, shape (3, protocols).
+    """Ratio of goodput to offered load below capacity: value, low and high, shape (3, protocols).
 
-    The value is the median, at most 1; the ends are the order statistics that split conformal prediction
-    takes for 90 %.
+    The value is the median, at most 1; the ends are the order statistics of split conformal prediction for 90 %.
+
+    >>> import icmodel
+    >>> shares = achieved_shares(icmodel.load("lab-1g-2026"), ["tcp", "udp"])
+    >>> shares.shape, bool((shares[1] <= shares[0]).all())
+    ((3, 2), True)
     """
     points = [p for p in data.of_metric("goodput_bps") if p.payload_bytes is not None]
     shares: dict[str, list[float]] = {}
     for point, regime in zip(points, regimes_of(data, points), strict=True):
         if regime == LIMITED and point.load_bps:
             shares.setdefault(point.protocol, []).append(point.value / point.load_bps)
-    return np.array([_ends(shares.get(protocol, [])) for protocol in protocols]).T
-
-
-def _ends(shares: list[float]) -> tuple[float, float, float]:
-    count = len(shares)
-    if count < LEAST_ROWS:
-        return 1.0, 1.0, 1.0
-    ordered = sorted(shares)
-    beyond = math.floor(
-        round((1 - COVERAGE) / 2 * (count + 1), 9)
-    )  # at either end; 0.05 is no binary number
-    low = ordered[max(beyond - 1, 0)]
-    high = ordered[min(count + 1 - beyond, count) - 1]
-    value = min(median(ordered), 1.0)
-    return value, min(low, value), max(high, value)
+    found = np.ones((3, len(protocols)))
+    for k, protocol in enumerate(protocols):
+        ordered = sorted(shares.get(protocol, []))
+        count = len(ordered)
+        if count >= LEAST_ROWS:
+            beyond = math.floor(round((1 - COVERAGE) / 2 * (count + 1), 9))  # 0.05 is not binary
+            low = ordered[max(beyond - 1, 0)]
+            high = ordered[min(count + 1 - beyond, count) - 1]
+            value = min(median(ordered), 1.0)
+            found[:, k] = value, min(low, value), max(high, value)
+    return found

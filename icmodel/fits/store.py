@@ -12,7 +12,7 @@ import os
 import re
 import shutil
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
@@ -29,6 +29,16 @@ from icmodel.files import replacing
 from icmodel.fits.constants import SHIPPED, Constants
 from icmodel.fits.likelihood import Hyperparameters
 
+Floats = NDArray[np.float64]
+
+TEXT, ARRAYS = "fit.json", "fit.npz"
+SCHEMA_VERSION = 1
+KEY_BYTES = 16
+INNERMOST = re.compile(r"[\[{][^\[\]{}]*[\]}]")
+"""A list or table without another in it, printed on one line."""
+VARIABLE = "ICMODEL_CACHE"
+MOST_BYTES = 200 * 10**6
+"""Greatest size of the cache; beyond it the least recently used fits are removed."""
 TEXTS = ("protocol", "metric", "basis")
 """Columns of a dataset's points that are texts."""
 IGNORED = ("line", "source")
@@ -37,47 +47,43 @@ PROGRAM = ("fits/*.py", "theory/*.py", "tables/wire.py")
 
 
 def seal_of(data: Dataset, constants: Constants = SHIPPED) -> str:
-    """SHA-256 over the points, the dataset's description, the program that fits and its constants.
+    """Compute the SHA-256 of the points, the dataset's description, the modules that fit and their constants.
 
     The points are those in memory, so a dataset with rows left out or changed has another seal.
+
+    >>> import icmodel
+    >>> from dataclasses import replace
+    >>> data = icmodel.load("tcp-connectx7")
+    >>> seal_of(data) == seal_of(replace(data, points=data.points[1:]))
+    False
     """
+    parts = [
+        data.sha256.encode(),
+        json.dumps(data.document, sort_keys=True, default=str).encode(),
+        repr((data.interconnect, sorted(data.fabrics.items()))).encode(),
+    ]
+    for name, column in zip(data.points[0]._fields, zip(*data.points, strict=True), strict=True):
+        if name in TEXTS:
+            parts.append("\n".join(column).encode())
+        elif name == "options":
+            parts.append("\n".join(map("\t".join, column)).encode())
+        elif name not in IGNORED:
+            parts.append(np.array(column, dtype=np.float64).tobytes())
     digest = hashlib.sha256(_program())
     digest.update(repr(constants).encode())
-    for part in _parts(data):
+    for part in parts:
         digest.update(hashlib.sha256(part).digest())
     return digest.hexdigest()
 
 
-def _parts(data: Dataset) -> Iterator[bytes]:
-    yield data.sha256.encode()
-    yield json.dumps(data.document, sort_keys=True, default=str).encode()
-    yield repr((data.interconnect, sorted(data.fabrics.items()))).encode()
-    for name, column in zip(data.points[0]._fields, zip(*data.points, strict=True), strict=True):
-        if name in TEXTS:
-            yield "\n".join(column).encode()
-        elif name == "options":
-            yield "\n".join(map("\t".join, column)).encode()
-        elif name not in IGNORED:
-            yield np.array(column, dtype=np.float64).tobytes()
-
-
 @cache
 def _program() -> bytes:
-    """The hash of the modules that make a fit."""
+    """Hash the modules that make a fit."""
     digest = hashlib.sha256()
     for pattern in PROGRAM:
         for path in sorted(Path(__file__).parents[1].glob(pattern)):
             digest.update(path.read_bytes())
     return digest.digest()
-
-
-Floats = NDArray[np.float64]
-
-TEXT, ARRAYS = "fit.json", "fit.npz"
-SCHEMA_VERSION = 1
-KEY_BYTES = 16
-INNERMOST = re.compile(r"[\[{][^\[\]{}]*[\]}]")
-"""A list or table without another in it, printed on one line."""
 
 
 class DamagedFit(IcmodelError):  # noqa: N818  (says more than an Error at its end would)
@@ -86,7 +92,7 @@ class DamagedFit(IcmodelError):  # noqa: N818  (says more than an Error at its e
 
 @dataclass(frozen=True, slots=True)
 class KeptMetric:
-    """A metric's fit: the hyperparameters, and numbers by which a reader of the text can judge it.
+    """Fit of one metric: the hyperparameters, and numbers for people who read the text.
 
     ``costs`` by protocol are those of the cost model: per frame [s], per byte [s/B], per packet [s], and those that
     only its kind has; ``weights`` are each candidate's mean weight over the rows.
@@ -125,14 +131,14 @@ class KeptMetric:
 
 @dataclass(slots=True)
 class Kept:
-    """The fits of one dataset that exist so far; more are added.
+    """Fits of one dataset that were made so far.
 
     Parameters
     ----------
     seal : str
         Hash of what they are made from.
     metrics : dict
-        Maps a metric's name to its fit; ``None`` where it has too few rows.
+        Maps a metric's name to its fit; ``None`` if it has too few rows.
     curves : dict
         Maps the key of a drawn curve, 16 bytes, to its value, low and high, (3, points).
     """
@@ -147,7 +153,7 @@ class Kept:
         return len(self.metrics), len(self.curves)
 
     def add(self, other: Kept) -> None:
-        """Add what the other has and this one lacks."""
+        """Add the fits and curves of the other that are missing here."""
         for name, one in other.metrics.items():
             self.metrics.setdefault(name, one)
         for key, ends in other.curves.items():
@@ -186,7 +192,7 @@ class Kept:
 
 
 def read(folder: Path, seal: str) -> Kept | None:
-    """Read what a folder keeps under a seal; ``None`` where there is nothing, or only under another seal.
+    """Read the fits of a folder; ``None`` if there are none, or their seal differs.
 
     Raises
     ------
@@ -210,7 +216,7 @@ def read(folder: Path, seal: str) -> Kept | None:
 
 
 def _curves(path: Path, seal: str) -> dict[bytes, Floats]:
-    """The drawn curves of a file; none where there is no file, or it has another seal."""
+    """Read the drawn curves of a file; none if there is no file, or its seal differs."""
     if not path.is_file():
         return {}
     with np.load(BytesIO(path.read_bytes()), allow_pickle=False) as arrays:
@@ -227,13 +233,8 @@ def _curves(path: Path, seal: str) -> dict[bytes, Floats]:
     }
 
 
-VARIABLE = "ICMODEL_CACHE"
-MOST_BYTES = 200 * 10**6
-"""Greatest size of the cache; beyond it the least recently used fits are removed."""
-
-
 class Store:
-    """The places of one dataset's fits.
+    """Folders that keep one dataset's fits: its own and that of the user's cache.
 
     Parameters
     ----------
@@ -251,7 +252,7 @@ class Store:
         self._saved = (0, 0)
 
     def read(self) -> Kept:
-        """Read what is kept of the dataset as it is; a damaged file is warned of and counts as none."""
+        """Read the fits that are kept of the dataset; a damaged file causes a warning and is ignored."""
         kept = Kept(self.seal)
         for folder in (self._cached, self._beside):
             if folder is not None and (found := self._read(folder)) is not None:
@@ -260,7 +261,7 @@ class Store:
         return kept
 
     def save(self, kept: Kept) -> None:
-        """Keep new fits in the cache; does nothing without a cache or where it cannot be written."""
+        """Write new fits to the cache; a no-op if there is no cache or it cannot be written."""
         if self._cached is None or kept.size == self._saved:
             return
         with suppress(OSError, ReportError):  # only a cache: without it fits are made again

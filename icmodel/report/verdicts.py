@@ -200,10 +200,12 @@ def _judged(candidate: CandidateResult) -> Iterator[Block]:
         yield Facts(
             tuple(
                 (
-                    f"{metric_name(wish.metric)}: {wish.stream}",
-                    "unknown" if math.isnan(wish.value) else quantity(wish.metric, wish.value),
+                    f"{metric_name(objective.metric)}: {objective.stream}",
+                    "unknown"
+                    if math.isnan(objective.value)
+                    else quantity(objective.metric, objective.value),
                 )
-                for wish in candidate.objectives
+                for objective in candidate.objectives
             )
         )
 
