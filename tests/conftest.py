@@ -62,7 +62,7 @@ LONGEST = (
     "test_model_twin",
     "test_model_properties",
     "test_cli_fit",
-    "test_plots",
+    "test_report_plots",
     "test_cli_schemas",
     "test_tables_left_out",
     "test_hybrid",

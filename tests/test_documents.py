@@ -22,6 +22,7 @@ from icmodel.documents import (
     json_form,
     json_of,
     json_value,
+    number_or_none,
     toml,
     toml_text,
 )
@@ -168,3 +169,13 @@ def test_the_json_form_of_a_record_has_its_fields_and_no_infinity() -> None:
     record = Record("lab", (1.0, math.inf))
     assert json_form({"of": [record]}) == {"of": [{"name": "lab", "ends": [1.0, None]}]}
     assert json_of(record, "name") == {"name": "lab"}
+
+
+@pytest.mark.parametrize("number", [math.nan, math.inf, -math.inf])
+def test_json_knows_no_such_number(number: float) -> None:
+    assert number_or_none(number) is None
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False))
+def test_json_keeps_finite_numbers(number: float) -> None:
+    assert number_or_none(number) == number

@@ -12,8 +12,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from icmodel.documents import number_or_none
-from icmodel.estimate import BASES, BOTTLENECKS, Estimate, Prediction, UsedRow, absent, weakest
+from icmodel.estimate import (
+    BASES,
+    BOTTLENECKS,
+    Estimate,
+    Prediction,
+    UsedRow,
+    absent,
+    interval,
+    limit_name,
+    long_name,
+    metric_name,
+    percent,
+    plural,
+    weakest,
+)
 from icmodel.scenario import Scenario
 
 GOODPUT = Estimate(9.4e9, 9.35e9, 9.45e9, "stated", "", ("stated",))
@@ -112,11 +125,74 @@ def test_an_estimate_survives_pickling() -> None:
     assert pickle.loads(pickle.dumps(GOODPUT)) == GOODPUT
 
 
-@pytest.mark.parametrize("number", [math.nan, math.inf, -math.inf])
-def test_json_knows_no_such_number(number: float) -> None:
-    assert number_or_none(number) is None
+# --- words and numbers for people --------------------------------------------------------------
 
 
-@given(st.floats(allow_nan=False, allow_infinity=False))
-def test_json_keeps_finite_numbers(number: float) -> None:
-    assert number_or_none(number) == number
+@pytest.mark.parametrize(
+    ("metric", "name"),
+    [
+        ("goodput_bps", "goodput"),
+        ("latency_mean_s", "mean latency"),
+        ("latency_p99_s", "p99 latency"),
+        ("latency_std_s", "σ of latency"),
+        ("rtt_half_max_s", "greatest half round trip"),
+        ("rtt_mean_s", "mean round trip"),
+        ("cpu_recv", "receiving CPU"),
+        ("cpu_send_cores", "sending CPU in cores"),
+        ("cpu_recv_process_cores", "receiving CPU of the process in cores"),
+        ("cpu_send_softirq", "sending CPU, softirq time"),
+        ("something_else_s", "something_else_s"),
+    ],
+)
+def test_metrics_have_names(metric: str, name: str) -> None:
+    assert metric_name(metric) == name
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "said"),
+    [
+        (1e-6, 2e-6, "1 – 2 µs"),
+        (9e-7, 2e-6, "900 ns – 2 µs"),
+        (0.0, 2e-6, "0 s – 2 µs"),
+        (2e-6, 2e-6, "exact"),
+        (1.00001e-6, 1.00002e-6, "1.00001 – 1.00002 µs"),
+        (1e-6, 1.000000001e-6, "about 1 µs"),
+        (8.5e-9, float("inf"), "at least 8.5 ns"),
+    ],
+)
+def test_intervals_are_short(low: float, high: float, said: str) -> None:
+    assert interval("latency_mean_s", Estimate(high, low, high, "measured")) == said
+
+
+def test_an_absent_estimate_has_no_interval() -> None:
+    assert interval("goodput_bps", absent("not measured")) == ""
+
+
+def test_small_words() -> None:
+    assert [plural(n, "switch") for n in (1, 2)] == ["1 switch", "2 switches"]
+    assert plural(3, "row") == "3 rows"
+    assert [percent(x) for x in (0.00742, 0.0508, 1.234, -0.5)] == [
+        "0.74 %",
+        "5.1 %",
+        "123 %",
+        "−50 %",
+    ]
+    assert [limit_name(x) for x in ("cpu", "unknown", "serialisation")] == [
+        "the CPU",
+        "",
+        "serialisation",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("column", "name"),
+    [
+        ("goodput_bps_low", "goodput (low end of the interval)"),
+        ("latency_mean_s_high", "mean latency (high end of the interval)"),
+        ("cpu_recv_basis", "receiving CPU (weakest basis)"),
+        ("payload_bytes", "payload bytes"),
+        ("bottleneck", "bottleneck"),
+    ],
+)
+def test_columns_have_long_names(column: str, name: str) -> None:
+    assert long_name(column) == name

@@ -6,32 +6,26 @@ import json
 import re
 import sys
 from collections.abc import Callable
-from dataclasses import replace
 from functools import cache, partial
 from html.parser import HTMLParser
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import checkout
 import icmodel
 from conftest import run
 from icmodel.errors import ReportError
-from icmodel.estimate import Estimate, absent, interval, limit_name, metric_name, percent, plural
 from icmodel.report import report
 from icmodel.report.blocks import Figures
 from icmodel.report.drawing import COLOURS, GRID, INK, PAPER, QUIET
 from icmodel.report.figures import figures as show_figures
-from icmodel.report.markdown import code, escape
-from icmodel.report.markup import Markup, element
+from icmodel.report.markdown import escape
 from icmodel.report.terminal import evaluation_text
-from icmodel.report.verdicts import conclude, gauge, margin_text
 from icmodel.report.writing import json_page, report_text
-from icmodel.requirement import MET, NOT_MET, UNDECIDED, Requirement, judge
-from icmodel.usecase import Evaluation, Finding, evaluate
+from icmodel.requirement import MET, NOT_MET, UNDECIDED
+from icmodel.usecase import Evaluation, evaluate
 from small_case import HOSTILE, small_evaluation
 
 SECTIONS = [
@@ -407,223 +401,6 @@ def test_every_text_can_be_read_in_every_theme(theme: dict[str, str]) -> None:
         assert contrast(theme[text], theme[ground]) >= 4.5, (text, ground)
     for line in ("predicted", "theory", "requested", "limit", "here"):
         assert contrast(theme[line], theme["paper"]) >= 3, line
-
-
-# --- the conclusion ---------------------------------------------------------------------------
-
-
-def test_the_answer_names_verdict_margin_limit_and_least_change(imaging: Evaluation) -> None:
-    told = conclude(imaging)
-    assert told.outcome == NOT_MET
-    assert told.sentence.startswith(
-        "Not met, on derived goodput: original misses 3 of 7 requirements, worst “every picture stream "
-        "arrives whole”: goodput is 3.512676 Gb/s where at least 3.538944 Gb/s is needed, 0.74 % short, limited "
-        "by the request; 6751 frames/s is the least rate that does"
-    )
-    assert dict(told.parts)["Limited by"] == "the request"
-
-
-@pytest.mark.parametrize(
-    ("candidate", "beginning"),
-    [
-        (
-            "right",
-            "Met, on interpolated mean latency and greatest latency: right meets its 3 requirements, most narrowly “",
-        ),
-        ("nowhere", "Undecided: nowhere leaves 3 of 3 requirements open, first “"),
-        ("slow", "Not met, on measured goodput: slow misses 3 of 3 requirements, worst “it arrive"),
-    ],
-)
-def test_each_outcome_has_its_sentence(tmp_path: Path, candidate: str, beginning: str) -> None:
-    assert conclude(small_evaluation(tmp_path, candidate)).sentence.startswith(beginning)
-
-
-def test_a_candidate_that_meets_everything_is_the_change_that_would_do(tmp_path: Path) -> None:
-    for candidate in ("slow", "nowhere"):
-        told = conclude(small_evaluation(tmp_path, candidate))
-        assert dict(told.parts)["What would do"].endswith(
-            "the candidate right meets every requirement"
-        )
-    assert "What would do" not in dict(conclude(small_evaluation(tmp_path, "right")).parts)
-
-
-def test_the_least_margin_of_the_worst_outcome_decides(small: Evaluation) -> None:
-    one = small.chosen.findings[0]
-    wanted = Requirement("r", "goodput_bps", at_least=100.0)
-
-    def finding(low: float, value: float, high: float) -> Finding:
-        return replace(one, verdict=judge(wanted, Estimate(value, low, high, "measured")))
-
-    findings = (finding(10, 20, 30), finding(5, 6, 7), finding(200, 300, 400))
-    judged = replace(small.chosen, findings=findings)
-    assert judged.outcome == NOT_MET
-    assert judged.decisive is findings[1]
-
-
-@pytest.mark.parametrize(
-    ("requirement", "value", "said"),
-    [
-        (Requirement("r", "goodput_bps", at_least=3538944000.0), 3512676000.0, "0.74 % short"),
-        (Requirement("r", "cpu_recv", at_most=1.0), 0.9492, "5.1 % to spare"),
-        (Requirement("r", "latency_mean_s", at_most=3e-6), 3.3e-6, "10 % over"),
-        (Requirement("r", "latency_mean_s", at_most=3e-6), 3e-5, "10 times the limit"),
-        (Requirement("r", "loss_rate", at_most=0.0), 0.0, "just met"),
-        (Requirement("r", "loss_rate", at_most=0.0), 0.02, "2 % over"),
-    ],
-)
-def test_margins_are_said_as_people_say_them(
-    requirement: Requirement, value: float, said: str
-) -> None:
-    assert margin_text(judge(requirement, Estimate(value, value, value, "measured"))) == said
-
-
-def test_an_unknown_margin_is_not_said() -> None:
-    wanted = Requirement("r", "goodput_bps", at_least=1.0)
-    assert margin_text(judge(wanted, absent("nothing"))) == ""
-
-
-# --- words and drawings -----------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("metric", "name"),
-    [
-        ("goodput_bps", "goodput"),
-        ("latency_mean_s", "mean latency"),
-        ("latency_p99_s", "p99 latency"),
-        ("latency_std_s", "σ of latency"),
-        ("rtt_half_max_s", "greatest half round trip"),
-        ("rtt_mean_s", "mean round trip"),
-        ("cpu_recv", "receiving CPU"),
-        ("cpu_send_cores", "sending CPU in cores"),
-        ("cpu_recv_process_cores", "receiving CPU of the process in cores"),
-        ("cpu_send_softirq", "sending CPU, softirq time"),
-        ("something_else_s", "something_else_s"),
-    ],
-)
-def test_metrics_have_names(metric: str, name: str) -> None:
-    assert metric_name(metric) == name
-
-
-@pytest.mark.parametrize(
-    ("low", "high", "said"),
-    [
-        (1e-6, 2e-6, "1 – 2 µs"),
-        (9e-7, 2e-6, "900 ns – 2 µs"),
-        (0.0, 2e-6, "0 s – 2 µs"),
-        (2e-6, 2e-6, "exact"),
-        (1.00001e-6, 1.00002e-6, "1.00001 – 1.00002 µs"),
-        (1e-6, 1.000000001e-6, "about 1 µs"),
-        (8.5e-9, float("inf"), "at least 8.5 ns"),
-    ],
-)
-def test_intervals_are_short(low: float, high: float, said: str) -> None:
-    assert interval("latency_mean_s", Estimate(high, low, high, "measured")) == said
-
-
-def test_an_absent_estimate_has_no_interval() -> None:
-    assert interval("goodput_bps", absent("not measured")) == ""
-
-
-def test_small_words() -> None:
-    assert [plural(n, "switch") for n in (1, 2)] == ["1 switch", "2 switches"]
-    assert plural(3, "row") == "3 rows"
-    assert [percent(x) for x in (0.00742, 0.0508, 1.234, -0.5)] == [
-        "0.74 %",
-        "5.1 %",
-        "123 %",
-        "−50 %",
-    ]
-    assert [limit_name(x) for x in ("cpu", "unknown", "serialisation")] == [
-        "the CPU",
-        "",
-        "serialisation",
-    ]
-
-
-positive = st.floats(1e-9, 1e9, allow_nan=False)
-
-
-@given(
-    limit=positive, low=positive, up=st.floats(0, 1e9) | st.just(float("inf")), least=st.booleans()
-)
-def test_a_gauge_stays_inside_its_width(limit: float, low: float, up: float, least: bool) -> None:
-    wanted = Requirement("r", "latency_mean_s", limit if least else None, None if least else limit)
-    estimate = Estimate(low, low, low + up, "measured")
-    shown = gauge(judge(wanted, estimate))
-    assert shown is not None
-    assert shown.value is not None
-    assert 0 <= shown.low <= shown.value <= shown.high <= 1
-    assert 0 < shown.limit < 1
-    assert (shown.low < shown.limit) == (low < limit)
-
-
-def test_no_gauge_is_drawn_of_nothing() -> None:
-    assert gauge(judge(Requirement("r", "goodput_bps", at_least=1.0), absent("none"))) is None
-    zero = Requirement("r", "loss_rate", at_most=0.0)
-    assert gauge(judge(zero, Estimate(0.0, 0.0, 0.0, "stated"))) is None
-
-
-@given(st.text())
-def test_elements_escape_texts_and_attributes(text: str) -> None:
-    made = element("p", text, title=text)
-    assert isinstance(made, Markup)
-    assert not set('<>"') & set(
-        made.removeprefix('<p title="').removesuffix("</p>").replace('">', "", 1)
-    )
-    assert element("b", Markup("<i></i>")) == "<b><i></i></b>"
-
-
-@given(st.text(alphabet="`ab |"))
-def test_code_of_markdown_is_fenced_by_more_backticks_than_it_holds(text: str) -> None:
-    made = code(text)
-    fence = re.match("`+", made)
-    assert fence is not None
-    assert fence[0] not in made[len(fence[0]) : -len(fence[0])]
-
-
-# --- text -------------------------------------------------------------------------------------
-
-
-def test_the_text_answers_first_and_fits_its_width(imaging: Evaluation) -> None:
-    text = evaluation_text(imaging, why=True, width=80)
-    assert max(map(len, text.splitlines())) <= 80
-    flat = " ".join(text.split())
-    for said in (
-        "Asked of ethernet-10g-2012, variant corrected, candidate original.",
-        "✗ not met Not met, on derived goodput: original misses 3 of 7",
-        "picture.goodput_bps 3.538944 Gb/s 1920 × 1920 × 32 b × 30 Hz",
-        "mean latency 113 µs",
-        "receiving CPU 15.8 %",
-        "goodput is the least of: request 3.512676 Gb/s",
-    ):
-        assert said in flat, said
-    assert "\033" not in text
-
-
-def test_the_short_text_has_the_verdict_and_what_would_mend_it(imaging: Evaluation) -> None:
-    lines = evaluation_text(imaging).splitlines()
-    assert len(lines) <= 32  # five of them read whole pictures beside the requirements
-    assert max(map(len, lines)) <= 100
-    flat = " ".join(" ".join(lines).split())
-    for finding in imaging.chosen.findings:
-        assert finding.verdict.requirement.name in flat
-    for said in (
-        "3.512676 Gb/s (exact, derived), at least 3.538944 Gb/s; 0.74 % short; 6751 frames/s",
-        "pictures arrive in time on average: grows without limit, at most 17 ms",
-        "measure cpu_recv of tcp at 65535 B",
-        "latency_max_s of 17.18 ms (IC2012 table 4-4), beyond the limit of 1 requirement",
-        "✗ original, ? tcp-whole-pictures, ✓ tcp-two-sets-of-cores, ? udp-aligned",
-        "known limits: 9 of ethernet-10g-2012, 5 of imaging: --why",
-    ):
-        assert said in flat, said
-
-
-def test_a_file_cannot_command_the_terminal(small: Evaluation) -> None:
-    title = "\033[2Jclear\a"
-    hostile = replace(small, usecase=small.usecase.model_copy(update={"title": title}))
-    text = evaluation_text(hostile)
-    assert text.startswith("�[2Jclear�: Does it go?")
 
 
 @cache

@@ -20,13 +20,12 @@ from benchmarks.accuracy.features import Features, features
 from benchmarks.accuracy.predictor import Answerer, Floats, Unanswerable, guess, one_by_one
 from icmodel.dataset import Dataset, Point
 from icmodel.estimate import Estimate
+from icmodel.statistics import NORMAL
 from icmodel.validate.folds import Fold, scored
 
 SEED = 1
 FEWEST = 5
 """Rows to learn from."""
-NORMAL_90 = 1.6448536269514722
-"""The 95 % quantile of the normal distribution: 90 % lie within this many deviations."""
 MOST_TUNED = 300
 """Rows on which the kernel's parameters are found anew in each fold: the time grows with the cube."""
 
@@ -101,7 +100,7 @@ def gaussian_process(data: Dataset) -> Answerer:
             kernels.setdefault(kind, process.kernel_)
             fitted[kind] = (fold, process)
         mean, std = fitted[kind][1].predict(one.columns.of([point]), return_std=True)
-        ends = (mean[0] + side * NORMAL_90 * std[0] for side in (0, -1, 1))
+        ends = (mean[0] + side * NORMAL * std[0] for side in (0, -1, 1))
         return guess(*(one.target.back(float(end)) for end in ends))
 
     return one_by_one(answer)

@@ -18,10 +18,9 @@ from scipy.special import ndtr
 from icmodel.arrays import Floats
 from icmodel.calibrate.runs import Run
 from icmodel.calibrate.surface import Surface
+from icmodel.statistics import NORMAL
 
 TINY = 1e-15
-NINETY_PERCENT = 1.6448536269514722
-"""Half width of the central 90 % of a normal distribution, in standard deviations."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,9 +118,9 @@ class _State:
         left = np.sqrt(np.maximum(variance[:, None] - less, 0.0) + self._noise)
         moved = np.sqrt(np.maximum(less, TINY))
         distance = (self._means - self._limits)[:, None]
-        above = ndtr((distance - NINETY_PERCENT * left) / moved)
-        below = ndtr((-distance - NINETY_PERCENT * left) / moved)
-        now = np.abs(distance) > NINETY_PERCENT * np.sqrt(variance + self._noise)[:, None]
+        above = ndtr((distance - NORMAL * left) / moved)
+        below = ndtr((-distance - NORMAL * left) / moved)
+        now = np.abs(distance) > NORMAL * np.sqrt(variance + self._noise)[:, None]
         return np.asarray(np.sum(np.where(now, 0.0, above + below), axis=0))
 
     def measure(self, index: int) -> None:

@@ -87,6 +87,16 @@ class Dataset:
         The whole dataset.toml.
     points : tuple of Point
         The rows of points.csv, in SI.
+
+    Examples
+    --------
+    >>> import icmodel
+    >>> data = icmodel.load("ethernet-10g-2012")
+    >>> data.option_values("nagle")
+    ('off', 'on')
+    >>> rows = data.select("tcp", {"nagle": "off"})
+    >>> len(rows), rows[0].metric, rows[0].value
+    (137, 'cpu_recv', 0.44)
     """
 
     id: str

@@ -71,7 +71,7 @@ def _printed(lines: Iterable[Line], width: int) -> str:
     """Lines wrapped to a width; characters that could command a terminal become ``�``."""
     printed = []
     for start, text in lines:
-        for part in wrapped(text, start, " " * len(start), width) if text else [start]:
+        for part in wrapped(text, start, " " * len(start), width) or [start]:
             printed.append("".join(char if char.isprintable() else "�" for char in part.rstrip()))
     return "\n".join(printed) + "\n"
 

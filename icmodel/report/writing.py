@@ -39,8 +39,8 @@ def report(answer: Evaluation | SystemPrediction, path: str | Path) -> None:
     --------
     >>> import tempfile
     >>> import icmodel
-    >>> from icmodel.system import load
-    >>> prediction = load("lab-udp-overload").predict()
+    >>> from icmodel.system import load, predict
+    >>> prediction = predict(load("lab-udp-overload"))
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     icmodel.report(prediction, Path(folder) / "overload.md")
     ...     sorted(path.name for path in Path(folder).iterdir())

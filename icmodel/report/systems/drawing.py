@@ -36,8 +36,8 @@ UNLIMITED_BPS = 1e9
 def system_svg(found: SystemPrediction) -> str:
     """The drawing of a predicted system, a whole SVG document.
 
-    >>> from icmodel.system import load
-    >>> svg = system_svg(load("lab-udp-overload").predict())
+    >>> from icmodel.system import load, predict
+    >>> svg = system_svg(predict(load("lab-udp-overload")))
     >>> svg[:4], svg.count('class="box"')
     ('<svg', 4)
     """
