@@ -83,24 +83,24 @@ def message_latency(model: Model, prediction: Prediction, message: Message) -> d
     >>> f"{latency.value * 1e3:.1f} ms"
     '0.9 ms'
     """
-    metrics, asked = prediction.metrics, prediction.scenario
+    metrics, scenario = prediction.metrics, prediction.scenario
     frame = metrics.get(LATENCY) or absent(
         f"{model.data.id} gives no {LATENCY}, only round trips or none"
     )
     # The unlimited goodput while the other endpoints send their messages at once too.
-    alone = model.predict(replace(asked, rate_fps=None, endpoints=1, other_goodput_bps=0.0))
+    alone = model.predict(replace(scenario, rate_fps=None, endpoints=1, other_goodput_bps=0.0))
     burst, most = alone, alone.metrics["goodput_bps"]
-    if asked.endpoints > 1 and most.absent:
+    if scenario.endpoints > 1 and most.absent:
         found = {AT_ONCE: most}
     else:
-        if asked.endpoints > 1:
-            others_bps = (asked.endpoints - 1) * most.value
-            burst = model.predict(replace(asked, rate_fps=None, other_goodput_bps=others_bps))
+        if scenario.endpoints > 1:
+            others_bps = (scenario.endpoints - 1) * most.value
+            burst = model.predict(replace(scenario, rate_fps=None, other_goodput_bps=others_bps))
         goodput, loss = burst.metrics["goodput_bps"], burst.metrics.get("loss_rate")
-        found = {AT_ONCE: sent_at_once(message, asked.payload_bytes, frame, goodput, loss)}
+        found = {AT_ONCE: sent_at_once(message, scenario.payload_bytes, frame, goodput, loss)}
     if message.captured_s is not None:
         goodput, loss = metrics["goodput_bps"], metrics.get("loss_rate")
-        found[CAPTURED] = as_captured(message, asked.payload_bytes, frame, goodput, loss)
+        found[CAPTURED] = as_captured(message, scenario.payload_bytes, frame, goodput, loss)
     return found
 
 

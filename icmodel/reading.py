@@ -24,7 +24,7 @@ from pydantic_core import CoreSchema
 from icmodel import units
 from icmodel.documents import toml
 from icmodel.errors import IcmodelError, UnitError
-from icmodel.scenario import MOST
+from icmodel.ranges import MOST
 
 # --- fields -----------------------------------------------------------------------------------
 

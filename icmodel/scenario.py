@@ -6,13 +6,19 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from reprlib import repr as shortened
-from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
+from typing import Any, NamedTuple, TypedDict
 
 from icmodel import units
 from icmodel.errors import ScenarioError
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+from icmodel.ranges import (
+    BY_ITSELF,
+    OTHERS_WITHOUT_ENDPOINTS,
+    REQUESTS,
+    VALID_RANGES,
+    WORK,
+    WORK_PREFIX,
+    requested_goodput,
+)
 
 
 class Options(Mapping[str, str]):
@@ -56,168 +62,6 @@ class Options(Mapping[str, str]):
 
 
 NO_OPTIONS = Options()
-
-
-# --- valid values ---------------------------------------------------------------------------------
-
-MOST = 2**53
-"""Greatest count; up to it every whole number is exact as a float."""
-ROUNDING = 2
-"""Last places by which rate × payload × 8 may miss the goodput that the rate was made from."""
-WORK_PREFIX = "app_"
-"""Beginning of the names of parameters that describe the application's work."""
-WORK = ("app_send_s", "app_recv_s", "app_send_s_per_byte", "app_recv_s_per_byte")
-"""Parameters that describe the application's work."""
-REQUESTS = ("rate_fps", "requested_goodput_bps")
-"""Parameters that limit a request; a question has one of them at most."""
-DEFAULTS: Mapping[str, float] = {
-    "rate_fps": math.inf,
-    "requested_goodput_bps": math.inf,
-    "cores": math.nan,
-    "switches": 0.0,
-    "endpoints": 1.0,
-    "other_goodput_bps": 0.0,
-    "distance_m": math.nan,
-    "line_rate_bps": math.nan,
-    "cpu_clock_ratio": 1.0,
-    **dict.fromkeys(WORK, 0.0),
-}
-"""Values, in arrays, of numeric parameters that are left out; NaN is the dataset's own."""
-
-
-@dataclass(frozen=True, slots=True)
-class ValidRange:
-    """Range of finite numbers from ``least`` on; if ``above``, without it; if ``whole``, whole numbers.
-
-    ``noun`` and ``give`` are parts of the message of an error: the kind of quantity, and the fix.
-    """
-
-    least: float
-    noun: str
-    give: str
-    above: bool = False
-    whole: bool = False
-
-    def allows(self, value: Any) -> Any:
-        """Whether a number is valid; for an array elementwise."""
-        enough = value > self.least if self.above else value >= self.least
-        if self.whole:
-            from numpy import rint  # listing datasets needs no numpy
-
-            return enough & (value <= MOST) & (rint(value) == value)
-        return enough & (value < math.inf)
-
-    def refusal(self, name: str, value: object) -> str:
-        """Message that refuses the value of a parameter."""
-        return f"{name} {value!r} is {self.noun}: give {self.give}"
-
-    def check(self, name: str, value: object) -> None:
-        """Raise ScenarioError for an invalid number; a count is an integer, a boolean is no number."""
-        number = isinstance(value, int if self.whole else (int, float))
-        try:
-            valid = number and not isinstance(value, bool) and self.allows(float(value))  # type: ignore[arg-type]
-        except OverflowError:  # an integer beyond all floats
-            valid = False
-        if not valid:
-            raise ScenarioError(self.refusal(name, value))
-
-    def check_array(self, name: str, column: NDArray[Any]) -> None:
-        """Raise ScenarioError for the first invalid number of an array; NaN may be the dataset's own value."""
-        if column.size and (not self.whole or column.dtype.kind in "iu"):
-            least, greatest = column.min(), column.max()
-            if self.allows(least) and self.allows(greatest):
-                return
-        allowed = self.allows(column.astype(float))
-        if math.isnan(DEFAULTS.get(name, 0.0)):
-            allowed |= column != column
-        if not allowed.all():
-            raise ScenarioError(self.refusal(name, column[~allowed][0].item()))
-
-
-def _time(what: str) -> ValidRange:
-    return ValidRange(0, "not a time", f"a finite number of seconds {what}, 0 or more")
-
-
-def _count(least: int, what: str) -> ValidRange:
-    give = f"a whole number of {what}, at least {least}"
-    return ValidRange(least, "not possible", give, whole=True)
-
-
-VALID_RANGES: Mapping[str, ValidRange] = {
-    "payload_bytes": _count(1, "B"),
-    "switches": _count(0, "switches"),
-    "endpoints": _count(1, "endpoints, this stream included"),
-    "cores": _count(1, "cores"),
-    "other_goodput_bps": ValidRange(
-        0, "not a goodput", "a finite number of bits per second, 0 or more"
-    ),
-    "distance_m": ValidRange(0, "not a distance", "a finite number of metres, 0 or more"),
-    "line_rate_bps": ValidRange(
-        0, "not a line rate", "a finite number of bits per second above 0", above=True
-    ),
-    "cpu_clock_ratio": ValidRange(
-        0,
-        "not a ratio",
-        "the clock relative to that of the dataset's hosts, above 0",
-        above=True,
-    ),
-    "app_send_s": _time("a frame"),
-    "app_recv_s": _time("a frame"),
-    "app_send_s_per_byte": _time("a byte"),
-    "app_recv_s_per_byte": _time("a byte"),
-    "requested_goodput_bps": ValidRange(
-        0,
-        "not a goodput",
-        "a finite number of bits per second above 0, or leave it out for as fast as it goes",
-        above=True,
-    ),
-    "rate_fps": ValidRange(
-        0,
-        "not a rate",
-        "a finite number of frames per second above 0, or leave it out for as fast as it goes",
-        above=True,
-    ),
-}
-"""Valid range of each numeric parameter of a question, by SI name."""
-BY_ITSELF = {name: valid for name, valid in VALID_RANGES.items() if name not in (*REQUESTS, *WORK)}
-"""Valid range of each field of Scenario that is checked by itself; ApplicationWork checks its own fields."""
-OTHERS_WITHOUT_ENDPOINTS = (
-    "other_goodput_bps is above 0 but endpoints is 1, which is this stream alone: "
-    "count the others too, e.g. endpoints = 2"
-)
-
-
-def check_arrays(columns: Mapping[str, NDArray[Any]]) -> None:
-    """Check arrays of parameters by the rules that Scenario applies to one question.
-
-    Raises
-    ------
-    ScenarioError
-        For the first value that no dataset could answer; requests are checked by `requested_goodput`.
-    """
-    for name, column in columns.items():
-        if name in VALID_RANGES and name not in REQUESTS:
-            VALID_RANGES[name].check_array(name, column)
-    others = columns.get("other_goodput_bps")
-    if others is not None and (others.astype(bool) & (columns.get("endpoints", 1) == 1)).any():
-        raise ScenarioError(OTHERS_WITHOUT_ENDPOINTS)
-
-
-def requested_goodput(rate_fps: Any, payload_bytes: Any) -> Any:
-    """Rate × payload × 8 [b/s], of numbers or arrays (IC2012 §2.1); infinite if the rate is.
-
-    A rate that was made from a goodput gives that goodput again: a product within `ROUNDING` last places
-    of a whole number is that number.
-    """
-    import numpy as np  # listing datasets needs no numpy
-
-    request = rate_fps * payload_bytes * 8
-    whole = np.rint(request)
-    with np.errstate(invalid="ignore"):  # inf - inf
-        return np.where(np.abs(request - whole) <= ROUNDING * np.spacing(request), whole, request)
-
-
-# --- the question ---------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -314,8 +158,8 @@ class Hosts:
         """Reasons why an answer is extrapolated: each axis, and how far it is from the dataset's ``own_bps``."""
         reasons = []
         if self.line_rate_bps is not None and own_bps is not None:
-            asked, own = units.format_bps(self.line_rate_bps, 3), units.format_bps(own_bps, 3)
-            reasons.append(f"extrapolated on line rate: {asked}, measured at {own}")
+            requested, own = units.format_bps(self.line_rate_bps, 3), units.format_bps(own_bps, 3)
+            reasons.append(f"extrapolated on line rate: {requested}, measured at {own}")
         if self.cpu_clock_ratio != 1.0:
             reasons.append(
                 f"extrapolated on CPU clock: {self.cpu_clock_ratio:g} times that of the hosts"

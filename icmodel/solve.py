@@ -28,14 +28,14 @@ Goodput = Callable[[float | None], Estimate | None]
 """Function from a rate [1/s], ``None`` for unlimited, to the goodput [b/s], ``None`` if it is not known."""
 
 
-def least_rate(model: Model, asked: Scenario, goodput_bps: float) -> int | None:
+def least_rate(model: Model, scenario: Scenario, goodput_bps: float) -> int | None:
     """Find the least whole rate at which a scenario achieves a goodput.
 
     Parameters
     ----------
     model : Model
         Model that predicts.
-    asked : Scenario
+    scenario : Scenario
         Question; its rate is ignored.
     goodput_bps : float
         Required goodput [b/s].
@@ -52,17 +52,17 @@ def least_rate(model: Model, asked: Scenario, goodput_bps: float) -> int | None:
     >>> least_rate(model, Scenario("tcp", payload_bytes=65535), goodput_bps=3.5e9)
     6676
     """
-    return least_met_fps(goodput_trial(asked, goodput_bps, model))
+    return least_met_fps(goodput_trial(scenario, goodput_bps, model))
 
 
-def least_payload(model: Model, asked: Scenario, goodput_bps: float) -> int | None:
+def least_payload(model: Model, scenario: Scenario, goodput_bps: float) -> int | None:
     """Find the least payload with which a scenario achieves a goodput at unlimited rate.
 
     Parameters
     ----------
     model : Model
         Model that predicts.
-    asked : Scenario
+    scenario : Scenario
         Question; its payload and rate are ignored.
     goodput_bps : float
         Required goodput [b/s].
@@ -79,13 +79,13 @@ def least_payload(model: Model, asked: Scenario, goodput_bps: float) -> int | No
     >>> least_payload(model, Scenario("tcp", payload_bytes=1448), goodput_bps=5e9)
     147
     """
-    sizes = [p.payload_bytes for p in model.data.points if p.protocol == asked.protocol]
+    sizes = [p.payload_bytes for p in model.data.points if p.protocol == scenario.protocol]
     known = [size for size in sizes if size is not None]
     if not known:
         return None
     # The distance changes no goodput, and the dataset may have no rule for it.
     free = ("rate_fps", "requested_goodput_bps", "distance_m")
-    keywords: dict[str, Any] = {**asked.to_dict(), **dict.fromkeys(free)}
+    keywords: dict[str, Any] = {**scenario.to_dict(), **dict.fromkeys(free)}
     least, most = min(known), max(known)
     while True:
         if most - least < AT_ONCE:
@@ -104,14 +104,14 @@ def least_payload(model: Model, asked: Scenario, goodput_bps: float) -> int | No
         least, most = before + 1, found
 
 
-def least_cores(model: Model, asked: Scenario, goodput_bps: float) -> int | None:
+def least_cores(model: Model, scenario: Scenario, goodput_bps: float) -> int | None:
     """Find the least measured core count at which a scenario achieves a goodput at unlimited rate.
 
     Parameters
     ----------
     model : Model
         Model that predicts.
-    asked : Scenario
+    scenario : Scenario
         Question; its cores and rate are ignored.
     goodput_bps : float
         Required goodput [b/s].
@@ -128,9 +128,9 @@ def least_cores(model: Model, asked: Scenario, goodput_bps: float) -> int | None
     >>> least_cores(model, Scenario("udp", payload_bytes=1472), goodput_bps=1e9)
     1
     """
-    counts = {p.cores for p in model.data.points if p.protocol == asked.protocol and p.cores}
+    counts = {p.cores for p in model.data.points if p.protocol == scenario.protocol and p.cores}
     for cores in sorted(counts):
-        found = goodput_by_rate(replace(asked, cores=cores), model)(None)
+        found = goodput_by_rate(replace(scenario, cores=cores), model)(None)
         if found is not None and not found.absent and found.low >= goodput_bps:
             return cores
     return None
@@ -142,14 +142,14 @@ SOLVERS: Mapping[str, Callable[[Model, Scenario, float], int | None]] = MappingP
 """Solvers by the parameter that they solve for."""
 
 
-def solved(asked: Scenario, parameter: str, value: int, goodput_bps: float) -> Scenario:
+def solved(scenario: Scenario, parameter: str, value: int, goodput_bps: float) -> Scenario:
     """Scenario with the solution; for payload or cores, at the least rate that makes up the goodput [b/s]."""
     if parameter == "rate":
-        return replace(asked, rate_fps=float(value))
+        return replace(scenario, rate_fps=float(value))
     if parameter == "payload":
-        with_it = replace(asked, payload_bytes=value)
+        with_it = replace(scenario, payload_bytes=value)
     else:
-        with_it = replace(asked, cores=value)
+        with_it = replace(scenario, cores=value)
     return replace(with_it, rate_fps=float(least_rate_fps(goodput_bps, with_it.payload_bytes)))
 
 
@@ -183,10 +183,10 @@ class Trial:
         return int(found.value / (8 * self.payload_bytes))
 
 
-def goodput_trial(asked: Scenario, goodput_bps: float, model: Model) -> Trial:
+def goodput_trial(scenario: Scenario, goodput_bps: float, model: Model) -> Trial:
     """Trial of a goodput [b/s] for a scenario whose rate is free."""
     wanted = Requirement("carried", "goodput_bps", at_least=goodput_bps)
-    return Trial(wanted, asked.payload_bytes, goodput_by_rate(asked, model))
+    return Trial(wanted, scenario.payload_bytes, goodput_by_rate(scenario, model))
 
 
 def goodput_by_rate(scenario: Scenario, model: Model) -> Goodput:

@@ -193,54 +193,54 @@ def axes_of(model: Model, ranges: Mapping[str, object]) -> tuple[Axis, ...]:
         If the dataset has no such protocol or option, or no rows at them.
     """
     data = model.data
-    asked = {name: given for name, given in ranges.items() if given is not None}
-    order = [words.TEXT_SPELLINGS.get(name, (name,))[0] for name in asked]
+    ranges = {name: value for name, value in ranges.items() if value is not None}
+    order = [words.TEXT_SPELLINGS.get(name, (name,))[0] for name in ranges]
     for name in order:
         if order.count(name) > 1:
             raise ScenarioError(f"{name} is given twice: keep one of its two spellings")
-    texts = [_text_axis(name, given) for name, given in asked.items() if is_textual(name)]
+    texts = [_text_axis(name, value) for name, value in ranges.items() if is_textual(name)]
     rows = _rows_at(model, texts)
     numbers = [
-        _number_axis(name, given, data, rows)
-        for name, given in asked.items()
+        _number_axis(name, value, data, rows)
+        for name, value in ranges.items()
         if not is_textual(name)
     ]
     return tuple(sorted((*texts, *numbers), key=lambda axis: order.index(axis.name)))
 
 
-def _text_axis(name: str, given: object) -> Axis:
+def _text_axis(name: str, value: object) -> Axis:
     """Axis of a protocol or an option, from a text, a text with commas, or a list."""
-    if isinstance(given, str):
-        values = tuple(item.strip() for item in given.split(",") if item.strip())
+    if isinstance(value, str):
+        values = tuple(item.strip() for item in value.split(",") if item.strip())
         fixed = len(values) == 1
     else:
-        values, fixed = tuple(str(item) for item in _list(name, given)), False
+        values, fixed = tuple(str(item) for item in _list(name, value)), False
     if not values:
-        raise ScenarioError(f"{name} {given!r} is empty: give a name, or several with commas")
+        raise ScenarioError(f"{name} {value!r} is empty: give a name, or several with commas")
     return Axis(name, tuple(dict.fromkeys(values)), fixed)
 
 
-def _number_axis(name: str, given: object, data: Dataset, rows: tuple[Point, ...]) -> Axis:
+def _number_axis(name: str, value: object, data: Dataset, rows: tuple[Point, ...]) -> Axis:
     """Axis of a number, from a range as text, or from one or several numbers in SI."""
     si_name = words.TEXT_SPELLINGS.get(name, (name,))[0]
-    if isinstance(given, str):
+    if isinstance(value, str):
         if name == si_name and name not in COUNTS:
             plain = next(text for text, (si, _) in words.TEXT_SPELLINGS.items() if si == name)
             raise ScenarioError(
-                f"{name} {given!r} is a text: write numbers in SI, or {plain}= for texts with units"
+                f"{name} {value!r} is a text: write numbers in SI, or {plain}= for texts with units"
             )
 
         def known(item: str, first: float, last: float) -> Sequence[float]:
             return _known_values(si_name, item, first, last, rows, data.id)
 
-        texts = range_values(name, given, known)
-        return Axis(si_name, texts, fixed=len(texts) == 1 and ".." not in given)
+        texts = range_values(name, value, known)
+        return Axis(si_name, texts, fixed=len(texts) == 1 and ".." not in value)
     if name != si_name:
         raise ScenarioError(
-            f"{name}={given!r} has no unit: write a text with units, or {si_name}= for numbers in SI"
+            f"{name}={value!r} has no unit: write a text with units, or {si_name}= for numbers in SI"
         )
-    fixed = np.ndim(given) == 0  # type: ignore[arg-type]
-    values = [_number(name, value) for value in ([given] if fixed else _list(name, given))]
+    fixed = np.ndim(value) == 0  # type: ignore[arg-type]
+    values = [_number(name, value) for value in ([value] if fixed else _list(name, value))]
     if not values:
         raise ScenarioError(f"{name} has no values: give at least one")
     return Axis(name, tuple(dict.fromkeys(values)), fixed)
@@ -353,14 +353,14 @@ def _known_values(
 def _rows_at(model: Model, texts: list[Axis]) -> tuple[Point, ...]:
     """Rows for the protocols and options of the axes; for ``hybrid`` the most similar ones."""
     data = model.data
-    asked = {axis.name: axis.values for axis in texts}
-    protocols = [str(name) for name in asked.pop("protocol", data.protocols)]
+    values = {axis.name: axis.values for axis in texts}
+    protocols = [str(name) for name in values.pop("protocol", data.protocols)]
     for name in protocols:
         if name not in data.protocols:
             raise OutOfDomain(
                 f"{data.id} has no protocol {name!r}: it has {', '.join(data.protocols)}"
             )
-    chosen = [dict(zip(asked, map(str, v), strict=True)) for v in product(*asked.values())]
+    chosen = [dict(zip(values, map(str, v), strict=True)) for v in product(*values.values())]
     try:
         return tuple(
             point
@@ -372,10 +372,10 @@ def _rows_at(model: Model, texts: list[Axis]) -> tuple[Point, ...]:
         raise OutOfDomain(str(error)) from error
 
 
-def _list(name: str, given: object) -> list[object]:
-    values = given.tolist() if isinstance(given, np.ndarray) else given
+def _list(name: str, value: object) -> list[object]:
+    values = value.tolist() if isinstance(value, np.ndarray) else value
     if not isinstance(values, (list, tuple)) or any(np.ndim(value) for value in values):
-        raise ScenarioError(f"{name} {given!r} is no list of values: give one dimension of them")
+        raise ScenarioError(f"{name} {value!r} is no list of values: give one dimension of them")
     return list(values)
 
 
@@ -389,7 +389,7 @@ def _number(name: str, value: object) -> float:
 # --- checking and answering -------------------------------------------------------------------
 
 
-def point_scenario(axes: Sequence[Axis], values: Sequence[Value]) -> Scenario:
+def _scenario(axes: Sequence[Axis], values: Sequence[Value]) -> Scenario:
     """Scenario of one point; an unlimited rate becomes no rate."""
     question = {axis.name: value for axis, value in zip(axes, values, strict=True)}
     options = {name: question.pop(name) for name in list(question) if name not in words.SI_NAMES}
@@ -409,7 +409,7 @@ def _check_corners(model: Model, axes: tuple[Axis, ...]) -> None:
         for axis in axes
     ]
     for corner in product(*ends):
-        _, problems = model.fit_question(point_scenario(axes, corner))
+        _, problems = model.fit_question(_scenario(axes, corner))
         if problems:
             raise OutOfDomain(problems[0])
 
@@ -435,29 +435,21 @@ def _answer_block(
     try:
         return model.predict_many(**question, **options)
     except OutOfDomain as refusal:
-        raise _first_refusal(model, axes, question, options) or refusal from None
-
-
-def _first_refusal(
-    model: Model,
-    axes: tuple[Axis, ...],
-    question: Mapping[str, Any],
-    options: Mapping[str, Any],
-) -> OutOfDomain | None:
-    """Refusal by `Model.predict` of the first refused point; ``None`` if none is found."""
-    metrics = tuple(dict.fromkeys((*(options["metrics"] or ()), "goodput_bps")))
-    answered = model.predict_many(**question, outside="nan", metrics=metrics, intervals=False)
-    shape = tuple(len(axis.values) for axis in axes)
-    outside = "extrapolate" if options["outside"] == "extrapolate" else "refuse"
-    missing = np.flatnonzero(np.isnan(answered["goodput_bps"].to_numpy().reshape(-1)))
-    for flat in missing[:MOST_TRIED]:
-        places = np.unravel_index(flat, shape)
-        point = [axis.values[int(place)] for axis, place in zip(axes, places, strict=True)]
-        try:
-            model.predict(point_scenario(axes, point), outside=outside)
-        except OutOfDomain as error:
-            return OutOfDomain(f"{error} (this is the first such point of the sweep)")
-    return None
+        # Give the reason of the first refused point, as Model.predict states it.
+        metrics = tuple(dict.fromkeys((*(options["metrics"] or ()), "goodput_bps")))
+        answered = model.predict_many(**question, outside="nan", metrics=metrics, intervals=False)
+        outside = "extrapolate" if options["outside"] == "extrapolate" else "refuse"
+        missing = np.flatnonzero(np.isnan(answered["goodput_bps"].to_numpy().reshape(-1)))
+        shape = tuple(len(axis.values) for axis in axes)
+        for flat in missing[:MOST_TRIED]:
+            places = np.unravel_index(flat, shape)
+            point = [axis.values[int(k)] for axis, k in zip(axes, places, strict=True)]
+            try:
+                model.predict(_scenario(axes, point), outside=outside)
+            except OutOfDomain as error:
+                text = f"{error} (this is the first such point of the sweep)"
+                raise OutOfDomain(text) from None
+        raise refusal from None
 
 
 def _allocate(part: xarray.Dataset, longest: Axis) -> xarray.Dataset:

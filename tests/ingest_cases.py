@@ -1,4 +1,4 @@
-"""What the tests of ingesting share: the cases by name, and short ways to read results."""
+"""Shared by the tests of ingesting: cases by name, and short functions to read results."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ TEN_GIGABIT = Interconnect(kind="ethernet", line_rate_bps=10e9, mtu_bytes=1500)
 
 
 def read(name: str, tool: str | None = None, **labels: object) -> Ingested:
-    """One case, with labels in SI for what it does not say itself."""
+    """One case, with labels in SI that it lacks."""
     return ingest([CASES / name], tool, labels=Labels(**labels))  # type: ignore[arg-type]
 
 

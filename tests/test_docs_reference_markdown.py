@@ -39,3 +39,9 @@ def test_the_sections_of_a_docstring_are_lists() -> None:
     assert (
         docstring(text) == "What it does.\n\n*Parameters*\n\n- `name` (str): What it is called.\n"
     )
+
+
+def test_examples_of_a_docstring_are_shown_as_sessions() -> None:
+    text = "Add.\n\nExamples\n--------\nTwo numbers:\n\n>>> 1 + 1\n2\n"
+    shown = "Add.\n\n*Examples*\n\nTwo numbers:\n\n```text\n>>> 1 + 1\n2\n```\n"
+    assert docstring(text) == shown

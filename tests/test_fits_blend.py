@@ -12,7 +12,15 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from fits_case import sites
-from icmodel.fits.blend import LEAST_ERROR, WIDEST, Blend, Widths, blend, widths
+from icmodel.fits.blend import (
+    LEAST_ERROR,
+    PER_TYPICAL,
+    WIDEST,
+    Blend,
+    Widths,
+    blend,
+    widths,
+)
 from icmodel.fits.constants import SHIPPED, Constants
 from icmodel.fits.fit import fit
 from icmodel.fits.kernel import Known
@@ -142,31 +150,51 @@ def blended_maximum(errors: np.ndarray) -> tuple[Blend, float]:
 @given(off=st.floats(1e-3, 9.0))
 def test_a_maximum_follows_the_candidate_that_is_too_low_rather_than_too_high(off: float) -> None:
     low, high = np.full(8, off), np.full(8, -off)
-    assert blended_maximum(np.stack([low, high]))[1] < 1.5
-    assert blended_maximum(np.stack([high, low]))[1] > blended_maximum(np.stack([low, high]))[1]
+    first, second = (blended_maximum(np.stack(both))[1] for both in ((low, high), (high, low)))
+    assert first < 1.5
+    assert second > first
 
 
-def test_an_error_of_a_maximum_counts_as_its_exponential_if_the_value_is_too_high() -> None:
+def test_a_typical_error_of_a_maximum_counts_as_its_exponential_if_the_value_is_too_high() -> None:
     """Errors of log 2 too high and of the loss of that too low count alike: the blend is half way, less its lean."""
     loss = (2**SHIPPED.steep - 1) / SHIPPED.steep
     found, told = blended_maximum(np.stack([np.full(8, -np.log(2)), np.full(8, loss)]))
     plain = (loss - np.log(2)) / 2
     assert found.plain == pytest.approx(plain, rel=1e-4)
-    assert told == pytest.approx(1.5 - np.log(np.cosh(plain)), rel=1e-4)
+    lean = PER_TYPICAL * plain - np.log(2)  # ln cosh of a large number
+    assert told == pytest.approx(1.5 - lean, rel=1e-4)
 
 
-def test_a_maximum_leans_to_the_harmonic_mean_of_values_a_typical_error_above_and_below() -> None:
+def test_one_wild_row_of_a_maximum_does_not_decide() -> None:
+    """Predicted too high by a factor of 100 once, and else right within 1 %."""
+    wild = np.array([-0.01, -0.01, -0.01, -0.01, -0.01, -0.01, -0.01, -np.log(100)])
+    _, told = blended_maximum(np.stack([wild, np.full(8, 0.3)]))
+    assert told == pytest.approx(1.0, abs=0.05)
+
+
+def test_a_maximum_leans_to_the_harmonic_mean_of_values_an_error_above_and_below() -> None:
+    error = PER_TYPICAL * np.log(3)
     off = np.log(3) * np.array([1, -1, 1, -1, 1, -1, 1, -1])
     told = blended_maximum(np.stack([off, off]))[1]
-    harmonic = 2 / (1 / 3 + 3)
+    harmonic = 2 / (np.exp(-error) + np.exp(error))
     assert told == pytest.approx(1.5 + np.log(harmonic), rel=1e-6)
+
+
+def test_a_maximum_does_not_lean_at_a_row_without_noise() -> None:
+    off = np.log(3) * np.array([1, -1, 1, -1, 1, -1, 1, -1])
+    found = blend(LABEL_DISTANCE, np.stack([off, off]), is_maximum=True)
+    near = found.nearness(KNOWN.distances(sites([48, 48, 48])))
+    predicted, unsure = np.array([[1.0] * 3, [2.0] * 3]), np.array([0.0, 0.5, 1.0])
+    told = found.at(predicted, near, unsure)[0]
+    assert told[0] == pytest.approx(1.5)
+    assert told[0] > told[1] > told[2]
 
 
 def test_a_candidate_wild_beyond_numbers_leaves_a_maximum_finite() -> None:
     wild = np.stack([np.full(8, 0.1), np.full(8, -1e6)])
     found, told = blended_maximum(wild)
     assert np.isfinite(found.errors).all()
-    assert told == pytest.approx(1.0, abs=0.01)
+    assert told == pytest.approx(1.0, abs=0.02)
 
 
 def test_of_a_metric_that_is_no_maximum_the_sign_of_errors_does_not_matter() -> None:

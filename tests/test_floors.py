@@ -18,7 +18,7 @@ import checkout
 
 FLOORS = (
     ("errors", "arrays", "statistics", "table"),
-    ("units", "documents"),
+    ("units", "documents", "ranges"),
     ("scenario", "files"),
     ("reading", "estimate"),
     ("requirement", "dataset", "theory"),

@@ -1,4 +1,4 @@
-"""Ingesting files: labels, repeats, what is refused, and the dataset that comes of it."""
+"""Ingesting files: labels, repeats, refusals, and the dataset."""
 
 from __future__ import annotations
 
@@ -69,9 +69,7 @@ def test_the_order_of_files_changes_no_byte(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("coding", ["utf-8-sig", "utf-16", "gzip", "escapes"])
-def test_what_terminals_and_shells_leave_in_a_file_does_not_matter(
-    tmp_path: Path, coding: str
-) -> None:
+def test_terminal_escapes_and_shell_lines_are_ignored(tmp_path: Path, coding: str) -> None:
     text = latency(64, 20.5)
     file = tmp_path / ("log.txt.gz" if coding == "gzip" else "log.txt")
     if coding == "gzip":
@@ -123,7 +121,7 @@ def test_tools_whose_numbers_are_texts_are_not_taken_for_others(tmp_path: Path, 
         ingest(in_files(tmp_path, {"log.json": text}))
 
 
-def test_files_of_one_name_are_told_apart_by_no_more_than_it_takes(tmp_path: Path) -> None:
+def test_files_of_one_name_are_named_by_the_shortest_distinct_path(tmp_path: Path) -> None:
     for folder, us in (("a", 20), ("b", 21)):
         (tmp_path / folder / "runs").mkdir(parents=True)
         in_files(tmp_path / folder / "runs", {"one.txt": latency(64, us)})
@@ -131,7 +129,7 @@ def test_files_of_one_name_are_told_apart_by_no_more_than_it_takes(tmp_path: Pat
     assert [file.file for file in got.taken] == ["a/runs/one.txt", "b/runs/one.txt"]
 
 
-def test_no_file_left_is_an_error(tmp_path: Path) -> None:
+def test_if_every_file_is_refused_it_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(RecordError, match=r"empty\.txt: it is empty"):
         ingest(in_files(tmp_path, {"empty.txt": ""}))
 
@@ -188,7 +186,9 @@ def test_labels_that_contradict_each_other_are_refused(tmp_path: Path) -> None:
         ({"colour": "red"}, "unknown"),
     ],
 )
-def test_a_wrong_label_says_what_is_allowed(said: dict[str, object], reason: str) -> None:
+def test_the_error_of_a_wrong_label_names_the_allowed_ones(
+    said: dict[str, object], reason: str
+) -> None:
     with pytest.raises(RecordError, match=reason):
         read_labels(said, "command line")
 
@@ -232,7 +232,7 @@ def test_pairs_of_hosts_are_kept_apart() -> None:
     }
 
 
-def test_where_no_value_is_a_choice_the_unasked_question_takes_it(tmp_path: Path) -> None:
+def test_an_axis_that_some_rows_lack_is_empty_by_default(tmp_path: Path) -> None:
     case = (CASES / "sockperf" / "ping_pong_udp.txt").read_text(encoding="utf-8")
     texts = {"kernel.txt": case, "vma.txt": " VMA INFO: VMA_VERSION: 8.6.10\n" + case}
     got = ingest(in_files(tmp_path, texts), labels=Labels(payload_bytes=64))
@@ -240,7 +240,7 @@ def test_where_no_value_is_a_choice_the_unasked_question_takes_it(tmp_path: Path
     assert {point.options for point in got.points} == {("",), ("vma",)}
 
 
-def test_a_round_trip_and_half_of_one_stay_two_metrics(tmp_path: Path) -> None:
+def test_a_round_trip_and_half_a_round_trip_are_two_metrics(tmp_path: Path) -> None:
     [half] = in_files(tmp_path, {"half.txt": latency(64, 20)})
     kinds = {
         number.latency_kind
@@ -254,7 +254,7 @@ def test_a_round_trip_and_half_of_one_stay_two_metrics(tmp_path: Path) -> None:
 # --- the folder -------------------------------------------------------------------------------
 
 
-def test_the_account_names_every_file_and_who_counted(tmp_path: Path) -> None:
+def test_the_account_names_every_file_and_the_end_that_counted(tmp_path: Path) -> None:
     files = [CASES / "iperf3" / name for name in ("tcp.json", "unreachable.json")]
     write_ingested(ingest(files), tmp_path / "mine", ABOUT)
     account = json.loads((tmp_path / "mine" / "ingested.json").read_text())
@@ -277,7 +277,7 @@ def test_no_path_of_the_machine_is_written(tmp_path: Path) -> None:
         assert str(tmp_path) not in path.read_text()
 
 
-def test_what_is_said_of_the_dataset_is_in_it(tmp_path: Path) -> None:
+def test_the_description_of_the_dataset_is_written(tmp_path: Path) -> None:
     link = Interconnect(kind="ethernet", line_rate_bps=100e9, mtu_bytes=9000)
     about = About("Mine", "CC0", "me, 2026", "corrected", link)
     write_ingested(ingest([CASES / "iperf3" / "tcp.json"], link=link), tmp_path / "mine", about)
@@ -286,14 +286,14 @@ def test_what_is_said_of_the_dataset_is_in_it(tmp_path: Path) -> None:
     assert (data.interconnect.line_rate_bps, data.interconnect.mtu_bytes) == (100e9, 9000)
 
 
-def test_what_nobody_says_of_the_link_is_a_known_limit(tmp_path: Path) -> None:
+def test_an_unstated_link_is_a_known_limit(tmp_path: Path) -> None:
     write_ingested(ingest([CASES / "iperf3" / "tcp.json"]), tmp_path / "mine", ABOUT)
     limits = " ".join(check_dataset(tmp_path / "mine").known_limits)
     assert "ethernet is assumed" in limits
     assert "line rate is not stated" in limits
 
 
-def test_perftest_says_its_link(tmp_path: Path) -> None:
+def test_perftest_names_its_link(tmp_path: Path) -> None:
     write_ingested(ingest([CASES / "perftest" / "write_bw_mib.txt"]), tmp_path / "ib", ABOUT)
     assert check_dataset(tmp_path / "ib").interconnect.kind == "infiniband"
 
@@ -329,7 +329,7 @@ def test_the_command_writes_a_dataset(tmp_path: Path, capsys: pytest.CaptureFixt
     assert {(p.payload_bytes, p.switches, p.options) for p in data.points} == {(1024, 1, ("high",))}
 
 
-def test_the_readme_says_the_command_that_makes_the_folder_again(
+def test_the_readme_has_the_command_that_makes_the_folder_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     shutil.copy(CASES / "sockperf" / "ping_pong_udp.txt", tmp_path / "a run.txt")
@@ -345,7 +345,7 @@ def test_the_readme_says_the_command_that_makes_the_folder_again(
     capsys.readouterr()
 
 
-def test_a_refused_file_is_named_and_ends_with_2(
+def test_a_refused_file_is_named_and_the_exit_code_is_2(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     files = [str(CASES / "iperf3" / name) for name in ("tcp.json", "unreachable.json")]
@@ -354,7 +354,9 @@ def test_a_refused_file_is_named_and_ends_with_2(
     assert check_dataset(tmp_path / "mine").points
 
 
-def test_nothing_to_take_writes_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_without_a_result_nothing_is_written(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     case = str(CASES / "iperf3" / "unreachable.json")
     assert main(["ingest", case, "-o", str(tmp_path / "mine")]) == 2
     said = capsys.readouterr().err
@@ -377,7 +379,7 @@ def test_nothing_to_take_writes_nothing(tmp_path: Path, capsys: pytest.CaptureFi
         (["-o", "Bad Name"], "'Bad Name' would name the dataset"),
     ],
 )
-def test_a_wrong_option_says_what_is_allowed(
+def test_the_error_of_a_wrong_option_names_the_allowed_ones(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
@@ -427,7 +429,7 @@ def test_labels_for_no_file_are_refused_by_their_patterns() -> None:
         ingest([file], by_file=by_file)
 
 
-def test_one_row_is_said_in_the_singular(
+def test_one_row_is_printed_in_the_singular(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = CASES / "libzmq" / "remote_lat.txt"

@@ -1,4 +1,4 @@
-"""A wrong unit or a swapped label is found: against the wire, against itself, against the others.
+"""Consistency: wrong units and swapped labels contradict the wire, the result itself, or other files.
 
 The truths are bundled datasets, cut into one file a point: nothing may be said of them, and a mistake
 made in one file must name that file and no other.
@@ -63,7 +63,7 @@ def test_goodput_above_the_wire_is_named_with_its_likely_mistake() -> None:
     assert "bits taken for bytes" in said
 
 
-def test_goodput_at_the_wire_is_not() -> None:
+def test_goodput_at_the_line_rate_is_accepted() -> None:
     assert problem({"goodput_bps": 9.41e9}, TEN_GIGABIT) == ""
 
 
@@ -74,7 +74,7 @@ def test_small_frames_of_udp_have_a_lower_bound() -> None:
     )
 
 
-def test_an_unknown_protocol_is_held_against_the_line() -> None:
+def test_an_unknown_protocol_is_compared_with_the_line_rate() -> None:
     assert "above the" in problem({"goodput_bps": 11e9}, TEN_GIGABIT, protocol="zeromq")
     assert problem({"goodput_bps": 9.9e9}, TEN_GIGABIT, protocol="zeromq") == ""
 
@@ -86,7 +86,7 @@ def test_latency_below_the_wire_is_named() -> None:
     assert problem({"rtt_half_mean_s": 80e-6}, TEN_GIGABIT, payload_bytes=65536) == ""
 
 
-def test_a_round_trip_goes_the_way_twice() -> None:
+def test_a_round_trip_takes_the_transmission_time_twice() -> None:
     assert "on the wire" in problem({"rtt_mean_s": 80e-6}, TEN_GIGABIT, payload_bytes=65536)
 
 
@@ -136,7 +136,7 @@ def test_a_time_is_never_off_by_bits_for_bytes(ratio: float) -> None:
     assert slip_of(ratio, COUNT) is None
 
 
-def test_a_warm_up_left_out_lets_more_arrive_than_was_sent() -> None:
+def test_with_a_warm_up_more_may_arrive_than_was_sent() -> None:
     values = {"goodput_bps": 1.2e9, "sent_bps": 1e9}
     assert list(problems(replace(made(values), limits=Limits(windows=1.5)), None)) == []
     assert list(problems(made(values), None))
@@ -192,7 +192,7 @@ def test_there_are_curves_to_test_with() -> None:
 
 
 @pytest.mark.parametrize("name", sorted(CURVES))
-def test_nothing_is_said_of_a_true_curve(name: str) -> None:
+def test_a_true_curve_gets_no_remark(name: str) -> None:
     assert remarks(files(*CURVES[name])) == ()
 
 
@@ -203,7 +203,7 @@ def wrong_at(curve: Curve, at: int, factor: float) -> Curve:
 
 @settings(max_examples=search.times(60))
 @given(st.sampled_from(sorted(CURVES)), st.data())
-def test_a_wrong_unit_in_one_file_names_no_other_and_the_right_factor(
+def test_a_wrong_unit_names_its_file_alone_and_the_right_factor(
     name: str, data: st.DataObject
 ) -> None:
     metric, points = CURVES[name]
@@ -253,14 +253,14 @@ def test_a_whole_sweep_in_another_unit_is_named() -> None:
     assert set(named(sweeps)) == {"bytes"}
 
 
-def test_a_sweep_is_held_against_one_of_other_payloads() -> None:
+def test_a_sweep_is_compared_with_one_of_other_payloads() -> None:
     """A line through the others has nothing of the file itself."""
     right = [made({"goodput_bps": 1e6 * size}, size) for size in SIZES]
     other = [made({"goodput_bps": 1e6 * 1.5 * size / 8}, 3 * size // 2) for size in SIZES]
     assert set(named({"right": right, "bytes": other})) == {"right", "bytes"}
 
 
-def test_of_two_files_alone_both_are_named_with_units() -> None:
+def test_of_two_files_both_are_named_with_units() -> None:
     pair = {
         "a": [made({"rtt_half_mean_s": 2.15e-5}, 64)],
         "b": [made({"rtt_half_mean_s": 2.15e-2}, 64)],
@@ -276,7 +276,7 @@ def test_five_times_as_much_is_no_known_mistake() -> None:
     assert remarks(pair) == ()
 
 
-def test_of_a_pair_the_one_on_the_curve_of_the_others_is_right() -> None:
+def test_of_two_runs_the_one_on_the_line_of_the_others_is_right() -> None:
     runs = {str(size): [made({"goodput_bps": 1e6 * size}, size)] for size in SIZES}
     runs["wrong"] = [made({"goodput_bps": 1e6 * 512 / 8}, 512)]
     assert set(named(runs)) == {"wrong"}
@@ -303,7 +303,7 @@ def noisy(seed: int, repeats: int) -> dict[str, list[Result]]:
 
 @pytest.mark.parametrize("repeats", [1, 2, 3, 5])
 @pytest.mark.parametrize("seed", range(5))
-def test_nothing_is_said_of_noisy_runs(seed: int, repeats: int) -> None:
+def test_noisy_runs_get_no_remark(seed: int, repeats: int) -> None:
     assert remarks(noisy(seed, repeats)) == ()
 
 
@@ -363,7 +363,7 @@ def test_a_round_trip_among_steady_halves_is_named() -> None:
     assert "a whole round trip labelled as half of one" in found["512-3"]
 
 
-def test_a_slow_run_that_says_half_and_whole_alike_is_no_mistake() -> None:
+def test_a_slow_run_with_both_half_and_whole_round_trips_is_no_mistake() -> None:
     def run(wide: float) -> list[Result]:
         return [made({"rtt_half_mean_s": 20e-6 * wide, "rtt_mean_s": 40e-6 * wide})]
 
@@ -407,7 +407,7 @@ def test_a_wrong_file_among_good_ones_is_refused_and_named(tmp_path: Path) -> No
     assert "round trip" in reasons["1024.csv"]
 
 
-def test_a_file_that_only_the_others_speak_against_is_taken_and_told(tmp_path: Path) -> None:
+def test_a_file_that_contradicts_only_the_others_is_taken_with_a_remark(tmp_path: Path) -> None:
     texts = {f"{size}.csv": times(size) for size in SIZES}
     texts["512.csv"] = times(512, unit=1e3)
     got = tables(tmp_path, texts, COLUMNS)
@@ -424,7 +424,7 @@ def times(size: int, unit: float = 1.0) -> str:
     return f"size,rate,goodput,half,whole\n{size},,,{unit * (10 + size / 1000)},\n"
 
 
-def test_results_of_one_file_too_far_apart_are_told_with_units() -> None:
+def test_results_of_one_file_too_far_apart_are_named_with_units() -> None:
     said = next(repeat_problems([made({"goodput_bps": 1e9}), made({"goodput_bps": 4e9})]))
     assert "from 1 Gb/s to 4 Gb/s" in said
 

@@ -35,7 +35,7 @@ TOOLS = {
     "qperf",
     "sockperf",
 }
-"""The tools of which real outputs are here; of zperfmq none was ever seen, and a table is nobody's."""
+"""Tools with real outputs here; of zperfmq none was available, and a table has no tool."""
 
 
 def tool(name: str) -> str:
@@ -56,7 +56,7 @@ def test_there_are_sixty_right_and_forty_damaged_over_all_tools() -> None:
 
 
 @pytest.mark.parametrize("name", sorted(RIGHT))
-def test_a_right_file_is_read_as_a_person_reads_it_and_not_accused(name: str) -> None:
+def test_a_right_file_is_read_as_a_person_reads_it_without_a_remark(name: str) -> None:
     entry = RIGHT[name]
     got = ingest([CASES / name], labels=labels(entry))
     assert got.refused == ()
@@ -69,7 +69,7 @@ def test_a_right_file_is_read_as_a_person_reads_it_and_not_accused(name: str) ->
 
 
 @pytest.mark.parametrize("name", sorted(TOOLS))
-def test_right_files_of_one_tool_do_not_accuse_each_other(name: str) -> None:
+def test_right_files_of_one_tool_give_no_remarks(name: str) -> None:
     files = [file for file in RIGHT if tool(file) == name]
     said = {Path(file).name: labels(RIGHT[file]) for file in files}
     got = ingest([CASES / file for file in files], name, by_file=said)

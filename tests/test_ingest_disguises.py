@@ -1,4 +1,4 @@
-"""Disguises: whatever terminals, mails and log collectors put around an output, it reads the same."""
+"""Disguises: an output reads the same inside the wrapping of terminals, mails and log collectors."""
 
 from __future__ import annotations
 
@@ -214,7 +214,7 @@ def test_a_sample_reads_the_same_with_decimal_commas(name: str) -> None:
 @pytest.mark.parametrize(
     "damage", DAMAGED, ids=[f"{damage['file']}: {damage['what']}" for damage in DAMAGED]
 )
-def test_what_is_damaged_is_refused_by_name_in_a_disguise_too(
+def test_a_damaged_file_in_a_disguise_is_refused_by_name(
     damage: Mapping[str, Any], tmp_path: Path
 ) -> None:
     file = damaged(damage, tmp_path)

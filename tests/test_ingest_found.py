@@ -92,7 +92,7 @@ def test_a_paced_run_is_no_capacity() -> None:
 
 
 @pytest.mark.parametrize("variant", ["corrected", "hybrid"])
-def test_a_dataset_of_paced_runs_answers_up_to_their_rate_and_says_no_capacity(
+def test_a_dataset_of_paced_runs_predicts_up_to_their_rate_and_no_capacity(
     variant: str, tmp_path: Path
 ) -> None:
     """At 1 Mb/s by default, a run is no "as fast as it goes: 1.05 Mb/s, measured"."""
@@ -114,7 +114,7 @@ def test_a_run_that_missed_its_limit_is_a_capacity(tmp_path: Path) -> None:
     assert model.predict(protocol="udp", payload="1448 B").goodput_bps.value == 1048352.0
 
 
-def test_both_ends_of_ntttcp_land_in_one_row() -> None:
+def test_both_ends_of_ntttcp_make_one_row() -> None:
     ends = [FOUND / f"ntttcp-linux-{end}.txt" for end in ("sender", "receiver")]
     got = ingest(ends)
     assert len({(point.options, point.payload_bytes, point.load_bps) for point in got.points}) == 1

@@ -1,4 +1,4 @@
-"""Plain text: what is taken away around a tool's lines, and what is left alone."""
+"""Plain text: wrapping around a tool's lines is removed, and nothing else."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from icmodel.ingest.plain import decoded, named_apart, plain, with_points
         "a µ\rb\r".encode(),
     ],
 )
-def test_encodings_and_line_ends_are_one(body: bytes) -> None:
+def test_encodings_and_line_ends_are_normalised(body: bytes) -> None:
     assert decoded(body) == "a µ\nb\n"
 
 
@@ -68,7 +68,7 @@ def test_encodings_and_line_ends_are_one(body: bytes) -> None:
         ('{"start": [1]}', '{"start": [1]}'),
     ],
 )
-def test_a_line_is_what_the_tool_printed(line: str, bare: str) -> None:
+def test_prefixes_and_prompts_are_removed(line: str, bare: str) -> None:
     assert plain(f"first\n{line}\nlast") == [f"first\n{bare}\nlast"]
 
 
@@ -78,20 +78,20 @@ def test_lines_keep_their_numbers() -> None:
     assert bare.split("\n") == ["", "a", "", "", "b", "", ""]
 
 
-def test_lines_of_several_sources_are_parted_and_keep_their_numbers() -> None:
+def test_lines_of_several_sources_are_separated_and_keep_their_numbers() -> None:
     text = "Attaching\nclient-1  | a\nserver-1  | b\nclient-1  | c"
     assert plain(text) == ["\na\n\nc", "\n\nb\n", "Attaching\n\n\n"]
     assert plain("0: a\n1: b\n0: c") == ["a\n\nc", "\nb\n", "\n\n"]
 
 
-def test_a_name_before_most_lines_is_a_prefix_only_where_nothing_else_helps() -> None:
+def test_a_name_before_most_lines_is_a_prefix_only_as_a_last_resort() -> None:
     text = "host-a: x 1\nhost-a: y 2"
     assert plain(text) == [text]
     assert named_apart(text) == ["x 1\ny 2"]
     assert named_apart("<< x\n<< y") == ["x\ny"]
 
 
-def test_a_block_is_moved_to_the_left_by_what_its_lines_share() -> None:
+def test_a_block_is_moved_left_by_its_common_indentation() -> None:
     [bare] = plain("words\n\n    head\n      row\n\n    row\nwords")
     assert bare == "words\n\nhead\n  row\n\nrow\nwords"
 
@@ -110,11 +110,11 @@ def test_a_block_is_moved_to_the_left_by_what_its_lines_share() -> None:
         ("192.0.2.1 took 1,5 s", "192.0.2.1 took 1.5 s"),
     ],
 )
-def test_decimal_commas_become_points_where_most_numbers_have_one(text: str, pointed: str) -> None:
+def test_decimal_commas_become_points_if_most_numbers_have_one(text: str, pointed: str) -> None:
     assert with_points(text, thousands=False) == pointed
 
 
-def test_commas_between_thousands_stay_where_the_tool_prints_them() -> None:
+def test_commas_between_thousands_stay_if_the_tool_prints_them() -> None:
     text = "81,9 KB in 81,927 messages of 1,5 us"
     assert with_points(text, thousands=True) == "81.9 KB in 81,927 messages of 1.5 us"
 

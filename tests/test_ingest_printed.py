@@ -1,4 +1,4 @@
-"""What is right and printed with few digits is taken; a wrong unit is found all the same.
+"""Results printed with few digits are taken; a wrong unit is found nevertheless.
 
 The truths are made here, printed as each tool prints them with any number of digits that it may
 use, and read again: rounding contradicts nothing, and a number in another unit does.
@@ -327,11 +327,11 @@ def test_a_printed_number_is_within_half_a_unit_of_its_last_digit(
     ("text", "low", "high"),
     [("0.12", 0.115, 0.125), ("15", 14.5, 15.5), ("1.2e3", 1150, 1250), ("0", 0, 0.5)],
 )
-def test_the_last_digit_says_how_far_a_number_is_open(text: str, low: float, high: float) -> None:
+def test_the_last_digit_gives_the_rounding_interval(text: str, low: float, high: float) -> None:
     assert (printed(text).low, printed(text).high) == pytest.approx((low, high))
 
 
-def test_products_and_quotients_keep_what_is_open() -> None:
+def test_products_and_quotients_keep_the_rounding_interval() -> None:
     shown = printed("0.12") * 2
     assert (shown.low, shown.value, shown.high) == (0.23, 0.24, 0.25)
     whole = exact(1.0) / printed("4")
@@ -362,7 +362,7 @@ def test_a_remark_stands_in_the_notes(tmp_path: Path) -> None:
     assert any("is above the" in note and "2%" in note for note in got.notes)
 
 
-def test_what_digits_leave_open_is_no_contradiction_of_order() -> None:
+def test_rounding_is_no_contradiction_of_order() -> None:
     rounded = made({}, protocol="tcp")
     parts = (
         Number("rtt_min_s", 15e-6, "both ends", half=0.5e-6),

@@ -1,4 +1,4 @@
-"""Each reader: the numbers of its cases in SI, who counted them, and the traps of its tool."""
+"""Each reader: the numbers of its cases in SI, the end that counted them, and the traps of its tool."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_iperf3_cpu_is_of_the_process() -> None:
     assert scopes["cpu_send_process_cores"] == "process"
 
 
-def test_iperf3_in_reverse_the_host_that_asks_receives() -> None:
+def test_iperf3_in_reverse_the_client_receives() -> None:
     got = read("iperf3/tcp_reverse.json")
     cpu = json_of("iperf3/tcp_reverse.json")["end"]["cpu_utilization_percent"]
     assert numbers(got)["cpu_recv_process_cores"] == pytest.approx(cpu["host_total"] / 100)
@@ -81,7 +81,7 @@ def test_iperf3_both_ends_reports_of_a_run_count_once() -> None:
     assert all(point.n == 1 for point in got.points)
 
 
-def test_iperf3_loss_leaves_the_tail_out_and_its_range_takes_it_in() -> None:
+def test_iperf3_loss_excludes_the_tail_and_its_range_includes_it() -> None:
     got = read("iperf3/udp_overrun.json")
     end = json_of("iperf3/udp_overrun.json")["end"]
     sent, counted = end["sum_sent"]["packets"], end["sum_received"]
@@ -107,7 +107,7 @@ def test_iperf3_a_paced_run_has_its_load() -> None:
     assert load == 20e6
 
 
-def test_iperf3_parallel_streams_stand_on_an_axis() -> None:
+def test_iperf3_parallel_streams_have_an_axis() -> None:
     got = read("iperf3/tcp_two_streams_omit.json")
     assert [(axis.name, axis.default) for axis in got.axes] == [("streams", "2")]
     assert {point.cores for point in got.points} == {None}
@@ -227,7 +227,7 @@ def test_sockperf_full_rtt_is_the_whole() -> None:
     assert not any(name.startswith("rtt_half") for name in values)
 
 
-def test_sockperf_full_log_says_size_and_pace() -> None:
+def test_sockperf_full_log_has_size_and_pace() -> None:
     got = read("sockperf/full_log_tcp.csv", protocol="tcp")
     values = numbers(got, payload_bytes=1024, load_bps=5000 * 1024 * 8)
     assert values["rtt_half_mean_s"] == 61.682e-06
@@ -287,7 +287,7 @@ def test_netperf_cpu_is_a_share_of_the_host() -> None:
     assert values["goodput_bps"] == 941.25e6
 
 
-def test_netperf_maerts_sends_the_other_way_and_minus_one_is_not_asked_for() -> None:
+def test_netperf_maerts_sends_in_reverse_and_minus_one_is_not_measured() -> None:
     got = read("netperf/tcp_maerts_cpu.txt", host_cores=8)
     assert set(numbers(got)) == {"goodput_bps", "cpu_recv_cores"}
     assert sides(got)["goodput_bps"] == "receiver"
@@ -336,7 +336,7 @@ def test_netperf_latency_of_a_stream_is_the_send_call_and_not_taken() -> None:
     assert any("send call" in note for note in got.notes)
 
 
-def test_netperf_confidence_not_reached_is_said() -> None:
+def test_netperf_confidence_not_reached_is_noted() -> None:
     got = read("netperf/not_confident.txt")
     [number] = results(got)[0].numbers
     assert number.quality == "confidence not reached"
@@ -361,7 +361,7 @@ def test_netperf_refuses(name: str) -> None:
 
 
 @pytest.mark.parametrize(("name", "off"), [("write_bw_mib.txt", 1e-9), ("write_bw_gb.txt", 1e-3)])
-def test_perftest_the_head_says_the_unit(name: str, off: float) -> None:
+def test_perftest_the_head_has_the_unit(name: str, off: float) -> None:
     got = read(f"perftest/{name}")
     assert len(got.points) == 4  # both ends print the second row
     values = numbers(got, protocol="rdma-write", payload_bytes=4096)
@@ -431,7 +431,7 @@ def test_zperfmq_round_trips_and_flows() -> None:
     assert values["cpu_send_process_cores"] == values["cpu_recv_process_cores"] == 0.5
 
 
-def test_zperfmq_says_that_no_output_was_ever_seen() -> None:
+def test_zperfmq_notes_that_no_output_was_available() -> None:
     assert any("no output of zperfmq was seen" in note for note in read("zperfmq/yodel.json").notes)
 
 
@@ -553,11 +553,11 @@ def test_ntttcp_windows_mb_are_mebibytes_and_linux_mb_are_not() -> None:
     assert linux["cpu_send_cores"] == pytest.approx(0.56)  # user, system and softirq of 16 cores
 
 
-def test_ntttcp_the_sender_of_udp_says_no_goodput() -> None:
+def test_ntttcp_the_sender_of_udp_has_no_goodput() -> None:
     assert "goodput_bps" not in numbers(read("ntttcp/linux_udp_sender.xml", payload_bytes=1400))
 
 
-def test_ntttcp_bytes_that_do_not_make_the_rate_are_refused() -> None:
+def test_ntttcp_a_rate_unlike_bytes_over_seconds_is_refused() -> None:
     with pytest.raises(RecordError, match=r"838\.861 Mb/s"):
         read("ntttcp/windows_receiver_wrong_unit.xml")
 
@@ -617,7 +617,7 @@ def test_osu_pairs_are_cores_and_their_rates_a_sum() -> None:
     assert got == {"frames_per_s": 49968421.54, "goodput_bps": pytest.approx(8 * 49968421.54)}
 
 
-def test_osu_7_says_what_it_validated_and_its_tail() -> None:
+def test_osu_7_has_validation_and_tail_latencies() -> None:
     assert len(read("osu/latency_7.txt").points) == 7
     tail = numbers(read("osu/latency_7_tail.txt"), payload_bytes=2)
     assert tail["rtt_half_p99_s"] == pytest.approx(2.5e-6)
@@ -637,7 +637,7 @@ def test_osu_7_says_what_it_validated_and_its_tail() -> None:
         ("bw.txt", ("\n2  ", "\n1e999  "), "is no row of “OSU MPI Bandwidth Test”"),
     ],
 )
-def test_osu_that_is_none_of_one_stream_or_was_changed_is_refused(
+def test_osu_of_several_streams_or_damaged_is_refused(
     tmp_path: Path, name: str, change: tuple[str, str] | None, why: str
 ) -> None:
     file = changed(tmp_path, f"osu/{name}", lambda text: text.replace(*(change or ("", ""))))
@@ -667,7 +667,7 @@ def test_imb_of_either_megabyte_is_read() -> None:
     assert numbers(read("imb/mebibytes.txt"), payload_bytes=8)["rtt_half_mean_s"] == 2.26e-6
 
 
-def test_imb_of_newer_versions_tells_least_greatest_and_mean_of_its_groups() -> None:
+def test_imb_of_newer_versions_has_least_greatest_and_mean_of_its_groups() -> None:
     assert numbers(read("imb/groups.txt")) == {"rtt_half_mean_s": 1.8e-6}
 
 
@@ -676,7 +676,7 @@ def test_imb_uniband_is_the_sum_over_its_pairs() -> None:
     assert got == {"frames_per_s": 4e6, "goodput_bps": 4e6 * 8192}
 
 
-def test_imb_of_both_directions_is_left_and_said_so() -> None:
+def test_imb_of_both_directions_is_left_out_with_a_note() -> None:
     got = read("imb/mixed.txt")
     assert numbers(got) == numbers(read("imb/pingpong.txt"))
     assert any("Sendrecv is not taken" in note for note in results(got)[0].notes)
@@ -714,7 +714,7 @@ def test_iperf2_at_the_client_counts_what_was_handed_over() -> None:
     assert sides(read("iperf2/tcp_r.txt", payload_bytes=1448)) == {"goodput_bps": "receiver"}
 
 
-def test_iperf2_says_its_write_size_with_e_alone() -> None:
+def test_iperf2_prints_its_write_size_only_with_e() -> None:
     assert numbers(read("iperf2/tcp_e.txt"), payload_bytes=1448) == {"goodput_bps": 3.2e9}
     got = read("iperf2/tcp.txt")
     assert {point.payload_bytes for point in got.points} == {131072}
@@ -757,7 +757,7 @@ def test_iperf2_udp_sums_the_reports_of_parallel_streams() -> None:
     assert values["goodput_bps"] == pytest.approx(5005 * 8000 / 1.0004)
 
 
-def test_iperf2_latency_of_clocks_that_may_differ_is_not_taken() -> None:
+def test_iperf2_latency_of_unsynchronised_clocks_is_not_taken() -> None:
     got = read("iperf2/udp_e.txt")
     assert not [metric for metric in numbers(got) if metric.startswith("latency_")]
     assert any("clocks" in note for note in results(got)[0].notes)
@@ -766,7 +766,7 @@ def test_iperf2_latency_of_clocks_that_may_differ_is_not_taken() -> None:
 @pytest.mark.parametrize(
     ("name", "sent", "received"), [("dual.txt", 2.11e9, 2.83e9), ("full.txt", 2.15e9, 2.19e9)]
 )
-def test_iperf2_both_ways_at_once_are_each_by_itself(
+def test_iperf2_both_directions_at_once_are_separate_results(
     name: str, sent: float, received: float
 ) -> None:
     got = read(f"iperf2/{name}", payload_bytes=1448)
@@ -816,7 +816,7 @@ total_bw:
 """
 
 
-def test_words_about_tools_are_no_output_of_theirs(tmp_path: Path) -> None:
+def test_prose_about_tools_is_no_output(tmp_path: Path) -> None:
     assert [name for name, reader in READERS.items() if reader.recognises(PROSE)] == []
     for text in (PROSE, "\x89PNG\r\n\x1a\n\0\0"):
         (tmp_path / "README.md").write_text(text, encoding="utf-8")

@@ -1,4 +1,4 @@
-"""What a tool prints twice agrees within its digits, and what does not is refused with both numbers."""
+"""Common steps of readers: numbers printed twice must agree within their digits, else both are named."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_a_rate_agrees_with_its_bytes_and_seconds_however_it_is_rounded(
     check_rate(printed(mbps, 10**6), bits_per_second(exact(size), exact(seconds)), "it", 1e-9)
 
 
-def test_a_rate_that_its_counts_do_not_make_is_refused_with_both() -> None:
+def test_a_rate_unlike_its_counts_is_refused_with_both() -> None:
     with pytest.raises(RecordError, match=r"1000 B in 1 s are 8 kb/s, not the 9 kb/s it prints"):
         check_rate(exact(9000.0), bits_per_second(exact(1000.0), exact(1.0)), "1000 B in 1 s", 1e-3)
 
@@ -50,7 +50,7 @@ def test_a_loss_that_cannot_be_is_refused(lost: int, of: int, why: str) -> None:
         check_loss(printed("12"), lost, of, "it")
 
 
-def test_counts_and_shares_are_held_against_their_parts() -> None:
+def test_counts_and_shares_are_compared_with_their_parts() -> None:
     check_count(3, 3, "two streams", "the sum")
     check_share(0.25, 0.25004, "1 of 4")
     with pytest.raises(RecordError, match="two streams are 4, not the 3 of the sum"):

@@ -31,7 +31,7 @@ def test_a_run_begins_with_the_lines_that_lead_to_it() -> None:
 
 
 @pytest.mark.parametrize(("between", "size"), [("", 4096), ("\n", 4096), ("# later\n", 1)])
-def test_only_a_run_that_follows_at_once_has_the_command_of_the_one_before(
+def test_a_run_right_below_another_shares_its_command_line(
     between: str, size: int, tmp_path: Path
 ) -> None:
     text = (
@@ -96,7 +96,7 @@ def test_both_ends_of_a_run_in_one_log_count_once(tmp_path: Path) -> None:
     assert {point.metric for point in got.points} >= {"goodput_bps", "sent_bps"}
 
 
-def test_sizes_that_one_default_cannot_all_be_are_refused(tmp_path: Path) -> None:
+def test_runs_too_different_for_one_default_size_are_refused(tmp_path: Path) -> None:
     text = (FOUND / "sockperf-default-size.txt").read_text(encoding="utf-8")
     slow = text.replace("20.000", "90.000").replace("310.000", "910.000")
     files = in_files(tmp_path, {"a.txt": text, "b.txt": slow})

@@ -1,4 +1,4 @@
-"""Tables with a mapping of columns: CSV and XLSX, units, and what is refused."""
+"""Tables with a mapping of columns: CSV and XLSX, units, and refusals."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_a_table_in_units_of_its_own(name: str) -> None:
     assert {point.n for point in got.points} == {None}
 
 
-def test_a_comma_may_be_the_point() -> None:
+def test_a_comma_may_be_the_decimal_point() -> None:
     mapping = read_mapping(TABLE / "german.toml")
     [point] = ingest([TABLE / "german.csv"], columns=mapping, labels=Labels(protocol="tcp")).points
     assert (point.payload_bytes, point.value) == (1024, 1234.5e6)
@@ -55,7 +55,7 @@ def test_a_comma_may_be_the_point() -> None:
 @pytest.mark.parametrize(
     ("cell", "value"), [("1.234,5", 1234.5), ("1.234", 1234.0), ("12,5", 12.5)]
 )
-def test_points_group_thousands_where_a_comma_is_the_point(
+def test_points_group_thousands_if_a_comma_is_the_decimal_point(
     tmp_path: Path, cell: str, value: float
 ) -> None:
     text = f"size;goodput\n64;{cell}\n"
@@ -89,7 +89,7 @@ def test_ranges_counts_options_and_loads(tmp_path: Path) -> None:
     assert (point.load_bps, point.options) == (float("inf"), ("on",))
 
 
-def test_empty_cells_and_rows_say_nothing(tmp_path: Path) -> None:
+def test_empty_cells_and_rows_are_skipped(tmp_path: Path) -> None:
     columns = {"size": SIZE, "goodput": GOODPUT, "cpu": {"field": "cpu_recv", "unit": "%"}}
     got = mapped(tmp_path, "size,goodput,cpu\n64,10,\n,,\n128,20,30\n", columns)
     assert numbers(got, payload_bytes=64) == {"goodput_bps": 10e6}
@@ -118,7 +118,9 @@ def test_a_number_comes_through_exactly(size: int, megabits: Decimal) -> None:
         ({"run 1": GOODPUT, "run 2": GOODPUT}, "each run in a row of its own"),
     ],
 )
-def test_a_wrong_mapping_says_what_is_allowed(columns: dict[str, object], reason: str) -> None:
+def test_the_error_of_a_wrong_mapping_names_the_allowed_keys(
+    columns: dict[str, object], reason: str
+) -> None:
     with pytest.raises(RecordError, match=reason):
         column_map({"columns": columns}, "mapping.toml")
 

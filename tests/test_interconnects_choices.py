@@ -26,7 +26,7 @@ def test_payloads_are_the_largest_the_largest_aligned_one_packet_and_the_fastest
     assert sizes[3] == max(flowing, key=lambda row: row.value).payload_bytes
 
 
-def test_where_the_source_says_no_size_those_up_to_the_greatest_of_udp_are_taken() -> None:
+def test_without_measured_sizes_payloads_range_up_to_the_greatest_of_udp() -> None:
     assert payloads((), ethernet.Framing("tcp")) == (65507, 1448 * 45, 1448, 65507)
 
 
@@ -49,7 +49,7 @@ def test_a_stated_goodput_and_the_switches_are_those_of_the_default_candidate() 
     assert {one.scenarios["picture"].payload_bytes for one in found} >= {65535, 1448}
 
 
-def test_each_mixture_of_the_protocols_is_asked() -> None:
+def test_each_mixture_of_protocols_is_a_choice() -> None:
     case = load_usecase("motion-control")
     found = measured_choices(
         case, derive(case), carrier("rapidio-tsi721"), ("dma-write", "window-read")
@@ -59,14 +59,14 @@ def test_each_mixture_of_the_protocols_is_asked() -> None:
     assert len({one.name for one in found}) == len(found)
 
 
-def test_another_line_rate_is_asked_of_every_stream() -> None:
+def test_another_line_rate_applies_to_every_stream() -> None:
     case = load_usecase("imaging")
     found = measured_choices(case, derive(case), carrier("ethernet-10g-2012"), ("udp",), 25e9)
     rates = {one.scenario().line_rate_bps for c in found for one in c.scenarios.values()}
     assert rates == {25e9}
 
 
-def test_of_theory_one_full_packet_and_the_largest_of_full_ones_are_taken() -> None:
+def test_theory_has_choices_of_one_full_packet_and_of_most_full_packets() -> None:
     case = load_usecase("cameras")
     one, other = theory_choices(case, derive(case), "tcp", ethernet.Framing("tcp", 9000))
     assert one.scenarios["picture"].payload_bytes == 9000 - 52

@@ -47,7 +47,9 @@ def _usecase(tmp_path: Path) -> Path:
     return path
 
 
-def test_what_a_dataset_carries_is_met_and_published(usecase: Path, tmp_path: Path) -> None:
+def test_a_dataset_that_carries_all_gives_a_met_and_published_row(
+    usecase: Path, tmp_path: Path
+) -> None:
     found = compare_interconnects(usecase, [small_dataset(tmp_path)])
     one = row(found, "ethernet", 1e9, "tcp")
     assert (one.outcome, one.source.ground, one.source.dataset) == (MET, PUBLISHED, "small-1g")
@@ -56,9 +58,7 @@ def test_what_a_dataset_carries_is_met_and_published(usecase: Path, tmp_path: Pa
     assert row(found, "ethernet", 1e9, "udp").source.ground == THEORY
 
 
-def test_what_icprobe_measured_is_measured_here_and_told_before_equal_verdicts(
-    usecase: Path, tmp_path: Path
-) -> None:
+def test_measurements_of_icprobe_come_before_equal_verdicts(usecase: Path, tmp_path: Path) -> None:
     own = DATASET.replace('name = "ruler"', 'name = "icprobe"').replace("small-1g", "own-1g")
     folder = write_dataset("own-1g", rows(), own, tmp_path)
     found = compare_interconnects(usecase, [small_dataset(tmp_path), folder])
@@ -67,7 +67,7 @@ def test_what_icprobe_measured_is_measured_here_and_told_before_equal_verdicts(
     assert [other.dataset for other in one.others] == ["small-1g", ""]
 
 
-def test_where_all_datasets_and_theory_fail_nothing_is_met(tmp_path: Path) -> None:
+def test_a_row_is_not_met_if_all_sources_fail(tmp_path: Path) -> None:
     path = tmp_path / "small.toml"
     path.write_text(USECASE.replace('goodput = "400 Mb/s"', 'goodput = "900 Gb/s"'), "utf-8")
     found = compare_interconnects(path, [small_dataset(tmp_path)])
@@ -76,7 +76,7 @@ def test_where_all_datasets_and_theory_fail_nothing_is_met(tmp_path: Path) -> No
     assert found.exit_code == 1
 
 
-def test_a_published_row_is_what_evaluating_that_dataset_says() -> None:
+def test_a_published_row_equals_the_evaluation_of_its_dataset() -> None:
     one = row(compared("imaging"), "ethernet", 10e9, "tcp")
     assert (one.source.ground, one.source.dataset) == (PUBLISHED, TEN_GIGABIT)
     assert one.outcome == UNDECIDED
@@ -93,7 +93,7 @@ def test_a_published_row_is_what_evaluating_that_dataset_says() -> None:
     )
 
 
-def test_what_physics_refutes_is_not_met_whoever_speaks_and_nothing_is_extrapolated() -> None:
+def test_a_link_refuted_by_physics_is_not_met_and_not_extrapolated() -> None:
     found = compared("cameras")
     for rate in (1e9, 10e9, 25e9, 40e9):
         one = row(found, "ethernet", rate, "tcp")
@@ -102,7 +102,7 @@ def test_what_physics_refutes_is_not_met_whoever_speaks_and_nothing_is_extrapola
         assert one.source.ground != EXTRAPOLATED
 
 
-def test_a_rate_that_nobody_measured_is_extrapolated_from_the_nearest_and_marked() -> None:
+def test_an_unmeasured_rate_is_extrapolated_from_the_nearest_and_marked() -> None:
     one = row(compared("motion-control"), "ethernet", 25e9, "udp")
     source = one.source
     assert (source.ground, source.dataset, source.variant) == (EXTRAPOLATED, TEN_GIGABIT, "hybrid")
@@ -111,7 +111,7 @@ def test_a_rate_that_nobody_measured_is_extrapolated_from_the_nearest_and_marked
     assert one.outcome == NOT_MET  # no mean below 10 us (IC2012 §6.3), where 3 us are needed
 
 
-def test_the_open_question_of_the_thesis_stays_open_and_says_what_would_close_it() -> None:
+def test_the_open_question_of_the_thesis_is_undecided_and_names_a_measurement() -> None:
     one = row(compared("motion-control"), "rapidio", 16e9)
     assert (one.outcome, one.source.ground) == (UNDECIDED, PUBLISHED)
     assert not one.refuted
@@ -186,9 +186,7 @@ def test_a_line_rate_of_a_candidate_reaches_the_scenario() -> None:
 ASKED = ("compare", "--usecase", "motion-control", "--dataset", f"{RAPIDIO},{GIGABIT}")
 
 
-def test_json_table_and_csv_say_the_same(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_json_table_and_csv_agree(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert main([*ASKED, "--json"]) == 3
     told = json.loads(capsys.readouterr().out)
     assert main(list(ASKED)) == 3
@@ -209,7 +207,7 @@ def test_json_table_and_csv_say_the_same(
     assert len(table) == len(told["rows"]) + 1
 
 
-def test_why_names_who_was_not_taken_and_a_page_has_the_table(
+def test_why_names_the_unused_sources_and_a_page_has_the_table(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     assert main([*ASKED, "--why"]) == 3

@@ -29,13 +29,11 @@ def measured_at(link: Link) -> set[str]:
         (Link("rapidio", 16e9, ""), {"rapidio-tsi721"}),
     ],
 )
-def test_a_dataset_speaks_for_the_kind_rate_and_protocol_it_was_measured_at(
-    link: Link, names: set[str]
-) -> None:
+def test_a_dataset_answers_for_its_kind_rate_and_protocol(link: Link, names: set[str]) -> None:
     assert measured_at(link) == names
 
 
-def test_a_fabric_is_a_link_of_its_own_with_the_protocols_that_have_rows_there() -> None:
+def test_a_fabric_is_a_link_with_the_protocols_that_have_rows() -> None:
     of = [one for one in KNOWN if one.data.id == "infiniband-qdr-connectx2"]
     protocols = {dict(one.options).get("fabric", "qdr"): one.protocols for one in of}
     assert "rdma-write" in protocols["qdr"]
@@ -43,7 +41,7 @@ def test_a_fabric_is_a_link_of_its_own_with_the_protocols_that_have_rows_there()
     assert {one.link.kind for one in of} == {"infiniband", "roce", "ethernet"}
 
 
-def test_every_rate_of_the_question_is_a_row_and_each_measured_one_beside_them() -> None:
+def test_standard_and_measured_rates_are_rows() -> None:
     links = compared_links(KNOWN)
     for protocol in ("tcp", "udp", "zeromq"):
         rates = [one.line_rate_bps for one in links if one.protocol == protocol]
@@ -54,12 +52,12 @@ def test_every_rate_of_the_question_is_a_row_and_each_measured_one_beside_them()
     assert {one.kind for one in compared_links(())} == {"ethernet", "roce", "infiniband", "rapidio"}
 
 
-def test_what_icprobe_measured_is_our_own() -> None:
+def test_measurements_of_icprobe_are_own() -> None:
     own = {one.data.id for one in KNOWN if one.own}
     assert own == {"lab-1g-2026"}
 
 
-def test_a_link_that_is_not_compared_is_no_row() -> None:
+def test_an_unknown_kind_of_link_has_no_row() -> None:
     loopback: list[Carrier] = [one for one in KNOWN if one.link.kind == "loopback"]
     assert loopback
     assert compared_links(loopback) == compared_links(())

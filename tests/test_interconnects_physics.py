@@ -72,7 +72,7 @@ def test_rapidio_at_sixteen_gigabit_is_not_refuted() -> None:
     assert found(result, "sample", "latency_mean_s").verdict.estimate.low < 0.7e-6
 
 
-def test_a_rate_that_nobody_states_is_not_judged() -> None:
+def test_an_unknown_line_rate_is_not_judged() -> None:
     assert (
         judged_by_physics(CASES["imaging"], DERIVED["imaging"], Link("ethernet", None, "tcp")) == ()
     )
@@ -89,7 +89,7 @@ def test_theory_alone_never_proves(name: str, place: tuple[str, str], rate: floa
 
 @given(st.sampled_from(sorted(CASES)), PLACES, RATES, st.floats(1.0, 100.0))
 @settings(max_examples=times(60))
-def test_what_a_rate_leaves_open_a_greater_one_does_not_refute(
+def test_a_greater_rate_does_not_refute_more(
     name: str, place: tuple[str, str], rate: float, times: float
 ) -> None:
     slow, fast = (

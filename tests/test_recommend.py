@@ -59,7 +59,7 @@ def test_imagings_whole_pictures_need_interfaces_of_their_own(imaging: Recommend
     assert wider in [one.changed for one in imaging.front]
 
 
-def test_what_is_told_of_a_design_is_its_prediction(imaging: Recommendation) -> None:
+def test_a_design_reports_its_full_prediction(imaging: Recommendation) -> None:
     told = imaging.own
     found = predict(load("imaging"), MODELS)
     assert told.objective("cpu_cores") == pytest.approx(
@@ -85,7 +85,7 @@ def test_a_rate_that_is_too_low_is_mended_by_one_that_carries_the_stream(
     assert mended.verdict == MET
 
 
-def test_motion_control_is_impossible_and_the_arithmetic_is_told(motion: Recommendation) -> None:
+def test_motion_control_is_impossible_and_shows_the_arithmetic(motion: Recommendation) -> None:
     found = motion
     assert (found.verdict, found.exit_code, found.front) == (NOT_MET, 1, ())
     assert found.searched.fail == found.searched.counts.all
@@ -106,7 +106,7 @@ at_most = "500 us"
 """
 
 
-def test_what_only_a_measurement_decides_is_told_apart(tmp_path: Path) -> None:
+def test_undecided_designs_name_the_deciding_measurement(tmp_path: Path) -> None:
     """Means and greatest latencies were measured, quantiles were not."""
     text = LATE + "\n[choices.streams.control]\npriority = [0]\n"
     found = recommend(opened(tmp_path, text))
@@ -170,7 +170,7 @@ def test_one_more_choice_removes_no_design_that_meets_all(tmp_path: Path) -> Non
 # --- the command line ---------------------------------------------------------------------------
 
 
-def test_a_screen_is_enough(imaging: Recommendation, motion: Recommendation) -> None:
+def test_the_answer_fits_on_a_screen(imaging: Recommendation, motion: Recommendation) -> None:
     """The guide runs the commands that print them."""
     for found in (imaging, motion):
         lines = text_of(sections(found)).splitlines()
@@ -178,12 +178,12 @@ def test_a_screen_is_enough(imaging: Recommendation, motion: Recommendation) -> 
         assert max(map(len, lines)) <= 100
 
 
-def test_a_system_that_is_not_there_is_one_sentence(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_missing_system_is_reported_in_one_sentence(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(shlex.split("recommend nowhere")) == 2
     assert "there is no system 'nowhere'" in capsys.readouterr().err
 
 
-def test_costs_are_shown_where_the_file_has_some(
+def test_costs_are_shown_if_the_file_states_them(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     opened(tmp_path, SMALL + '\n[costs]\ncurrency = "EUR"\ninterface = 100\n')
@@ -193,7 +193,7 @@ def test_costs_are_shown_where_the_file_has_some(
     assert " 2300 " in out
 
 
-def test_progress_counts_what_is_predicted_in_full(tmp_path: Path) -> None:
+def test_progress_counts_full_predictions(tmp_path: Path) -> None:
     steps: list[tuple[int, int]] = []
     found = recommend(opened(tmp_path, SMALL), watch=lambda done, most: steps.append((done, most)))
     assert [done for done, _ in steps] == list(range(1, found.searched.checked + 1))

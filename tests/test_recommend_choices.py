@@ -75,7 +75,7 @@ def test_networks_are_all_combinations_the_files_own_first_then_the_nearest(tmp_
     assert ends.count("qfhd-display") == last.devices["qfhd-display"].interfaces == 5
 
 
-def test_without_choices_what_the_datasets_know_is_searched() -> None:
+def test_without_choices_the_measured_options_are_searched() -> None:
     file = load_open("lab-direct")
     told = default_choices(file.document, file.system(), LAB).streams["measured"]
     assert set(told.protocol) == set(LAB["lab-1g-2026"].data.protocols)
@@ -105,7 +105,7 @@ def test_without_choices_what_the_datasets_know_is_searched() -> None:
         ),
     ],
 )
-def test_damaged_choices_are_told_in_a_sentence(
+def test_damaged_choices_are_reported_in_a_sentence(
     tmp_path: Path, choices: str, sentence: str
 ) -> None:
     with pytest.raises(NetworkError) as told:

@@ -22,7 +22,7 @@ def dominates(one: list[float], other: list[float]) -> bool:
 
 
 @given(POINTS)
-def test_a_front_is_what_no_point_dominates(points: list[list[float]]) -> None:
+def test_a_front_has_all_points_that_none_dominates(points: list[list[float]]) -> None:
     found = pareto_front(np.array(points)).tolist()
     best = [one for one in points if not any(dominates(other, one) for other in points)]
     assert sorted(points[index] for index in found) == sorted(
@@ -43,7 +43,7 @@ def test_a_front_does_not_depend_on_the_order_of_points(
 
 
 @given(POINTS, st.integers(4, 8))
-def test_some_of_a_front_have_the_best_of_each_column(points: list[list[float]], most: int) -> None:
+def test_a_spread_has_the_best_of_each_column(points: list[list[float]], most: int) -> None:
     found = spread(np.array(points), most).tolist()
     assert len(set(found)) == len(found) == min(len(found), max(most, 0))
     for column in range(len(points[0])):

@@ -44,5 +44,5 @@ def test_links_that_are_fast_enough_are_not_too_late(ratio: float, late: bool) -
     assert bool(too_late(faster(load("motion-control"), ratio))) == late
 
 
-def test_pictures_are_not_made_at_once_and_nothing_is_said_of_them() -> None:
+def test_pictures_are_not_made_at_once_and_are_not_judged() -> None:
     assert too_late(load("imaging")) == ()

@@ -53,7 +53,7 @@ def test_every_combination_is_scored_once(small: SearchSpace) -> None:
     assert small.design(0).changed == {}
 
 
-def test_what_a_score_promises_is_never_less_than_what_is_predicted(
+def test_a_score_is_never_worse_than_the_prediction(
     small: SearchSpace, predicted: list[SystemPrediction]
 ) -> None:
     for index, found in enumerate(predicted):
@@ -65,7 +65,7 @@ def test_what_a_score_promises_is_never_less_than_what_is_predicted(
         assert most >= small.scores.objectives[index, LATENCY] * (1 - 1e-9)
 
 
-def test_busy_cores_are_those_predicted_where_nothing_is_held_back(
+def test_busy_cores_equal_the_prediction_without_overload(
     small: SearchSpace, predicted: list[SystemPrediction]
 ) -> None:
     compared = 0
@@ -138,7 +138,7 @@ def designs(some: SearchSpace) -> set[tuple[tuple[str, str], ...]]:
 
 
 @pytest.mark.parametrize("most", [1, 12, 20, 39])
-def test_what_is_left_out_is_counted(small: SearchSpace, most: int) -> None:
+def test_designs_left_out_are_counted(small: SearchSpace, most: int) -> None:
     some = search_space(small.file, MODELS, most)
     counts = some.counts
     assert counts.all == small.counts.all
@@ -149,7 +149,7 @@ def test_what_is_left_out_is_counted(small: SearchSpace, most: int) -> None:
     assert counts.exhaustive == (counts.far == 0)
 
 
-def test_leaving_out_what_is_dominated_leaves_the_front(small: SearchSpace) -> None:
+def test_leaving_out_dominated_variants_keeps_the_front(small: SearchSpace) -> None:
     some = search_space(small.file, MODELS, 39)
     assert some.counts.dominated
     assert not some.counts.far
@@ -168,7 +168,7 @@ def test_a_network_that_contradicts_itself_is_counted_and_left(tmp_path: Path) -
     assert (told.counts.all, told.counts.scored, told.counts.contradictory) == (2, 1, 1)
 
 
-def test_a_system_of_which_nothing_can_be_asked_is_told_so() -> None:
+def test_a_system_without_streams_or_requirements_is_refused() -> None:
     file = load_open("lab-direct")
     bare = replace(file, document=file.document.model_copy(update={"streams": ()}))
     with pytest.raises(NetworkError, match="has no streams: draw some"):

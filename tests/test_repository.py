@@ -171,3 +171,27 @@ def test_the_licence_is_whole() -> None:
     project = tomllib.loads((checkout.ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     assert project["project"]["license"] == "Apache-2.0"
     assert (checkout.ROOT / "calibration" / "LICENSE").read_text(encoding="utf-8") == text
+
+
+@pytest.mark.parametrize("page", ["CONTRIBUTING.md", "docs/background/architecture.md"])
+def test_every_module_that_a_page_names_exists(page: str) -> None:
+    text = (checkout.ROOT / page).read_text(encoding="utf-8")
+    roots = [checkout.ROOT / base for base in ("", "icmodel", "icmodel/system", "calibration/src")]
+    named = set(re.findall(r"`([a-z_/0-9]+\.(?:py|rs|toml|txt|json))`", text))
+    assert named
+    missing = {name for name in named if not any((root / name).exists() for root in roots)}
+    assert missing - {"dataset.toml"} == set()
+
+
+def test_the_words_of_the_glossary_stand_where_it_says() -> None:
+    text = (checkout.ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    rows = re.findall(r"(?m)^\| ([a-z ]+) \| .* \| ((?:`[^`]+`(?:, )?)+) \|$", text)
+    words = [(word, place) for word, places in rows for place in re.findall(r"`([^`]+)`", places)]
+    assert len(words) > 15
+    lost = [
+        (word, place)
+        for word, place in words
+        if place.endswith(".py")
+        and word.split()[0] not in (checkout.ROOT / "icmodel" / place).read_text("utf-8").lower()
+    ]
+    assert lost == []

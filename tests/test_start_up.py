@@ -41,6 +41,7 @@ ROOMS_OF_PREDICT = {
     "fits",  # what arrives of carried loads
     "laws",
     "model",
+    "ranges",
     "scenario",
     "statistics",
     "table",

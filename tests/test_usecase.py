@@ -778,7 +778,9 @@ def test_judged_briefly_each_requirement_comes_out_the_same_without_a_remedy() -
         whole.usecase, whole.usecase.candidates, model, derive(whole.usecase), brief=True
     )
     for one, other in zip(whole.candidates, brief, strict=True):
-        assert [f.verdict for f in one.findings] == [f.verdict for f in other.findings]
+        assert [f.verdict.to_dict() for f in one.findings] == [
+            f.verdict.to_dict() for f in other.findings
+        ]
         assert not any(finding.remedy for finding in other.findings)
         assert other.readings == ()
     assert any(finding.remedy for one in whole.candidates for finding in one.findings)

@@ -64,7 +64,7 @@ def test_the_median_of_the_passes_counts() -> None:
     assert found.inside
 
 
-def test_one_frame_of_the_window_is_no_miss() -> None:
+def test_a_difference_of_one_frame_is_inside() -> None:
     one_frame = 8 * 16384 / 2.0
     for beyond, inside in ((0.9 * one_frame, True), (1.1 * one_frame, False)):
         result = {"measured": {**RESULT, "goodput_bps": 11e6 + beyond}, "other": RESULT}
@@ -88,7 +88,7 @@ def test_a_bound_is_held_by_the_greatest_of_all_passes() -> None:
     assert found["other"].held is True
 
 
-def test_a_pass_in_which_the_machine_lost_a_core_says_nothing_of_a_bound() -> None:
+def test_a_pass_with_stolen_time_does_not_judge_a_bound() -> None:
     some = passes(BOTH, {"measured": {**RESULT, "latency_max_s": 9e-3}, "other": RESULT})
     some[1].records["measured"]["flags"].append("steal")
     found = comparing.bounds(small(), predicted(), some)["measured"]
@@ -99,7 +99,7 @@ def test_a_pass_in_which_the_machine_lost_a_core_says_nothing_of_a_bound() -> No
 @pytest.mark.parametrize(
     "bound", [None, {"value": 1e-3, "covers": ["the network without its hosts"]}]
 )
-def test_a_bound_that_leaves_hosts_out_is_not_judged(bound: Any) -> None:
+def test_a_bound_without_hosts_is_not_judged(bound: Any) -> None:
     found = comparing.bounds(small(), predicted(latency_bound_s=bound), passes(BOTH))
     assert found["measured"].held is None
 
@@ -112,6 +112,6 @@ def test_nothing_measured_judges_nothing() -> None:
 
 
 @pytest.mark.parametrize(("count", "outside"), [(1, 1), (10, 4), (100, 18), (1000, 123)])
-def test_so_many_are_outside_by_chance(count: int, outside: int) -> None:
+def test_most_outside_is_the_binomial_quantile(count: int, outside: int) -> None:
     """Quantiles of the binomial distribution at 10 % and 99 %, as tables have them."""
     assert most_outside(count) == outside

@@ -94,7 +94,9 @@ def test_two_processes_do_not_measure_into_one_folder(tmp_path: Path) -> None:
         (PASS.format(2), b'{"verification": {}}\n', "cannot be read"),
     ],
 )
-def test_damage_is_one_sentence(tmp_path: Path, name: str, body: bytes, said: str) -> None:
+def test_a_damaged_file_is_reported_in_one_sentence(
+    tmp_path: Path, name: str, body: bytes, said: str
+) -> None:
     folder = tmp_path / "one"
     kept(folder)
     (folder / name).write_bytes(body)
@@ -121,7 +123,7 @@ def test_a_pass_of_other_streams_is_refused(tmp_path: Path) -> None:
         folder.passes(folder.prediction(MADE), ("a", "c"))
 
 
-def test_records_are_those_that_fold_reads(tmp_path: Path) -> None:
+def test_fold_reads_the_records_of_passes(tmp_path: Path) -> None:
     """A golden record of icprobe, kept as a pass, is read with what marks it ignored."""
     golden = Path(__file__).parents[1] / "calibration" / "tests" / "golden" / "udp-paced.jsonl"
     record = json.loads(golden.read_text(encoding="utf-8").splitlines()[0])

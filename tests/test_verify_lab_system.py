@@ -31,7 +31,7 @@ def copy_of(name: str, slower: float = 1.0, members: int | None = None) -> LabSy
     return lab_system(load(name), slower=slower, members=members, dataset="lab-1g-2026")
 
 
-def test_a_slower_copy_has_the_same_loads_and_bytes() -> None:
+def test_a_slower_lab_system_has_the_same_loads_and_bytes() -> None:
     given, copy = load("lab-four-senders"), copy_of("lab-four-senders", 5.0)
     before = {one.port.name: one.mean_bps / one.port.rate_bps for one in loads(given)}
     after = {one.port.name: one.mean_bps / one.port.rate_bps for one in loads(copy.system)}
@@ -55,7 +55,7 @@ def test_hosts_are_those_of_the_lab() -> None:
     assert all(one.cores == 1 for one in copy.system.streams.values())
 
 
-def test_of_large_groups_so_many_members_are_built() -> None:
+def test_large_groups_are_built_with_fewer_members() -> None:
     given = load("industrial-line")
     copy = lab_system(given, slower=1.0, members=2, dataset="lab-1g-2026")
     sizes: dict[str, int] = {}
@@ -85,7 +85,7 @@ def changed(part: str, **fields: Any) -> Any:
         ("streams", {"cores": 4}, "streams of several cores"),
     ],
 )
-def test_what_the_lab_does_not_have_is_named(part: str, fields: Any, said: str) -> None:
+def test_features_missing_in_the_lab_are_listed(part: str, fields: Any, said: str) -> None:
     copy = lab_system(changed(part, **fields), slower=1.0, members=None, dataset="lab-1g-2026")
     assert len(copy.left_out) == 1
     assert copy.left_out[0].startswith(said)
@@ -111,7 +111,7 @@ def test_what_the_lab_does_not_have_is_named(part: str, fields: Any, said: str) 
         ("streams", {"options": {"offload": "off"}}, "the option offload = off"),
     ],
 )
-def test_what_cannot_be_built_is_refused(part: str, fields: Any, said: str) -> None:
+def test_a_system_that_the_lab_cannot_build_is_refused(part: str, fields: Any, said: str) -> None:
     with pytest.raises(VerificationError, match=said):
         lab_system(changed(part, **fields), slower=1.0, members=None, dataset="lab-1g-2026")
 
@@ -121,13 +121,13 @@ def test_a_system_without_streams_is_refused() -> None:
         lab_system(small(streams={}), slower=1.0, members=None, dataset="lab-1g-2026")
 
 
-def test_what_is_unlimited_stays_so() -> None:
+def test_unlimited_streams_stay_unlimited() -> None:
     copy = copy_of("lab-two-senders", 5.0)
     assert {one.requested_goodput_bps for one in copy.system.streams.values()} == {math.inf}
 
 
 @pytest.mark.parametrize(("slower", "depth"), [(1.0, 12_500), (5.0, 3076), (0.2, 62_500)])
-def test_links_are_buckets_as_deep_as_the_lab_s(slower: float, depth: float) -> None:
+def test_links_have_token_buckets_as_deep_as_in_the_lab(slower: float, depth: float) -> None:
     """A millisecond of the rate, and two packets at least (calibration/src/lab/shaping.rs)."""
     links = copy_of("lab-chain", slower).system.links.values()
     assert {link.burst_bytes for link in links} == {depth}
@@ -143,7 +143,7 @@ def test_packets_and_frames_keep_cores_busy() -> None:
     assert busy_cores(system) == pytest.approx(truth)
 
 
-def test_what_fits_is_built_as_it_is() -> None:
+def test_a_system_that_fits_is_not_slowed_down() -> None:
     assert slowdown(load("lab-two-senders"), 2) == 1.0
     assert slowdown(load("lab-direct"), 2) == 1.0  # what lab-1g-2026 was measured at
 
@@ -159,7 +159,7 @@ def test_the_factor_is_the_least_of_its_steps_that_fits(cores: int) -> None:
     assert busy_cores(system) / before > MOST_BUSY * cores
 
 
-def test_so_many_members_that_the_hosts_are_few_enough() -> None:
+def test_most_members_keeps_the_hosts_within_the_limit() -> None:
     assert most_members(load("imaging")) is None
     system = load("industrial-line")
     members = most_members(system)
@@ -178,7 +178,7 @@ def test_the_ends_of_a_stream_work_on_different_cores() -> None:
     assert set(placed(system, (4,)).values()) == {4}
 
 
-def test_who_sends_and_receives_alike_works_with_receivers() -> None:
+def test_a_host_that_sends_and_receives_equally_runs_with_receivers() -> None:
     there = small()
     back = replace(
         there.streams["measured"], name="back", source="B", sink="A", path=("B->S", "S->A")

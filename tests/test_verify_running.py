@@ -92,7 +92,7 @@ def test_an_interruption_leaves_whole_passes_and_no_network(lab: Path, tmp_path:
     assert len(list(folder.glob("pass-*"))) >= done + 1
 
 
-def test_where_no_network_can_be_made_it_is_said(
+def test_a_missing_right_to_make_networks_is_reported(
     lab: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stub = tmp_path / "bin" / "icprobe"
@@ -110,7 +110,7 @@ def test_where_no_network_can_be_made_it_is_said(
     assert "root" in said
 
 
-def test_a_missing_icprobe_is_said(
+def test_a_missing_icprobe_is_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("icmodel.probing.probe._places", lambda: iter(()))
@@ -121,7 +121,7 @@ def test_a_missing_icprobe_is_said(
 # --- without a network ------------------------------------------------------------------------
 
 
-def test_what_a_stream_sends_is_said_to_icprobe() -> None:
+def test_stream_arguments_describe_the_traffic() -> None:
     system = load("lab-priorities")
     said = stream_arguments(system, system.streams["urgent"])
     pairs = dict(zip(said[::2], said[1::2], strict=True))
@@ -145,7 +145,7 @@ def test_what_a_stream_sends_is_said_to_icprobe() -> None:
         ([(0.0, 6.2), (0.0, 4.2)], 0.0),
     ],
 )
-def test_windows_are_covered_as_far_as_runs_surely_overlap(
+def test_the_overlap_counts_only_certain_traffic(
     spans: list[tuple[float, float]], ratio: float
 ) -> None:
     assert overlap_ratio(spans, Times(2.0, 1.0, 1.0)) == pytest.approx(ratio)

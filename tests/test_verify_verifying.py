@@ -17,7 +17,7 @@ from icmodel.errors import VerificationError
 from icmodel.verify import VerifyOptions, verify
 from icmodel.verify.folder import PREDICTION, Folder
 from icmodel.verify.running import RunResult
-from verify_case import DATASET, WISH, record
+from verify_case import DATASET, OPTIONS, record
 
 NAME = "lab-two-senders"
 AS_PREDICTED = {
@@ -32,18 +32,18 @@ AS_PREDICTED = {
 
 def measured(folder: Path, passes: int, **changes: float) -> Any:
     """The verification of two senders, with passes made up that are as predicted but for the changes."""
-    verify(NAME, folder, WISH)
+    verify(NAME, folder, OPTIONS)
     result = record({**AS_PREDICTED, **changes}, ("stalled",))
     kept = Folder(folder)
     for number in range(1, passes + 1):
         kept.keep(
             number, RunResult({"measured": result, "other": result}, 1.0), kept.prediction({})
         )
-    return verify(NAME, folder, replace(WISH, repeats=passes))
+    return verify(NAME, folder, replace(OPTIONS, repeats=passes))
 
 
 def test_no_repeats_only_predict(tmp_path: Path) -> None:
-    found = verify(NAME, tmp_path / "two", WISH)
+    found = verify(NAME, tmp_path / "two", OPTIONS)
     assert (found.judged, found.verdict, found.exit_code) == (0, "undecided", 3)
     stored = json.loads((tmp_path / "two" / PREDICTION).read_text(encoding="utf-8"))
     assert stored["icmodel"] == icmodel.__version__
@@ -52,7 +52,7 @@ def test_no_repeats_only_predict(tmp_path: Path) -> None:
     )
 
 
-def test_what_is_as_predicted_agrees(tmp_path: Path) -> None:
+def test_measurements_inside_the_intervals_agree(tmp_path: Path) -> None:
     found = measured(tmp_path / "two", 3)
     assert found.verdict == "agrees"
     assert found.exit_code == 0
@@ -62,42 +62,42 @@ def test_what_is_as_predicted_agrees(tmp_path: Path) -> None:
     jsonschema.validate(found.to_dict(), output_schema("verify"))
 
 
-def test_what_is_not_does_not(tmp_path: Path) -> None:
+def test_measurements_outside_the_intervals_do_not_agree(tmp_path: Path) -> None:
     found = measured(tmp_path / "two", 1, goodput_bps=4e6, latency_mean_s=9.0, latency_p99_s=9.0)
     assert (found.verdict, found.exit_code) == ("does not agree", 1)
     assert found.judged - found.inside == 6
 
 
-def test_a_prediction_that_changed_is_said_and_the_stored_one_judges(tmp_path: Path) -> None:
+def test_a_changed_prediction_is_reported_and_the_stored_one_judges(tmp_path: Path) -> None:
     folder = tmp_path / "two"
-    verify(NAME, folder, WISH)
+    verify(NAME, folder, OPTIONS)
     place = folder / PREDICTION
     stored = json.loads(place.read_text(encoding="utf-8"))
     stored["prediction"]["streams"]["other"]["goodput_bps"]["value"] = 1.0
     place.write_text(json.dumps(stored), encoding="utf-8")
-    found = verify(NAME, folder, WISH)
+    found = verify(NAME, folder, OPTIONS)
     assert found.differs == ("other",)
     assert found.streams["other"]["goodput_bps"].value == 1.0
 
 
-def test_the_same_question_goes_on_and_another_is_refused(tmp_path: Path) -> None:
-    verify(NAME, tmp_path / "two", WISH)
-    verify(NAME, tmp_path / "two", WISH)
+def test_the_same_settings_continue_and_others_are_refused(tmp_path: Path) -> None:
+    verify(NAME, tmp_path / "two", OPTIONS)
+    verify(NAME, tmp_path / "two", OPTIONS)
     with pytest.raises(VerificationError, match="slower differ"):
-        verify(NAME, tmp_path / "two", replace(WISH, slower=10.0))
+        verify(NAME, tmp_path / "two", replace(OPTIONS, slower=10.0))
 
 
 @pytest.mark.parametrize(
-    ("wish", "said"),
+    ("options", "message"),
     [
         ({"slower": 0.0}, "a scale of 0 cannot be"),
         ({"members": 0}, "members of 0 cannot be"),
         ({"repeats": -1}, "repeats of -1 cannot be"),
     ],
 )
-def test_wishes_that_cannot_be_are_refused(wish: dict[str, Any], said: str) -> None:
-    with pytest.raises(VerificationError, match=said):
-        VerifyOptions(**wish)
+def test_impossible_options_are_refused(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(VerificationError, match=message):
+        VerifyOptions(**options)
 
 
 def test_the_command_prints_what_was_predicted_and_measured(

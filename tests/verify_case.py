@@ -12,7 +12,7 @@ from icmodel.verify.folder import Pass
 from icmodel.verify.verifying import VerifyOptions
 
 DATASET = Path(__file__).parents[1] / "benchmarks" / "verified" / "lab-20m"
-WISH = VerifyOptions(dataset=str(DATASET), slower=5.0, repeats=0)
+OPTIONS = VerifyOptions(dataset=str(DATASET), slower=5.0, repeats=0)
 
 
 def small(**changes: object) -> System:

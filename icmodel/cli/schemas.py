@@ -14,8 +14,8 @@ from typing import Any
 
 from icmodel.errors import ScenarioError
 from icmodel.estimate import BASES, BOTTLENECKS
+from icmodel.ranges import WORK
 from icmodel.requirement import OUTCOMES
-from icmodel.scenario import WORK
 
 Schema = dict[str, object]
 Keys = dict[str, Any]

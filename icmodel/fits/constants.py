@@ -30,7 +30,7 @@ class Constants:
     power : float
         A candidate's weight falls with this power of its mean error nearby.
     steep : float
-        Loss of a greatest latency that is predicted too high by x, in log: (exp(steep x) - 1) / steep.
+        Loss of a candidate whose greatest latencies are typically too high by x, in log: (exp(steep x) - 1) / steep.
     doubt : float
         Weight of the candidates' disagreement in an interval's scale; the errors nearby have weight 1.
     """
@@ -41,7 +41,7 @@ class Constants:
     everywhere: float = 0.1
     root: float = 0.5
     power: float = 5.0
-    steep: float = 4.0
+    steep: float = 16.0
     doubt: float = 12.0
 
 

@@ -140,7 +140,9 @@ class Fit:
         """Log time, its half-width for the mean of many runs, and the weight of each row at each site."""
         found = self.candidates(sites)
         near = self.blend.nearness(found.distances)
-        log_time, disagreement = self.blend.at(found.log_time, near)
+        usual = near @ self.widths.deviations
+        unsure = np.minimum(found.deviation / usual, 1.0)
+        log_time, disagreement = self.blend.at(found.log_time, near, unsure)
         return log_time, self.widths.of_mean(near, found.deviation, disagreement), near
 
 

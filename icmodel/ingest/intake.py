@@ -390,7 +390,7 @@ def _with_notes(results: Sequence[Result]) -> tuple[Result, ...]:
         if not set(DUPLEX.items()) & set(result.labels.options.items())
     }
     both = (
-        "results of both directions stand in one file: if they ran at the same time, each loaded the other's way, "
+        "the file has results of both directions: if they ran at the same time, they slowed each other, "
         "so measure one after another"
     )
     repeat = (

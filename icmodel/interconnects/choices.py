@@ -85,9 +85,9 @@ def payloads(points: Iterable[Point], framing: AnyFraming | None) -> tuple[int, 
     full = (
         []
         if framing is None
-        else [int(one) for one in framing.aligned_payloads(most) if one >= least]
+        else [int(size) for size in framing.aligned_payloads(most) if size >= least]
     )
-    fastest = max(flowing, key=lambda one: one[1].value)[0] if flowing else most
+    fastest = max(flowing, key=lambda row: row[1].value)[0] if flowing else most
     return most, full[-1] if full else most, full[0] if full else most, fastest
 
 
@@ -99,7 +99,9 @@ def _candidates(
     setting: Setting,
 ) -> tuple[Candidate, ...]:
     """Each mixture of protocols with its first sizes, then its second, and so on; each with all core counts."""
-    default = next(one for one in case.candidates if one.name == case.default_candidate)
+    default = next(
+        candidate for candidate in case.candidates if candidate.name == case.default_candidate
+    )
     number_of_sizes = len(next(iter(sizes.values())))
     mixtures: dict[tuple[tuple[str, int], ...], None] = {}
     for protocols, at in product(product(sizes, repeat=len(case.streams)), range(number_of_sizes)):

@@ -78,7 +78,7 @@ def compare_interconnects(
     else:
         case, derived = load_derived(usecase)
     names = catalogue() if datasets is None else datasets
-    loaded = [one if isinstance(one, Dataset) else load(one) for one in names]
+    loaded = [data if isinstance(data, Dataset) else load(data) for data in names]
     known = tuple(carrier for data in loaded for carrier in carriers(data))
     sources = _Sources(case, derived, known, {}, cache)
     rows: list[Row] = []
@@ -105,7 +105,7 @@ class _Sources:
         measured = [self.measured(carrier, link) for carrier in self.known if carrier.at(link)]
         sources = [source for source in measured if source.answers]
         silent = tuple(
-            (source.dataset, next((one.verdict.why for one in source.result.findings), ""))
+            (source.dataset, next((finding.verdict.why for finding in source.result.findings), ""))
             for source in measured
             if not source.answers
         )
@@ -154,7 +154,7 @@ class _Sources:
             and carrier.on(link)
             and not carrier.at(link)
         ]
-        for *_, carrier in sorted(near, key=lambda one: one[:3]):
+        for *_, carrier in sorted(near, key=lambda entry: entry[:3]):
             source = self.source(carrier, link, EXTRAPOLATED, EXTRAPOLATING)
             if source.answers:
                 return [source]

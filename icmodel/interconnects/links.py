@@ -97,17 +97,17 @@ def compared_links(known: Iterable[Carrier]) -> tuple[Link, ...]:
         for protocol in PROTOCOLS.get(kind, ()):
             link = Link(kind, rate, protocol)
             if carrier.on(link) and not any(
-                carrier.at(one) for one in found if one.protocol == protocol
+                carrier.at(link) for link in found if link.protocol == protocol
             ):
                 found.add(link)
     kinds = list(PROTOCOLS)
     return tuple(
         sorted(
             found,
-            key=lambda one: (
-                kinds.index(one.kind),
-                PROTOCOLS[one.kind].index(one.protocol),
-                math.inf if one.line_rate_bps is None else one.line_rate_bps,
+            key=lambda link: (
+                kinds.index(link.kind),
+                PROTOCOLS[link.kind].index(link.protocol),
+                math.inf if link.line_rate_bps is None else link.line_rate_bps,
             ),
         )
     )

@@ -81,10 +81,10 @@ def _judged(
         evidence = OF_THEORY if known else NO_EVIDENCE
         findings.append(Finding(verdict, name, limit.device or "", 1, rests_on=evidence))
     answers = []
-    for name, one in bounds.items():
-        shared = () if one.shared is None else one.shared.derivations
+    for name, bound in bounds.items():
+        shared = () if bound.shared is None else bound.shared.derivations
         why = "theory knows no host"
-        answers.append(Answer(name, one.scenario, one.scenario, None, why, (), shared))
+        answers.append(Answer(name, bound.scenario, bound.scenario, None, why, (), shared))
     return CandidateResult(
         name=candidate.name,
         description=candidate.description,
@@ -114,7 +114,9 @@ def _stream_bounds(
         if scenarios[name].payload_bytes <= greatest_bytes:
             bound = wire.goodput_bound_bps(payload, wire.serialisation_s(payload))
             alone_bps[name] = float(bound[0])
-    capacities_bps = {name: Fraction(one) for name, one in alone_bps.items() if one}
+    capacities_bps = {
+        name: Fraction(goodput_bps) for name, goodput_bps in alone_bps.items() if goodput_bps
+    }
     found = interfaces(case, candidate, capacities_bps, derived)
 
     per_metre = 0.0 if case.medium is None else case.medium.propagation_s_per_m

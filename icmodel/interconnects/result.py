@@ -54,12 +54,16 @@ class Source:
 
         Latencies that grow without limit come last, since they follow from the goodput.
         """
-        failed = [one for one in self.result.findings if one.outcome == NOT_MET]
+        failed = [finding for finding in self.result.findings if finding.outcome == NOT_MET]
         if not failed:
             return self.result.decisive
         return min(
             failed,
-            key=lambda one: (one.grows, BASES.index(one.rests_on.basis), one.verdict.margin),
+            key=lambda finding: (
+                finding.grows,
+                BASES.index(finding.rests_on.basis),
+                finding.verdict.margin,
+            ),
         )
 
     @property
@@ -70,8 +74,8 @@ class Source:
         """
         if self.outcome == NOT_MET:
             return self.decisive.rests_on.basis
-        deciding = [one for one in self.result.findings if one.outcome == self.outcome]
-        bases = [one.rests_on.basis for one in deciding if one.rests_on.basis]
+        deciding = [finding for finding in self.result.findings if finding.outcome == self.outcome]
+        bases = [finding.rests_on.basis for finding in deciding if finding.rests_on.basis]
         return weakest(bases) if bases else ""
 
     def to_dict(self) -> dict[str, object]:
@@ -81,7 +85,9 @@ class Source:
             "measured_line_rate_bps": self.measured_bps,
             **json_of(self, "protocols", "outcome", "basis"),
             "choice": self.result.description,
-            "scenarios": {one.stream: one.scenario.to_dict() for one in self.result.answers},
+            "scenarios": {
+                answer.stream: answer.scenario.to_dict() for answer in self.result.answers
+            },
             "findings": json_form(self.result.findings),
             "notes": list(self.notes),
         }
@@ -95,15 +101,15 @@ class Source:
     @property
     def answers(self) -> bool:
         """Whether it gives a number for any requirement, and not only theory's bounds."""
-        return any(not one.verdict.estimate.absent for one in self.result.findings)
+        return any(not finding.verdict.estimate.absent for finding in self.result.findings)
 
     @property
     def missing_goodputs(self) -> int:
         """Number of required goodputs for which it gives no number."""
         return sum(
-            one.verdict.estimate.absent
-            for one in self.result.findings
-            if one.verdict.requirement.metric == GOODPUT
+            finding.verdict.estimate.absent
+            for finding in self.result.findings
+            if finding.verdict.requirement.metric == GOODPUT
         )
 
     @property
@@ -114,17 +120,17 @@ class Source:
         fewer missing, failed and undecided requirements; then the greater margin.
         """
         findings = self.result.findings
-        missing = [one for one in findings if one.verdict.estimate.absent]
+        missing = [finding for finding in findings if finding.verdict.estimate.absent]
         margin = self.decisive.verdict.margin
-        known = {one.stream for one in findings if not one.verdict.estimate.absent}
+        known = {finding.stream for finding in findings if not finding.verdict.estimate.absent}
         return (
-            len({one.stream for one in findings} - known),
+            len({finding.stream for finding in findings} - known),
             self.missing_goodputs,
             OUTCOMES.index(self.outcome),
             GROUNDS.index(self.ground),
             len(missing),
-            sum(one.outcome == NOT_MET for one in findings),
-            sum(one.outcome == UNDECIDED for one in findings),
+            sum(finding.outcome == NOT_MET for finding in findings),
+            sum(finding.outcome == UNDECIDED for finding in findings),
             math.inf if math.isnan(margin) else -margin,
         )
 
@@ -147,14 +153,15 @@ class Row:
     def refuted(self) -> bool:
         """Whether theory refutes the use case on this link, whatever the hosts."""
         return any(
-            one.ground == THEORY and one.outcome == NOT_MET for one in (self.source, *self.others)
+            source.ground == THEORY and source.outcome == NOT_MET
+            for source in (self.source, *self.others)
         )
 
     @property
     def decisive(self) -> Finding:
         """The deciding requirement; if theory refutes the link, the one that no host can meet."""
         sources = (self.source, *self.others)
-        refuting = [one for one in sources if one.ground == THEORY and self.refuted]
+        refuting = [source for source in sources if source.ground == THEORY and self.refuted]
         return next(iter(refuting), self.source).decisive
 
     @property
@@ -165,9 +172,9 @@ class Row:
         found = []
         for answer in self.source.result.answers:
             metrics = dict.fromkeys(
-                one.verdict.requirement.metric
-                for one in self.source.result.findings
-                if one.outcome == UNDECIDED and one.stream == answer.stream
+                finding.verdict.requirement.metric
+                for finding in self.source.result.findings
+                if finding.outcome == UNDECIDED and finding.stream == answer.stream
             )
             if metrics:
                 found.append(needed_measurement(" and ".join(metrics), answer.scenario))
@@ -197,14 +204,16 @@ class Comparison:
     rows: tuple[Row, ...]
 
     def __repr__(self) -> str:
-        counts = (f"{sum(row.outcome == one for row in self.rows)} {one}" for one in OUTCOMES)
+        counts = (
+            f"{sum(row.outcome == outcome for row in self.rows)} {outcome}" for outcome in OUTCOMES
+        )
         return f"Comparison({self.usecase.name!r}: {', '.join(counts)})"
 
     @property
     def verdict(self) -> str:
         """Met if one link meets everything; otherwise undecided if one may; otherwise not met."""
         outcomes = {row.outcome for row in self.rows}
-        return next(one for one in OUTCOMES if one in outcomes)
+        return next(outcome for outcome in OUTCOMES if outcome in outcomes)
 
     @property
     def exit_code(self) -> int:

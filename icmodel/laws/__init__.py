@@ -1,6 +1,6 @@
-"""Laws: a block of questions bound to a dataset's tables comes in, columns of metrics and their bases go out.
+"""Laws of the model's variants: from a block of questions and a dataset's tables to metrics and their bases.
 
-Each variant of the model is one law in a module of its own; all laws give the same columns.
+Each variant is one law in a module of its own; all laws give the same columns.
 """
 
 from __future__ import annotations
@@ -14,9 +14,6 @@ if TYPE_CHECKING:
 
 
 def law_of(variant: str, data: Dataset, fitting: Fitting) -> Law:
-    """The law of a variant for one dataset.
-
-    Its module is imported when it is first needed.
-    """
-    page = import_module(f"icmodel.laws.{variant.replace('-', '_')}")
-    return cast("Law", page.law(data, fitting))
+    """Make the law of a variant for one dataset; its module is imported when it is first needed."""
+    module = import_module(f"icmodel.laws.{variant.replace('-', '_')}")
+    return cast("Law", module.law(data, fitting))

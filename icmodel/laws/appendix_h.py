@@ -270,9 +270,9 @@ def bounds(query: TableQuery, flow: Flow) -> dict[str, float]:
 
 
 def notes(
-    query: TableQuery, flow: Flow, asked: Scenario, needed: Mapping[str, float]
+    query: TableQuery, flow: Flow, scenario: Scenario, needed: Mapping[str, float]
 ) -> Iterator[str]:
     """Notes on the answer to a block of one question."""
-    if asked.distance_m is not None:
+    if scenario.distance_m is not None:
         yield "appendix-h has no distance term: the distance changes nothing (E19)"
-    yield from not_achieved_note(flow, asked, UNLIMITED)
+    yield from not_achieved_note(flow, scenario, UNLIMITED)

@@ -190,9 +190,9 @@ def with_application(query: TableQuery, flow: Flow, found: dict[str, Floats]) ->
     pace = pace_of(query)
     if pace is None:
         return found
-    limited, asked = pace.by_sender | pace.by_receiver, pace.requested_goodput_bps
-    short = np.maximum(asked - opposite(found["sent_bps"]), 0.0)
-    short[:, np.isinf(asked)] = 0.0
+    limited, requested = pace.by_sender | pace.by_receiver, pace.requested_goodput_bps
+    short = np.maximum(requested - opposite(found["sent_bps"]), 0.0)
+    short[:, np.isinf(requested)] = 0.0
     restated = {"shortfall_bps": np.where(limited, short, found["shortfall_bps"])}
     # If the receiver is the bottleneck, buffers are full: as many frames wait as in the unlimited benchmark, and
     # longer, since fewer pass (J. D. C. Little, A proof for the queuing formula L = λW, Operations Research 9, 1961).
@@ -279,7 +279,7 @@ def with_bounds(query: TableQuery, flow: Flow, found: Mapping[str, float]) -> di
     return bounds | {"arriving": goodput} if goodput < min(bounds.values()) else bounds
 
 
-def work_notes(query: TableQuery, asked: Scenario) -> Iterator[str]:
+def work_notes(query: TableQuery, scenario: Scenario) -> Iterator[str]:
     """Notes on the application's work and its effects, for a block of one question."""
     pace = pace_of(query)
     if pace is None:
@@ -301,7 +301,7 @@ def work_notes(query: TableQuery, asked: Scenario) -> Iterator[str]:
     for place, (end, limits, seconds, greatest_bps) in enumerate(ends):
         if limits[0]:
             bound_bps, cores = float(greatest_bps[VALUE, 0]), max(float(query.q.cores[0]), 1.0)
-            own_s = max(cores * 8 * asked.payload_bytes / bound_bps - float(seconds[0]), 0.0)
+            own_s = max(cores * 8 * scenario.payload_bytes / bound_bps - float(seconds[0]), 0.0)
             known = bool(pace.known[place, 0])
             rule = (
                 "derived from its utilisation"

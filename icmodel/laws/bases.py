@@ -92,12 +92,12 @@ def weakest(*rules: tuple[Bools, int]) -> Codes:
 
 def curve_rules(query: TableQuery, tables: Sequence[str]) -> Codes:
     """Rules of tables, (tables, n): more switches than measured, and other core counts."""
-    cores, asked = query.cores(tables), query.q.cores
+    cores, requested = query.cores(tables), query.q.cores
     crossing = np.array([traversals(name) > 0 for name in tables], dtype=bool)[:, None]
     scaled = np.array([name in UTILISATIONS for name in tables], dtype=bool)[:, None]
     return weakest(
         (crossing & (query.q.switches > query.switches(tables)), STATED),
-        (scaled & (cores > 0) & (cores != asked), DERIVED),
+        (scaled & (cores > 0) & (cores != requested), DERIVED),
         (other_cores(query, tables), EXTRAPOLATED),
     )
 
@@ -125,34 +125,34 @@ def benchmark_and_share(query: TableQuery, flow: Flow) -> dict[str, float]:
     return found
 
 
-def sharing_notes(query: TableQuery, flow: Flow, asked: Scenario) -> Iterator[str]:
+def sharing_notes(query: TableQuery, flow: Flow, scenario: Scenario) -> Iterator[str]:
     """Notes on the share of an interface with other endpoints."""
-    if asked.endpoints > 1 and not asked.other_goodput_bps:
-        others = "the other endpoint is" if asked.endpoints == 2 else "the other endpoints are"
+    if scenario.endpoints > 1 and not scenario.other_goodput_bps:
+        others = "the other endpoint is" if scenario.endpoints == 2 else "the other endpoints are"
         yield f"{others} taken as idle: give other_goodput, the sum of their requests, if they send"
     if loss_lowers_goodput(query, flow)[0]:
         yield (
             "all senders together offer more than the receiver accepts: the goodput that it then accepts, and "
             "its division in proportion to the offered loads, are assumed rules (E2)"
         )
-    elif asked.endpoints > 2:
+    elif scenario.endpoints > 2:
         yield "the share is exact for equal other endpoints, a lower bound for unequal ones (E2)"
 
 
-def cores_notes(asked: Scenario, needed: Mapping[str, float]) -> Iterator[str]:
+def cores_notes(scenario: Scenario, needed: Mapping[str, float]) -> Iterator[str]:
     """Note on rows that, scaled to the requested cores, need more cores than there are.
 
     ``needed`` is the utilisation needed of the requested cores, above 1 too, by name of the utilisation.
     """
     for name, demand in needed.items():
-        if asked.cores is not None and demand > 1:
+        if scenario.cores is not None and demand > 1:
             yield (
-                f"{name}: the rows, scaled to the requested cores, need {demand * asked.cores:.3g} busy cores of "
-                f"{asked.cores}; the prediction is limited to these"
+                f"{name}: the rows, scaled to the requested cores, need {demand * scenario.cores:.3g} busy cores of "
+                f"{scenario.cores}; the prediction is limited to these"
             )
 
 
-def not_achieved_note(flow: Flow, asked: Scenario, instead: str) -> Iterator[str]:
+def not_achieved_note(flow: Flow, scenario: Scenario, instead: str) -> Iterator[str]:
     """Note on the runs that answer for a request that is not achieved."""
-    if flow.not_achieved[VALUE, 0] and math.isfinite(asked.requested_goodput_bps):
+    if flow.not_achieved[VALUE, 0] and math.isfinite(scenario.requested_goodput_bps):
         yield f"the request is not achieved: {instead}"

@@ -45,9 +45,7 @@ from icmodel.laws.flow import (
     switches_s,
     traversals,
 )
-from icmodel.laws.law import (
-    Law,
-)
+from icmodel.laws.law import Law
 from icmodel.laws.metrics import (
     BUSY,
     BY_FLOW,
@@ -63,12 +61,7 @@ from icmodel.laws.metrics import (
 from icmodel.laws.packets import MULTIPLE, multiples, packets_per_s
 from icmodel.laws.substitution import own_rows, widened
 from icmodel.scenario import Scenario
-from icmodel.tables import (
-    LOW,
-    VALUE,
-    TableQuery,
-    opposite,
-)
+from icmodel.tables import LOW, VALUE, TableQuery, opposite
 
 
 def law(data: Dataset, fitting: object = None) -> Law:
@@ -397,11 +390,11 @@ def bounds(query: TableQuery, flow: Flow) -> dict[str, float]:
 
 
 def notes(
-    query: TableQuery, flow: Flow, asked: Scenario, needed: Mapping[str, float]
+    query: TableQuery, flow: Flow, scenario: Scenario, needed: Mapping[str, float]
 ) -> Iterator[str]:
     """Notes on the answer to a block of one question."""
-    yield from sharing_notes(query, flow, asked)
+    yield from sharing_notes(query, flow, scenario)
     if above_theory(query, flow)[0]:
         yield "the benchmarked goodput lies above theory's bound and was clamped to it"
-    yield from cores_notes(asked, needed)
-    yield from not_achieved_note(flow, asked, UNLIMITED)
+    yield from cores_notes(scenario, needed)
+    yield from not_achieved_note(flow, scenario, UNLIMITED)

@@ -498,7 +498,7 @@ def in_overload(query: TableQuery, over: TableQuery, flow: Flow) -> Bools:
 def notes(
     query: TableQuery,
     flow: Flow,
-    asked: Scenario,
+    scenario: Scenario,
     needed: Mapping[str, float],
     instead: str = UNLIMITED,
 ) -> Iterator[str]:
@@ -506,28 +506,28 @@ def notes(
 
     ``instead`` describes the runs that answer for a request that is not achieved.
     """
-    yield from sharing_notes(query, flow, asked)
-    yield from work_notes(query, asked)
+    yield from sharing_notes(query, flow, scenario)
+    yield from work_notes(query, scenario)
     if corrected.above_theory(query, flow)[0]:
         yield "the fitted goodput lies above theory's bound and was clamped to it"
     if query.q.work is None:  # with work another note names the bottleneck
-        yield from cores_notes(asked, needed)
-    yield from not_achieved_note(flow, asked, instead)
+        yield from cores_notes(scenario, needed)
+    yield from not_achieved_note(flow, scenario, instead)
 
 
 def overload_notes(
-    query: TableQuery, flow: Flow, asked: Scenario, needed: Mapping[str, float]
+    query: TableQuery, flow: Flow, scenario: Scenario, needed: Mapping[str, float]
 ) -> Iterator[str]:
     """Notes on an answer from tables of runs in overload."""
-    yield from notes(query, flow, asked, needed, "all metrics are those of runs in overload")
+    yield from notes(query, flow, scenario, needed, "all metrics are those of runs in overload")
 
 
 def slower_notes(
-    query: TableQuery, flow: Flow, asked: Scenario, needed: Mapping[str, float]
+    query: TableQuery, flow: Flow, scenario: Scenario, needed: Mapping[str, float]
 ) -> Iterator[str]:
     """Notes on an answer for a slower wire, which assumes the buffers of saturated streams."""
-    yield from notes(query, flow, asked, needed)
-    if asked.protocol in SENDERS and flow.saturated[VALUE][0]:
+    yield from notes(query, flow, scenario, needed)
+    if scenario.protocol in SENDERS and flow.saturated[VALUE][0]:
         yield (
             "latency is the content of the sender's buffers over the goodput; their sizes are Linux's "
             "defaults (assumed)"

@@ -94,12 +94,12 @@ def unmeasured(query: TableQuery) -> Bools:
     """Where the goodput was not measured at the requested core count, (n,); only tables that extend answer there."""
     if not query.tables.extend:
         return np.zeros(len(query.q), dtype=bool)
-    asked, axes = query.q.cores, query.tables.axes
-    beyond = np.array(axes.cores or (0,), dtype=float).take(query.q.core_index) != asked
+    requested, axes = query.q.cores, query.tables.axes
+    beyond = np.array(axes.cores or (0,), dtype=float).take(query.q.core_index) != requested
     for protocol, cores in query.tables.without_goodput:
         if protocol in axes.protocols:
-            beyond |= (query.q.protocol == axes.protocols.index(protocol)) & (asked == cores)
-    return np.asarray((asked > 0) & beyond)
+            beyond |= (query.q.protocol == axes.protocols.index(protocol)) & (requested == cores)
+    return np.asarray((requested > 0) & beyond)
 
 
 def answering_cores(query: TableQuery, tables: Sequence[str]) -> Floats:
@@ -123,9 +123,9 @@ def widened(
     """
     if query.ends == 1 or not (beyond := unmeasured(query)).any():
         return found
-    asked, nearest = query.q.cores, answering_cores(query, of or tables)
-    known = (asked > 0) & (nearest > 0)
-    ratio = np.divide(asked, nearest, out=np.ones_like(nearest), where=known)
+    requested, nearest = query.q.cores, answering_cores(query, of or tables)
+    known = (requested > 0) & (nearest > 0)
+    ratio = np.divide(requested, nearest, out=np.ones_like(nearest), where=known)
     wider = fast_where(beyond, np.exp(OF_CHANGE * np.abs(np.log(ratio))), 1.0)
     least, most = query.limits(tables)
     low, high = found[:, LOW], found[:, HIGH]

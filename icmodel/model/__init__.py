@@ -1,6 +1,6 @@
-"""The model: questions about a dataset come in, predictions go out, for one question or for millions.
+"""Model: predictions of one question or of millions about a dataset.
 
-Tables and laws give the numbers; this room checks questions, places them on the tables, answers them in
+Tables and laws give the numbers.  This package checks questions, places them on the tables, answers them in
 blocks and explains the answers.
 """
 

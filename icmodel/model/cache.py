@@ -125,17 +125,17 @@ class TableCache:
                 return f"{self.data.id} does not say its line rate: leave line_rate out"
             return ""
         if hosts.line_rate_bps is None:
-            asked, name = f"{hosts.cpu_clock_ratio:g} times the clock", "cpu_clock"
+            wanted, name = f"{hosts.cpu_clock_ratio:g} times the clock", "cpu_clock"
             measured = "with its own CPU clock"
         else:
-            asked, name = units.format_bps(hosts.line_rate_bps, 4), "line_rate"
+            wanted, name = units.format_bps(hosts.line_rate_bps, 4), "line_rate"
             own_bps = self.data.link(options).line_rate_bps
             measured = "on a link of unknown rate"
             if own_bps is not None:
                 measured = f"at {units.format_bps(own_bps, 4)}"
         return (
             f"{self.data.id} was measured {measured}, and the variant {self.variant} predicts nothing "
-            f"else: ask --variant hybrid for {asked}, leave {name} out, or take a dataset measured so"
+            f"else: ask --variant hybrid for {wanted}, leave {name} out, or take a dataset measured so"
         )
 
     def work_problem(self) -> str:

@@ -15,14 +15,8 @@ from numpy.typing import NDArray
 from icmodel.arrays import Bools, Floats, Ints, fast_where
 from icmodel.dataset import Dataset, Interconnect, Point
 from icmodel.errors import ScenarioError
-from icmodel.scenario import (
-    DEFAULTS,
-    REQUESTS,
-    VALID_RANGES,
-    WORK,
-    Scenario,
-    requested_goodput,
-)
+from icmodel.ranges import DEFAULTS, REQUESTS, VALID_RANGES, WORK, requested_goodput
+from icmodel.scenario import Scenario
 from icmodel.tables import Frames, Questions, Tables, Work
 
 Number = TypeVar("Number", np.float64, np.int64, np.bool_)
@@ -97,7 +91,7 @@ class Rule(NamedTuple):
     """Rule that refuses questions whose parameter has neither rows nor a rule in the dataset.
 
     ``breaks`` takes a domain and the parameters in `LIMITING`, numbers or arrays (NaN if left out).  ``message``
-    is formatted with ``data``, ``domain`` and ``asked``.
+    is formatted with ``data``, ``domain`` and ``scenario``.
     """
 
     parameter: str
@@ -108,62 +102,62 @@ class Rule(NamedTuple):
 RULES = (
     Rule(
         "cores",
-        lambda domain, asked: ~np.isnan(asked["cores"]) & np.logical_not(domain.has_cores),
-        "{data} does not state how many cores {asked.protocol} used: leave cores out",
+        lambda domain, q: ~np.isnan(q["cores"]) & np.logical_not(domain.has_cores),
+        "{data} does not state how many cores {scenario.protocol} used: leave cores out",
     ),
     Rule(
         "endpoints",
-        lambda domain, asked: (asked["endpoints"] > 1) & np.logical_not(domain.sharing),
-        "{data} has no goodput of {asked.protocol} to share: leave endpoints out",
+        lambda domain, q: (q["endpoints"] > 1) & np.logical_not(domain.sharing),
+        "{data} has no goodput of {scenario.protocol} to share: leave endpoints out",
     ),
     Rule(
         "switches",
-        lambda domain, asked: asked["switches"] < domain.least_switches,
-        "{data} measured {asked.protocol} with switches = {domain.least_switches}: ask for that, not for "
-        "{asked.switches}",
+        lambda domain, q: q["switches"] < domain.least_switches,
+        "{data} measured {scenario.protocol} with switches = {domain.least_switches}: ask for that, not for "
+        "{scenario.switches}",
     ),
     Rule(
         "switches",
-        lambda domain, asked: asked["switches"] > domain.most_switches,
-        "{data} has neither rows with {asked.switches} switches nor a switch latency: leave switches out, "
+        lambda domain, q: q["switches"] > domain.most_switches,
+        "{data} has neither rows with {scenario.switches} switches nor a switch latency: leave switches out, "
         "or take a dataset that has",
     ),
     Rule(
         "distance_m",
-        lambda domain, asked: ~np.isnan(asked["distance_m"]) & np.logical_not(domain.distance),
+        lambda domain, q: ~np.isnan(q["distance_m"]) & np.logical_not(domain.distance),
         "{data} states no cable length or propagation: leave distance out, or take a dataset that does",
     ),
 )
 
 
-def problems(data: Dataset, domain: ProtocolDomain, asked: Scenario) -> dict[str, str]:
+def problems(data: Dataset, domain: ProtocolDomain, scenario: Scenario) -> dict[str, str]:
     """Parameters of a scenario that break a rule, each with the message that refuses it.
 
     The result is empty if the dataset has no rows at these options; preparing its tables then refuses the question.
     """
     if not domain.answered:
         return {}
-    given = {name: getattr(asked, name) for name in LIMITING}
-    numbers = {name: np.nan if value is None else value for name, value in given.items()}
+    values = {name: getattr(scenario, name) for name in LIMITING}
+    numbers = {name: np.nan if value is None else value for name, value in values.items()}
     return {
-        rule.parameter: rule.message.format(data=data.id, domain=domain, asked=asked)
+        rule.parameter: rule.message.format(data=data.id, domain=domain, scenario=scenario)
         for rule in RULES
         if rule.breaks(domain, numbers)
     }
 
 
-def impossible_payload(asked: Scenario, greatest: float) -> str:
+def impossible_payload(scenario: Scenario, greatest: float) -> str:
     """Message that refuses a payload above the protocol's own limit [B]."""
     return (
-        f"payload {asked.payload_bytes} B is impossible for {asked.protocol}: its limit is "
+        f"payload {scenario.payload_bytes} B is impossible for {scenario.protocol}: its limit is "
         f"{greatest:.0f} B; split the frame"
     )
 
 
-def unmeasured_cores(data: Dataset, domain: ProtocolDomain, asked: Scenario) -> str:
+def unmeasured_cores(data: Dataset, domain: ProtocolDomain, scenario: Scenario) -> str:
     """Message that refuses a core count at which the goodput was not measured."""
     return (
-        f"{asked.cores} cores are outside {data.id}: goodput of {asked.protocol} was measured with "
+        f"{scenario.cores} cores are outside {data.id}: goodput of {scenario.protocol} was measured with "
         f"{', '.join(map(str, domain.cores))}; ask one of these, {BEYOND}"
     )
 
@@ -182,29 +176,29 @@ class Domains:
         nearest = np.zeros((len(domains), self.width), dtype=np.int64)
         exact = np.zeros((len(domains), self.width), dtype=bool)
         for row, one in enumerate(domains):
-            for asked in range(self.width):
-                best = one.answering_cores(asked)
-                nearest[row, asked] = counts.index(best) if best in counts else 0
-                exact[row, asked] = asked in (one.cores or (0,))
+            for requested in range(self.width):
+                best = one.answering_cores(requested)
+                nearest[row, requested] = counts.index(best) if best in counts else 0
+                exact[row, requested] = requested in (one.cores or (0,))
         self.nearest, self.exact = nearest.reshape(-1), exact.reshape(-1)
 
-    def cores(self, protocol: Ints, asked: Floats) -> tuple[Floats, Ints, Bools]:
+    def cores(self, protocol: Ints, requested: Floats) -> tuple[Floats, Ints, Bools]:
         """Requested counts with defaults, index of the nearest measured count, and whether they differ."""
-        missing = np.isnan(asked)
+        missing = np.isnan(requested)
         if missing.any():
-            asked = fast_where(missing, self.default.take(protocol), asked)
-        place = protocol * self.width + np.clip(asked, 0, self.width - 1).astype(np.int64)
-        whole = np.rint(asked) == asked
-        return asked, self.nearest.take(place), ~(self.exact.take(place) & whole)
+            requested = fast_where(missing, self.default.take(protocol), requested)
+        place = protocol * self.width + np.clip(requested, 0, self.width - 1).astype(np.int64)
+        whole = np.rint(requested) == requested
+        return requested, self.nearest.take(place), ~(self.exact.take(place) & whole)
 
-    def refused(self, protocol: Ints, asked: Mapping[str, Floats]) -> Bools:
+    def refused(self, protocol: Ints, limiting: Mapping[str, Floats]) -> Bools:
         """Which questions are of a protocol without rows, or break a rule, (n,)."""
         limits = {name: of_protocol(numbers, protocol) for name, numbers in self.limits.items()}
         domain = _Limits(**limits)
         refused = np.zeros(len(protocol), dtype=bool)
         refused |= ~of_protocol(self.answered, protocol)
         for rule in RULES:
-            refused |= rule.breaks(domain, asked)
+            refused |= rule.breaks(domain, limiting)
         return refused
 
 
@@ -229,12 +223,12 @@ def of_protocol(numbers: NDArray[Number], protocol: Ints) -> NDArray[Number]:
 class Placed(NamedTuple):
     """Questions on the axes of tables, and which of them are beyond these, (n,).
 
-    ``asked`` are the parameters in `LIMITING`, NaN if left out.  ``too_large``: the payload exceeds the protocol's limit.  ``other_cores``: the goodput was not measured at the
-    requested core count.
+    ``limiting`` are the parameters in `LIMITING`, NaN if left out.  ``too_large``: the payload exceeds the protocol's
+    limit.  ``other_cores``: the goodput was not measured at the requested core count.
     """
 
     questions: Questions
-    asked: Mapping[str, Floats]
+    limiting: Mapping[str, Floats]
     too_large: Bools
     other_cores: Bools
 
@@ -272,10 +266,10 @@ class Placer:
         payload = columns["payload_bytes"].astype(np.float64, copy=False)
         protocol = columns["protocol"].astype(np.int64, copy=False)
         size = len(payload)
-        given = {
+        limiting = {
             name: float_column(columns, name, size) for name in (*LIMITING, "other_goodput_bps")
         }
-        cores, core_index, other_cores = self.domains.cores(protocol, given["cores"])
+        cores, core_index, other_cores = self.domains.cores(protocol, limiting["cores"])
         work = None
         if adds_work(columns).any():
             times = {name: float_column(columns, name, size) for name in WORK}
@@ -289,16 +283,16 @@ class Placer:
             requested_goodput_bps=columns["requested_goodput_bps"].astype(np.float64, copy=False),
             core_index=core_index,
             cores=cores,
-            switches=given["switches"].astype(np.int64),
-            endpoints=given["endpoints"],
-            other_goodput_bps=given["other_goodput_bps"],
-            distance_m=given["distance_m"],
+            switches=limiting["switches"].astype(np.int64),
+            endpoints=limiting["endpoints"],
+            other_goodput_bps=limiting["other_goodput_bps"],
+            distance_m=limiting["distance_m"],
             frames=self._frames(protocol, payload),
             lossy=self.lossy.take(protocol),
             work=work,
         )
         too_large = payload > of_protocol(self.greatest, protocol)
-        return Placed(questions, given, too_large, other_cores)
+        return Placed(questions, limiting, too_large, other_cores)
 
     def _frames(self, protocol: Ints, payload: Floats) -> Frames:
         """Theory of the frames; for payloads that are too large, that of the greatest possible payload."""
@@ -315,29 +309,29 @@ class Placer:
         for index, wire in enumerate(self.tables.wires):
             here = np.flatnonzero(protocol == index)
             if len(here):
-                asked = possible[here]
-                found.wire_s[here] = seconds = wire.serialisation_s(asked)
-                found.greatest_bps[here] = wire.goodput_bound_bps(asked, seconds)
-                found.packets[here] = wire.packets(asked)
-                found.least_packets[here] = wire.least_packets(asked)
-                found.lone_s[here] = wire.lone_frame_s(asked)
+                payloads = possible[here]
+                found.wire_s[here] = seconds = wire.serialisation_s(payloads)
+                found.greatest_bps[here] = wire.goodput_bound_bps(payloads, seconds)
+                found.packets[here] = wire.packets(payloads)
+                found.least_packets[here] = wire.least_packets(payloads)
+                found.lone_s[here] = wire.lone_frame_s(payloads)
         return found
 
 
-def columns_of(asked: Scenario, protocols: tuple[str, ...]) -> dict[str, Column]:
+def columns_of(scenario: Scenario, protocols: tuple[str, ...]) -> dict[str, Column]:
     """Columns of length 1 of one question."""
-    given: dict[str, float | None] = {
-        "protocol": protocols.index(asked.protocol),
-        "payload_bytes": asked.payload_bytes,
-        "requested_goodput_bps": asked.requested_goodput_bps,
-        "cores": asked.cores,
-        "switches": asked.switches,
-        "endpoints": asked.endpoints,
-        "other_goodput_bps": asked.other_goodput_bps,
-        "distance_m": asked.distance_m,
-        **(asked.work.to_dict() if asked.work else {}),
+    values: dict[str, float | None] = {
+        "protocol": protocols.index(scenario.protocol),
+        "payload_bytes": scenario.payload_bytes,
+        "requested_goodput_bps": scenario.requested_goodput_bps,
+        "cores": scenario.cores,
+        "switches": scenario.switches,
+        "endpoints": scenario.endpoints,
+        "other_goodput_bps": scenario.other_goodput_bps,
+        "distance_m": scenario.distance_m,
+        **(scenario.work.to_dict() if scenario.work else {}),
     }
-    return {name: np.array([value]) for name, value in given.items() if value is not None}
+    return {name: np.array([value]) for name, value in values.items() if value is not None}
 
 
 def float_column(columns: Mapping[str, Column], name: str, size: int) -> Floats:

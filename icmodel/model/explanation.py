@@ -24,14 +24,14 @@ NONE = (math.nan, math.nan, math.nan)
 OF_ROW = attrgetter(*UsedRow._fields)
 
 
-def prediction(asked: Scenario, variant: str, answer: Answered) -> Prediction:
+def prediction(scenario: Scenario, variant: str, answer: Answered) -> Prediction:
     """Make the Prediction of a block of one question."""
     data = answer.query.tables.data
     used = answer.law.bases(answer.query, answer.flow)
     reads = used.used(answer.query, answer.columns)
     metrics: dict[str, Estimate] = {}
     rows: set[int] = set()
-    explanation = Explanation(asked, variant, answer)
+    explanation = Explanation(scenario, variant, answer)
     ends = {name: column[:, 0].tolist() for name, column in answer.columns.items()}
     for name in answer.prepared.named:
         value, low, high = ends.get(name, NONE)
@@ -52,7 +52,7 @@ def prediction(asked: Scenario, variant: str, answer: Answered) -> Prediction:
         why = explanation.extrapolation(name, sorted(own)) if "extrapolated" in bases else ""
         metrics[name] = Estimate(value, low, high, bases[-1], why, bases)
     return Prediction(
-        scenario=asked,
+        scenario=scenario,
         dataset=data.id,
         sha256=data.sha256,
         variant=variant,
@@ -68,45 +68,45 @@ def prediction(asked: Scenario, variant: str, answer: Answered) -> Prediction:
 class Explanation:
     """Sentences that explain the numbers of one answer."""
 
-    def __init__(self, asked: Scenario, variant: str, answer: Answered) -> None:
-        self.asked, self.variant, self.answer = asked, variant, answer
+    def __init__(self, scenario: Scenario, variant: str, answer: Answered) -> None:
+        self.scenario, self.variant, self.answer = scenario, variant, answer
         self.query, self.flow = answer.query, answer.flow
         self.tables, self.data = answer.query.tables, answer.query.tables.data
 
     def absence(self, name: str) -> str:
         """Reason why a metric has no value."""
-        asked, data = self.asked, self.data
+        scenario, data = self.scenario, self.data
         for entry in data.absences:
-            of_protocol = entry.get("protocol", asked.protocol) == asked.protocol
+            of_protocol = entry.get("protocol", scenario.protocol) == scenario.protocol
             if entry.get("metric") == name and of_protocol:
                 return entry.get("reason", "the dataset says it is absent")
         table = self._table(name)
         if table is None or not self.query.known(table)[0]:
-            named = [f"{axis} = {value}" for axis, value in asked.options.items()]
-            if asked.switches:
-                named.insert(0, f"{asked.switches} switches")
-            if asked.cores is not None:
-                named.insert(0, f"{asked.cores} cores")
+            named = [f"{axis} = {value}" for axis, value in scenario.options.items()]
+            if scenario.switches:
+                named.insert(0, f"{scenario.switches} switches")
+            if scenario.cores is not None:
+                named.insert(0, f"{scenario.cores} cores")
             where = f" at {', '.join(named)}" if named else ""
-            return f"{data.id} has no rows of {name} for {asked.protocol}{where}"
+            return f"{data.id} has no rows of {name} for {scenario.protocol}{where}"
         first, last = self.query.payloads(table)[:, 0]
-        if not first <= asked.payload_bytes <= last:
+        if not first <= scenario.payload_bytes <= last:
             return (
-                f"payload {asked.payload_bytes} B is outside the {first:.0f} to {last:.0f} B for which "
-                f"{data.id} has {name} of {asked.protocol}"
+                f"payload {scenario.payload_bytes} B is outside the {first:.0f} to {last:.0f} B for which "
+                f"{data.id} has {name} of {scenario.protocol}"
             )
-        return f"{data.id} has no {name} of {asked.protocol} at this load"
+        return f"{data.id} has no {name} of {scenario.protocol} at this load"
 
     def extrapolation(self, name: str, rows: Sequence[int]) -> str:
         """Reason why a metric is ``extrapolated``: the axis, and how far."""
-        if instead := self.answer.prepared.instead.get(self.asked.protocol):
+        if instead := self.answer.prepared.instead.get(self.scenario.protocol):
             return instead
         follows = name in (*BY_FLOW, "frames_per_s")
         by_flow = follows and not math.isnan(self.flow.goodput_bps[VALUE, 0])
         table = self.answer.law.goodput if by_flow else self._table(name)
         if table is None:
             return ""
-        payload = self.asked.payload_bytes
+        payload = self.scenario.payload_bytes
         first, last = self.query.payloads(table)[:, 0]
         if math.isinf(last):
             return "extrapolated on payload: the source does not say at which payload it holds"
@@ -117,7 +117,7 @@ class Explanation:
         if beyond := self._cores_beyond(self.answer.law.goodput if follows else table):
             return f"extrapolated on cores: {beyond}"
         # Otherwise the load is beyond the rows', or the payload is beyond the rows at that load.
-        request = self.asked.requested_goodput_bps
+        request = self.scenario.requested_goodput_bps
         text = "extrapolated on load: no benchmarked load on one side of the request"
         used = [self.data.points[row] for row in rows]
         limited = {p.load_bps for p in used if p.load_bps is not None and math.isfinite(p.load_bps)}
@@ -146,11 +146,11 @@ class Explanation:
 
     def notes(self, present: set[str]) -> Iterator[str]:
         """Notes on the prediction as a whole, which has the metrics in ``present``."""
-        asked, law = self.asked, self.answer.law
+        scenario, law = self.scenario, self.answer.law
         switches = self._row_switches("latency_mean_s")
-        if asked.switches and switches is not None and asked.switches > switches:
+        if scenario.switches and switches is not None and scenario.switches > switches:
             yield "each switch adds the dataset's switch latency; goodput is taken as unchanged by it"
-        if asked.switches and asked.cores and self._row_switches("loss_rate") == 0:
+        if scenario.switches and scenario.cores and self._row_switches("loss_rate") == 0:
             measured = (self.tables.metrics["loss_rate"].switches > 0).any()
             if measured and self.query.known("loss_rate")[0]:
                 yield (
@@ -158,7 +158,7 @@ class Explanation:
                     "in (E17)"
                 )
         demand = {name: float(needed[0]) for name, needed in self.answer.demand.items()}
-        yield from law.notes(self.query, self.flow, asked, demand)
+        yield from law.notes(self.query, self.flow, scenario, demand)
         if beyond := self._cores_beyond(law.goodput):
             yield f"extrapolated on cores: {beyond}; goodput and loss are the nearest count's"
         shares = [
@@ -189,9 +189,9 @@ class Explanation:
 
     def _cores_beyond(self, table: str) -> str:
         """Distance of the requested cores from those of the rows used; empty if they are equal."""
-        asked = int(self.query.q.cores[0])
+        scenario = int(self.query.q.cores[0])
         nearest = int(answering_cores(self.query, [table])[0, 0])
-        return "" if asked == nearest else f"{abs(asked - nearest)} beyond {nearest}"
+        return "" if scenario == nearest else f"{abs(scenario - nearest)} beyond {nearest}"
 
 
 def _beyond(payload: float, edge: float) -> str:

@@ -28,15 +28,8 @@ from icmodel.model.domain import (
     float_column,
     request_column,
 )
-from icmodel.scenario import (
-    REQUESTS,
-    SI_NAMES,
-    Hosts,
-    Options,
-    check_arrays,
-    check_complete,
-    si_values,
-)
+from icmodel.ranges import REQUESTS, check_arrays
+from icmodel.scenario import SI_NAMES, Hosts, Options, check_complete, si_values
 from icmodel.tables import Questions
 from icmodel.units import unit_of
 
@@ -149,15 +142,21 @@ class QuestionTable:
 
     def keywords(self, data: Dataset, index: int) -> dict[str, object]:
         """Keywords of one question, for a single prediction."""
-        asked: dict[str, object] = {name: col[index].item() for name, col in self.columns.items()}
-        asked["protocol"] = data.protocols[int(self.columns["protocol"][index])]
-        unlimited = {name for name in REQUESTS if asked.get(name) == np.inf}
-        own = {name for name, value in asked.items() if value != value}  # NaN is the dataset's own
+        keywords: dict[str, object] = {
+            name: col[index].item() for name, col in self.columns.items()
+        }
+        keywords["protocol"] = data.protocols[int(self.columns["protocol"][index])]
+        unlimited = {name for name in REQUESTS if keywords.get(name) == np.inf}
+        own = {
+            name for name, value in keywords.items() if value != value
+        }  # NaN is the dataset's own
         options = {
             name: value if isinstance(value, str) else data.option_values(name)[int(value[index])]
             for name, value in self.options.items()
         }
-        return {name: asked[name] for name in asked.keys() - unlimited - own} | {"options": options}
+        return {name: keywords[name] for name in keywords.keys() - unlimited - own} | {
+            "options": options
+        }
 
 
 def question_table(keywords: Mapping[str, object], protocols: tuple[str, ...]) -> QuestionTable:
@@ -423,10 +422,10 @@ class _Worker:
         check_arrays(columns)
         columns["protocol"] = self.protocols.take(columns["protocol"].astype(np.int64, copy=False))
         columns["requested_goodput_bps"] = request_column(columns)
-        q, asked, refused, other_cores = self.placer.place(columns)
+        q, limiting, refused, other_cores = self.placer.place(columns)
         if not self.prepared.tables.extend:
             refused |= other_cores
-        refused |= self.domains.refused(q.protocol, asked)
+        refused |= self.domains.refused(q.protocol, limiting)
         with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
             answer = self._write(piece, self.law, self.prepared, q)
             if self.over is not None and self.law.overload is not None:

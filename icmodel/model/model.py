@@ -162,28 +162,28 @@ class Model:
         >>> round(answer.latency_mean_s.value * 1e6, 1)
         13.4
         """
-        asked = words.scenario(**question) if scenario is None else scenario
+        scenario = words.scenario(**question) if scenario is None else scenario
         if outside not in (REFUSE, EXTRAPOLATE):
             raise ScenarioError(f"outside={outside!r} is not one of {REFUSE}, {EXTRAPOLATE}")
         for metric in metrics or ():
             if metric not in (*ALWAYS, BOTTLENECK, *self.data.metrics):
                 raise OutOfDomain(no_metric(self.data, metric))
-        asked, options = self._complete(asked)
-        cache = self._tables.for_hosts(asked.hosts, options)
+        scenario, options = self._complete(scenario)
+        cache = self._tables.for_hosts(scenario.hosts, options)
         only = needed(self.data, metrics)
-        request = TableRequest(options, (asked.protocol,), outside == EXTRAPOLATE, only)
-        return prediction(asked, self.variant, self._answer(cache, request, asked))
+        request = TableRequest(options, (scenario.protocol,), outside == EXTRAPOLATE, only)
+        return prediction(scenario, self.variant, self._answer(cache, request, scenario))
 
-    def _answer(self, cache: TableCache, request: TableRequest, asked: Scenario) -> Answered:
+    def _answer(self, cache: TableCache, request: TableRequest, scenario: Scenario) -> Answered:
         """Answer a block of one question."""
         prepared, placer = cache.prepared(request), cache.placer(request)
-        q, _, too_large, other_cores = placer.place(columns_of(asked, request.protocols))
+        q, _, too_large, other_cores = placer.place(columns_of(scenario, request.protocols))
         if too_large[0]:
-            raise OutOfDomain(impossible_payload(asked, placer.greatest[0]))
-        domain = self._tables.domain(asked.protocol, request.options)
+            raise OutOfDomain(impossible_payload(scenario, placer.greatest[0]))
+        domain = self._tables.domain(scenario.protocol, request.options)
         if other_cores[0] and domain.cores and not request.extend:
-            raise OutOfDomain(unmeasured_cores(self.data, domain, asked))
-        over = cache.overload(request) if asked.rate_fps is not None else None
+            raise OutOfDomain(unmeasured_cores(self.data, domain, scenario))
+        over = cache.overload(request) if scenario.rate_fps is not None else None
         with np.errstate(invalid="ignore", divide="ignore"):
             wanted = frozenset((*prepared.named, BOTTLENECK))
             answer = answered(cache.law, prepared, q, wanted, intervals=True)
@@ -193,18 +193,18 @@ class Model:
                 answer = answered(overload.law, over, q, wanted, intervals=True)
         if answer.outside()[0]:
             first, last = answer.query.payloads(answer.law.goodput)[:, 0]
-            if first <= asked.payload_bytes <= last:
+            if first <= scenario.payload_bytes <= last:
                 raise OutOfDomain(
-                    f"{self.data.id} measured {asked.protocol} at limited rates only, which state no capacity: ask "
+                    f"{self.data.id} measured {scenario.protocol} at limited rates only, which state no capacity: ask "
                     "for no more than those runs reached, or measure at unlimited rate"
                 )
             raise OutOfDomain(
-                f"payload {asked.payload_bytes} B is outside {self.data.id}: {asked.protocol} was "
+                f"payload {scenario.payload_bytes} B is outside {self.data.id}: {scenario.protocol} was "
                 f"measured from {first:.0f} to {last:.0f} B; ask within, {BEYOND}"
             )
         return answer
 
-    def _complete(self, asked: Scenario) -> tuple[Scenario, Options]:
+    def _complete(self, scenario: Scenario) -> tuple[Scenario, Options]:
         """Fill in the dataset's default core count; return the options without those at their default.
 
         Raises
@@ -212,33 +212,35 @@ class Model:
         OutOfDomain
             If a parameter is unknown to the variant or the dataset.
         """
-        options, found = self._problems(asked)
-        counts = self._tables.domain(asked.protocol, options).cores
+        options, found = self._problems(scenario)
+        counts = self._tables.domain(scenario.protocol, options).cores
         for problem in found.values():
             raise OutOfDomain(problem)
-        return (asked if asked.cores or not counts else replace(asked, cores=max(counts))), options
+        return (
+            scenario if scenario.cores or not counts else replace(scenario, cores=max(counts))
+        ), options
 
-    def _problems(self, asked: Scenario) -> tuple[Options, dict[str, str]]:
+    def _problems(self, scenario: Scenario) -> tuple[Options, dict[str, str]]:
         """Options without those at their default, and the parameters that refuse a scenario, each with a message.
 
         Those in `DELAYS` come last.
         """
-        if asked.protocol not in self.data.protocols:
+        if scenario.protocol not in self.data.protocols:
             raise OutOfDomain(
-                f"{self.data.id} has no protocol {asked.protocol!r}: it has "
+                f"{self.data.id} has no protocol {scenario.protocol!r}: it has "
                 f"{', '.join(self.data.protocols)}"
             )
         tables, found = self._tables, dict[str, str]()
-        options = tables.own_options(asked.options)
-        domain = tables.domain(asked.protocol, options)
-        if asked.hosts != Hosts():
+        options = tables.own_options(scenario.options)
+        domain = tables.domain(scenario.protocol, options)
+        if scenario.hosts != Hosts():
             for name in ("line_rate_bps", "cpu_clock_ratio"):
-                hosts = replace(Hosts(), **{name: getattr(asked, name)})
+                hosts = replace(Hosts(), **{name: getattr(scenario, name)})
                 if problem := tables.hosts_problem(hosts, options):
                     found[name] = problem
-        if asked.work and (problem := tables.work_problem()):
+        if scenario.work and (problem := tables.work_problem()):
             found["work"] = problem
-        return options, found | problems(self.data, domain, asked)
+        return options, found | problems(self.data, domain, scenario)
 
     def fit_question(self, scenario: Scenario) -> tuple[Scenario, tuple[str, ...]]:
         """Leave out the delays of a scenario's path for which this dataset has no rule.
@@ -343,9 +345,9 @@ class Model:
         """
         if problem := self.work_problem():
             raise OutOfDomain(problem)
-        asked, options = self._complete(replace(scenario, work=NO_WORK))
-        cache = self._tables.for_hosts(asked.hosts, options)
-        answer = self._answer(cache, TableRequest(options, (asked.protocol,)), asked)
+        scenario, options = self._complete(replace(scenario, work=NO_WORK))
+        cache = self._tables.for_hosts(scenario.hosts, options)
+        answer = self._answer(cache, TableRequest(options, (scenario.protocol,)), scenario)
         times = host_times(answer.query, answer.flow)
         sender, receiver = (
             Estimate(value, low, high, "derived" if known else "assumed")

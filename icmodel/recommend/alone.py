@@ -207,8 +207,8 @@ def _disjoint_system(streams: Sequence[LoneStream]) -> System:
 def _as_arrays(prediction: SystemPrediction, rows: Ints, names: Sequence[str]) -> AlonePredictions:
     packed = packing(prediction.system)
     judged: dict[str, list[Judged]] = {str(index): [] for index in range(len(names))}
-    for one in prediction.judged:
-        judged[one.stream].append(one)
+    for requirement in prediction.judged:
+        judged[requirement.stream].append(requirement)
 
     ratios, metrics, offered_bps, able_bps = [], [], [], []
     cores: dict[str, list[tuple[float, float, float]]] = {side: [] for _, side in SIDES}
@@ -218,7 +218,7 @@ def _as_arrays(prediction: SystemPrediction, rows: Ints, names: Sequence[str]) -
         links = prediction.system.links_of(stream)
         ratios.append(tuple(packed.of(stream, link).ratio for link in links))
         metrics.append(own.metrics)
-        able = max(_value(one.metrics, "goodput_bps", 0.0) for one in (unlimited, own)) or np.inf
+        able = max(_value(copy.metrics, "goodput_bps", 0.0) for copy in (unlimited, own)) or np.inf
         able_bps.append(able)
         request = own.stream.requested_goodput_bps
         sent = able if is_elastic(own.stream) else _value(own.metrics, "sent_bps", request)
@@ -227,7 +227,7 @@ def _as_arrays(prediction: SystemPrediction, rows: Ints, names: Sequence[str]) -
             cores[side].append(prediction.devices[getattr(own.stream, end)].cpu_cores.ends)
 
     outcomes = [
-        max((OUTCOMES.index(one.verdict.outcome) for one in some), default=0)
+        max((OUTCOMES.index(requirement.verdict.outcome) for requirement in some), default=0)
         for some in judged.values()
     ]
     latencies = [_value(one, "latency_mean_s", np.inf) for one in metrics]

@@ -170,9 +170,9 @@ def search_space(file: OpenSystem, models: Models, most: int = MOST_DESIGNS) -> 
 
     # Loads of all variants of all tables in all networks, predicted together.
     flat = list(itertools.chain.from_iterable(tables))
-    lone = [list(table.lone_streams()) for table in flat]
-    firsts = itertools.accumulate((len(streams) for streams in lone), initial=0)
-    alone = predict_alone(list(itertools.chain.from_iterable(lone)), models)
+    streams = [list(table.lone_streams()) for table in flat]
+    firsts = itertools.accumulate(map(len, streams), initial=0)
+    alone = predict_alone(list(itertools.chain.from_iterable(streams)), models)
     flat_loads = iter(
         [table_loads(table, alone, first) for table, first in zip(flat, firsts, strict=False)]
     )

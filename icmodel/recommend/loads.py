@@ -108,6 +108,41 @@ class TableVariants:
                     name, self.network.system, with_variant(stream, self.table, variant)
                 )
 
+    def demands_bps(self, variants: Sequence[Stream]) -> tuple[Floats, Floats]:
+        """Goodputs that a stream must have [b/s], by variant: required ones, and those that keep limits on messages.
+
+        Streams that share a resource while all send at once get shares of it that add up to it. So one of them is
+        late if these goodputs do not fit.
+        """
+        names = (variants[0].name, variants[0].group)
+        requirements = [
+            wanted
+            for wanted in self.network.system.requirements
+            if wanted.stream in names and wanted.device is None
+        ]
+        goodputs = [
+            wanted.requirement.at_least or 0.0
+            for wanted in requirements
+            if wanted.requirement.metric == GOODPUT
+        ]
+        needed = [max(stream.must_arrive_bps, *goodputs, 0.0) for stream in variants]
+        due = []
+        for stream in variants:
+            if stream.producer is None or stream.frames_a_message <= 1:
+                due.append(0.0)
+                continue
+            limits = [
+                wanted.requirement.at_most
+                for wanted in requirements
+                if wanted.requirement.metric in LATE
+                and wanted.requirement.at_most
+                and whole_message(stream, wanted)
+            ]
+            limits += [] if stream.producer.within_s is None else [stream.producer.within_s]
+            after_first = 8 * (stream.producer.message_bytes - stream.payload_bytes)
+            due.append(max((after_first / limit for limit in limits), default=0.0))
+        return np.array(needed), np.array(due)
+
 
 def table_loads(table: TableVariants, alone: AlonePredictions, first: int) -> TableLoads:
     """Loads of the variants of a table.
@@ -133,7 +168,7 @@ def table_loads(table: TableVariants, alone: AlonePredictions, first: int) -> Ta
         rates = np.array([system.ports[name].rate_bps for name in stream.path])
         capacity = np.array([(rates / alone.ratios[row]).min() for row in alone.rows[at].tolist()])
         offered = np.minimum(alone.offered_bps[at], capacity)
-        needed_bps, due_bps = _demands_bps(system, variants)
+        needed_bps, due_bps = table.demands_bps(variants)
         needed = np.minimum(offered, needed_bps)
         for name, usage in alone.usage(system, stream, at, sends):
             if (name, stream.multicast_key) not in sent:
@@ -156,36 +191,6 @@ def table_loads(table: TableVariants, alone: AlonePredictions, first: int) -> Ta
         dues=dues,
         devices=_device_shares(system, streams, alone, place, sending),
     )
-
-
-def _demands_bps(system: System, variants: Sequence[Stream]) -> tuple[Floats, Floats]:
-    """Goodputs that a stream must have [b/s], by variant: required ones, and those that keep limits on messages.
-
-    Streams that share a resource while all send at once get shares of it that add up to it. So one of them is late
-    if these goodputs do not fit.
-    """
-    names = (variants[0].name, variants[0].group)
-    about = [one for one in system.requirements if one.stream in names and one.device is None]
-    goodputs = [
-        one.requirement.at_least or 0.0 for one in about if one.requirement.metric == GOODPUT
-    ]
-    needed = [max(stream.must_arrive_bps, *goodputs, 0.0) for stream in variants]
-    due = []
-    for stream in variants:
-        if stream.producer is None or stream.frames_a_message <= 1:
-            due.append(0.0)
-            continue
-        limits = [
-            one.requirement.at_most
-            for one in about
-            if one.requirement.metric in LATE
-            and one.requirement.at_most
-            and whole_message(stream, one)
-        ]
-        limits += [] if stream.producer.within_s is None else [stream.producer.within_s]
-        after_first = 8 * (stream.producer.message_bytes - stream.payload_bytes)
-        due.append(max((after_first / limit for limit in limits), default=0.0))
-    return np.array(needed), np.array(due)
 
 
 def device_limits(system: System) -> tuple[tuple[int, str], ...]:

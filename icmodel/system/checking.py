@@ -85,7 +85,7 @@ def check(system: System) -> tuple[Finding, ...]:
 
 def refusal(findings: Iterable[Finding]) -> str:
     """First finding that makes a system invalid; empty if there is none."""
-    return next((one.text for one in findings if one.refused), "")
+    return next((finding.text for finding in findings if finding.refused), "")
 
 
 def _findings(kind: str, part: str, faults: Iterable[rules.Fault]) -> Iterator[Finding]:

@@ -289,7 +289,7 @@ class SystemDocument(Document):
     @model_validator(mode="after")
     def _check_choices(self) -> SystemDocument:
         there = {
-            part: {one.name for one in getattr(self, part)}
+            part: {table.name for table in getattr(self, part)}
             for part in ("streams", "devices", "switches")
         }
         there["links"] = {EVERY_LINK, *(table.key for table in self.links)}

@@ -62,7 +62,7 @@ def expand(document: SystemDocument, requirements: tuple[StreamRequirement, ...]
     """
     tables = (*document.devices, *document.switches)
     named = groups((table.name, table.count) for table in tables)
-    nodes = {one: table for table in tables for one in members(table.name, table.count)}
+    nodes = {member: table for table in tables for member in members(table.name, table.count)}
     devices, switches = [], []
     for name, node in nodes.items():
         if isinstance(node, Devices):
@@ -103,7 +103,7 @@ def _by_name(parts: Iterable[T]) -> Mapping[str, T]:
 
 def _from_table(kind: type[T], table: Document, **own: object) -> T:
     """A part with the values of its table that have the same names, and its own."""
-    same = {one.name for one in fields(kind)} & type(table).model_fields.keys()
+    same = {each.name for each in fields(kind)} & type(table).model_fields.keys()
     return kind(**{name: getattr(table, name) for name in same} | own)
 
 
@@ -223,7 +223,7 @@ def _sinks_by_source(table: Streams, named: Groups) -> list[tuple[str, tuple[str
 
 def _unrouted(table: Streams, sets: list[tuple[str, tuple[str, ...]]]) -> Iterator[Stream]:
     """The streams of a table without their routes, numbered if there are several."""
-    every = [one for one in sets for _ in range(table.count)]
+    every = [pair for pair in sets for _ in range(table.count)]
     names = members(table.name, len(every))
     for name, (source, sinks) in zip(names, every, strict=True):
         for sink in sinks:
@@ -292,7 +292,7 @@ class Groups:
 
     def of_all(self, names: Iterable[str], where: str) -> tuple[str, ...]:
         """Members of several names, each once."""
-        return tuple(dict.fromkeys(one for name in names for one in self.of(name, where)))
+        return tuple(dict.fromkeys(member for name in names for member in self.of(name, where)))
 
 
 def groups(counts: Iterable[tuple[str, int]]) -> Groups:
@@ -308,13 +308,13 @@ def groups(counts: Iterable[tuple[str, int]]) -> Groups:
     check_count(sum(count for _, count in each), "devices and switches")
     for name, count in each:
         own = members(name, count)
-        for one in dict.fromkeys((name, *own)):
-            if one in members_of:
+        for member in dict.fromkeys((name, *own)):
+            if member in members_of:
                 raise NetworkError(
-                    f"two nodes are named {one!r}, counting members such as {members(name, 2)[0]}: "
+                    f"two nodes are named {member!r}, counting members such as {members(name, 2)[0]}: "
                     "give each group its own name"
                 )
-            members_of[one] = own if one == name else (one,)
+            members_of[member] = own if member == name else (member,)
     return Groups(members_of)
 
 

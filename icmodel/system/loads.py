@@ -63,10 +63,12 @@ def loads(system: System) -> Iterator[Load]:
     packed = packing(system)
     for name, streams in system.streams_by_port().items():
         port = system.ports[name]
-        asking = tuple(one for one in streams if math.isfinite(one.requested_goodput_bps))
+        asking = tuple(stream for stream in streams if math.isfinite(stream.requested_goodput_bps))
         if asking:
             link = system.links[port.link]
-            rates = [one.requested_goodput_bps * packed.of(one, link).ratio for one in asking]
+            rates = [
+                stream.requested_goodput_bps * packed.of(stream, link).ratio for stream in asking
+            ]
             mean = sum(rates)
             messages = [_Message.of(*each) for each in zip(asking, rates, strict=True)]
             due_bps, due_s = max([(mean, 0.0), *_due_rates(messages)])
@@ -104,8 +106,8 @@ def _due_rates(messages: list[_Message]) -> Iterator[tuple[float, float]]:
     Symposium, 1990). No order of sending needs less. It exceeds the average only if messages are due
     before the next one comes.
     """
-    for within in {one.due_s for one in messages if one.due_s < one.period_s}:
-        yield sum(one.due_bits(within) for one in messages) / within, within
+    for within in {message.due_s for message in messages if message.due_s < message.period_s}:
+        yield sum(message.due_bits(within) for message in messages) / within, within
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,7 +44,7 @@ def notes_on_system(case: UseCase, derived: Derivations, candidate: str) -> tupl
 
 def _notes(case: UseCase, derived: Derivations, candidate: str, system: System) -> Iterator[str]:
     """A sentence for each stream of the use case whose namesakes in the system request another rate."""
-    questions = next(one for one in case.candidates if one.name == candidate).scenarios
+    questions = next(each for each in case.candidates if each.name == candidate).scenarios
     for name, question in questions.items():
         scenario = at_needed_rate(question.scenario(), name, derived)
         own_bps = scenario.requested_goodput_bps

@@ -376,6 +376,6 @@ class System:
         return MappingProxyType({port: tuple(there.values()) for port, there in at.items()})
 
 
-def _check_among(what: str, given: str, allowed: tuple[str, ...]) -> None:
-    if given not in allowed:
-        raise NetworkError(f"the {what} is {given!r}: take one of {', '.join(allowed)}")
+def _check_among(what: str, value: str, allowed: tuple[str, ...]) -> None:
+    if value not in allowed:
+        raise NetworkError(f"the {what} is {value!r}: take one of {', '.join(allowed)}")

@@ -140,7 +140,7 @@ def packing(system: System) -> Packing:
     kinds: dict[_StreamOnLink, Packed] = {}
     packed: dict[tuple[str, str], Packed] = {}
     for copies in system.multicast_sets().values():
-        links = dict.fromkeys(link for one in copies for link in system.links_of(one))
+        links = dict.fromkeys(link for copy in copies for link in system.links_of(copy))
         producer, frame = copies[0].producer, copies[0].payload_bytes
         message = float(frame) if producer is None else producer.message_bytes
         at_once = producer is not None and producer.kind in AT_ONCE
@@ -153,7 +153,7 @@ def packing(system: System) -> Packing:
             kind = _StreamOnLink(protocol, frame, message, at_once, link.interconnect, mtu)
             if kind not in kinds:
                 kinds[kind] = _packed(kind, replace(link, mtu_bytes=mtu))
-            packed |= {(one.name, link.name): kinds[kind] for one in copies}
+            packed |= {(copy.name, link.name): kinds[kind] for copy in copies}
     return Packing(packed)
 
 
@@ -175,11 +175,11 @@ def _packed(kind: _StreamOnLink, link: Link) -> Packed:
     frame, last = kind.payload_bytes, rest
     if kind.protocol == ZEROMQ:  # which puts a header of its own before each frame
         frame, last = (int(zmtp.framed_bytes(size)) if size else 0 for size in (frame, last))
-    one = _cut(on.framing, link, [(frame, 1)])
+    single = _cut(on.framing, link, [(frame, 1)])
     message = merged = _cut(on.framing, link, [(frame, whole), (last, 1)])
 
     # Merged frames are full packets and a rest: of the message, or of any run of frames that wait.
-    apart, waiting = [one, message], [one, message]
+    apart, waiting = [single, message], [single, message]
     if on.framing is not None and on.merges:
         full = int(on.framing.aligned_payloads(link.mtu_bytes)[0])
         least = _cut(on.framing, link, [(_least_rest_bytes(frame, last, full), 1)])
@@ -193,13 +193,13 @@ def _packed(kind: _StreamOnLink, link: Link) -> Packed:
         ratio = wire_ratio(kind.protocol, kind.payload_bytes, link)
     else:
         of_messages = message.sum_bits / (8 * kind.message_bytes)
-        of_frames = one.sum_bits / (8 * kind.payload_bytes)
+        of_frames = single.sum_bits / (8 * kind.payload_bytes)
         ratio = of_messages if kind.at_once else min(of_messages, of_frames)
-    mean_bits = min(one.mean_bits, message.mean_bits)
+    mean_bits = min(single.mean_bits, message.mean_bits)
     return Packed(
         ratio=ratio,
         gap_bits=8.0 * on.framing.gap_bytes if on.framing else 0.0,
-        frame=one,
+        frame=single,
         message=message,
         merged=merged,
         apart=_sizes(apart, mean_bits, 2 if rest else 1),
@@ -209,8 +209,8 @@ def _packed(kind: _StreamOnLink, link: Link) -> Packed:
 
 def _sizes(possible: list[Packets], mean_bits: float, short: int) -> Sizes:
     """Sizes of all possible packets; ``short`` in a row may be short without full ones to make up for it."""
-    shortest = min(one.shortest_bits for one in possible)
-    longest = max(one.longest_bits for one in possible)
+    shortest = min(packets.shortest_bits for packets in possible)
+    longest = max(packets.longest_bits for packets in possible)
     return Sizes(longest, shortest, mean_bits, short * max(mean_bits - shortest, 0.0))
 
 

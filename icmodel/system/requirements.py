@@ -34,19 +34,19 @@ def derive_for_system(usecase: UseCase, document: SystemDocument) -> Derivations
     """
     tables = {table.name: table for table in document.streams}
     updated = {
-        one.name: _with_source(one, tables[one.name])
-        for one in usecase.streams
-        if one.name in tables
+        stream.name: _with_source(stream, tables[stream.name])
+        for stream in usecase.streams
+        if stream.name in tables
     }
-    streams = tuple(updated.get(one.name) or one for one in usecase.streams)
+    streams = tuple(updated.get(stream.name) or stream for stream in usecase.streams)
     derived = derive(usecase.model_copy(update={"streams": streams}))
-    other_kinds = {name for name, one in updated.items() if one is None}
+    other_kinds = {name for name, stream in updated.items() if stream is None}
     if not other_kinds:
         return derived
     kept = {
-        name: one
-        for name, one in derived.items()
-        if name.partition(".")[0] not in other_kinds and one.quantity not in OF_DEVICES
+        name: number
+        for name, number in derived.items()
+        if name.partition(".")[0] not in other_kinds and number.quantity not in OF_DEVICES
     }
     return MappingProxyType(kept)
 
@@ -119,9 +119,12 @@ def _with_streams(
     each = zip(requirements(limits, numbers), streams, limits, strict=True)
     return tuple(
         StreamRequirement(
-            one, stream, limit.device, limit.of if isinstance(limit, SystemLimit) else MESSAGE
+            requirement,
+            stream,
+            limit.device,
+            limit.of if isinstance(limit, SystemLimit) else MESSAGE,
         )
-        for one, stream, limit in each
+        for requirement, stream, limit in each
     )
 
 

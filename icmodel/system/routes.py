@@ -156,7 +156,7 @@ class Cables:
             key = (stream.multicast_key, here, there)
             if key not in self._taken:
                 port = min(
-                    self._between[here, there], key=lambda one: self._load.get(one.name, 0.0)
+                    self._between[here, there], key=lambda port: self._load.get(port.name, 0.0)
                 )
                 share = min(stream.requested_goodput_bps / port.rate_bps, 1.0)
                 self._load[port.name] = self._load.get(port.name, 0.0) + share

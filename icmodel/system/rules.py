@@ -89,19 +89,19 @@ def missing_subjects(system: System) -> Iterator[Fault]:
     """Requirements about streams or devices that do not exist."""
     # Each name that a requirement can use, with its group.
     group_of = {
-        part: {name: one.group for one in members for name in (one.group, one.name)}
+        part: {name: member.group for member in members for name in (member.group, member.name)}
         for part, members in (
             ("stream", list(system.streams.values())),
             ("device", list(system.devices.values())),
         )
     }
-    for one in system.requirements:
-        for part, name in (("stream", one.stream), ("device", one.device)):
+    for each in system.requirements:
+        for part, name in (("stream", each.stream), ("device", each.device)):
             groups = group_of[part]
             if name is not None and name not in groups:
                 some = ", ".join(list(dict.fromkeys(groups.values()))[:MOST_NAMES]) or "none"
                 text = (
-                    f"the requirement {one.requirement.name!r} is about the {part} {name}, which is "
+                    f"the requirement {each.requirement.name!r} is about the {part} {name}, which is "
                     f"not there: name one of {some}"
                 )
                 yield Fault(name, 0.0, text)
@@ -213,9 +213,11 @@ def unmeasured_protocols(system: System, headers: Mapping[str, DatasetHeader]) -
     for stream in system.streams.values():
         names = dict.fromkeys(link.dataset for link in system.links_of(stream))
         data = [headers[name] for name in names if name is not None and name in headers]
-        if data and not any(stream.protocol in one.protocols for one in data):
-            have = "; ".join(f"{one.id} has {', '.join(one.protocols)}" for one in data)
-            near = _most_similar(stream.protocol, (name for one in data for name in one.protocols))
+        if data and not any(stream.protocol in header.protocols for header in data):
+            have = "; ".join(f"{header.id} has {', '.join(header.protocols)}" for header in data)
+            near = _most_similar(
+                stream.protocol, (name for header in data for name in header.protocols)
+            )
             meant = f"is {near} meant, or else " if near else ""
             text = (
                 f"the stream {stream.name} has the protocol {stream.protocol}, of which no dataset on "
@@ -229,7 +231,7 @@ def misspelt_protocols(system: System, headers: Mapping[str, DatasetHeader]) -> 
     if {stream.protocol for stream in system.streams.values()} <= THEORY_PROTOCOLS:
         return
     every = (*headers.values(), *map(dataset_header, catalogue()))
-    known = THEORY_PROTOCOLS | {name for one in every for name in one.protocols}
+    known = THEORY_PROTOCOLS | {name for header in every for name in header.protocols}
     for stream in system.streams.values():
         if stream.protocol in known:
             continue

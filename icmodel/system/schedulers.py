@@ -117,8 +117,7 @@ class Gates(PortScheduler):
 
     As the gate control list of IEEE 802.1Q-2022 §8.6.8.4 (formerly 802.1Qbv): a packet begins only if it
     ends, gap included, before its gate closes. A port whose packets overrun their window is another
-    scheduler. For a guard band, give a window of a priority that no
-    stream has.
+    scheduler. For a guard band, give a window of a priority that no stream has.
     """
 
     kind: Literal["gates"] = "gates"
@@ -170,7 +169,7 @@ def greatest_rate_bps(scheduler: Scheduler, priority: int, rate_bps: float) -> f
         case CreditBased(idle_slopes_bps=slopes):
             return min(slopes.get(priority, rate_bps), rate_bps)
         case Gates(windows=windows):
-            open_s = (one.duration_s for one in windows if priority in one.open)
+            open_s = (window.duration_s for window in windows if priority in window.open)
             return rate_bps * sum(open_s) / scheduler.cycle_s
         case Dscp(classes=classes) if classes.get(priority) == EXPEDITED:
             return EXPEDITED_SHARE * rate_bps

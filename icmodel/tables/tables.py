@@ -263,10 +263,10 @@ class Tables:
         self.cores = np.stack([table.cores for table in tables])
         self.switches = np.stack([table.switches for table in tables])
         self.limits = np.stack([table.limits for table in tables], axis=1)
-        asked = np.array(self.axes.cores or (0,), dtype=float)[:, None]
-        asked = np.broadcast_to(asked, self.axes.shape).reshape(-1)
-        stated = (self.cores > 0) & (asked > 0)
-        self.core_ratio = np.where(stated, self.cores / np.maximum(asked, 1), 1.0)
+        requested = np.array(self.axes.cores or (0,), dtype=float)[:, None]
+        requested = np.broadcast_to(requested, self.axes.shape).reshape(-1)
+        stated = (self.cores > 0) & (requested > 0)
+        self.core_ratio = np.where(stated, self.cores / np.maximum(requested, 1), 1.0)
         self._chosen: dict[tuple[str, ...], Chosen] = {}
 
     def chosen(self, names: tuple[str, ...]) -> Chosen:

@@ -1,4 +1,4 @@
-"""The InfiniBand transport, which InfiniBand and RoCE carry alike: messages cut at a path MTU.
+"""The InfiniBand transport of InfiniBand and RoCE: messages cut at a path MTU.
 
 Header bytes: Linux ``include/rdma/ib_pack.h`` and ``drivers/infiniband/sw/rxe/rxe_hdr.h``.
 """
@@ -33,7 +33,7 @@ FIRST_PACKET_BYTES = {
     "datagram": DETH_BYTES,
 }
 PROPAGATION_S_PER_M = 5e-9
-"""Fibre with a refractive index of 1.5; also the usual rule of thumb for any cable."""
+"""Delay of fibre with a refractive index of 1.5 [s/m]; also the rule of thumb for any cable."""
 
 
 def mtu(default: int) -> Any:
@@ -47,7 +47,7 @@ def operation() -> Any:
 
 
 class RdmaFraming(AnyFraming):
-    """What InfiniBand and RoCE have in common; each adds its fields and the bytes around a packet."""
+    """Framing of InfiniBand and RoCE; each adds its fields and the bytes around a packet."""
 
     __slots__ = ()
     propagation_s_per_m: ClassVar[float] = PROPAGATION_S_PER_M
@@ -61,11 +61,11 @@ class RdmaFraming(AnyFraming):
 
     @property
     def max_payload_bytes(self) -> int:
-        """Largest message [B]: 2**31; a datagram is one packet."""
+        """Largest message [B]: 2**31; one packet for a datagram."""
         return self.mtu_bytes if self.operation == "datagram" else MAX_MESSAGE_BYTES
 
     def train(self, payload_bytes: ArrayLike) -> _wire.Train:
-        """The packets that messages become, cut at the path MTU; shape of `payload_bytes` [B]."""
+        """The packets of messages, cut at the path MTU; shape of `payload_bytes` [B]."""
         limit, carrier = self.max_payload_bytes, f"one {self.operation}"
         payload = _wire.payload_array(payload_bytes, limit, carrier)
         count = _wire.ceil_div(payload, self.mtu_bytes)

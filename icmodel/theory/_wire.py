@@ -1,4 +1,4 @@
-"""What all links share: a frame as a train of packets, and how long that train takes."""
+"""Framing of any link: a frame as a train of packets, and the time that the train takes."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
 LARGEST_PAYLOAD_BYTES = 2**48
-"""Limit where the protocol has none: bits of a frame still count exactly in 64 bits."""
+"""Greatest payload without a limit of the protocol [B]: the bits of a frame still fit in 64 bits."""
 
 
 @dataclass(frozen=True, slots=True)
 class Train:
-    """The packets one frame becomes.
+    """The packets of a frame.
 
     Parameters
     ----------
@@ -33,9 +33,9 @@ class Train:
     full_packet_bytes : int
         Bytes on the wire of the first packet of a frame that needs more than one [B].
     last_packet_bytes : array of int64, the same shape
-        Bytes on the wire of the last packet, which is the only one of a frame that needs no more [B].
+        Bytes on the wire of the last packet, or of the only one [B].
     gap_bytes : int
-        The end of each packet's bytes on the wire, which the next one waits for and a delay does not [B].
+        Gap at the end of each packet's bytes on the wire [B]; it delays the next packet, but not a receiver.
     """
 
     payload_bytes: NDArray[np.int64]
@@ -67,20 +67,20 @@ class Train:
         return np.asarray(8 * self.wire_bytes)
 
     def goodput_bps(self, line_rate_bps: float) -> NDArray[np.float64]:
-        """Useful bits per second when frames follow each other without a pause."""
+        """Goodput of back-to-back frames [b/s]: line rate × payload / bytes on the wire."""
         check_positive("line_rate_bps", line_rate_bps)
         return np.asarray(line_rate_bps * (self.payload_bytes / self.wire_bytes))
 
     def interval_s(self, line_rate_bps: float) -> NDArray[np.float64]:
-        """Seconds from the start of one frame to the start of the next at full line rate."""
+        """Time from the start of one frame to the start of the next at full line rate [s]."""
         check_positive("line_rate_bps", line_rate_bps)
         return np.asarray(self.wire_bits / line_rate_bps)
 
     def latency_s(self, line_rate_bps: float, path: Path) -> NDArray[np.float64]:
-        """Propagation + serialisation + switches; each store-and-forward switch adds the time of one packet.
+        """Propagation + serialisation + switches [s]; each store-and-forward switch adds the time of one packet.
 
-        Serialisation ends with the last bit, before the gap.  Over links of one rate packets follow each other as
-        jobs through a permutation flow shop: sum of all on one link, and the longest on each of the others.
+        Serialisation ends with the last bit, before the gap.  Packets over links of one rate are jobs in a permutation
+        flow shop: the time is the sum of all on one link, and the longest on each of the others.
         """
         fixed = path.distance_m * path.propagation_s_per_m + path.switches * path.switch_latency_s
         serialised = self.wire_bytes - self.gap_bytes
@@ -111,25 +111,26 @@ class Path:
 
 
 def check_choice(name: str, value: object, allowed: Collection[object]) -> None:
-    """Refuse a value that is none of `allowed`."""
+    """Raise ScenarioError for a value that is not in `allowed`."""
     if value not in allowed:
         choices = ", ".join(str(choice) for choice in allowed)
         raise ScenarioError(f"{name} {value!r} is unknown: use one of {choices}")
 
 
 def check_positive(name: str, value: float) -> None:
-    """Refuse a value that is not a finite number above 0."""
+    """Raise ScenarioError for a value that is not a finite number above 0."""
     if not 0 < value < math.inf:
         raise ScenarioError(f"{name} {value!r} is impossible: give a finite number above 0")
 
 
 def payload_array(payload_bytes: ArrayLike, limit: int | None, carrier: str) -> NDArray[np.int64]:
-    """Take payloads as int64 [B]; refuse what is not whole, below 1 or over what `carrier` takes.
+    """Payloads as int64 [B].
 
     Raises
     ------
     ScenarioError
-        Naming the worst value and the limit.
+        If a payload is not whole, below 1, or above the limit of `carrier`; the message names the worst value and the
+        limit.
     """
     payload = np.asarray(payload_bytes)
     if payload.size == 0:
@@ -183,11 +184,11 @@ class AnyFraming(ABC):
     @property
     @abstractmethod
     def max_payload_bytes(self) -> int | None:
-        """Largest frame [B]; ``None`` where the protocol has no limit."""
+        """Largest frame [B]; ``None`` if the protocol has no limit."""
 
     @property
     def gap_bytes(self) -> int:
-        """The end of each packet's bytes on the wire, which the next one waits for and no receiver does [B]."""
+        """Gap at the end of each packet's bytes on the wire [B]; it delays the next packet, but not a receiver."""
         return 0
 
     @abstractmethod
@@ -206,4 +207,4 @@ class AnyFraming(ABC):
 
     @abstractmethod
     def best_payloads(self) -> ArrayLike:
-        """Payloads of which one reaches the greatest goodput of any stream [B]."""
+        """Payloads that include the one with the greatest goodput [B]."""

@@ -1,11 +1,28 @@
 """Ethernet: TCP, UDP with IP fragmentation, and frames straight on Ethernet.
 
-Bytes around a packet, preamble and gap included, as in IC2012 §6 ("High speed local area
-interconnects", tables 6-1 and 6-3), its equations reconstructed from the numbers it prints;
-IPv6 and its fragment header: RFC 8200; VLAN tag: IEEE 802.1Q. A frame has at least 64 B between
-preamble and gap, tags included (minFrameSize, IEEE 802.3-2022 §3.2.8 and §4A.4.2). With ``padded=False``
-this is what IC2012 prints, which ignores that minimum and has the last gap in its latency. The line
-rate is the MAC's: 1 to 400 Gb/s.
+Bytes of a packet on the wire, with n bytes of data behind its headers::
+
+    preamble 8 + header 14 + VLAN tags 4 each + max(IP + transport headers + n, 46 - tags) + FCS 4 + gap 12
+
+=====================  ======  ===============================================
+part                   bytes   source
+=====================  ======  ===============================================
+preamble, delimiter    8       IEEE 802.3-2022 §3.2.1, §3.2.2
+header, FCS            14, 4   IEEE 802.3-2022 §3.1.1
+interpacket gap        12      IEEE 802.3-2022 §4A.4.2
+least frame            64      IEEE 802.3-2022 §3.2.8, §4A.4.2 (minFrameSize)
+VLAN tag               4       IEEE 802.1Q
+IPv4 header            20      RFC 791 §3.1; an MTU of at least 68 B
+IPv6 header            40      RFC 8200 §3; an MTU of at least 1280 B (§5)
+IPv6 fragment header   8       RFC 8200 §4.5
+UDP header             8       RFC 768
+TCP header             20      RFC 9293 §3.1
+TCP timestamps         12      RFC 7323 §3.2 and appendix A
+=====================  ======  ===============================================
+
+The overheads are those of IC2012 §6 ("High speed local area interconnects", tables 6-1 and 6-3); its equations are
+reconstructed from the printed numbers. With ``padded=False`` the results are those of IC2012, which ignores the least
+frame and includes the last gap in a latency. The line rate is that of the MAC: 1 to 400 Gb/s.
 """
 
 from __future__ import annotations
@@ -28,7 +45,7 @@ GAP_BYTES = 12
 ETHERNET_BYTES = 8 + 14 + 4 + GAP_BYTES  # preamble with start delimiter, header, FCS, gap
 VLAN_TAG_BYTES = 4
 MIN_PACKET_BYTES = 46
-"""Least bytes behind the header of an untagged frame; tags take theirs from it."""
+"""Least bytes behind the header of an untagged frame [B]; each tag takes 4 of them."""
 IP_BYTES = {4: 20, 6: 40}
 FRAGMENT_HEADER_BYTES = {4: 0, 6: 8}
 UDP_BYTES = 8
@@ -38,11 +55,11 @@ MIN_MTU_BYTES = {4: 68, 6: 1280}  # RFC 791, RFC 8200
 MAX_MTU_BYTES = 65535
 MAX_UDP_PAYLOAD_BYTES = {4: 65535 - 20 - 8, 6: 65535 - 8}
 PROPAGATION_S_PER_M = 4.27e-9
-"""Cat 6a cable of IC2012 §6.2."""
+"""Delay of the Cat 6a cable of IC2012 §6.2 [s/m]."""
 
 
 class _Cut(NamedTuple):
-    """How a frame is fragmented; bytes of data exclude the headers of each packet."""
+    """Fragmentation of a frame; bytes of data exclude the headers of each packet."""
 
     once: int  # header bytes once a frame, cut along with the payload
     header: int  # bytes before the data of every packet, behind the Ethernet header
@@ -59,7 +76,7 @@ class Framing(AnyFraming):
     Parameters
     ----------
     protocol : "tcp", "udp" or "ethernet"
-        ``ethernet`` is the payload directly after the Ethernet header, one packet a frame.
+        With ``ethernet`` the payload directly follows the Ethernet header, one packet a frame.
     mtu_bytes : int
         Most bytes of one packet, IP header included [B].
     ip_version : 4 or 6
@@ -67,10 +84,17 @@ class Framing(AnyFraming):
     timestamps : bool
         The TCP timestamp option, 12 B a packet.
     vlan_tags : 0, 1 or 2
-        4 B each, which count towards the least frame.
+        Number of tags of 4 B, which count towards the least frame.
     padded : bool
-        Short frames are padded to 64 B, as on every wire, and a latency ends before the last gap.  IC2012's
-        theory, without either, is the other form.
+        Pad short frames to 64 B, as on every wire, and end a latency before the last gap. Without it the results
+        are those of IC2012.
+
+    Examples
+    --------
+    The least frame: 1 B of UDP takes 84 B on the wire, with preamble and gap.
+
+    >>> int(wire_bits(1, Framing("udp"))) / 8
+    84.0
     """
 
     propagation_s_per_m: ClassVar[float] = PROPAGATION_S_PER_M
@@ -93,18 +117,18 @@ class Framing(AnyFraming):
 
     @property
     def max_payload_bytes(self) -> int | None:
-        """Largest frame [B]: UDP 65 507 (IPv6: 65 527), direct Ethernet the MTU, TCP none."""
+        """Largest frame [B]: UDP 65 507 (IPv6: 65 527), raw Ethernet the MTU, TCP none."""
         if self.protocol == "tcp":
             return None
         return MAX_UDP_PAYLOAD_BYTES[self.ip_version] if self.protocol == "udp" else self.mtu_bytes
 
     @property
     def gap_bytes(self) -> int:
-        """Gap behind every packet [B]; 0 in IC2012's form, whose latency does not end before it."""
+        """Gap behind every packet that a latency excludes [B]; 0 in IC2012's form."""
         return GAP_BYTES if self.padded else 0
 
     def train(self, payload_bytes: ArrayLike) -> _wire.Train:
-        """The packets that frames become; shape of `payload_bytes` [B]."""
+        """The packets of frames; shape of `payload_bytes` [B]."""
         cut = self._cut()
         carrier = f"{self.protocol} with an MTU of {self.mtu_bytes} B"
         payload = _wire.payload_array(payload_bytes, self.max_payload_bytes, carrier)

@@ -1,9 +1,13 @@
 """InfiniBand: messages cut at the path MTU, SDR to NDR.
 
-A packet carries 24 B around its data as port counters see it (LRH 8, BTH 12, ICRC 4), 2 B more on
-the wire (VCRC), and the first packet of a write 16 B more (RETH). Header bytes as in Linux
-``include/rdma/ib_pack.h``; lane rates as in the kernel's ``ib_rate_to_mbps``. Acknowledgements
-travel the other way; credits, delimiters and skips of the link are left out, so a bound stays one.
+Bytes of a packet on the wire, with n bytes of data::
+
+    LRH 8 + GRH 40 between subnets + BTH 12 + n to a multiple of 4 + ICRC 4 + VCRC 2
+
+The first packet of a write adds a RETH of 16 B, a datagram a DETH of 8 B, and the first and last packet of a read's
+answer an AETH of 4 B each. Port counters do not count the VCRC. Header bytes: Linux ``include/rdma/ib_pack.h``; lane
+rates: the kernel's ``ib_rate_to_mbps``. Acknowledgements travel in the other direction. Credits, delimiters and skip
+symbols of the link are left out, so a bound stays a bound.
 """
 
 from __future__ import annotations
@@ -38,11 +42,20 @@ class Framing(_rdma.RdmaFraming):
     mtu_bytes : 256, 512, 1024, 2048 or 4096
         Path MTU: data bytes of a full packet [B].
     operation : "send", "write", "read" or "datagram"
-        A read is counted in the direction of its data.
+        For a read, only packets in the direction of its data count.
     global_route : bool
-        With the 40 B global route header, as between subnets.
+        Add the 40 B global route header, as between subnets.
     as_counted : bool
-        As port counters see it: without the 2 B variant CRC.
+        Count bytes as port counters do: without the 2 B variant CRC.
+
+    Examples
+    --------
+    A full packet has 26 B around its 4096 B of data; 4096 / 4122 of 32 Gb/s carry data.
+
+    >>> Framing().packet_bytes
+    26
+    >>> round(float(max_goodput_bps(4096, Framing(), link_rate_bps("qdr", 4))) / 1e9, 3)
+    31.798
     """
 
     mtu_bytes: int = _rdma.mtu(4096)
@@ -58,7 +71,15 @@ class Framing(_rdma.RdmaFraming):
 
 
 def link_rate_bps(generation: str = "qdr", lanes: int = 4) -> float:
-    """Data rate of a link after coding [b/s]."""
+    """Data rate of a link after coding [b/s]: lanes × lane rate.
+
+    Examples
+    --------
+    Four lanes of QDR: 4 × 10 Gb/s × 8/10.
+
+    >>> link_rate_bps("qdr", 4) / 1e9
+    32.0
+    """
     _wire.check_choice("generation", generation, tuple(LANE_RATE_BPS))
     _wire.check_choice("lanes", lanes, LANES)
     return lanes * LANE_RATE_BPS[generation]

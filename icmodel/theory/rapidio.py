@@ -1,11 +1,14 @@
 """RapidIO: memory writes, reads and messages in packets of at most 256 B of data.
 
-Header, CRC and control symbol bytes: RapidIO 4.0 part 6 annex D and RapidIO 2.2 part 6 table 2-4;
-a packet has one 16-bit CRC up to 80 B of header and data and two above, and is filled to a
-multiple of 4 B. Data is carried in double words of 8 B. One control symbol a packet is counted,
-since it can end one packet and start the next; a packet is whole when the symbol that ends it has come,
-so that it counts in a delay too. Clock compensation (one sequence in 5000
-characters) and acknowledgements are left out, so a bound stays one.
+Bytes of a packet, with n bytes of data::
+
+    physical 2 + source and target id + transaction 0 or 2 + address 0, 4, 6 or 8 + n to a multiple of 8
+    + CRC 2, or 4 if header and data exceed 80 B, all filled to a multiple of 4; + control symbol 4 or 8
+
+Sources: RapidIO 4.0 part 6 annex D, and RapidIO 2.2 part 6 table 2-4. One control symbol a packet is counted, since it
+can end one packet and start the next. A packet is complete with the symbol that ends it, so the symbol counts in a
+latency too. Clock compensation (one sequence in 5000 characters) and acknowledgements are left out, so a bound stays a
+bound.
 """
 
 from __future__ import annotations
@@ -39,14 +42,14 @@ OPERATION_BYTES = {
 }
 WITH_ADDRESS = ("swrite", "nwrite", "nwrite_r")
 PROPAGATION_S_PER_M = 4.87e-9
-"""Fibre with a refractive index of 1.46, RapidIO 4.0 annex D."""
+"""Delay of fibre with a refractive index of 1.46 [s/m], RapidIO 4.0 annex D."""
 
 LANES = (1, 2, 4, 8, 16)
 CODED_BAUD_SHARE = {
     **dict.fromkeys((1.25e9, 2.5e9, 3.125e9, 5e9, 6.25e9), 8 / 10),
     **dict.fromkeys((10.3125e9, 12.5e9, 25.78125e9), 64 / 67),
 }
-"""Lane baud -> data bits a symbol: 8b/10b up to 6.25 GBd, 64b/67b above (RapidIO 4.0)."""
+"""Data bits a symbol by lane baud: 8b/10b up to 6.25 GBd, 64b/67b above (RapidIO 4.0)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +67,15 @@ class Framing(AnyFraming):
         Width of the address in a write.
     control_symbol_bytes : 4 or 8
         4 with IDLE1 (short symbols), 8 with IDLE2 and IDLE3 (above 5.5 GBd).
+
+    Examples
+    --------
+    A full streaming write has 8 B before its data; 256 of 272 B on the wire are data.
+
+    >>> Framing().header_bytes
+    8
+    >>> round(float(max_goodput_bps(256, Framing(), link_rate_bps())) / 1e9, 3)
+    15.059
     """
 
     propagation_s_per_m: ClassVar[float] = PROPAGATION_S_PER_M
@@ -76,7 +88,7 @@ class Framing(AnyFraming):
 
     @property
     def max_payload_bytes(self) -> int | None:
-        """Largest transfer [B]: a message 4096; ``None`` for writes and reads, which use as many packets as needed."""
+        """Largest transfer [B]: 4096 for a message; ``None`` for writes and reads."""
         return MAX_MESSAGE_BYTES if self.operation == "message" else None
 
     @property
@@ -87,7 +99,7 @@ class Framing(AnyFraming):
         return PHYSICAL_BYTES + ids + OPERATION_BYTES[self.operation] + address
 
     def train(self, payload_bytes: ArrayLike) -> _wire.Train:
-        """The packets that transfers become; shape of `payload_bytes` [B]."""
+        """The packets of transfers; shape of `payload_bytes` [B]."""
         limit, carrier = self.max_payload_bytes, f"one RapidIO {self.operation}"
         payload = _wire.payload_array(payload_bytes, limit, carrier)
         count = _wire.ceil_div(payload, MAX_DATA_BYTES)
@@ -103,21 +115,39 @@ class Framing(AnyFraming):
         return _wire.multiples(MAX_DATA_BYTES, up_to_bytes, self.max_payload_bytes)
 
     def best_payloads(self) -> ArrayLike:
-        """One full packet [B]: no number of packets has a greater goodput."""
+        """One full packet [B]: its goodput is the greatest of all transfers."""
         return MAX_DATA_BYTES
 
 
 def link_rate_bps(lanes: int = 4, baud: float = 5e9) -> float:
-    """Data rate of a link after coding [b/s]; `baud` is symbols per second of one lane."""
+    """Data rate of a link after coding [b/s]: lanes × baud × coding.
+
+    Parameters
+    ----------
+    baud : float
+        Symbols per second of one lane.
+
+    Examples
+    --------
+    Four lanes of 5 GBd with 8b/10b:
+
+    >>> link_rate_bps(lanes=4, baud=5e9) / 1e9
+    16.0
+    """
     _wire.check_choice("lanes", lanes, LANES)
     _wire.check_choice("baud", baud, tuple(CODED_BAUD_SHARE))
     return lanes * baud * CODED_BAUD_SHARE[baud]
 
 
 def packet_bytes(data_bytes: ArrayLike, framing: Framing) -> NDArray[np.int64]:
-    """Bytes of a packet with its CRCs and filling, without control symbols.
+    """Bytes of a packet with its CRCs and filling, without control symbols; shape of `data_bytes`, 1 to 256 [B].
 
-    Shape of `data_bytes`, 1 to 256 [B].
+    Examples
+    --------
+    8 B of header, 256 B of data and two CRCs of 2 B:
+
+    >>> int(packet_bytes(256, Framing()))
+    268
     """
     data = _wire.payload_array(data_bytes, MAX_DATA_BYTES, "one RapidIO packet")
     return np.asarray(_packet_bytes(data, framing))

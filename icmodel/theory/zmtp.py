@@ -1,8 +1,8 @@
-"""ZMTP: the header that ZeroMQ puts before each message that it hands to TCP.
+"""ZMTP: the header that ZeroMQ puts before each message on TCP.
 
-A byte of flags, then the size of the body: one byte for a body up to 255 B, eight for a longer one (RFC 23/ZMTP
-3.0, RFC 15/ZMTP 2.0, of ØMQ 3 and 4).  ØMQ 2 counted the flags with the body: from 254 B on its header had 10 B
-(RFC 13/ZMTP 1.0), one byte more, which is neglected here.  Messages have one part.
+The header has a byte of flags, then the size of the body: 1 byte for a body up to 255 B, 8 for a longer one (RFC
+15/ZMTP 2.0 of ØMQ 3, RFC 23/ZMTP 3.0 of ØMQ 4).  ØMQ 2 counted the flags with the body: from 254 B on its header had
+10 B (RFC 13/ZMTP 1.0). That byte more is neglected here.  Messages have one part.
 """
 
 from __future__ import annotations
@@ -12,11 +12,17 @@ from numpy.typing import ArrayLike, NDArray
 
 SHORT_BYTES, LONG_BYTES = 2, 9
 MOST_SHORT_BYTES = 255
-"""Greatest body with a short header."""
+"""Greatest body with a short header [B]."""
 
 
 def framed_bytes(payload_bytes: ArrayLike) -> NDArray[np.float64]:
-    """Bytes of messages with their headers, shape of `payload_bytes` [B]."""
+    """Bytes of messages with their headers; shape of `payload_bytes` [B].
+
+    Examples
+    --------
+    >>> framed_bytes([255, 256]).tolist()
+    [257.0, 265.0]
+    """
     payload = np.asarray(payload_bytes, dtype=np.float64)
     return payload + np.where(payload > MOST_SHORT_BYTES, LONG_BYTES, SHORT_BYTES)
 
@@ -24,7 +30,12 @@ def framed_bytes(payload_bytes: ArrayLike) -> NDArray[np.float64]:
 def payload_of(framed: NDArray[np.int64]) -> NDArray[np.int64]:
     """Greatest message that fits with its header into a number of bytes [B].
 
-    Shape of `framed` [B] without the elements that fit only a header.
+    The result has the shape of `framed` [B], without elements that have no space for a message.
+
+    Examples
+    --------
+    >>> payload_of(np.array([2, 257, 1448])).tolist()
+    [255, 1439]
     """
     most_short = MOST_SHORT_BYTES + SHORT_BYTES
     long = framed > MOST_SHORT_BYTES + LONG_BYTES

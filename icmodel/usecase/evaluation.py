@@ -95,7 +95,7 @@ def evaluate(
         case, derived = usecase, derive(usecase)
     else:
         case, derived = load_derived(usecase)
-    names = [one.name for one in case.candidates]
+    names = [known.name for known in case.candidates]
     if candidate is not None and candidate not in names:
         raise UseCaseError(
             f"{case.name} has no candidate {candidate!r}: name one of {', '.join(names)}"
@@ -204,8 +204,13 @@ class _CandidatePrediction:
             readings=findings[len(must) :],
             derivations=(
                 *interface_derivations(found),
-                *(one for at in shared.values() if at is not None for one in at.derivations),
-                *(one for one in sums if one is not None),
+                *(
+                    derivation
+                    for at in shared.values()
+                    if at is not None
+                    for derivation in at.derivations
+                ),
+                *(derivation for derivation in sums if derivation is not None),
             ),
             objectives=tuple(
                 Objective(stream, metric, metrics[metric].value)

@@ -130,18 +130,18 @@ def _estimate(criterion: Criterion, answer: Answer, known: StreamBounds, model: 
     stream = criterion.case.stream(criterion.stream)
     if metric in MESSAGE_METRICS and isinstance(stream, ImageStream):
         found = {} if prediction is None else message_latency(model, prediction, stream.picture)
-        one = found.get(metric, answer.refused)
+        estimate = found.get(metric, answer.refused)
     else:
-        one = estimate_for(metric, known)
+        estimate = estimate_for(metric, known)
     is_latency = metric.startswith("latency_") and metric != "latency_std_s"
     if is_latency or metric in MESSAGE_METRICS:
-        one = while_all_passes(one, estimate_for(GOODPUT, known), criterion.produced_bps)
-    if times == 1 or one.absent:
-        return one
-    bases = (*(one.bases or (one.basis,)), "derived")
-    why = _joined(f"{times} × {metric} of one stream", one.why)
-    low, high = times * one.low, times * one.high
-    return Estimate(times * one.value, low, high, weakest(bases), why, bases)
+        estimate = while_all_passes(estimate, estimate_for(GOODPUT, known), criterion.produced_bps)
+    if times == 1 or estimate.absent:
+        return estimate
+    bases = (*(estimate.bases or (estimate.basis,)), "derived")
+    why = _joined(f"{times} × {metric} of one stream", estimate.why)
+    low, high = times * estimate.low, times * estimate.high
+    return Estimate(times * estimate.value, low, high, weakest(bases), why, bases)
 
 
 def _with_end_margin(verdict: Verdict) -> Verdict:
@@ -175,11 +175,11 @@ def sum_derivation(finding: Finding) -> Derivation | None:
     estimate, metric = finding.verdict.estimate, finding.verdict.requirement.metric
     if estimate.absent:
         return None
-    one = units.format_quantity(metric, estimate.value / finding.streams)
+    single = units.format_quantity(metric, estimate.value / finding.streams)
     return Derivation(
         f"{finding.device}.{metric}",
         estimate.value,
-        f"{finding.streams} × {one}",
+        f"{finding.streams} × {single}",
         f"{metric} of one host of {finding.device} for all its streams {finding.stream}",
     )
 

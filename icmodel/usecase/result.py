@@ -128,8 +128,8 @@ class CandidateResult:
     @property
     def decisive(self) -> Finding:
         """The deciding finding: of those with the worst outcome, the one with the least margin."""
-        deciding = [one for one in self.findings if one.outcome == self.outcome]
-        return min(deciding, key=lambda one: one.order)
+        deciding = [finding for finding in self.findings if finding.outcome == self.outcome]
+        return min(deciding, key=lambda finding: finding.order)
 
     def to_dict(self) -> dict[str, object]:
         """JSON form."""

@@ -131,13 +131,13 @@ def streams(
             value, low, high = (_end(estimate, end) for end in ("value", "low", "high"))
             # One frame more in the window changes the goodput or the loss rate by a step; times have none.
             key = {"goodput_bps": "window_s", "loss_rate": "frames_sent"}.get(metric, "")
-            least = min((one[key] for one in results if one.get(key)), default=math.inf)
+            least = min((result[key] for result in results if result.get(key)), default=math.inf)
             found[name][metric] = Compared(
                 value=value,
                 low=low,
                 high=high,
                 measured=tuple(
-                    float(one[metric]) for one in results if one.get(metric) is not None
+                    float(result[metric]) for result in results if result.get(metric) is not None
                 ),
                 step=(8 * stream.payload_bytes if metric == "goodput_bps" else 1) / least,
                 why="" if estimate is None else str(estimate["why"]),
@@ -153,8 +153,8 @@ def bounds(
     for name in system.streams:
         bound = predicted["streams"][name]["latency_bound_s"]
         covers = tuple(bound["covers"]) if bound is not None else ()
-        stolen = [one for one in passes if STOLEN in one.records[name]["flags"]]
-        whole = [one for one in passes if one not in stolen]
+        stolen = [run for run in passes if STOLEN in run.records[name]["flags"]]
+        whole = [run for run in passes if run not in stolen]
         found[name] = Bounded(
             bound["value"] if bound is not None and HOSTS in covers else None,
             _greatest_s(whole, name),
@@ -188,8 +188,8 @@ def devices(
             for end in ("value", "low", "high")
         )
         measured = (
-            math.fsum(one.records[name]["result"].get(metric, math.nan) for name, metric in ends)
-            for one in passes
+            math.fsum(run.records[name]["result"].get(metric, math.nan) for name, metric in ends)
+            for run in passes
         )
         known = tuple(cores for cores in measured if not math.isnan(cores))
         why = f"processes of {len(ends)} ends of streams"
@@ -202,8 +202,8 @@ def all_of(
 ) -> Iterator[Compared]:
     """All numbers that have both a prediction and a measurement."""
     for metrics in by_stream.values():
-        yield from (one for one in metrics.values() if one.judged)
-    yield from (one for one in by_device.values() if one.judged)
+        yield from (number for number in metrics.values() if number.judged)
+    yield from (number for number in by_device.values() if number.judged)
 
 
 def _end(estimate: Mapping[str, Any] | None, end: str) -> float:
@@ -215,10 +215,10 @@ def _end(estimate: Mapping[str, Any] | None, end: str) -> float:
 
 
 def _results(passes: Sequence[Pass], stream: str) -> list[Result]:
-    return [one.records[stream]["result"] for one in passes]
+    return [run.records[stream]["result"] for run in passes]
 
 
 def _greatest_s(passes: Sequence[Pass], stream: str) -> float:
     """The greatest latency of a stream in some passes [s]; NaN without any."""
-    known = [one.get("latency_max_s") for one in _results(passes, stream)]
-    return max((one for one in known if one is not None), default=math.nan)
+    known = [result.get("latency_max_s") for result in _results(passes, stream)]
+    return max((latency_s for latency_s in known if latency_s is not None), default=math.nan)

@@ -61,7 +61,7 @@ class Pass:
     @property
     def flags(self) -> Counter[str]:
         """The flags of the records, with their counts."""
-        return Counter(flag for one in self.records.values() for flag in one.get("flags", ()))
+        return Counter(flag for record in self.records.values() for flag in record.get("flags", ()))
 
     def to_dict(self) -> dict[str, object]:
         """JSON form, without the records."""
@@ -146,9 +146,11 @@ class Folder:
         for place in sorted(self.path.glob(PASS.format(0).replace("000", "*"))):
             try:
                 records = [json_value(line) for line in place.read_bytes().splitlines()]
-                marks: list[dict[str, Any]] = [one[MARK] for one in records]  # type: ignore[index]
+                marks: list[dict[str, Any]] = [record[MARK] for record in records]  # type: ignore[index]
                 number, overlap = int(marks[0]["pass"]), float(marks[0]["overlap_ratio"])
-                by_stream = {mark["stream"]: one for mark, one in zip(marks, records, strict=True)}
+                by_stream = {
+                    mark["stream"]: record for mark, record in zip(marks, records, strict=True)
+                }
                 hashes = {mark["prediction_sha256"] for mark in marks}
             except (OSError, ValueError, KeyError, TypeError, IndexError) as error:
                 raise _damaged(place, f"{type(error).__name__}: {error}") from error
@@ -177,7 +179,8 @@ class Folder:
             for name, record in run.records.items()
         }
         lines = [
-            json.dumps(one, separators=(",", ":"), ensure_ascii=False) for one in marked.values()
+            json.dumps(record, separators=(",", ":"), ensure_ascii=False)
+            for record in marked.values()
         ]
         write(self.path / PASS.format(number), ("\n".join(lines) + "\n").encode("utf-8"))
         return Pass(number, marked, run.overlap_ratio)

@@ -64,12 +64,12 @@ class Verification:
     @property
     def inside(self) -> int:
         """Number of these values that lie within their intervals."""
-        return sum(one.inside for one in comparing.all_of(self.streams, self.devices))
+        return sum(number.inside for number in comparing.all_of(self.streams, self.devices))
 
     @property
     def exceeded(self) -> tuple[str, ...]:
         """Streams with a frame that took longer than their bound."""
-        return tuple(name for name, one in self.bounds.items() if one.held is False)
+        return tuple(name for name, bound in self.bounds.items() if bound.held is False)
 
     @property
     def verdict(self) -> str:
@@ -110,16 +110,17 @@ class Verification:
                 "variants": list(self.stored.prediction["variants"]),
                 "differs_now": list(self.differs),
             },
-            "passes": [one.to_dict() for one in self.passes],
+            "passes": [run.to_dict() for run in self.passes],
             "streams": {
                 name: {
-                    **{metric: one.to_dict() for metric, one in metrics.items()},
+                    **{metric: number.to_dict() for metric, number in metrics.items()},
                     "latency_max_s": self.bounds[name].to_dict(),
                 }
                 for name, metrics in self.streams.items()
             },
             "devices": {
-                name: {"cpu_process_cores": one.to_dict()} for name, one in self.devices.items()
+                name: {"cpu_process_cores": number.to_dict()}
+                for name, number in self.devices.items()
             },
             "judged": self.judged,
             "inside": self.inside,

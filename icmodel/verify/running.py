@@ -146,14 +146,16 @@ class LabNetwork:
         streams = list(self.system.streams.values())
         longest_s = self.times.run_s + PATIENCE_S
         with ThreadPoolExecutor(len(streams)) as pool:
-            under_way = [pool.submit(_timed, self.run_command(one), longest_s) for one in streams]
+            under_way = [
+                pool.submit(_timed, self.run_command(stream), longest_s) for stream in streams
+            ]
             try:
-                done = [one.result() for one in under_way]
+                done = [run.result() for run in under_way]
             except BaseException:
                 self.down()  # ends the runs that are left
                 raise
         overlap = overlap_ratio([span for _, span in done], self.times)
-        records = {one.name: record for one, (record, _) in zip(streams, done, strict=True)}
+        records = {stream.name: record for stream, (record, _) in zip(streams, done, strict=True)}
         return RunResult(records, overlap)
 
     def down(self) -> None:
@@ -196,17 +198,17 @@ def stream_arguments(system: System, stream: Stream) -> tuple[str, ...]:
     """The options of ``icprobe run`` for the traffic of a stream, and the labels of its record."""
     rate = stream.rate_fps
     others = [
-        one
-        for one in system.streams.values()
-        if one.path[-1] == stream.path[-1] and one.name != stream.name
+        other
+        for other in system.streams.values()
+        if other.path[-1] == stream.path[-1] and other.name != stream.name
     ]
-    others_bps = math.fsum(one.requested_goodput_bps for one in others)
+    others_bps = math.fsum(other.requested_goodput_bps for other in others)
     known = ("--other-goodput", f"{others_bps:.0f} b/s") if 0 < others_bps < math.inf else ()
     return (
         *("--protocol", stream.protocol, "--payload", f"{stream.payload_bytes} B"),
         *(() if rate is None else ("--rate", f"{rate:.17g}/s")),
         *(("--dscp", str(code_point(stream.priority))) if stream.priority else ()),
-        *(OPTIONS[one] for one in stream.options.items() if one in OPTIONS),
+        *(OPTIONS[option] for option in stream.options.items() if option in OPTIONS),
         *("--switches", str(len(stream.path) - 1), "--endpoints", str(1 + len(others)), *known),
         *("--option", f"system={system.name}", "--option", f"stream={stream.name}"),
     )

@@ -134,21 +134,21 @@ def verify(
         prediction = json.loads(json.dumps(made))  # as it is read back from its file
         stored = kept.prediction(prediction)
         passes = kept.passes(stored, tuple(lab.system.streams))
-        counting = sum(one.counts for one in passes)
+        counting = sum(run.counts for run in passes)
         if counting < options.repeats:
             tool = probe or find_probe()
             check_wiring(tool, lab.system, place / "topology.toml")
             cores = placed(lab.system, machine_cores())
             with lab_network(tool, lab.system, built, cores, options.times, place) as network:
                 while counting < options.repeats and len(passes) < options.repeats + MOST_MORE:
-                    number = 1 + max((one.number for one in passes), default=0)
+                    number = 1 + max((run.number for run in passes), default=0)
                     passes.append(kept.keep(number, network.run_all_streams(), stored))
-                    counting = sum(one.counts for one in passes)
+                    counting = sum(run.counts for run in passes)
                     if watch is not None:
                         watch(counting, options.repeats)
 
     before, now = stored.prediction, prediction["streams"]
-    used = [one for one in passes if one.counts]
+    used = [run for run in passes if run.counts]
     return Verification(
         system=loaded,
         lab=lab,
@@ -165,8 +165,15 @@ def verify(
 def _settings(system: System, lab: LabSystem, options: VerifyOptions) -> dict[str, object]:
     """Settings that must be the same for a verification to continue."""
     sent = [
-        [one.name, one.protocol, one.payload_bytes, one.rate_fps, one.priority, *one.path]
-        for one in lab.system.streams.values()
+        [
+            stream.name,
+            stream.protocol,
+            stream.payload_bytes,
+            stream.rate_fps,
+            stream.priority,
+            *stream.path,
+        ]
+        for stream in lab.system.streams.values()
     ]
     text = json.dumps([topology(lab.system).text, sent])
     return {

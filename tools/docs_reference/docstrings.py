@@ -6,17 +6,26 @@ import re
 
 from docs_reference.markdown import prose
 
-SECTIONS = ("Parameters", "Returns", "Raises", "Attributes", "Notes", "Yields")
+SECTIONS = ("Parameters", "Returns", "Raises", "Attributes", "Notes", "Yields", "Examples")
+PROSE = ("Notes", "Examples")
+"""Sections of paragraphs; the others are lists of names."""
 
 
 def docstring(text: str) -> str:
-    """A numpy docstring as Markdown: prose, then each section as a list."""
+    """A numpy docstring as Markdown: prose, then each section as a list, or as paragraphs and examples."""
     title = "|".join(SECTIONS)
     parts = re.split(rf"(?m)^({title})\n-+\n", prose(text))
     out = [parts[0].strip() + "\n"]
     for name, body in zip(parts[1::2], parts[2::2], strict=True):
-        out.append(f"\n*{name}*\n\n{_items(body)}")
+        out.append(f"\n*{name}*\n\n{_paragraphs(body) if name in PROSE else _items(body)}")
     return "".join(out)
+
+
+def _paragraphs(body: str) -> str:
+    """Paragraphs; a session of Python is shown as it is."""
+    blocks = re.split(r"\n\s*\n", body.strip())
+    shown = (f"```text\n{block}\n```" if block.startswith(">>>") else block for block in blocks)
+    return "\n\n".join(shown) + "\n"
 
 
 def _items(body: str) -> str:

@@ -40,6 +40,8 @@ ROOMS: Mapping[str, tuple[str, ...]] = {
     ),
     "icmodel.system": (
         "load",
+        "predict",
+        "SystemPrediction",
         "load_checked",
         "read_system",
         "system_names",
@@ -55,6 +57,7 @@ ROOMS: Mapping[str, tuple[str, ...]] = {
         "Producer",
         "StreamRequirement",
     ),
+    "icmodel.sheets": ("Sheet", "answer_sheet", "read_sheet", "write_sheet", "write_template"),
     "icmodel.system.formats": ("import_system", "export_system"),
     "icmodel.verify": ("Verification", "VerifyOptions"),
 }

@@ -95,7 +95,7 @@ def read(source: Source) -> list[Result]:
     require(runs, "it holds no JSON of iperf3: run iperf3 with -J")
     if error := _ERROR.search(source.text.rpartition("}")[2]):
         raise RecordError(
-            f"{source.place}: the run failed at its end: behind its JSON stands “{error[0].strip()}”, so run it "
+            f"{source.place}: the run failed at its end: after its JSON comes “{error[0].strip()}”, so run it "
             "again"
         )
     command = command_of(source, NAME)
@@ -103,7 +103,7 @@ def read(source: Source) -> list[Result]:
         direction.result(source.place, command) for run in runs for direction in _Direction.of(run)
     ]
     if _TEXT.search(source.text):
-        note = f"{source.place}: lines of iperf3's text stand beside its JSON, which alone is taken"
+        note = f"{source.place}: the file also has lines of iperf3's text: only its JSON is taken"
         results[0] = replace(results[0], notes=(*results[0].notes, note))
     return results
 

@@ -61,7 +61,9 @@ def separate_flow(path: PathAggregate) -> dict[str, float]:
     The burst is paid only once (Le Boudec and Thiran, §1.4.3).
     """
     services = separate_flow_services(path)
-    return {flow.name: min(path.delay_s(flow, one) for one in services) for flow in path.flows}
+    return {
+        flow.name: min(path.delay_s(flow, service) for service in services) for flow in path.flows
+    }
 
 
 def separate_flow_services(path: PathAggregate) -> list[ServiceCurve]:
@@ -83,7 +85,9 @@ def separate_flow_services(path: PathAggregate) -> list[ServiceCurve]:
 def pay_multiplexing_once(path: PathAggregate) -> dict[str, float]:
     """Pay multiplexing only once: cross traffic that stays on the path delays once [s]."""
     services = pay_multiplexing_once_services(path)
-    return {flow.name: min(path.delay_s(flow, one) for one in services) for flow in path.flows}
+    return {
+        flow.name: min(path.delay_s(flow, service) for service in services) for flow in path.flows
+    }
 
 
 def pay_multiplexing_once_services(path: PathAggregate) -> list[ServiceCurve]:
@@ -104,7 +108,7 @@ def pay_multiplexing_once_services(path: PathAggregate) -> list[ServiceCurve]:
         longest = queue.traffic.max_packet_bits
         bits = 0.0 if hop == last else path.forwarding_bits(hop, longest)
         left = [curve.after_bits(bits).pieces for curve in queue.services]
-        pieces.append([one[k] for one in left for k in ({0, len(one) - 1} if one else ())])
+        pieces.append([curve[k] for curve in left for k in ({0, len(curve) - 1} if curve else ())])
 
     curves = [ServiceCurve(())]
     for chosen in service_choices(pieces):

@@ -114,7 +114,7 @@ class FeedForward:
             sums = {
                 method: math.fsum(each[part] for part in parts) for method, each in delays_s.items()
             }
-            method = min(sums, key=lambda one: sums[one])
+            method = min(sums, key=lambda name: sums[name])
             least[name] = Bound(sums[method], method, covers)
         return least
 

@@ -304,7 +304,9 @@ def maximise_age_s(
     from scipy.optimize import linprog  # half a second that only these bounds pay
     from scipy.sparse import csr_array
 
-    names = dict.fromkeys(name for one in constraints for name, _ in one.terms if name != END)
+    names = dict.fromkeys(
+        name for constraint in constraints for name, _ in constraint.terms if name != END
+    )
     columns = {name: column for column, name in enumerate(names)}
     units = {name: unit_s if isinstance(name, int) else unit_bits for name in columns}
 
@@ -312,13 +314,17 @@ def maximise_age_s(
     factors: list[float] = []
     places: list[int] = []
     ends, most = [0], []
-    for one in constraints:
-        row = [(columns[name], factor * units[name]) for name, factor in one.terms if name != END]
+    for constraint in constraints:
+        row = [
+            (columns[name], factor * units[name])
+            for name, factor in constraint.terms
+            if name != END
+        ]
         scale = max(abs(factor) for _, factor in row) or 1.0
         factors += [factor / scale for _, factor in row]
         places += [place for place, _ in row]
         ends.append(len(factors))
-        most.append(one.most / scale)
+        most.append(constraint.most / scale)
     matrix: Any = csr_array((factors, places, ends), shape=(len(constraints), len(columns)))
     limits: Floats = np.array(most)
 

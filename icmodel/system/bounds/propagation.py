@@ -224,7 +224,7 @@ class Queue:
         A packet counts whole from its arrival to the departure of its last bit: one packet more than
         the vertical deviation (the packetizer; Le Boudec and Thiran, theorem 1.7.1).
         """
-        waiting = min(vertical_deviation_bits(self.arrival, one) for one in self.services)
+        waiting = min(vertical_deviation_bits(self.arrival, service) for service in self.services)
         return waiting + self.traffic.max_packet_bits
 
     def leftover_services(
@@ -232,8 +232,8 @@ class Queue:
     ) -> list[ServiceCurve]:
         """Leftover service of each service curve for a part of the queue, beside its other traffic."""
         if self.is_fifo:
-            return [fifo_leftover_service(one, cross_traffic, own) for one in self.services]
-        return [one.leftover_service(cross_traffic) for one in self.services]
+            return [fifo_leftover_service(service, cross_traffic, own) for service in self.services]
+        return [service.leftover_service(cross_traffic) for service in self.services]
 
     def wait_s(self, min_packet_bits: float, arrival: ArrivalCurve | None = None) -> float:
         """Longest time from a packet's arrival to the start of its transmission [s].
@@ -249,11 +249,11 @@ class Queue:
             Arrival curve of the queue, if it differs from its own.
         """
         if not self.is_fifo:
-            busy = min(busy_period_s(self.arrival, one) for one in self.services)
+            busy = min(busy_period_s(self.arrival, service) for service in self.services)
             return max(0.0, busy - self.server.packet_s(min_packet_bits))
         every = self.arrival if arrival is None else arrival
         before = every.add_bits(-min_packet_bits if self.server.line_rate_bps else 0.0)
-        return min(horizontal_deviation_s(before, one) for one in self.services)
+        return min(horizontal_deviation_s(before, service) for service in self.services)
 
 
 class StageArrivals:
@@ -344,7 +344,9 @@ class StageArrivals:
         if len(own) != 1:
             return self._over_link(link, numbers - {left_out}, _NONE, 0)
         if numbers not in self._sums:
-            self._sums[numbers] = aggregate([self._stages[one].arrival for one in sorted(numbers)])
+            self._sums[numbers] = aggregate(
+                [self._stages[number].arrival for number in sorted(numbers)]
+            )
         rest = self._sums[numbers].subtract(own[0])
         return rest if link is None else minimum(rest, *self._line_shaping(numbers))
 

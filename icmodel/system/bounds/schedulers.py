@@ -273,7 +273,7 @@ def gated_service(windows: Windows, line: ServiceCurve, own: int, traffic: Traff
     together = {
         name: each
         for name, each in traffic.items()
-        if any(own in one.open and name in one.open for one in windows)
+        if any(own in window.open and name in window.open for window in windows)
     }
     higher = [
         output_curve(each.arrival, gated_service(windows, line, name, traffic))
@@ -282,7 +282,7 @@ def gated_service(windows: Windows, line: ServiceCurve, own: int, traffic: Traff
     ]
 
     fastest = line.pieces[-1]
-    cycle = math.fsum(one.duration_s for one in windows)
+    cycle = math.fsum(window.duration_s for window in windows)
     openings = _openings(windows, own, together, fastest.rate_bps)
     share = math.fsum(end - start for start, end in openings) / cycle
     if share <= 0.0:
@@ -299,9 +299,9 @@ def gated_service(windows: Windows, line: ServiceCurve, own: int, traffic: Traff
 
 def _openings(windows: Windows, own: int, together: Traffic, rate_bps: float) -> Openings:
     """Usable start and end of each opening of a class within a cycle [s]."""
-    is_open = [own in one.open for one in windows]
+    is_open = [own in window.open for window in windows]
     if all(is_open):
-        return [(0.0, math.fsum(one.duration_s for one in windows))]
+        return [(0.0, math.fsum(window.duration_s for window in windows))]
     lost_s = together[own].max_packet_bits / rate_bps
 
     # Begin with a closed window, so that no opening goes over the end of the cycle.
@@ -309,7 +309,7 @@ def _openings(windows: Windows, own: int, together: Traffic, rate_bps: float) ->
     found, start, before = [], 0.0, set[int]()
     for here, group in groupby([*windows[closed:], *windows[:closed]], lambda w: own in w.open):
         opening = list(group)
-        end = start + math.fsum(one.duration_s for one in opening)
+        end = start + math.fsum(window.duration_s for window in opening)
         if here:
             still_open = before & {*opening[0].open} & together.keys()
             lower = _longest_lower_packet_bits(own, {name: together[name] for name in still_open})

@@ -36,7 +36,9 @@ class ImportedSystem:
         slug = re.sub(r"[^a-z0-9]+", "-", self.name.lower()).strip("-")
         # A device without a stated number of interfaces has one for each of its links.
         ends = Counter(end for link in self.links for end in link["between"])
-        devices = [{"interfaces": max(ends[one["name"]], 1), **one} for one in self.devices]
+        devices = [
+            {"interfaces": max(ends[device["name"]], 1), **device} for device in self.devices
+        ]
         parts: Table = {
             "schema_version": SCHEMA_VERSION,
             "name": slug if slug[:1].isalpha() else f"system-{slug}".rstrip("-"),
@@ -113,7 +115,7 @@ def tables(document: Mapping[str, Any], key: str, file: str) -> list[Mapping[str
         If it is something else.
     """
     value = document.get(key, [])
-    if not isinstance(value, list) or not all(isinstance(one, dict) for one in value):
+    if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
         raise NetworkError(f"{file} has {key} that are no list of tables: correct it")
     return value
 

@@ -108,7 +108,9 @@ def export_graph(system: System) -> tuple[Mapping[str, object], tuple[str, ...]]
     nodes = []
     for kind, members in ((DEVICE, system.devices), (SWITCH, system.switches)):
         for node in members.values():
-            kept = [one.name for one in fields(node) if one.name not in _NOT_OF_NODES]
+            kept = [
+                attribute.name for attribute in fields(node) if attribute.name not in _NOT_OF_NODES
+            ]
             own = {name: getattr(node, name) for name in kept}
             nodes.append(_without_none({"id": node.name, "kind": kind, **own}))
 
@@ -140,7 +142,7 @@ def export_graph(system: System) -> tuple[Mapping[str, object], tuple[str, ...]]
         "edges": edges,
     }
     remarks = ["groups are written as their members, and requirements are left out"]
-    if any(one.scheduler.kind != "fifo" for one in system.ports.values()):
+    if any(port.scheduler.kind != "fifo" for port in system.ports.values()):
         remarks.append("schedulers are left out: every port is first come, first served")
     if any(stream.multicast for stream in system.streams.values()):
         remarks.append("the ways of multicast copies are found anew when the file is read")
@@ -168,7 +170,7 @@ def _stream(system: System, name: str, copies: list[Stream]) -> dict[str, object
         {
             "name": name,
             "source": first.source,
-            "sink": [one.sink for one in copies] if multicast else first.sink,
+            "sink": [copy.sink for copy in copies] if multicast else first.sink,
             "multicast": multicast or None,
             "produces": _without_none(produces),
             "protocol": first.protocol,

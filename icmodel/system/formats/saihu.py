@@ -51,14 +51,14 @@ def import_ports(document: Mapping[str, Any], file: str) -> ImportedSystem:
     name = str(about.get("name") or file)
     made = ImportedSystem(name, name, f"{file}, an output-port network of Saihu")
     flows, servers = tables(document, "flows", file), tables(document, "servers", file)
-    names = [str(needed(one, "name", "a server")) for one in servers]
-    paths = {str(needed(one, "name", "a flow")): _paths(one, names) for one in flows}
+    names = [str(needed(server, "name", "a server")) for server in servers]
+    paths = {str(needed(flow, "name", "a flow")): _paths(flow, names) for flow in flows}
     every = [path for several in paths.values() for path in several]
     node_of = _nodes(names, every, made)
 
     multiplexing = about.get("multiplexing", "FIFO")
     orders = multiplexing if isinstance(multiplexing, list) else [multiplexing]
-    if any(str(one).upper() != "FIFO" for one in orders):
+    if any(str(order).upper() != "FIFO" for order in orders):
         made.remark(
             f"the multiplexing {multiplexing} is not carried over: every scheduler is first come, first "
             "served"
@@ -67,7 +67,7 @@ def import_ports(document: Mapping[str, Any], file: str) -> ImportedSystem:
         if about.get(key):
             made.remark(f"{key} of the network, {about[key]}, is not carried over")
 
-    services = {str(one["name"]): _service(one, units, made) for one in servers}
+    services = {str(server["name"]): _service(server, units, made) for server in servers}
     _add_switches(services, node_of, made)
     _add_links(services, node_of, every, made)
     for flow in flows:
@@ -79,8 +79,8 @@ def _paths(flow: Mapping[str, Any], servers: list[str]) -> list[ServerPath]:
     """Servers on a flow's path, and on each further one of a multicast."""
     where = f"the flow {flow['name']}"
     branches = [flow, *tables(flow, "multicast", where)]
-    paths = [[str(one) for one in needed(branch, "path", where)] for branch in branches]
-    for server in (one for path in paths for one in path):
+    paths = [[str(server) for server in needed(branch, "path", where)] for branch in branches]
+    for server in (name for path in paths for name in path):
         if server not in servers:
             raise NetworkError(
                 f"{where} goes over {server!r}, which is no server of the file: add it"
@@ -147,7 +147,7 @@ def _pieces(
     """Pieces of a curve: a pair of numbers each, of two lists with their kinds of quantity."""
     curve = needed(table, key, where)
     first, second = (
-        [units.read(kind, one) for one in needed(curve, name, where)] for name, kind in lists
+        [units.read(kind, value) for value in needed(curve, name, where)] for name, kind in lists
     )
     if len(first) != len(second):
         raise NetworkError(
@@ -271,7 +271,7 @@ def import_physical(text: str, file: str) -> ImportedSystem:
 
 def _physical_links(root: Element, made: ImportedSystem) -> Iterator[Table]:
     """A cable for each link, one for two that lead there and back."""
-    nodes = {one.get("name"): one for kind in ("station", "switch") for one in root.iter(kind)}
+    nodes = {node.get("name"): node for kind in ("station", "switch") for node in root.iter(kind)}
     one_way: dict[tuple[str, str], list[float]] = {}
     for element in root.iter("link"):
         where = f"the link {element.get('name', '')}".rstrip()
@@ -295,10 +295,10 @@ def _physical_links(root: Element, made: ImportedSystem) -> Iterator[Table]:
 def _physical_rate_bps(link: Element, node: Element, made: ImportedSystem) -> float:
     """Service rate of a link or of the node it leaves, else the capacity, else 1 Tb/s."""
     rates = [
-        PHYSICAL_UNITS.read("rate", one.get(key))
+        PHYSICAL_UNITS.read("rate", element.get(key))
         for key in ("service-rate", "transmission-capacity")
-        for one in (link, node)
-        if one.get(key) is not None
+        for element in (link, node)
+        if element.get(key) is not None
     ]
     if not rates:
         made.remark("links of which the file says no rate have 1 Tb/s")
@@ -328,7 +328,8 @@ def _physical_flow(element: Element, about: Mapping[str, str], made: ImportedSys
     name = made.allowed_name(needed(table, "name", where))
     source = made.allowed_name(needed(table, "source", where))
     paths = [
-        [made.allowed_name(one.get("node")) for one in target] for target in element.iter("target")
+        [made.allowed_name(node.get("node")) for node in target]
+        for target in element.iter("target")
     ]
     if not paths or not all(paths):
         raise NetworkError(f"{where} has a target without a path: name its nodes")
@@ -382,7 +383,7 @@ def export_ports(system: System) -> tuple[Mapping[str, object], tuple[str, ...]]
         NOT_IN_SAIHU,
         "bursts and rates are those on the wire, with all that goes around a frame",
     ]
-    if len(used) < len({name for one in limited for name in one.path}):
+    if len(used) < len({name for stream in limited for name in stream.path}):
         remarks.append("ports of 1 Tb/s, which stand for links without a stated rate, are left out")
     remarks += [
         f"{stream.name} sends as fast as it goes, which no arrival curve says: left out"
@@ -400,7 +401,7 @@ def _known_ports(system: System, stream: Stream) -> list[str]:
 
 def _flow(system: System, packed: Packing, name: str, copies: list[Stream]) -> dict[str, object]:
     first = copies[0]
-    on_links = [packed.of(one, link) for one in copies for link in system.links_of(one)]
+    on_links = [packed.of(copy, link) for copy in copies for link in system.links_of(copy)]
     longest = max(on.waiting.longest_bits for on in on_links)
     line_bps = system.ports[first.path[0]].rate_bps
     buckets = stream_arrival_curve(first, on_links, longest, line_bps).buckets
@@ -415,7 +416,7 @@ def _flow(system: System, packed: Packing, name: str, copies: list[Stream]) -> d
     }
     if copies[1:]:
         flow["multicast"] = [
-            {"name": one.name, "path": _known_ports(system, one)} for one in copies[1:]
+            {"name": copy.name, "path": _known_ports(system, copy)} for copy in copies[1:]
         ]
     return flow
 

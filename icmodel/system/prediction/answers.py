@@ -183,7 +183,7 @@ class StreamQuestions:
     @property
     def assumptions(self) -> tuple[str, ...]:
         """Assumptions of the datasets' answers, a sentence each."""
-        return tuple(note for asked in self.datasets for note in asked.notes)
+        return tuple(note for dataset in self.datasets for note in dataset.notes)
 
     def gaps(self, system: System) -> Iterator[str]:
         """Groups of streams without a dataset, and why, a sentence each."""
@@ -195,10 +195,10 @@ class StreamQuestions:
     def limited_to(self, limit_bps: Floats) -> StreamQuestions:
         """The same questions with requests of at most a goodput [b/s], (streams,)."""
         limited = []
-        for asked in self.datasets:
-            most_fps = limit_bps[asked.streams] / (8 * asked.columns["payload_bytes"])
-            rate_fps = np.minimum(asked.columns["rate_fps"], most_fps)
-            limited.append(replace(asked, columns={**asked.columns, "rate_fps": rate_fps}))
+        for dataset in self.datasets:
+            most_fps = limit_bps[dataset.streams] / (8 * dataset.columns["payload_bytes"])
+            rate_fps = np.minimum(dataset.columns["rate_fps"], most_fps)
+            limited.append(replace(dataset, columns={**dataset.columns, "rate_fps": rate_fps}))
         return replace(self, datasets=tuple(limited))
 
     def ask(self, **changed: Floats) -> Answers:
@@ -206,21 +206,21 @@ class StreamQuestions:
         metrics: dict[str, Floats] = {}
         bottleneck = np.full(self.count, -1)
         datasets: dict[int, str] = {}
-        for asked in self.datasets:
-            columns = {**asked.columns}
-            columns |= {name: values[asked.streams] for name, values in changed.items()}
+        for dataset in self.datasets:
+            columns = {**dataset.columns}
+            columns |= {name: values[dataset.streams] for name, values in changed.items()}
             if "endpoints" in columns:
                 alone = columns["endpoints"] == 1
                 columns["other_goodput_bps"] = np.where(alone, 0.0, columns["other_goodput_bps"])
-            found = asked.answers(columns)
+            found = dataset.answers(columns)
             if found is None:
                 continue
             for name in [str(each) for each in found if f"{each}_basis" in found]:
                 ends = metrics.setdefault(name, np.full((len(ENDS), self.count), np.nan))
                 for row, suffix in enumerate(ENDS):
-                    ends[row, asked.streams] = found[name + suffix].values
-            bottleneck[asked.streams] = found["bottleneck"].values
-            datasets |= dict.fromkeys(asked.streams.tolist(), asked.model.data.id)
+                    ends[row, dataset.streams] = found[name + suffix].values
+            bottleneck[dataset.streams] = found["bottleneck"].values
+            datasets |= dict.fromkeys(dataset.streams.tolist(), dataset.model.data.id)
         return Answers(self.count, metrics, bottleneck, datasets)
 
 
@@ -362,10 +362,10 @@ def refusals(system: System, questions: StreamQuestions, answers: Answers) -> di
     streams, reasons = list(system.streams.values()), dict(questions.unanswered)
     known: dict[Scenario, str] = {}
     goodput_bps = answers.value("goodput_bps")
-    for asked in questions.datasets:
-        model = asked.model
-        for index in asked.streams[np.isnan(goodput_bps[asked.streams])].tolist():
-            scenario = _scenario(system, model, streams[index], asked.options)
+    for dataset in questions.datasets:
+        model = dataset.model
+        for index in dataset.streams[np.isnan(goodput_bps[dataset.streams])].tolist():
+            scenario = _scenario(system, model, streams[index], dataset.options)
             scenario = replace(scenario, rate_fps=None)
             if scenario not in known:
                 known[scenario] = f"{model.data.id} has no goodput there"

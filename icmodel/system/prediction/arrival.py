@@ -58,9 +58,8 @@ def overloaded_streams(system: System) -> Mapping[str, Sequence[Overload]]:
     for overload in overloads(system):
         for stream in overload.load.streams:
             found.setdefault(stream.name, []).append(overload)
-    for (
-        copies
-    ) in system.multicast_sets().values():  # the load of a port counts only the first of copies
+    # the load of a port counts only the first copy of a multicast set
+    for copies in system.multicast_sets().values():
         shared = [overload for copy in copies for overload in found.get(copy.name, ())]
         for copy in copies:
             met = [overload for overload in shared if overload.load.port.name in copy.path]
@@ -74,8 +73,8 @@ def overloaded_streams(system: System) -> Mapping[str, Sequence[Overload]]:
 def overloaded_hosts(system: System, alone: Answers, sent_with: Ints) -> dict[str, str]:
     """Streams with a host that surely has too few cores, by name, each with a sentence.
 
-    A host needs at least the sum, over its streams, of the least busy cores per b/s that the dataset has of each stream
-    alone, times what must arrive.
+    A stream needs at least the busy cores per b/s of its dataset's answer alone, times the goodput that must arrive. A host
+    needs the sum over its streams.
     """
     needed: dict[str, dict[str, float]] = {}
     for index, stream in enumerate(system.streams.values()):

@@ -89,7 +89,7 @@ def _at_best(verdict: Verdict, outcome: str, why: str) -> Verdict:
 def judge_time(required: StreamRequirement, prediction: StreamPrediction) -> Judged:
     """Judge a time: of a whole message of several frames, unless the file asks for that of a frame.
 
-    A hard limit on the greatest latency is judged by the bound, if it has the hosts in it and is of the same subject.
+    The bound decides a hard limit on the greatest latency, if it includes the hosts and is of the same subject.
     A bound within the limit meets it. Beyond the limit the least that the greatest latency can be decides.
     """
     requirement, stream, bound = required.requirement, prediction.stream, prediction.latency_bound

@@ -129,12 +129,12 @@ class _MeasuredPath:
     def by_stream(cls, questions: StreamQuestions) -> dict[int, _MeasuredPath]:
         """The path that a dataset answered for, by index of stream."""
         found = {}
-        for asked in questions.datasets:
-            link = asked.model.data.link(asked.options)
+        for dataset in questions.datasets:
+            link = dataset.model.data.link(dataset.options)
             names = ("switches", "distance_m", "line_rate_bps")
-            columns = [asked.columns[name].tolist() for name in names]
+            columns = [dataset.columns[name].tolist() for name in names]
             for index, switches, distance_m, rate_bps in zip(
-                asked.streams.tolist(), *columns, strict=True
+                dataset.streams.tolist(), *columns, strict=True
             ):
                 found[index] = cls(
                     kind=link.kind,

@@ -107,7 +107,7 @@ def predict(
 
     # put together, and judge
     streams = stream_predictions(system, questions, rates, added, buffers, paths)
-    models = [asked.model for asked in questions.datasets]
+    models = [answering.model for answering in questions.datasets]
     notes = (*questions.gaps(system), *notes_on_usecase(system), *questions.assumptions)
     result = SystemPrediction(
         system=system,

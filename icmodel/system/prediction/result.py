@@ -64,7 +64,8 @@ class StreamPrediction:
     metrics : mapping
         Estimates by metric, in SI units as the suffix says.
     bottleneck, bottleneck_at : str
-        What limits its goodput, and the port or device where; empty if none does.
+        What limits its goodput, one of `icmodel.estimate.BOTTLENECKS`, ``window`` or ``buffer``; and the port or device
+        where, empty if it is at none.
     terms : mapping
         Parts of its mean latency beside its dataset's, by cause [s].
     latency_bound : LatencyBound, optional

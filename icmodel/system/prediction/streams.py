@@ -57,7 +57,7 @@ VIRTUAL = "the worst runs of a virtual machine"
 BY_HOSTS = ("cpu", "packet-rate", "receiver", "window")
 """Bottlenecks at which frames wait in hosts, or are lost there."""
 BUFFER = "buffer"
-"""Bottleneck of a stream that requests what it may, and of which a full buffer drops a part."""
+"""Bottleneck of a stream that gets its request, less the part that a stated buffer drops."""
 UNBOUNDED = "more may come to a port of its path than the port can send"
 NO_LATENCY = "no latency of a frame is known"
 LOST = "all senders at once lose frames: no message arrives whole"
@@ -75,9 +75,9 @@ def stream_predictions(
     overloads = overloaded_streams(system)
     full_hosts = overloaded_hosts(system, rates.alone, rates.resources.flows.sent_with)
     virtual: set[int] = set()  # streams whose dataset was measured between virtual machines
-    for asked in questions.datasets:
-        if any("virtual machine" in limit for limit in asked.model.data.known_limits):
-            virtual.update(asked.streams.tolist())
+    for dataset in questions.datasets:
+        if any("virtual machine" in limit for limit in dataset.model.data.known_limits):
+            virtual.update(dataset.streams.tolist())
     return {
         name: _StreamResults(
             index=index,

@@ -146,27 +146,31 @@ def throughput(
     windows = _windows(streams, questions, paths)
     questions = questions.limited_to(windows.limit_bps)
 
+    # ask for each stream alone
     fastest = questions.ask(rate_fps=np.full(len(streams), np.inf))
     alone = questions.ask()
     capacity_bps = np.fmax(fastest.value("goodput_bps"), alone.value("goodput_bps"))
     capacity_bps = np.where(np.isnan(capacity_bps), np.inf, capacity_bps)
 
-    wanted_bps = np.array([stream.requested_goodput_bps for stream in streams])
-    requested_bps = np.minimum(wanted_bps, windows.limit_bps)
+    # share: elastic streams offer what they can get, lossy ones what they send
     resources = shared_resources(system, packets, alone, capacity_bps)
     elastic, sent_bps = resources.flows.elastic, alone.value("sent_bps")
-    lossy_bps = np.where(np.isnan(sent_bps), requested_bps, np.minimum(sent_bps, requested_bps))
-    offered_bps = np.where(elastic, np.minimum(requested_bps, capacity_bps), lossy_bps)
+    requested_bps = np.array([stream.requested_goodput_bps for stream in streams])
+    limited_bps = np.minimum(requested_bps, windows.limit_bps)
+    lossy_bps = np.where(np.isnan(sent_bps), limited_bps, np.minimum(sent_bps, limited_bps))
+    offered_bps = np.where(elastic, np.minimum(limited_bps, capacity_bps), lossy_bps)
     allocation = resources.allocate(offered_bps, windows)
 
+    # share again, with all messages of several frames at once
     at_once = None
     several = np.array([stream.frames_a_message > 1 for stream in streams], dtype=bool)
     if several.any():
         most_bps = np.minimum(capacity_bps, windows.limit_bps)
         messages = resources.allocate(np.where(several, most_bps, offered_bps), windows)
         at_once = _shares(resources, messages)
+
     sent_whole = ~elastic & (alone.bottleneck == BOTTLENECKS.index("request"))
-    asked_bps = np.where(sent_whole, offered_bps, requested_bps)
+    expected_bps = np.where(sent_whole, offered_bps, limited_bps)
     return Throughput(
         resources=resources,
         allocation=allocation,
@@ -176,8 +180,8 @@ def throughput(
         refused=refusals(system, questions, alone),
         shares=_shares(resources, allocation),
         shares_at_once=at_once,
-        held_back=allocation.rate_bps < asked_bps * (1 - SAME),
-        by_window=np.minimum(wanted_bps, capacity_bps) > windows.limit_bps * (1 + SAME),
+        held_back=allocation.rate_bps < expected_bps * (1 - SAME),
+        by_window=np.minimum(requested_bps, capacity_bps) > windows.limit_bps * (1 + SAME),
         overloaded=allocation.demand > allocation.available * OVERLOAD,
     )
 

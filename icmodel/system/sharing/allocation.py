@@ -305,8 +305,8 @@ def max_min(
     Notes
     -----
     Progressive filling: a link's fill level is its remaining capacity per unit weight of its unsettled flows. As flows are
-    settled below it, the level only grows. A link with the least level on the path of each of its flows is full at that
-    level, and all such links are settled in one round. A request is a link that no other flow crosses.
+    settled below it, the level only grows. So a link is full if its level is the least on the path of each of its
+    flows. All such links are settled in one round. A request is a link that no other flow crosses.
 
     Examples
     --------

@@ -120,10 +120,10 @@ class Waits:
 def waits(at: Arrivals) -> Waits:
     """Wait of each entry for all others, if bursts arrive at one moment.
 
-    A class waits for the packet that is being sent, for no less urgent packets that were there before, and for more urgent ones
-    that arrive meanwhile: the form for periodic arrivals of A. Cobham's formula for random ones (Priority assignment in
-    waiting line problems, Operations Research 2, 1954). One packet of the less urgent classes may be on the wire; these
-    get what the others leave.
+    A class waits for three things: the packet that is being sent, no less urgent packets that were there before, and more
+    urgent ones that arrive meanwhile. That is A. Cobham's formula for random arrivals (Priority assignment in waiting
+    line problems, Operations Research 2, 1954), here in a form for periodic ones. One packet of the less urgent classes
+    may be on the wire; these get what the others leave.
     """
     mean, variance = np.zeros(len(at.port)), np.zeros(len(at.port))
 

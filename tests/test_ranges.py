@@ -10,7 +10,7 @@ import pytest
 
 import icmodel
 from icmodel.errors import ScenarioError
-from icmodel.scenario import MOST, VALID_RANGES
+from icmodel.ranges import MOST, VALID_RANGES
 
 MODEL = icmodel.Model("ethernet-10g-2012", "hybrid")
 ASKED: dict[str, Any] = {"protocol": "tcp", "payload_bytes": 1448}
