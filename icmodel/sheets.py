@@ -575,8 +575,13 @@ def write_template(path: str | Path, datasets: Iterable[str], protocols: Iterabl
             page.write_comment(0, column, note)
             page.set_column(column, column, max(12, len(name) + 2))
         page.freeze_panes(1, 0)
-        for column, allowed in ((0, sorted(datasets)), (1, sorted(protocols))):
-            page.data_validation(1, column, 10_000, column, {"validate": "list", "source": allowed})
+        lists = book.add_worksheet("lists")  # a drop-down of its own holds 255 characters at most
+        lists.hide()
+        for column, texts in enumerate((sorted(set(datasets)), sorted(set(protocols)))):
+            lists.write_column(0, column, texts)
+            letter = "AB"[column]
+            source = f"=lists!${letter}$1:${letter}${max(len(texts), 1)}"
+            page.data_validation(1, column, 10_000, column, {"validate": "list", "source": source})
     write(place, body.getvalue())
 
 

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from icmodel.cli import main
 from icmodel.dataset import catalogue, load
 from icmodel.errors import ReportError, ScenarioError
 from icmodel.model import Model
@@ -201,8 +202,9 @@ def test_a_template_offers_datasets_and_protocols_and_can_be_read(tmp_path: Path
     write_template(place, catalogue(), ("tcp", "udp"))
     with zipfile.ZipFile(place) as book:
         page = book.read("xl/worksheets/sheet1.xml").decode()
+        texts = book.read("xl/sharedStrings.xml").decode()
     assert "dataValidation" in page
-    assert DATASET in page
+    assert all(name in texts for name in (*catalogue(), "udp"))
     sheet = read_sheet(place)
     assert sheet.rows == ()
     assert answer_sheet(sheet, DATASET).rows == ()
@@ -221,3 +223,52 @@ def test_any_cell_gives_an_answer_or_a_reason(rows: list[tuple[Cell, ...]]) -> N
     for row, answer in zip(rows, found.rows, strict=True):
         empty = all(cell is None or cell == "" for cell in row)
         assert empty or answer[-1] is not None or answer[found.head.index("limited by")] is not None
+
+
+# --- the command ------------------------------------------------------------------------------
+
+
+def test_the_command_answers_a_file_and_counts_what_it_could_not(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    scenarios, answers = tmp_path / "scenarios.csv", tmp_path / "answers.xlsx"
+    scenarios.write_text("camera,payload [B],rate [1/s]\nleft,1448,1000\nright,9000000,10\n")
+    assert main(["predict", "--from", str(scenarios), "-o", str(answers)]) == 2
+    assert "2 rows, 1 without an answer" in capsys.readouterr().out
+    sheet = read_sheet(answers)
+    assert sheet.head[:3] == ("camera", "payload [B]", "rate [1/s]")
+    assert by_head(sheet, 0)["goodput [Gb/s]"] == pytest.approx(0.011584)
+    scenarios.write_text("payload [B]\n1448\n")
+    assert main(["predict", "--from", str(scenarios), "-o", str(answers)]) == 0
+
+
+def test_the_command_writes_a_template_that_it_answers(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    template = tmp_path / "scenarios.xlsx"
+    assert main(["predict", "--template", str(template)]) == 0
+    assert "predict --from" in capsys.readouterr().out
+    assert main(["predict", "--from", str(template), "-o", str(tmp_path / "a.csv")]) == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--from", "scenarios.csv"), "--from needs a file for the answers"),
+        (("--from", "scenarios.csv", "-o", "a.pdf"), "unsupported file extension"),
+        (("--from", "none.csv", "-o", "a.csv"), "cannot be read"),
+    ],
+)
+def test_the_command_refuses_in_a_sentence(
+    options: tuple[str, ...],
+    message: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "scenarios.csv").write_text("payload [B]\n1448\n")
+    assert main(["predict", *options]) == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert len(error.splitlines()) <= 2

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -28,8 +29,17 @@ from icmodel.cli.options import (
     question_text,
     with_question,
 )
-from icmodel.cli.output import Answer, Section, Table, bullets, emit
-from icmodel.dataset import load
+from icmodel.cli.output import (
+    Answer,
+    Section,
+    Table,
+    bullets,
+    check_file,
+    emit,
+    print_text,
+    progress_bar,
+)
+from icmodel.dataset import Dataset, catalogue, load
 from icmodel.documents import group_by_key, number_or_none
 from icmodel.errors import OutOfDomain, ScenarioError
 from icmodel.estimate import (
@@ -39,6 +49,7 @@ from icmodel.estimate import (
     interval,
     limit_name,
     metric_name,
+    plural,
     quantity,
     wrapped,
 )
@@ -75,6 +86,22 @@ Goodput = Annotated[
 Why = Annotated[
     bool, typer.Option("--why", help="Show latency terms, goodput bounds and the rows used.")
 ]
+Scenarios = Annotated[
+    Path | None,
+    typer.Option(
+        "--from",
+        metavar="FILE",
+        help="Answer each row of a CSV or XLSX file of scenarios; needs -o FILE.",
+    ),
+]
+Template = Annotated[
+    Path | None,
+    typer.Option(
+        "--template", metavar="FILE", help="Write an empty CSV or XLSX file of scenarios."
+    ),
+]
+REFUSED = 2
+"""Exit code if a row of scenarios has no answer."""
 
 SOLVABLE = ("rate", "payload", "cores")
 """Parameters that can be solved for; `icmodel.solve` has a solver for each."""
@@ -95,10 +122,12 @@ def predict(
     goodput: Goodput = None,
     every: Every = False,
     why: Why = False,
+    scenarios: Scenarios = None,
+    template: Template = None,
     no_cache: NoCache = False,
     as_json: AsJson = False,
     output: Output = None,
-) -> None:
+) -> int:
     """Predict goodput, latency, CPU load and loss of one stream, and what limits it.
 
     Each metric has a 90 % interval for one new run on the dataset's hosts, and its basis, from
@@ -116,8 +145,22 @@ def predict(
     icmodel predict --payload "65535 B" --cores 4 --solve rate --goodput "3.54 Gb/s"
     icmodel predict --solve payload --goodput "5 Gb/s"
     icmodel predict --payload "65535 B" --message "14.7 MB" --message-within "33 ms"
+    icmodel predict --template scenarios.xlsx
+    icmodel predict --from scenarios.xlsx -o answers.xlsx
     """  # noqa: D301
     data = load(dataset)
+    if template is not None:
+        from icmodel.sheets import write_template  # rarely needed
+
+        write_template(template, (data.id, *catalogue()), data.protocols)
+        print_text(
+            f"{template}: fill in a row for each scenario, then `icmodel predict --from {template} -o FILE`\n"
+        )
+        return 0
+    if scenarios is not None:
+        return answer_rows(
+            scenarios, output, data, variant, extrapolate=extrapolate, cache=not no_cache
+        )
     check_pairs(solve, goodput, message, message_within)
     # Any payload will do where the payload itself is solved for.
     payload = "1 B" if solve == "payload" else None
@@ -145,6 +188,41 @@ def predict(
 
     answer = Answer(sections, prediction.to_dict, lambda: metric_records(prediction))
     emit(answer, as_json=as_json, output=output)
+    return 0
+
+
+def answer_rows(
+    scenarios: Path,
+    output: Path | None,
+    data: Dataset,
+    variant: str | None,
+    *,
+    extrapolate: bool,
+    cache: bool,
+) -> int:
+    """Answer a file of scenarios row by row into another file; return the exit code.
+
+    Raises
+    ------
+    ScenarioError
+        If there is no output file.
+    """
+    from icmodel.sheets import answer_sheet, read_sheet, write_sheet  # rarely needed
+
+    if output is None:
+        raise ScenarioError("--from needs a file for the answers: add -o answers.xlsx")
+    check_file(output, (".csv", ".xlsx"))
+    sheet = read_sheet(scenarios)
+    with progress_bar("rows") as watch:
+        answered = answer_sheet(
+            sheet, data, variant, extrapolate=extrapolate, cache=cache, progress=watch
+        )
+    write_sheet(answered, output)
+    refused = sum(row[-1] is not None for row in answered.rows)
+    print_text(
+        f"{output}: {plural(len(answered.rows), 'row')}, {refused or 'none'} without an answer\n"
+    )
+    return REFUSED if refused else 0
 
 
 def check_pairs(
