@@ -172,6 +172,13 @@ class Domains:
             name: np.array([getattr(one, name) for one in domains])
             for name in ("has_cores", "least_switches", "most_switches", "distance", "sharing")
         }
+        # Rules that a question with the most demanding values breaks; the others always hold.
+        demanding = {"cores": 1.0, "endpoints": np.inf, "distance_m": 0.0}
+        extremes = [demanding | {"switches": switches} for switches in (0.0, np.inf)]
+        limits = _Limits(**self.limits)
+        self.rules = [
+            rule for rule in RULES if any(rule.breaks(limits, asked).any() for asked in extremes)
+        ]
         self.width = max(counts, default=0) + 2
         nearest = np.zeros((len(domains), self.width), dtype=np.int64)
         exact = np.zeros((len(domains), self.width), dtype=bool)
@@ -197,7 +204,7 @@ class Domains:
         domain = _Limits(**limits)
         refused = np.zeros(len(protocol), dtype=bool)
         refused |= ~of_protocol(self.answered, protocol)
-        for rule in RULES:
+        for rule in self.rules:
             refused |= rule.breaks(domain, limiting)
         return refused
 
