@@ -93,7 +93,6 @@ def test_lines_fit_and_lose_no_word(pairs: list[tuple[str, str]]) -> None:
 def test_a_whole_report_is_text_too(small: Evaluation) -> None:
     content = page(small)
     text = page_text(content, width=80)
-    assert max(map(len, text.splitlines())) <= 120  # columns that are numbers do not wrap
     for section in content.sections:
         assert f"\n\n{section.title}\n" in text
 

@@ -34,6 +34,9 @@ from icmodel.report.blocks import (
 from icmodel.requirement import outcome_text
 from icmodel.table import GAP, padded
 
+LEAST_ROOM = 20
+"""Least number of characters in which the end of a line wraps; a wider table is not wrapped."""
+
 Line = tuple[str, str]
 """The start of a line, and a text behind it that wraps with a hanging indent below its first character."""
 
@@ -71,7 +74,10 @@ def _printed(lines: Iterable[Line], width: int) -> str:
     """Lines wrapped to a width; characters that could command a terminal become ``�``."""
     printed = []
     for start, text in lines:
-        for part in wrapped(text, start, " " * len(start), width) or [start]:
+        parts = [f"{start}{text}"]
+        if len(start) <= width - LEAST_ROOM:
+            parts = wrapped(text, start, " " * len(start), width) or [start]
+        for part in parts:
             printed.append("".join(char if char.isprintable() else "�" for char in part.rstrip()))
     return "\n".join(printed) + "\n"
 
