@@ -145,8 +145,8 @@ def predict(
     icmodel predict --payload "65535 B" --cores 4 --solve rate --goodput "3.54 Gb/s"
     icmodel predict --solve payload --goodput "5 Gb/s"
     icmodel predict --payload "65535 B" --message "14.7 MB" --message-within "33 ms"
-    icmodel predict --template scenarios.xlsx
-    icmodel predict --from scenarios.xlsx -o answers.xlsx
+    icmodel predict --template my-scenarios.xlsx
+    icmodel predict --from my-scenarios.xlsx -o answers.xlsx
     """  # noqa: D301
     data = load(dataset)
     if template is not None:
