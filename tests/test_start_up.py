@@ -38,6 +38,7 @@ ROOMS_OF_PREDICT = {
     "documents",
     "errors",
     "estimate",
+    "frozen",
     "fits",  # what arrives of carried loads
     "laws",
     "model",

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
 from pathlib import Path
-from types import MappingProxyType
 
 from icmodel.dataset.coverage import Held, Kinds, least_held, read_coverage
 from icmodel.dataset.rows import Point, read_held_out, read_points
 from icmodel.documents import group_by_key, toml
 from icmodel.errors import DatasetError, ScenarioError
+from icmodel.frozen import FrozenMapping
 
 PUBLISHED = ("appendix-h", "corrected")
 """Variants of the model that answer from the benchmarked curves, as in IC2012."""
@@ -169,7 +169,7 @@ class Dataset:
         table = self.document.get("between_sessions")
         spread = table.get("spread") if isinstance(table, dict) else None
         known = spread if isinstance(spread, dict) else {}
-        return MappingProxyType({str(name): float(value) for name, value in known.items()})
+        return FrozenMapping({str(name): float(value) for name, value in known.items()})
 
     @cached_property
     def coverage(self) -> Mapping[str, Kinds]:
@@ -200,7 +200,7 @@ class Dataset:
         """
         table = self.document.get("held_out")
         if not isinstance(table, dict):
-            return MappingProxyType({})
+            return FrozenMapping({})
         path = self.folder / HELD_OUT_FILE
         body = _read_bytes(path)
         if table.get("sha256") != hashlib.sha256(body).hexdigest():
@@ -214,7 +214,7 @@ class Dataset:
                 f"{path} has {len(runs)} runs where dataset.toml says {table.get('runs')!r}: "
                 "correct runs under [held_out]"
             )
-        return MappingProxyType(runs)
+        return FrozenMapping(runs)
 
     @property
     def held_out(self) -> tuple[Point, ...]:
@@ -428,7 +428,7 @@ def build(folder: Path, document: Mapping[str, object], body: bytes, digest: str
         protocols=protocols,
         interconnect=_interconnect(_table(document, "interconnect", path), path),
         option_axes=option_axes,
-        option_defaults=MappingProxyType(
+        option_defaults=FrozenMapping(
             {axis: str(_table(axes, axis, path).get("default", "")) for axis in option_axes}
         ),
         stated_limits=tuple(
@@ -445,9 +445,9 @@ def build(folder: Path, document: Mapping[str, object], body: bytes, digest: str
             {key: str(value) for key, value in item.items()}
             for item in _tables(document, "absences", path)
         ),
-        variants=MappingProxyType({name: _table(variants, name, path) for name in variants}),
-        fabrics=MappingProxyType(fabrics),
-        document=MappingProxyType(dict(document)),
+        variants=FrozenMapping({name: _table(variants, name, path) for name in variants}),
+        fabrics=FrozenMapping(fabrics),
+        document=FrozenMapping(dict(document)),
         points=points,
     )
 

@@ -12,12 +12,12 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import MappingProxyType
 
 from icmodel import units
 from icmodel.dataset import AXES, METRIC_ENDINGS, RATIOS
 from icmodel.documents import toml_file
 from icmodel.errors import RecordError, UnitError
+from icmodel.frozen import FrozenMapping
 from icmodel.ingest.labels import Labels
 from icmodel.ingest.result import BOTH, RECEIVER, SENDER, Number, Origin, Result, Side, unit_of
 from icmodel.ingest.source import Source, require
@@ -255,7 +255,7 @@ def column_map(document: Mapping[str, object], where: str) -> ColumnMap:
         characters[key] = value
     options = document.get("options", {})
     return ColumnMap(
-        columns=MappingProxyType(columns),
+        columns=FrozenMapping(columns),
         options={str(k): str(v) for k, v in options.items()} if isinstance(options, dict) else {},
         basis=basis,
         source=str(document.get("source", "")),

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from operator import attrgetter
-from types import MappingProxyType
 
 from icmodel.dataset.coverage import PROMISED
 from icmodel.estimate import BASES, BOTTLENECKS, Estimate, Prediction, UsedRow, absent
+from icmodel.frozen import FrozenMapping
 from icmodel.laws.bases import INTERPOLATED
 from icmodel.laws.flow import CLOSE, switches_s
 from icmodel.laws.metrics import BY_FLOW
@@ -56,10 +56,10 @@ def prediction(scenario: Scenario, variant: str, answer: Answered) -> Prediction
         dataset=data.id,
         sha256=data.sha256,
         variant=variant,
-        metrics=MappingProxyType(metrics),
+        metrics=FrozenMapping(metrics),
         bottleneck=BOTTLENECKS[int(answer.bottleneck()[0])],
-        terms=MappingProxyType(explanation.terms(metrics["latency_mean_s"])),
-        bounds=MappingProxyType(dict(answer.law.bounds(answer.query, answer.flow))),
+        terms=FrozenMapping(explanation.terms(metrics["latency_mean_s"])),
+        bounds=FrozenMapping(dict(answer.law.bounds(answer.query, answer.flow))),
         rows=tuple([UsedRow._make(OF_ROW(data.points[row])) for row in sorted(rows)]),
         notes=tuple(explanation.notes({name for name, one in metrics.items() if not one.absent})),
     )

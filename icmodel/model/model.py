@@ -82,10 +82,15 @@ class Model:
         check_variant(chosen)
         self.data = data
         self.variant = chosen
+        self._cache, self._constants = cache, constants
         self._tables = table_cache(data, chosen, Fitting(watch, cache, constants))
 
     def __repr__(self) -> str:
         return f"Model({self.data.id!r}, variant={self.variant!r})"
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Pickle the dataset and the settings; tables are prepared again."""
+        return _made, (self.data, self.variant, self._cache, self._constants)
 
     # --- one question -------------------------------------------------------------------------
 
@@ -445,3 +450,7 @@ class Model:
         chosen = None if metrics is None else tuple(metrics)
         batch = BatchOptions(outside, chosen, intervals, threads)
         return predict_many(self._tables, question, batch, reason)
+
+
+def _made(data: Dataset, variant: str, cache: bool, constants: Constants) -> Model:
+    return Model(data, variant, cache=cache, constants=constants)

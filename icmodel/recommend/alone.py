@@ -9,12 +9,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from types import MappingProxyType
 
 import numpy as np
 
 from icmodel.arrays import Floats, Ints
 from icmodel.estimate import Estimate
+from icmodel.frozen import FrozenMapping
 from icmodel.recommend.variants import Models, Variant
 from icmodel.requirement import OUTCOMES
 from icmodel.system import Device, Link, Port, Stream, StreamRequirement, Switch, System, predict
@@ -195,11 +195,11 @@ def _disjoint_system(streams: Sequence[LoneStream]) -> System:
     return System(
         name="alone",
         title="each stream by itself",
-        devices=MappingProxyType(devices),
-        switches=MappingProxyType(switches),
-        links=MappingProxyType(links),
-        ports=MappingProxyType(ports),
-        streams=MappingProxyType(copies),
+        devices=FrozenMapping(devices),
+        switches=FrozenMapping(switches),
+        links=FrozenMapping(links),
+        ports=FrozenMapping(ports),
+        streams=FrozenMapping(copies),
         requirements=tuple(requirements),
     )
 

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from difflib import get_close_matches
 from itertools import combinations, permutations, product
-from types import MappingProxyType
 from typing import TypeVar
 
 from icmodel.errors import NetworkError, ScenarioError
+from icmodel.frozen import FrozenMapping
 from icmodel.reading import Document
 from icmodel.system.document import (
     MOST_PARTS,
@@ -98,7 +98,7 @@ def _by_name(parts: Iterable[T]) -> Mapping[str, T]:
             kind = type(part).__name__.lower()
             raise NetworkError(f"two {kind}s are named {part.name!r}: give each its own name")
         by_name[part.name] = part
-    return MappingProxyType(by_name)
+    return FrozenMapping(by_name)
 
 
 def _from_table(kind: type[T], table: Document, **own: object) -> T:
@@ -239,7 +239,7 @@ def _unrouted(table: Streams, sets: list[tuple[str, tuple[str, ...]]]) -> Iterat
                 path=(),
                 multicast=name if table.multicast else None,
                 paced_fps=table.rate_fps,
-                options=MappingProxyType(dict(table.options)),
+                options=FrozenMapping(dict(table.options)),
             )
 
 

@@ -11,9 +11,9 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
-from types import MappingProxyType
 
 from icmodel.errors import NetworkError
+from icmodel.frozen import FrozenMapping
 from icmodel.requirement import Requirement
 from icmodel.system.schedulers import PRIORITIES, Fifo, Scheduler
 from icmodel.system.traffic_sources import Producer
@@ -373,7 +373,7 @@ class System:
         for stream in self.streams.values():
             for port in stream.path:
                 at[port].setdefault(stream.multicast_key, stream)
-        return MappingProxyType({port: tuple(there.values()) for port, there in at.items()})
+        return FrozenMapping({port: tuple(there.values()) for port, there in at.items()})
 
 
 def _check_among(what: str, value: str, allowed: tuple[str, ...]) -> None:

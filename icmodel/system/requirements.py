@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from types import MappingProxyType
 
 from icmodel.errors import NetworkError
+from icmodel.frozen import FrozenMapping
 from icmodel.reading import is_reference
 from icmodel.system.document import Streams, SystemDocument, SystemLimit
 from icmodel.system.network import MESSAGE, StreamRequirement
@@ -23,7 +23,7 @@ from icmodel.usecase.limits import requirements
 
 OF_DEVICES = ("received_goodput_bps", "sent_goodput_bps")
 """Derived numbers of a device, which follow from all of its streams."""
-NOTHING: Derivations = MappingProxyType({})
+NOTHING: Derivations = FrozenMapping({})
 
 
 def derive_for_system(usecase: UseCase, document: SystemDocument) -> Derivations:
@@ -48,7 +48,7 @@ def derive_for_system(usecase: UseCase, document: SystemDocument) -> Derivations
         for name, number in derived.items()
         if name.partition(".")[0] not in other_kinds and number.quantity not in OF_DEVICES
     }
-    return MappingProxyType(kept)
+    return FrozenMapping(kept)
 
 
 def _with_source(stream: Stream, table: Streams) -> Stream | None:

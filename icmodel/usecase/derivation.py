@@ -12,10 +12,10 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from types import MappingProxyType
 
 from icmodel import units
 from icmodel.errors import UnitError, UseCaseError
+from icmodel.frozen import FrozenMapping
 from icmodel.reading import quantity_kind
 from icmodel.usecase.document import (
     Budget,
@@ -111,7 +111,7 @@ def derive(usecase: UseCase) -> Derivations:
                 total, formula = handled_goodput(handled, derived)
                 name = f"{device.name}.{verb}_goodput_bps"
                 _add(derived, name, total, formula, f"{verb} by one of them")
-    return MappingProxyType(derived)
+    return FrozenMapping(derived)
 
 
 def _derive_budget(budget: Budget, derived: dict[str, Derivation]) -> None:
