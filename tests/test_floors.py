@@ -17,7 +17,7 @@ import pytest
 import checkout
 
 FLOORS = (
-    ("errors", "arrays", "statistics", "table"),
+    ("errors", "arrays", "frozen", "statistics", "table"),
     ("units", "documents", "ranges"),
     ("scenario", "files"),
     ("reading", "estimate"),
