@@ -272,3 +272,30 @@ def test_the_command_refuses_in_a_sentence(
     error = capsys.readouterr().err
     assert message in error
     assert len(error.splitlines()) <= 2
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("predict", "--payload", "1448 B"),
+        ("sweep", "--payload", "64 B, 1448 B", "--cores", "1,4"),
+        ("compare", "--protocol", "tcp,udp", "--payload", "1448 B"),
+        ("datasets", "list"),
+        ("validate", "ethernet-1g-2010", "--metric", "rtt_half_mean_s", "--most", "3"),
+    ],
+)
+def test_a_workbook_of_a_command_holds_the_cells_of_its_csv(
+    command: tuple[str, ...], tmp_path: Path
+) -> None:
+    book, text = tmp_path / "answer.xlsx", tmp_path / "answer.csv"
+    for path in (book, text):
+        assert main([*command, "-o", str(path)]) == 0
+    one, other = read_sheet(book), read_sheet(text)
+    assert one.head == other.head
+    assert len(one.rows) == len(other.rows)
+    for cells, truth in zip(one.rows, other.rows, strict=True):
+        for cell, true in zip(cells, truth, strict=True):
+            if isinstance(cell, float):
+                assert cell == pytest.approx(float(str(true)), rel=1e-12)
+            else:
+                assert (cell or "") == (true if true not in ("nan", "inf", None) else "")

@@ -259,7 +259,7 @@ def compare_usecase(
     from icmodel.report.interconnects import comparison_markdown
 
     if output is not None:
-        check_file(output, (".txt", ".json", ".csv", ".md"))
+        check_file(output, (".txt", ".json", ".csv", ".md", ".xlsx"))
     with progress_bar("comparing") as watch:
         comparison = compare_interconnects(usecase, datasets or None, watch, cache=cache)
     answer = Answer(

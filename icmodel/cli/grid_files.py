@@ -21,8 +21,12 @@ from icmodel.estimate import BASES, BOTTLENECKS
 if TYPE_CHECKING:
     import xarray
 
-NETCDF, PARQUET = ".nc", ".parquet"
-EXTRAS = {NETCDF: ("netcdf", ("h5netcdf", "h5py")), PARQUET: ("parquet", ("pyarrow",))}
+NETCDF, PARQUET, XLSX = ".nc", ".parquet", ".xlsx"
+EXTRAS = {
+    NETCDF: ("netcdf", ("h5netcdf", "h5py")),
+    PARQUET: ("parquet", ("pyarrow",)),
+    XLSX: ("xlsx", ("xlsxwriter",)),
+}
 """Extra of icmodel that installs the writer of a file format, and the modules it needs."""
 BLOCK = 4096
 """Points that are written at once."""
@@ -120,6 +124,31 @@ def write_parquet(columns: Columns, path: Path, progress: Progress | None = None
         for arrays in chain([first], blocks):
             writer.write_table(pa.Table.from_arrays(arrays, schema=schema))
     path.write_bytes(content.getbuffer())
+
+
+def write_grid_workbook(columns: Columns, path: Path, progress: Progress | None = None) -> None:
+    """Write XLSX: one sheet with the cells of the CSV file; numbers are numbers.
+
+    Raises
+    ------
+    ReportError
+        If the grid has more points than a sheet has rows.
+    """
+    from icmodel.sheets import Sheet, write_sheet
+
+    rows: list[tuple[str | float | None, ...]] = []
+    for block in columns.blocks(progress):
+        cells = [_sheet_cells(name, part) for name, part in zip(columns.names, block, strict=True)]
+        rows += zip(*cells, strict=True)
+    write_sheet(Sheet(tuple(columns.names), tuple(rows)), path)
+
+
+def _sheet_cells(name: str, column: Column) -> list[str | float | None]:
+    """Cells of a column: numbers, texts, or None for an empty cell."""
+    texts = csv_cells(name, column)
+    if _code_names(name) is None and column.dtype.kind in "if":
+        return [float(text) if text else None for text in texts]
+    return [text or None for text in texts]
 
 
 def write_netcdf(answers: xarray.Dataset, path: Path) -> None:

@@ -6,6 +6,7 @@ written under another name and then renamed, so it is there whole or not at all.
 
 from __future__ import annotations
 
+import math
 import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -62,6 +63,7 @@ class Answer(NamedTuple):
                     write_csv(records(), file)
 
             writers[".csv"] = write_records
+            writers[".xlsx"] = lambda path: write_workbook(records(), path)
         return {**writers, **self.files}
 
 
@@ -194,6 +196,24 @@ def write_file(path: Path, writers: Mapping[str, Writer]) -> None:
 def write_text(path: Path, text: str) -> None:
     """Write a text as UTF-8 with line feeds: the same bytes on every system."""
     path.write_text(text, encoding="utf-8", newline="\n")
+
+
+def write_workbook(records: Iterable[Mapping[str, object]], path: Path) -> None:
+    """Write lines as one sheet of an XLSX file: the columns and values of the CSV file."""
+    from icmodel.sheets import Sheet, write_sheet  # numpy and xlsxwriter, for this format alone
+
+    lines = list(records)
+    head = tuple(lines[0]) if lines else ()
+    write_sheet(Sheet(head, tuple(tuple(map(cell_of, line.values())) for line in lines)), path)
+
+
+def cell_of(value: object) -> str | float | None:
+    """A value as a cell: numbers stay numbers, other values are the text of the CSV file."""
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        return float(value) if math.isfinite(value) else None
+    return str(value)
 
 
 def check_file(path: Path, extensions: Iterable[str]) -> None:

@@ -16,10 +16,12 @@ from icmodel.cli.grid_files import (
     NETCDF,
     PARQUET,
     PARTS,
+    XLSX,
     Columns,
     check_installed,
     columns_of,
     write_grid_csv,
+    write_grid_workbook,
     write_netcdf,
     write_parquet,
 )
@@ -53,7 +55,7 @@ app = make_app()
 
 MAIN_METRICS = ("goodput_bps", "cpu_send", "cpu_recv", "loss_rate")
 """Metrics of the table, besides every mean time; files and JSON have all."""
-GRID_FILES = (".csv", ".json", NETCDF, PARQUET, ".txt")
+GRID_FILES = (".csv", ".json", NETCDF, PARQUET, ".txt", XLSX)
 REPORTED_POINTS = 4096
 """Points between two reports of progress."""
 EXTRAPOLATED = BASES.index("extrapolated")
@@ -146,6 +148,7 @@ def sweep(
                 ".csv": lambda path: write_grid_csv(grid.columns(), path, progress),
                 NETCDF: lambda path: write_netcdf(answers, path),
                 PARQUET: lambda path: write_parquet(grid.columns(), path, progress),
+                XLSX: lambda path: write_grid_workbook(grid.columns(), path, progress),
             },
         )
         emit(answer, as_json=as_json, output=output)

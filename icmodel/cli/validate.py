@@ -47,7 +47,7 @@ from icmodel.validate.validation import HELD_OUT, KINDS, LEAVE_ONE
 
 app = make_app()
 
-ANSWER_FILES = (".csv", ".json", ".txt")
+ANSWER_FILES = (".csv", ".json", ".txt", ".xlsx")
 MOST_REASONS = 3
 """Reasons for unanswered rows that are listed for a metric."""
 
