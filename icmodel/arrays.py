@@ -1,4 +1,4 @@
-"""Types of arrays, and a fast choice between two of them."""
+"""Types of arrays, and a fast choice between two arrays."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 Codes = NDArray[np.int8]
-"""Indices into a tuple of names, such as the bases of `icmodel.estimate`."""
+"""Array of indices into a tuple of names, such as the bases of `icmodel.estimate`."""
 
 FEW = 1000
-"""Up to this number of elements ``np.where`` is as fast."""
+"""Up to this number of elements ``np.where`` is as fast as `fast_where`."""
 
 
 def fast_where(chosen: Bools, one: ArrayLike, other: ArrayLike) -> NDArray[Any]:
-    """``np.where``, to the bit, in a third of its time on questions in random order.
+    """Choose between two arrays with the result of ``np.where``, three times as fast for conditions in random order.
 
-    NumPy's loop branches at each element, and mispredicted branches cost most of its time.  Numbers of 64
-    bits are chosen without branches: ``other ^ ((one ^ other) & mask)``.  If all elements choose alike, the
-    chosen array is copied.
+    NumPy's loop branches at each element, and mispredicted branches cost most of its time.  This function chooses
+    numbers of 64 bits without branches: ``other ^ ((one ^ other) & mask)``.  If the condition is the same for all
+    elements, the chosen array is copied.
 
     Examples
     --------

@@ -1,7 +1,7 @@
 """Latency of a whole message, such as a picture or a file, until its last byte arrives.
 
-The message is cut into frames of the scenario's payload.  It is either complete and sent at unlimited
-rate, or captured over a time, each frame being sent when it is full.
+The message is cut into frames of the scenario's payload.  Either the message is complete and is sent at unlimited
+rate, or it is captured over a time and each frame is sent when it is full.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from icmodel.requirement import while_all_passes
 
 LATENCY = "latency_mean_s"
 AT_ONCE, CAPTURED = "message_latency_s", "message_latency_paced_s"
-"""Metrics of a whole message: sent at once, and sent as it is captured."""
+"""Latency metrics of a whole message: sent at once, and sent while it is captured."""
 MESSAGE_METRICS = (AT_ONCE, CAPTURED)
 
 
@@ -30,12 +30,12 @@ class Message:
     size_bytes : float
         Size [B], above 0.
     captured_s : float, optional
-        Time over which it is captured [s], above 0.
+        Time over which the message is captured [s], above 0.
 
     Raises
     ------
     ScenarioError
-        If either is not above 0.
+        If the size or the capture time is not above 0.
     """
 
     size_bytes: float
@@ -60,14 +60,14 @@ def message_latency(model: Model, prediction: Prediction, message: Message) -> d
     model : Model
         Model that predicts the stream.
     prediction : Prediction
-        This model's prediction of the message's stream; its rate is the one at which frames are captured.
+        Prediction of the message's stream by this model; its rate is the rate at which frames are captured.
     message : Message
-        Size, and capture time if any.
+        Size of the message, and its capture time if the message is captured over a time.
 
     Returns
     -------
     dict
-        `AT_ONCE`, and `CAPTURED` if the message has a capture time.
+        Latency of the message [s] for `AT_ONCE`, and for `CAPTURED` if the message has a capture time.
 
     Raises
     ------
@@ -87,7 +87,7 @@ def message_latency(model: Model, prediction: Prediction, message: Message) -> d
     frame = metrics.get(LATENCY) or absent(
         f"{model.data.id} gives no {LATENCY}, only round trips or none"
     )
-    # The unlimited goodput while the other endpoints send their messages at once too.
+    # Unlimited goodput if the other endpoints send their messages at once too.
     alone = model.predict(replace(scenario, rate_fps=None, endpoints=1, other_goodput_bps=0.0))
     burst, most = alone, alone.metrics["goodput_bps"]
     if scenario.endpoints > 1 and most.absent:
@@ -161,10 +161,10 @@ def as_captured(
     goodput: Estimate,
     loss: Estimate | None = None,
 ) -> Estimate:
-    """Time from the first full frame to the last one, plus the latency of the last.
+    """Time from the first full frame to the last full frame, plus the latency of the last frame.
 
-    It is absent if less passes than is captured, or if frames are certainly lost.  If either is possible, it has no
-    upper end.
+    The latency is absent if the stream carries less than is captured, or if frames are certainly lost.  If one of
+    these is only possible, the interval has no upper limit.
 
     Parameters
     ----------

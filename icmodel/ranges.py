@@ -1,4 +1,4 @@
-"""Ranges: the valid values and defaults of the parameters of a question, for numbers and for arrays."""
+"""Ranges: valid values and defaults of the parameters of a question, for single numbers and for arrays."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 MOST = 2**53
-"""Greatest count; up to it every whole number is exact as a float."""
+"""Greatest valid count; a float represents every whole number up to this one exactly."""
 ROUNDING = 2
-"""Last places by which rate × payload × 8 may miss the goodput that the rate was made from."""
+"""Error of rate × payload × 8 from the goodput that the rate was computed from, in units in the last place."""
 WORK_PREFIX = "app_"
-"""Beginning of the names of parameters that describe the application's work."""
+"""Prefix of the names of parameters that describe the application's work."""
 WORK = ("app_send_s", "app_recv_s", "app_send_s_per_byte", "app_recv_s_per_byte")
 """Parameters that describe the application's work."""
 REQUESTS = ("rate_fps", "requested_goodput_bps")
-"""Parameters that limit a request; a question has one of them at most."""
+"""Parameters that limit a request; a question has at most one of these."""
 DEFAULTS: Mapping[str, float] = {
     "rate_fps": math.inf,
     "requested_goodput_bps": math.inf,
@@ -34,14 +34,14 @@ DEFAULTS: Mapping[str, float] = {
     "cpu_clock_ratio": 1.0,
     **dict.fromkeys(WORK, 0.0),
 }
-"""Values, in arrays, of numeric parameters that are left out; NaN is the dataset's own."""
+"""Defaults of numeric parameters in arrays; NaN means the dataset's own value."""
 
 
 @dataclass(frozen=True, slots=True)
 class ValidRange:
-    """Range of finite numbers from ``least`` on; if ``above``, without it; if ``whole``, whole numbers.
+    """Range of finite numbers from ``least`` on; ``above`` excludes ``least``; ``whole`` allows only whole numbers.
 
-    ``noun`` and ``give`` are parts of the message of an error: the kind of quantity, and the fix.
+    ``noun`` and ``give`` are parts of the error message: the kind of quantity, and the fix.
     """
 
     least: float
@@ -51,7 +51,7 @@ class ValidRange:
     whole: bool = False
 
     def allows(self, value: Any) -> Any:
-        """Whether a number is valid; for an array elementwise."""
+        """Whether a number is valid; an array is checked elementwise."""
         enough = value > self.least if self.above else value >= self.least
         if self.whole:
             from numpy import rint  # listing datasets needs no numpy
@@ -60,11 +60,11 @@ class ValidRange:
         return enough & (value < math.inf)
 
     def refusal(self, name: str, value: object) -> str:
-        """Message that refuses the value of a parameter."""
+        """Error message for an invalid value of a parameter."""
         return f"{name} {value!r} is {self.noun}: give {self.give}"
 
     def check(self, name: str, value: object) -> None:
-        """Raise ScenarioError for an invalid number; a count is an integer, a boolean is no number."""
+        """Raise ScenarioError for an invalid number; a count must be an integer, and a boolean is not a number."""
         number = isinstance(value, int if self.whole else (int, float))
         try:
             valid = number and not isinstance(value, bool) and self.allows(float(value))  # type: ignore[arg-type]
@@ -74,7 +74,10 @@ class ValidRange:
             raise ScenarioError(self.refusal(name, value))
 
     def check_array(self, name: str, column: NDArray[Any]) -> None:
-        """Raise ScenarioError for the first invalid number of an array; NaN may be the dataset's own value."""
+        """Raise ScenarioError for the first invalid number of an array.
+
+        NaN is valid for parameters whose default is the dataset's own value.
+        """
         if column.size and (not self.whole or column.dtype.kind in "iu"):
             least, greatest = column.min(), column.max()
             if self.allows(least) and self.allows(greatest):
@@ -132,7 +135,7 @@ VALID_RANGES: Mapping[str, ValidRange] = {
 }
 """Valid range of each numeric parameter of a question, by SI name."""
 BY_ITSELF = {name: valid for name, valid in VALID_RANGES.items() if name not in (*REQUESTS, *WORK)}
-"""Valid range of each field of Scenario that is checked by itself; ApplicationWork checks its own fields."""
+"""Valid ranges of the numeric fields that Scenario checks itself; ApplicationWork checks its own fields."""
 OTHERS_WITHOUT_ENDPOINTS = (
     "other_goodput_bps is above 0 but endpoints is 1, which is this stream alone: "
     "count the others too, e.g. endpoints = 2"
@@ -145,7 +148,7 @@ def check_arrays(columns: Mapping[str, NDArray[Any]]) -> None:
     Raises
     ------
     ScenarioError
-        For the first value that no dataset could answer; requests are checked by `requested_goodput`.
+        For the first value that is invalid for every dataset.  The rate and goodput of a request are not checked here.
     """
     for name, column in columns.items():
         if name in VALID_RANGES and name not in REQUESTS:
@@ -156,10 +159,10 @@ def check_arrays(columns: Mapping[str, NDArray[Any]]) -> None:
 
 
 def requested_goodput(rate_fps: Any, payload_bytes: Any) -> Any:
-    """Rate × payload × 8 [b/s], of numbers or arrays (IC2012 §2.1); infinite if the rate is.
+    """Requested goodput [b/s], rate × payload × 8, of numbers or arrays (IC2012 §2.1); infinite if the rate is.
 
-    A rate that was made from a goodput gives that goodput again: a product within `ROUNDING` last places
-    of a whole number is that number.
+    A product within `ROUNDING` units in the last place of a whole number is rounded to that number.  So a rate that was
+    computed from a goodput gives the same goodput again.
     """
     import numpy as np  # listing datasets needs no numpy
 

@@ -1,4 +1,4 @@
-"""Scenario: one question, frozen; values that no dataset could answer are refused."""
+"""Scenario: one question as a frozen object; a value that no dataset could answer raises an error."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from icmodel.ranges import (
 
 
 class Options(Mapping[str, str]):
-    """Values on a dataset's own axes: an immutable mapping, sorted by axis, that can be a key.
+    """Values on a dataset's own axes: an immutable, hashable mapping, sorted by axis.
 
     Parameters
     ----------
     values : mapping or iterable of pairs
-        Axis to value.
+        Names of axes and the value on each axis.
 
     Examples
     --------
@@ -66,19 +66,19 @@ NO_OPTIONS = Options()
 
 @dataclass(frozen=True, slots=True)
 class ApplicationWork:
-    """Time of a core that the application itself needs, at the sender and at the receiver.
+    """Core time that the application itself needs per frame, at the sender and at the receiver.
 
     Parameters
     ----------
     send_s, recv_s : float
-        Time per frame, before its write begins and after its read has ended [s].
+        Time per frame before its write begins (sender) and after its read has ended (receiver) [s].
     send_s_per_byte, recv_s_per_byte : float
         Further time per byte of payload [s/B].
 
     Raises
     ------
     ScenarioError
-        If a value is no finite number, or below 0.
+        If a value is not a finite number, or is below 0.
 
     Examples
     --------
@@ -101,24 +101,24 @@ class ApplicationWork:
         return self != NO_WORK
 
     def sending_s(self, payload_bytes: float) -> float:
-        """Time that the sender adds to a frame of a payload [s]."""
+        """Time that the application adds at the sender for a frame of the given payload [s]."""
         return self.send_s + self.send_s_per_byte * payload_bytes
 
     def receiving_s(self, payload_bytes: float) -> float:
-        """Time that the receiver adds to a frame of a payload [s]."""
+        """Time that the application adds at the receiver for a frame of the given payload [s]."""
         return self.recv_s + self.recv_s_per_byte * payload_bytes
 
     def to_dict(self) -> dict[str, float]:
-        """Values by the names of a question's parameters, e.g. ``app_send_s``."""
+        """Convert to a dict by the parameter names of a question, e.g. ``app_send_s``."""
         return {WORK_PREFIX + field.name: getattr(self, field.name) for field in fields(self)}
 
 
 NO_WORK = ApplicationWork()
-"""No work beyond that of the measuring programs."""
+"""Application that needs no time beyond the work of the measuring programs."""
 
 
 def slowest(works: Iterable[ApplicationWork]) -> ApplicationWork:
-    """Greatest value of each part over several works; no work if there are none."""
+    """Combine several works: the greatest value of each field; no work if there are none."""
     every = list(works) or [NO_WORK]
     return ApplicationWork(
         **{field.name: max(getattr(one, field.name) for one in every) for field in fields(NO_WORK)}
@@ -126,16 +126,16 @@ def slowest(works: Iterable[ApplicationWork]) -> ApplicationWork:
 
 
 class Where(NamedTuple):
-    """Range and state for which a curve is drawn.
+    """Range, load state and options for which a curve is drawn.
 
     Parameters
     ----------
     extend : bool
-        Whether the curve continues beyond its rows' payloads.
+        Whether the curve continues beyond the payloads of its rows.
     overloaded : bool
-        Whether it describes limited requests above the capacity.
+        Whether the curve describes limited requests above the capacity.
     options : mapping, optional
-        Requested options, if the rows have others.
+        Requested options, if the rows have other options.
     """
 
     extend: bool = False
@@ -145,17 +145,20 @@ class Where(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Hosts:
-    """Hosts and link of a question where they differ from the dataset's.
+    """Properties of hosts and link that differ from the dataset's hosts and link.
 
-    ``line_rate_bps`` is the rate of the link [b/s], ``None`` for the dataset's own; ``cpu_clock_ratio`` is
-    the clock of the processors relative to that of the dataset's hosts.
+    ``line_rate_bps`` is the rate of the link [b/s]; ``None`` means the dataset's line rate.  ``cpu_clock_ratio`` is
+    the clock of the processors relative to the clock of the dataset's hosts.
     """
 
     line_rate_bps: float | None = None
     cpu_clock_ratio: float = 1.0
 
     def texts(self, own_bps: float | None) -> tuple[str, ...]:
-        """Reasons why an answer is extrapolated: each axis, and how far it is from the dataset's ``own_bps``."""
+        """Reasons why an answer is extrapolated: each changed property, compared with that of the dataset.
+
+        ``own_bps`` is the line rate of the dataset [b/s].
+        """
         reasons = []
         if self.line_rate_bps is not None and own_bps is not None:
             requested, own = units.format_bps(self.line_rate_bps, 3), units.format_bps(own_bps, 3)
@@ -190,18 +193,18 @@ class Scenario:
     distance_m : float or None
         Cable length [m]; ``None`` is the length in the dataset.
     options : Options
-        Values on the dataset's own axes; a mapping or pairs are converted.
+        Values on the dataset's own axes; a mapping or pairs are converted to `Options`.
     line_rate_bps : float or None
-        Rate of the link [b/s]; ``None`` is the dataset's own.
+        Rate of the link [b/s]; ``None`` is the dataset's line rate.
     cpu_clock_ratio : float
-        Clock of the hosts' processors relative to those of the dataset.
+        Clock of the hosts' processors relative to the clock of the dataset's hosts.
     work : ApplicationWork
         Time that the application adds to each frame.
 
     Raises
     ------
     ScenarioError
-        If no dataset could answer a value.
+        If a value is invalid for every dataset.
 
     Examples
     --------
@@ -238,18 +241,18 @@ class Scenario:
 
     @property
     def hosts(self) -> Hosts:
-        """Hosts and link where they differ from the dataset's."""
+        """Requested line rate and CPU clock, relative to the dataset's hosts and link."""
         return Hosts(self.line_rate_bps, self.cpu_clock_ratio)
 
     @property
     def requested_goodput_bps(self) -> float:
-        """Requested goodput [b/s], infinite for an unlimited rate; see `requested_goodput`."""
+        """Requested goodput [b/s], infinite for an unlimited rate; computed by `requested_goodput`."""
         if self.rate_fps is None:
             return math.inf
         return float(requested_goodput(self.rate_fps, self.payload_bytes))
 
     def to_dict(self) -> dict[str, object]:
-        """JSON form."""
+        """Convert to the JSON form."""
         return {
             "protocol": self.protocol,
             "payload_bytes": self.payload_bytes,
@@ -351,17 +354,17 @@ TEXT_SPELLINGS: Mapping[str, tuple[str, Callable[[str], float]]] = {
     "app_send_per_byte": ("app_send_s_per_byte", units.parse_seconds_per_byte),
     "app_recv_per_byte": ("app_recv_s_per_byte", units.parse_seconds_per_byte),
 }
-"""Name without unit suffix -> (SI name, parser of a text with a unit)."""
+"""Parameters by name without unit suffix; each entry is the SI name and the parser of a text with a unit."""
 SI_NAMES = frozenset({"protocol", *VALID_RANGES})
-"""SI name of every parameter of a question but the options."""
+"""SI names of all parameters of a question except the options."""
 
 
 def scenario(**keywords: object) -> Scenario:
-    """Make a Scenario from keywords in either spelling.
+    """Make a Scenario from keywords: numbers in SI, or texts with a unit.
 
-    A name with a unit suffix takes a number in SI (``payload_bytes=65535``), one without takes a text
-    with a unit (``payload="65535 B"``).  ``requested_goodput`` replaces ``rate``.  Any other name is an
-    option axis of the dataset (``nagle="off"``), as are the keys of ``options={...}``.
+    A name with a unit suffix takes a number in SI (``payload_bytes=65535``).  A name without a unit suffix takes a text
+    with a unit (``payload="65535 B"``).  ``requested_goodput`` replaces ``rate``.  Any other name is an option axis of
+    the dataset (``nagle="off"``).  The keys of ``options={...}`` are option axes too.
 
     Raises
     ------
@@ -396,7 +399,7 @@ def scenario(**keywords: object) -> Scenario:
 
 
 def si_values(keywords: Mapping[str, object]) -> tuple[dict[str, object], dict[str, object]]:
-    """Split keywords into parameters by SI name and options; texts with units become numbers.
+    """Split keywords into parameters by SI name and options; texts with units are converted to numbers.
 
     Keywords of value ``None`` are dropped.
 
@@ -439,12 +442,12 @@ def check_complete(values: Mapping[str, object]) -> None:
 
 
 def with_options(keywords: Mapping[str, object]) -> dict[str, object]:
-    """Keywords with the entries of ``options`` as keywords of their own.
+    """Move the entries of ``options`` to keywords of their own.
 
     Raises
     ------
     ScenarioError
-        If an option is given both ways, or ``options`` is no mapping.
+        If an option is given both as a keyword and in ``options``, or ``options`` is not a mapping.
     """
     named = {name: value for name, value in keywords.items() if name != "options"}
     options = keywords.get("options") or {}
@@ -460,7 +463,7 @@ def with_options(keywords: Mapping[str, object]) -> dict[str, object]:
 
 
 def work_in_words(keywords: Mapping[str, object]) -> ApplicationWork:
-    """Make an ApplicationWork from keywords in either spelling, e.g. ``app_send="2 us"``.
+    """Make an ApplicationWork from keywords: numbers in SI, or texts with a unit, e.g. ``app_send="2 us"``.
 
     Raises
     ------

@@ -1,7 +1,8 @@
-"""Sheets: scenarios of a CSV or XLSX file, one a row, come in; the same rows with their answers go out.
+"""Sheets: read scenarios from a CSV or XLSX file, one per row, and write the same rows with their answers.
 
-A person's own columns and their order stay.  A column names a parameter as Python or the command line does, with the unit in
-its head (``payload [B]``) or in each cell (``64 KiB``).  A row without an answer states the reason in its own cell.
+Other columns in the file, and the order of columns, are kept.  A column is named like a parameter in Python or on the
+command line.  The unit stands in the head of the column (``payload [B]``) or in each cell (``64 KiB``).  If a row has
+no answer, the last cell of the row states the reason.
 """
 
 from __future__ import annotations
@@ -26,23 +27,23 @@ from icmodel.scenario import SI_NAMES, TEXT_SPELLINGS, scenario
 
 Cell = str | float | bool | None
 Progress = Callable[[int, int], None]
-"""Called with the number of rows answered and in total."""
+"""Function that is called with the number of answered rows and the total number of rows."""
 
 BLOCK = 20_000
-"""Rows of one model that are answered together."""
+"""Greatest number of rows of one model that are answered together."""
 MOST_ROWS = 1_048_575
-"""Rows of an XLSX sheet below its head."""
+"""Greatest number of rows below the head of an XLSX sheet."""
 LARGEST_BYTES = 512 * 2**20
-"""Greatest unpacked size of an XLSX file that is read."""
+"""Greatest unpacked size of an XLSX file that can be read [B]."""
 HEAD = re.compile(r"\s*(?P<name>.*?)\s*(?:[\[(]\s*(?P<unit>[^\])]*?)\s*[\])])?\s*")
 MODEL = ("dataset", "variant")
-"""Columns that choose the model of a row."""
+"""Columns that choose the dataset and the variant of a row."""
 COUNTS = ("cores", "switches", "endpoints")
 LIMITED_BY, WHY = "limited by", "why"
 
 
 class Answer(NamedTuple):
-    """A metric as answered in a sheet: its name there, its unit, and the unit in SI."""
+    """A metric in the answers of a sheet: its name in heads of columns, its unit, and the size of the unit in SI."""
 
     name: str
     metric: str
@@ -51,7 +52,7 @@ class Answer(NamedTuple):
 
     @property
     def heads(self) -> tuple[str, str, str, str]:
-        """Heads of value, low, high and basis."""
+        """Heads of the metric's four columns: value, low, high and basis."""
         unit = f"[{self.unit}]"
         return (
             f"{self.name} {unit}",
@@ -70,7 +71,7 @@ ANSWERS = (
     Answer("receiving CPU", "cpu_recv", "%", 1e-2),
     Answer("loss", "loss_rate", "%", 1e-2),
 )
-"""Metrics that a sheet is answered with; those that a dataset lacks stay empty."""
+"""Metrics in the answers of a sheet; the cells of a metric that the dataset lacks stay empty."""
 ANSWER_HEADS = (*(head for one in ANSWERS for head in one.heads), LIMITED_BY, WHY)
 
 
@@ -81,11 +82,11 @@ class Sheet:
     Parameters
     ----------
     head : tuple of str
-        Texts of the head.
+        Texts of the head, one per column.
     rows : tuple of tuple
-        The cells of each row: texts, numbers, or ``None`` for an empty cell; as many as the head has.
+        Cells of each row: texts, numbers, or ``None`` for an empty cell; each row has as many cells as the head.
     delimiter : str
-        Delimiter of a CSV file; decimals have a comma if it is ``;``.
+        Delimiter of a CSV file.  If the delimiter is ``;``, numbers have a decimal comma.
     """
 
     head: tuple[str, ...]
@@ -105,34 +106,36 @@ def answer_sheet(
     cache: bool = True,
     progress: Progress | None = None,
 ) -> Sheet:
-    """Predict the scenario of each row; a row that cannot be answered says why.
+    """Predict the scenario of each row; a row that cannot be answered gets the reason.
 
     Parameters
     ----------
     sheet : Sheet
-        Scenarios, one a row.  Columns are named as in `icmodel.Scenario` (``payload_bytes``) or as options of
-        ``icmodel predict`` (``payload``), by ``dataset``, ``variant``, ``protocol``, or by an option axis of the dataset.
+        Scenarios, one per row.  Columns are named like fields of `icmodel.Scenario` (``payload_bytes``) or like options
+        of ``icmodel predict`` (``payload``).  Further columns are ``dataset``, ``variant``, ``protocol`` and the option
+        axes of the dataset.
     dataset : Dataset, str or Path, optional
-        Dataset of rows that name none.
+        Dataset for rows that name no dataset.
     variant : str, optional
-        Variant of rows that name none; by default that of the dataset.
+        Variant for rows that name no variant; by default the dataset's default variant.
     extrapolate : bool
-        Answer questions outside the measured range, marked ``extrapolated``.
+        Whether to answer questions outside the measured range, marked ``extrapolated``.
     cache : bool
         Whether fits of ``hybrid`` are cached for the user.
     progress : callable, optional
-        Called with the number of rows answered and in total.
+        Called with the number of answered rows and the total number of rows.
 
     Returns
     -------
     Sheet
-        The same columns, then value, low, high and basis of each metric that some row has, the bottleneck, and the reason of an
-        empty answer.  Columns of `ANSWER_HEADS` in ``sheet`` are replaced.
+        The columns of ``sheet``, followed by the columns of the answers.  Each metric that at least one row has takes
+        four columns: value, low, high and basis.  The bottleneck and the reason of an empty answer follow.  Columns of
+        ``sheet`` that are named in `ANSWER_HEADS` are replaced.
 
     Raises
     ------
     ScenarioError
-        If no column names a payload, or two columns name one parameter.
+        If no column names a payload, or two columns name the same parameter.
 
     Examples
     --------
@@ -186,7 +189,7 @@ def answer_sheet(
 
 
 class _Column(NamedTuple):
-    """A column of a parameter: its SI name, the unit of its head, and the parser of a text with a unit."""
+    """A column of a parameter: its SI name, the unit in its head, and the parser of a text with a unit."""
 
     name: str
     unit: str
@@ -194,12 +197,12 @@ class _Column(NamedTuple):
     in_si: bool
 
     def number(self, cell: Cell) -> float:
-        """A cell in SI: a number has the unit of the head, a text its own.
+        """Convert a cell to SI: a number has the unit of the column's head, a text has its own unit.
 
         Raises
         ------
         ScenarioError, UnitError
-            If it is no number, or has no unit.
+            If the cell is not a number, or has no unit.
         """
         text = str(cell).strip()
         plain = not isinstance(cell, str) or _is_number(text)
@@ -218,11 +221,11 @@ class _Column(NamedTuple):
 
 
 PARSERS = dict(TEXT_SPELLINGS.values())
-"""Parser of a text with a unit, by SI name."""
+"""Parsers of texts with a unit, by SI name of the parameter."""
 
 
 def _columns(heads: Sequence[str]) -> dict[int, _Column]:
-    """The columns that may name a parameter or an option, by place."""
+    """Columns that may name a parameter or an option, by index in the head."""
     found: dict[int, _Column] = {}
     for place, head in enumerate(heads):
         match = HEAD.fullmatch(head)
@@ -258,7 +261,7 @@ def _is_number(text: str) -> bool:
 
 @dataclass(slots=True)
 class _Question:
-    """A row: its own cells, its scenario, and its answer."""
+    """A row of a sheet: its cells, its scenario, and its answer."""
 
     index: int
     own: tuple[Cell, ...]
@@ -270,16 +273,16 @@ class _Question:
 
     @property
     def is_empty(self) -> bool:
-        """Whether the row has no cell."""
+        """Whether all cells of the row are empty."""
         return all(cell is None or cell == "" for cell in self.own)
 
     def read(self, columns: Mapping[int, _Column], models: _Models) -> tuple[object, ...]:
-        """Read the row's scenario; the key of rows that are answered together.
+        """Read the scenario of the row, and return its key: rows with equal keys are answered together.
 
         Raises
         ------
         IcmodelError
-            If a cell cannot be read, or the scenario is refused for every dataset.
+            If a cell cannot be read, or the scenario is invalid for every dataset.
         """
         named = {
             columns[place].name: (columns[place], cell)
@@ -301,19 +304,19 @@ class _Question:
         return (id(self.model), *sorted(self.texts.items()), *sorted(self.values))
 
     def keywords(self) -> dict[str, Any]:
-        """The keywords of `Model.predict`."""
+        """Keywords for `Model.predict`."""
         whole = {name: int(v) if v == math.floor(v) else v for name, v in self.values.items()}
         counts = {name: whole[name] for name in ("payload_bytes", *COUNTS) if name in whole}
         return {**self.values, **counts, **self.texts}
 
     def cells(self, shown: Sequence[int]) -> tuple[Cell, ...]:
-        """The row with the answers of some places of `ANSWER_HEADS`, and the reason."""
+        """Cells of the row, then its answers for the given indices of `ANSWER_HEADS`, then the reason."""
         answers = (self.found[place] for place in shown) if self.found else [None] * len(shown)
         return (*self.own, *answers, self.why or None)
 
 
 class _Models:
-    """Models by dataset and variant, each made once."""
+    """Models of all rows, by dataset and variant, each made once."""
 
     def __init__(
         self, dataset: Dataset | str | Path | None, variant: str | None, cache: bool
@@ -322,7 +325,7 @@ class _Models:
         self.made: dict[tuple[str | None, str | None], Model] = {}
 
     def get(self, dataset: str | None, variant: str | None) -> Model:
-        """The model of a row."""
+        """Return the model for the dataset and variant of a row."""
         key = (dataset, variant)
         if key not in self.made:
             chosen = dataset if dataset is not None else self.dataset
@@ -334,7 +337,7 @@ class _Models:
 
 
 def _answer(block: Sequence[_Question], *, extrapolate: bool) -> None:
-    """Answer rows of one model, protocol, options and set of parameters."""
+    """Answer rows that have the same model, protocol, options and set of parameters."""
     import numpy as np
 
     model = block[0].model
@@ -369,7 +372,7 @@ def _answer(block: Sequence[_Question], *, extrapolate: bool) -> None:
 
 
 def _answer_alone(question: _Question, *, extrapolate: bool) -> None:
-    """Answer one row, or give the reason why it has no answer."""
+    """Answer one row, or store the reason why the row has no answer."""
     assert question.model is not None
     try:
         found = question.model.predict(
@@ -403,7 +406,7 @@ def _cell(number: float) -> float | None:
 
 
 def read_sheet(path: str | Path) -> Sheet:
-    """Read a table of a CSV file, or of the first sheet of an XLSX file.
+    """Read the table in a CSV file, or in the first sheet of an XLSX file.
 
     Raises
     ------
@@ -443,7 +446,7 @@ def _csv_rows(body: bytes, place: Path) -> tuple[list[list[Cell]], str]:
     rows: list[list[Cell]] = [
         list(row) for row in csv.reader(io.StringIO(text), delimiter=delimiter)
     ]
-    if delimiter == ";":  # as spreadsheets write it where decimals have a comma
+    if delimiter == ";":  # spreadsheets write ";" in countries with a decimal comma
         rows = [[_decimal_point(cell) for cell in row] for row in rows]
     return rows, delimiter
 
@@ -474,9 +477,9 @@ def _plain_cell(cell: object) -> Cell:
 
 
 def write_sheet(sheet: Sheet, path: str | Path) -> None:
-    """Write a table as CSV or XLSX, whole or not at all.
+    """Write a table as CSV or XLSX; if writing fails, no partial file remains.
 
-    Texts are written as texts, so no cell becomes a formula.
+    Texts are written as texts, so a spreadsheet program runs no cell as a formula.
 
     Raises
     ------
@@ -512,7 +515,7 @@ FORMATS = {"%": "0.0##", "Gb/s": "0.000###", "us": "0.0###"}
 
 
 def _xlsx(sheet: Sheet) -> bytes:
-    """A workbook with a frozen head, filters, number formats and readable widths."""
+    """Make a workbook with a frozen head, filters, number formats and readable column widths."""
     body = io.BytesIO()
     options = {"constant_memory": True}
     with _import("xlsxwriter").Workbook(body, options) as book:
@@ -542,25 +545,25 @@ def _xlsx(sheet: Sheet) -> bytes:
 
 TEMPLATE = (
     ("dataset", "Name of a dataset: `icmodel datasets list`."),
-    ("protocol", "Protocol of the dataset; empty: its default."),
+    ("protocol", "Protocol of the dataset. If empty, the dataset's default protocol."),
     ("payload [B]", "Useful bytes of one frame."),
-    ("rate [1/s]", "Frames per second; empty: without limit."),
-    ("requested goodput [Gb/s]", "Instead of the rate."),
-    ("cores", "Parallel streams, one a core; empty: the most measured."),
-    ("switches", "Switches on the path; empty: 0."),
-    ("endpoints", "Senders to the same interface, this one included; empty: 1."),
-    ("other goodput [Gb/s]", "Sum of the others' requests; empty: 0."),
+    ("rate [1/s]", "Requested frames per second. If empty, unlimited."),
+    ("requested goodput [Gb/s]", "Requested goodput. Give this or the rate, not both."),
+    ("cores", "Parallel streams, one per core. If empty, the greatest measured count."),
+    ("switches", "Number of switches on the path. If empty, 0."),
+    ("endpoints", "Number of senders to the same interface, this one included. If empty, 1."),
+    ("other goodput [Gb/s]", "Sum of the goodputs that the other senders request. If empty, 0."),
 )
-"""Columns of a template, each with its note."""
+"""Columns of a template, each with the note that explains it."""
 
 
 def write_template(path: str | Path, datasets: Iterable[str], protocols: Iterable[str]) -> None:
-    """Write an empty table of scenarios; in XLSX with drop-downs and a note on each column.
+    """Write an empty table of scenarios; an XLSX file has drop-down lists and a note on each column.
 
     Raises
     ------
     ReportError
-        As `write_sheet`.
+        If the extension is neither ``.csv`` nor ``.xlsx``, or the file cannot be written.
     """
     place = Path(path)
     names = tuple(name for name, _ in TEMPLATE)
@@ -575,7 +578,9 @@ def write_template(path: str | Path, datasets: Iterable[str], protocols: Iterabl
             page.write_comment(0, column, note)
             page.set_column(column, column, max(12, len(name) + 2))
         page.freeze_panes(1, 0)
-        lists = book.add_worksheet("lists")  # a drop-down of its own holds 255 characters at most
+        lists = book.add_worksheet(
+            "lists"
+        )  # a drop-down without a list sheet holds at most 255 characters
         lists.hide()
         for column, texts in enumerate((sorted(set(datasets)), sorted(set(protocols)))):
             lists.write_column(0, column, texts)
@@ -586,7 +591,7 @@ def write_template(path: str | Path, datasets: Iterable[str], protocols: Iterabl
 
 
 def _import(name: str) -> Any:
-    """A library of the extra ``xlsx``."""
+    """Import a library of the extra ``xlsx``."""
     from importlib import import_module
 
     try:

@@ -1,6 +1,6 @@
 """Solve for the least rate, payload or core count at which a scenario achieves a goodput.
 
-A goodput counts as achieved if the lower end of its interval is at least that goodput.
+A goodput counts as achieved if the low of the predicted interval is at least that goodput.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from icmodel.requirement import MET, UNDECIDED, Requirement, judge
 from icmodel.scenario import Scenario
 
 REFUSALS = (OutOfDomain, ScenarioError, DatasetError)
-"""Errors of a model for a question that its dataset cannot answer."""
+"""Errors that a model raises for a question that its dataset cannot answer."""
 AT_ONCE = 1 << 17
-"""Most payloads predicted at once; a longer range is searched on a coarse grid, then refined."""
+"""Greatest number of payloads predicted at once; a longer range is searched on a coarse grid, then refined."""
 Goodput = Callable[[float | None], Estimate | None]
-"""Function from a rate [1/s], ``None`` for unlimited, to the goodput [b/s], ``None`` if it is not known."""
+"""Function from a rate [1/s] (``None``: unlimited) to the predicted goodput [b/s] (``None``: not known)."""
 
 
 def least_rate(model: Model, scenario: Scenario, goodput_bps: float) -> int | None:
@@ -36,14 +36,14 @@ def least_rate(model: Model, scenario: Scenario, goodput_bps: float) -> int | No
     model : Model
         Model that predicts.
     scenario : Scenario
-        Question; its rate is ignored.
+        Question; the rate in it is ignored.
     goodput_bps : float
         Required goodput [b/s].
 
     Returns
     -------
     int or None
-        Rate [frames/s]; ``None`` if no rate achieves it.
+        Rate [frames/s]; ``None`` if no rate achieves the goodput.
 
     Examples
     --------
@@ -63,14 +63,14 @@ def least_payload(model: Model, scenario: Scenario, goodput_bps: float) -> int |
     model : Model
         Model that predicts.
     scenario : Scenario
-        Question; its payload and rate are ignored.
+        Question; the payload and rate in it are ignored.
     goodput_bps : float
         Required goodput [b/s].
 
     Returns
     -------
     int or None
-        Payload [B]; ``None`` if no payload that the dataset measured achieves it.
+        Payload [B]; ``None`` if no payload in the measured range achieves the goodput.
 
     Examples
     --------
@@ -83,7 +83,7 @@ def least_payload(model: Model, scenario: Scenario, goodput_bps: float) -> int |
     known = [size for size in sizes if size is not None]
     if not known:
         return None
-    # The distance changes no goodput, and the dataset may have no rule for it.
+    # The distance does not change the goodput, and the dataset may have no rule for the distance.
     free = ("rate_fps", "requested_goodput_bps", "distance_m")
     keywords: dict[str, Any] = {**scenario.to_dict(), **dict.fromkeys(free)}
     least, most = min(known), max(known)
@@ -112,14 +112,14 @@ def least_cores(model: Model, scenario: Scenario, goodput_bps: float) -> int | N
     model : Model
         Model that predicts.
     scenario : Scenario
-        Question; its cores and rate are ignored.
+        Question; the core count and rate in it are ignored.
     goodput_bps : float
         Required goodput [b/s].
 
     Returns
     -------
     int or None
-        Core count; ``None`` if none achieves it.
+        Core count; ``None`` if no measured core count achieves the goodput.
 
     Examples
     --------
@@ -139,11 +139,11 @@ def least_cores(model: Model, scenario: Scenario, goodput_bps: float) -> int | N
 SOLVERS: Mapping[str, Callable[[Model, Scenario, float], int | None]] = MappingProxyType(
     {"rate": least_rate, "payload": least_payload, "cores": least_cores}
 )
-"""Solvers by the parameter that they solve for."""
+"""Solver functions by the parameter that they solve for."""
 
 
 def solved(scenario: Scenario, parameter: str, value: int, goodput_bps: float) -> Scenario:
-    """Scenario with the solution; for payload or cores, at the least rate that makes up the goodput [b/s]."""
+    """Put a solution into its scenario; a solved payload or core count gets the least rate for the goodput [b/s]."""
     if parameter == "rate":
         return replace(scenario, rate_fps=float(value))
     if parameter == "payload":
@@ -158,14 +158,14 @@ def solved(scenario: Scenario, parameter: str, value: int, goodput_bps: float) -
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """A required goodput, the payload of the frames, and the model's goodput by rate."""
+    """A required goodput, the payload of the frames, and the model's goodput as a function of the rate."""
 
     requirement: Requirement
     payload_bytes: int
     goodput: Goodput
 
     def outcome(self, rate_fps: float | None) -> str:
-        """Verdict at a rate; *undecided* if the goodput is not known."""
+        """Verdict on the requirement at a rate; *undecided* if the goodput is not known."""
         found = self.goodput(rate_fps)
         return UNDECIDED if found is None else judge(self.requirement, found).outcome
 
@@ -184,7 +184,7 @@ class Trial:
 
 
 def goodput_trial(scenario: Scenario, goodput_bps: float, model: Model) -> Trial:
-    """Trial of a goodput [b/s] for a scenario whose rate is free."""
+    """Make the trial of a required goodput [b/s] for a scenario whose rate is to be found."""
     wanted = Requirement("carried", "goodput_bps", at_least=goodput_bps)
     return Trial(wanted, scenario.payload_bytes, goodput_by_rate(scenario, model))
 
@@ -213,9 +213,9 @@ def least_rate_fps(goodput_bps: float, payload_bytes: int) -> int:
 def least_met_fps(trial: Trial) -> int | None:
     """Least whole rate [1/s] that meets the requirement; ``None`` if no tried rate does.
 
-    It may lie above ``least_fps``, since the lower end of the goodput's interval can lie below the
-    request.  Rates are tried in doubling steps up to capacity; then the last step is bisected, since
-    a requirement that is met stays met at greater rates.
+    The rate may exceed ``least_fps``, since the low of the goodput's interval can lie below the request.  Rates are
+    tried in doubling steps up to capacity.  Then the last step is bisected, since a requirement that is met stays met
+    at greater rates.
     """
     short = trial.least_fps - 1
     for rate in _doubling_rates(trial.least_fps, trial.greatest_fps):
@@ -233,7 +233,7 @@ def least_met_fps(trial: Trial) -> int | None:
 
 
 def _doubling_rates(least: int, greatest: int) -> Iterator[int]:
-    """Least rate, rates at doubling distances from it, and the greatest."""
+    """Least rate, then rates at doubling distances from the least rate, then the greatest rate."""
     yield least
     step = 1
     while least + step < greatest:

@@ -1,8 +1,8 @@
 """Sweep: predictions for every combination of some parameters' values.
 
-A range is a text.  ``"64 B, 1448 B"`` lists values; ``"64 B..65535 B"`` takes both ends and the
-dataset's values between them; ``"64 B..65535 B:25"`` takes 25 values at equal distances, and
-``"64 B..65535 B:25log"`` 25 at equal ratios.  The items of a list may be ranges; a rate or requested
+A range is a text.  ``"64 B, 1448 B"`` lists values.  ``"64 B..65535 B"`` takes the first value, the last value, and
+the dataset's values between them.  ``"64 B..65535 B:25"`` takes 25 values at equal distances, and
+``"64 B..65535 B:25log"`` takes 25 values at equal ratios.  The items of a list may be ranges.  A rate or a requested
 goodput may be ``unlimited``.
 """
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 Value = float | str
 """A number in SI, or the text of a protocol or an option."""
 Known = Callable[[str, float, float], Sequence[float]]
-"""Function that gives the values of a range without a number of values, from its text, first and last value."""
+"""Function from the text, first and last value of a range to its values, for ranges without a number of values."""
 
 COUNTS = ("cores", "switches", "endpoints")
 WHOLE = ("payload_bytes", *COUNTS)
@@ -39,11 +39,11 @@ LIMITS = ("rate_fps", "requested_goodput_bps")
 """Parameters that may be unlimited, which is represented by infinity."""
 LARGEST_SWEEP = 100_000_000
 LARGEST_RANGE = 1_000_000
-"""Most values of one range, which are kept as a list."""
+"""Greatest number of values in one range."""
 BLOCK = 8_192
-"""Points answered between two reports of progress."""
+"""Number of points that are answered between two reports of progress."""
 MOST_TRIED = 1000
-"""Most points predicted one by one to find the first that is refused."""
+"""Greatest number of points that are predicted one by one to find the first refused point."""
 
 _RANGE = re.compile(r"(?P<first>[^,]+?)\s*\.\.\s*(?P<last>[^,:]+?)(?:\s*:\s*(?P<how>[^,:]*))?")
 _HOW = re.compile(r"(?P<count>[0-9]{1,9})\s*(?P<log>log)?")
@@ -51,7 +51,7 @@ _HOW = re.compile(r"(?P<count>[0-9]{1,9})\s*(?P<log>log)?")
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """Values of one parameter by its SI name; a ``fixed`` value makes no dimension."""
+    """SI name and values of one parameter; a ``fixed`` parameter has one value and makes no dimension."""
 
     name: str
     values: tuple[Value, ...]
@@ -64,7 +64,7 @@ class Axis:
 
 
 def is_textual(name: str) -> bool:
-    """Whether a parameter has texts for values: the protocol, and options."""
+    """Whether the values of a parameter are texts, as for the protocol and options."""
     return name == "protocol" or name not in {*words.SI_NAMES, *words.TEXT_SPELLINGS}
 
 
@@ -80,22 +80,23 @@ def sweep(
     """Predict every combination of some parameters' values.
 
     A name without a unit suffix takes a range as text (``payload="64 B..1448 B"``, ``cores="1..4"``).
-    With the suffix it takes one or several numbers in SI (``payload_bytes=[64, 1448]``).
+    A name with a unit suffix takes one or several numbers in SI (``payload_bytes=[64, 1448]``).
 
     Parameters
     ----------
     model : Model
         Model that predicts.
     outside : "refuse", "nan" or "extrapolate"
-        Points outside the dataset: raise OutOfDomain, answer NaN, or answer marked ``extrapolated``.
+        Treatment of points outside the dataset: "refuse" raises OutOfDomain, "nan" answers NaN, "extrapolate"
+        answers, marked ``extrapolated``.
     metrics : sequence of str, optional
         Metrics to predict; all by default.
     intervals : bool
         Whether to add ``<metric>_low``, ``<metric>_high`` and ``<metric>_basis``.
     progress : callable, optional
-        Called after every block with the number of points answered and in total.
+        Called after every block with the number of answered points and the total number of points.
     protocol : str or list of str
-        One or several protocols; a text may list them with commas.
+        One or several protocols; a text may list several, separated by commas.
     payload, payload_bytes : range, or numbers [B]
         Useful bytes per frame.
     rate, rate_fps : range, or numbers [frames/s]
@@ -122,8 +123,8 @@ def sweep(
     Returns
     -------
     xarray.Dataset
-        A dimension for each parameter with several values, labelled in SI; fixed parameters are
-        scalar coordinates.
+        The predictions, with a dimension for each parameter with several values, labelled in SI.  Fixed parameters
+        are scalar coordinates.
 
     Raises
     ------
@@ -183,14 +184,14 @@ def sweep(
 
 
 def axes_of(model: Model, ranges: Mapping[str, object]) -> tuple[Axis, ...]:
-    """Axes of some ranges in their order; ``..`` stands for the values in the model's dataset.
+    """Convert ranges to axes, in the order of the ranges; ``..`` stands for the values in the model's dataset.
 
     Raises
     ------
     UnitError, ScenarioError
         If a range cannot be read.
     OutOfDomain
-        If the dataset has no such protocol or option, or no rows at them.
+        If the dataset does not have a protocol or an option, or has no rows at these.
     """
     data = model.data
     ranges = {name: value for name, value in ranges.items() if value is not None}
@@ -209,7 +210,7 @@ def axes_of(model: Model, ranges: Mapping[str, object]) -> tuple[Axis, ...]:
 
 
 def _text_axis(name: str, value: object) -> Axis:
-    """Axis of a protocol or an option, from a text, a text with commas, or a list."""
+    """Make the axis of a protocol or an option, from one name, several names separated by commas, or a list."""
     if isinstance(value, str):
         values = tuple(item.strip() for item in value.split(",") if item.strip())
         fixed = len(values) == 1
@@ -221,7 +222,7 @@ def _text_axis(name: str, value: object) -> Axis:
 
 
 def _number_axis(name: str, value: object, data: Dataset, rows: tuple[Point, ...]) -> Axis:
-    """Axis of a number, from a range as text, or from one or several numbers in SI."""
+    """Make the axis of a numeric parameter, from a range as text, or from one or several numbers in SI."""
     si_name = words.TEXT_SPELLINGS.get(name, (name,))[0]
     if isinstance(value, str):
         if name == si_name and name not in COUNTS:
@@ -247,16 +248,16 @@ def _number_axis(name: str, value: object, data: Dataset, rows: tuple[Point, ...
 
 
 def range_values(name: str, text: str, known: Known) -> tuple[float, ...]:
-    """Values of a range of one parameter in SI, in their order, without duplicates.
+    """Convert a range of one parameter to its values in SI, in their order, without duplicates.
 
     Parameters
     ----------
     name : str
-        Name whose values are texts (``payload``, ``cores``).
+        Name of the parameter without a unit suffix (``payload``, ``cores``).
     text : str
-        The range.
+        Range as text.
     known : callable
-        Values of a range without a number of values.
+        Function that returns the values of a range without a number of values.
 
     Raises
     ------
@@ -300,7 +301,7 @@ def range_values(name: str, text: str, known: Known) -> tuple[float, ...]:
 
 
 def _spaced_values(name: str, item: str, first: float, last: float, how: str) -> list[float]:
-    """`N` or `Nlog` values from the first to the last; rounded for whole-number parameters."""
+    """Values of a range that ends in `:N` or `:Nlog`; rounded for parameters with whole numbers."""
     match = _HOW.fullmatch(how.strip())
     count = int(match["count"]) if match else 0
     if match is None or not 2 <= count <= LARGEST_RANGE:
@@ -319,9 +320,9 @@ def _spaced_values(name: str, item: str, first: float, last: float, how: str) ->
 def _known_values(
     name: str, item: str, first: float, last: float, rows: tuple[Point, ...], dataset: str
 ) -> list[float]:
-    """Both ends of a range and the dataset's values between them; every count if a rule covers them.
+    """First and last value of a range, and the dataset's values between them; all counts if a rule covers counts.
 
-    An end beyond the measured range is kept; the model refuses or marks it like any question.
+    A first or last value beyond the measured range is kept; the model refuses or marks its points like any question.
     """
     if name in ("switches", "endpoints"):
         if last - first >= LARGEST_RANGE:
@@ -351,7 +352,7 @@ def _known_values(
 
 
 def _rows_at(model: Model, texts: list[Axis]) -> tuple[Point, ...]:
-    """Rows for the protocols and options of the axes; for ``hybrid`` the most similar ones."""
+    """Rows for the protocols and options of the axes; for ``hybrid`` the rows with the nearest options."""
     data = model.data
     values = {axis.name: axis.values for axis in texts}
     protocols = [str(name) for name in values.pop("protocol", data.protocols)]
@@ -390,7 +391,7 @@ def _number(name: str, value: object) -> float:
 
 
 def _scenario(axes: Sequence[Axis], values: Sequence[Value]) -> Scenario:
-    """Scenario of one point; an unlimited rate becomes no rate."""
+    """Make the scenario of one point; an unlimited rate becomes ``None``."""
     question = {axis.name: value for axis, value in zip(axes, values, strict=True)}
     options = {name: question.pop(name) for name in list(question) if name not in words.SI_NAMES}
     return words.scenario(
@@ -400,7 +401,7 @@ def _scenario(axes: Sequence[Axis], values: Sequence[Value]) -> Scenario:
 
 
 def _check_corners(model: Model, axes: tuple[Axis, ...]) -> None:
-    """Refuse impossible values, and values for which the dataset has no axis or rule.
+    """Raise an error for impossible values, and for values that the dataset has no axis or rule for.
 
     Only the least and the greatest value of each numeric axis are checked.
     """
@@ -417,7 +418,7 @@ def _check_corners(model: Model, axes: tuple[Axis, ...]) -> None:
 def _answer_block(
     model: Model, axes: tuple[Axis, ...], options: Mapping[str, Any]
 ) -> xarray.Dataset:
-    """Answer the points of some axes; several texts are passed to the model as codes."""
+    """Answer all points of the given axes; an axis of several texts is passed to the model as indices."""
     import xarray as xr  # not needed to read a range
 
     data = model.data
@@ -435,7 +436,7 @@ def _answer_block(
     try:
         return model.predict_many(**question, **options)
     except OutOfDomain as refusal:
-        # Give the reason of the first refused point, as Model.predict states it.
+        # Report the reason that Model.predict states for the first refused point.
         metrics = tuple(dict.fromkeys((*(options["metrics"] or ()), "goodput_bps")))
         answered = model.predict_many(**question, outside="nan", metrics=metrics, intervals=False)
         outside = "extrapolate" if options["outside"] == "extrapolate" else "refuse"
@@ -453,9 +454,9 @@ def _answer_block(
 
 
 def _allocate(part: xarray.Dataset, longest: Axis) -> xarray.Dataset:
-    """Empty dataset of the whole sweep, like the answers to its first block along the longest axis.
+    """Make an empty dataset for the whole sweep, with the variables of the first block's answers.
 
-    It is allocated once, so that a sweep needs little more memory than its result.
+    The dataset is allocated once, so that a sweep needs little more memory than its result.
     """
     import xarray as xr  # not needed to read a range
 

@@ -1,4 +1,4 @@
-"""Laws of the model's variants: from a block of questions and a dataset's tables to metrics and their bases.
+"""Laws of the model's variants: compute metrics and their bases from questions and a dataset's tables.
 
 Each variant is one law in a module of its own; all laws give the same columns.
 """
@@ -14,6 +14,6 @@ if TYPE_CHECKING:
 
 
 def law_of(variant: str, data: Dataset, fitting: Fitting) -> Law:
-    """Make the law of a variant for one dataset; its module is imported when it is first needed."""
+    """Make the law of a variant for one dataset; the variant's module is imported when first needed."""
     module = import_module(f"icmodel.laws.{variant.replace('-', '_')}")
     return cast("Law", module.law(data, fitting))

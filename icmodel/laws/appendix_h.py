@@ -1,9 +1,9 @@
 """IC2012 Appendix H: the thesis' pseudo-code, followed to the letter wherever it can be executed.
 
-Its four functions keep their order and names; ``query`` is its ``interpolate``.  E1 to E19 are the decisions on the
-background page about errata: places at which the printed code cannot be executed, or is kept although it is
-wrong.  Numbers are arrays of value, low and high, (ends, n) or (metrics, ends, n); the low end of a result uses
-those ends of its inputs that make it low.
+The four functions of the pseudo-code keep their order and names; ``query`` is its ``interpolate``.  E1 to E19 are
+the decisions on the background page about errata: places at which the printed code cannot be executed, or is kept
+although it is wrong.  Numbers are arrays (ends, n) or (metrics, ends, n); the `ends` axis holds value, low and
+high.  The low of a result uses the low or high of each input, whichever makes the result low.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ from icmodel.tables.left_out import interpolation_errors
 
 
 def law(data: Dataset, fitting: object = None) -> Law:
-    """Make the law for a dataset; it needs no fits."""
+    """Make the law for a dataset; this law needs no fits."""
     return Law(
         rows=partial(own_rows, data),
         prepare=partial(prepare, data),
@@ -62,9 +62,9 @@ def law(data: Dataset, fitting: object = None) -> Law:
 
 
 def prepare(data: Dataset, request: TableRequest) -> Prepared:
-    """Make tables of every metric through the rows as they are.
+    """Make tables of every metric from the unchanged rows.
 
-    If the dataset lists the payloads that the original reads, only rows at these are used.
+    If the dataset lists the payloads that the thesis' program reads, only rows at these payloads are used.
 
     Raises
     ------
@@ -104,7 +104,7 @@ CpuTime = Callable[[TableQuery, Sequence[str], Load, Flow], Floats]
 
 
 def flow(query: TableQuery) -> Flow:
-    """Achieved goodput: the limited one, or the endpoint's share of the interpolated one."""
+    """Achieved goodput: the limited goodput, or the endpoint's share of the interpolated goodput."""
     q = query.q
     # benchmarked_goodputs are those of the protocol at number_of_CPUs, which the query chooses.
     interpolated_goodput = query("goodput_bps", query.unlimited)
@@ -138,7 +138,7 @@ def flow(query: TableQuery) -> Flow:
 
 
 def at_load(query: TableQuery, metrics: Sequence[str], flow: Flow) -> Floats:
-    """Metrics at the achieved load, or at the unlimited one."""
+    """Metrics at the achieved load; at the unlimited load if the request is not achieved."""
     return widen_to_both_regimes(
         query, flow.latency_load, flow, lambda here, load, _: here.all(metrics, load)
     )
@@ -157,9 +157,9 @@ def latency(query: TableQuery, metrics: Sequence[str], flow: Flow) -> Floats:
 def cpu_time(query: TableQuery, metrics: Sequence[str], load: Load, flow: Flow) -> Floats:
     """Processing time at the measured core count; below the lowest load in proportion to the load (E15).
 
-    If only the unlimited load was measured, an achieved request takes its proportion of it.  Above the
-    highest load with a curve, the upper end is that of the unlimited curve, since the processing time of an
-    achievable load may lie anywhere between the two.
+    If only the unlimited load was measured, an achieved request takes a proportional part of its processing time.
+    Above the highest load with a curve, the high is that of the unlimited curve.  The processing time of an
+    achievable load may lie anywhere between the two curves.
     """
     value, top_load = query.all(metrics, load), query.top_load(metrics)
     request = query.q.requested_goodput_bps
@@ -176,16 +176,16 @@ def cpu_time(query: TableQuery, metrics: Sequence[str], load: Load, flow: Flow) 
 
 
 def cpu(query: TableQuery, metrics: Sequence[str], flow: Flow, time: CpuTime = cpu_time) -> Floats:
-    """Processing time at the achieved load, or at the unlimited one (E12)."""
+    """Processing time at the achieved load; at the unlimited load if the request is not achieved (E12)."""
     return widen_to_both_regimes(
         query, flow.cpu_load, flow, lambda here, load, flow: time(here, metrics, load, flow)
     )
 
 
 def per_core(query: TableQuery, utilisations: Sequence[str], value: Floats) -> Floats:
-    """Utilisation that a stream needs of the requested cores, scaled from the measured ones: ``cpu/(cores/4)``.
+    """Utilisation of the requested cores that a stream needs, scaled from the measured cores: ``cpu/(cores/4)``.
 
-    It is not limited to 1 (E6).
+    The result is not limited to 1 (E6).
     """
     value = value * query.core_ratio(utilisations)[:, None]
     if query.tables.extend and query.tables.axes.cores:  # a count beyond the measured ones
@@ -199,13 +199,13 @@ def per_core(query: TableQuery, utilisations: Sequence[str], value: Floats) -> F
 
 
 def benchmarked_loss(query: TableQuery) -> Floats:
-    """Loss of the unlimited benchmark; 0 for TCP, and if none was measured."""
+    """Loss of the unlimited benchmark; 0 for TCP, and if no loss was measured."""
     interpolated_loss = query("loss_rate", query.unlimited)
     return fast_where(np.isnan(interpolated_loss), 0.0, interpolated_loss) * query.q.lossy
 
 
 def loss(query: TableQuery, flow: Flow) -> Floats:
-    """Loss of the table times the endpoints, or the part of the request that is not achieved (E8, E9)."""
+    """Loss from the table times the number of endpoints, or the part of the request not achieved (E8, E9)."""
     request = query.q.requested_goodput_bps
     interpolated_loss = opposite(flow.unlimited_loss) * query.q.endpoints
     achieved = fast_where(np.isinf(request), 0.0, opposite(flow.goodput_bps) / request)
@@ -214,7 +214,7 @@ def loss(query: TableQuery, flow: Flow) -> Floats:
 
 
 def loss_unknown(query: TableQuery, flow: Flow) -> Bools:
-    """Where the loss is unknown, (n,): it was never measured, or the protocol is direct Ethernet (E10)."""
+    """Mask (n,) of questions with unknown loss: never measured, or the protocol is direct Ethernet (E10)."""
     direct = np.array([name == "ethernet" for name in query.tables.axes.protocols])
     missing = np.isnan(query.values(["loss_rate"], query.unlimited)[0])
     hidden = direct.take(query.q.protocol) | np.isnan(flow.goodput_bps[VALUE])
@@ -225,7 +225,7 @@ def loss_unknown(query: TableQuery, flow: Flow) -> Bools:
 
 
 def answers(query: TableQuery, flow: Flow, wanted: Collection[str]) -> dict[str, Floats]:
-    """Wanted metrics that have tables, each (ends, n); NaN if the tables have no value."""
+    """Values (ends, n) of the wanted metrics that have tables; NaN if a table has no value."""
     request = query.q.requested_goodput_bps
     short = np.maximum(request - opposite(flow.sent_bps), 0.0)
     short[:, np.isinf(request)] = 0.0
@@ -244,7 +244,7 @@ def answers(query: TableQuery, flow: Flow, wanted: Collection[str]) -> dict[str,
 
 
 def bases(query: TableQuery, flow: Flow) -> Bases:
-    """Look-ups and rules of each metric."""
+    """Table look-ups and rules that each metric rests on."""
     q, own = query.q, table_metrics(query.tables)
     reached = [Read("goodput_bps", query.unlimited)]
     reads: dict[str, list[Read]] = {name: [Read(name, flow.latency_load)] for name in own}
@@ -262,9 +262,9 @@ def bases(query: TableQuery, flow: Flow) -> Bases:
 
 
 def bounds(query: TableQuery, flow: Flow) -> dict[str, float]:
-    """Bounds whose least is the goodput [b/s], for a block of one question.
+    """Bounds of the goodput [b/s] by name, for a block of one question; the goodput is the least bound.
 
-    The wire's bound is not among them, and the share may exceed the request (E2).
+    The bound of the wire is left out, and the share may exceed the request (E2).
     """
     return {"request": float(query.q.requested_goodput_bps[0]), **benchmark_and_share(query, flow)}
 

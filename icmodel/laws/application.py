@@ -1,13 +1,13 @@
-"""The application's own work: how it limits a stream, and what it adds to processing time and latency.
+"""The application's own work: the limit it sets to a stream, and its part of processing time and latency.
 
 A host that needs c seconds for a frame needs c + a if the application adds a (`host_time` gives c).  By the
 bottleneck law the slowest of sender, wire and receiver limits the throughput, since they work on
 different frames at the same time (P. J. Denning, J. P. Buzen, The operational analysis of queueing network
 models, ACM Computing Surveys 10, 1978).
 
-The sender's work comes before the write of a frame, and the receiver's after its read.  Neither is
-part of a latency, which is from the start of the write to the end of the read.  Both are part of a round
-trip that an application answers.
+The sender's work comes before the write of a frame, the receiver's work after the read of the frame.  A one-way
+latency runs from the start of the write to the end of the read, so it includes neither.  A round trip that
+an application answers includes both.
 """
 
 from __future__ import annotations
@@ -31,24 +31,24 @@ from icmodel.tables import HIGH, LOW, VALUE, Load, Pace, TableQuery, Work, oppos
 OF_CHANGE = 0.1
 """Assumed log half-width, as a fraction of the log of the slowdown."""
 FULLEST = 0.97
-"""Greatest utilisation of a receiver in the formula of waiting times."""
+"""Greatest utilisation of a receiver in the formula for waiting times; greater ones are lowered to this."""
 SENDER, RECEIVER = 0, 1
 BUSY = UTILISATIONS
-"""Utilisation of the sender's and the receiver's cores."""
+"""Metrics of the utilisation of the sender's and of the receiver's cores."""
 CODE = ("", "_cores", "_process_cores", "_user")
-"""Endings of those metrics of processing time that include the application's work."""
+"""Endings of the names of processing-time metrics that include the application's work."""
 TIMES = ("latency_", "rtt_")
 SPREAD = "_std_s"
 LEAST = "_min_s"
 
 
 def pace_of(query: TableQuery) -> Pace | None:
-    """Limits that the application's work sets, or None if no question has any."""
+    """Limits that the application's work sets; ``None`` if no question has such work."""
     return None if query.q.work is None else query.q.work.pace
 
 
 def work_of(query: TableQuery) -> Work:
-    """The application's work; the caller knows that there is some."""
+    """Work of the application; the caller has checked that the query has such work."""
     assert query.q.work is not None
     return query.q.work
 
@@ -57,10 +57,10 @@ def work_of(query: TableQuery) -> Work:
 
 
 def paced(query: TableQuery) -> TableQuery:
-    """Limit the requests to the rate that the application can send, or receive if the protocol is lossless.
+    """Limit the requests to the rate that the application can handle.
 
-    A sender whose application is slow behaves like one with a lower request, and so does one whose
-    receiver is slow and pushes back.
+    A sender with a slow application behaves like a sender with a lower request.  So does a sender of a lossless
+    protocol if the application of the receiver is slow and pushes back.
     """
     q, work = query.q, work_of(query)
     alone = corrected.flow(query)
@@ -94,14 +94,15 @@ def paced(query: TableQuery) -> TableQuery:
 
 
 def end_bps(query: TableQuery, own_s: Floats, added_s: Floats) -> Floats:
-    """Greatest throughput of one end's cores with the work that its application adds per frame, (ends, n) [b/s].
+    """Greatest throughput of the cores of one host with the application's work, (ends, n) [b/s].
 
     Parameters
     ----------
     own_s : array
-        Time the end itself needs for a frame, (ends, n).
+        Time that the host itself needs for a frame, (ends, n).
     added_s : array
-        Time its application adds, (n,); if it is 0 the end is no limit.  This time alone bounds the upper end.
+        Time that the application adds per frame, (n,).  If this time is 0, the host sets no limit.  This time alone
+        bounds the high of the result.
     """
     both_s = opposite(own_s) + added_s
     found: Floats = np.maximum(query.q.cores, 1) * 8 * query.q.payload_bytes / both_s
@@ -118,11 +119,11 @@ def end_bps(query: TableQuery, own_s: Floats, added_s: Floats) -> Floats:
 
 
 def flow(query: TableQuery) -> Flow:
-    """Flow of the limited request, less the frames that an overloaded receiver loses."""
+    """Flow of the limited request, without the frames that an overloaded receiver loses."""
     found, pace, lossy = corrected.flow(query), pace_of(query), query.q.lossy
     if pace is None:
         return found
-    # Ends of the application's limit relative to its value, as factors.
+    # Low and high of the application's limit as factors of the value.
     pushed_back = pace.by_receiver & ~lossy
     limit_bps = np.where(pushed_back, pace.receiver_bps, pace.sender_bps)
     factor = np.ones_like(limit_bps)
@@ -167,13 +168,13 @@ def with_work(time: CpuTime) -> CpuTime:
             if metric.removeprefix(BUSY[end]) in CODE:
                 frames = (flow.sent_bps if end == SENDER else flow.goodput_bps) / bits
                 added_s = work.send_s if end == SENDER else work.recv_s
-                in_cores = metric.endswith("_cores")  # otherwise a share of the rows' cores
+                in_cores = metric.endswith("_cores")  # other metrics are a share of the rows' cores
                 cores = 1.0 if in_cores else np.maximum(query.cores([metric])[0], 1.0)
                 more = value[k] + frames * added_s / cores
                 value[k] = np.where(added_s > 0, more, value[k])
-        if BUSY[SENDER] in metrics:  # its cores are the bottleneck
+        if BUSY[SENDER] in metrics:  # the sender's cores are the bottleneck
             k, full = metrics.index(BUSY[SENDER]), 1 / query.core_ratio([BUSY[SENDER]])[0]
-            # The low end stays the sum of its own time and the work.
+            # The low stays the sum of the sender's own time and the work.
             for end in {VALUE, query.ends - 1}:
                 more = np.fmax(value[k, end], full)
                 value[k, end] = np.where(pace.by_sender, more, value[k, end])
@@ -186,7 +187,7 @@ def with_work(time: CpuTime) -> CpuTime:
 
 
 def with_application(query: TableQuery, flow: Flow, found: dict[str, Floats]) -> dict[str, Floats]:
-    """Restate metrics of the limited request for the original request."""
+    """Convert metrics of the limited request to metrics of the original request."""
     pace = pace_of(query)
     if pace is None:
         return found
@@ -194,8 +195,9 @@ def with_application(query: TableQuery, flow: Flow, found: dict[str, Floats]) ->
     short = np.maximum(requested - opposite(found["sent_bps"]), 0.0)
     short[:, np.isinf(requested)] = 0.0
     restated = {"shortfall_bps": np.where(limited, short, found["shortfall_bps"])}
-    # If the receiver is the bottleneck, buffers are full: as many frames wait as in the unlimited benchmark, and
-    # longer, since fewer pass (J. D. C. Little, A proof for the queuing formula L = λW, Operations Research 9, 1961).
+    # If the receiver is the bottleneck, buffers are full.  As many frames wait as in the unlimited benchmark, but they
+    # wait longer, since fewer pass per second (J. D. C. Little, A proof for the queuing formula L = λW, Operations
+    # Research 9, 1961).
     work, behind = work_of(query), pace.by_receiver
     slower = np.maximum(pace.without_bps[VALUE] / flow.goodput_bps[VALUE], 1.0)
     slower = np.where(behind, slower, 1.0)
@@ -214,11 +216,10 @@ def with_application(query: TableQuery, flow: Flow, found: dict[str, Floats]) ->
 
 
 def _waiting_s(query: TableQuery, pace: Pace, flow: Flow) -> Floats:
-    """Greatest mean time that a frame waits for a busy receiver, beyond the waiting in the rows, (n,) [s].
+    """Greatest mean time that a frame waits for a busy receiver, (n,) [s], beyond the wait measured in the rows.
 
-    For frames with random arrivals it is ρ S / (2 (1 − ρ)) at a constant service time S (M/D/1 by
-    Pollaczek and Khinchine: L. Kleinrock, Queueing Systems, vol. 1, 1975); evenly spaced frames
-    do not wait.
+    For random arrivals and a constant service time S the wait is ρ S / (2 (1 − ρ)) (M/D/1 by Pollaczek and
+    Khinchine: L. Kleinrock, Queueing Systems, vol. 1, 1975).  Evenly spaced frames do not wait.
     """
     bits, cores = 8 * query.q.payload_bytes, np.maximum(query.q.cores, 1)
     service_s = cores * bits / pace.receiver_bps[VALUE]
@@ -236,7 +237,7 @@ def _waiting_s(query: TableQuery, pace: Pace, flow: Flow) -> Floats:
 
 
 def with_rules(query: TableQuery, used: Bases) -> Bases:
-    """Bases of metrics, with the rules of the application's work."""
+    """Add the rules of the application's work to the bases of metrics."""
     pace = pace_of(query)
     if pace is None:
         return used
@@ -260,12 +261,12 @@ def with_rules(query: TableQuery, used: Bases) -> Bases:
 
 
 def starting(names: Sequence[str], beginning: str | tuple[str, ...]) -> list[str]:
-    """Names with a beginning."""
+    """Select the names that start with a beginning."""
     return [name for name in names if name.startswith(beginning)]
 
 
 def with_bounds(query: TableQuery, flow: Flow, found: Mapping[str, float]) -> dict[str, float]:
-    """Bounds of the goodput with those of the application's work [b/s], for a block of one question."""
+    """Add the bounds set by the application's work to those of the goodput [b/s], for a block of one question."""
     pace = pace_of(query)
     if pace is None:
         return dict(found)

@@ -1,4 +1,4 @@
-"""Basis of each metric: the look-ups it uses, and the rules it passes through; notes that all laws share."""
+"""Basis of each metric: the table look-ups and the rules that the metric rests on; notes that all laws share."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ STATED, THEORY, DERIVED, INTERPOLATED, ASSUMED, EXTRAPOLATED = (
 
 
 class Read(NamedTuple):
-    """One look-up: a table, a load, and the questions for which it counts (``None``: all)."""
+    """One look-up: a table, a load, and the questions that use the look-up (``None``: all)."""
 
     table: str
     load: Load
@@ -34,7 +34,7 @@ class Read(NamedTuple):
 
 
 class Bases(NamedTuple):
-    """Look-ups of each metric, and the weakest rule it passed through (n,); the strongest basis if none."""
+    """Look-ups of each metric, and its weakest rule (n,); the strongest basis if no rule applies."""
 
     reads: Mapping[str, Sequence[Read]]
     rules: Mapping[str, Codes]
@@ -59,7 +59,7 @@ class Bases(NamedTuple):
     def used(
         self, query: TableQuery, metrics: Iterable[str]
     ) -> dict[str, list[tuple[int, list[int]]]]:
-        """Code and rows of each look-up that counts, by metric, for a block of one question."""
+        """Basis code and dataset rows of each look-up in use, by metric, for a block of one question."""
         reads = {
             metric: [r for r in self.reads.get(metric, ()) if r.where is None or r.where[0]]
             for metric in metrics
@@ -77,7 +77,7 @@ class Bases(NamedTuple):
 
 
 def _by_load(reads: Iterable[Read]) -> list[tuple[Load, list[str]]]:
-    """Tables that are read at each load."""
+    """Tables that are looked up at each load."""
     found: dict[int, tuple[Load, dict[str, None]]] = {}
     for read in reads:
         found.setdefault(id(read.load), (read.load, {}))[1][read.table] = None
@@ -91,7 +91,7 @@ def weakest(*rules: tuple[Bools, int]) -> Codes:
 
 
 def curve_rules(query: TableQuery, tables: Sequence[str]) -> Codes:
-    """Rules of tables, (tables, n): more switches than measured, and other core counts."""
+    """Basis codes of the rules that tables use, (tables, n): more switches than measured, other core counts."""
     cores, requested = query.cores(tables), query.q.cores
     crossing = np.array([traversals(name) > 0 for name in tables], dtype=bool)[:, None]
     scaled = np.array([name in UTILISATIONS for name in tables], dtype=bool)[:, None]
@@ -103,7 +103,7 @@ def curve_rules(query: TableQuery, tables: Sequence[str]) -> Codes:
 
 
 def with_busy_cores(entries: Mapping[str, T]) -> dict[str, T]:
-    """Entries of utilisations, copied to busy cores, which follow from them."""
+    """Copy the entry of each utilisation to the metric of busy cores, which follows from the utilisation."""
     found = dict(entries)
     for name in UTILISATIONS:
         if name in found:
@@ -114,11 +114,11 @@ def with_busy_cores(entries: Mapping[str, T]) -> dict[str, T]:
 # --- bounds and notes -----------------------------------------------------------------------------
 
 UNLIMITED = "latency is that of the unlimited benchmark"
-"""Note on a request that is not achieved, if no runs in overload answer it."""
+"""Note on a request that is not achieved, if no measured runs in overload answer the request."""
 
 
 def benchmark_and_share(query: TableQuery, flow: Flow) -> dict[str, float]:
-    """Bounds of the goodput that every law has [b/s], for a block of one question."""
+    """Bounds of the goodput [b/s] that all laws have, for a block of one question."""
     found = {"benchmark": float(flow.capacity_bps[VALUE, 0])}
     if query.q.endpoints[0] > 1:
         found["share"] = float(flow.share_bps[VALUE, 0])
@@ -140,9 +140,10 @@ def sharing_notes(query: TableQuery, flow: Flow, scenario: Scenario) -> Iterator
 
 
 def cores_notes(scenario: Scenario, needed: Mapping[str, float]) -> Iterator[str]:
-    """Note on rows that, scaled to the requested cores, need more cores than there are.
+    """Note on utilisations that, scaled to the requested cores, need more cores than requested.
 
-    ``needed`` is the utilisation needed of the requested cores, above 1 too, by name of the utilisation.
+    ``needed`` maps the name of a utilisation to the utilisation of the requested cores that the stream needs.
+    A needed utilisation may exceed 1.
     """
     for name, demand in needed.items():
         if scenario.cores is not None and demand > 1:

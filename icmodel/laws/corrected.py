@@ -1,7 +1,7 @@
-"""Appendix H with its errata corrected: the same steps in the same order, each erratum at its step.
+"""Appendix H with its errata corrected: the same steps in the same order, each with its correction.
 
-E1 to E19 are the rows of the background page on errata.  Steps equal to the original's are imported from
-`appendix_h`.  Numbers are arrays of value, low and high, (ends, n) or (metrics, ends, n).
+E1 to E19 are the rows of the background page on errata.  Unchanged steps are imported from `appendix_h`.
+Numbers are arrays (ends, n) or (metrics, ends, n); the `ends` axis holds value, low and high.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ from icmodel.tables import LOW, VALUE, TableQuery, opposite
 
 
 def law(data: Dataset, fitting: object = None) -> Law:
-    """Make the law for a dataset; it needs no fits."""
+    """Make the law for a dataset; this law needs no fits."""
     return Law(
         rows=partial(own_rows, data),
         prepare=partial(prepare, data),
@@ -98,13 +98,14 @@ def flow(query: TableQuery) -> Flow:
     goodput = np.minimum(offered, share)
     not_achieved = saturated | (share * (1 + CLOSE) < request)
     kept = fast_where(saturated | (share < offered), 1.0, delivered)
-    # A share just below the offered rate is no surer than all of it; no window counts more than the wire.
+    # A share just below the offered rate is no more certain than the whole offered rate.  No measurement window
+    # counts more than the wire carries.
     most = fast_where(saturated, np.inf, offered * delivered)
     goodput = np.minimum(goodput * kept, np.minimum(most, q.frames.greatest_bps))
     sent = fast_where(q.lossy, sent * kept, goodput)
     latency_load = cpu_load = query.load(opposite(not_achieved))
     if (saturated != not_achieved).any():
-        cpu_load = query.load(opposite(saturated))  # E18: the stream's own limit, not its share
+        cpu_load = query.load(opposite(saturated))  # E18: limit of the stream alone, not its share
     return Flow(
         capacity_bps=capacity,
         share_bps=share,
@@ -125,7 +126,8 @@ def sent_and_received_rates(
 ) -> tuple[Floats, Floats]:
     """Sent rate, and received rate without competing streams, (ends, n) [b/s].
 
-    If no protocol is lossy, both are the request itself, (n,).  ``able_bps`` is the sent rate of an unlimited sender.
+    If no protocol is lossy, both rates are the request itself, (n,).  ``able_bps`` is the sent rate of an
+    unlimited sender.
     """
     q, request = query.q, query.q.requested_goodput_bps
     if not q.lossy.any():
@@ -139,7 +141,7 @@ def sent_and_received_rates(
 
 
 def reached(query: TableQuery, benchmarked: Floats) -> Floats:
-    """Benchmarked goodputs (tables, ends, n), limited to theory's bound [b/s]."""
+    """Benchmarked goodputs (tables, ends, n) [b/s], lowered to theory's bound where they exceed it."""
     tables = [BEST] * len(benchmarked)
     found = widened(query, tables, benchmarked)
     return np.asarray(np.minimum(found, query.q.frames.greatest_bps))
@@ -149,7 +151,7 @@ def reached(query: TableQuery, benchmarked: Floats) -> Floats:
 
 
 def latency(query: TableQuery, metrics: Sequence[str], flow: Flow) -> Floats:
-    """Latency as in the original, but at least theory's least time, and with the cable's propagation (E19)."""
+    """Latency as in `appendix_h`, but at least theory's least time, and with propagation in the cable (E19)."""
     value = at_load(query, metrics, flow)
     value = widened(query, metrics, value, [rows_behind(metric) for metric in metrics])
     at_least = least_s(query)
@@ -161,7 +163,7 @@ def latency(query: TableQuery, metrics: Sequence[str], flow: Flow) -> Floats:
 
 
 def rows_behind(metric: str) -> str:
-    """Name of the table with a metric's core counts: frames per second use the goodput's."""
+    """Name of the table that holds a metric's core counts; frames per second use the table of goodput."""
     return BEST if metric == "frames_per_s" else metric
 
 
@@ -169,7 +171,10 @@ def rows_behind(metric: str) -> str:
 
 
 def cpu(query: TableQuery, metrics: Sequence[str], spent: Floats) -> Floats:
-    """Processing time (metrics, ends, n), widened; that of a single process is at most the cores it may use."""
+    """Processing time (metrics, ends, n), widened for other core counts.
+
+    The processing time of a single process is at most the cores that the process may use.
+    """
     value = widened(query, metrics, spent).copy()
     counted = query.q.cores  # 0 if the dataset states none
     one = np.flatnonzero([metric.endswith(ONE_PROCESS) for metric in metrics])
@@ -178,7 +183,7 @@ def cpu(query: TableQuery, metrics: Sequence[str], spent: Floats) -> Floats:
 
 
 def utilisation(query: TableQuery, utilisations: Sequence[str], demand: Floats) -> Floats:
-    """Utilisation of the requested cores, at most 1 (E6), given the demand."""
+    """Utilisation of the requested cores: the demand, limited to 1 (E6)."""
     return np.minimum(widened(query, utilisations, demand), 1.0)
 
 
@@ -186,7 +191,7 @@ def utilisation(query: TableQuery, utilisations: Sequence[str], demand: Floats) 
 
 
 def benchmarked_loss(query: TableQuery) -> Floats:
-    """Loss of the unlimited benchmark, at most 1; 0 for TCP, and if none was measured."""
+    """Loss of the unlimited benchmark, at most 1; 0 for TCP, and if no loss was measured."""
     if not query.q.lossy.any():
         return np.zeros((query.ends, len(query.q)))
     found = query.all(["loss_rate"], query.unlimited)
@@ -195,7 +200,7 @@ def benchmarked_loss(query: TableQuery) -> Floats:
 
 
 def limited_loss(query: TableQuery) -> Floats:
-    """Loss of an achieved request: the benchmarked one at that load, else 0 (E16)."""
+    """Loss of an achieved request: the loss benchmarked at that load; 0 without such a benchmark (E16)."""
     if not query.q.lossy.any():
         return np.zeros((query.ends, len(query.q)))
     found = query.all([LIMITED_LOSS], query.requested)
@@ -204,11 +209,11 @@ def limited_loss(query: TableQuery) -> Floats:
 
 
 def loss(query: TableQuery, flow: Flow) -> Floats:
-    """1 − goodput / sent for protocols that lose frames, 0 for the others (E8)."""
+    """Loss rate: 1 − goodput / sent rate for protocols that lose frames, 0 for other protocols (E8)."""
     if not query.q.lossy.any():
         return np.zeros((query.ends, len(query.q)))
     achieved = flow.share_bps >= query.q.requested_goodput_bps * (1 - flow.achieved_loss)
-    arriving = 1 - flow.unlimited_loss  # if the low end of the sent rate is 0
+    arriving = 1 - flow.unlimited_loss  # used if the low of the sent rate is 0
     np.divide(flow.goodput_bps, flow.sent_bps, out=arriving, where=flow.sent_bps != 0)
     dropped = np.clip(1 - arriving, 0.0, 1.0)
     found = fast_where(achieved & ~flow.saturated, flow.achieved_loss, dropped)
@@ -216,7 +221,7 @@ def loss(query: TableQuery, flow: Flow) -> Floats:
 
 
 def loss_unknown(query: TableQuery, flow: Flow) -> Bools:
-    """Where the loss of sent frames is unknown, (n,)."""
+    """Mask (n,) of questions whose loss of sent frames is unknown."""
     no_goodput = np.asarray(np.isnan(flow.goodput_bps[VALUE]))
     if not query.q.lossy.any():
         return no_goodput
@@ -230,9 +235,9 @@ def loss_unknown(query: TableQuery, flow: Flow) -> Bools:
 def sent(query: TableQuery, flow: Flow) -> Floats:
     """Sent rate [b/s], (ends, n).
 
-    Each end of the flow uses the loss that goes with its goodput: the more arrives, the less is lost.  For the
-    greatest rate of a lossy sender, capacity / (1 − loss), that would leave no interval.  The relative errors of the
-    two factors are independent, so their squares add up.
+    A low goodput goes with a high loss, and a high goodput with a low loss.  For the greatest rate of a lossy sender,
+    capacity / (1 − loss), these pairs would leave no interval.  The relative errors of capacity and loss are
+    independent, so the squares of the errors are added.
     """
     known = flow.saturated[VALUE] & query.q.lossy
     if query.ends == 1 or not known.any():
@@ -252,7 +257,7 @@ def sent(query: TableQuery, flow: Flow) -> Floats:
 
 
 def _combined(one: Floats, other: Floats) -> Floats:
-    """Excess over 1 of two independent factors together."""
+    """Combined excess over 1 of two independent factors: the root of the sum of squares."""
     return np.sqrt((one - 1) ** 2 + (other - 1) ** 2)
 
 
@@ -260,7 +265,7 @@ def _combined(one: Floats, other: Floats) -> Floats:
 
 
 def answers(query: TableQuery, flow: Flow, wanted: Collection[str]) -> dict[str, Floats]:
-    """Wanted metrics that have tables, each (ends, n); NaN if the tables have no value."""
+    """Values (ends, n) of the wanted metrics that have tables; NaN if a table has no value."""
     return composed(query, flow, wanted, appendix_h.cpu_time)
 
 
@@ -272,9 +277,9 @@ def composed(
     *,
     all_at_limit: bool = False,
 ) -> dict[str, Floats]:
-    """Wanted metrics as :func:`answers` gives them, by a rule for processing time.
+    """Wanted metrics as returned by :func:`answers`, with a given rule for processing time.
 
-    ``all_at_limit``: the tables are of runs that are all at their limit.
+    If ``all_at_limit``, the tables hold only runs at their limit.
     """
     request, needed = query.q.requested_goodput_bps, with_others(wanted, query.tables.metrics)
     sent_bps = sent(query, flow)
@@ -300,7 +305,7 @@ def composed(
 
 
 def bases(query: TableQuery, flow: Flow) -> Bases:
-    """Look-ups and rules of each metric."""
+    """Table look-ups and rules that each metric rests on."""
     tables = {table.removeprefix(MULTIPLE): table for table in table_metrics(query.tables)}
     less = loss_lowers_goodput(query, flow)
     reads = _reads_of(query, flow, tables, less)
@@ -311,7 +316,7 @@ def bases(query: TableQuery, flow: Flow) -> Bases:
 def _reads_of(
     query: TableQuery, flow: Flow, tables: Mapping[str, str], less: Bools
 ) -> dict[str, list[Read]]:
-    """Look-ups of each metric, given the tables of metrics; ``less`` marks where loss lowers the goodput."""
+    """Table look-ups of each metric; ``less`` marks the questions whose goodput is lowered by loss."""
     lossy, saturated, unlimited = query.q.lossy, flow.saturated[VALUE], query.unlimited
     reads = {
         name: [Read(table, flow.cpu_load if name.startswith(BUSY) else flow.latency_load)]
@@ -342,7 +347,7 @@ def _reads_of(
 def _rules_of(
     query: TableQuery, flow: Flow, tables: Mapping[str, str], less: Bools
 ) -> dict[str, Codes]:
-    """Weakest rule of each metric, (n,); parameters as of :func:`_reads_of`."""
+    """Weakest rule of each metric, (n,); the parameters are those of :func:`_reads_of`."""
     q = query.q
     by_curve = curve_rules(query, [*tables.values(), BEST])
     crossing = np.array([traversals(name) > 0 for name in tables], dtype=bool)
@@ -351,7 +356,7 @@ def _rules_of(
     names = [name for name in tables if is_one_way(name)]
     theory[one_way] |= query.values(names, flow.latency_load) < least_s(query)
     by_table = np.maximum(by_curve[:-1], weakest((theory, THEORY)))
-    # Metrics that follow from the flow: the rules of the goodput's table, of sharing and of loss.
+    # Metrics that follow from the flow use the rules of the goodput table, of sharing and of loss.
     shared = (q.endpoints > 1) & ~np.isnan(flow.capacity_bps[VALUE])
     of_all = np.maximum(by_curve[-1], weakest((less, ASSUMED)))
     of_goodput = weakest((shared, DERIVED), (above_theory(query, flow), THEORY))
@@ -369,7 +374,7 @@ def _rules_of(
 
 
 def above_theory(query: TableQuery, flow: Flow) -> Bools:
-    """Where the benchmarked goodput exceeds theory's bound and is limited to it, (n,)."""
+    """Mask (n,) of questions whose benchmarked goodput exceeds theory's bound and is lowered to the bound."""
     bound = query.q.frames.greatest_bps
     at_bound = np.asarray(flow.capacity_bps[VALUE] >= bound)
     if not at_bound.any():
@@ -379,9 +384,9 @@ def above_theory(query: TableQuery, flow: Flow) -> Bools:
 
 
 def bounds(query: TableQuery, flow: Flow) -> dict[str, float]:
-    """Bounds whose least is the goodput [b/s], for a block of one question.
+    """Bounds of the goodput [b/s] by name, for a block of one question; the goodput is the least bound.
 
-    ``arriving`` is among them if sent frames are lost.
+    If sent frames are lost, the bounds include ``arriving``.
     """
     request, wire = float(query.q.requested_goodput_bps[0]), float(query.q.frames.greatest_bps[0])
     found = {"request": request, "wire": wire, **benchmark_and_share(query, flow)}

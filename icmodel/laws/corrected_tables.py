@@ -1,7 +1,7 @@
-"""Tables of the law `corrected`: curves through the rows as they are, with the errata of the original's tables.
+"""Tables of the law `corrected`: curves through the unchanged rows, with the errata of the tables corrected.
 
-Besides a table per metric there are tables of the best goodput of any load, of the loss at limited loads and of
-shared goodputs.  Loads that a payload does not achieve are replaced (E14).  `hybrid` uses the same parts on fitted curves.
+Each metric has a table.  Further tables hold the best goodput of any load, the loss at limited loads, and shared
+goodputs.  Loads that a payload does not achieve are replaced (E14).  `hybrid` uses the same functions on fitted curves.
 """
 
 from __future__ import annotations
@@ -44,14 +44,14 @@ from icmodel.tables.curves import (
 from icmodel.tables.left_out import interpolation_errors
 
 BEST, LIMITED_LOSS, ACHIEVED = "_best_goodput_bps", "_limited_loss_rate", "_achieved_share"
-"""Tables of the best goodput of all loads, of the loss at limited loads, and of the goodput of an achieved
-request as a share of it."""
+"""Names of tables: the best goodput of all loads, the loss at limited loads, and the goodput of an achieved request
+as a share of the request."""
 LOAD_TOLERANCE = 1.005
-"""A load counts as achieved up to this times the best goodput there (E14)."""
+"""A load counts as achieved up to this factor times the best goodput at the same payload (E14)."""
 
 
 def prepare(data: Dataset, request: TableRequest) -> Prepared:
-    """Make tables of every metric with the errata corrected.
+    """Make tables of every metric, with the errata of the tables corrected.
 
     Raises
     ------
@@ -101,7 +101,7 @@ def prepare(data: Dataset, request: TableRequest) -> Prepared:
 def flow_tables(
     compile_: Compiler, best: Curves, unlimited: Curves, loss: Curves
 ) -> dict[str, MetricTable]:
-    """Compile the tables of goodput and loss, at the unlimited and at limited loads."""
+    """Compile the tables of goodput and loss, at the unlimited load and at limited loads."""
     lost = with_loads(loss, lambda load: not is_limited(load))
     lost_limited = with_loads(loss, is_limited)
     return {
@@ -113,9 +113,9 @@ def flow_tables(
 
 
 def achieved_table(compile_: Compiler, shares: Floats) -> MetricTable:
-    """Compile the table of the goodput of an achieved request as a share of it.
+    """Compile the table of the goodput of an achieved request, as a share of the request.
 
-    ``shares`` (3, protocols) are value, low and high.
+    ``shares`` (3, protocols) holds value, low and high.
     """
     curves = {
         Configuration(protocol, None, 0): [
@@ -134,9 +134,9 @@ def achieved_table(compile_: Compiler, shares: Floats) -> MetricTable:
 
 
 def without_switched(curves: Curves, protocol: str) -> Curves:
-    """Leave out a protocol's curves measured behind a switch if it has curves without one.
+    """Leave out a protocol's curves measured behind a switch if the protocol has curves without a switch.
 
-    E7: a switch changes UDP's sending CPU only (IC2012 §7.1.3); the receiver's is equal (§6.5.1.3).
+    E7: a switch changes only the sender's CPU time of UDP (IC2012 §7.1.3); the receiver's is equal (§6.5.1.3).
     """
     direct = {key[:2] for key in curves if key.switches == 0}
     return {
@@ -150,14 +150,14 @@ def without_switched(curves: Curves, protocol: str) -> Curves:
 
 
 def achieved(best: Curves, key: Configuration) -> Curve | None:
-    """Best goodput of a protocol in the configuration of its load curves: most cores, no switch."""
+    """Best goodput of a protocol in the configuration of the load curves: most cores, no switch."""
     keys = [known for known in best if known.protocol == key.protocol]
     most = max(keys, key=lambda known: (-known.switches, known.cores or 0), default=None)
     return None if most is None else best[most][0]
 
 
 def usable(compile_: Compiler, curves: Curves, best: Curves, key: Configuration) -> Bools | None:
-    """Cells in which each curve's load is achieved, (curves by load, cells); ``None`` for all."""
+    """Mask (curves by load, cells) of the cells in which a curve's load is achieved; ``None`` for all cells."""
     reached = achieved(best, key)
     if reached is None:
         return None
@@ -169,7 +169,7 @@ def usable(compile_: Compiler, curves: Curves, best: Curves, key: Configuration)
 
 
 def hold_overloads(curves: Sequence[Curve], best: Curve | None) -> list[Curve]:
-    """Replace points in overload by those of the next lower load, marked ``extrapolated``.
+    """Replace points in overload by points of the next lower load, marked ``extrapolated``.
 
     Otherwise a line between an achieved and an overloaded payload would bend towards overload.
     """
@@ -195,7 +195,7 @@ def hold_overloads(curves: Sequence[Curve], best: Curve | None) -> list[Curve]:
 
 
 def crossings(best: Curves, protocols: Iterable[str], loads: Floats) -> tuple[float, ...]:
-    """Whole payloads next to each crossing of a protocol's best goodput and a load [B]."""
+    """Whole payloads [B] on both sides of each crossing of a load and the best goodput of a protocol."""
     found: set[float] = set()
     for protocol in protocols:
         curve = achieved(best, Configuration(protocol, None, 0))

@@ -12,19 +12,20 @@ from icmodel.arrays import Bools, Floats, Ints, fast_where
 from icmodel.tables import HIGH, LOW, VALUE, Load, TableQuery
 
 CLOSE = 1e-9
-"""Relative tolerance with which a request counts as achieved: products of rate and payload round."""
+"""Relative tolerance within which a request counts as achieved; products of rate and payload are rounded."""
 SHARED = "_shared_goodput_bps_"
-"""Beginning of the names of tables of one stream's goodput, measured at the number of endpoints that follows."""
+"""Prefix of the names of tables of one stream's shared goodput; the number of endpoints follows."""
 
 
 class Flow(NamedTuple):
-    """Goodputs, losses and states of each stream; arrays (ends, n) of value, low and high, goodputs in b/s.
+    """Goodputs [b/s], losses and states of each stream; arrays (ends, n), `ends` axis: value, low, high.
 
-    ``capacity_bps`` is the stream's goodput alone; ``share_bps`` is its part of the goodput that the receiver accepts
-    from all senders.  ``unlimited_loss`` is the benchmarked loss of an unlimited sender (0 if unknown),
-    ``achieved_loss`` that of an achieved request.  ``saturated``: the request exceeds the capacity.
-    ``receiver_overloaded``: all requests together exceed it.  ``not_achieved``: the stream gets less than it requests.
-    ``latency_load`` and ``cpu_load`` are the loads used to look up latency and CPU, one each for value, low and high.
+    ``capacity_bps`` is the goodput of the stream without other streams.  ``share_bps`` is the stream's part of the
+    goodput that the receiver accepts from all senders.  ``unlimited_loss`` is the benchmarked loss of an unlimited
+    sender (0 if unknown); ``achieved_loss`` is the loss of an achieved request.  ``saturated`` marks requests above
+    the capacity.  ``receiver_overloaded`` marks questions whose requests together exceed what the receiver accepts.
+    ``not_achieved`` marks streams that get less than they request.  ``latency_load`` and ``cpu_load`` are the loads
+    used to look up latency and CPU, one each for value, low and high.
     """
 
     capacity_bps: Floats
@@ -40,19 +41,19 @@ class Flow(NamedTuple):
     cpu_load: Load
 
     def take(self, where: Ints) -> Flow:
-        """Flow of some of the questions."""
+        """Flow of the questions at these indices."""
         taken = [p.take(where) if isinstance(p, Load) else p.take(where, axis=1) for p in self]
         return Flow._make(taken)
 
 
 MetricsAt = Callable[[TableQuery, Load, Flow], Floats]
-"""Function that gives metrics (metrics, ends, n) at some loads (ends, n)."""
+"""Function that returns the values of metrics (metrics, ends, n) at given loads (ends, n)."""
 
 
 def widen_to_both_regimes(
     query: TableQuery, load: Load, flow: Flow, metrics_at: MetricsAt
 ) -> Floats:
-    """Metrics (metrics, ends, n) at a load (ends, n).
+    """Values of metrics (metrics, ends, n) at given loads (ends, n), widened where saturation is uncertain.
 
     If the interval of the capacity contains the request, the metrics are widened to cover both the achieved and
     the saturated result.
@@ -79,19 +80,19 @@ def fair_share(
 ) -> Floats:
     """Stream's share of the goodput that the receiver accepts, (ends, n) [b/s].
 
-    It is max(receiver − others, receiver / n), which is exact max-min for equal others or a single one (E2).
-    A receiver that loses frames does not distinguish senders, so each gets its proportion of the offered
-    load (assumed).  Shares measured at the requested number of endpoints replace receiver / n, and are the
-    only ones if the stream was never measured alone.
+    The share is max(receiver − others, receiver / n).  For one other stream, or several equal ones, this is exactly
+    max-min fair (E2).  A receiver that loses frames does not distinguish senders, so each sender gets a share in
+    proportion to its offered load (assumed).  Shares measured at the requested number of endpoints replace
+    receiver / n.  If the stream was never measured alone, only measured shares are used.
 
     Parameters
     ----------
     receiver_bps : array
         Goodput that the receiver accepts from one sender.
     overloaded : array of bool
-        Whether the requests of all senders exceed that.
+        Whether the requests of all senders together exceed ``receiver_bps``.
     able_bps : array
-        Goodput that a lone unlimited sender sends.
+        Rate that an unlimited sender sends without other senders.
     """
     q = query.q
     if not (q.endpoints > 1).any():
@@ -122,7 +123,7 @@ def fair_share(
 
 
 def loss_lowers_goodput(query: TableQuery, flow: Flow) -> Bools:
-    """Where several senders overload the receiver, whose loss then lowers the goodput, (n,)."""
+    """Mask (n,) of questions in which several senders overload the receiver, so that loss lowers the goodput."""
     several = (query.q.endpoints > 1) & (query.q.other_goodput_bps > 0)
     lossy = flow.unlimited_loss[VALUE] > 0
     return np.asarray(several & flow.receiver_overloaded[VALUE] & lossy)
@@ -133,7 +134,7 @@ def loss_lowers_goodput(query: TableQuery, flow: Flow) -> Bools:
 
 @lru_cache(maxsize=256)
 def traversals(metric: str) -> int:
-    """Number of times that switches and cable are crossed: 2 for a round trip, 1 one way, 0 for a deviation."""
+    """Number of times that a metric includes the path: 2 for a round trip, 1 one way, 0 for a deviation."""
     if metric.endswith("_std_s"):
         return 0
     if metric.startswith(("rtt_half_", "latency_")):
@@ -148,7 +149,7 @@ def is_one_way(metric: str) -> bool:
 
 
 def switches_s(query: TableQuery, metrics: Sequence[str]) -> Floats:
-    """One-way time of the switches beyond those of the rows [s], (metrics, n) or (metrics, 1); NaN without a rule.
+    """One-way time of the switches that the rows do not include [s], (metrics, n) or (metrics, 1); NaN without a rule.
 
     Each switch adds the dataset's switch latency (IC2012 §7.1.2).
     """
@@ -162,19 +163,19 @@ def switches_s(query: TableQuery, metrics: Sequence[str]) -> Floats:
 
 
 def cable_s(query: TableQuery) -> Floats:
-    """Propagation in the cable beyond the dataset's own [s], (n,); errata E19."""
+    """Propagation time of the cable length beyond the dataset's cable [s], (n,); see erratum E19."""
     return query.extra_distance_m * (query.tables.link.propagation_s_per_m or 0.0)
 
 
 def least_s(query: TableQuery) -> Floats:
-    """Theory's least one-way time over the dataset's cable [s], (n,): a lone frame's, and propagation."""
+    """Theory's least one-way time over the dataset's cable [s], (n,): time of a lone frame plus propagation."""
     link = query.tables.link
     propagation = (link.cable_length_m or 0.0) * (link.propagation_s_per_m or 0.0)
     return query.q.frames.lone_s + propagation
 
 
 def add_path(found: Floats, metrics: Sequence[str], path_s: Floats) -> None:
-    """Add to metrics (metrics, ends, n) the paths (metrics, n) [s] that they cross, in place."""
+    """Add the time of the path (metrics, n) [s] to metrics (metrics, ends, n), in place."""
     if not path_s.any():
         return
     for ends, metric, once_s in zip(found, metrics, path_s, strict=True):

@@ -1,11 +1,11 @@
-"""Host time: how long a core of the sender and of the receiver works on a frame, derived from rows.
+"""Host time: time that a core of the sender and of the receiver works on a frame, derived from rows.
 
-By the utilisation law a core with utilisation U at X frames per second needs U / X for
-each (P. J. Denning, J. P. Buzen, The operational analysis of queueing network models, ACM Computing
-Surveys 10, 1978).  At full speed one stage is the bottleneck.  If it is a host, the busier one needs the whole time
-between two frames, and the other its proportion of that.  If it is the wire, a host's utilisation gives an upper
-limit, since a host that waits for the wire works in smaller pieces.  Then the host time is extrapolated over
-payload by a straight line through the payloads at which hosts are the bottleneck.
+By the utilisation law a core with utilisation U at X frames per second needs U / X for each frame
+(P. J. Denning, J. P. Buzen, The operational analysis of queueing network models, ACM Computing Surveys 10, 1978).
+At full speed one stage is the bottleneck: a host or the wire.  If a host is the bottleneck, the busier host needs the
+whole time between two frames.  The other host needs a part of that time, in proportion to its utilisation.  If the wire
+is the bottleneck, the utilisation of a host gives an upper limit, since a waiting host works in smaller pieces.
+Then the host time is extrapolated over payload, by a straight line through the payloads limited by hosts.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from icmodel.laws.metrics import UTILISATIONS
 from icmodel.tables import LOW, VALUE, Frames, TableQuery, opposite
 
 BY_WIRE = 0.9
-"""The wire counts as the bottleneck from this share of theory's bound on; assumed."""
+"""The wire counts as the bottleneck if the goodput is at least this share of theory's bound; assumed."""
 SHORTEST_S = 1e-12
 
 
 class HostTimes(NamedTuple):
-    """Time that either end itself needs for a frame, for n questions.
+    """Time that sender and receiver themselves need for a frame, for n questions.
 
-    ``own_s`` (2, ends, n) is that of the sender and of the receiver [s]; ``known`` (2, n) marks whether rows state
-    their utilisation.
+    ``own_s`` (2, ends, n) is the time of the sender and of the receiver [s].  ``known`` (2, n) marks whether rows
+    state the utilisation of sender and receiver.
     """
 
     own_s: Floats
@@ -39,12 +39,12 @@ class HostTimes(NamedTuple):
 
 
 def host_times(query: TableQuery, alone: Flow) -> HostTimes:
-    """Time that sender and receiver need for a frame.
+    """Time that sender and receiver each need for a frame.
 
     Parameters
     ----------
     alone : Flow
-        Flow without an application's work.
+        Flow of the stream without the application's work.
     """
     busy = utilisation_at_full_speed(query)
     own_s, by_wire = time_per_frame(query, alone, busy)
@@ -55,7 +55,7 @@ def host_times(query: TableQuery, alone: Flow) -> HostTimes:
 
 
 def utilisation_at_full_speed(query: TableQuery) -> Floats:
-    """Utilisation of either end's cores at the unlimited load, (2, ends, n); NaN if no row states it."""
+    """Utilisation of the sender's and receiver's cores at the unlimited load, (2, ends, n); NaN if no row states it."""
     both = []
     for name in UTILISATIONS:
         found = np.full((query.ends, len(query.q)), np.nan)
@@ -70,7 +70,7 @@ def utilisation_at_full_speed(query: TableQuery) -> Floats:
 
 
 def time_per_frame(query: TableQuery, alone: Flow, busy: Floats) -> tuple[Floats, Bools]:
-    """Time per frame from the hosts' utilisation (2, ends, n) [s], and where the wire is the bottleneck (n,)."""
+    """Time per frame from the hosts' utilisation (2, ends, n) [s], and mask (n,) of streams limited by the wire."""
     by_wire = alone.capacity_bps[VALUE] >= BY_WIRE * query.q.frames.greatest_bps
     most = np.fmax(*busy)
     of_busier = np.divide(busy, most, out=np.ones_like(busy), where=most > 0)
@@ -91,7 +91,7 @@ def time_per_frame(query: TableQuery, alone: Flow, busy: Floats) -> tuple[Floats
 
 
 def _continued(query: TableQuery, own_s: Floats) -> Floats:
-    """Time per frame (2, ends, n) [s] if the wire is the bottleneck: the line, limited by the utilisation."""
+    """Time per frame (2, ends, n) [s] if the wire is the bottleneck: a line over payload, limited by the utilisation."""
     found, q = own_s.copy(), query.q
     curves = np.stack([q.protocol, q.core_index, q.cores, q.switches]).astype(np.float64)
     configurations, of = np.unique(curves, axis=1, return_inverse=True)
@@ -117,9 +117,9 @@ def _continued(query: TableQuery, own_s: Floats) -> Floats:
 
 
 def _at_all_knots(query: TableQuery, configurations: Floats) -> TableQuery:
-    """Query of the values of an unlimited sender, m × knots questions: configurations (4, m) at all knots.
+    """Query for the values of an unlimited sender: m configurations (4, m) at all knots, m × knots questions.
 
-    A configuration is protocol, core index, cores and switches.
+    Each configuration consists of protocol, core index, cores and switches.
     """
     knots = query.tables.axes.knots
     count, rungs = configurations.shape[1], len(knots)
@@ -153,7 +153,7 @@ def _at_all_knots(query: TableQuery, configurations: Floats) -> TableQuery:
 
 
 def _line_s(at_bytes: Floats, times_s: Floats, payload_bytes: Floats) -> Floats:
-    """Line through times per frame at other payloads [s]: least squares of relative errors, never falling."""
+    """Time per frame [s] from a line through times at other payloads; least squares of relative errors, never falling."""
     weight = 1 / np.maximum(times_s, SHORTEST_S)
     terms = np.stack([np.ones_like(at_bytes), at_bytes], axis=1)
     if len(at_bytes) > 1:

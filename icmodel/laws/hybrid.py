@@ -1,7 +1,7 @@
 """``hybrid``: the laws of ``corrected`` on curves drawn from fits to all rows.
 
-Three further steps differ.  Processing time is extrapolated above the greatest measured load.  The sender of a lossy
-protocol is busy for the frames that it sends.  Runs in overload answer requests in overload.
+Three further steps differ from ``corrected``.  Processing time is extrapolated above the greatest measured load.  The
+sender of a lossy protocol is busy for the frames that it sends.  Requests in overload use rows measured in overload.
 """
 
 from __future__ import annotations
@@ -83,9 +83,9 @@ from icmodel.tables.left_out import InterpolationErrors, interpolation_errors
 from icmodel.tables.wire import frames_on_wire
 
 FAR = 1.1
-"""A paced request is in overload from this times the goodput of runs in overload on; assumed."""
+"""A limited request counts as in overload above this factor times the goodput of runs in overload; assumed."""
 SENDING = "cpu_send"
-"""Beginning of every metric of the sender's processing time."""
+"""Prefix of the names of metrics of the sender's processing time."""
 Preparing = Callable[[TableRequest], Prepared | None]
 
 
@@ -93,14 +93,14 @@ Preparing = Callable[[TableRequest], Prepared | None]
 
 
 def law(data: Dataset, fitting: Fitting) -> Law:
-    """Make the law for a dataset; its fits are made when first needed, and kept."""
+    """Make the law for a dataset; the law makes its fits when first needed, and keeps them."""
     store = Store(data, fitting.constants, cache=fitting.cache)
     kept = store.read()
     carrier = partial(frames_on_wire, data)
     refiner = Refiner(Fits(data, carrier, fitting.watch, kept, fitting.constants))
 
     def keeping(prepare: Preparing) -> Preparing:
-        """Save fits that are made while tables are prepared."""
+        """Save the fits that a function makes while it prepares tables."""
 
         def prepare_and_save(request: TableRequest) -> Prepared | None:
             found = prepare(request)
@@ -116,7 +116,7 @@ def law(data: Dataset, fitting: Fitting) -> Law:
     )
 
     def for_hosts(hosts: Hosts) -> tuple[Dataset, Law]:
-        """Dataset with another link or other hosts, and its law, from the same fits."""
+        """Dataset with another link or other hosts, and the law for that dataset, from the same fits."""
         other, changes = data, hosts.texts(data.interconnect.line_rate_bps)
         if (rate_bps := hosts.line_rate_bps) is not None:
             fabrics = {key: at_rate(link, rate_bps) for key, link in data.fabrics.items()}
@@ -132,7 +132,7 @@ def law(data: Dataset, fitting: Fitting) -> Law:
 
 
 def law_on(data: Dataset, prepare: Preparing) -> Law:
-    """Make the law on tables that a function prepares."""
+    """Make the law on tables that the function ``prepare`` makes."""
     return Law(
         rows=partial(nearest_rows, data),
         prepare=prepare,
@@ -147,10 +147,10 @@ def law_on(data: Dataset, prepare: Preparing) -> Law:
 
 
 def at_rate(link: Interconnect, rate_bps: float) -> Interconnect:
-    """Link at another rate.
+    """Change the rate of a link.
 
-    The depth of a token bucket changes in proportion, so that it covers the same time (assumed): a timer that is late
-    by that time loses no capacity.
+    The depth of a token bucket changes in proportion, so that the bucket covers the same time (assumed).  A timer
+    that is late by at most this time loses no capacity.
     """
     burst_bytes = link.burst_bytes
     if burst_bytes and link.line_rate_bps is not None:
@@ -159,9 +159,9 @@ def at_rate(link: Interconnect, rate_bps: float) -> Interconnect:
 
 
 def fit(data: Dataset, watch: Watch | None = None) -> Kept:
-    """Make all fits of a dataset again, and the curves of all measured options.
+    """Make all fits of a dataset anew, and the curves of all measured options.
 
-    ``watch`` is called after each fit with the counts of finished fits and of all.
+    ``watch`` is called after each fit with the number of finished fits and the total number of fits.
     """
     kept = Kept(seal_of(data))
     refiner = Refiner(Fits(data, partial(frames_on_wire, data), watch, kept))
@@ -174,7 +174,7 @@ def fit(data: Dataset, watch: Watch | None = None) -> Kept:
 
 
 def measured_options(data: Dataset) -> list[Options]:
-    """Options of each group of rows that differ from the defaults, the defaults first."""
+    """Options of each group of rows, without values at their default; the group at all defaults comes first."""
     found = {NO_OPTIONS} | {
         Options(data.changed_options(data.options_of(point))) for point in data.points
     }
@@ -185,9 +185,9 @@ def measured_options(data: Dataset) -> list[Options]:
 
 
 class FittedTables:
-    """Prepares tables whose curves are drawn from fits.
+    """Maker of tables whose curves are drawn from fits.
 
-    ``changes`` are the reasons why answers for other hosts or another link are extrapolated.
+    ``changes`` holds the reasons why answers for other hosts or another link are extrapolated.
     """
 
     def __init__(self, data: Dataset, refiner: Refiner, changes: Sequence[str] = ()) -> None:
@@ -206,7 +206,7 @@ class FittedTables:
         return _tables(shared, request, shared.rows, "; ".join(self.changes))
 
     def prepare_overload(self, request: TableRequest) -> Prepared | None:
-        """Make tables of the runs in overload alone; ``None`` if they lack a metric that the other tables have.
+        """Make tables of the runs in overload; ``None`` if these runs lack a metric that the other tables have.
 
         Raises
         ------
@@ -218,7 +218,7 @@ class FittedTables:
         return None if over is None else _tables(shared, request, over, "", overload=True)
 
     def draw(self, request: TableRequest) -> None:
-        """Draw all curves of both kinds of tables, which are kept.
+        """Draw and keep all curves of the tables of :meth:`prepare` and :meth:`prepare_overload`.
 
         Raises
         ------
@@ -231,7 +231,7 @@ class FittedTables:
             shared.draw(request, over, overload=True)
 
     def make_shared(self, request: TableRequest) -> Shared:
-        """Make the part that tables share, for a request of all metrics."""
+        """Make the parts that the tables of a request share; the request is extended to all metrics."""
         every = self.data.protocols
         found = {name: nearest_rows(self.data, name, request.options) for name in every}
         knots = self.refiner.knots(every, request.options)
@@ -239,10 +239,10 @@ class FittedTables:
 
 
 class Drawn(NamedTuple):
-    """Curves that tables are compiled from.
+    """Curves of goodput from which tables are compiled.
 
-    ``best`` is the best goodput at any load, ``on_own_link`` that on the dataset's own link, ``unlimited`` that at the
-    unlimited load, ``shared`` one stream's goodput by number of endpoints.
+    ``best`` is the best goodput at any load, ``on_own_link`` the best goodput on the dataset's own link, and
+    ``unlimited`` the goodput at the unlimited load.  ``shared`` is the goodput of one stream by number of endpoints.
     """
 
     best: Curves
@@ -255,10 +255,10 @@ class Drawn(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Shared:
-    """Parts that all tables of the same protocols, options and payloads share, in overload or not.
+    """Parts that tables of the same protocols, options and payloads share, with runs in overload or without.
 
-    ``request`` is for all metrics; ``found`` are the rows that answer each protocol, ``knots`` the payloads that every
-    curve gets [B].
+    ``request`` asks for all metrics.  ``found`` holds the rows that answer each protocol, ``knots`` the payloads [B]
+    at which every curve gets a point.
     """
 
     data: Dataset
@@ -269,18 +269,18 @@ class Shared:
 
     @cached_property
     def rows(self) -> list[Row]:
-        """Rows of all protocols that answer."""
+        """Rows that answer, of all protocols together."""
         return with_places(self.data, self.found)
 
     @cached_property
     def goodput_errors(self) -> InterpolationErrors | None:
-        """Interpolation errors of the goodput; ``None`` if a fit draws all its curves."""
+        """Interpolation errors of the goodput; ``None`` if a fit draws all curves of the goodput."""
         draws_all = self.refiner.draws_all("goodput_bps")
         return None if draws_all else interpolation_errors(self.data, "goodput_bps")
 
     @cached_property
     def compiler(self) -> Compiler:
-        """Compiler of the tables, whose axes are those of all protocols."""
+        """Compiler of the tables, on axes that cover all protocols."""
         best = best_goodput(self.data, alone(self.rows), self.goodput_errors, limited=True)
         drawn = self.refined("goodput_bps", best)
         beside = crossings(drawn, self.data.protocols, loads_of(self.rows))
@@ -301,7 +301,7 @@ class Shared:
         overload: bool = False,
         refiner: Refiner | None = None,
     ) -> Curves:
-        """Curves of a metric, drawn from its fit; by default on the requested link."""
+        """Curves of a metric, drawn from the metric's fit; by default on the requested link."""
         drawn: dict[Configuration, list[Curve]] = {}
         for key, found in curves.items():
             substituted = self.found[key.protocol].substituted
@@ -312,7 +312,7 @@ class Shared:
         return drawn
 
     def draw(self, request: TableRequest, rows: Sequence[Row], *, overload: bool = False) -> Drawn:
-        """Draw the curves of some rows."""
+        """Draw the curves of goodput through some rows."""
         data, refiner = self.data, self.refiner
         refined = partial(self.refined, overload=overload)
         own = of_protocols(rows, request.protocols)
@@ -342,7 +342,7 @@ def _tables(
     *,
     overload: bool = False,
 ) -> Prepared:
-    """Make tables of some rows on the axes of all."""
+    """Make tables of some rows, on axes that cover all rows."""
     refiner, compile_ = shared.refiner, shared.compiler
     drawn = shared.draw(request, rows, overload=overload)
     own_link = drawn.on_own_link
@@ -369,9 +369,9 @@ def _tables(
 
 
 def hold_from_edge(curves: Sequence[Curve], best: Curve | None) -> list[Curve]:
-    """Limited curves, held beyond the payloads at which their load is achieved (E14).
+    """Hold limited curves constant beyond the payloads at which the load of the curve is achieved (E14).
 
-    Points in overload are taken from the nearest other point, marked ``extrapolated``.
+    Points in overload take the numbers of the nearest point not in overload, marked ``extrapolated``.
     """
     if best is None:
         return list(curves)
@@ -393,9 +393,9 @@ def hold_from_edge(curves: Sequence[Curve], best: Curve | None) -> list[Curve]:
 
 
 def overload_rows(rows: Sequence[Row], refiner: Refiner) -> list[Row]:
-    """Rows in overload, as unlimited ones.
+    """Rows in overload, converted to rows at the unlimited load.
 
-    Of several loads at a payload the greatest is used, since the amount of overload changes little for a sender.
+    If a payload has several loads, the greatest is used: the amount of overload changes little for a sender.
     """
     over = refiner.overloaded([row.point for row in rows])
     kept = [row for row, is_over in zip(rows, over, strict=True) if is_over]
@@ -411,13 +411,13 @@ def overload_rows(rows: Sequence[Row], refiner: Refiner) -> list[Row]:
 
 
 def answers(query: TableQuery, flow: Flow, wanted: Collection[str]) -> dict[str, Floats]:
-    """Wanted metrics that have tables, each (ends, n); NaN if the tables have no value."""
+    """Values (ends, n) of the wanted metrics that have tables; NaN if a table has no value."""
     found = composed(query, flow, wanted, with_work(cpu_time_of_senders))
     return with_application(query, flow, found)
 
 
 def overload_answers(query: TableQuery, flow: Flow, wanted: Collection[str]) -> dict[str, Floats]:
-    """Wanted metrics from tables of runs in overload, as :func:`answers` gives them."""
+    """Wanted metrics from tables of runs in overload, in the form that :func:`answers` returns."""
     found = composed(query, flow, wanted, with_work(cpu_time), all_at_limit=True)
     return with_application(query, flow, found)
 
@@ -425,7 +425,8 @@ def overload_answers(query: TableQuery, flow: Flow, wanted: Collection[str]) -> 
 def cpu_time(query: TableQuery, metrics: Sequence[str], load: Load, flow: Flow) -> Floats:
     """Processing time at the measured core count, (metrics, ends, n).
 
-    Above the top load it grows with the load, up to the unlimited curve, which is the upper end there (E15).
+    Above the highest measured load the processing time grows with the load, at most to the unlimited curve.  The
+    unlimited curve is then the high of the interval (E15).
     """
     value, top_load = query.all(metrics, load), query.top_load(metrics)
     request, top = query.q.requested_goodput_bps, fast_where(top_load == 0, np.inf, top_load)
@@ -445,10 +446,10 @@ def cpu_time(query: TableQuery, metrics: Sequence[str], load: Load, flow: Flow) 
 def cpu_time_of_senders(
     query: TableQuery, metrics: Sequence[str], load: Load, flow: Flow
 ) -> Floats:
-    """Processing time as of :func:`cpu_time`, less for a sender that sends less than requested.
+    """Processing time of :func:`cpu_time`, lowered for a sender that sends less than requested.
 
-    A sender is busy for the frames that it sends (utilisation law): at the cost per frame of the highest achieved
-    load, and at least at that of the unlimited run, in which it only sends.
+    A sender is busy for the frames that it sends (utilisation law).  Its cost per frame is the cost at the highest
+    achieved load, and at least the cost in the unlimited run, in which the host only sends.
     """
     value = cpu_time(query, metrics, load, flow)
     request, unlimited_loss = query.q.requested_goodput_bps, flow.unlimited_loss[VALUE]
@@ -469,20 +470,20 @@ def cpu_time_of_senders(
 
 
 def bases(query: TableQuery, flow: Flow) -> Bases:
-    """Look-ups and rules of each metric."""
+    """Table look-ups and rules that each metric rests on."""
     return with_rules(query, corrected.bases(query, flow))
 
 
 def bounds(query: TableQuery, flow: Flow) -> dict[str, float]:
-    """Bounds whose least is the goodput [b/s], for a block of one question."""
+    """Bounds of the goodput [b/s] by name, for a block of one question; the goodput is the least bound."""
     return with_bounds(query, flow, corrected.bounds(query, flow))
 
 
 def in_overload(query: TableQuery, over: TableQuery, flow: Flow) -> Bools:
-    """Which limited requests are answered by the runs in overload, (n,).
+    """Mask (n,) of limited requests that are answered from runs in overload.
 
-    Their payload lies between those of such runs, and the request exceeds the capacity of a lone stream, or
-    exceeds the goodput of such runs by the factor `FAR`.
+    The payload of such a request lies between payloads measured in overload.  The request also exceeds the capacity of
+    a lone stream, or `FAR` times the goodput of the runs in overload.
     """
     request, payload = query.q.requested_goodput_bps, query.q.payload_bytes
     first, last = over.payloads(BEST)
@@ -510,7 +511,7 @@ def notes(
     yield from work_notes(query, scenario)
     if corrected.above_theory(query, flow)[0]:
         yield "the fitted goodput lies above theory's bound and was clamped to it"
-    if query.q.work is None:  # with work another note names the bottleneck
+    if query.q.work is None:  # if the application has work, another note names the bottleneck
         yield from cores_notes(scenario, needed)
     yield from not_achieved_note(flow, scenario, instead)
 
@@ -525,7 +526,7 @@ def overload_notes(
 def slower_notes(
     query: TableQuery, flow: Flow, scenario: Scenario, needed: Mapping[str, float]
 ) -> Iterator[str]:
-    """Notes on an answer for a slower wire, which assumes the buffers of saturated streams."""
+    """Notes on an answer for a slower wire; the answer assumes sizes for the buffers of saturated streams."""
     yield from notes(query, flow, scenario, needed)
     if scenario.protocol in SENDERS and flow.saturated[VALUE][0]:
         yield (

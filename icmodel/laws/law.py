@@ -1,4 +1,4 @@
-"""Law: the functions that make a variant of the model, and the tables they work on."""
+"""Law: the functions that make up a variant of the model, and the tables that the functions work on."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ from icmodel.tables.tables import without_goodput
 
 
 class Law(NamedTuple):
-    """The steps of one variant for one dataset, from rows to an answer.
+    """Functions of one variant for one dataset: the steps from rows to an answer.
 
-    ``rows`` gives the rows that answer a protocol at some options, ``prepare`` makes tables of them.
-    ``goodput`` names the table of the capacity.  For a block of questions bound to tables, ``flow`` gives
-    throughput and load; ``answers`` gives every wanted metric (ends, n), with the demand of the utilisations among
-    them; ``bases`` gives the look-ups and rules that metrics rest on.  For one question, ``bounds`` and ``notes``
-    explain the answer, notes with the demand by utilisation.
+    ``rows`` returns the rows that answer a protocol at some options; ``prepare`` makes tables of these rows.
+    ``goodput`` names the table of the capacity.  Three functions take a block of questions bound to tables.  ``flow``
+    returns throughput and load.  ``answers`` returns every wanted metric (ends, n), and the demand of each wanted
+    utilisation.  ``bases`` returns the look-ups and rules that metrics rest on.  For one question, ``bounds`` and
+    ``notes`` explain the answer; ``notes`` also takes the demand by utilisation.
 
-    Optional: ``adds_cable``, a distance beyond the dataset's own cable adds to latency (E19); ``overload`` answers
-    requests in overload; ``for_hosts`` gives the dataset and its law on another link or with other hosts;
-    ``paced`` limits requests to the rate that the application's own work allows.
+    Four fields are optional.  ``adds_cable``: a distance beyond the dataset's own cable adds to latency (E19).
+    ``overload`` answers requests in overload.  ``for_hosts`` returns the dataset and its law on another link or with
+    other hosts.  ``paced`` limits requests to the rate that the application's own work allows.
     """
 
     rows: Callable[[str, Mapping[str, str]], Rows]
@@ -51,17 +51,17 @@ class Law(NamedTuple):
 
 
 class Overload(NamedTuple):
-    """A law for requests in overload; ``applies`` selects them from a block bound to both laws' tables, (n,)."""
+    """Law for requests in overload; ``applies`` returns the mask (n,) of these requests in a block of questions."""
 
     law: Law
     applies: Callable[[TableQuery, TableQuery, Flow], Bools]
 
 
 class Fitting(NamedTuple):
-    """Settings of the fits that a law makes.
+    """Settings for the fits that a law makes.
 
-    ``watch`` is called after each fit with the counts of finished fits and of all; ``cache`` keeps them in the
-    user's cache folder; ``constants`` are those of every fit.
+    ``watch`` is called after each fit with the number of finished fits and the total number of fits.  If ``cache``,
+    fits are kept in the user's cache folder.  ``constants`` apply to every fit.
     """
 
     watch: Callable[[int, int], None] | None = None
@@ -73,10 +73,10 @@ class Fitting(NamedTuple):
 
 
 class TableRequest(NamedTuple):
-    """Tables to prepare: some protocols at some options, without those at their default.
+    """Tables to prepare: for some protocols, at some options; options at their default are left out.
 
-    If ``extend``, they answer beyond the rows' payloads, marked ``extrapolated``.  ``only`` are the metrics wanted
-    besides those of the flow, ``None`` for all.
+    If ``extend``, the tables also answer beyond the payloads of the rows, marked ``extrapolated``.  ``only`` holds the
+    metrics wanted besides those of the flow; ``None`` means all.
     """
 
     options: Options
@@ -85,7 +85,7 @@ class TableRequest(NamedTuple):
     only: frozenset[str] | None = None
 
     def metrics(self, rows: Iterable[Row]) -> list[str]:
-        """Wanted metrics that have rows, without those of the flow."""
+        """Wanted metrics that have rows, without the metrics of the flow."""
         known = {row.point.metric for row in rows} - set(BY_FLOW)
         return sorted(name for name in known if self.only is None or name in self.only)
 
@@ -94,8 +94,8 @@ class TableRequest(NamedTuple):
 class Prepared:
     """Tables of a law.
 
-    ``metrics`` are those that a prediction may have besides the ones of every prediction; ``every`` are the
-    rows of all protocols.  ``instead`` gives, by protocol, the reason why all its numbers are extrapolated, if they are.
+    ``metrics`` are the metrics that a prediction may have besides those of every prediction.  ``every`` holds the rows
+    of all protocols.  If all numbers of a protocol are extrapolated, ``instead`` holds the reason, by protocol.
     """
 
     tables: Tables
@@ -106,12 +106,12 @@ class Prepared:
 
     @cached_property
     def named(self) -> tuple[str, ...]:
-        """Every metric of a prediction on these tables."""
+        """Names of all metrics of a prediction on these tables."""
         return predicted(self.metrics)
 
     @cached_property
     def every_metric(self) -> tuple[str, ...]:
-        """Wanted metrics that any protocol has."""
+        """Wanted metrics that at least one protocol has."""
         return tuple(self.request.metrics(alone(self.every)))
 
 
@@ -120,8 +120,8 @@ def compiler(
 ) -> Compiler:
     """Make the compiler of the requested protocols' curves, given the rows of all protocols.
 
-    Knots and loads are those of all protocols, whichever are requested, so that a question
-    has the same bits alone and among others.
+    Knots and loads are always those of all protocols.  So the answer to a question is the same to the bit, alone or
+    among other questions.
     """
     own = [row.point for row in of_protocols(every, request.protocols)]
     payloads: dict[tuple[object, ...], list[float]] = {}
@@ -141,12 +141,12 @@ def compiler(
 
 
 def of_protocols(rows: Iterable[Row], protocols: Sequence[str]) -> list[Row]:
-    """Rows of some protocols."""
+    """Rows of the given protocols."""
     return [row for row in rows if row.point.protocol in protocols]
 
 
 def loads_of(rows: Iterable[Row]) -> Floats:
-    """Limited loads of some rows, ascending [b/s]."""
+    """Limited loads of the given rows [b/s], ascending."""
     loads = {row.point.load_bps for row in rows if row.point.load_bps is not None}
     return np.array(sorted(loads - {np.inf}))
 

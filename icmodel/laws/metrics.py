@@ -1,4 +1,4 @@
-"""Metrics that a law answers, and those that follow from others by definition."""
+"""Metrics that a law answers, and metrics that follow from other metrics by definition."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from icmodel.laws.flow import Flow
 from icmodel.tables import TableQuery, Tables
 
 BY_FLOW = ("goodput_bps", "sent_bps", "shortfall_bps", "loss_rate")
-"""Metrics that follow from the flow, without a curve of their own."""
+"""Metrics that follow from the flow; they need no curve."""
 ALWAYS = (
     *BY_FLOW,
     "frames_per_s",
@@ -25,46 +25,49 @@ ALWAYS = (
     "cpu_send_cores",
     "cpu_recv_cores",
 )
-"""Metrics in every prediction; absent ones state why."""
+"""Metrics in every prediction; a metric without a value states the reason."""
 UTILISATIONS = ("cpu_send", "cpu_recv")
 SENDER = UTILISATIONS[0]
 BUSY = "cpu_"
-"""Beginning of every metric of processing time; these grow with the load (E15)."""
+"""Prefix of the names of processing-time metrics; these metrics grow with the load (E15)."""
 ONE_PROCESS = "_process_cores"
-"""Ending of metrics of the process alone, which uses at most its cores; a host may use more."""
+"""Ending of the names of metrics of the process alone.  A process uses at most its cores; a host may use more."""
 GROWING = (BUSY, "packets_")
-"""Metrics in proportion to the load below the lowest measured one: without frames they are 0."""
+"""Prefixes of metrics that are in proportion to the load below the lowest measured load; without frames they are 0."""
 ANY_CORES = ("latency_", "rtt_", BUSY)
-"""Metrics that rows at another core count answer: latency unchanged, CPU scaled (E6, E11)."""
+"""Prefixes of metrics that rows at another core count may answer: latency unchanged, CPU time scaled (E6, E11)."""
 PRIVATE = "_"
-"""Beginning of the names of tables and columns that a law makes for itself."""
+"""Prefix of the names of tables and columns that a law makes for its own use."""
 BOTTLENECK = "bottleneck"
 DEMAND = "_demand_"
-"""Beginning of the names of columns of the utilisation that a stream needs of the requested cores, above 1 too."""
+"""Prefix of the names of columns of demand: the utilisation of the requested cores that a stream needs.
+
+A demand may exceed 1.
+"""
 
 
 def predicted(own: Collection[str]) -> tuple[str, ...]:
-    """Every metric of a prediction, given those with a table of their own."""
+    """All metrics of a prediction, given the metrics that have a table."""
     return (*ALWAYS, *sorted(name for name in own if name not in ALWAYS))
 
 
 def table_metrics(tables: Tables) -> tuple[str, ...]:
-    """Metrics with a table of their own, without those that follow from the flow."""
+    """Metrics that have a table, without the metrics that follow from the flow."""
     return _without_private(tuple(tables.metrics))
 
 
 @lru_cache(maxsize=256)
 def _without_private(names: tuple[str, ...]) -> tuple[str, ...]:
-    """Names without a law's own tables and metrics that follow from the flow."""
+    """Names without private tables of a law and without metrics that follow from the flow."""
     return tuple(name for name in names if not name.startswith(PRIVATE) and name not in BY_FLOW)
 
 
 def split(
     own: Collection[str], wanted: Collection[str]
 ) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
-    """Split wanted metrics with a table: those of the achieved load, of processing time, and utilisations.
+    """Split the wanted metrics that have a table: metrics at the achieved load, processing times, utilisations.
 
-    The bottleneck needs the sender's utilisation.
+    The sender's utilisation is included if the bottleneck is wanted.
     """
     utilisations = tuple(
         name
@@ -80,7 +83,7 @@ def split(
 
 
 def busy_cores(query: TableQuery, utilisations: Sequence[str], found: Floats) -> dict[str, Floats]:
-    """Utilisations (metrics, ends, n), and the same in busy cores if these have no table (E6)."""
+    """Columns of utilisations (metrics, ends, n), also as busy cores if busy cores have no table (E6)."""
     columns = dict(zip(utilisations, found, strict=True))
     for name in utilisations:
         if f"{name}_cores" not in query.tables.metrics and query.tables.axes.cores:
@@ -89,12 +92,12 @@ def busy_cores(query: TableQuery, utilisations: Sequence[str], found: Floats) ->
 
 
 def demand_columns(utilisations: Sequence[str], demand: Floats) -> dict[str, Floats]:
-    """Columns of a demand (utilisations, ends, n)."""
+    """Split a demand (utilisations, ends, n) into columns by name."""
     return {DEMAND + name: ends for name, ends in zip(utilisations, demand, strict=True)}
 
 
 def frames_per_s(query: TableQuery, flow: Flow, measured: Floats | None) -> Floats:
-    """Frames delivered per second, (ends, n): goodput over payload bits, else the benchmarked rate."""
+    """Frames delivered per second, (ends, n): goodput over payload bits; without payload the benchmarked rate."""
     bits = query.q.payload_bytes * 8
     frames = flow.goodput_bps / bits
     if measured is None:
@@ -106,22 +109,23 @@ def frames_per_s(query: TableQuery, flow: Flow, measured: Floats | None) -> Floa
 # --- order of the statistics of one time ----------------------------------------------------------
 
 Farther = Callable[[Floats, Floats], Floats]
-"""``np.fmax`` upwards, ``np.fmin`` downwards."""
+"""Function that moves a value: ``np.fmax`` upwards, ``np.fmin`` downwards."""
 LEAST, GREATEST, MEAN = "min", "max", "mean"
 STATISTIC = re.compile(r"(?P<time>.+)_(?P<which>min|mean|max|p[0-9]+)_s")
 
 
 def with_others(metrics: Collection[str], known: Collection[str]) -> frozenset[str]:
-    """Metrics with those of ``known`` on which their order depends."""
+    """Add to some metrics the metrics of ``known`` that their order depends on."""
     moved = {time for time, which in map(_parts, metrics) if which not in ("", MEAN, "p50")}
     return frozenset(metrics) | {name for name in known if _parts(name)[0] in moved}
 
 
 def in_order(values: Mapping[str, Floats]) -> dict[str, Floats]:
-    """Values (n) by metric, the statistics of each time in order; NaN stays NaN.
+    """Values (n,) by metric, with the statistics of each time put in ascending order; NaN stays NaN.
 
-    Quantiles of at least 0.5 are raised to the lower ones, those below 0.5 are lowered to the higher ones.  Then the
-    maximum is raised, and the minimum lowered, to the mean and all quantiles.
+    A quantile of at least 0.5 is raised to any lower quantile with a greater value.  A quantile below 0.5 is lowered to
+    any higher quantile with a lesser value.  Then the maximum is raised, and the minimum lowered, to the mean and all
+    quantiles.
     """
     found = dict(values)
     times: dict[str, dict[str, str]] = {}
@@ -147,7 +151,7 @@ def in_order(values: Mapping[str, Floats]) -> dict[str, Floats]:
 
 
 def _push(found: dict[str, Floats], name: str, others: Sequence[str], farther: Farther) -> None:
-    """Move one metric, in place, at least as far as some others; NaN stays NaN."""
+    """Move one metric, in place, at least as far as some other metrics; NaN stays NaN."""
     for other in others:
         own = found[name]
         moved = np.asarray(farther(own, found[other]))
@@ -157,6 +161,6 @@ def _push(found: dict[str, Floats], name: str, others: Sequence[str], farther: F
 
 @lru_cache(maxsize=1024)
 def _parts(name: str) -> tuple[str, str]:
-    """``latency`` and ``p99`` for ``latency_p99_s``; empty strings for other metrics."""
+    """Split the name of a statistic: ``latency_p99_s`` into ``latency`` and ``p99``; empty texts for other names."""
     found = STATISTIC.fullmatch(name)
     return (found["time"], found["which"]) if found else ("", "")

@@ -1,7 +1,7 @@
-"""Packets per second: theory's packets of the throughput, times the host's multiple of them.
+"""Packets per second: theory's packets for the throughput, times a measured factor of the host.
 
-Frames below capacity have packets of their own.  A stream at its limit fills its packets, whatever
-the frame size (IC2012 §6.1.1).
+Below capacity each frame has packets of its own.  A stream at its limit fills its packets, whatever the frame size
+(IC2012 §6.1.1).  The host's factor is called the multiple of theory's packets.
 """
 
 from __future__ import annotations
@@ -21,29 +21,29 @@ from icmodel.tables import HIGH, LOW, VALUE, TableQuery, Tables
 from icmodel.tables.wire import wire
 
 MULTIPLE = "theory * "
-"""Beginning of the names of tables that hold multiples of theory's packets."""
+"""Prefix of the names of tables that hold multiples of theory's packets."""
 PACKETS, SENT, OF_SENDER = "packets_", "packets_sent", "_sent_"
-"""Beginning of metrics of packets per second, that of the sender's, and the part that marks the sender's."""
+"""Parts of names: prefix of packet metrics, prefix of the sender's packet metrics, and mark of sender metrics."""
 
 
 def multiples(tables: Tables, wanted: Collection[str]) -> tuple[str, ...]:
-    """Wanted metrics of packets whose tables hold multiples of theory's."""
+    """Wanted packet metrics whose tables hold multiples of theory's packets."""
     return tuple(name for name in wanted if MULTIPLE + name in tables.metrics)
 
 
 def packets_per_s(
     query: TableQuery, metrics: Sequence[str], flow: Flow, *, all_at_limit: bool = False
 ) -> Floats:
-    """Metrics of packets per second [1/s], (metrics, ends, n), from tables of multiples of theory's.
+    """Packets per second [1/s], (metrics, ends, n), from tables of multiples of theory's packets.
 
-    If only the unlimited load was measured, a request below capacity lies between packets of its own and
-    those at the limit, by its share of the capacity.  If the wire has no time for that many packets, frames of
-    a stream are merged as far as necessary; the result never exceeds the line rate.
+    If only the unlimited load was measured, the packets of a request below capacity are interpolated by its share of
+    the capacity.  The interpolation runs from the frames' own packets to the packets at the limit.  If the wire has no
+    time for that many packets, frames are merged as far as necessary.  The result never exceeds the line rate.
 
     Parameters
     ----------
     all_at_limit : bool
-        The tables are of runs in overload.
+        Whether the tables hold only runs in overload.
     """
     found = np.full((len(metrics), query.ends, len(query.q)), np.nan)
     if not metrics:
@@ -59,10 +59,10 @@ def packets_per_s(
 
 
 def _of_known(query: TableQuery, metrics: Sequence[str], flow: Flow, all_at_limit: bool) -> Floats:
-    """Metrics as of :func:`packets_per_s`, for questions with rows."""
+    """Packets per second as in :func:`packets_per_s`, for questions that all have rows."""
     q, tables = query.q, [MULTIPLE + metric for metric in metrics]
     own, least, bits = q.frames.packets, q.frames.least_packets, 8 * q.payload_bytes
-    # A lossy sender is limited by its own capacity alone, other senders also by their share.
+    # A lossy sender is limited by its own capacity only; other senders are also limited by their share.
     saturated, not_achieved = flow.saturated[VALUE], flow.not_achieved[VALUE]
     load = query.load((q.lossy & saturated) | (~q.lossy & not_achieved))
     full = ~load.limited | all_at_limit
@@ -72,7 +72,7 @@ def _of_known(query: TableQuery, metrics: Sequence[str], flow: Flow, all_at_limi
     each = fast_where(full, each, _within_theory(each, own, least))
     merged = least < own
     if merged.any():
-        # Packets per frame for which the wire has time: the frame's own, or full ones at the limit.
+        # Packets per frame for which the wire has time: the frame's own packets, or full packets at the limit.
         least_s = bits / q.frames.greatest_bps
         more_s = q.frames.wire_s - least_s
         left_s = bits / flow.goodput_bps[VALUE] - least_s
@@ -81,23 +81,24 @@ def _of_known(query: TableQuery, metrics: Sequence[str], flow: Flow, all_at_limi
         crowded = (room < own) & (each > room)
         for end, packets in zip(range(query.ends), (room, least, room), strict=False):
             each[:, end] = fast_where(crowded[:, end], packets, each[:, end])
-    # Goodput of the frames whose packets are counted: those sent by a lossy sender, or those that arrive.
+    # Rate of the frames whose packets are counted: the sent rate of a lossy sender, or the received goodput.
     arrives = flow.goodput_bps[VALUE]
     sends = np.minimum(q.requested_goodput_bps, flow.capacity_bps[VALUE])
     of_sender = fast_where(q.lossy, sends, arrives)
     flowing = [of_sender if metric.startswith(SENT) else arrives for metric in metrics]
     value = widened(query, tables, each * np.stack(flowing)[:, None] / bits)
     np.minimum(value, own / q.frames.wire_s, out=value, where=q.frames.wire_s > 0)
-    # Counts of a short window scatter.
+    # Counts in a short measurement window scatter.
     value[:, VALUE] = np.minimum(value[:, VALUE], own * (q.requested_goodput_bps / bits))
     return value
 
 
 def _below_limit(query: TableQuery, each: Floats, below: Bools, flow: Flow) -> Floats:
-    """Packets per frame (metrics, ends, n) at the limit, replaced ``below`` it (metrics, n) by a line over the load.
+    """Replace packets per frame (metrics, ends, n) below the limit by a straight line over the load.
 
-    An achieved frame is sent once, even if frames are lost at the limit.  Only a stream that merges its
-    frames has fewer packets than the frames' own; up to its limit their number is uncertain.
+    ``each`` holds the packets per frame at the limit; ``below`` (metrics, n) marks the requests below the limit.  An
+    achieved frame is sent once, even if frames are lost at the limit.  Only a stream that merges its frames has fewer
+    packets than the frames' own packets.  Up to the limit the number of packets of such a stream is uncertain.
     """
     if not below.any():
         return each
@@ -111,9 +112,9 @@ def _below_limit(query: TableQuery, each: Floats, below: Bools, flow: Flow) -> F
 
 
 def _within_theory(each: Floats, own: Floats, least: Floats) -> Floats:
-    """Packets per frame below capacity: at least those of full packets, at most the frame's own.
+    """Limit packets per frame below capacity: at least the count for full packets, at most the frame's own packets.
 
-    A counter's deviation from these is scatter, and stays in the interval.
+    A counter's deviation beyond these limits is scatter, and stays in the interval.
     """
     merged = least < own
     ends = [np.clip(each[:, VALUE], least, own)]
@@ -126,16 +127,16 @@ def _within_theory(each: Floats, own: Floats, least: Floats) -> Floats:
 # --- multiples in the rows ------------------------------------------------------------------------
 
 Key = tuple[object, ...]
-"""Protocol, payload, options and counts of a row, without its load."""
+"""Key of a row: its protocol, payload, options and counts, without its load."""
 
 
 def as_multiples(data: Dataset, metric: str) -> Dataset | None:
-    """Divide each packet rate [1/s] of a metric by theory's packets of the same run.
+    """Divide each packet rate [1/s] of a metric by theory's packet rate for the same run.
 
     Returns
     -------
     Dataset or None
-        ``None`` if some row has no payload or load, or no goodput in the same run.
+        The dataset with multiples; ``None`` if a row has no payload, no load, or no goodput in the same run.
     """
     reached = _values(data, "goodput_bps")
     lost = {} if OF_SENDER in metric else _values(data, "loss_rate")

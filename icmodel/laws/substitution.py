@@ -1,4 +1,4 @@
-"""Rows that answer: those of a protocol at some options or the nearest options, and at some or the nearest cores."""
+"""Choice of the rows that answer: a protocol's rows at the requested, or else the nearest, options and cores."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from icmodel.tables import HIGH, LOW, VALUE, Row, TableQuery
 
 
 class Rows(NamedTuple):
-    """Rows of one protocol; ``substituted`` is the reason, if they are of other options than requested."""
+    """Rows of one protocol; ``substituted`` is the reason if the rows have other options than requested."""
 
     points: tuple[Point, ...]
     substituted: str = ""
 
 
 def own_rows(data: Dataset, protocol: str, options: Mapping[str, str]) -> Rows:
-    """Rows of a protocol at some options.
+    """Rows of a protocol at exactly the given options.
 
     Raises
     ------
@@ -31,7 +31,7 @@ def own_rows(data: Dataset, protocol: str, options: Mapping[str, str]) -> Rows:
 
 
 def nearest_rows(data: Dataset, protocol: str, options: Mapping[str, str]) -> Rows:
-    """Rows of a protocol at some options; if there are none, those that differ in the fewest options.
+    """Rows of a protocol at the given options; without such rows, the rows that differ in the fewest options.
 
     Rows are not substituted if the protocol lacks a requested option.
 
@@ -46,7 +46,7 @@ def nearest_rows(data: Dataset, protocol: str, options: Mapping[str, str]) -> Ro
     points = [point for point in data.points if point.protocol == protocol]
     candidates = points
     for axis, value in options.items():
-        # Empty calls have no payload, so they only match rows without payload, and others only rows with one.
+        # Empty calls have no payload, so they only match rows without payload; other calls only match rows with one.
         column = data.option_axes.index(axis)
         empty = {p.payload_bytes is None for p in data.points if p.options[column] == value}
         candidates = [p for p in candidates if not empty or (p.payload_bytes is None) in empty]
@@ -54,7 +54,7 @@ def nearest_rows(data: Dataset, protocol: str, options: Mapping[str, str]) -> Ro
     found: dict[int, list[tuple[Point, list[str]]]] = {}
     for point in candidates:
         values = dict(zip(data.option_axes, point.options, strict=True))
-        # On an axis that is not requested a row may have the default, or no value.
+        # On an axis that the request leaves out, a row may have the default or no value.
         differing = [
             axis
             for axis, value in values.items()
@@ -87,11 +87,14 @@ def with_places(data: Dataset, found: Mapping[str, Rows]) -> list[Row]:
 # --- other core counts ----------------------------------------------------------------------------
 
 OF_CHANGE = 0.5
-"""Half-width in log, as a fraction of log(requested count / nearest measured one); assumed, as for other hosts."""
+"""Log half-width for another core count, as a fraction of log(requested count / nearest measured count); assumed."""
 
 
 def unmeasured(query: TableQuery) -> Bools:
-    """Where the goodput was not measured at the requested core count, (n,); only tables that extend answer there."""
+    """Mask (n,) of questions whose goodput was not measured at the requested core count.
+
+    Only tables with ``extend`` answer such questions.
+    """
     if not query.tables.extend:
         return np.zeros(len(query.q), dtype=bool)
     requested, axes = query.q.cores, query.tables.axes
@@ -103,23 +106,23 @@ def unmeasured(query: TableQuery) -> Bools:
 
 
 def answering_cores(query: TableQuery, tables: Sequence[str]) -> Floats:
-    """Core count whose rows answer for the requested one, (tables, n)."""
+    """Core count of the rows that answer for the requested core count, (tables, n)."""
     measured = query.cores(tables)
     return fast_where(unmeasured(query) & (measured > 0), measured, query.q.cores)
 
 
 def other_cores(query: TableQuery, tables: Sequence[str]) -> Bools:
-    """Where rows at another core count answer for the requested one, (tables, n)."""
+    """Mask (tables, n) of answers that use rows at another core count than the requested one."""
     return np.asarray(answering_cores(query, tables) != query.q.cores)
 
 
 def widened(
     query: TableQuery, tables: Sequence[str], found: Floats, of: Sequence[str] = ()
 ) -> Floats:
-    """Numbers (tables, ends, n), with wider ends where another core count answers.
+    """Widen the intervals of numbers (tables, ends, n) that use rows at another core count.
 
-    They stay within the limits stated by the source.  ``of`` are the tables whose rows give the core count, by
-    default the tables themselves.
+    The intervals stay within the limits stated by the source.  ``of`` names the tables whose rows give the core count;
+    by default these are ``tables``.
     """
     if query.ends == 1 or not (beyond := unmeasured(query)).any():
         return found

@@ -17,21 +17,21 @@ from icmodel.laws.metrics import ALWAYS, DEMAND, SENDER, UTILISATIONS, predicted
 from icmodel.tables import HIGH, LOW, VALUE, Questions, TableQuery
 
 NEAR_WIRE = 0.985
-"""The wire is the bottleneck within 1.5 % of theory's bound; the rounding of printed numbers is 0.5 %."""
+"""The wire is the bottleneck if the goodput is within 1.5 % of theory's bound; printed numbers are rounded to 0.5 %."""
 LOST = 1 - NEAR_WIRE
 """Loss up to this share does not count as a bottleneck."""
 NEAR_CPU = 0.95
-"""Utilisation of the sender's cores from which they are the bottleneck; the source says "around 100 %"."""
+"""The sender's cores are the bottleneck from this utilisation on; the source says "around 100 %"."""
 CODES = {name: code for code, name in enumerate(BOTTLENECKS)}
 UNKNOWN = CODES["unknown"]
 
 
 class Answered(NamedTuple):
-    """A block of n questions with its answers.
+    """A block of n questions with their answers.
 
-    ``columns`` are the metrics with numbers, each (ends, n) of value, low and high; NaN if a question has no
-    answer.  ``demand`` (n,) is, for each utilisation that the answers rest on, the utilisation that the stream needs
-    of the requested cores, above 1 too.
+    ``columns`` maps each metric to numbers (ends, n), `ends` axis: value, low, high; NaN if a question has no answer.
+    ``demand`` maps each utilisation in use to the utilisation of the requested cores that each stream needs, (n,).
+    A demand may exceed 1.
     """
 
     law: Law
@@ -42,12 +42,12 @@ class Answered(NamedTuple):
     demand: Mapping[str, Floats]
 
     def bottleneck(self) -> Codes:
-        """Code of the bottleneck of each stream, (n,)."""
+        """Code of each stream's bottleneck, (n,)."""
         unknown = np.full(len(self.query.q), np.nan)
         return bottleneck(self.query.q, self.flow, self.demand.get(SENDER, unknown))
 
     def outside(self) -> Bools:
-        """Which questions are outside the payloads of their goodput, (n,)."""
+        """Mask (n,) of questions whose payload is outside the payloads measured for the goodput."""
         missing = np.isnan(self.flow.goodput_bps[VALUE])
         return np.asarray(missing & self.query.known(self.law.goodput))
 
@@ -55,9 +55,9 @@ class Answered(NamedTuple):
 def answered(
     law: Law, prepared: Prepared, q: Questions, wanted: Collection[str], *, intervals: bool
 ) -> Answered:
-    """Answer a block of questions by a law on its tables, with intervals or with values alone.
+    """Answer a block of questions by a law on the law's tables, with or without intervals.
 
-    An interval contains its value and is not below 0.
+    Each interval contains its value and is not below 0.
     """
     query = TableQuery(prepared.tables, q, intervals=intervals)
     if q.work is not None and law.paced is not None:
@@ -77,7 +77,7 @@ def answered(
 
 
 def in_overload(law: Law, over: Prepared, answer: Answered) -> Bools:
-    """Which requests are answered by the law's tables for overload, (n,)."""
+    """Mask (n,) of requests that the law answers from its tables for overload."""
     if law.overload is None:
         return np.zeros(len(answer.query.q), dtype=bool)
     over_query = TableQuery(over.tables, answer.query.q, intervals=False)
@@ -108,7 +108,7 @@ def bottleneck(q: Questions, flow: Flow, cpu_send: Floats) -> Codes:
         cpu_send > 1,
     )
     row = np.zeros(len(q), dtype=np.uint8)
-    for fact in facts:  # the last fact is the lowest bit, as in the truth table
+    for fact in facts:  # the last fact is the lowest bit, as in the truth table of bottlenecks
         row += row
         row |= fact
     code: Codes = TRUTH_TABLE.take(row)
@@ -129,7 +129,7 @@ def bottleneck_of_facts(
     lossy_and_over: bool,
     needs_more_cores: bool,
 ) -> str:
-    """Bottleneck for one combination of the facts that `bottleneck` lists in this order."""
+    """Bottleneck for one combination of facts; `bottleneck` lists the facts in the order of these parameters."""
     if not not_achieved:
         return "cpu" if needs_more_cores else "request"
     if shared:
@@ -151,15 +151,16 @@ TRUTH_TABLE = np.array(
 
 
 def needed(data: Dataset, metrics: Collection[str] | None) -> frozenset[str] | None:
-    """Metrics that need tables if only some are wanted; ``None``, for all, if none are named.
+    """Metrics that need tables for the wanted metrics; ``None`` means all metrics.
 
-    They include those of every prediction, and other statistics of the same times, on which the order depends.
+    The result includes the metrics of every prediction.  It also includes other statistics of the same times, since
+    the statistics of a time are put in order.
     """
     return None if metrics is None else with_others((*metrics, *predicted(())), data.metrics)
 
 
 def no_metric(data: Dataset, metric: str) -> str:
-    """Message that a dataset does not have a metric, and what to ask for instead."""
+    """Message for a metric that the dataset does not have, with the metrics that it has."""
     if metric in data.metrics:
         return (
             f"{data.id} has {metric} at other options only: `icmodel datasets points {data.id} "

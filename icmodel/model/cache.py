@@ -1,4 +1,4 @@
-"""Tables of a model, made once for each request and shared by all its questions."""
+"""Tables of a model, made once per request for tables and shared by all questions."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from icmodel.scenario import NO_OPTIONS, Hosts, Options
 
 
 def table_cache(data: Dataset, variant: str, fitting: Fitting) -> TableCache:
-    """Cache of the tables of a dataset under one variant's law."""
+    """Make the cache of a dataset's tables for the law of one variant."""
     return TableCache(data, variant, law_of(variant, data, fitting))
 
 
 class TableCache:
-    """A dataset under one law, with the tables made so far.
+    """A dataset with one law, and the tables made so far.
 
     Parameters
     ----------
     data : Dataset
-        Rows and link.
+        Rows and link of the tables.
     variant : str
-        Name of the law, for messages.
+        Name of the variant, for messages.
     law : Law
         Law of the variant for this dataset.
     """
@@ -40,18 +40,18 @@ class TableCache:
         self._for_hosts = lru_cache(maxsize=16)(self.make_for_hosts)
 
     def own_options(self, options: Options) -> Options:
-        """Options without those at their default, so that equal questions share tables."""
+        """Drop options at their default, so that equal questions share tables."""
         return Options(self.data.changed_options(options)) if options else options
 
     # --- tables -------------------------------------------------------------------------------
 
     def prepare(self, request: TableRequest) -> Prepared:
-        """Make the tables of a request; ``prepared`` keeps them.
+        """Make the tables of a request; the cached form is ``prepared``.
 
         Raises
         ------
         OutOfDomain
-            If the dataset does not have an option, or no rows with it.
+            If the dataset does not have an option, or has no rows with the option.
         """
         try:
             prepared = self.law.prepare(request)
@@ -67,18 +67,18 @@ class TableCache:
         return prepared
 
     def prepare_overload(self, request: TableRequest) -> Prepared | None:
-        """Make the tables for requests in overload, if the law has any; ``overload`` keeps them."""
+        """Make the tables for requests in overload, if the law has such tables; the cached form is ``overload``."""
         return None if self.law.overload is None else self.law.overload.law.prepare(request)
 
     def make_placer(self, request: TableRequest) -> Placer:
-        """Make the Placer of single questions on the tables of a request; ``placer`` keeps it."""
+        """Make the Placer of single questions on the tables of a request; the cached form is ``placer``."""
         prepared = self.prepared(request)
         return Placer(prepared.tables, self.domains(request, prepared), 1)
 
     # --- domain -------------------------------------------------------------------------------
 
     def make_domain(self, protocol: str, options: Options) -> ProtocolDomain:
-        """Find the questions that one protocol can answer; ``domain`` keeps it.
+        """Find the domain of one protocol: the questions it can answer; the cached form is ``domain``.
 
         Raises
         ------
@@ -92,26 +92,26 @@ class TableCache:
         return protocol_domain(protocol, rows.points, self.data.link(options))
 
     def domains(self, request: TableRequest, prepared: Prepared) -> Domains:
-        """Domains of the protocols of some tables, as arrays."""
+        """Domains of a request's protocols, as arrays."""
         every = [self.domain(name, request.options) for name in request.protocols]
         return Domains(every, prepared.tables.axes.cores)
 
     # --- other hosts, and the application's work ----------------------------------------------
 
     def for_hosts(self, hosts: Hosts, options: Options = NO_OPTIONS) -> TableCache:
-        """Cache for other hosts or another link; this one for the dataset's own.
+        """Cache for other hosts or another link; for the dataset's own hosts and link this cache itself.
 
         Raises
         ------
         OutOfDomain
-            If the law or the dataset does not support it.
+            If the law or the dataset does not support other hosts or another link.
         """
         if problem := self.hosts_problem(hosts, options):
             raise OutOfDomain(problem)
         return self if is_own(self.data, hosts, options) else self._for_hosts(hosts)
 
     def make_for_hosts(self, hosts: Hosts) -> TableCache:
-        """Make the cache for other hosts or another link, which the law supports."""
+        """Make the cache for other hosts or another link; the law must support them."""
         assert self.law.for_hosts is not None  # hosts_problem checks it
         data, law = self.law.for_hosts(hosts)
         return TableCache(data, self.variant, law)
@@ -149,6 +149,6 @@ class TableCache:
 
 
 def is_own(data: Dataset, hosts: Hosts, options: Options) -> bool:
-    """Whether hosts and link are the dataset's own at some options, given explicitly or not."""
+    """Whether hosts and link equal those of the dataset at some options; an unset property counts as equal."""
     own_rate = hosts.line_rate_bps in (None, data.link(options).line_rate_bps)
     return own_rate and hosts.cpu_clock_ratio == 1.0

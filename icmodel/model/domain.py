@@ -1,6 +1,6 @@
-"""Domain of a dataset: the questions that it can answer, and the messages that refuse the others.
+"""Domain of a dataset: the questions that the dataset can answer, and the messages that refuse other questions.
 
-Each rule is stated once, for one question and for many.  A `Placer` puts the questions on the axes of tables.
+Each rule is stated once, for one question and for many.  A `Placer` converts questions to indices into tables.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ from icmodel.tables import Frames, Questions, Tables, Work
 Number = TypeVar("Number", np.float64, np.int64, np.bool_)
 Column = NDArray[np.generic]
 RELIABLE = ("tcp",)
-"""Protocols that by definition lose no frames that the application sees (IC2012 §7.1.4)."""
+"""Protocols that by definition lose no frames from the view of the application (IC2012 §7.1.4)."""
 DENSE = 1 << 17
-"""Up to this payload [B] theory for many questions is looked up by payload, computed once for each."""
+"""Up to this payload [B] theory for many questions is computed once per payload and looked up."""
 LIMITING = ("cores", "switches", "endpoints", "distance_m")
-"""Parameters that need rows or a rule of the dataset."""
+"""Parameters that can only be answered if the dataset has rows or a rule for them."""
 BEYOND = 'or use --extrapolate of predict, compare or sweep (in Python outside="extrapolate")'
-"""Ending of messages that refuse a question beyond the data; other refusals have no such option."""
+"""Ending of messages that refuse a question beyond the data; only such questions can be extrapolated."""
 
 
 class ProtocolDomain(NamedTuple):
-    """Counts and parameters that one protocol of a dataset can answer.
+    """Counts and parameters for which one protocol of a dataset has answers.
 
-    ``answered``: it has rows.  ``cores`` are the counts at which its goodput was measured, ``other_cores``
-    those at which only other metrics were.  ``distance`` and ``sharing``: there is a rule for another cable
-    length, and a goodput to share among endpoints.
+    ``answered``: the protocol has rows.  ``cores`` are the core counts at which the goodput was measured;
+    ``other_cores`` are the counts at which only other metrics were measured.  ``distance``: the dataset has a rule
+    for another cable length.  ``sharing``: the dataset has a goodput to share among endpoints.
     """
 
     protocol: str
@@ -55,18 +55,18 @@ class ProtocolDomain(NamedTuple):
 
     @property
     def default_cores(self) -> int:
-        """Greatest measured count; 0 if the dataset states none."""
+        """Greatest measured core count; 0 if the dataset states none."""
         return max(self.cores, default=0)
 
     def answering_cores(self, cores: int) -> int:
-        """Requested count if any metric was measured at it, else the nearest count with a goodput."""
+        """Requested core count if any metric was measured at it; otherwise the nearest count with a goodput."""
         if cores in self.other_cores:
             return cores
         return min(self.cores, key=lambda count: (abs(count - cores), count), default=0)
 
 
 def protocol_domain(protocol: str, points: Sequence[Point], link: Interconnect) -> ProtocolDomain:
-    """Domain of a protocol: the counts of its rows, and rules that need a property of the link."""
+    """Find the domain of a protocol from the counts in its rows and from properties of the link."""
     goodput = [point for point in points if point.metric == "goodput_bps"]
     every = {p.cores for p in points if p.cores is not None}
     counts = {p.cores for p in goodput if p.cores is not None} or every
@@ -88,10 +88,10 @@ def protocol_domain(protocol: str, points: Sequence[Point], link: Interconnect) 
 
 
 class Rule(NamedTuple):
-    """Rule that refuses questions whose parameter has neither rows nor a rule in the dataset.
+    """Rule that refuses questions with a parameter that the dataset cannot answer.
 
-    ``breaks`` takes a domain and the parameters in `LIMITING`, numbers or arrays (NaN if left out).  ``message``
-    is formatted with ``data``, ``domain`` and ``scenario``.
+    ``breaks`` takes a domain and the parameters in `LIMITING`, as numbers or arrays (NaN if a parameter is left out).
+    ``message`` is formatted with ``data``, ``domain`` and ``scenario``.
     """
 
     parameter: str
@@ -131,9 +131,9 @@ RULES = (
 
 
 def problems(data: Dataset, domain: ProtocolDomain, scenario: Scenario) -> dict[str, str]:
-    """Parameters of a scenario that break a rule, each with the message that refuses it.
+    """Parameters of a scenario that break a rule, each with the message that refuses the scenario.
 
-    The result is empty if the dataset has no rows at these options; preparing its tables then refuses the question.
+    If the dataset has no rows at these options, the result is empty: the question is refused when tables are prepared.
     """
     if not domain.answered:
         return {}
@@ -163,7 +163,7 @@ def unmeasured_cores(data: Dataset, domain: ProtocolDomain, scenario: Scenario) 
 
 
 class Domains:
-    """Domains of several protocols as arrays, for the core counts of some tables."""
+    """Domains of several protocols as arrays, for tables with the given core counts."""
 
     def __init__(self, domains: Sequence[ProtocolDomain], counts: tuple[int, ...]) -> None:
         self.answered = np.array([one.answered for one in domains])
@@ -172,7 +172,7 @@ class Domains:
             name: np.array([getattr(one, name) for one in domains])
             for name in ("has_cores", "least_switches", "most_switches", "distance", "sharing")
         }
-        # Rules that a question with the most demanding values breaks; the others always hold.
+        # Keep only rules that a question with the most demanding values breaks; the other rules always hold.
         demanding = {"cores": 1.0, "endpoints": np.inf, "distance_m": 0.0}
         extremes = [demanding | {"switches": switches} for switches in (0.0, np.inf)]
         limits = _Limits(**self.limits)
@@ -190,7 +190,7 @@ class Domains:
         self.nearest, self.exact = nearest.reshape(-1), exact.reshape(-1)
 
     def cores(self, protocol: Ints, requested: Floats) -> tuple[Floats, Ints, Bools]:
-        """Requested counts with defaults, index of the nearest measured count, and whether they differ."""
+        """Requested core counts with defaults, indices of the nearest measured counts, and whether both differ."""
         missing = np.isnan(requested)
         if missing.any():
             requested = fast_where(missing, self.default.take(protocol), requested)
@@ -199,7 +199,7 @@ class Domains:
         return requested, self.nearest.take(place), ~(self.exact.take(place) & whole)
 
     def refused(self, protocol: Ints, limiting: Mapping[str, Floats]) -> Bools:
-        """Which questions are of a protocol without rows, or break a rule, (n,)."""
+        """Mask (n,) of questions that break a rule or have a protocol without rows."""
         limits = {name: of_protocol(numbers, protocol) for name, numbers in self.limits.items()}
         domain = _Limits(**limits)
         refused = np.zeros(len(protocol), dtype=bool)
@@ -210,7 +210,7 @@ class Domains:
 
 
 class _Limits(NamedTuple):
-    """Fields of ProtocolDomain that rules read, by question."""
+    """Fields of ProtocolDomain that rules read, as arrays over protocols or questions."""
 
     has_cores: Bools
     least_switches: Ints
@@ -220,7 +220,7 @@ class _Limits(NamedTuple):
 
 
 def of_protocol(numbers: NDArray[Number], protocol: Ints) -> NDArray[Number]:
-    """Numbers by protocol for each question, (n,), or (1,) for all if there is one protocol."""
+    """Convert numbers per protocol to numbers per question, (n,); (1,) if there is only one protocol."""
     return numbers if len(numbers) == 1 else numbers.take(protocol)
 
 
@@ -228,10 +228,10 @@ def of_protocol(numbers: NDArray[Number], protocol: Ints) -> NDArray[Number]:
 
 
 class Placed(NamedTuple):
-    """Questions on the axes of tables, and which of them are beyond these, (n,).
+    """Questions as indices into tables, and masks (n,) of questions beyond the tables.
 
-    ``limiting`` are the parameters in `LIMITING`, NaN if left out.  ``too_large``: the payload exceeds the protocol's
-    limit.  ``other_cores``: the goodput was not measured at the requested core count.
+    ``limiting`` are the parameters in `LIMITING`, NaN if left out.  ``too_large`` marks payloads above the limit of the
+    protocol.  ``other_cores`` marks core counts at which the goodput was not measured.
     """
 
     questions: Questions
@@ -241,12 +241,12 @@ class Placed(NamedTuple):
 
 
 class Placer:
-    """Places blocks of questions on tables.
+    """Converter of blocks of questions to indices into tables.
 
     Parameters
     ----------
     size : int
-        Total number of questions: for many, theory is computed once for each payload.
+        Total number of questions.  For many questions, theory is computed once per payload.
     """
 
     def __init__(self, tables: Tables, domains: Domains, size: int) -> None:
@@ -266,9 +266,9 @@ class Placer:
             self.dense = theory.columns
 
     def place(self, columns: Mapping[str, Column]) -> Placed:
-        """Place questions, given as columns by SI name; a parameter that is left out has its default.
+        """Convert questions, given as columns by SI name; a parameter that is left out has its default.
 
-        ``requested_goodput_bps`` is always given.
+        The column ``requested_goodput_bps`` is required.
         """
         payload = columns["payload_bytes"].astype(np.float64, copy=False)
         protocol = columns["protocol"].astype(np.int64, copy=False)
@@ -302,7 +302,7 @@ class Placer:
         return Placed(questions, limiting, too_large, other_cores)
 
     def _frames(self, protocol: Ints, payload: Floats) -> Frames:
-        """Theory of the frames; for payloads that are too large, that of the greatest possible payload."""
+        """Theory of the frames; a payload that is too large counts as the greatest possible payload."""
         if len(payload) == 1:
             return self._lone_frame(int(protocol[0]), float(payload[0]))
         if not self.width or (self.tables.extend and payload.max() >= self.width):
@@ -326,7 +326,7 @@ class Placer:
 
 
 def columns_of(scenario: Scenario, protocols: tuple[str, ...]) -> dict[str, Column]:
-    """Columns of length 1 of one question."""
+    """Convert one question to columns of length 1."""
     values: dict[str, float | None] = {
         "protocol": protocols.index(scenario.protocol),
         "payload_bytes": scenario.payload_bytes,
@@ -369,6 +369,6 @@ def request_column(columns: Mapping[str, Column]) -> Floats:
 
 
 def adds_work(columns: Mapping[str, Column]) -> Bools:
-    """Which questions have work of the application, (n,), or (1,) if none has a column of it."""
+    """Mask (n,) of questions with work of the application; (1,) if no column describes such work."""
     marks = [columns[name].astype(bool) for name in WORK if name in columns]
     return np.logical_or.reduce(marks) if marks else np.zeros(1, dtype=bool)

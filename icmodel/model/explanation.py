@@ -1,4 +1,4 @@
-"""Explain the answer to one question: a Prediction with the rows and rules it rests on."""
+"""Explain the answer to one question: make a Prediction with the rows and rules that the answer rests on."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def prediction(scenario: Scenario, variant: str, answer: Answered) -> Prediction
             continue
         own = {row for _, near in reads[name] for row in near}
         rows |= own
-        # Every basis that the metric used: of its rows, its look-ups and its rule, strongest first.
+        # All bases that the metric used, from its rows, look-ups and rule, strongest first.
         codes = {CODES[data.points[row].basis] for row in own}
         codes.update([code for code, near in reads[name] if near])
         if any(len(near) > 1 for _, near in reads[name]):
@@ -98,7 +98,7 @@ class Explanation:
         return f"{data.id} has no {name} of {scenario.protocol} at this load"
 
     def extrapolation(self, name: str, rows: Sequence[int]) -> str:
-        """Reason why a metric is ``extrapolated``: the axis, and how far."""
+        """Reason why a metric is ``extrapolated``: the axis, and the distance from the measured range."""
         if instead := self.answer.prepared.instead.get(self.scenario.protocol):
             return instead
         follows = name in (*BY_FLOW, "frames_per_s")
@@ -116,7 +116,7 @@ class Explanation:
             )
         if beyond := self._cores_beyond(self.answer.law.goodput if follows else table):
             return f"extrapolated on cores: {beyond}"
-        # Otherwise the load is beyond the rows', or the payload is beyond the rows at that load.
+        # Otherwise the load is beyond the loads of the rows, or the payload is beyond the rows at that load.
         request = self.scenario.requested_goodput_bps
         text = "extrapolated on load: no benchmarked load on one side of the request"
         used = [self.data.points[row] for row in rows]
@@ -131,7 +131,7 @@ class Explanation:
         return f"extrapolated on payload at {format_bps(nearest, 3)}: {_beyond(payload, edge)}"
 
     def terms(self, mean: Estimate) -> dict[str, float]:
-        """Terms that sum to the mean latency [s]; empty if the dataset has no one-way latency."""
+        """Terms whose sum is the mean latency [s]; empty if the dataset has no one-way latency."""
         if mean.absent or "latency_mean_s" not in self.tables.metrics:
             return {}
         link, query = self.tables.link, self.query
@@ -145,7 +145,7 @@ class Explanation:
         return terms | {"stack": mean.value - sum(terms.values())}
 
     def notes(self, present: set[str]) -> Iterator[str]:
-        """Notes on the prediction as a whole, which has the metrics in ``present``."""
+        """Notes on the whole prediction; ``present`` names the metrics that have a value."""
         scenario, law = self.scenario, self.answer.law
         switches = self._row_switches("latency_mean_s")
         if scenario.switches and switches is not None and scenario.switches > switches:
@@ -173,7 +173,7 @@ class Explanation:
             )
 
     def _table(self, name: str) -> str | None:
-        """Table from which a metric is looked up, or None."""
+        """Name of the table from which a metric is looked up; ``None`` if there is none."""
         metrics = self.tables.metrics
         if name in ("goodput_bps", "frames_per_s") and (name in BY_FLOW or name not in metrics):
             return self.answer.law.goodput
@@ -188,12 +188,12 @@ class Explanation:
         return float(self.query.switches([table])[0, 0]) if known else None
 
     def _cores_beyond(self, table: str) -> str:
-        """Distance of the requested cores from those of the rows used; empty if they are equal."""
+        """Distance of the requested core count from that of the rows used, in words; empty if both are equal."""
         scenario = int(self.query.q.cores[0])
         nearest = int(answering_cores(self.query, [table])[0, 0])
         return "" if scenario == nearest else f"{abs(scenario - nearest)} beyond {nearest}"
 
 
 def _beyond(payload: float, edge: float) -> str:
-    """Distance of a payload from the last measured one."""
+    """Distance of a payload from the nearest measured payload, in words."""
     return f"{abs(payload - edge):.0f} B beyond {edge:.0f} B"

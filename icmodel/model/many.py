@@ -1,4 +1,4 @@
-"""Answer arrays of questions: cut into blocks, answered by threads into one xarray.Dataset."""
+"""Answer arrays of questions: cut them into blocks, answer the blocks in threads, return one xarray.Dataset."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ from icmodel.tables import Questions
 from icmodel.units import unit_of
 
 Piece = slice | Ints
-"""Places of a block of questions."""
+"""Indices of the questions of a block."""
 Reason = Callable[[Mapping[str, object]], str]
-"""Function that gives the reason why one question, given by its keywords in SI, is refused."""
+"""Function that takes the SI keywords of a refused question and returns the reason of the refusal."""
 BLOCK = 1_048_576
-"""Numbers of one array that are worked on at once, over metrics, ends and questions."""
+"""Size of the arrays that are worked on at once: metrics × (value, low, high) × questions."""
 HOSTS = ("line_rate_bps", "cpu_clock_ratio")
 OWN = 0.0
-"""Marks the dataset's own line rate; no line rate is 0."""
+"""Mark for the dataset's own line rate; no real line rate is 0."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class BatchOptions:
 
     @property
     def endings(self) -> tuple[str, ...]:
-        """Endings of the columns of a metric: of its value, and of its interval."""
+        """Endings of the names of a metric's columns: for the value, and for low, high and basis if wanted."""
         return ("", "_low", "_high") if self.intervals else ("",)
 
 
@@ -74,12 +74,12 @@ def predict_many(
     answered_groups = 0
     for cache, options, where in groups:
         prepared: Prepared | None = None
-        for protocols in (used, data.protocols):  # the first that have rows
+        for protocols in (used, data.protocols):  # use the first choice that has rows
             request = TableRequest(cache.own_options(options), protocols, extend, only)
             with suppress(OutOfDomain):
                 prepared = cache.prepared(request)
                 break
-        if prepared is None:  # these options have no rows, others may
+        if prepared is None:  # these options have no rows, other options may
             output.refused[... if where is None else where] = True
             continue
         answered_groups += 1
@@ -123,7 +123,7 @@ def attributes(name: str) -> dict[str, object]:
 
 @dataclass(frozen=True, slots=True)
 class QuestionTable:
-    """Broadcast questions, flattened: one column per parameter, and the shape to restore."""
+    """Questions, broadcast and flattened: one column per parameter, and the shape to restore in the answer."""
 
     columns: Mapping[str, Column]
     options: Mapping[str, Column | str]
@@ -135,13 +135,13 @@ class QuestionTable:
         return int(np.prod(self.shape, dtype=np.int64))
 
     def used_protocols(self, protocols: tuple[str, ...]) -> tuple[str, ...]:
-        """Protocols that some question has, in order; all protocols if there is no question."""
+        """Protocols that occur in the questions, in order; all protocols if there are no questions."""
         counts = np.bincount(self.columns["protocol"].astype(np.int64), minlength=len(protocols))
         found = zip(protocols, counts.tolist(), strict=True)
         return tuple(name for name, count in found if count) or protocols
 
     def keywords(self, data: Dataset, index: int) -> dict[str, object]:
-        """Keywords of one question, for a single prediction."""
+        """Keywords of the question at an index, for a single prediction."""
         keywords: dict[str, object] = {
             name: col[index].item() for name, col in self.columns.items()
         }
@@ -149,7 +149,7 @@ class QuestionTable:
         unlimited = {name for name in REQUESTS if keywords.get(name) == np.inf}
         own = {
             name for name, value in keywords.items() if value != value
-        }  # NaN is the dataset's own
+        }  # NaN means the dataset's own value
         options = {
             name: value if isinstance(value, str) else data.option_values(name)[int(value[index])]
             for name, value in self.options.items()
@@ -160,7 +160,7 @@ class QuestionTable:
 
 
 def question_table(keywords: Mapping[str, object], protocols: tuple[str, ...]) -> QuestionTable:
-    """Broadcast parameters in either spelling to one table.
+    """Broadcast parameters to one table; names may have a unit suffix (SI numbers) or not (texts with a unit).
 
     Raises
     ------
@@ -181,12 +181,12 @@ def question_table(keywords: Mapping[str, object], protocols: tuple[str, ...]) -
 
 
 def codes(axis: str, value: object, names: tuple[str, ...]) -> object:
-    """Code of a text; arrays are codes into ``names`` already.
+    """Convert a text to its code; arrays already hold codes, which are indices into ``names``.
 
     Raises
     ------
     OutOfDomain, ScenarioError
-        If the text is none of the names, or a code is out of range.
+        If the text is not one of the names, or a code is out of range.
     """
     if isinstance(value, str):
         if value not in names:
@@ -249,9 +249,9 @@ def broadcast(values: Mapping[str, object]) -> Broadcast:
 def _groups(
     model: TableCache, questions: QuestionTable, output: Output
 ) -> Iterator[tuple[TableCache, Options, Ints | None]]:
-    """Groups of questions that share tables, with their places, ``None`` for all.
+    """Groups of questions that share tables, with the indices of each group; ``None`` means all questions.
 
-    Questions whose work, hosts or link the variant does not support are refused.
+    A question is refused if the variant does not support its work, hosts or link.
     """
     with_work = np.zeros(1, dtype=bool)
     if model.work_problem():
@@ -271,14 +271,16 @@ def _groups(
 
 
 def host_groups(questions: QuestionTable) -> Iterator[tuple[Hosts, Ints | None]]:
-    """Questions about the same hosts and link, with their places; ``None`` for all places."""
+    """Group the questions by hosts and link, with the indices of each group; ``None`` means all questions."""
     given = {name: questions.columns[name] for name in HOSTS if name in questions.columns}
     if not given:
         yield Hosts(), None
         return
     check_arrays(given)
     columns = [float_column(given, name, len(questions)) for name in HOSTS]
-    own = np.nan_to_num(np.stack(columns), nan=OWN)  # NaN is unequal to itself
+    own = np.nan_to_num(
+        np.stack(columns), nan=OWN
+    )  # NaN is unequal to itself, so it cannot be grouped
     unique, inverse = np.unique(own, axis=1, return_inverse=True)
     for k, (rate, clock) in enumerate(unique.T.tolist()):
         hosts = Hosts(None if rate == OWN else rate, clock)
@@ -288,7 +290,7 @@ def host_groups(questions: QuestionTable) -> Iterator[tuple[Hosts, Ints | None]]
 def _option_groups(
     data: Dataset, questions: QuestionTable, there: Ints | None
 ) -> Iterator[tuple[Options, Ints | None]]:
-    """Questions with the same options, among all or some, with their places; ``None`` for all places."""
+    """Group all or some questions by options, with the indices of each group; ``None`` means all questions."""
     fixed = {name: v for name, v in questions.options.items() if isinstance(v, str)}
     coded = {name: v for name, v in questions.options.items() if not isinstance(v, str)}
     if not coded:
@@ -316,7 +318,7 @@ def _option_groups(
 
 
 class Output:
-    """Columns that answers are written to, and which questions were refused."""
+    """Columns that answers are written to, and the mask of refused questions."""
 
     def __init__(self, data: Dataset, batch: BatchOptions, size: int) -> None:
         self.data, self.batch, self.size = data, batch, size
@@ -324,7 +326,7 @@ class Output:
         self.refused = np.zeros(size, dtype=bool)
 
     def allocate(self, every: Sequence[str], written: Sequence[str], *, cleared: bool) -> None:
-        """Make columns for every wanted metric; filled with NaN only if some rows will not be written."""
+        """Make columns for every wanted metric; they are filled with NaN only if some rows will not be written."""
         for metric in self.batch.metrics or ():
             if metric not in (*every, BOTTLENECK):
                 raise OutOfDomain(no_metric(self.data, metric))
@@ -340,7 +342,7 @@ class Output:
                     self.columns[f"{name}_basis"] = np.full(self.size, -1, dtype=np.int8)
 
     def write(self, piece: Piece, answer: Answered, metrics: frozenset[str]) -> None:
-        """Write the answers to some questions."""
+        """Write the answers of a block of questions."""
         for name in metrics:
             ends = answer.columns.get(name)
             for k, ending in enumerate(self.batch.endings):
@@ -354,7 +356,7 @@ class Output:
             self.columns[BOTTLENECK][piece] = answer.bottleneck()
 
     def refuse(self, piece: Piece, outside: Bools) -> None:
-        """Mark questions that this dataset cannot answer, and clear their answers."""
+        """Mark the questions of a block that the dataset cannot answer, and clear their answers."""
         if not outside.any():
             return
         self.refused[piece] = outside
@@ -366,7 +368,7 @@ class Output:
 
 
 class _Worker:
-    """Answers the questions of one choice of options and hosts, block by block."""
+    """Worker that answers the questions with the same options and hosts, block by block."""
 
     def __init__(
         self,
@@ -395,7 +397,7 @@ class _Worker:
         self.block = max(BLOCK // numbers, 1024)
 
     def run(self, where: Ints | None) -> None:
-        """Answer all questions, or those at some places, by the wanted number of threads."""
+        """Answer all questions, or the questions at the given indices, with the wanted number of threads."""
         count = self.output.size if where is None else len(where)
         if count > self.block:
             _keep_memory()
@@ -417,7 +419,7 @@ class _Worker:
                 done.result()
 
     def answer(self, piece: Piece) -> None:
-        """Answer one block."""
+        """Answer one block of questions."""
         columns = {name: column[piece] for name, column in self.questions.columns.items()}
         check_arrays(columns)
         columns["protocol"] = self.protocols.take(columns["protocol"].astype(np.int64, copy=False))
@@ -443,7 +445,7 @@ class _Worker:
 
 
 def even_block(count: int, most: int, threads: int) -> int:
-    """Size of the blocks of some questions, at most ``most``, so that all threads end at the same time."""
+    """Block size, at most ``most``, for which all threads end at about the same time."""
     blocks = math.ceil(count / most)
     if blocks > 1:
         blocks = math.ceil(blocks / threads) * threads
@@ -453,8 +455,8 @@ def even_block(count: int, most: int, threads: int) -> int:
 def _keep_memory() -> None:
     """Let the C library keep the memory that a block frees instead of returning it to the kernel.
 
-    glibc raises its thresholds to the largest mapping that was freed; otherwise the columns
-    of every block cause page faults again.  Other allocators are not affected.
+    glibc raises its thresholds to the largest mapping that was freed.  Without a freed large mapping, the columns of
+    every block cause page faults again.  Other allocators are not affected.
     """
-    largest = np.empty(4_000_000)  # just under glibc's limit of 32 MiB
+    largest = np.empty(4_000_000)  # 32 MB, just under glibc's limit of 32 MiB for the thresholds
     del largest

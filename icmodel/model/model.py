@@ -1,4 +1,4 @@
-"""Model(dataset, variant): predicts a stream from benchmarks and theory together."""
+"""Model(dataset, variant): predicts a stream from benchmarks and theory."""
 
 from __future__ import annotations
 
@@ -40,24 +40,24 @@ class Model:
     Parameters
     ----------
     data : Dataset or str or path
-        A dataset, the name of a bundled dataset, or the folder of another.
+        A dataset, the name of a bundled dataset, or the folder of another dataset.
     variant : "corrected", "appendix-h" or "hybrid", optional
         ``appendix-h`` follows the original's pseudo-code to the letter wherever it can be executed.
-        ``corrected`` corrects the errata that the background page lists.  ``hybrid`` answers as ``corrected``
-        does, from curves fitted to all rows.  The dataset's default variant by default.
+        ``corrected`` corrects the errata that the background page lists.  ``hybrid`` uses the same laws as
+        ``corrected``, on curves fitted to all rows.  If left out, the dataset's default variant is used.
     watch : callable, optional
-        Called during the first question, after each metric that ``hybrid`` fits, with the counts of finished
-        fits and of all.
+        Called during the first question, after each metric that ``hybrid`` fits, with the number of finished fits
+        and the total number of fits.
     cache : bool
         Whether fits of ``hybrid`` are read from and written to the user's cache folder; those in the
         dataset's folder (`icmodel fit`) are always read.
     constants : Constants
-        Weights of the candidates in ``hybrid``'s fits; other values than the shipped ones serve to compare them.
+        Weights of the candidates in the fits of ``hybrid``; change them only to compare with the shipped values.
 
     Raises
     ------
     ScenarioError
-        If there is no such variant.
+        If ``variant`` is not a variant of the model.
 
     Examples
     --------
@@ -104,18 +104,19 @@ class Model:
     ) -> Prediction:
         """Predict every metric of one question.
 
-        The question is a `Scenario`, or its parameters as keywords: with a unit suffix a number in SI,
-        without one a text with a unit.
+        The question is a `Scenario`, or its parameters as keywords.  A name with a unit suffix takes a number in SI;
+        a name without a unit suffix takes a text with a unit.
 
         Parameters
         ----------
         scenario : Scenario, optional
             The question, in place of the keywords below.
         outside : "refuse" or "extrapolate"
-            Beyond the benchmarked payloads and cores: raise OutOfDomain, or answer marked ``extrapolated``.
+            Treatment of payloads and core counts beyond the benchmarked range: "refuse" raises OutOfDomain,
+            "extrapolate" answers, marked ``extrapolated``.
         metrics : sequence of str, optional
-            Further metrics besides goodput, loss, mean latency and CPU, so that ``hybrid`` fits no
-            others; all of the dataset by default.
+            Metrics wanted besides goodput, loss, mean latency and CPU; all metrics of the dataset by default.
+            ``hybrid`` fits only wanted metrics.
         protocol : str
             Protocol as the dataset names it, e.g. ``"tcp"``.
         payload_bytes, payload : int [B], or text such as ``"1448 B"``
@@ -155,7 +156,7 @@ class Model:
         UnitError, ScenarioError
             If no dataset could answer the question.
         OutOfDomain
-            If this dataset cannot answer it, or does not have a wanted metric.
+            If this dataset cannot answer the question, or does not have a wanted metric.
 
         Examples
         --------
@@ -210,12 +211,12 @@ class Model:
         return answer
 
     def _complete(self, scenario: Scenario) -> tuple[Scenario, Options]:
-        """Fill in the dataset's default core count; return the options without those at their default.
+        """Fill in the dataset's default core count, and drop options at their default.
 
         Raises
         ------
         OutOfDomain
-            If a parameter is unknown to the variant or the dataset.
+            If the variant or the dataset does not support a parameter.
         """
         options, found = self._problems(scenario)
         counts = self._tables.domain(scenario.protocol, options).cores
@@ -226,9 +227,9 @@ class Model:
         ), options
 
     def _problems(self, scenario: Scenario) -> tuple[Options, dict[str, str]]:
-        """Options without those at their default, and the parameters that refuse a scenario, each with a message.
+        """Options without values at their default, and the refused parameters of a scenario with their messages.
 
-        Those in `DELAYS` come last.
+        Parameters in `DELAYS` come last.
         """
         if scenario.protocol not in self.data.protocols:
             raise OutOfDomain(
@@ -248,25 +249,25 @@ class Model:
         return options, found | problems(self.data, domain, scenario)
 
     def fit_question(self, scenario: Scenario) -> tuple[Scenario, tuple[str, ...]]:
-        """Leave out the delays of a scenario's path for which this dataset has no rule.
+        """Drop ``distance_m`` and ``switches`` of a scenario if this dataset has no rule for them.
 
-        ``evaluate``, ``system``, ``compare``, ``recommend`` and ``sweep`` all use this: a parameter that
-        :meth:`predict` refuses refuses the stream.  Only two parameters may be left out, since only
-        the latency depends on them: ``distance_m`` if the dataset states no cable, and
-        ``switches`` if it has neither rows nor a switch latency.  The caller accounts for their delay: a system adds
-        it, an evaluation widens the latency's interval (`icmodel.usecase.judging`).
+        ``evaluate``, ``system``, ``compare``, ``recommend`` and ``sweep`` all use this method.  Any other parameter
+        that :meth:`predict` refuses raises OutOfDomain.  Only the latency depends on the two parameters.
+        ``distance_m`` is dropped if the dataset states no cable; ``switches`` if the dataset has neither rows with
+        switches nor a switch latency.  The caller accounts for the dropped delay: a system adds the delay, and an
+        evaluation widens the interval of the latency (`icmodel.usecase.judging`).
 
         Returns
         -------
         scenario : Scenario
-            The scenario that the dataset can answer.
+            Scenario that the dataset can answer.
         notes : tuple of str
-            A message for each parameter left out.
+            One message per dropped parameter.
 
         Raises
         ------
         OutOfDomain
-            If the variant or the dataset does not know the line rate, CPU clock, application's work, cores,
+            If the variant or the dataset does not support the line rate, CPU clock, application's work, core count,
             endpoints or an option.
         """
         options, found = self._problems(scenario)
@@ -290,7 +291,7 @@ class Model:
         return self._tables.domain(protocol, self._tables.own_options(Options(options))).cores
 
     def rows(self, protocol: str, options: Mapping[str, str]) -> Rows:
-        """Rows that answer a protocol at some options, and the reason if they are of other options.
+        """Rows that answer a protocol at some options, and the reason if the rows have other options.
 
         Raises
         ------
@@ -313,10 +314,10 @@ class Model:
         return bits + (distance or 0.0) * (link.propagation_s_per_m or 0.0) + switches
 
     def greatest_goodput_bps(self, scenario: Scenario) -> float | None:
-        """Theory's bound on the goodput [b/s], in any variant; ``None`` if nothing bounds it.
+        """Theory's bound on the goodput [b/s], equal for all variants; ``None`` if nothing bounds the goodput.
 
-        Two terms bound it: the wire at the requested line rate, and the application's work, since a core handles one
-        frame at a time (bottleneck law: P. J. Denning, J. P. Buzen, ACM Computing Surveys 10, 1978).
+        Two terms bound the goodput: the wire at the requested line rate, and the application's work, since a core
+        handles one frame at a time (bottleneck law: P. J. Denning, J. P. Buzen, ACM Computing Surveys 10, 1978).
         """
         path, payload_bytes = self._wire(scenario), scenario.payload_bytes
         payload = np.array([float(payload_bytes)])
@@ -328,14 +329,14 @@ class Model:
         return bound if math.isfinite(bound) else None
 
     def _wire(self, scenario: Scenario) -> Wire:
-        """Wire of a scenario at the requested line rate, which theory knows in any variant."""
+        """Wire of a scenario at the requested line rate; theory knows the wire in any variant."""
         path = wire(self.data, scenario.protocol, scenario.options)
         if scenario.line_rate_bps is None:
             return path
         return Wire(scenario.protocol, replace(path.link, line_rate_bps=scenario.line_rate_bps))
 
     def work_problem(self) -> str:
-        """Reason why this variant cannot include the application's own work; empty if it can."""
+        """Reason why this variant cannot include the application's own work; empty if the variant can."""
         return self._tables.work_problem()
 
     def host_times_s(self, scenario: Scenario) -> tuple[Estimate, Estimate]:
@@ -346,7 +347,7 @@ class Model:
         Raises
         ------
         OutOfDomain
-            If the variant does not support it, or the dataset cannot answer the scenario.
+            If the variant does not support the application's work, or the dataset cannot answer the scenario.
         """
         if problem := self.work_problem():
             raise OutOfDomain(problem)
@@ -375,13 +376,13 @@ class Model:
     ) -> xarray.Dataset:
         """Predict arrays of questions at once.
 
-        Parameters broadcast as numpy arrays do, labelled ones (xarray) by dimension.
+        Plain arrays broadcast by the rules of numpy; labelled arrays (xarray) broadcast by dimension.
 
         Parameters
         ----------
         outside : "refuse", "nan" or "extrapolate"
-            Questions outside the dataset: raise OutOfDomain with the first of them and their count, answer NaN,
-            or answer marked ``extrapolated``.
+            Treatment of questions outside the dataset.  "refuse" raises OutOfDomain with their number and the first
+            of them; "nan" answers NaN; "extrapolate" answers, marked ``extrapolated``.
         metrics : sequence of str, optional
             Metrics to predict; all by default.
         intervals : bool
@@ -389,7 +390,7 @@ class Model:
         threads : int, optional
             Number of threads; as many as the machine has processors by default.
         protocol : str, or array of int
-            Protocol, or codes into `Dataset.protocols`.
+            Protocol as a text, or indices into `Dataset.protocols`.
         payload_bytes, payload : int or array [B], or text such as ``"1448 B"``
             Useful bytes per frame.
         rate_fps, rate : float or array [frames/s], or text such as ``"6700/s"``
@@ -415,7 +416,7 @@ class Model:
         app_send_s_per_byte, app_send_per_byte, app_recv_s_per_byte, app_recv_per_byte : float or array [s/B], or text
             Time that the application adds per byte of payload (hybrid only).
         options : mapping
-            Values on the dataset's own axes: texts, or arrays of codes into `Dataset.option_values`.
+            Values on the dataset's own axes: texts, or arrays of indices into `Dataset.option_values`.
 
         Returns
         -------

@@ -1,13 +1,13 @@
 """Compile the curves of one metric: coefficients for each interval of payload and of load.
 
-Payloads fall into *cells* between knots, loads into *slots* between levels, the last slot being the
-unlimited load.  A cell and slot hold the coefficients of
+Payloads fall into *cells* between knots, and loads into *slots* between levels.  The last slot is the
+unlimited load.  Each pair of cell and slot holds the coefficients of
 
     v = c0 + c1·dp + c2·dp² + (c3 + c4·dp + c5·dp²)·dr,    dp = payload − left knot,  dr = load − left level
 
-so that linear interpolation in payload and between load curves (IC2012 §7.1.1–7.1.3) is four
-look-ups for a whole array, and a benchmarked point is reproduced exactly.  Only the low and high ends have
-quadratic terms, since between two points an interval is wider than at either.
+So linear interpolation over payload and between load curves (IC2012 §7.1.1–7.1.3) takes four look-ups for a whole
+array.  A benchmarked point is reproduced exactly.  Only low and high have quadratic terms, since an interval is wider
+between two points than at either point.
 """
 
 from __future__ import annotations
@@ -22,26 +22,30 @@ from icmodel.estimate import BASES
 from icmodel.tables.curves import HIGH, LOW, VALUE, Curve, left_knots
 
 Below = Literal["held", "proportion", "one", "nothing"]
-"""Rule below the lowest load: ``held``, that load's curve with widening ends; ``proportion``, value and low end in
-proportion to the load; ``one``, a ratio that tends to 1 as the load tends to 0; ``nothing``, no answer."""
+"""Rule below the lowest load.
+
+``held`` keeps the curve of the lowest load and widens its interval.  ``proportion`` makes value and low proportional to
+the load.  ``one`` is for a ratio that tends to 1 as the load tends to 0.  ``nothing`` gives no answer.
+"""
 INTERPOLATED = BASES.index("interpolated")
 EXTRAPOLATED = BASES.index("extrapolated")
 EXTRAPOLATED_WIDENING = 3.0
 EXTRAPOLATED_MORE = 0.3
-"""Outside the payloads of a curve its half-width is tripled and 30 % of the value added; assumed.
+"""Outside the payloads of a curve the half-width is tripled, and 30 % of the value is added to it; assumed.
 
-Below the lowest load the interval widens in proportion to the distance, to the same width at load 0.
+Below the lowest load the interval widens in proportion to the distance from that load, up to the same width at load 0.
 """
 
 
 class Surfaces(NamedTuple):
-    """Surfaces of one metric, one for each of several configurations, on shared knots and load levels.
+    """Surfaces of one metric: one per configuration, on shared payload knots and load levels.
 
-    ``coefficients`` (6, 3, slots, surfaces, cells) are c0 to c5 for value, low and high.  ``basis``
-    (2, 2, slots, surfaces, cells) is that off and on a payload knot, off and on a load level.  ``rows`` (4, slots,
-    surfaces, cells) are the left and right row of the lower curve, then of the upper one, −1 for none.  ``top_load``
-    (surfaces, cells) is the highest limited load with a curve [b/s]: 0 if only the unlimited curve answers, infinite if
-    no limited load exists.  ``first`` and ``last`` (surfaces,) are the least and the greatest payload [B].
+    ``coefficients`` (6, 3, slots, surfaces, cells) are c0 to c5, each for value, low and high.  ``basis``
+    (2, 2, slots, surfaces, cells) is the basis off and on a payload knot, then off and on a load level.  ``rows``
+    (4, slots, surfaces, cells) are the left and right row of the lower curve, then of the upper curve; −1 means no
+    row.  ``top_load`` (surfaces, cells) is the highest limited load with a curve [b/s]; 0 if only the unlimited curve
+    answers, infinite if no limited load exists.  ``first`` and ``last`` (surfaces,) are the least and the greatest
+    payload [B].
     """
 
     coefficients: Floats
@@ -53,7 +57,7 @@ class Surfaces(NamedTuple):
 
 
 def no_surfaces(count: int, cells: int, slots: int) -> Surfaces:
-    """Surfaces without answers."""
+    """Make surfaces without answers."""
     size = slots, count, cells
     return Surfaces(
         np.full((6, 3, *size), np.nan),
@@ -79,18 +83,19 @@ def compile_surfaces(
     Parameters
     ----------
     configurations : sequence of sequences of Curve
-        Curves of each configuration, at least one; distinct loads.
+        Curves of each configuration; at least one curve each, with distinct loads.
     knots : array, shape (k,)
         Payload knots [B], including every curve's own (:func:`~icmodel.tables.curves.payload_knots`).
     loads : array, shape (l,)
         Load levels [b/s], increasing and finite, including every finite load of the curves.
     usable : for each configuration array of bool, shape (finite curves by load, k + 1), or ``None``, optional
-        Cells in which a load curve may be used.
+        Mask of the cells in which each limited curve may be used.
     below : "held", "proportion", "one" or "nothing"
         Rule below the lowest load.
     extend : array, shape (configurations, 2), optional
-        Least and greatest possible values; given, the surfaces answer outside the curves' payloads too: the edge is
-        held, its interval widened within these limits and the basis ``extrapolated``.
+        Least and greatest possible values.  With these limits the surfaces also answer outside the payloads of the
+        curves: the value at the edge is held, its interval is widened within the limits, and the basis is
+        ``extrapolated``.
     """
     found = no_surfaces(len(configurations), len(knots) + 1, len(loads) + 2)
     if not configurations:
@@ -117,9 +122,10 @@ def compile_surfaces(
 
 
 class Sides(NamedTuple):
-    """Curves below and above each place, as indices, −1 for none; (slots, surfaces, cells), or (slots, cells) of one.
+    """Indices of the curves below and above each slot and cell; −1 means no curve.
 
-    Where ``own`` holds, the basis at every load is that of the curve below.
+    The arrays have the shape (slots, surfaces, cells), or (slots, cells) for a single surface.  Where ``own`` is true,
+    the basis at every load is the basis of the curve below.
     """
 
     lower: Ints
@@ -130,11 +136,11 @@ class Sides(NamedTuple):
 def _choose_curves(
     sides: Sides, cells: Cells, curves: Ints, usable: Bools | None, loads: Floats
 ) -> Floats:
-    """Choose among the curves of one surface, writing to ``sides``; return its highest limited loads (cells,).
+    """Choose the curves of one surface, write them to ``sides``, and return the highest limited loads (cells,).
 
-    The unlimited curve answers in the last slot.  If no limited load is usable in a cell, a curve whose load the
-    source does not state answers in every slot.  Without such a curve the unlimited one is held for limited
-    requests, marked ``extrapolated``; its highest limited load is 0.
+    The unlimited curve answers in the last slot.  If no limited load is usable in a cell, a curve whose load the source
+    does not state answers in every slot.  Without such a curve, the unlimited curve answers limited requests, marked
+    ``extrapolated``; the highest limited load is then 0.
     """
     load = cells.load_bps[curves]
     limited = curves[np.isfinite(load)]
@@ -166,9 +172,9 @@ def _choose_curves(
 
 
 def _curves_beside(load: Floats, may: Bools, loads: Floats) -> tuple[Ints, Ints]:
-    """Usable curve below and above each limited slot and cell, (slots, cells); −1 for none.
+    """Indices (slots, cells) of the usable curve below and above each limited slot; −1 means no curve.
 
-    The curves (n,) are in the order of their loads; ``may`` (n, cells) marks where they may be used.
+    The n curves are in the order of their loads; ``may`` (n, cells) marks the cells in which each may be used.
     """
     rank, none = np.arange(len(load))[:, None], np.full((1, may.shape[1]), -1)
     highest = np.maximum.accumulate(np.where(may, rank, -1))
@@ -183,7 +189,7 @@ def _curves_beside(load: Floats, may: Bools, loads: Floats) -> tuple[Ints, Ints]
 
 
 class Places(NamedTuple):
-    """Places (n,) among (slots, surfaces, cells): their indices, cells, and levels left of their slots [b/s]."""
+    """Indices (n,) of n places in arrays (slots, surfaces, cells), with cell and load level [b/s] of each place."""
 
     at: Ints
     cell: Ints
@@ -191,19 +197,19 @@ class Places(NamedTuple):
 
     @classmethod
     def where(cls, wanted: Bools, floors: Floats) -> Places:
-        """Places that are marked, (slots, surfaces, cells)."""
+        """Find the places marked in ``wanted`` (slots, surfaces, cells)."""
         index = np.flatnonzero(wanted)
         _, surfaces, cells = wanted.shape
         return cls(index, index % cells, floors[index // (surfaces * cells)])
 
     def of(self, cells: Cells, curves: Ints) -> Cells:
-        """Curves that are chosen at these places, evaluated there."""
+        """Terms of the curve chosen at each of these places."""
         return cells.at(curves.reshape(-1)[self.at], self.cell)
 
     def fill(
         self, found: Surfaces, constant: Floats, change: Floats, basis: Codes | int, rows: Ints
     ) -> None:
-        """Write coefficients without and with the load, (3, 3, n), bases (2, 2, n) and rows (2 or 4, n)."""
+        """Write the coefficients without and with the load (3, 3, n), bases (2, 2, n) and rows (2 or 4, n)."""
         coefficients = found.coefficients.reshape(6, 3, -1)
         coefficients[:3, :, self.at] = constant
         coefficients[3:, :, self.at] = change
@@ -214,9 +220,9 @@ class Places(NamedTuple):
 def _fill_surfaces(
     found: Surfaces, cells: Cells, sides: Sides, floors: Floats, below: Below
 ) -> None:
-    """Fill the places that have a curve below, curves on both sides, or a curve above alone."""
+    """Fill all places: those with only a curve below, with curves on both sides, and with only a curve above."""
     has_lower, has_upper = sides.lower >= 0, sides.upper >= 0
-    # A curve below alone: constant over the load.
+    # Only a curve below: constant over the load.
     places = Places.where(has_lower & ~has_upper, floors)
     lower = places.of(cells, sides.lower)
     own = sides.own.reshape(-1)[places.at]
@@ -233,7 +239,7 @@ def _fill_surfaces(
     basis = np.stack([mixed, at_level], axis=1)
     rows = np.concatenate([lower.rows, upper.rows])
     places.fill(found, lower.terms + weight * rise, rise / span, basis, rows)
-    # A curve above alone: by the rule below the lowest load.
+    # Only a curve above: use the rule for loads below the lowest.
     if below == "nothing":
         return
     places = Places.where(~has_lower & has_upper, floors)
@@ -250,7 +256,7 @@ def _fill_surfaces(
 
 
 def _extend_payloads(found: Surfaces, least: Floats, most: Floats) -> None:
-    """Hold the edge values beyond the payloads of each slot, widened within limits (surfaces,) and marked."""
+    """Hold the value at the edge beyond the payloads of each slot; widen its interval within limits (surfaces,)."""
     known = ~np.isnan(found.coefficients[0, VALUE])
     cell = np.arange(known.shape[-1])
     first = known.argmax(axis=-1)[..., None]
@@ -272,7 +278,7 @@ def _extend_payloads(found: Surfaces, least: Floats, most: Floats) -> None:
 
 
 def _around_one(terms: Floats) -> Floats:
-    """Value 1 with the same distances to its ends, or the curve's own ends if these lie farther out."""
+    """Move the value to 1, with the same distances to low and high; a wider low or high of the curve is kept."""
     found: Floats = terms - terms[:, [VALUE]]
     found[0] += 1.0
     below, above = terms[0, LOW] < found[0, LOW], terms[0, HIGH] > found[0, HIGH]
@@ -282,7 +288,7 @@ def _around_one(terms: Floats) -> Floats:
 
 
 def wider(terms: Floats) -> Floats:
-    """Terms of value, low and high, shape (terms, 3, ...), with wider ends."""
+    """Widen the intervals of terms of value, low and high, shape (terms, 3, ...)."""
     value, low, high = terms[:, VALUE], terms[:, LOW], terms[:, HIGH]
     more = EXTRAPOLATED_MORE * value
     return np.stack(
@@ -301,10 +307,10 @@ def wider(terms: Floats) -> Floats:
 class Cells(NamedTuple):
     """Curves on shared payload cells.
 
-    ``load_bps`` has the shape (curves,).  ``terms`` (3, 3, curves, cells) are the value at a cell's left knot, the
-    slope there and the quadratic coefficient, each for value, low and high.  ``basis`` (2, curves, cells) is that off
-    and on an own knot, ``rows`` (2, curves, cells) are the left and the right row, ``inside`` (curves, cells) marks the
-    cells within the curve's payloads.
+    ``load_bps`` has the shape (curves,).  ``terms`` (3, 3, curves, cells) are the number at the left knot of a cell,
+    the slope at this knot and the quadratic coefficient, each for value, low and high.  ``basis`` (2, curves, cells) is
+    the basis off and on a knot of the curve itself.  ``rows`` (2, curves, cells) are the left and the right row.
+    ``inside`` (curves, cells) marks the cells within the payloads of the curve.
     """
 
     load_bps: Floats
@@ -314,7 +320,7 @@ class Cells(NamedTuple):
     inside: Bools
 
     def at(self, curve: Ints, cell: Ints) -> Cells:
-        """Some curves, each at one cell; one axis of n replaces those of curves and of cells."""
+        """Select n pairs of curve and cell; an axis of length n replaces the axes of curves and cells."""
         place = curve * self.inside.shape[1] + cell
         terms = self.terms.reshape(3, 3, -1).take(place, axis=2)
         basis, rows = (part.reshape(2, -1).take(place, axis=1) for part in (self.basis, self.rows))
@@ -322,7 +328,7 @@ class Cells(NamedTuple):
 
 
 def on_cells(curves: Sequence[Curve], knots: Floats) -> Cells:
-    """Evaluate at least one curve on the cells between knots, which include every curve's own."""
+    """Evaluate one or more curves on the cells between knots; ``knots`` include the payloads of every curve."""
     left = left_knots(knots)
     payload = np.concatenate([curve.payload_bytes for curve in curves])
     last = np.cumsum([len(curve.payload_bytes) for curve in curves]) - 1
@@ -335,7 +341,7 @@ def on_cells(curves: Sequence[Curve], knots: Floats) -> Cells:
     inside[anywhere] = True
     rows = np.concatenate([curve.rows for curve in curves])
     behind_rows = np.concatenate([curve.rows_behind() for curve in curves])
-    # Basis off and on an own knot, from the points around each cell.
+    # Basis off and on a knot of the curve itself, from the points around each cell.
     own = np.concatenate([curve.basis for curve in curves])
     behind = np.minimum(before + 1, last[:, None])
     off_knot = np.maximum(np.maximum(own[before], own[behind]), INTERPOLATED)

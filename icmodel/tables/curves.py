@@ -17,18 +17,18 @@ from icmodel.statistics import NORMAL
 from icmodel.tables.left_out import InterpolationErrors, interpolation_errors
 
 VALUE, LOW, HIGH = 0, 1, 2
-"""First index of arrays of ends: the value, and the two ends of its interval."""
+"""Indices into the `ends` axis of arrays: the value, and the low and the high of its interval."""
 BUSY_CORES = ("cpu_send_cores", "cpu_recv_cores", "_process_cores")
-"""Endings of metrics in busy processors."""
+"""Names, or endings of names, of metrics that count busy processors."""
 MISSED = 1.1
-"""A run missed its limit, and so reached its capacity, if the limit is above this times its goodput; assumed."""
+"""A run missed its limit, and so reached its capacity, if the limit exceeds this factor times the goodput; assumed."""
 
 
 Ends = TypeVar("Ends", Floats, Bools)
 
 
 def opposite(ends: Ends) -> Ends:
-    """Exchange low and high along the first axis; an array of the value alone stays as it is.
+    """Exchange low and high along the first axis; an array that holds only the value stays unchanged.
 
     The least goodput goes with the most loss and the longest latency.
     """
@@ -46,23 +46,23 @@ class Curve:
     payload_bytes : array, shape (n,)
         Payloads of the points [B], ascending.
     ends : array, shape (3, n)
-        Value, low and high of each point.
+        Value, low and high of the metric at each point.
     basis : array, shape (n,)
         Indices into ``BASES``.
     rows : array, shape (n,)
-        Indices of dataset rows; for points that were added between measured ones, the measured row before.
+        Indices of dataset rows.  A point added between measured points has the index of the measured row before it.
     anywhere : bool
-        Whether a row without a payload makes a curve of one point that holds at every payload, marked
+        Whether the curve is a single row without a payload, which then holds at every payload, marked
         ``extrapolated``.
     next_rows : array, shape (n,), optional
-        The measured row behind each point, if points were added.
+        Index of the measured row behind each point, if points were added.
     domain : (float, float), optional
-        Range of measured payloads [B], if points were added beyond.
+        Range of measured payloads [B], if points were added beyond this range.
     between : array, shape (n − 1,), optional
-        Half-width of the interpolation error in the middle of each gap, which adds to the half-widths of
-        the points.  With it the ends are clipped to ``limits``.
+        Half-width of the interpolation error in the middle of each gap, which adds to the half-widths of the points.
+        If it is given, low and high are clipped to ``limits``.
     limits : (float, float)
-        Least and greatest possible value.
+        Least and greatest possible value of the metric.
     """
 
     load_bps: float
@@ -91,7 +91,7 @@ class Curve:
         return float("inf") if self.anywhere else float(self.payload_bytes[-1])
 
     def at(self, payload_bytes: Floats) -> Floats:
-        """Value, low and high at some payloads, constant beyond the curve's ends; shape (3, n)."""
+        """Value, low and high at some payloads, shape (3, n); constant beyond the first and last payload."""
         found = np.stack([np.interp(payload_bytes, self.payload_bytes, end) for end in self.ends])
         if self.between is None or len(self.payload_bytes) == 1:
             return found
@@ -102,23 +102,23 @@ class Curve:
         return found
 
     def value_at(self, payload_bytes: Floats) -> Floats:
-        """Value alone at some payloads, (n,)."""
+        """Value at some payloads without low and high, (n,)."""
         return np.asarray(np.interp(payload_bytes, self.payload_bytes, self.ends[VALUE]))
 
     def bends(self, payload_bytes: Floats) -> Floats:
-        """Half the second derivative of low and high over payload at some payloads, (2, n); 0 beyond the ends."""
+        """Half the second derivative of low and high at some payloads, (2, n); 0 beyond the first and last payload."""
         own, gap = self.payload_bytes, self.gap_of(payload_bytes)
         within = (payload_bytes >= own[0]) & (payload_bytes < own[-1])
         bent = 4 * self.bulges[:, gap] / (own[gap + 1] - own[gap]) ** 2
         return np.where(within, -bent, 0.0)
 
     def gap_of(self, payload_bytes: Floats) -> Ints:
-        """Index of the gap in which each payload lies, that of its left point; the outer gaps beyond the ends."""
+        """Index of the left point of the gap that holds each payload; payloads outside take the nearest gap."""
         passed = self.payload_bytes.searchsorted(payload_bytes, side="right")
         return np.minimum(np.maximum(passed - 1, 0), len(self.payload_bytes) - 2)
 
     def rows_behind(self) -> Ints:
-        """Measured row behind each point; the row itself at the end, and if it holds at every payload."""
+        """Measured row behind each point; the last point, and a row for every payload, take the row itself."""
         if self.anywhere:
             return self.rows
         return (
@@ -127,11 +127,11 @@ class Curve:
 
     @cached_property
     def bulges(self) -> Floats:
-        """Widths that are added to low and high in the middle of each gap, (2, n − 1).
+        """Widths added to low and high in the middle of each gap, (2, n − 1).
 
-        The interpolation error adds in quadrature to the half-widths of the points.  Within
-        the gap it follows a parabola, 4·t·(1 − t) at the fraction t, which stays within a
-        limit at distances a and b from the points while it is at most (√a + √b)² / 4.
+        The interpolation error adds in quadrature to the half-widths of the points.  Within a gap the added width
+        follows a parabola, 4·t·(1 − t) at the fraction t.  A limit at distances a and b from the two points is kept
+        if the width is at most (√a + √b)² / 4.
         """
         value, middle = self.ends[VALUE], (self.ends[:, :-1] + self.ends[:, 1:]) / 2
         error = np.zeros(len(value) - 1) if self.between is None else self.between
@@ -143,7 +143,7 @@ class Curve:
 
 
 def payload_knots(curves: Iterable[Iterable[float]], extra: Iterable[float] = ()) -> Floats:
-    """Union of all curves' payloads; another knot one byte above closes each curve's end."""
+    """Union of the payloads of all curves, with a further knot one byte above the last payload of each curve."""
     knots = set(extra)
     for payloads in map(set, curves):
         knots |= payloads
@@ -153,7 +153,7 @@ def payload_knots(curves: Iterable[Iterable[float]], extra: Iterable[float] = ()
 
 
 def left_knots(knots: Floats) -> Floats:
-    """Left knot of each payload cell, (knots + 1,); the first cell uses the first knot."""
+    """Left knot of each payload cell, (knots + 1,); the first cell takes the first knot."""
     return np.concatenate([knots[:1], knots])
 
 
@@ -161,7 +161,7 @@ def left_knots(knots: Floats) -> Floats:
 
 
 class Row(NamedTuple):
-    """A row of a dataset and its index there."""
+    """A row of a dataset, and the index of the row in the dataset."""
 
     place: int
     point: Point
@@ -179,19 +179,19 @@ Curves = Mapping[Configuration, list[Curve]]
 
 
 def configuration_of(point: Point) -> Configuration:
-    """Configuration of a row; a switch count that is not stated is 0."""
+    """Configuration of a row; a switch count that the row does not state is 0."""
     return Configuration(point.protocol, point.cores, point.switches or 0)
 
 
 def alone(rows: Iterable[Row]) -> list[Row]:
-    """Rows of streams that shared their interface with no other stream."""
+    """Rows of streams that did not share their interface with other streams."""
     return [
         row for row in rows if row.point.endpoints in (None, 1) and not row.point.other_goodput_bps
     ]
 
 
 def curves_of(data: Dataset, rows: Iterable[Row], metric: str, *, bare: bool = False) -> Curves:
-    """All curves of a metric; if ``bare``, without intervals, for callers that compute them."""
+    """Curves of a metric through all rows; if ``bare``, without intervals, for callers that compute the intervals."""
     own = [row for row in rows if row.point.metric == metric]
     return _by_configuration(
         data, own, interpolation_errors(data, metric) if own and not bare else None
@@ -201,9 +201,9 @@ def curves_of(data: Dataset, rows: Iterable[Row], metric: str, *, bare: bool = F
 def best_goodput(
     data: Dataset, rows: Iterable[Row], errors: InterpolationErrors | None, *, limited: bool
 ) -> Curves:
-    """One goodput curve per configuration: the unlimited one, or if ``limited`` the best of all loads.
+    """One goodput curve per configuration: at the unlimited load, or if ``limited`` the best goodput of all loads.
 
-    ``errors`` are those of the goodput; ``None`` for curves without intervals.
+    ``errors`` are the interpolation errors of the goodput; ``None`` makes curves without intervals.
     """
     known = [row for row in rows if row.point.metric == "goodput_bps"]
     if not limited:
@@ -225,7 +225,7 @@ def best_goodput(
 def shared_goodput(
     data: Dataset, rows: Iterable[Row], errors: InterpolationErrors | None
 ) -> dict[int, Curves]:
-    """Goodput of one stream, measured while other endpoints sent too, by endpoint count."""
+    """Goodput curves of one stream that was measured while other endpoints sent too, by number of endpoints."""
     shared: dict[int, list[Row]] = {}
     for row in rows:
         point = row.point
@@ -236,13 +236,13 @@ def shared_goodput(
 
 
 def with_loads(curves: Curves, wanted: Callable[[float], bool]) -> Curves:
-    """Curves at wanted loads alone."""
+    """Select the curves at wanted loads."""
     kept = {key: [c for c in found if wanted(c.load_bps)] for key, found in curves.items()}
     return {key: found for key, found in kept.items() if found}
 
 
 def is_limited(load_bps: float | None) -> bool:
-    """Whether a run had a goodput limit; a load that is not stated counts as none."""
+    """Whether a run had a goodput limit; a load that is not stated counts as no limit."""
     return load_bps is not None and math.isfinite(load_bps)
 
 
@@ -259,7 +259,7 @@ def as_unlimited(row: Row) -> Row:
 def _by_configuration(
     data: Dataset, rows: Sequence[Row], errors: InterpolationErrors | None
 ) -> Curves:
-    """Group rows of one metric by configuration and load into curves, with intervals if its errors are given."""
+    """Group rows of one metric by configuration and load into curves; with ``errors``, the curves have intervals."""
     groups: dict[tuple[Configuration, float], list[Row]] = {}
     for row in rows:
         load = row.point.load_bps
@@ -275,9 +275,9 @@ def _by_configuration(
 def _curve_through(
     data: Dataset, errors: InterpolationErrors | None, load_bps: float, members: Sequence[Row]
 ) -> Curve:
-    """Curve through rows of one metric, configuration and load; rows without a payload serve if no row has one.
+    """Curve through rows of one metric, configuration and load; rows without a payload serve if no row has a payload.
 
-    Intervals are those of any session, within the metric's limits.
+    Intervals hold for any measurement session, and stay within the limits of the metric.
     """
     with_payload = {
         row.point.payload_bytes: row
@@ -290,7 +290,7 @@ def _curve_through(
     payload = np.array([float(p.payload_bytes or 1) for p in points])
     value = np.array([p.value for p in points])
     least, most = stated_range(data, metric, points[0].protocol)
-    # At most the rows' cores are busy; a row above that shows that there were more.
+    # At most the cores stated in the rows are busy; a row above this count shows that the host had more cores.
     if metric.endswith(BUSY_CORES) and cores and max(p.value for p in points) <= cores:
         most = min(most, float(cores))
     ends = np.stack([value] * 3)
@@ -313,7 +313,7 @@ def _curve_through(
 
 
 def stated_range(data: Dataset, metric: str, protocol: str) -> tuple[float, float]:
-    """Least and greatest possible value of a metric: 0 to 1 for ratios, and the limits stated by the source."""
+    """Least and greatest possible value of a metric: 0 to 1 for ratios, narrowed to limits stated by the source."""
     least, most = 0.0, 1.0 if metric in RATIOS else np.inf
     for limit in data.stated_limits:
         if limit.metric == metric and limit.protocol in (None, protocol):

@@ -1,9 +1,9 @@
 """Interpolation error of one metric, from leaving out each row in turn.
 
-Each row between two others is left out and compared with the line through its neighbours.  The part of the
-error that the rows' own half-widths do not explain is divided by a local scale: the deviation of the rows there
-from such lines, and the typical error.  The rank of split conformal prediction over all curves of the
-metric gives the multiple of that scale that covers a new row with 90 %.
+Each row between two other rows is left out and compared with the line through its neighbours.  Part of the error is
+not explained by the half-widths of the rows.  This part is divided by a local scale, which combines the deviation of
+nearby rows from such lines and the typical error.  Split conformal prediction over all curves of the metric gives the
+multiple of the scale that covers a new row with 90 % probability.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from icmodel.dataset import RATIOS, Dataset, Point
 from icmodel.statistics import COVERAGE, LONE_WIDTH, NORMAL, median, spread_half_width, student
 
 OF_MEDIAN = NORMAL / 0.6745
-"""Half of a 90 % interval over the median absolute error, for normal errors."""
+"""Ratio of half a 90 % interval to the median absolute error, for normally distributed errors."""
 NEAREST = 0.1
-"""Least value of the parabola over a gap: errors close to a point say nothing of the middle of the gap."""
+"""Least value of the parabola over a gap; errors close to a point tell nothing about the middle of the gap."""
 
 
 class InterpolationErrors(NamedTuple):
     """Half-widths at the rows and in the gaps of any curve of one metric.
 
-    Errors are relative to the value, for ratios absolute.  ``median`` is the median error; ``typical`` is the same
-    or, if most errors are 0, the mean; ``factor`` is the conformal multiple of the local scale.
-    ``enough`` is false if fewer than nine rows can be left out.
+    Errors are relative to the value; errors of ratios are absolute.  ``median`` is the median error.  ``typical`` is the
+    median error too or, if most errors are 0, the mean error.  ``factor`` is the conformal multiple of the local
+    scale.  ``enough`` is false if fewer than nine rows can be left out.
     """
 
     relative: bool
@@ -39,7 +39,7 @@ class InterpolationErrors(NamedTuple):
     enough: bool
 
     def of_rows(self, points: Sequence[Point]) -> Floats:
-        """Half-widths below and above the rows of a curve, (2, n)."""
+        """Half-widths of the intervals below and above the rows of a curve, (2, n)."""
         half = row_half_widths(points)
         value = np.array([p.value for p in points])
         if self.enough:
@@ -54,7 +54,7 @@ class InterpolationErrors(NamedTuple):
         level = (self._level(y)[:-1] + self._level(y)[1:]) / 2
         if len(x) < 3:
             bend = np.abs(np.diff(y))
-        else:  # the greater deviation from a straight line of the two points of a gap
+        else:  # take the greater deviation from a straight line of the two points beside a gap
             off = off_line(x, y, slice(0, -2), slice(1, -1), slice(2, None))
             inner = np.concatenate([[0.0], off, [0.0]])
             bend = np.maximum(inner[:-1], inner[1:])
@@ -65,11 +65,11 @@ class InterpolationErrors(NamedTuple):
         return np.maximum(error, np.maximum(assumed[:-1], assumed[1:]))
 
     def _level(self, value: Floats) -> Floats:
-        """Value by which an error is divided."""
+        """Value by which an absolute error is divided."""
         return np.abs(value) if self.relative else np.ones_like(value)
 
     def _assumed(self, value: Floats) -> Floats:
-        """Half-width without evidence."""
+        """Half-width that is assumed if there are too few rows to estimate it."""
         level = np.abs(value)
         return LONE_WIDTH * (level if self.relative else np.full_like(level, level.max()))
 
@@ -88,9 +88,10 @@ def interpolation_errors(data: Dataset, metric: str) -> InterpolationErrors:
 
 
 def _curves_over_payload(points: Sequence[Point]) -> list[list[Point]]:
-    """Rows of one metric by curve, ascending in payload; of the goodput the unlimited rows, if there are any.
+    """Group rows of one metric by curve, ascending in payload.
 
-    A goodput that a limit holds is that limit, and says nothing about interpolation.
+    For the goodput only unlimited rows are used, if there are any: a goodput held by a limit equals the limit, and tells
+    nothing about interpolation.
     """
     known = [p for p in points if p.payload_bytes and p.endpoints in (None, 1)]
     if known and known[0].metric == "goodput_bps":
@@ -111,7 +112,7 @@ def _leave_each_out(
     Returns
     -------
     median, typical : float
-        Errors of the line through the neighbours.
+        Median and typical error of the line through the neighbours.
     scores : array, shape (rows left out,)
         Each error beyond the rows' own half-widths, in units of its local scale.
     """
@@ -122,7 +123,7 @@ def _leave_each_out(
     behind = np.concatenate([np.arange(len(curve))[::-1] for curve in curves])
     row = np.flatnonzero((place > 0) & (behind > 0))
     left, right = row - 1, row + 1
-    # Local deviation from straight lines without the row.
+    # Local deviation of the other rows from straight lines.
     before = np.where(place[left] > 0, left - 1, left)
     after = np.where(behind[right] > 0, right + 1, right)
     bend = np.maximum(off_line(x, y, before, left, right), off_line(x, y, left, right, after))
@@ -135,7 +136,7 @@ def _leave_each_out(
     share_off = np.divide(np.abs(miss), of, out=np.zeros_like(miss), where=of > 0)
     middle_miss = median(share_off.tolist())
     typical = middle_miss or float(np.mean(share_off))
-    # The part that the neighbours' half-widths do not explain, scaled to the middle of the gap.
+    # Part of the error that the neighbours' half-widths do not explain, scaled to the middle of the gap.
     width = np.abs(y) if relative else np.ones_like(y)
     half = row_half_widths(rows)
     half = np.where(np.isnan(half), OF_MEDIAN * middle_miss * width, half)
@@ -152,7 +153,7 @@ def _leave_each_out(
 def off_line(
     x: Floats, y: Floats, left: Ints | slice, at: Ints | slice, right: Ints | slice
 ) -> Floats:
-    """Distance of points from the line through two others; 0 if a point is one of these."""
+    """Distance of points from the line through two other points; 0 if a point is one of the two."""
     line = y[left] + (x[at] - x[left]) / (x[right] - x[left]) * (y[right] - y[left])
     return np.asarray(np.abs(y[at] - line))
 
@@ -160,27 +161,27 @@ def off_line(
 # --- half-widths of rows --------------------------------------------------------------------------
 
 OF_RUNS = ("measured", "tabulated")
-"""Bases of rows whose range is that of several runs; other rows state or assume an interval."""
+"""Bases of rows whose range comes from several runs; rows of other bases state or assume an interval."""
 
 _RANGE = (
     (1.414, 1), (1.912, 2), (2.239, 3), (2.481, 4), (2.673, 5),
     (2.830, 5), (2.963, 6), (3.078, 7), (3.179, 8),
 )  # fmt: skip
-"""Range of 2 to 10 normal runs in standard deviations, and the degrees of freedom of a standard
-deviation estimated from it: A. J. Duncan, Quality Control and Industrial Statistics, 1974, table D3 (d2* of
-one sample; degrees rounded).  For more than ten runs the values of ten are used, whose range is narrower."""
+"""Range of 2 to 10 normal runs in standard deviations, and the degrees of freedom of a standard deviation that is
+estimated from the range: A. J. Duncan, Quality Control and Industrial Statistics, 1974, table D3 (d2* of one sample;
+degrees rounded).  More than ten runs use the values for ten runs."""
 
 
 def row_half_widths(points: Sequence[Point]) -> Floats:
-    """Half-widths below and above from the rows' own spread or range, (2, n); NaN if they state none."""
+    """Half-widths below and above from the spread or range that rows state, (2, n); NaN if a row states neither."""
     return np.array([own_half_widths(point) or (math.nan, math.nan) for point in points]).T
 
 
 def own_half_widths(point: Point) -> tuple[float, float] | None:
-    """Half of a 90 % interval for one new run below and above a row; ``None`` if the row states no spread.
+    """Half-widths below and above of a 90 % interval for one new run; ``None`` if the row states no spread.
 
-    A spread, or one estimated from the range of several runs, gives Student's t interval, which is never
-    narrower than that range.  A range that is printed, rounded or assumed is the interval itself.
+    A spread gives Student's t interval.  The spread may be stated, or estimated from the range of several runs; the
+    interval is then at least as wide as the range.  A range that is printed, rounded or assumed is the interval itself.
     """
     below = math.nan if point.low is None else point.value - point.low
     above = math.nan if point.high is None else point.high - point.value

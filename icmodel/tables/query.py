@@ -1,4 +1,4 @@
-"""Query of tables for a block of questions: a metric at any load, with value, ends, basis and rows."""
+"""Query of tables for a block of questions: value, low, high, basis and rows of a metric at any load."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from icmodel.tables.tables import Tables
 
 Number = TypeVar("Number", np.float64, np.int64)
 ENDS = np.arange(3)
-"""Value, low and high."""
+"""Indices of value, low and high."""
 
 
 class Load(NamedTuple):
-    """Load slot of each question; arrays of one shape (..., n).
+    """Load of each question as a slot of the tables; all arrays have the same shape (..., n).
 
-    ``above_bps`` is the distance from the load level below, ``None`` if all loads are unlimited; ``limited``
-    marks the other loads.
+    ``above_bps`` is the distance of a load from the load level below; ``None`` if all loads are unlimited.  ``limited``
+    marks the loads that are not unlimited.
     """
 
     slot: Ints
@@ -31,37 +31,37 @@ class Load(NamedTuple):
     limited: Bools
 
     def at_value(self) -> Load:
-        """Loads of the values alone, (1, n), from those of value, low and high (3, n)."""
+        """Select the loads of the value, (1, n), from the loads of value, low and high (3, n)."""
         above = None if self.above_bps is None else self.above_bps[:1]
         return Load(self.slot[:1], above, self.limited[:1])
 
     def of_values(self) -> Load:
-        """Loads of the values alone, (n,)."""
+        """Select the loads of the value, (n,), from the loads of value, low and high (3, n)."""
         if self.slot.ndim == 1:
             return self
         above = None if self.above_bps is None else self.above_bps[VALUE]
         return Load(self.slot[VALUE], above, self.limited[VALUE])
 
     def take(self, where: Ints) -> Load:
-        """Loads of some of the questions."""
+        """Loads of the questions at these indices."""
         above = None if self.above_bps is None else self.above_bps.take(where, axis=-1)
         return Load(self.slot.take(where, axis=-1), above, self.limited.take(where, axis=-1))
 
 
 class TableQuery:
-    """Tables bound to a block of n questions.
+    """Query of tables for a block of n questions.
 
-    Numbers have the shape (ends, n), or (metrics, ends, n), with three ends or the value alone; counts of
-    a configuration are (metrics, n).  NaN marks questions without an answer.
+    Numbers have the shape (ends, n) or (metrics, ends, n).  The `ends` axis holds value, low and high, or only the
+    value.  Counts of a configuration have the shape (metrics, n).  NaN marks questions without an answer.
 
     Parameters
     ----------
     tables : Tables
         Compiled curves.
     questions : Questions
-        Block of questions, placed on the axes of the tables.
+        Block of questions, converted to indices into the tables.
     intervals : bool
-        Whether to answer with low and high ends too.
+        Whether to answer with low and high too.
     """
 
     def __init__(self, tables: Tables, questions: Questions, *, intervals: bool) -> None:
@@ -76,17 +76,17 @@ class TableQuery:
         self._first_places: dict[tuple[str, ...], Ints] = {}
 
     def take(self, where: Ints) -> TableQuery:
-        """Query of the same tables for some of the questions."""
+        """Query of the same tables for the questions at these indices."""
         return TableQuery(self.tables, self.q.take(where), intervals=self.ends == 3)
 
     @cached_property
     def same_configuration(self) -> bool:
-        """Whether all questions have the same configuration; false if there are no questions."""
+        """Whether all questions share one configuration; false if there are no questions."""
         return len(self.q) > 0 and bool((self.config == self.config[0]).all())
 
     @cached_property
     def extra_distance_m(self) -> Floats:
-        """Cable beyond the length of the dataset's [m], (n,); 0 for the dataset's own cable."""
+        """Cable length beyond the length of the dataset's cable [m], (n,); 0 for the dataset's own cable."""
         extra = self.q.distance_m - (self.tables.link.cable_length_m or 0.0)
         return fast_where(np.isnan(extra), 0.0, extra)
 
@@ -122,12 +122,12 @@ class TableQuery:
     # --- numbers ------------------------------------------------------------------------------
 
     def __call__(self, metric: str, load: Load) -> Floats:
-        """Metric at loads of shape (n,) or (ends, n): shape (ends, n)."""
+        """Look up a metric at loads of shape (n,) or (ends, n); the result has the shape (ends, n)."""
         found: Floats = self.all((metric,), load)[0]
         return found
 
     def all(self, metrics: Sequence[str], load: Load) -> Floats:
-        """Several metrics at loads of shape (n,) or (ends, n): shape (metrics, ends, n).
+        """Look up several metrics at loads of shape (n,) or (ends, n); the result has the shape (metrics, ends, n).
 
         Intervals are clipped to the limits stated by the source.
         """
@@ -139,20 +139,20 @@ class TableQuery:
         return found
 
     def values(self, metrics: Sequence[str], load: Load) -> Floats:
-        """Values alone of several metrics at some loads, (metrics, n)."""
+        """Values of several metrics at some loads, without low and high, (metrics, n)."""
         found: Floats = self._polynomial(metrics, load.of_values(), ENDS[:1])[:, 0]
         return found
 
     def unlimited_highs(self, metrics: Sequence[str]) -> Floats:
-        """Upper ends of several metrics at the unlimited load, (metrics, n)."""
+        """Highs of several metrics at the unlimited load, (metrics, n)."""
         found: Floats = self._polynomial(metrics, self.unlimited, ENDS[HIGH:])[:, 0]
         np.minimum(found, self.limits(metrics)[1], out=found)
         return found
 
     def _polynomial(self, metrics: Sequence[str], load: Load, ends: Ints) -> Floats:
-        """Evaluate the polynomials of some ends of metrics at some loads, (metrics, ends, n)."""
+        """Evaluate the polynomials of metrics at some loads for the given ends (value, low, high), (metrics, ends, n)."""
         packed, cells = self.tables.packed, self._cells(metrics)[:, None]
-        if load.above_bps is None:  # all unlimited: no terms of the load
+        if load.above_bps is None:  # all loads are unlimited, so the load adds no terms
             place = cells + ends[:, None] * packed.cells
             found, slope = packed.unlimited.take(place, axis=1)
             (square,) = _squares(packed.unlimited_squares, place, ends, packed.cells)
@@ -168,7 +168,7 @@ class TableQuery:
         return np.asarray(found)
 
     def _payload_terms(self, slope: Floats, square: Floats) -> Floats:
-        """Linear term of the payload, written over its slope, plus the quadratic term of the last ends."""
+        """Terms of the payload: linear, written over ``slope``, plus the quadratic term of low and high."""
         if square.size:
             slope[:, -square.shape[1] :] += square * self.above_knot
         slope *= self.above_knot
@@ -177,7 +177,7 @@ class TableQuery:
     # --- basis and rows -----------------------------------------------------------------------
 
     def basis(self, metrics: Sequence[str], load: Load) -> Codes:
-        """Basis of each value as index into ``BASES``, (metrics, n); the strongest if there is no value."""
+        """Basis of each value as index into ``BASES``, (metrics, n); the strongest basis if there is no value."""
         place = self._places(metrics, load)
         on_knot = (self.above_knot == 0) & (self.cell > 0)
         known = load.of_values()
@@ -194,7 +194,7 @@ class TableQuery:
     def rows(self, metrics: Sequence[str], load: Load) -> list[list[int]]:
         """Indices of the dataset rows used for each metric, for a block of one question.
 
-        At a point of a curve only its own row counts, and at the load of a curve only that curve.
+        At a point of a curve only the row of the point counts.  At the load of a curve only this curve counts.
         """
         payload = float(self.q.payload_bytes[0])
         request = float(self.q.requested_goodput_bps[0])
@@ -215,41 +215,41 @@ class TableQuery:
     # --- configurations -----------------------------------------------------------------------
 
     def known(self, metric: str) -> Bools:
-        """Whether a metric has rows at each question's protocol and counts, (n,)."""
+        """Mask (n,) of questions whose protocol and counts have rows of a metric."""
         return np.asarray(self.tables.group[self.tables.index[metric]].take(self.config) > 0)
 
     def cores(self, metrics: Sequence[str]) -> Floats:
-        """Core counts of the rows used, (metrics, n), or (metrics, 1) for all questions; 0 if not stated."""
+        """Core counts of the rows used, (metrics, n); (metrics, 1) if equal for all questions; 0 if not stated."""
         return self._of_configuration(self.tables.cores, metrics)
 
     def switches(self, metrics: Sequence[str]) -> Floats:
-        """Switch counts of the rows used, (metrics, n), or (metrics, 1) for all questions."""
+        """Switch counts of the rows used, (metrics, n); (metrics, 1) if equal for all questions."""
         return self._of_configuration(self.tables.switches, metrics)
 
     def core_ratio(self, metrics: Sequence[str]) -> Floats:
-        """Cores of the rows used over requested cores, shaped as :meth:`cores`; 1 if either is not stated."""
+        """Core count of the rows used over the requested count, in the shape of :meth:`cores`; 1 if either is unknown."""
         return self._of_configuration(self.tables.core_ratio, metrics)
 
     def limits(self, metrics: Sequence[str]) -> Floats:
-        """Least and greatest possible value of metrics, (2, metrics, n), or (2, metrics, 1) for all questions."""
+        """Least and greatest possible value of metrics, (2, metrics, n); (2, metrics, 1) if equal for all questions."""
         limits = self.tables.chosen(tuple(metrics)).limits
         return limits if limits.shape[2] == 1 else limits.take(self.q.protocol, axis=2)
 
     def top_load(self, metrics: Sequence[str]) -> Floats:
         """Highest limited load with a curve [b/s], (metrics, n).
 
-        It is 0 if only the unlimited curve answers, and infinite if no limited load exists.
+        The load is 0 if only the unlimited curve answers, and infinite if no limited load exists.
         """
         return self.tables.packed.top_load.take(self._cells(metrics))
 
     def payloads(self, metric: str) -> Floats:
-        """Least and greatest payload with rows [B], (2, n); without rows the first is greater."""
+        """Least and greatest payload with rows [B], (2, n); if there are no rows, the first exceeds the second."""
         return self.tables.metrics[metric].payloads.take(self.config, axis=1)
 
     def _of_configuration(
         self, numbers: NDArray[Number], metrics: Sequence[str]
     ) -> NDArray[Number]:
-        """Numbers of each question's configuration, (metrics, n), or (metrics, 1) if all have the same."""
+        """Numbers of each question's configuration, (metrics, n); (metrics, 1) if all share one configuration."""
         index = self.tables.chosen(tuple(metrics)).indices
         if self.same_configuration:
             return numbers[index, self.config[0], None]
@@ -258,7 +258,7 @@ class TableQuery:
     # --- places -------------------------------------------------------------------------------
 
     def _cells(self, metrics: Sequence[str]) -> Ints:
-        """Payload cell of each question among those of all surfaces, (metrics, n)."""
+        """Index of each question's payload cell among the cells of all surfaces, (metrics, n)."""
         key = tuple(metrics)
         if key not in self._first_places:
             first = self._of_configuration(self.tables.first_cell, metrics)
@@ -271,9 +271,10 @@ class TableQuery:
 
 
 def _squares(squares: Floats, place: Ints, ends: Ints, values: int) -> Floats:
-    """Quadratic payload terms of the ends of intervals, (terms, metrics, ends, n); empty if all are 0.
+    """Quadratic payload terms of low and high, (terms, metrics, ends, n); empty if all are 0.
 
-    ``ends`` ascend; ``values`` is the number of places of values, which have no such term.
+    ``ends`` are ascending indices of value, low and high.  ``values`` is the number of places of values; values have no
+    quadratic term.
     """
     if not squares.size:
         return squares

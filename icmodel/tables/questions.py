@@ -1,4 +1,4 @@
-"""Questions as columns: a block of n questions, placed on the axes of the tables."""
+"""Questions as columns: a block of n questions, converted to indices into the tables."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from icmodel.arrays import Bools, Floats, Ints
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Questions:
-    """Columns of equal length n, named as the fields of a Scenario.
+    """Columns of n questions, named like the fields of a Scenario.
 
-    ``protocol`` and ``core_index`` are indices into the protocols and core counts of the tables' axes.
-    ``cores`` is the requested count (0 if the dataset states none), ``requested_goodput_bps`` is infinite for
-    unlimited, ``distance_m`` is NaN for the dataset's own cable.  ``lossy`` marks protocols that lose
-    frames which the application sees.  ``work`` is ``None`` if no question has any.
+    ``protocol`` and ``core_index`` are indices into the protocols and core counts on the axes of the tables.
+    ``cores`` is the requested core count (0 if the dataset states none).  ``requested_goodput_bps`` is infinite for
+    unlimited requests.  ``distance_m`` is NaN for the dataset's own cable.  ``lossy`` marks protocols whose losses
+    reach the application.  ``work`` is ``None`` if no question has work of the application.
     """
 
     protocol: Ints
@@ -36,7 +36,7 @@ class Questions:
         return len(self.payload_bytes)
 
     def take(self, where: Ints) -> Questions:
-        """Questions at some places."""
+        """Questions at these indices."""
         parts = {field.name: getattr(self, field.name) for field in fields(self)}
         taken: dict[str, Any] = {
             name: None if part is None else part.take(where) for name, part in parts.items()
@@ -46,10 +46,10 @@ class Questions:
 
 @dataclass(frozen=True, eq=False)
 class Frames:
-    """Theory of each question's frame; a property is looked up when it is first needed.
+    """Theory of each question's frame; each property is looked up when it is first needed.
 
-    ``columns`` (5, m) hold the properties below in their order; ``place`` (n,) is the column of each
-    question, ``None`` if they are the questions' own.
+    ``columns`` (5, m) hold the properties below, in this order, for m frames.  ``place`` (n,) is the index of each
+    question's frame; ``None`` if m = n and frame i belongs to question i.
     """
 
     columns: Floats
@@ -57,22 +57,22 @@ class Frames:
 
     @cached_property
     def wire_s(self) -> Floats:
-        """Time for which the frame occupies the wire, gap included [s], (n,)."""
+        """Time for which the frame occupies the wire, the gap between packets included [s], (n,)."""
         return self._column(0)
 
     @cached_property
     def greatest_bps(self) -> Floats:
-        """Greatest goodput of such frames [b/s], (n,)."""
+        """Greatest goodput of a stream of such frames [b/s], (n,)."""
         return self._column(1)
 
     @cached_property
     def packets(self) -> Floats:
-        """Packets of a frame by itself, (n,)."""
+        """Number of packets of a lone frame, (n,)."""
         return self._column(2)
 
     @cached_property
     def least_packets(self) -> Floats:
-        """Packets of a frame within a stream of full packets, (n,)."""
+        """Number of packets per frame in a stream of full packets, (n,)."""
         return self._column(3)
 
     @cached_property
@@ -81,7 +81,7 @@ class Frames:
         return self._column(4)
 
     def take(self, where: Ints) -> Frames:
-        """Frames of some of the questions."""
+        """Frames of the questions at these indices."""
         return Frames(self.columns, where if self.place is None else self.place.take(where))
 
     def _column(self, index: int) -> Floats:
@@ -92,7 +92,7 @@ class Frames:
 class Work(NamedTuple):
     """Time that the application adds to each frame at the sender and at the receiver [s], (n,).
 
-    ``pace`` is the resulting limit of the stream, once it is computed.
+    ``pace`` is the resulting limit of the stream; ``None`` until the limit is computed.
     """
 
     send_s: Floats
@@ -100,18 +100,18 @@ class Work(NamedTuple):
     pace: Pace | None = None
 
     def take(self, where: Ints) -> Work:
-        """Work of some of the questions."""
+        """Work of the questions at these indices."""
         pace = None if self.pace is None else self.pace.take(where)
         return Work(self.send_s.take(where), self.recv_s.take(where), pace)
 
 
 class Pace(NamedTuple):
-    """Limits that the application's work sets to each question's stream; goodputs in b/s.
+    """Limits that the application's work sets to each question's stream; all goodputs in b/s.
 
-    ``requested_goodput_bps`` (n,) is the request before the work limits it.  ``sender_bps`` and
-    ``receiver_bps`` (ends, n) are the most that the cores of either end can process, infinite if the
-    application adds no work there; ``without_bps`` (ends, n) is the goodput without any work.
-    ``by_sender`` and ``by_receiver`` (n,) mark the streams whose bottleneck is the work of that end.
+    ``requested_goodput_bps`` (n,) is the request before the work limits it.  ``sender_bps`` and ``receiver_bps``
+    (ends, n) are the greatest goodputs that the cores of sender and receiver can process; infinite if the
+    application adds no work at that host.  ``without_bps`` (ends, n) is the goodput without any work.  ``by_sender``
+    and ``by_receiver`` (n,) mark the streams whose bottleneck is the work at the sender or at the receiver.
     ``known`` (2, n) marks whether rows state the utilisation of sender and receiver.
     """
 
@@ -124,5 +124,5 @@ class Pace(NamedTuple):
     known: Bools
 
     def take(self, where: Ints) -> Pace:
-        """Pace of some of the questions."""
+        """Pace of the questions at these indices."""
         return Pace._make(part[..., where] for part in self)

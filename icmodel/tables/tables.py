@@ -1,7 +1,7 @@
 """Compiled tables of a dataset: one table per metric on common axes, packed for joint look-ups.
 
-Rows at the requested core or switch count take precedence.  Without them the nearest measured count answers, and the
-rules of the metric (IC2012 §7.1) scale its numbers.
+Rows at the requested core or switch count take precedence.  Without such rows the nearest measured count answers, and
+the rules of the metric (IC2012 §7.1) scale the numbers.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from icmodel.tables.curves import LOW, Configuration, Curves, left_knots, stated
 from icmodel.tables.wire import Wire
 
 FEW, DENSE = 1000, 1 << 17
-"""From `FEW` questions on, cells of payloads below `DENSE` [B] are looked up instead of searched."""
+"""From `FEW` questions on, the cells of payloads below `DENSE` [B] come from a look-up instead of a binary search."""
 
 Usable = Callable[[Configuration], Bools | None]
-"""Function that marks the cells in which limited curves of a configuration may be used, (curves by load, cells);
-it returns ``None`` for all cells."""
+"""Function that returns the mask (curves by load, cells) of the cells in which limited curves of a configuration may
+be used; ``None`` means all cells."""
 
 
 class Axes(NamedTuple):
-    """Axes that all tables of one dataset and one choice of options share."""
+    """Axes that all tables with the same dataset and options share."""
 
     protocols: tuple[str, ...]
     cores: tuple[int, ...]
@@ -37,7 +37,7 @@ class Axes(NamedTuple):
 
     @property
     def shape(self) -> tuple[int, int, int]:
-        """Counts of protocols, core counts and switch counts."""
+        """Lengths of the axes of protocols, core counts and switch counts."""
         return len(self.protocols), max(len(self.cores), 1), self.switch_counts
 
     @property
@@ -47,16 +47,17 @@ class Axes(NamedTuple):
 
     @property
     def slots(self) -> int:
-        """Number of load slots, the last for the unlimited load."""
+        """Number of load slots; the last slot is the unlimited load."""
         return len(self.loads) + 2
 
 
 class MetricTable(NamedTuple):
-    """Surfaces of one metric, and the surface that answers for each protocol, core and switch count.
+    """Surfaces of one metric, and the surface to use for each protocol, core count and switch count.
 
-    ``group`` (protocols · core counts · switch counts) is the number of the surface that answers, from 1 on, and 0 for
-    none.  ``cores`` and ``switches`` are the counts of its rows (0 if not stated), ``payloads`` (2, ...) its least
-    and greatest payload [B].  ``limits`` (2, protocols) are the least and greatest possible values of the metric.
+    ``group`` (protocols · core counts · switch counts) is the number of the surface to use, counted from 1; 0 means no
+    surface.  ``cores`` and ``switches`` are the counts of the surface's rows (0 if not stated).  ``payloads`` (2, ...)
+    are the least and greatest payload of the surface [B].  ``limits`` (2, protocols) are the least and greatest
+    possible values of the metric.
     """
 
     surfaces: Surfaces
@@ -68,10 +69,10 @@ class MetricTable(NamedTuple):
 
 
 class Compiler(NamedTuple):
-    """Compiles the curves of metrics on shared axes.
+    """Compiler of the curves of metrics to tables on shared axes.
 
-    If ``extend``, tables answer beyond the payloads of the curves too.  ``without_goodput`` are pairs of protocol and
-    core count that have rows but no goodput; for these the nearest core count answers for every metric.
+    If ``extend``, tables also answer beyond the payloads of the curves.  ``without_goodput`` holds pairs of protocol and
+    core count that have rows but no goodput.  For such a pair the nearest core count answers for every metric.
     """
 
     data: Dataset
@@ -93,11 +94,11 @@ class Compiler(NamedTuple):
         Parameters
         ----------
         any_cores : bool
-            Whether rows at the greatest measured core count answer for counts without rows.
+            Whether rows at the greatest measured core count answer for core counts without rows.
         below : "held", "proportion", "one" or "nothing"
             Rule below the lowest load of a curve.
         usable : callable, optional
-            Cells in which each limited curve may be used; everywhere by default.
+            Cells in which each limited curve may be used; all cells by default.
         """
         keys = sorted(curves, key=lambda key: (key.protocol, key.cores or 0, key.switches))
         limits = {name: stated_range(self.data, metric, name) for name in self.axes.protocols}
@@ -135,7 +136,7 @@ class Compiler(NamedTuple):
 
 
 def nearest_configuration(own: Sequence[Configuration], cores: int) -> Configuration | None:
-    """Configuration with the nearest core count, the lower one of two, and the most switches."""
+    """Configuration with the nearest core count and the most switches; of two nearest counts the lower."""
     return min(
         own,
         key=lambda key: (abs((key.cores or cores) - cores), key.cores or cores, -key.switches),
@@ -148,7 +149,7 @@ def answering_configuration(
 ) -> Configuration | None:
     """Configuration with the requested core count and the most switches.
 
-    If there is none and ``any_cores``, the one with the greatest measured core count.
+    If there is no such configuration and ``any_cores``, the configuration with the greatest measured core count.
     """
     exact = [key for key in own if key.cores in (cores, None)]
     if not exact and any_cores:
@@ -158,7 +159,7 @@ def answering_configuration(
 
 
 def without_goodput(points: Sequence[Point]) -> frozenset[tuple[str, int]]:
-    """Pairs of protocol and core count with rows but no goodput, if other counts have a goodput."""
+    """Pairs of protocol and core count with rows but no goodput; only for protocols with a goodput at other counts."""
     every = {(p.protocol, p.cores) for p in points if p.cores is not None}
     measured = {(p.protocol, p.cores) for p in points if p.metric == "goodput_bps"}
     protocols = {protocol for protocol, cores in measured if cores is not None}
@@ -166,13 +167,13 @@ def without_goodput(points: Sequence[Point]) -> frozenset[tuple[str, int]]:
 
 
 class Packed(NamedTuple):
-    """Surfaces of all tables in one array, so that one look-up reads many metrics; the first has no answers.
+    """Surfaces of all tables in one array, so that one look-up reads many metrics; the first surface has no answers.
 
-    There is a place for each slot, surface and cell; ``cells`` is surfaces times cells, ``places`` slots times that.
-    ``coefficients`` (4, 3 · places) are c0, c1, c3 and c4 for value, low and high; ``squares`` (2, 2 · places) are c2
-    and c5 of low and high, empty if all are 0.  ``unlimited`` (2, 3 · cells) and ``unlimited_squares`` (1, 2 · cells)
-    are c0, c1 and c2 of the last slot.  ``basis`` (4, places) is the strongest basis if there is no row; ``rows``
-    are (4, places), ``top_load`` (cells,).
+    Each combination of slot, surface and cell is a place.  In the shapes below, ``cells`` is surfaces × cells, and
+    ``places`` is slots × surfaces × cells.  ``coefficients`` (4, 3 · places) are c0, c1, c3 and c4 for value, low and
+    high.  ``squares`` (2, 2 · places) are c2 and c5 of low and high, empty if all are 0.  ``unlimited`` (2, 3 · cells)
+    and ``unlimited_squares`` (1, 2 · cells) are c0, c1 and c2 of the last slot.  ``basis`` (4, places) is the strongest
+    basis if there is no row.  ``rows`` has the shape (4, places), ``top_load`` the shape (cells,).
     """
 
     coefficients: Floats
@@ -187,7 +188,7 @@ class Packed(NamedTuple):
 
     @classmethod
     def of(cls, surfaces: Sequence[Surfaces], axes: Axes) -> Packed:
-        """Pack the surfaces of some tables one after another."""
+        """Pack the surfaces of several tables one after another."""
         every = [no_surfaces(1, axes.cells, axes.slots), *surfaces]
         count = sum(len(one.top_load) for one in every)
         linear = np.empty((4, 3, axes.slots, count, axes.cells))
@@ -214,9 +215,9 @@ class Packed(NamedTuple):
 
 
 class Chosen(NamedTuple):
-    """Indices of some tables, and the limits of their metrics.
+    """Indices of selected tables, and the limits of their metrics.
 
-    ``limits`` are (2, tables, protocols), or (2, tables, 1) if they are the same for every protocol.
+    ``limits`` has the shape (2, tables, protocols); (2, tables, 1) if the limits are equal for all protocols.
     """
 
     indices: Ints
@@ -224,19 +225,20 @@ class Chosen(NamedTuple):
 
 
 class Tables:
-    """Tables of every metric on common axes, with the link and the rows.
+    """Tables of all metrics on common axes, with the link and the rows of the dataset.
 
-    A law may add tables under names of its own, beginning with ``_``.
+    A law may add private tables, whose names begin with ``_``.
 
-    ``group``, ``first_cell``, ``cores``, ``switches`` and ``core_ratio`` have the shape (tables, configurations):
-    the surface that answers, its first cell among those of all surfaces, the counts of its rows (0 if not
-    stated), and cores of the rows over requested cores (1 if either is not stated).  ``limits`` (2, tables, protocols)
-    are the least and greatest possible values of a metric.
+    ``group``, ``first_cell``, ``cores``, ``switches`` and ``core_ratio`` have the shape (tables, configurations).
+    ``group`` is the surface to use, and ``first_cell`` the index of its first cell among the cells of all surfaces.
+    ``cores`` and ``switches`` are the counts of the surface's rows (0 if not stated).  ``core_ratio`` is the core count
+    of the rows over the requested count (1 if either is not stated).  ``limits`` (2, tables, protocols) are the least
+    and greatest possible values of a metric.
 
     Parameters
     ----------
     with_headers : bool
-        Whether theory of the wire counts ZeroMQ's message header, see `Wire`.
+        Whether theory of the wire counts the message header of ZeroMQ, see `Wire`.
     """
 
     def __init__(
@@ -270,7 +272,7 @@ class Tables:
         self._chosen: dict[tuple[str, ...], Chosen] = {}
 
     def chosen(self, names: tuple[str, ...]) -> Chosen:
-        """Tables by name; kept, since all questions of a kind use the same tables."""
+        """Select tables by name; the selection is cached, since many questions use the same tables."""
         found = self._chosen.get(names)
         if found is None:
             index = np.array([self.index[name] for name in names], dtype=np.int64)
@@ -280,17 +282,17 @@ class Tables:
         return found
 
     def cells(self, payload_bytes: Floats) -> Ints:
-        """Payload cell of each payload: 0 below the first knot, k from the k-th knot on."""
+        """Cell of each payload: 0 below the first knot, k from the k-th knot on."""
         if len(payload_bytes) < FEW or payload_bytes.max() >= DENSE:
             return np.searchsorted(self.axes.knots, payload_bytes, side="right")
         return self.dense_cells.take(payload_bytes.astype(np.int64))
 
     @cached_property
     def dense_cells(self) -> Ints:
-        """Cell of every whole payload below `DENSE`."""
+        """Cells of all whole payloads below `DENSE`."""
         return np.searchsorted(self.axes.knots, np.arange(DENSE), side="right")
 
     @property
     def has_rows(self) -> bool:
-        """Whether any table has rows."""
+        """Whether at least one table has rows."""
         return bool((self.packed.rows >= 0).any())

@@ -1,4 +1,4 @@
-"""Wire of a dataset: theory of its frames, chosen by the kind of link and the protocol."""
+"""Wire of a dataset: theory of frames on its link, chosen by the kind of link and the protocol."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FRAMED = ("udp", "ethernet")
 
 @dataclass(frozen=True, slots=True)
 class Wire:
-    """Link of one protocol, with theory's bounds for its frames.
+    """Link of a dataset, with theory's bounds for the frames of one protocol.
 
     If the dataset does not state the rate (loopback, unknown port speed), the goodput has no bound and the
     serialisation time is 0.
@@ -32,8 +32,8 @@ class Wire:
     link : Interconnect
         Kind, rate and packet size of the link.
     with_headers : bool
-        Whether ZeroMQ's message header counts, as in ``hybrid``.  The published variants follow IC2012, which
-        neglects it.
+        Whether the message header of ZeroMQ counts, as in ``hybrid``.  The published variants follow IC2012, which
+        neglects this header.
 
     Examples
     --------
@@ -50,9 +50,9 @@ class Wire:
 
     @property
     def framing(self) -> AnyFraming | None:
-        """Framing of frames into packets of their own; ``None`` for a link without theory.
+        """Framing that puts each frame into packets of its own; ``None`` for a link without theory.
 
-        On Ethernet every protocol but UDP and direct Ethernet counts as TCP.
+        On Ethernet every protocol except UDP and direct Ethernet counts as TCP.
 
         Raises
         ------
@@ -89,9 +89,9 @@ class Wire:
         return self.link.kind == "ethernet" and self.protocol not in FRAMED
 
     def serialisation_s(self, payload_bytes: Floats) -> Floats:
-        """Time [s] for which a frame occupies the wire, gap included, shape of the payloads [B].
+        """Time [s] for which a frame occupies the wire, the gap between packets included.
 
-        Rates follow from it; a delay is `lone_frame_s`.
+        The result has the shape of the payloads [B].  Use this time to compute rates; for delays use `lone_frame_s`.
         """
         rate, framing = self.link.line_rate_bps, self.framing
         if rate is None or framing is None:
@@ -99,10 +99,10 @@ class Wire:
         return theory.send_interval_s(self._carried(payload_bytes), framing, rate)
 
     def lone_frame_s(self, payload_bytes: Floats) -> Floats:
-        """Least time [s] from first to last bit of a lone frame, shape of the payloads [B].
+        """Least time [s] from the first to the last bit of a lone frame, in the shape of the payloads [B].
 
-        It ends before the gap behind the last packet.  A token bucket passes a burst of its depth at once: traffic of
-        burst σ and rate ρ (R. L. Cruz, A calculus for network delay, IEEE Trans. Information Theory 37, 1991).
+        The gap behind the last packet is not included.  A token bucket passes a burst of its depth at once: traffic
+        with burst σ and rate ρ (R. L. Cruz, A calculus for network delay, IEEE Trans. Information Theory 37, 1991).
         """
         rate, framing = self.link.line_rate_bps, self.framing
         if rate is None or framing is None:
@@ -111,14 +111,14 @@ class Wire:
         return np.maximum(whole_s - 8 * (self.link.burst_bytes or 0) / rate, 0.0)
 
     def packets(self, payload_bytes: Floats) -> Floats:
-        """Packets per frame, shape of the payloads [B]; 1 without theory."""
+        """Number of packets of a lone frame, in the shape of the payloads [B]; 1 without theory."""
         framing = self.framing
         if framing is None:
             return np.ones_like(payload_bytes)
         return theory.packets(self._carried(payload_bytes), framing).astype(np.float64)
 
     def least_packets(self, payload_bytes: Floats) -> Floats:
-        """Least packets per frame, shape of the payloads [B]; merged streams fill their packets."""
+        """Least number of packets per frame, in the shape of the payloads [B]; merged streams fill their packets."""
         if not self.merges:
             return self.packets(payload_bytes)
         full = self._full_packets()
@@ -133,7 +133,7 @@ class Wire:
         return zmtp.payload_of(breaks) if self._has_header else breaks
 
     def goodput_bound_bps(self, payload_bytes: Floats, serialisation_s: Floats) -> Floats:
-        """Greatest goodput [b/s] the wire allows, shape of the payloads [B].
+        """Greatest goodput [b/s] that the wire allows, in the shape of the payloads [B].
 
         For TCP, and for protocols that run over TCP or batch frames, the bound is that of full packets.
         """
@@ -146,7 +146,7 @@ class Wire:
         return payload_bytes * 8 / serialisation_s
 
     def greatest_payload_bytes(self) -> int | None:
-        """Protocol's own limit on Ethernet [B]; ``None`` if it has none."""
+        """Greatest payload of the protocol on Ethernet [B]; ``None`` if the protocol has no limit."""
         framing = self.framing
         return framing.max_payload_bytes if isinstance(framing, ethernet.Framing) else None
 
@@ -155,12 +155,12 @@ class Wire:
         return self.with_headers and self.protocol == ZEROMQ
 
     def _carried(self, payload_bytes: Floats) -> Ints:
-        """Bytes of frames with their headers, as the carrier transports them [B]."""
+        """Size of frames with their headers [B], which the carrier transports as its payload."""
         framed = zmtp.framed_bytes(payload_bytes) if self._has_header else payload_bytes
         return framed.astype(np.int64)
 
     def _full_packets(self) -> ethernet.Framing:
-        """Framing of full packets of a stream; without any header above IP if the carrier is unknown."""
+        """Framing of a stream with full packets; without headers above IP if the carrier is unknown."""
         framing = self.framing
         over_tcp = self.protocol == "tcp" or self._has_header
         if over_tcp and isinstance(framing, ethernet.Framing):
@@ -171,17 +171,18 @@ class Wire:
 def wire(
     data: Dataset, protocol: str, options: Mapping[str, str], *, with_headers: bool = False
 ) -> Wire:
-    """Wire of a protocol; in a dataset with several fabrics, that of the chosen one."""
+    """Make the wire of a protocol; a dataset with several fabrics uses the chosen fabric."""
     return Wire(protocol, data.link(options), with_headers)
 
 
 def frames_on_wire(
     data: Dataset, protocol: str, options: Mapping[str, str], payload_bytes: Floats
 ) -> tuple[Floats, Floats, Floats, Floats]:
-    """Packets, least packets, delay on the wire [s] and least interval [s] of frames with their headers.
+    """Return four arrays for frames with their headers: packets, least packets, delay [s] and least interval [s].
 
-    For payloads that are too large, the greatest possible payload counts.  The delay is that of a lone frame, less
-    a burst.  Least packets and interval are those of a merged stream, which may be below those of a lone frame.
+    A payload that is too large counts as the greatest possible payload.  The delay is the time of a lone frame on the
+    wire, without a burst that passes at once.  Least packets and least interval are those of a merged stream; they may
+    be below those of a lone frame.
     """
     path = wire(data, protocol, options, with_headers=True)
     possible = np.minimum(payload_bytes, path.greatest_payload_bytes() or np.inf)
