@@ -17,7 +17,10 @@ from icmodel.usecase import Answer, Evaluation
 
 LATENCIES = ("latency_mean_s", "rtt_half_mean_s", "rtt_mean_s")
 CPUS = ("cpu_recv", "cpu_send", "cpu_recv_cores", "cpu_send_cores")
-"""Metrics to plot, the first of each that has a value and no requirement takes its place."""
+"""Latency and CPU metrics to plot.
+
+Of each tuple, the first metric with a value is plotted, unless a requirement names another one.
+"""
 
 
 def figures(evaluation: Evaluation) -> Iterator[Block]:
@@ -52,7 +55,7 @@ def figures(evaluation: Evaluation) -> Iterator[Block]:
 def _choices(
     model: Model, answer: Answer, requirements: Mapping[str, Requirement]
 ) -> Iterator[tuple[str, str]]:
-    """Yield the metrics to plot, each with its axis; a load axis needs rows at two or more loads."""
+    """Yield the metrics to plot, each with its axis; a load axis needs rows at two loads."""
 
     def load_or(metric: str, axis: str) -> str:
         rows = model.data.of_metric(metric)

@@ -39,7 +39,7 @@ def rate_text(row: Row) -> str:
 
 
 def protocol_text(row: Row) -> str:
-    """Return the protocol of a link; of several protocols, the first one and the number of others."""
+    """Return the protocol of a link, or the first of its protocols with the number of others."""
     if row.link.protocol:
         return row.link.protocol
     first, *more = row.source.protocols
@@ -137,7 +137,7 @@ def reasons(row: Row) -> Iterator[str]:
 
 
 def source_name(source: Source) -> str:
-    """Return the name of a source: ``ethernet-10g-2012 (published, corrected)`` or ``theory alone``."""
+    """Return a source's name: ``ethernet-10g-2012 (published, corrected)`` or ``theory alone``."""
     if source.ground == THEORY:
         return "theory alone"
     notes = [source.ground, source.variant]

@@ -49,7 +49,7 @@ class Profile:
 
     @property
     def substituted(self) -> str:
-        """Reason why rows with other options are used; empty if the scenario's options have rows."""
+        """Reason why rows with other options are used; empty if no others are used."""
         return answering_rows(self.model, self.scenario).substituted
 
     def answering(self, metric: str) -> tuple[Step, ...]:

@@ -107,7 +107,7 @@ def _short(evaluation: Evaluation, limits: Limits) -> Iterator[Section]:
 
 
 def _why(evaluation: Evaluation, limits: Limits) -> Iterator[Section]:
-    """Yield sections: requirements, derived numbers, predictions, candidates, notes, known limits."""
+    """Yield sections from requirements and derived numbers to notes and known limits."""
     chosen = evaluation.chosen
     if evaluation.strict:
         yield Section("", "", (Text(STRICT),))

@@ -74,7 +74,7 @@ def blocks_text(blocks: Iterable[Block], width: int = WIDTH) -> str:
 
 
 def _printed(lines: Iterable[Line], width: int) -> str:
-    """Wrap lines to a width; control characters become ``�``, so that no text commands a terminal."""
+    """Wrap lines to a width; control characters become ``�``, as they could command a terminal."""
     printed = []
     for start, text in lines:
         parts = [f"{start}{text}"]
