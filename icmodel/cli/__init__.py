@@ -39,36 +39,39 @@ COMMANDS = (
     "verify",
     "validate",
 )
-"""Names of the commands; each is a module here, imported when it is used."""
+"""Names of the commands; each is a module of icmodel.cli, imported on first use."""
 
 DONE, WRONG, DEFECT, INTERRUPTED, PIPE_CLOSED = 0, 2, 70, 130, 141
-"""Exit codes beside those of a verdict (1 not met, 3 undecided)."""
+"""Exit codes: done, wrong question, defect of icmodel, Ctrl-C, and closed pipe.
+
+A verdict adds two codes: 1 for not met and 3 for undecided.
+"""
 
 _USAGE: tuple[type[Exception], type[Exception]] = typer.BadParameter.__mro__[1:3]  # type: ignore[assignment]
-"""Exceptions of typer for a command line that it cannot read, whichever click it brings."""
+"""Exceptions that typer raises for an invalid command line, with any version of click."""
 
 
 class Commands(TyperGroup):
-    """The commands, each imported only when it is used."""
+    """Group of all commands; imports the module of a command on first use."""
 
     def list_commands(self, ctx: Any) -> list[str]:
-        """Names in the order of the help."""
+        """Return the names of the commands in the order of the help."""
         return list(COMMANDS)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """The command of a name, or None."""
+        """Return the command with this name, or None if there is none."""
         if cmd_name not in COMMANDS:
             return None
         module = import_module(f"{__name__}.{cmd_name}")
         return typer.main.get_command(module.app)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """The command that a command line names.
+        """Return the command that the command line names.
 
         Raises
         ------
         IcmodelError
-            If there is no such command.
+            If no command has this name.
         """
         if args[0] not in COMMANDS and not args[0].startswith("-"):
             raise IcmodelError(
@@ -87,7 +90,7 @@ app = typer.Typer(
 
 
 def print_version(wanted: bool) -> None:
-    """Print the version and end, if ``--version`` is given."""
+    """Print the version of icmodel and exit, if ``--version`` is given."""
     if wanted:
         print(f"icmodel {__version__}")  # noqa: T201
         raise typer.Exit
@@ -125,15 +128,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _run(arguments)
 
     def print_warning(message: Warning | str, *_: object) -> None:
-        """Print a warning in one line, without its place in the program."""
+        """Print a warning on one line, without file name and line number."""
         print(f"icmodel: {message}", file=sys.stderr)  # noqa: T201
 
     warnings.showwarning = print_warning  # type: ignore[assignment]
-    # Before numpy is imported: the matrices of a fit are small, and its threads would only wait.
+    # Set before numpy is imported. The matrices of a fit are small, so threads of numpy only wait.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
-            stream.reconfigure(errors="replace")  # a terminal without µ shows ? instead
+            stream.reconfigure(errors="replace")  # if the terminal has no µ, print ?
     code = _run(None)
     gc.freeze()  # the process ends now: nothing is left to collect
     return code
@@ -154,7 +157,7 @@ def _run(arguments: Sequence[str] | None) -> int:
         PipeClosed,
         BrokenPipeError,
         SystemExit,
-    ):  # SystemExit: typer's own end of a broken pipe
+    ):  # typer raises SystemExit for a broken pipe
         return _discard_output()
     except Exception as error:
         return report_unexpected(error)
@@ -182,7 +185,7 @@ def report_unexpected(error: Exception) -> int:
 
 
 def usage_sentence(error: Exception, words: Sequence[str]) -> str:
-    """Typer's error about a command line as one sentence, with the command whose help to read."""
+    """Return typer's error as one sentence that names the command whose help to read."""
     message: str = error.format_message()  # type: ignore[attr-defined]
     message = " ".join(message.split()).replace(". Did you mean", ", did you mean").rstrip(".?")
     context = getattr(error, "ctx", None)
@@ -198,6 +201,6 @@ def _fail(sentence: str, code: int) -> int:
 
 
 def _discard_output() -> int:
-    """Discard further output, since nobody reads it or it cannot be written."""
+    """Discard further output after a closed pipe or a failed write."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return PIPE_CLOSED

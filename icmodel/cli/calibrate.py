@@ -32,17 +32,20 @@ if TYPE_CHECKING:
 app = make_app()
 
 DEFAULT_TOPOLOGY = "direct-1g"
-"""Default test network. It has a rate, since the latency of a loaded virtual cable without one is unsteady."""
+"""Default test network.
+
+It has a limited rate. The latency of a loaded virtual cable without a limit is unsteady.
+"""
 UNDECIDED = 3
 """Exit code if the budget ended before the target error was reached."""
 
 
 def check_hosts(names: tuple[str, str] | None) -> tuple[str, str] | None:
-    """Raise CalibrationError for an option in the place of a host's name."""
+    """Raise CalibrationError if --hosts is followed by an option instead of a host's name."""
     option_name = next((name for name in names or () if name.startswith("-")), None)
     if option_name is not None:
         raise CalibrationError(
-            f"--hosts was given {option_name} for a host: it takes two, such as --hosts alice bob"
+            f"--hosts was given {option_name} for a host: name two hosts, such as --hosts alice bob"
         )
     return names
 
@@ -51,14 +54,17 @@ Check = Annotated[bool, typer.Option("--check", help="Only check that icprobe wo
 Folder = Annotated[
     Path | None,
     typer.Option(
-        "-o", "--output", metavar="DIR", help="Folder of the dataset; with --check a file."
+        "-o",
+        "--output",
+        metavar="DIR",
+        help="Folder of the new dataset. With --check: file for the result of the check.",
     ),
 ]
 
 
 @dataclass(frozen=True, slots=True)
 class PlaceOptions:
-    """Hosts or test network to measure in, as texts of the command line."""
+    """Options that select where to measure: two hosts, or a test network on this machine."""
 
     lab: bool = option_field(
         "", "Measure in a test network on this machine (the default).", default=False
@@ -72,21 +78,20 @@ class PlaceOptions:
     address: str | None = option_field(
         "ADDRESS",
         "Address of host B on the measured network; needs --hosts.",
-        "the one that ssh uses",
+        "the address that ssh uses",
     )
 
     def check(self) -> None:
-        """Raise CalibrationError for options of the lab beside hosts, and of hosts without them."""
+        """Raise CalibrationError if options of the lab and of --hosts are mixed.
+
+        Options of the lab need no --hosts; --address needs --hosts.
+        """
         if self.lab and self.hosts is not None:
-            raise CalibrationError("--lab and --hosts are both given: measure in one of them")
+            raise CalibrationError("--lab and --hosts are both given: give only one")
         if self.hosts is None and self.address is not None:
-            raise CalibrationError(
-                "--address is that of the second of two hosts: name both with --hosts A B"
-            )
+            raise CalibrationError("--address needs --hosts: name the two hosts with --hosts A B")
         if self.hosts is not None and self.topology is not None:
-            raise CalibrationError(
-                "--topology is for the lab, and --hosts measures outside it: give one"
-            )
+            raise CalibrationError("--topology cannot be combined with --hosts: give only one")
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +99,8 @@ class CalibrationOptions:
     """Settings of a calibration, as texts of the command line."""
 
     usecase: str | None = option_field(
-        "NAME", "Choose runs to decide the verdict of this use case, not to reduce the error."
+        "NAME",
+        "Use case, by name or file. Runs are chosen to decide its verdict, not to reduce the error.",
     )
     budget: str = option_field(
         "TIME",
@@ -102,25 +108,25 @@ class CalibrationOptions:
         default="10 min",
     )
     error: str | None = option_field(
-        "PERCENT", "Stop when the error is at most this.", "use up the budget"
+        "PERCENT", "Target error: stop when the error is at most this.", "use up the budget"
     )
     protocol: list[str] | None = option_field(
         "NAMES", "Protocols to measure: tcp, udp, ethernet, zeromq.", "tcp, udp"
     )
     line_rate: str | None = option_field(
         "RATE",
-        "Line rate; loads are shares of it.",
-        "that of the test network; between hosts the goodput of the first run",
+        "Line rate of the path. Loads are chosen as shares of the line rate.",
+        "line rate of the test network; with --hosts the goodput of the first run",
     )
     mtu: str | None = option_field(
-        "SIZE", "MTU of the path.", "that of the test network; between hosts 1500 B"
+        "SIZE", "MTU of the path.", "MTU of the test network; with --hosts 1500 B"
     )
     cores: int = option_field("N", "Cores to use at each end.", default=1)
     window: str = option_field("TIME", "Length of a run.", default="2 s")
     most_steal: str | None = option_field(
-        "SHARE", "Ignore runs that lost more of a core to the hypervisor."
+        "SHARE", "Ignore runs in which the hypervisor took more than this share of a core."
     )
-    seed: int = option_field("N", "Seed of random choices.", default=1)
+    seed: int = option_field("N", "Seed of the random choice of runs.", default=1)
     variant: str = option_field("NAME", "Variant of the model to score.", default="hybrid")
 
     def settings(self) -> dict[str, object]:
@@ -154,12 +160,12 @@ def calibrate(
     """Measure, fit and choose the next runs, until a target error or a budget is reached.
 
     Runs are measured in a test network of this machine (as root), or between two hosts that ssh
-    reaches and that have icprobe. DIR keeps every run, and in the end it is a dataset. After an
-    interruption the same command goes on; a greater budget continues too.
+    reaches and that have icprobe. DIR keeps every run; at the end DIR is a dataset. After an
+    interruption, repeat the same command to continue. A greater budget also continues.
 
-    Exit codes: 0 done, 3 the target error was not reached. With --usecase those of its verdict:
-    0 met, 1 not met, 3 undecided. 2 the question was wrong or a host cannot be reached, 130 stopped
-    by Ctrl-C.
+    Exit codes: 0 done, 3 the target error was not reached. With --usecase the exit code is the
+    verdict: 0 met, 1 not met, 3 undecided. In both cases: 2 the question was wrong or a host cannot
+    be reached, 130 stopped by Ctrl-C.
 
     \b
     icmodel calibrate -o my-lab
@@ -173,13 +179,13 @@ def calibrate(
         emit(answer, as_json=as_json, output=output)
         return 0
     if output is None:
-        raise CalibrationError("there is no folder to measure into: give one with -o DIR")
+        raise CalibrationError("the folder for the measurements is missing: give -o DIR")
     place.check()
     from icmodel.calibrate.calibration import Request, carry_out
 
     topology = place.topology or DEFAULT_TOPOLOGY
     request = Request(output, place.hosts, topology, place.address, options.settings())
-    probe = find_probe()  # last, so that a wrong question is reported without icprobe too
+    probe = find_probe()  # last, so that a wrong question is reported even if icprobe is missing
     with interruptible(f"the same command goes on in {output}"), calibration_progress() as watch:
         made = carry_out(probe, request, watch)
     emit(Answer(lambda: calibration_sections(made), made.to_dict), as_json=as_json, output=None)
@@ -187,7 +193,7 @@ def calibrate(
 
 
 def exit_code(made: Calibration, *, has_target: bool) -> int:
-    """Exit code of the verdict, or of whether the target error was reached if there is one."""
+    """Return the exit code: the verdict of a use case, or whether the target error was reached."""
     verdict = made.result.progress.verdict
     if verdict:
         return {MET: 0, NOT_MET: 1}.get(verdict, UNDECIDED)
@@ -198,7 +204,7 @@ def exit_code(made: Calibration, *, has_target: bool) -> int:
 
 
 def calibration_sections(made: Calibration) -> Iterator[Section]:
-    """How the calibration ended, and the error of each metric."""
+    """Yield sections: how the calibration ended, and the error of each metric."""
     end = made.result.progress
     lines = [
         f"{end.runs} runs in {end.spent_s:.0f} s of measuring, {len(made.result.refused)} refused; "
@@ -230,7 +236,7 @@ def calibration_sections(made: Calibration) -> Iterator[Section]:
 
 
 def verdict_line(end: Progress) -> str:
-    """The verdict of the use case, and the requirements that cause it."""
+    """Return a line with the verdict of the use case and the requirements that cause it."""
     names = [name for name, outcome in end.requirements.items() if outcome == end.verdict]
     cause = f": {', '.join(names)}" if end.verdict != MET else ""
     return f"verdict of the use case: {end.verdict}{cause}"
@@ -242,12 +248,12 @@ def percent_text(ratio: float) -> str:
 
 
 def probe_section(probe: Probe) -> Section:
-    """Path and version of icprobe, and the limits that it measured of itself."""
+    """Return a section with path and version of icprobe, and the limits that icprobe measured."""
     rows = [("path", str(probe.path)), ("version", probe.version)]
     for name, value in probe.instrument.items():
         try:
             text = quantity_text(name, value)
-        except UnitError:  # a metric of a later icprobe, whose unit is unknown here
+        except UnitError:  # a metric of a newer icprobe, with an unknown unit
             text = f"{value:g}"
         rows.append((name, text))
     return Section("icprobe works", Table(("what", "value"), tuple(rows)))
@@ -265,9 +271,12 @@ def probe_document(probe: Probe) -> dict[str, object]:
 # --- progress ---------------------------------------------------------------------------------
 
 LINE_EVERY = 10
-"""Runs between two lines of progress without a terminal, before an error is known."""
+"""Runs between two printed lines of progress, until an error is known.
+
+Lines are printed only if standard error is not a terminal.
+"""
 EARLY = 12
-"""Runs after which a line warns if the hypervisor disturbed most of them."""
+"""Number of early runs to check: warn if the hypervisor disturbed most of these runs."""
 
 
 @contextmanager
@@ -297,14 +306,17 @@ def calibration_progress() -> Iterator[Callable[[Progress], None]]:
 
 
 class PlainProgress:
-    """Lines of progress for a standard error that is no terminal."""
+    """Progress as printed lines, for a standard error that is not a terminal."""
 
     def __init__(self) -> None:
         self._reported_runs = 0
         self._scored = False
 
     def __call__(self, state: Progress) -> None:
-        """Print the lines of a state; until an error is known, also one every `LINE_EVERY` runs."""
+        """Print the lines of a state.
+
+        Until an error is known, print one line every `LINE_EVERY` runs.
+        """
         lines = step_lines(state)
         self._scored = self._scored or bool(state.scores)
         if not self._scored and state.runs >= self._reported_runs + LINE_EVERY:
@@ -315,7 +327,10 @@ class PlainProgress:
 
 
 def step_lines(state: Progress) -> list[str]:
-    """The error after a step, or a warning if early runs were disturbed; empty for most runs."""
+    """Return lines of progress: the error after a step, or a warning about disturbed early runs.
+
+    Most runs have no line.
+    """
     if state.scores:
         errors = ", ".join(
             f"{one.metric} {percent_text(one.middle)}" for one in state.scores if one.count

@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 app = make_app()
 
 MOST_NOTES = 6
-"""Lines of notes without ``--all``."""
+"""Maximum number of lines of notes printed without ``--all``."""
 UseCaseName = Annotated[
     str | None,
     option(
@@ -71,7 +71,7 @@ Why = Annotated[
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One answer: a prediction, or the reason why there is none."""
+    """Column of the comparison: a prediction, or the reason why there is none."""
 
     dataset: str
     variant: str
@@ -99,13 +99,14 @@ def compare(
     """Put one question to several datasets, protocols or variants, side by side.
 
     Repeat --dataset, --protocol or --variant, or give names with commas; every combination that
-    exists is a column. A combination that cannot answer shows the reason; if none can answer,
-    that is an error.
+    exists is a column. A combination that cannot answer shows the reason. If no combination can
+    answer, the command ends with an error.
 
     With --usecase every interconnect is a row: 1 to 200 Gb/s Ethernet with TCP, UDP and ZeroMQ,
     RoCE, InfiniBand and RapidIO. Each row is met, not met or undecided, with the basis of the
-    verdict and the measurement that would decide. The rows use all bundled datasets, or those of
-    --dataset. Exit codes: 0 one interconnect meets everything, 1 none does, 3 undecided.
+    verdict and the measurement that would decide an undecided verdict. The rows use all bundled
+    datasets, or only the datasets given with --dataset. Exit codes: 0 one interconnect meets
+    everything, 1 no interconnect does, 3 undecided.
 
     \b
     icmodel compare --protocol tcp,udp --payload "1472 B"
@@ -121,7 +122,9 @@ def compare(
         names = split_names(dataset)
         return compare_usecase(usecase, names, why=why, cache=cache, as_json=as_json, output=output)
     if why:
-        raise ScenarioError("--why is given without --usecase: leave it out, or give --all")
+        raise ScenarioError(
+            "--why needs --usecase: add --usecase NAME, or use --all in place of --why"
+        )
     columns = answer_columns(
         question,
         [load(name) for name in split_names(dataset) or [DEFAULT_DATASET]],
@@ -166,7 +169,7 @@ def answer_columns(
     for name in protocols:
         if not any(name in data.protocols for data in datasets):
             known = "; ".join(f"{data.id} has {', '.join(data.protocols)}" for data in datasets)
-            raise OutOfDomain(f"no dataset here has the protocol {name!r}: {known}")
+            raise OutOfDomain(f"none of the datasets has the protocol {name!r}: {known}")
     columns = []
     for data in datasets:
         available = [name for name in protocols if name in data.protocols]
@@ -187,7 +190,10 @@ def _column(data: Dataset, variant: str, asked: Scenario, outside: str, *, cache
 
 
 def comparison_sections(columns: list[Column], *, every: bool) -> Iterator[Section]:
-    """The questions, the metrics that decide or all of them, and the notes of each column."""
+    """Yield sections: the questions, the metrics, and the notes of each column.
+
+    With ``every`` all metrics are shown, otherwise only the main ones.
+    """
     predictions = {
         f"({number})": one
         for number, one in enumerate((c.prediction for c in columns if c.prediction), start=1)
@@ -236,12 +242,12 @@ def comparison_sections(columns: list[Column], *, every: bool) -> Iterator[Secti
 
 
 def refuse_others(options: dict[str, object]) -> None:
-    """Raise ScenarioError for the first option that the use case already determines."""
+    """Raise ScenarioError if an option is given that the use case already determines."""
     for name, value in options.items():
         if value:
             raise ScenarioError(
-                f"--{name.replace('_', '-')} is given beside --usecase, which asks its own "
-                "questions: leave it out, or leave --usecase out"
+                f"--{name.replace('_', '-')} cannot be combined with --usecase, which "
+                "determines the question: give only one"
             )
 
 
@@ -255,7 +261,7 @@ def compare_usecase(
     output: Path | None,
 ) -> int:
     """Print or write the comparison of a use case on every interconnect; returns the exit code."""
-    from icmodel.interconnects import compare_interconnects  # models, not needed by other commands
+    from icmodel.interconnects import compare_interconnects  # only this command needs models
     from icmodel.report.interconnects import comparison_markdown
 
     if output is not None:
@@ -273,7 +279,7 @@ def compare_usecase(
 
 
 def usecase_sections(comparison: Comparison, *, why: bool) -> Iterator[Section]:
-    """The verdict of each interconnect; with ``why`` the datasets that it rests on."""
+    """Yield the verdict of each interconnect; with ``why`` also the datasets used."""
     from icmodel.report import interconnects as words
 
     yield Section("", hanging(words.headline(comparison)))

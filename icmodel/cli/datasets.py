@@ -92,7 +92,10 @@ def list_all(*, as_json: AsJson = False, output: Output = None) -> None:
 # --- show -------------------------------------------------------------------------------------
 
 MOST_VALUES = 8
-"""Values of an axis that are listed; of more only number and ends are shown."""
+"""Maximum number of values listed for an axis.
+
+If there are more, only their number, the least and the greatest are shown.
+"""
 NOISE_METRICS = (
     "goodput_bps",
     "frames_per_s",
@@ -104,7 +107,7 @@ NOISE_METRICS = (
     "cpu_recv",
     "loss_rate",
 )
-"""Metrics whose noise is shown; ``--json`` has all."""
+"""Metrics whose noise is shown as text; ``--json`` has all metrics."""
 
 
 @app.command(short_help="Show the contents of a dataset.")
@@ -124,7 +127,7 @@ def show(name: Name, *, as_json: AsJson = False, output: Output = None) -> None:
 
 
 def dataset_sections(data: Dataset) -> Iterator[Section]:
-    """The dataset as tables: facts, hosts, axes, rows by metric and basis, noise and limits."""
+    """Yield the dataset as tables: facts, hosts, axes, row counts, noise and limits."""
     yield Section(f"{data.id}: {data.title}", facts_table(data))
     hosts = [{key: str(value) for key, value in host.items()} for host in _tables(data, "hosts")]
     if hosts:
@@ -198,7 +201,7 @@ def _tables(data: Dataset, key: str) -> list[dict[str, object]]:
 
 
 def _axes(data: Dataset) -> list[str]:
-    """Axes on which some point has a value, without the protocol."""
+    """Return the axes on which at least one point has a value, without the protocol."""
     fixed = [
         axis for axis in AXES[1:] if any(getattr(point, axis) is not None for point in data.points)
     ]
@@ -225,7 +228,7 @@ def _meaning(data: Dataset, axis: str) -> str:
 
 
 def limits_table(data: Dataset) -> Table[str]:
-    """Limits of metrics that the source states."""
+    """Return a table of the limits that the source states for metrics."""
     rows = tuple(
         (
             limit.metric,
@@ -245,8 +248,8 @@ Noises = dict[str, dict[str, dict[str, float]]]
 def repeat_noise(data: Dataset) -> Noises:
     """Noise between repeats by protocol and metric, from rows with at least two runs.
 
-    ``run`` is the standard deviation of one run, relative or, for ratios, absolute: the median over
-    ``rows`` rows.
+    ``run`` is the median standard deviation of one run over ``rows`` rows. The deviation is absolute
+    for ratios and relative for other metrics.
     """
     by_protocol = {
         protocol: noise(point for point in data.points if point.protocol == protocol)
@@ -260,7 +263,10 @@ def repeat_noise(data: Dataset) -> Noises:
 
 
 def noise_table(noises: Noises) -> Table[str]:
-    """Noise of the main metrics with a column for each protocol; in per cent, of ratios absolute."""
+    """Return a table of the noise of the main metrics, with a column for each protocol.
+
+    Noise is given in per cent; for ratios it is an absolute number.
+    """
     rows = []
     for metric in NOISE_METRICS:
         known = [of.get(metric) for of in noises.values()]
@@ -319,7 +325,7 @@ def points(
 ) -> None:
     """Print the rows of a dataset, each number with its basis and source.
 
-    A CSV file has the columns of points.csv, so that it can start a dataset of your own.
+    A CSV file has the columns of points.csv, so you can use it to start a dataset of your own.
 
     \b
     icmodel datasets points ethernet-10g-2012 --protocol tcp --metric latency_mean_s
@@ -342,12 +348,12 @@ def points(
 def select_rows(
     data: Dataset, protocols: list[str], metrics: list[str], options: dict[str, str]
 ) -> list[Point]:
-    """Rows of some protocols, metrics and values of option axes; an empty list selects all.
+    """Return the rows with the given protocols, metrics and options; an empty list selects all.
 
     Raises
     ------
     OutOfDomain
-        If the dataset has no such protocol, metric, axis or value.
+        If the dataset has no protocol, metric, axis or value with a given name.
     """
     for noun, names, known in (
         ("protocol", protocols, data.protocols),
@@ -373,7 +379,7 @@ def select_rows(
 
 
 def row_record(data: Dataset, point: Point) -> dict[str, object]:
-    """A row by its columns in points.csv; an unlimited load is ``inf``."""
+    """Return a row as a mapping from column of points.csv to value; unlimited loads are ``inf``."""
     axes = {axis: getattr(point, axis) for axis in AXES}
     if point.load_bps is not None:
         axes["load_bps"] = _json_number(point.load_bps)
@@ -383,7 +389,7 @@ def row_record(data: Dataset, point: Point) -> dict[str, object]:
 
 
 def rows_table(data: Dataset, rows: list[Point]) -> Table[str]:
-    """Rows with a column for each axis that has values in them."""
+    """Return a table of rows, with a column for each axis on which a row has a value."""
     axes = [axis for axis in AXES if any(getattr(point, axis) is not None for point in rows)]
     places = [i for i in range(len(data.option_axes)) if any(point.options[i] for point in rows)]
     cells = []
@@ -416,7 +422,7 @@ def rows_table(data: Dataset, rows: list[Point]) -> Table[str]:
 def check(folder: Name, *, seal: Seal = False, as_json: AsJson = False) -> None:
     """Check a dataset: every key of dataset.toml, every row of points.csv, and the seal.
 
-    With --seal the hash of points.csv is written into dataset.toml if everything else is right.
+    With --seal, if no other error is found, the hash of points.csv is written into dataset.toml.
 
     \b
     icmodel datasets check path/of/my-dataset

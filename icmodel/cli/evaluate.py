@@ -27,7 +27,12 @@ UseCaseName = Annotated[
 ]
 CandidateName = Annotated[
     str | None,
-    option("candidate", "NAME", "Candidate that determines the verdict.", "the use case's own"),
+    option(
+        "candidate",
+        "NAME",
+        "Candidate that determines the verdict.",
+        "the default candidate of the use case",
+    ),
 ]
 Strict = Annotated[
     bool,
@@ -56,8 +61,8 @@ def evaluate(
 ) -> int:
     """Judge a use case: each requirement met, not met or undecided, with margin and reason.
 
-    All candidates of the use case are judged. The verdict is that of the default candidate, or of
-    --candidate. Exit codes: 0 met, 1 not met, 3 undecided. --why adds derived and predicted
+    All candidates of the use case are judged. The verdict of the default candidate counts, or of
+    the one given with --candidate. Exit codes: 0 met, 1 not met, 3 undecided. --why adds derived and predicted
     numbers. A file is a whole report: .html (one page that opens offline), .md or .json.
 
     \b
@@ -67,7 +72,7 @@ def evaluate(
     icmodel evaluate motion-control --dataset rapidio-tsi721 --json
     icmodel evaluate my-use-case.toml --dataset path/of/my-dataset
     """  # noqa: D301
-    from icmodel import usecase as judging  # pydantic and the report, not needed by other commands
+    from icmodel import usecase as judging  # pydantic and reports are slow to import
     from icmodel.report import report
     from icmodel.report.terminal import evaluation_text
     from icmodel.report.writing import ENDINGS

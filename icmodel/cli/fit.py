@@ -13,17 +13,18 @@ app = make_app()
 def fit(dataset: OneDataset, *, as_json: AsJson = False) -> None:
     """Fit a dataset for the variant hybrid, and keep the fit in the dataset's folder.
 
-    A fit takes seconds to a minute; later predictions read it and answer at once. The numbers go
-    to fit.json, a text that can be compared, and the curves drawn from them to fit.npz. A seal in
-    both files covers the dataset and the program. If either changes, predictions ignore the files
-    until this command writes them again. Without these files, fits are kept in the user's cache
-    folder; set ICMODEL_CACHE to use another folder, or to nothing for none.
+    A fit takes between a few seconds and a minute; later predictions read the stored fit at once.
+    The fitted numbers are written to fit.json, a text file, and the fitted curves to fit.npz. Both
+    files hold a checksum of the dataset and of icmodel's code. If the dataset or the code changes,
+    predictions ignore the files until you run this command again. Without these files, fits are
+    kept in the user's cache folder. Set ICMODEL_CACHE to use another folder; set it to an empty text
+    to keep no fits.
 
     \b
     icmodel fit my-dataset
     icmodel predict --dataset my-dataset --variant hybrid --payload "1448 B"
     """  # noqa: D301
-    from icmodel.laws import hybrid  # scipy, not needed by other commands
+    from icmodel.laws import hybrid  # imported here, since scipy is slow to import
 
     data = load(dataset)
     with progress_bar("fitting") as watch:

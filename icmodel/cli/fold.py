@@ -44,25 +44,25 @@ class FoldOptions:
         "TEXT", "Title of the dataset, in one line.", "made from the records", default=""
     )
     line_rate: str | None = option_field(
-        "RATE", 'Line rate, e.g. "10 Gb/s".', "that of a real network card"
+        "RATE", 'Line rate, e.g. "10 Gb/s".', "rate that a real network card reports"
     )
     variant: str | None = option_field(
-        "NAME", "Variant of the model that answers by default.", BEST
+        "NAME", "Variant of the model that is used if a question names none.", BEST
     )
     about: Path | None = option_field(
-        "FILE", "TOML file whose keys replace those of the written dataset.toml."
+        "FILE", "TOML file; its keys replace the same keys of the written dataset.toml."
     )
     tolerate: list[str] | None = option_field(
-        "FLAG", "Keep metrics that this flag would spoil; can be repeated."
+        "FLAG", "Keep the metrics of runs with this flag; can be repeated."
     )
     refuse: list[str] | None = option_field(
         "FLAG", "Reject a whole run with this flag; can be repeated."
     )
     apart: list[str] | None = option_field(
-        "NAME", "Make this property of the environment an option axis; can be repeated."
+        "NAME", "Property of the environment to make an option axis, e.g. kernel; can be repeated."
     )
     most_steal: str | None = option_field(
-        "SHARE", "Keep runs apart that lost more of a core to the hypervisor."
+        "SHARE", "Exclude runs in which the hypervisor took more than this share of a core."
     )
     withhold: list[str] | None = option_field(
         "NAME", "Remove this property of the hosts from the records; can be repeated."
@@ -72,7 +72,7 @@ class FoldOptions:
     )
 
     def settings(self) -> Settings:
-        """The settings in SI."""
+        """Return the settings of the fold, with numbers in SI units."""
         from icmodel.fold import Settings  # pydantic, not needed for the help
 
         if self.variant is not None:
@@ -98,9 +98,9 @@ def fold(
 ) -> None:
     """Make a dataset from records: repeats grouped, environments compared, every record accounted for.
 
-    Metrics that the flags of a run spoil are left out. Held-out runs go to a file of their own, and
-    the records are kept in the folder. To rebuild a folded dataset from its records, give its folder
-    alone.
+    A flag of a run marks a fault; the metrics affected by the fault are left out. Held-out runs are
+    written to a separate file, and the records are kept in the folder. To rebuild a folded dataset
+    from its records, give only its folder.
 
     \b
     icmodel fold records.jsonl -o my-lab --line-rate "1 Gb/s"
@@ -128,11 +128,11 @@ def fold(
 
 
 def folder_to_rebuild(records: list[Path], settings: Settings) -> Path:
-    """The folded folder, which must be given alone and without other options."""
+    """Return the folded folder to rebuild; raises if other files or options are given."""
     from icmodel.fold import Settings, is_folded
 
     if len(records) != 1 or not records[0].is_dir():
-        raise RecordError("-o DIR is missing: say where the dataset goes")
+        raise RecordError("the folder of the dataset is missing: add -o DIR")
     if not is_folded(records[0]):
         raise RecordError(f"{records[0]} holds no folded dataset: give files of records and -o DIR")
     if settings != Settings():
@@ -144,7 +144,7 @@ def folder_to_rebuild(records: list[Path], settings: Settings) -> Path:
 
 
 def fold_sections(folder: Path, folded: Folded) -> Iterator[Section]:
-    """How many runs were used, held out or kept apart, with reasons, flags and notes."""
+    """Yield the numbers of runs used, held out or excluded, with reasons, flags and notes."""
     from icmodel.fold.account import APART, HELD_OUT, USED
 
     account = folded.account
@@ -165,7 +165,7 @@ def fold_sections(folder: Path, folded: Folded) -> Iterator[Section]:
 
 
 def fold_document(folder: Path, folded: Folded) -> dict[str, object]:
-    """JSON form: the account without its single runs, and the size of the dataset."""
+    """Return the JSON form: counts of runs by outcome, and the size of the dataset."""
     account = folded.account.document()
     del account["runs"]
     size = {"points": len(folded.points), "option_axes": list(folded.option_axes)}

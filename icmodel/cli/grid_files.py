@@ -27,9 +27,9 @@ EXTRAS = {
     PARQUET: ("parquet", ("pyarrow",)),
     XLSX: ("xlsx", ("xlsxwriter",)),
 }
-"""Extra of icmodel that installs the writer of a file format, and the modules it needs."""
+"""File format -> extra of icmodel that installs its writer, and the modules of the writer."""
 BLOCK = 4096
-"""Points that are written at once."""
+"""Number of points in one written block."""
 PARTS = ("_low", "_high", "_basis")
 
 Column = NDArray[Any]
@@ -59,7 +59,10 @@ class Columns:
         return [*self.fixed, *self.swept, *self.answers]
 
     def blocks(self, progress: Progress | None) -> Iterator[list[Column]]:
-        """The columns in blocks of `BLOCK` points; ``progress`` gets the points done and all points."""
+        """Yield the columns in blocks of `BLOCK` points.
+
+        ``progress`` is called with the number of points done and the number of all points.
+        """
         for start in range(0, len(self), BLOCK):
             if progress is not None:
                 progress(start, len(self))
@@ -71,7 +74,7 @@ class Columns:
 
 
 def columns_of(answers: xarray.Dataset, metrics: list[str], fixed: Mapping[str, object]) -> Columns:
-    """Columns of a grid: its metrics with their intervals and bases, and the bottleneck."""
+    """Return the columns of a grid: metrics with intervals and bases, and the bottleneck."""
     names = [*(name + part for name in metrics for part in ("", *PARTS)), "bottleneck"]
     source = {"dataset": answers.attrs["dataset"], "variant": answers.attrs["variant"]}
     swept = [str(name) for name in answers.sizes]
@@ -85,7 +88,7 @@ def columns_of(answers: xarray.Dataset, metrics: list[str], fixed: Mapping[str, 
 
 
 def write_grid_csv(columns: Columns, path: Path, progress: Progress | None = None) -> None:
-    """Write CSV: unknown numbers are empty cells, and names stand for codes."""
+    """Write a grid as CSV: unknown numbers are empty cells, codes are written as names."""
     if not len(columns):
         path.write_bytes(b"")
         return
@@ -97,10 +100,10 @@ def write_grid_csv(columns: Columns, path: Path, progress: Progress | None = Non
 
 
 def write_parquet(columns: Columns, path: Path, progress: Progress | None = None) -> None:
-    """Write Parquet: unknown numbers are null, codes are dictionaries of their names.
+    """Write a grid as Parquet: unknown numbers are null, codes are dictionary-encoded names.
 
-    The metadata of a column hold its unit and its name in words, those of the schema the hash of the
-    dataset's rows.
+    The metadata of a column hold the column's unit and long name. The metadata of the schema hold
+    the hash of the dataset's rows.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -152,14 +155,14 @@ def _sheet_cells(name: str, column: Column) -> list[str | float | None]:
 
 
 def write_netcdf(answers: xarray.Dataset, path: Path) -> None:
-    """Write netCDF through memory, since HDF5 crashes if the disk is full while it writes a file."""
+    """Write a grid as netCDF, built in memory, since HDF5 crashes if the disk becomes full."""
     content = BytesIO()
     answers.to_netcdf(content, engine="h5netcdf")
     path.write_bytes(content.getbuffer())
 
 
 def check_installed(path: Path) -> None:
-    """Raise ReportError if the writer of a file is not installed, before anything is computed."""
+    """Raise ReportError if the modules that write this file format are not installed."""
     extra, modules = EXTRAS.get(path.suffix.lower(), ("", ()))
     if any(find_spec(module) is None for module in modules):
         verb = "is" if len(modules) == 1 else "are"
@@ -170,17 +173,16 @@ def check_installed(path: Path) -> None:
 
 
 def _code_names(name: str) -> tuple[str, ...] | None:
-    """Names of the codes of a column; ``None`` for a column of numbers."""
+    """Return the names of a column's codes, or None for a column of numbers."""
     if name == "bottleneck":
         return BOTTLENECKS
     return BASES if name.endswith("_basis") else None
 
 
 def csv_cells(name: str, column: Column) -> list[str]:
-    """CSV cells of a column; empty for an unknown number or an unlimited rate.
+    """Return the CSV cells of a column; unknown numbers and unlimited rates are empty.
 
-    Each distinct value is formatted once, since many columns have few: the goodput of a small
-    request is the request.
+    Each distinct value is formatted once, since many columns have few distinct values.
     """
     names = _code_names(name)
     if names is not None:
@@ -200,7 +202,7 @@ def csv_cells(name: str, column: Column) -> list[str]:
 
 
 def arrow_array(pa: Any, name: str, column: Column) -> Any:
-    """A column as an array of the module ``pa``, pyarrow."""
+    """Return a column as an array of pyarrow; ``pa`` is the module pyarrow."""
     names = _code_names(name)
     if names is not None:
         codes = pa.array(column.astype(np.int8), mask=column < 0)

@@ -47,14 +47,15 @@ if TYPE_CHECKING:
 app = make_app()
 
 REFUSED = 2
-"""Exit code if a file was refused, even if others were taken."""
+"""Exit code if a file was refused, even if other files were used."""
 LINK_KINDS = ("ethernet", "infiniband", "roce", "rapidio", "loopback")
 
 Files = Annotated[
     list[Path], typer.Argument(metavar="FILE...", help="Files of results.", show_default=False)
 ]
 ToolName = Annotated[
-    str | None, option("tool", "NAME", "Tool that wrote all files.", "recognised from their text")
+    str | None,
+    option("tool", "NAME", "Tool that wrote all files.", "recognised from the text of each file"),
 ]
 MapFile = Annotated[
     Path | None, option("map", "FILE", "TOML with the meaning of the columns of CSV or XLSX.")
@@ -67,11 +68,17 @@ OwnWorkOver = Annotated[
     option(
         "own-work-over",
         "NAME",
-        "Print the time that the tool adds to each frame, compared with this dataset of the hosts.",
+        "Dataset of the same hosts. Print the time per frame that the tool adds to this dataset's.",
     ),
 ]
 OwnWorkAt = Annotated[
-    str, option("own-work-at", "END", "End at which the tool adds this time: send or recv.", "send")
+    str,
+    option(
+        "own-work-at",
+        "END",
+        "End at which the tool is assumed to add its time per frame: send or recv.",
+        "send",
+    ),
 ]
 Folder = Annotated[
     Path,
@@ -83,26 +90,26 @@ Folder = Annotated[
 
 @dataclass(frozen=True, slots=True)
 class LabelOptions:
-    """Options that label all files, as typed."""
+    """Options that label all files, as texts of the command line."""
 
     protocol: str | None = option_field("NAME", "Protocol, e.g. tcp.")
     payload: str | None = option_field("SIZE", PAYLOAD_HELP)
     load: str | None = option_field(
         "RATE", 'Goodput the runs were limited to, e.g. "1 Gb/s", or unlimited.'
     )
-    cores: str | None = option_field("N", "Parallel processes, one for each core.")
-    switches: str | None = option_field("N", "Switches on the path.")
+    cores: str | None = option_field("N", "Number of parallel processes, one per core.")
+    switches: str | None = option_field("N", "Number of switches on the path.")
     endpoints: str | None = option_field(
-        "N", "Senders into the receiving interface, this one included."
+        "N", "Number of senders into the receiving interface, including this one."
     )
-    other_goodput: str | None = option_field("RATE", "Total rate that the other endpoints sent.")
+    other_goodput: str | None = option_field("RATE", "Total rate that the other senders sent.")
     host_cores: str | None = option_field(
         "N", "Cores of each host, for tools that print CPU as a share of the host."
     )
     option: list[str] | None = option_field("KEY=VALUE", OPTION_HELP)
 
     def labels(self) -> Labels:
-        """The labels in SI."""
+        """Return the labels, with numbers in SI units."""
         entries = given_options(self) | {"options": parse_key_values(self.option)}
         entries.pop("option", None)
         return read_labels(entries, "command line")
@@ -110,7 +117,7 @@ class LabelOptions:
 
 @dataclass(frozen=True, slots=True)
 class DatasetOptions:
-    """Options that describe the dataset, as typed."""
+    """Options that describe the dataset, as texts of the command line."""
 
     interconnect: str | None = option_field("KIND", f"Kind of link: {', '.join(LINK_KINDS)}.")
     line_rate: str | None = option_field("RATE", "Line rate; results above it are refused.")
@@ -121,12 +128,12 @@ class DatasetOptions:
     default_variant: str | None = option_field("NAME", "Default variant of the model.", BEST)
 
     def link(self) -> Interconnect | None:
-        """The interconnect, or None if no option describes it."""
+        """Return the interconnect, or None if no option describes it."""
         if self.interconnect is None and self.line_rate is None and self.mtu is None:
             return None
         if self.interconnect is not None and self.interconnect not in LINK_KINDS:
             raise ScenarioError(
-                f"--interconnect {self.interconnect!r} is unknown: it is one of "
+                f"--interconnect {self.interconnect!r} is unknown: use one of "
                 f"{', '.join(LINK_KINDS)}"
             )
         mtu = None if self.mtu is None else units.parse_bytes(self.mtu)
@@ -139,7 +146,7 @@ class DatasetOptions:
         )
 
     def about(self, command: str) -> About:
-        """The description, with the command line that makes the dataset again."""
+        """Return the description of the dataset; ``command`` is the command line that makes it."""
         variant = self.default_variant or About().default_variant
         check_variant(variant)
         return About(
@@ -180,10 +187,12 @@ def ingest(
     """  # noqa: D301
     options = {"tool": tool, "map": map_file, "labels": labels_file}
     if tool is not None and map_file is not None:
-        raise ScenarioError("--tool and --map are both given: a table needs no tool, so keep one")
+        raise ScenarioError(
+            "--tool and --map are both given: keep --map for tables, or --tool for a tool's files"
+        )
     over = None
     if own_work_over is not None:
-        from icmodel.model import Model  # numpy, not needed to read files
+        from icmodel.model import Model  # imported here, since numpy is not needed to read files
 
         over = Model(own_work_over, "hybrid")
     name = name_in(output)
@@ -236,7 +245,7 @@ def _command(
     description: DatasetOptions,
     name: str,
 ) -> str:
-    """The command line that makes the dataset again in the folder of its files."""
+    """Return the command line that makes the dataset again, run in the folder of the files."""
     words = ["icmodel", "ingest", *sorted({file.name for file in files})]
     for key, value in {**options, **given_options(labels), **given_options(description)}.items():
         for one in value if isinstance(value, list) else [value]:
@@ -247,7 +256,7 @@ def _command(
 
 
 def _sections(ingested: Ingested, folder: Path, about: About) -> list[Section]:
-    """The files with their numbers, the refused ones, and the notes."""
+    """Return sections: the files with their numbers of rows, the refused files, and notes."""
     table = tuple(
         (
             file.file,
@@ -268,7 +277,7 @@ def _sections(ingested: Ingested, folder: Path, about: About) -> list[Section]:
 
 
 def _work_sections(work: Sequence[OwnWork]) -> list[Section]:
-    """The time that the tool adds to each frame, and the options that state it in a question."""
+    """Return sections: the time per frame that the tool adds, and options that state this time."""
     if not work:
         return []
     rows, options = [], []

@@ -21,8 +21,11 @@ def model_with_progress(data: Dataset, variant: str | None, *, cache: bool) -> I
 
 
 def best_variant(data: Dataset) -> tuple[str, str]:
-    """The variant that predicts left-out rows of a dataset best, and the reason; shows progress."""
-    from icmodel.validate import choose  # not needed to predict
+    """Return the variant that predicts left-out rows of a dataset best, and the reason.
+
+    Shows the progress on a terminal.
+    """
+    from icmodel.validate import choose  # imported here, since predictions do not need it
 
     with progress_bar("left-out points") as progress:
         choice = choose(data, progress)

@@ -18,22 +18,25 @@ from icmodel.estimate import plural
 from icmodel.scenario import Scenario
 
 DEFAULT_DATASET = "ethernet-10g-2012"
-OWN, BEST = "the dataset's own", "the one that predicts left-out rows best"
+OWN, BEST = "the dataset's own", "the variant that predicts left-out rows best"
 
 DATASET_HELP = "Name of a bundled dataset or path of a folder."
 VARIANT_HELP = "Variant of the model: corrected, hybrid or appendix-h."
-PROTOCOL_HELP = "Protocol, as the dataset names it."
+PROTOCOL_HELP = "Name of a protocol in the dataset, e.g. tcp."
 PAYLOAD_HELP = 'Useful bytes of one frame, e.g. "1448 B".'
-OPTION_HELP = "Value of a further axis of the dataset; can be repeated."
+OPTION_HELP = "Value of an option axis of the dataset, e.g. nagle=off; can be repeated."
 
 
 def make_app(group: type[TyperGroup] = TyperGroup) -> typer.Typer:
-    """A typer application for the commands of one module."""
+    """Make the typer application for the commands of one module."""
     return typer.Typer(cls=group, add_completion=False, rich_markup_mode=None)
 
 
 def option(name: str, metavar: str, text: str, default: str = "", **more: Any) -> Any:
-    """An option with a value; its help states ``default``, and ``more`` is passed on to typer."""
+    """Make an option with a value.
+
+    The help states ``default``. ``more`` is passed on to typer.
+    """
     shown = f"{text} [default: {default}]" if default else text
     return typer.Option(f"--{name}", metavar=metavar, help=shown, show_default=False, **more)
 
@@ -50,7 +53,7 @@ Extrapolate = Annotated[
     bool,
     typer.Option(
         "--extrapolate",
-        help="Answer beyond the measured range too; the notes name the axis and the distance.",
+        help="Also answer beyond the measured range. Notes name the axis and the distance from the range.",
     ),
 ]
 NoCache = Annotated[
@@ -71,7 +74,7 @@ DatasetForAll = Annotated[
     option(
         "dataset",
         "NAME",
-        "Dataset for all streams, by name or folder, in place of those that the system file names.",
+        "Dataset for all streams, by name or folder, in place of the datasets that the system file names.",
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
@@ -98,9 +101,9 @@ def option_field(
     text : str
         Help of the option.
     shown : str
-        Default as the help states it; ``default`` itself if empty.
+        Text of the default in the help; if empty, the default itself is shown.
     name : str
-        Name of the option; that of the field if empty.
+        Name of the option; if empty, the name of the field.
     more
         Further arguments of `typer.Option`.
     """
@@ -120,7 +123,7 @@ Command = Callable[..., Any]
 def expand_options(kind: type, name: str) -> Callable[[Command], Command]:
     """Decorate a command: its parameter ``name`` becomes one option for each field of ``kind``.
 
-    The command is called with one value of ``kind``, whose fields are made with `option_field`.
+    The fields of ``kind`` are made with `option_field`. The command receives one value of ``kind``.
     """
     hints = get_type_hints(kind)
     expanded = [
@@ -151,7 +154,7 @@ def expand_options(kind: type, name: str) -> Callable[[Command], Command]:
 
 
 def given_options(options: Any) -> dict[str, Any]:
-    """Fields of a dataclass of options that are not None, by name."""
+    """Return the fields of a dataclass of options that are not None, by name."""
     values = {one.name: getattr(options, one.name) for one in fields(options)}
     return {name: value for name, value in values.items() if value is not None}
 
@@ -161,16 +164,18 @@ def given_options(options: Any) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """Parameters of a scenario as texts of the command line; ``None`` for those not given."""
+    """Parameters of a scenario, as texts of the command line; a missing parameter is None."""
 
     payload: str | None = option_field("SIZE", PAYLOAD_HELP)
     rate: str | None = option_field(
         "RATE", 'Frames per second, e.g. "6700/s".', "as fast as it goes"
     )
     requested_goodput: str | None = option_field(
-        "RATE", 'Requested goodput, in place of --rate, e.g. "3.5 Gb/s".'
+        "RATE", 'Requested goodput, e.g. "3.5 Gb/s"; replaces --rate.'
     )
-    cores: str | None = option_field("N", "Parallel processes, one per core.", "the most measured")
+    cores: str | None = option_field(
+        "N", "Number of parallel processes, one per core.", "the greatest measured number"
+    )
     switches: str | None = option_field("N", "Number of switches on the path.", "0")
     endpoints: str | None = option_field(
         "N", "Number of senders into the receiving interface, including this one.", "1"
@@ -200,23 +205,23 @@ class Question:
     option: list[str] | None = option_field("KEY=VALUE", OPTION_HELP)
 
     def texts(self) -> dict[str, str]:
-        """Given parameters as texts by name, without the option axes."""
+        """Return the given parameters as texts by name, without the option axes."""
         return {name: text for name, text in given_options(self).items() if name != "option"}
 
     def option_values(self) -> dict[str, str]:
-        """Values of the option axes by name.
+        """Return the values of the option axes by name.
 
         Raises
         ------
         ScenarioError
-            If one is not KEY=VALUE, or is given twice.
+            If an option is not of the form KEY=VALUE, or an axis is given twice.
         """
         return parse_key_values(self.option)
 
     def parameters(self, protocol: str, payload: str | None = None) -> dict[str, Any]:
-        """Arguments of `icmodel.scenario.scenario`.
+        """Return the arguments of `icmodel.scenario.scenario`.
 
-        ``payload`` is the default payload.
+        ``payload`` is used if the question has no payload.
 
         Raises
         ------
@@ -247,7 +252,7 @@ def parse_count(name: str, text: str, least: int = 0) -> int:
     Raises
     ------
     ScenarioError
-        If it is no whole number, or below ``least``.
+        If the text is not a whole number, or the number is below ``least``.
 
     Examples
     --------
@@ -268,7 +273,7 @@ def parse_key_values(texts: list[str] | None) -> dict[str, str]:
     Raises
     ------
     ScenarioError
-        If one is not KEY=VALUE, or an axis is given twice.
+        If a text is not of the form KEY=VALUE, or an axis is given twice.
 
     Examples
     --------
@@ -290,7 +295,7 @@ def parse_key_values(texts: list[str] | None) -> dict[str, str]:
 
 
 def split_names(texts: list[str] | None) -> list[str]:
-    """Names of a repeated option, of a list with commas, or of both; each name once.
+    """Return the names given by a repeated option or separated by commas, each name once.
 
     Raises
     ------
@@ -304,7 +309,7 @@ def split_names(texts: list[str] | None) -> list[str]:
     """
     names = [name.strip() for text in texts or () for name in text.split(",")]
     if texts and not any(names):
-        raise ScenarioError(f"{texts[0]!r} holds no name: give one, or leave the option out")
+        raise ScenarioError(f"{texts[0]!r} contains no name: give a name, or leave the option out")
     return list(dict.fromkeys(name for name in names if name))
 
 
@@ -312,7 +317,7 @@ def split_names(texts: list[str] | None) -> list[str]:
 
 
 def question_text(asked: Scenario) -> str:
-    """A question in one line.
+    """Return a question in words, on one line.
 
     Examples
     --------
@@ -345,7 +350,7 @@ def question_text(asked: Scenario) -> str:
 
 
 def quantity_text(metric: str, value: float | None) -> str:
-    """A value of a metric with its unit; a dash if there is none.
+    """Return a value of a metric with its unit, or a dash if there is no value.
 
     Examples
     --------

@@ -1,7 +1,7 @@
-"""Output: the answer of a command as text, JSON, CSV, or a file of one of these.
+"""Output: the answer of a command as text, JSON or CSV, printed or written to a file.
 
 Tables are drawn by rich on a terminal, within its width, and are plain aligned text when piped. A file is
-written under another name and then renamed, so it is there whole or not at all.
+written under a temporary name and then renamed, so that it is never incomplete.
 """
 
 from __future__ import annotations
@@ -23,25 +23,25 @@ Writer = Callable[[Path], None]
 
 
 class Section(NamedTuple):
-    """A heading (may be empty) over a table or over lines of text."""
+    """Heading, which may be empty, and below it a table or lines of text."""
 
     heading: str
     body: Table[str] | tuple[str, ...]
 
 
 class Answer(NamedTuple):
-    """Answer of a command; each form is made only if it is requested.
+    """Answer of a command, in several forms; a form is made only if it is requested.
 
     Parameters
     ----------
     sections : callable
-        Text for people.
+        Makes the sections of the printed text.
     document : callable
-        Document for ``--json``: a dictionary that JSON can hold.
+        Makes the document for ``--json``: a dictionary that JSON can hold.
     records : callable, optional
-        Lines of a ``.csv`` file: mappings that all have the same keys.
+        Makes the lines of a ``.csv`` file: mappings that all have the same keys.
     files : mapping of file extension to writer
-        Further formats of a file.
+        Writers of further file formats.
     """
 
     sections: Callable[[], Iterable[Section]]
@@ -50,7 +50,7 @@ class Answer(NamedTuple):
     files: Mapping[str, Writer] = MappingProxyType({})
 
     def writers(self) -> dict[str, Writer]:
-        """Writer of each file extension."""
+        """Return the writer for each file extension."""
         writers: dict[str, Writer] = {
             ".txt": lambda path: write_text(path, text_of(self.sections())),
             ".json": lambda path: write_text(path, json_text(self.document())),
@@ -68,7 +68,10 @@ class Answer(NamedTuple):
 
 
 def listing(key: str, entries: Sequence[Mapping[str, object]], table: Table[str]) -> Answer:
-    """List of entries: a table, JSON under ``key``, and CSV whose cells join lists by blanks."""
+    """Make an answer from a list of entries: a table, JSON under ``key``, and CSV.
+
+    CSV cells hold a list as its items separated by spaces.
+    """
 
     def line(entry: Mapping[str, object]) -> dict[str, object]:
         return {k: " ".join(map(str, v)) if isinstance(v, list) else v for k, v in entry.items()}
@@ -100,7 +103,7 @@ def emit(answer: Answer, *, as_json: bool, output: Path | None) -> None:
 
 
 class PipeClosed(Exception):  # noqa: N818  (a reader who left is no error)
-    """The reader of standard output has closed it; not an error of the user."""
+    """Standard output was closed by the program that reads it, such as head; not a user error."""
 
 
 def print_text(text: str) -> None:
@@ -109,7 +112,7 @@ def print_text(text: str) -> None:
     Raises
     ------
     PipeClosed
-        If nobody reads it.
+        If the program that reads standard output has closed it.
     """
     try:
         sys.stdout.write(text)
@@ -119,7 +122,7 @@ def print_text(text: str) -> None:
 
 
 def show(sections: Iterable[Section]) -> None:
-    """Print sections for people: drawn on a terminal, plain when piped."""
+    """Print sections: drawn by rich on a terminal, otherwise as plain text."""
     if sys.stdout.isatty():
         from icmodel.cli.terminal import draw  # rich is slow to import
 
@@ -129,7 +132,7 @@ def show(sections: Iterable[Section]) -> None:
 
 
 def text_of(sections: Iterable[Section]) -> str:
-    """Sections as text: columns aligned by spaces, an empty line between sections."""
+    """Return sections as text, with aligned columns and an empty line between sections."""
     parts = []
     for heading, body in sections:
         lines = [heading] if heading else []
@@ -138,19 +141,19 @@ def text_of(sections: Iterable[Section]) -> str:
 
 
 def hanging(lines: Iterable[str]) -> tuple[str, ...]:
-    """Lines of at most 100 characters, with a hanging indent."""
+    """Wrap texts into lines of at most 100 characters, with a hanging indent."""
     from icmodel.estimate import wrapped
 
     return tuple(part for line in lines for part in wrapped(line, then="  "))
 
 
 def bullets(lines: Iterable[str]) -> tuple[str, ...]:
-    """Lines as items of a list."""
+    """Return each text as an item of a list, wrapped with a hanging indent."""
     return tuple(f"- {line}" for line in lines)
 
 
 def fixed(number: float, places: int) -> str:
-    """A number with ``places`` decimal places; ``<0.01`` instead of a positive number rounded to 0.
+    """Format a number with ``places`` decimals; ``<0.01`` if a positive number rounds to 0.
 
     Examples
     --------
@@ -217,7 +220,7 @@ def cell_of(value: object) -> str | float | None:
 
 
 def check_file(path: Path, extensions: Iterable[str]) -> None:
-    """Raise ReportError for a file that cannot be written, before anything is computed.
+    """Raise ReportError if a file cannot be written; called before anything is computed.
 
     Raises
     ------
@@ -239,9 +242,9 @@ def check_file(path: Path, extensions: Iterable[str]) -> None:
 
 @contextmanager
 def progress_bar(name: str) -> Iterator[Callable[[int, int], None] | None]:
-    """Yield a function to call with the counts of finished and of all points; None without a terminal.
+    """Yield a function that draws a progress bar on standard error, or None without a terminal.
 
-    The bar is drawn on standard error.
+    Call the function with the number of finished points and the number of all points.
     """
     if not sys.stderr.isatty():
         yield None

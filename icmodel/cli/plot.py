@@ -53,8 +53,8 @@ def plot(
 ) -> None:
     """Plot a metric over payload, load or cores, as SVG, PNG or Vega-Lite.
 
-    The plot shows the predicted line with its 90 % interval, the measured points behind it, the
-    limit by theory, and the scenario itself. Over payload the requested goodput is constant.
+    The plot shows the predicted line with its 90 % interval, the measured points used, the limit by
+    theory, and a mark at the scenario itself. Over payload the requested goodput is constant.
 
     \b
     icmodel plot goodput_bps --protocol udp -o goodput.svg
@@ -66,8 +66,8 @@ def plot(
     if output is not None:
         check_file(output, PLOT_FILES)
     if over not in OVER:
-        raise ScenarioError(f"there is no plot over {over!r}: take {', '.join(OVER)}")
-    from icmodel.report.plots import metric_plot  # the report, not needed by other commands
+        raise ScenarioError(f"--over {over!r} is unknown: use one of {', '.join(OVER)}")
+    from icmodel.report.plots import metric_plot  # reports are slow to import
 
     data = load(dataset)
     name = protocol or data.default_protocol
@@ -91,7 +91,10 @@ def plot(
 
 
 def greatest_payload(data: Dataset, protocol: str, question: Question) -> str:
-    """The greatest measured payload of a protocol, as a text; the default of a plot over payload."""
+    """Return the greatest measured payload of a protocol as text.
+
+    It is the default payload of a plot over payload.
+    """
     if question.rate is not None:
         raise ScenarioError(
             "a plot over payload keeps the requested goodput constant, and --rate alone does not "

@@ -71,7 +71,7 @@ MessageTime = Annotated[
     option(
         "message-within",
         "TIME",
-        'Time in which the message is captured and sent, e.g. "33 ms"; needs --message.',
+        'Time over which the frames of the message are sent, e.g. "33 ms"; needs --message.',
     ),
 ]
 Solve = Annotated[
@@ -130,10 +130,10 @@ def predict(
 ) -> int:
     """Predict goodput, latency, CPU load and loss of one stream, and what limits it.
 
-    Each metric has a 90 % interval for one new run on the dataset's hosts, and its basis, from
-    measured to extrapolated. --all shows every metric. --why shows the terms of the mean latency,
-    the bounds of the goodput and the rows of the dataset that the answer rests on. JSON and CSV
-    hold all of this with all digits.
+    Each metric has a 90 % interval for one new run on the dataset's hosts. Its basis says how it is
+    known, from measured to extrapolated. --all shows every metric. --why shows the terms of the
+    mean latency, the bounds of the goodput and the rows of the dataset used. JSON and CSV hold all
+    numbers with all digits.
 
     \b
     icmodel predict --payload "1448 B"
@@ -162,7 +162,7 @@ def predict(
             scenarios, output, data, variant, extrapolate=extrapolate, cache=not no_cache
         )
     check_pairs(solve, goodput, message, message_within)
-    # Any payload will do where the payload itself is solved for.
+    # When solving for the payload, any payload will do as a start.
     payload = "1 B" if solve == "payload" else None
     asked = scenario(**question.parameters(protocol or data.default_protocol, payload))
     outside = "extrapolate" if extrapolate else "refuse"
@@ -228,23 +228,25 @@ def answer_rows(
 def check_pairs(
     solve: str | None, goodput: str | None, message: str | None, message_within: str | None
 ) -> None:
-    """Raise ScenarioError for an option without the one that it needs."""
+    """Raise ScenarioError if an option is given without another option that it needs."""
     choice = "rate, payload or cores"
     if solve is None and goodput is not None:
         raise ScenarioError(
-            f"--goodput needs --solve: add --solve {choice}; what the stream requests is "
-            "--requested-goodput or --rate"
+            f"--goodput needs --solve: add --solve {choice}. To set the request of the stream, "
+            "use --requested-goodput or --rate"
         )
     if solve is not None and solve not in SOLVABLE:
         raise ScenarioError(f"--solve {solve} is unknown: use {choice}")
     if solve is not None and goodput is None:
         raise ScenarioError('--solve needs the goodput to carry: add --goodput "3.5 Gb/s"')
     if message is None and message_within is not None:
-        raise ScenarioError('--message-within needs --message, its size: add --message "14.7 MB"')
+        raise ScenarioError(
+            '--message-within needs the size of the message: add --message "14.7 MB"'
+        )
 
 
 def whole_message(size: str, captured: str | None) -> Message:
-    """The message of the texts of --message and --message-within."""
+    """Return the message described by the texts of --message and --message-within."""
     from icmodel.message import Message
 
     return Message(
@@ -265,7 +267,7 @@ def solve_for(
     Raises
     ------
     OutOfDomain
-        If no value surely carries the goodput.
+        If no value of the parameter carries the goodput with its whole interval.
     """
     from icmodel.solve import SOLVERS, solved  # rarely needed
 
@@ -273,7 +275,7 @@ def solve_for(
     value = SOLVERS[parameter](model, asked, goodput_bps)
     if value is None:
         noun = "count of cores" if parameter == "cores" else parameter
-        raise OutOfDomain(f"{model.data.id} knows of no {noun} that surely carries {rate} here")
+        raise OutOfDomain(f"{model.data.id} has no {noun} that surely carries {rate} here")
     solution = solved(asked, parameter, value, goodput_bps)
     text = {
         "rate": quantity_text("rate_fps", solution.rate_fps),
@@ -286,7 +288,7 @@ def solve_for(
 # --- the short answer -------------------------------------------------------------------------
 
 LINES = 20
-"""Most lines of a short answer on a terminal."""
+"""Maximum number of lines of a short answer on a terminal."""
 _TIMES = ("latency", "rtt_half", "rtt")
 SLOTS: tuple[tuple[str, ...], ...] = (
     ("goodput_bps", "frames_per_s"),
@@ -298,16 +300,16 @@ SLOTS: tuple[tuple[str, ...], ...] = (
     ("cpu_recv", "cpu_recv_cores", "cpu_recv_process_cores"),
     ("loss_rate",),
 )
-"""Metrics of the short answer: of each slot the first that has a value."""
+"""Slots of the short answer. Each slot shows the first of its metrics that has a value."""
 SHORT_METRICS = frozenset(metric for slot in SLOTS for metric in slot)
 """Metrics that a short answer may show."""
 MORE = "every metric: --all; terms, bounds and rows: --why"
 
 
 def short_sections(prediction: Prediction, *, more: bool = True) -> Iterator[Section]:
-    """The question, the metrics that decide, the bottleneck, and as many notes as fit.
+    """Yield the short answer: question, main metrics, bottleneck, and as many notes as fit.
 
-    ``more``: add a last line that names the options for more.
+    If ``more`` is true, a last line names the options that show more.
     """
     head = (
         *wrapped(question_text(prediction.scenario)),
@@ -341,14 +343,17 @@ def short_sections(prediction: Prediction, *, more: bool = True) -> Iterator[Sec
 
 
 def shown_metrics(prediction: Prediction) -> dict[str, Estimate]:
-    """The metrics of a short answer: of each slot the first that has a value."""
+    """Return the metrics of a short answer: for each slot, the first metric with a value."""
     known = {name: one for name, one in prediction.metrics.items() if not one.absent}
     chosen = (next((name for name in slot if name in known), None) for slot in SLOTS)
     return {name: known[name] for name in chosen if name is not None}
 
 
 def fit_notes(notes: Iterable[str], room: float) -> Iterator[str]:
-    """Notes as wrapped items in at most ``room`` lines; the last line counts those left out."""
+    """Yield notes as wrapped items in at most ``room`` lines.
+
+    If notes are left out, the last line counts them.
+    """
     items = [wrapped(note, "- ", "  ") for note in notes]
     used = 0
     for place, item in enumerate(items):
@@ -363,11 +368,11 @@ def fit_notes(notes: Iterable[str], room: float) -> Iterator[str]:
 # --- the full answer --------------------------------------------------------------------------
 
 SHARED = 3
-"""A note on at least this many metrics is printed once, below the table."""
+"""A note shared by at least this many metrics is printed once, below the table."""
 
 
 def full_sections(prediction: Prediction) -> Iterator[Section]:
-    """Every metric with its interval and basis, the bottleneck, and every note."""
+    """Yield the full answer: all metrics with interval and basis, bottleneck, and all notes."""
     yield Section("", (f"{prediction.dataset}, variant {prediction.variant}",))
 
     counts = Counter(one.why for one in prediction.metrics.values() if one.why)
@@ -391,7 +396,7 @@ def full_sections(prediction: Prediction) -> Iterator[Section]:
 
 
 def reasons(prediction: Prediction) -> Iterator[Section]:
-    """The terms of the mean latency, the bounds of the goodput, and the rows used."""
+    """Yield the terms of the mean latency, the bounds of the goodput, and the dataset rows used."""
     if prediction.terms:
         terms = {**prediction.terms, "together": math.fsum(prediction.terms.values())}
         rows = tuple((name, units.format_seconds(time)) for name, time in terms.items())

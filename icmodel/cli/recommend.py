@@ -29,9 +29,9 @@ app = make_app()
 
 CHANGES_WIDTH = 44
 MOST_ROWS = 6
-"""Designs of the front that are shown; JSON has all."""
+"""Maximum number of designs of the Pareto front that are shown; JSON has all."""
 MOST_OTHERS = 3
-"""Least changes, and undecided designs, that are shown."""
+"""Maximum number of mended designs, and of undecided designs, that are shown."""
 UNCHANGED = "as the file has it"
 
 
@@ -45,13 +45,14 @@ def recommend(
     as_json: AsJson = False,
     output: Output = None,
 ) -> int:
-    """Search the designs of a system that meet all requirements, and the changes that mend the file's own.
+    """Search for designs of a system that meet all requirements, and for the fewest changes needed.
 
-    The table [choices] of the file states what may be chosen. Without it, these are the protocols
-    and cores that its datasets measured, and payloads that fill packets. Every design is scored,
-    and the best ones are predicted in full. The answer is the front over CPU, latency, headroom,
-    interfaces and cost, and the fewest changes that mend the file's own design. Exit codes: 0 a
-    design surely meets all, 3 one may, 1 none does.
+    The table [choices] of the system file lists the allowed choices. Without this table, the choices
+    are the measured protocols and numbers of cores, and payloads that fill packets. Every design is
+    scored, and the best ones are predicted in full. The answer shows the designs that no other
+    design beats in CPU, latency, headroom, interfaces and cost alike. It also shows the fewest
+    changes to the file's own design that meet all requirements. Exit codes: 0 a design surely meets
+    all requirements, 3 a design may meet them, 1 no design does.
 
     \b
     icmodel recommend imaging
@@ -68,7 +69,7 @@ def recommend(
 
 
 def sections(found: Recommendation) -> Iterator[Section]:
-    """The recommendation on one screen."""
+    """Yield the recommendation as sections that fit on one screen."""
     datasets = ", ".join(found.datasets) or "theory alone"
     variants = f", variant {', '.join(found.variants)}" if found.variants else ""
     result = "no design surely meets all" if found.exit_code == 3 else "no design meets all"
@@ -107,7 +108,7 @@ def sections(found: Recommendation) -> Iterator[Section]:
 
 
 def searched_lines(found: Recommendation) -> Iterator[str]:
-    """The number of designs, and of those left out with the reason."""
+    """Yield lines with the number of designs, and the numbers left out with the reasons."""
     search = found.searched
     counts = search.counts
     far = "are not looked at"
@@ -128,7 +129,10 @@ def searched_lines(found: Recommendation) -> Iterator[str]:
 
 
 def _judged(verdict: Verdict) -> str:
-    """A requirement with its outcome, value and limit; the interval if it contains the limit."""
+    """Return a requirement as text: outcome, value and limit.
+
+    If the interval of the value contains the limit, the interval is shown in place of the value.
+    """
     limit, estimate = verdict.requirement, verdict.estimate
     if estimate.absent and verdict.outcome == NOT_MET:
         value = "grows without limit"
@@ -141,7 +145,10 @@ def _judged(verdict: Verdict) -> str:
 
 
 def front_table(found: Recommendation) -> Table[str]:
-    """The file's own design first if it meets all requirements; then the front, by CPU."""
+    """Return the table of recommended designs, sorted by CPU.
+
+    The file's own design comes first if it meets all requirements.
+    """
     columns = ["#CPU", "#recv", "#latency", "#headroom", "#interfaces", "rests on", "changes"]
     if found.currency is not None:
         columns.insert(5, f"#cost {found.currency}".strip())
@@ -170,7 +177,7 @@ def _cores(value: float) -> str:
 
 
 def changes(changed: Mapping[str, str]) -> str:
-    """Differences of a design from the file.
+    """Return the differences between a design and the system file, as text.
 
     Examples
     --------

@@ -4,7 +4,7 @@ Programs may rely on the required keys; within a ``schema_version`` keys are onl
 `icmodel plot --json` is Vega-Lite, which has a schema of its own.
 
 A schema has the shape of the document that it describes: ``TEXT("id title") | {"points": [POINT]}`` is
-an object with two texts and a list of points. A key that ends in ``?`` may be missing, and ``*`` stands
+an object with two texts and a list of points. A key that ends in ``?`` is optional. The key ``*`` stands
 for all other keys; see `schema_of`.
 """
 
@@ -19,19 +19,22 @@ from icmodel.requirement import OUTCOMES
 
 Schema = dict[str, object]
 Keys = dict[str, Any]
-"""Keys of an object with the schema of each: a `Value`, keys of an inner object, or a list of one of these."""
+"""Keys of an object, each with its schema.
+
+A schema is a `Value`, the keys of an inner object, or a list that holds one schema.
+"""
 
 
 class Value(Schema):
-    """A finished schema; calling it with names gives keys that all have this schema."""
+    """A JSON schema; calling it with names makes keys that all have this schema."""
 
     def __call__(self, names: str) -> Keys:
-        """Keys of the names, which are separated by blanks."""
+        """Return keys with this schema; ``names`` are separated by spaces."""
         return dict.fromkeys(names.split(), self)
 
 
 def schema_of(of: Any) -> Value:
-    """Schema of a value, a list or an object; an object without ``*`` may have any further keys.
+    """Return the schema of a value, list or object; objects without ``*`` allow further keys.
 
     Examples
     --------
@@ -52,22 +55,25 @@ def schema_of(of: Any) -> Value:
 
 
 def described(of: Keys, text: str) -> Value:
-    """Schema of an object, with a description."""
+    """Return the schema of an object, with a description."""
     return Value({**schema_of(of), "description": text})
 
 
 def reference(name: str) -> Value:
-    """Reference to a schema of `PARTS` or `COMMANDS`."""
+    """Return a reference to a schema of `PARTS` or `COMMANDS`."""
     return Value({"$ref": f"#/$defs/{name}"})
 
 
 def or_null(of: Any) -> Value:
-    """Schema of a value that may be null."""
+    """Return the schema of a value that may be null."""
     return Value(anyOf=[schema_of(of), {"type": "null"}])
 
 
 GROUNDS = ("measured here", "published", "extrapolated", "theory only")
-"""Grounds of a row of a comparison; copied from `icmodel.interconnects`, which is slow to import."""
+"""Possible grounds of a row in a comparison of interconnects.
+
+They are copied from `icmodel.interconnects`, which is slow to import.
+"""
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 TEXT, NUMBER, BOOLEAN = (Value(type=name) for name in ("string", "number", "boolean"))
 NUMBER_OR_NULL, TEXT_OR_NULL, BOOLEAN_OR_NULL, INTEGER_OR_NULL = (
@@ -403,5 +409,5 @@ def output_schema(command: str) -> Schema:
     'icmodel predict --json'
     """
     if command not in COMMANDS:
-        raise ScenarioError(f"{command!r} has no schema: it is one of {', '.join(COMMANDS)}")
+        raise ScenarioError(f"{command!r} has no schema: use one of {', '.join(COMMANDS)}")
     return {**output_schemas(), "title": f"icmodel {command} --json", **reference(command)}

@@ -54,10 +54,10 @@ if TYPE_CHECKING:
 app = make_app()
 
 MAIN_METRICS = ("goodput_bps", "cpu_send", "cpu_recv", "loss_rate")
-"""Metrics of the table, besides every mean time; files and JSON have all."""
+"""Metrics shown in the table, in addition to all mean times; files and JSON have all metrics."""
 GRID_FILES = (".csv", ".json", NETCDF, PARQUET, ".txt", XLSX)
 REPORTED_POINTS = 4096
-"""Points between two reports of progress."""
+"""Number of points between two updates of the progress bar."""
 EXTRAPOLATED = BASES.index("extrapolated")
 MARK = "*"
 """Mark of an extrapolated value in the table."""
@@ -66,7 +66,7 @@ FOOTNOTE = (
     "icmodel predict the axis and the distance.",
 )
 MOST_POINTS, MOST_NOTES = 20, 4
-"""Points and lines of notes in a table without ``--all``."""
+"""Maximum numbers of points and of lines of notes printed without ``--all``."""
 
 Metrics = Annotated[
     list[str] | None, option("metric", "NAMES", "Only these metrics; can be repeated.")
@@ -75,8 +75,8 @@ Extrapolate = Annotated[
     bool,
     typer.Option(
         "--extrapolate",
-        help="Answer beyond the measured range too; a table marks such values with *, "
-        "a file by their basis.",
+        help="Also answer beyond the measured range. A table marks such values with *; "
+        "a file gives their basis.",
     ),
 ]
 AllowGaps = Annotated[
@@ -104,10 +104,10 @@ def sweep(
 ) -> None:
     """Predict every combination of some parameters' values: a table, CSV, JSON, netCDF or Parquet.
 
-    Any parameter takes a list ("64 B, 1448 B") or a range ("64 B..65535 B"). A range holds the
-    values of the dataset between its ends; with ":25" it holds 25 values at equal distances, with
-    ":25log" at equal ratios. An end outside the dataset is refused like any other question. A file
-    has every metric with its interval and basis.
+    Any parameter takes a list ("64 B, 1448 B") or a range ("64 B..65535 B"). A range stands for the
+    measured values of the dataset between its two limits. With ":25" it stands for 25 values at
+    equal distances, with ":25log" at equal ratios. A value outside the measured range is refused
+    unless --extrapolate or --allow-gaps is given. A file has every metric with interval and basis.
 
     \b
     icmodel sweep --payload "64 B..65535 B" --cores 1,4
@@ -115,15 +115,17 @@ def sweep(
     icmodel sweep --payload "64 B..65535 B:100log" --switches 0..2 -o grid.nc
     icmodel sweep --payload "256 B" --option nagle=on,off --metric latency_mean_s --json
     """  # noqa: D301
-    from icmodel.sweep import sweep as sweep_grid  # the function, not this command
+    from icmodel.sweep import sweep as sweep_grid  # the function, not the command of this name
 
     if output is not None:
         check_file(output, GRID_FILES)
         check_installed(output)
     if extrapolate and allow_gaps:
-        raise ScenarioError("--extrapolate and --allow-gaps are both given: keep one")
+        raise ScenarioError("--extrapolate and --allow-gaps are both given: give only one")
     if question.payload is None:
-        raise ScenarioError('the sweep has no payload: give some, e.g. --payload "64 B..65535 B"')
+        raise ScenarioError(
+            'the sweep has no payload: add --payload, e.g. --payload "64 B..65535 B"'
+        )
     data = load(dataset)
     metrics = split_names(metric)
     model = Model(data, variant, cache=not no_cache)
@@ -155,7 +157,7 @@ def sweep(
 
 
 def notes_of_ends(model: Model, answers: xarray.Dataset, metrics: list[str]) -> tuple[str, ...]:
-    """Notes on the predictions of the first and the last point, each once."""
+    """Return the notes of the predictions at the first and the last point, without repeats."""
     notes: dict[str, None] = {}
     for place in (0, -1):
         point = answers.isel(dict.fromkeys(answers.sizes, place))
@@ -174,7 +176,10 @@ def notes_of_ends(model: Model, answers: xarray.Dataset, metrics: list[str]) -> 
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """Answers of a sweep, read point by point; ``requested`` metrics are empty for all."""
+    """Answers of a sweep, read point by point.
+
+    ``requested`` holds the names of the requested metrics; it is empty if all are requested.
+    """
 
     answers: xarray.Dataset
     requested: tuple[str, ...]
@@ -183,11 +188,11 @@ class Grid:
 
     @property
     def swept(self) -> list[str]:
-        """Parameters with several values, in order."""
+        """Return the names of the parameters with several values, in order."""
         return [str(name) for name in self.answers.sizes]
 
     def fixed(self) -> dict[str, object]:
-        """Parameters with one value."""
+        """Return the parameters that have one value, by name."""
         return {
             str(name): json_form(coordinate.item())
             for name, coordinate in self.answers.coords.items()
@@ -195,16 +200,19 @@ class Grid:
         }
 
     def metrics(self) -> list[str]:
-        """Answered metrics, without the parts of their intervals."""
+        """Return the names of the answered metrics, without the columns of their intervals."""
         names = map(str, self.answers.data_vars)
         return [name for name in names if name != "bottleneck" and not name.endswith(PARTS)]
 
     def columns(self) -> Columns:
-        """The whole grid as columns."""
+        """Return the whole grid as columns."""
         return columns_of(self.answers, self.metrics(), self.fixed())
 
     def points(self, metrics: list[str]) -> Iterator[tuple[tuple[Any, ...], list[Any], int]]:
-        """Parameters of each point, its metrics with ends and basis, and the code of its bottleneck."""
+        """Yield for each point its parameters, its metrics, and the code of its bottleneck.
+
+        A metric has a value, the limits of its interval, and a basis.
+        """
 
         def column(name: str) -> list[Any]:
             values: list[Any] = self.answers[name].to_numpy().reshape(-1).tolist()
@@ -225,7 +233,10 @@ class Grid:
 
 
 def grid_sections(grid: Grid, *, every: bool) -> Iterator[Section]:
-    """A table with a row for each point; without ``every`` the first ones, and the main metrics."""
+    """Yield a table with a row for each point.
+
+    Without ``every`` only the first points and the main metrics are shown.
+    """
     attributes = grid.answers.attrs
     yield Section("", (f"{attributes['dataset']}, variant {attributes['variant']}",))
 
@@ -262,12 +273,15 @@ def grid_sections(grid: Grid, *, every: bool) -> Iterator[Section]:
 
 
 def _text(name: str, value: object) -> str:
-    """A parameter with its unit."""
+    """Return the value of a parameter as text with its unit."""
     return units.format_quantity(name, value) if isinstance(value, int | float) else str(value)
 
 
 def _estimate_text(name: str, estimate: tuple[Any, ...], *, marked: bool) -> str:
-    """A value with as many digits as its interval supports; ``marked`` columns have room for a mark."""
+    """Return a value as text, with as many digits as its interval supports.
+
+    ``marked`` columns have room for the mark of an extrapolated value.
+    """
     value, low, high, basis = estimate
     text = "–" if math.isnan(value) else estimated(name, Estimate(value, low, high, ""))
     mark = MARK if basis == EXTRAPOLATED else " "
@@ -275,7 +289,7 @@ def _estimate_text(name: str, estimate: tuple[Any, ...], *, marked: bool) -> str
 
 
 def _name_of(names: tuple[str, ...], code: int) -> str:
-    """Name of a code; empty for a point without a value."""
+    """Return the name of a code, or an empty text for a point without a value."""
     return names[code] if code >= 0 else ""
 
 
@@ -283,7 +297,7 @@ def _name_of(names: tuple[str, ...], code: int) -> str:
 
 
 def grid_document(grid: Grid) -> dict[str, object]:
-    """JSON form of a grid: a list of points, each with every metric."""
+    """Return the JSON form of a grid: a list of points, each with all metrics."""
     attributes = grid.answers.attrs
     metrics = grid.metrics()
     points = []

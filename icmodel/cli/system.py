@@ -45,7 +45,7 @@ class PredictByDefault(TyperGroup):
     """A group of commands whose default command is ``predict``."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Insert ``predict`` before arguments that begin with no command."""
+        """Insert ``predict`` before the arguments if the first one is not the name of a command."""
         words = [word for word in args if not word.startswith("-")]
         if words and words[0] not in self.commands:
             args = ["predict", *args]
@@ -76,7 +76,8 @@ Cycles = Annotated[
     option(
         "cycles",
         "NAME",
-        "Latency bounds if streams wait for each other in a cycle: refuse (none) or fixed-point.",
+        "Method for latency bounds if streams wait for each other in a cycle: refuse (no bounds) or "
+        "fixed-point.",
         "refuse",
     ),
 ]
@@ -93,8 +94,8 @@ Format = Annotated[
 def system() -> None:
     """Predict, list, show and check whole systems; import and export them for other tools.
 
-    A system is a TOML file with devices, switches, the links between them, and streams. Without a
-    command the system is predicted: `icmodel system FILE` is `icmodel system predict FILE`.
+    A system is a TOML file with devices, switches, the links between them, and streams. The
+    default command is predict: `icmodel system FILE` means `icmodel system predict FILE`.
 
     \b
     icmodel system imaging
@@ -123,10 +124,10 @@ def predict(
 ) -> int:
     """Predict a system: goodput, latency and loss of streams, load and queues of ports, CPU of devices.
 
-    The requirements of the system, or of the use case it names, are judged for each stream; hard
-    requirements are judged by the worst case if it has a bound. Exit codes: 0 met, 1 not met, 3
-    undecided. A file is a whole report: .html (one page that opens offline), .md (with the drawing
-    as a file of its own) or .json; .svg is the drawing alone.
+    The requirements of the system, or of the use case it names, are judged for each stream. A hard
+    requirement is judged by the worst-case bound, if a bound is known. Exit codes: 0 met, 1 not
+    met, 3 undecided. -o FILE writes a report: .html (one page that opens offline), .md (with the
+    drawing in a separate file) or .json. With .svg only the drawing is written.
 
     \b
     icmodel system imaging
@@ -135,7 +136,7 @@ def predict(
     icmodel system my-system.toml --dataset path/of/my-dataset --json
     """  # noqa: D301
     from icmodel.cli.system_text import prediction_sections
-    from icmodel.report import report  # pydantic and the report, not needed by other commands
+    from icmodel.report import report  # pydantic and reports are slow to import
     from icmodel.report.writing import SYSTEM_ENDINGS
     from icmodel.system import load
     from icmodel.system import predict as predict_system
@@ -174,7 +175,7 @@ def list_all(*, as_json: AsJson = False, output: Output = None) -> None:
 
 
 def summary(system: System) -> dict[str, object]:
-    """Name, title, and the number of devices, switches, links and streams."""
+    """Return name and title of a system, and its numbers of devices, switches, links, streams."""
     counts = ("devices", "switches", "links", "streams")
     return {
         **json_of(system, "name", "title"),
@@ -186,7 +187,7 @@ def summary(system: System) -> dict[str, object]:
 def show(name: SystemName, *, as_json: AsJson = False, output: Output = None) -> None:
     """Show a system: its groups, the routes of its streams, and the load of its ports.
 
-    Loads are bits on the wire by theory; nothing is predicted.
+    Loads count the bits on the wire, computed from theory. Nothing is predicted.
 
     \b
     icmodel system show imaging
@@ -206,7 +207,7 @@ def show(name: SystemName, *, as_json: AsJson = False, output: Output = None) ->
 
 
 def system_document(system: System, loads: tuple[Load, ...]) -> dict[str, object]:
-    """JSON form of a system: its parts by name, in the order of its file."""
+    """Return the JSON form of a system: its parts by name, in the order of the system file."""
     names = ("group", "source", "sink", "path", "priority", "kind", "multicast")
     return {
         "schema_version": 1,
@@ -239,10 +240,10 @@ def system_document(system: System, loads: tuple[Load, ...]) -> dict[str, object
 
 @app.command(short_help="Check a system for errors.")
 def check(name: SystemName, *, as_json: AsJson = False, output: Output = None) -> None:
-    """Check a system: what is unconnected, contradictory, overloaded or looped, one sentence each.
+    """Check a system for unconnected parts, contradictions, overloaded ports and routing cycles.
 
-    Exit codes: 2 the system is unconnected or contradictory, 1 a port is overloaded, 0 otherwise. A
-    cycle of ports is reported, but allowed.
+    Each finding is one sentence. Exit codes: 2 the system is unconnected or contradictory, 1 a port
+    is overloaded, 0 otherwise. A cycle of ports is reported, but the exit code stays 0.
 
     \b
     icmodel system check imaging
@@ -288,13 +289,13 @@ def import_(file: OtherFile, *, output: TomlFile) -> None:
     from icmodel.system.formats import import_system
 
     if output.exists():
-        raise NetworkError(f"{output} is there already: choose another name with -o")
+        raise NetworkError(f"{output} already exists: choose another name with -o")
     text, remarks = import_system(file)
     with replacing(output) as beside:
         write_text(beside, text)
         try:
             imported, findings = load_checked(beside)
-        except NetworkError as error:  # name the requested file, not the one beside it
+        except NetworkError as error:  # name the requested file, not the temporary file
             raise NetworkError(str(error).replace(beside.name, output.name)) from error
     _print_notes((*remarks, *(finding.text for finding in findings)))
     streams = plural(len(imported.streams), "stream")

@@ -32,11 +32,11 @@ if TYPE_CHECKING:
 # --- a system ---------------------------------------------------------------------------------
 
 MOST_LINES = 20
-"""Ports, or streams, that are shown of a system; JSON has all."""
+"""Maximum number of ports, and of streams, shown by ``icmodel system show``; JSON has all."""
 
 
 def system_sections(system: System, loads: tuple[Load, ...]) -> Iterator[Section]:
-    """The groups, the streams with their routes, and the busiest ports."""
+    """Yield sections of a system: its groups, its streams with routes, and its busiest ports."""
     yield Section(f"{system.name}: {system.title}", (f"source: {system.source}",))
 
     ends = Counter(end for link in system.links.values() for end in link.ends)
@@ -88,16 +88,16 @@ def _counted(noun: str, count: int) -> str:
 # --- a prediction -----------------------------------------------------------------------------
 
 BUSIEST = 3
-"""Ports and devices that are shown without ``--all``."""
+"""Maximum number of ports, and of devices, shown without ``--all``."""
 REQUIREMENTS = 8
-"""Requirements that are shown without ``--all``, the worst first."""
+"""Maximum number of requirements shown without ``--all``, the worst first."""
 NOTES = 3
-"""Notes that are shown without ``--all``."""
+"""Maximum number of notes shown without ``--all``."""
 MORE = "each stream, link and device: --all; all numbers: --json"
 
 
 def prediction_sections(prediction: SystemPrediction, *, everything: bool) -> Iterator[Section]:
-    """The verdict, the requirements, the streams, the busiest ports and devices."""
+    """Yield the verdict, requirements, streams, busiest ports and busiest devices of a system."""
     datasets = ", ".join(prediction.datasets) or "theory alone"
     variants = f", variant {', '.join(prediction.variants)}" if prediction.variants else ""
     system, verdict = prediction.system, prediction.verdict
@@ -123,7 +123,10 @@ def prediction_sections(prediction: SystemPrediction, *, everything: bool) -> It
 def requirements_body(
     judged: Sequence[Judged], *, everything: bool
 ) -> Table[str] | tuple[str, ...]:
-    """A row for each requirement: how many streams share its verdict, and the worst of them."""
+    """Return a table with a row for each requirement.
+
+    A row shows the worst stream, and how many streams have the same verdict.
+    """
     if not judged:
         return ("none, and every stream sends as fast as it goes",)
     rows = []
@@ -147,7 +150,10 @@ def requirements_body(
 
 
 def shortfall_lines(prediction: SystemPrediction, *, everything: bool) -> Iterator[str]:
-    """For each group, the reason why less may arrive than is produced, of its worst stream."""
+    """Yield for each group of streams the reason why less may arrive than is produced.
+
+    The reason is that of the worst stream of the group.
+    """
     for name, streams in by_group(prediction).items():
         failing = [one for one in streams if one.arrival.outcome != MET]
         late = [one.arrival.late for one in streams if one.arrival.late]
@@ -164,7 +170,7 @@ def shortfall_lines(prediction: SystemPrediction, *, everything: bool) -> Iterat
 
 
 def streams_table(groups: dict[str, list[StreamPrediction]]) -> Table[str]:
-    """A row for each group of streams, with each metric of its worst stream."""
+    """Return a table with a row for each group of streams: every metric of its worst stream."""
     rows = []
     for name, streams in groups.items():
         metrics = ("goodput_bps", "latency_mean_s", "latency_max_s", "message_latency_s")
@@ -178,7 +184,7 @@ def streams_table(groups: dict[str, list[StreamPrediction]]) -> Table[str]:
 
 
 def _worst_text(metric: str, streams: Sequence[StreamPrediction]) -> str:
-    """The least goodput, or the greatest value of another metric."""
+    """Return the worst value of a metric as text: the least goodput, the greatest other value."""
     if grows(metric, streams):
         return "grows"
     worst = worst_estimate(metric, streams)
@@ -191,7 +197,7 @@ def _worst_text(metric: str, streams: Sequence[StreamPrediction]) -> str:
 
 
 def ports_section(prediction: SystemPrediction, most: int | None) -> Iterator[Section]:
-    """The ``most`` ports with the greatest requested load; nothing if none has any."""
+    """Yield the ``most`` ports with the greatest requested load; nothing if no port has a load."""
     ports = [
         (name, port)
         for link in prediction.links.values()
@@ -210,7 +216,7 @@ def ports_section(prediction: SystemPrediction, most: int | None) -> Iterator[Se
 
 
 def devices_section(prediction: SystemPrediction, most: int | None) -> Iterator[Section]:
-    """The ``most`` devices with the most busy cores; nothing if no CPU load is known."""
+    """Yield the ``most`` devices with the most busy cores; nothing if no CPU load is known."""
     devices = [item for item in prediction.devices.items() if not item[1].cpu_cores.absent]
     devices.sort(key=lambda item: (-item[1].cpu_cores.value, item[0]))
     rows = tuple(

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 COLUMN_PADDING = 3
 """Characters that rich puts between two columns."""
 _PIECE = re.compile(r"[^ _/,-]+[_/,-]*[ ]?|[_/,-]+[ ]?|[ ]")
-"""Text that is not broken: up to a space, an underscore, a hyphen, a slash or a comma."""
+"""Piece of text that is never broken; it ends at a space, underscore, hyphen, slash or comma."""
 
 
 def draw(sections: Iterable[Section]) -> None:
@@ -45,8 +45,8 @@ def draw(sections: Iterable[Section]) -> None:
 def fit_to_width(table: Table[str], width: int) -> Table[str] | None:
     """Wrap the cells of a table until its lines have at most ``width`` characters.
 
-    The widest column is narrowed first. Numbers and pieces of text are not broken, so a table
-    may be impossible to fit; then the result is None.
+    The widest column is narrowed first. Numbers and pieces of text are not broken. If the table
+    does not fit even so, the result is None.
 
     Examples
     --------
@@ -78,7 +78,7 @@ def fit_to_width(table: Table[str], width: int) -> Table[str] | None:
 
 
 def _wrapped(cell: str, width: int) -> str:
-    """A cell in lines of at most ``width`` characters, broken between pieces."""
+    """Wrap the text of a cell into lines of at most ``width`` characters, between pieces."""
     if len(cell) <= width:
         return cell
     lines = [""]
@@ -94,7 +94,7 @@ def _pieces(cell: str) -> Sequence[str]:
 
 
 def stacked(table: Table[str], width: int) -> tuple[str, ...]:
-    """The rows of a table as blocks, with a line for each column and wrapped values."""
+    """Return the rows of a table as blocks of lines: one line per column, with wrapped values."""
     margin = max(map(len, table.names), default=0) + 2
     lines: list[str] = []
     for row in table.rows:

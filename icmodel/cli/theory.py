@@ -49,7 +49,7 @@ COLUMNS = (
 
 @dataclass(frozen=True, slots=True)
 class Frames:
-    """Payloads and path, as texts of the command line."""
+    """Options for the payloads and the path, as texts of the command line."""
 
     payload: str | None = option_field("SIZES", f"{PAYLOAD_HELP.rstrip('.')}; a list or a range.")
     distance: str = option_field("LENGTH", "Cable length.", default="0 m")
@@ -62,7 +62,7 @@ class Frames:
     )
 
     def path(self) -> dict[str, Any]:
-        """Arguments of `icmodel.theory.min_latency_s` in SI."""
+        """Return the arguments of `icmodel.theory.min_latency_s`, in SI units."""
         return {
             "distance_m": units.parse_metres(self.distance),
             "switches": parse_count("switches", self.switches),
@@ -77,15 +77,19 @@ LineRate = Annotated[
 ]
 OtherLineRate = Annotated[
     str | None,
-    option("line-rate", "RATE", "Data rate after coding, in place of the one that follows."),
+    option(
+        "line-rate",
+        "RATE",
+        "Data rate of the link after coding; replaces the rate computed from the other options.",
+    ),
 ]
 
 
 def with_framing(kind: type[theory.AnyFraming]) -> Callable[[Command], Command]:
     """Decorate a command: its parameter ``chosen`` becomes one option for each field of a framing.
 
-    ``chosen.framing()`` is the resulting framing. A boolean is a switch, a field in bytes is a size,
-    another integer is a count, and anything else a name.
+    ``chosen.framing()`` returns the framing. A boolean field becomes a switch of the command line, a
+    field in bytes a size, another integer a count, and any other field a name.
     """
     options = []
     parsers: dict[str, Callable[[Any], object]] = {}
@@ -146,9 +150,10 @@ def ethernet(
 ) -> None:
     """Compute limits of TCP, of UDP with IP fragmentation, and of frames directly on Ethernet.
 
-    Preamble and gap are counted; a least latency ends before the last gap. With --unpadded short
-    frames stay short and the last gap counts, as in the theory of the dataset ethernet-10g-2012.
-    Real wires fill frames to 64 B, VLAN tags included.
+    The wire bits include preamble and inter-frame gap. The least latency ends before the gap behind
+    the last frame. Real wires pad short frames to 64 B, VLAN tags included. With --unpadded short
+    frames are not padded, and the latency includes the last gap. The theory of the dataset
+    ethernet-10g-2012 is computed so.
 
     \b
     icmodel theory ethernet --protocol udp --payload "1472 B, 1473 B"
@@ -178,7 +183,7 @@ def infiniband(
 ) -> None:
     """Compute limits of InfiniBand messages, which are cut at a path MTU of 256 B to 4096 B.
 
-    The data rate after coding follows from generation and lanes; --line-rate replaces it.
+    The data rate after coding is computed from --generation and --lanes, unless --line-rate is given.
 
     \b
     icmodel theory infiniband --payload "4096 B, 4097 B"
@@ -204,7 +209,7 @@ def roce(
 ) -> None:
     """Compute limits of RDMA over Ethernet: version 1 directly on it, version 2 over UDP and IP.
 
-    The MTU is that of RDMA, 256 B to 4096 B, not that of Ethernet.
+    --mtu is the MTU of RDMA, 256 B to 4096 B, not the MTU of Ethernet.
 
     \b
     icmodel theory roce --payload "1 KiB, 64 KiB"
@@ -231,7 +236,7 @@ def rapidio(
 ) -> None:
     """Compute limits of RapidIO transfers in packets of at most 256 B of data.
 
-    The data rate after coding follows from lanes and baud; --line-rate replaces it.
+    The data rate after coding is computed from --lanes and --baud, unless --line-rate is given.
 
     \b
     icmodel theory rapidio --payload "256 B, 257 B"
@@ -249,14 +254,17 @@ def rapidio(
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A link by theory: its kind, framing and data rate after coding."""
+    """Link of the theory: its kind, framing and data rate after coding."""
 
     kind: str
     framing: theory.AnyFraming
     line_rate_bps: float
 
     def payloads(self, text: str) -> tuple[int, ...]:
-        """Payloads of a list or range [B]; a range without a number holds those that fill packets."""
+        """Return the payloads of a list or a range [B].
+
+        A range without a number of values stands for the payloads that fill packets.
+        """
         from icmodel.sweep import range_values
 
         def filling(item: str, first: float, last: float) -> Sequence[float]:
@@ -264,7 +272,7 @@ class Link:
             filled = [size for size in sizes if size >= first]
             if not filled:
                 raise ScenarioError(
-                    f"no payload of {item!r} fills its packets: say how many values, such as "
+                    f"no payload of {item!r} fills its packets: add a number of values, such as "
                     f"{item}:25"
                 )
             return filled
@@ -272,7 +280,7 @@ class Link:
         return tuple(int(size) for size in range_values("payload", text, filling))
 
     def points(self, payloads: tuple[int, ...], path: Mapping[str, Any]) -> list[dict[str, Any]]:
-        """Limits for each payload by the names of `COLUMNS`, in SI."""
+        """Return the limits of each payload in SI units, by the names of `COLUMNS`."""
         framing, rate = self.framing, self.line_rate_bps
         columns = (
             payloads,
@@ -287,9 +295,11 @@ class Link:
 
 
 def emit_limits(link: Link, frames: Frames, *, as_json: bool, output: Path | None) -> None:
-    """Print or write the limits of a link for some payloads."""
+    """Print or write the limits of a link for the payloads of ``frames``."""
     if frames.payload is None:
-        raise ScenarioError('theory needs payloads: give some, e.g. --payload "1472 B, 1473 B"')
+        raise ScenarioError(
+            'the payloads are missing: add --payload, e.g. --payload "1472 B, 1473 B"'
+        )
     path = frames.path()
     points = link.points(link.payloads(frames.payload), path)
     head = {
@@ -308,7 +318,7 @@ def emit_limits(link: Link, frames: Frames, *, as_json: bool, output: Path | Non
 
 
 def limit_sections(head: Mapping[str, Any], points: list[dict[str, Any]]) -> Iterator[Section]:
-    """The link and the path, a row for each payload, and the bound of a stream."""
+    """Yield the link and path, a table with a row for each payload, and the goodput bound."""
 
     def text(name: str, value: object) -> str:
         if isinstance(value, bool):

@@ -33,7 +33,10 @@ Name = Annotated[
     typer.Argument(metavar="NAME", help="Name of a bundled use case or path of a TOML file."),
 ]
 NewName = Annotated[
-    str, typer.Argument(metavar="NAME", help="Lower-case letters, digits and hyphens.")
+    str,
+    typer.Argument(
+        metavar="NAME", help="Name of the use case: lower-case letters, digits, hyphens."
+    ),
 ]
 
 
@@ -94,7 +97,7 @@ def show(name: Name, *, as_json: AsJson = False, output: Output = None) -> None:
 
 
 def usecase_sections(case: UseCase) -> Iterator[Section]:
-    """The question and its source, derived numbers, requirements, candidates and known limits."""
+    """Yield the question, derived numbers, requirements, candidates and known limits."""
     from icmodel.usecase import derive
 
     citation = (case.citation,) if case.citation else ()
@@ -135,7 +138,7 @@ def usecase_sections(case: UseCase) -> Iterator[Section]:
 def new(name: NewName, *, output: Output = None) -> None:
     """Write a commented use case to start from: NAME.toml, or the file that -o names.
 
-    It can be evaluated unchanged. A file that exists is never overwritten.
+    The written use case can be evaluated unchanged. An existing file is never overwritten.
 
     \b
     icmodel usecases new my-use-case
@@ -146,7 +149,7 @@ def new(name: NewName, *, output: Output = None) -> None:
     text = new_usecase_text(name)
     path = output or Path(f"{name}.toml")
     if path.exists():
-        raise UseCaseError(f"{path} is there already: choose another name, or name a file with -o")
+        raise UseCaseError(f"{path} already exists: choose another name, or name a file with -o")
     with replacing(path) as beside:
         write_text(beside, text)
     print_text(f"{path}: edit it, then run `icmodel evaluate {path}`\n")

@@ -49,7 +49,7 @@ app = make_app()
 
 ANSWER_FILES = (".csv", ".json", ".txt", ".xlsx")
 MOST_REASONS = 3
-"""Reasons for unanswered rows that are listed for a metric."""
+"""Maximum number of reasons for unanswered rows listed for a metric."""
 
 Plot = Annotated[
     Path | None,
@@ -66,7 +66,7 @@ Keep = Annotated[
 
 @dataclass(frozen=True, slots=True)
 class FoldChoice:
-    """Rows to leave out and to score, as texts of the command line."""
+    """Options that select the rows to leave out and score, as texts of the command line."""
 
     folds: list[str] | None = option_field(
         "KINDS", f"Kinds of folds: {', '.join(KINDS)}; can be repeated.", "all"
@@ -77,11 +77,13 @@ class FoldChoice:
     at_break: list[str] | None = option_field(
         "SIZE",
         'Greatest payload before a break, e.g. "1448 B".',
-        "each curve's own",
+        "the break found in each curve",
         name="break",
     )
     most: str | None = option_field(
-        "N", "Maximum number of folds of a kind, evenly drawn; for breaks, of each metric.", "all"
+        "N",
+        "Maximum number of folds of each kind, evenly drawn; for breaks, folds of each metric.",
+        "all",
     )
     worst: str = option_field("N", "Number of worst points to list per metric.", default="5")
     runs: str | None = option_field(
@@ -89,7 +91,7 @@ class FoldChoice:
     )
 
     def wishes(self) -> Wishes:
-        """The choice in numbers, with the dataset of other runs loaded."""
+        """Return the choice as numbers; loads the dataset given with --runs."""
         breaks = tuple(units.parse_bytes(size) for size in split_names(self.at_break))
         return Wishes(
             kinds=tuple(split_names(self.folds)) or KINDS,
@@ -115,8 +117,8 @@ def validate_rows(
 ) -> None:
     """Predict measured rows that were left out of the fit, and compare.
 
-    Leaves out one point at a time, one curve, the rows beside a break, or the runs that a campaign
-    held out. The answer has the errors by metric and region, the share of rows inside their 90 %
+    Each kind of fold leaves out other rows: one point at a time, one curve, the rows beside a break,
+    or the runs that a campaign held out. The answer shows the errors by metric and region, the share of rows inside their 90 %
     intervals, the noise between repeats, and the worst points. Only measured and tabulated rows are
     fitted and scored. A metric with fewer than 30 such rows is not scored.
 
@@ -133,7 +135,7 @@ def validate_rows(
         check_file(output, ANSWER_FILES)
     if keep and (choice.runs is not None or choice.metric):
         raise ScenarioError(
-            "--keep is for all metrics of the dataset's own rows: leave --runs and --metric out"
+            "--keep stores all metrics of the dataset's own rows: leave --runs and --metric out"
         )
     wishes, data = choice.wishes(), load(name)
     with progress_bar("folds") as progress:
@@ -157,7 +159,7 @@ def validate_rows(
 
 
 def validation_sections(validation: Validation, kinds: Sequence[str]) -> Iterator[Section]:
-    """The scores of each kind of fold, and what could not be scored."""
+    """Yield the scores of each kind of fold, and the metrics that could not be scored."""
     yield Section(
         "",
         (
@@ -185,7 +187,7 @@ def validation_sections(validation: Validation, kinds: Sequence[str]) -> Iterato
 
 
 def scores_table(validation: Validation, trial: Trial) -> Table[str]:
-    """Errors and coverage of each metric; for held-out runs also the noise at their points."""
+    """Return a table of errors and coverage by metric; for held-out runs also the noise."""
     held_out = trial.kind == HELD_OUT
     errors = ("#median", "#p25", "#p75", "#p95", "#greatest")
     columns = ("metric", "#rows", "#points", *errors, "#covered", "95 % of it", "#half width")
@@ -214,21 +216,21 @@ def scores_table(validation: Validation, trial: Trial) -> Table[str]:
 
 
 def _error(of: str, number: float | None) -> str:
-    """A relative error in per cent, an absolute one as a number; a dash if it is unknown."""
+    """Return an error as text: relative in per cent, absolute as a number, unknown as a dash."""
     if number is None or math.isnan(number):
         return "–"
     return fixed(number, 4) if of == ABSOLUTE else f"{fixed(100 * number, 2)} %"
 
 
 def _coverage(coverage: Coverage | None) -> tuple[str, str]:
-    """The share of rows inside their intervals, and the ends of its own 95 % interval."""
+    """Return the share of rows inside their intervals, and the 95 % interval of this share."""
     if coverage is None:
         return "–", "–"
     return f"{100 * coverage.share:.1f} %", f"{100 * coverage.low:.1f} … {100 * coverage.high:.1f}"
 
 
 def regions_table(trial: Trial) -> Table[str]:
-    """Errors and coverage of each metric by region."""
+    """Return a table of errors and coverage of each metric by region."""
     rows = tuple(
         (
             metric,
@@ -247,7 +249,7 @@ def regions_table(trial: Trial) -> Table[str]:
 
 
 def worst_table(data: Dataset, trial: Trial) -> Table[str]:
-    """The points with the greatest errors, measured and predicted."""
+    """Return a table of the points with the greatest errors: measured and predicted values."""
     rows = []
     for metric, tested in trial.metrics.items():
         for one in tested.worst:
@@ -271,7 +273,7 @@ def worst_table(data: Dataset, trial: Trial) -> Table[str]:
 
 
 def point_text(data: Dataset, point: Point) -> str:
-    """Protocol and options of a point, and its counts as far as they are unusual."""
+    """Return a point as text: protocol, options, and counts that differ from the usual."""
     parts = [point.protocol, *(f"{a}={value}" for a, value in data.options_of(point).items())]
     for name, usual in (("cores", None), ("switches", 0), ("endpoints", 1)):
         count = getattr(point, name)
@@ -281,7 +283,7 @@ def point_text(data: Dataset, point: Point) -> str:
 
 
 def unanswered_lines(trial: Trial) -> list[str]:
-    """The most frequent reasons for rows without an answer, by metric."""
+    """Return lines with the most frequent reasons for unanswered rows, by metric."""
     lines = []
     for metric, tested in trial.metrics.items():
         reasons = list(tested.score.reasons.items())

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 app = make_app()
 
 LAB_FAILED = 3
-"""Exit code if the lab failed, as if nothing was measured."""
+"""Exit code if the lab failed or nothing was measured."""
 Folder = Annotated[
     Path,
     typer.Option(
@@ -34,14 +34,25 @@ LabDataset = Annotated[
 ]
 Scale = Annotated[
     float | None,
-    option("scale", "K", "Factor that divides rates and multiplies periods.", "what fits here"),
+    option(
+        "scale",
+        "K",
+        "Factor that divides rates and multiplies periods.",
+        "the least that fits this machine",
+    ),
 ]
 Members = Annotated[
     int | None,
-    option("members", "N", "Maximum number of devices to build per group.", "what fits here"),
+    option(
+        "members",
+        "N",
+        "Maximum number of devices to build per group.",
+        "as many as fit this machine",
+    ),
 ]
 Repeats = Annotated[
-    int, option("repeats", "N", "Number of valid passes; 0 only writes the prediction.", "5")
+    int,
+    option("repeats", "N", "Number of valid passes required; 0 only writes the prediction.", "5"),
 ]
 Window = Annotated[str, option("window", "TIME", "Length of the measured window.", "2 s")]
 Warmup = Annotated[
@@ -66,9 +77,10 @@ def verify(
 ) -> int:
     """Build a system in network namespaces of this machine, run all its streams at once, and compare.
 
-    If the system is too much for this machine, all of it is slowed down by one factor; what the lab
-    does not have is named. The prediction is written to DIR before anything is measured. After an
-    interruption the same command goes on. Needs icprobe and root.
+    If this machine is too slow for the system, all rates and periods are scaled by one factor.
+    Features that the lab does not reproduce are listed. The prediction is written to DIR before
+    anything is measured. After an interruption, repeat the same command to continue. Needs icprobe
+    and root.
 
     Exit codes: 0 prediction and measurement agree, 1 they do not, 3 nothing was measured or the lab
     failed, 2 the question was wrong, 130 stopped by Ctrl-C.
@@ -118,7 +130,7 @@ METRIC_NAMES = {
 
 
 def verification_sections(found: Verification) -> Iterator[Section]:
-    """The verdict, and measured beside predicted numbers of streams, bounds and devices."""
+    """Yield the verdict, and predicted and measured numbers of streams, bounds and devices."""
     stored = found.stored
     counted = sum(one.counts for one in found.passes)
     passes = f"passes: {counted}"
@@ -155,7 +167,7 @@ def verification_sections(found: Verification) -> Iterator[Section]:
 
 
 def _cells(metric: str, one: Compared) -> tuple[str, ...]:
-    """The cells of `COLUMNS`."""
+    """Return the cells of `COLUMNS` for one compared metric."""
     ends = (min(one.measured, default=one.median), max(one.measured, default=one.median))
     numbers = (one.value, one.low, one.high, one.median, *ends)
     ratio = "–" if math.isnan(one.ratio) else f"{one.ratio:.3f}"
@@ -164,14 +176,14 @@ def _cells(metric: str, one: Compared) -> tuple[str, ...]:
 
 
 def _number(metric: str, value: float) -> str:
-    """A number with its unit; a number of cores without one, since the heading names it."""
+    """Return a number with its unit; numbers of cores have no unit, since the heading names it."""
     if not math.isfinite(value):
         return "–"
     return f"{value:.3g}" if metric == CORES else quantity(metric, value, 4)
 
 
 def bounds_table(bounds: Mapping[str, Bounded]) -> Table[str]:
-    """The latency bound of each stream beside the greatest measured latency."""
+    """Return a table of each stream's latency bound and greatest measured latency."""
     held = {True: "yes", False: "NO", None: "–"}
     rows = []
     for name, one in bounds.items():

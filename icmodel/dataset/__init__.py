@@ -1,7 +1,8 @@
 """Datasets: a folder of benchmarked points comes in, a checked `Dataset` goes out.
 
-``dataset`` loads one by its name or folder, ``rows`` reads points.csv, ``coverage`` reads how often intervals held
-left-out rows, ``repeats`` computes the scatter of runs.  ``check`` validates a folder, ``write`` writes one.
+``dataset`` loads a dataset by name or folder, and ``rows`` reads points.csv.  ``coverage`` reads the share of left-out
+rows inside their intervals, and ``repeats`` computes the scatter of runs.  ``check`` validates a dataset folder, and
+``write`` writes a dataset folder.
 """
 
 from icmodel.dataset.dataset import (

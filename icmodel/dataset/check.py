@@ -1,7 +1,7 @@
 """Check and seal a dataset folder: dataset.toml against its schema, points.csv row by row.
 
-`load` verifies the checksum and the keys that the model needs; this module checks every key, so that it finds misspelt
-ones.
+`load` verifies only the checksum and the keys that the model needs.  This module checks every key, and so finds
+misspelt keys.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from icmodel.dataset.write import ID_PATTERN
 from icmodel.errors import DatasetError, unwritable
 
 NUMBERED = AXES[1:]
-"""Columns of every points.csv that may be explained under [axes]."""
+"""Columns of points.csv that may be explained under [axes], besides the option axes."""
 _SEAL = re.compile(r'(?m)^sha256[ \t]*=[ \t]*(?:"[^"\n]*"|\'[^\'\n]*\')')
 _TABLE = re.compile(r"(?m)^[ \t]*\[")
 
@@ -58,7 +58,7 @@ def seal_dataset(folder: str | Path) -> Dataset:
     Raises
     ------
     DatasetError
-        As `check_dataset`, or if dataset.toml cannot be written; nothing is changed then.
+        If the check finds an error, or dataset.toml cannot be written; no file is changed then.
     """
     place = find(folder)
     path, points = place / "dataset.toml", place / "points.csv"
@@ -89,7 +89,7 @@ def seal_dataset(folder: str | Path) -> Dataset:
 
 
 def dataset_schema() -> dict[str, Any]:
-    """The JSON Schema of dataset.toml."""
+    """Return the JSON Schema of dataset.toml."""
     return DatasetDocument.model_json_schema()
 
 
@@ -108,7 +108,7 @@ def check_document(document: Mapping[str, object], path: Path) -> None:
         key = ".".join(str(part) for part in problem["loc"])
         message = problem["msg"].removeprefix("Value error, ")
         text = {
-            "missing": f"{key} is missing: add it, data/README.md shows what it says",
+            "missing": f"{key} is missing: add it as data/README.md shows",
             "extra_forbidden": f"the key {key} is unknown: correct or remove it",
             "value_error": f"{key}: {message}",
         }.get(problem["type"], f"{key} is {problem['input']!r}: {message[0].lower()}{message[1:]}")
@@ -116,29 +116,34 @@ def check_document(document: Mapping[str, object], path: Path) -> None:
 
 
 def _check_names(data: Dataset) -> None:
-    """Raise DatasetError if a name in dataset.toml is not in points.csv, or the id is not the folder's name.
+    """Raise DatasetError if a name in dataset.toml is wrong.
 
-    The held-out runs are read, which checks them.
+    Names must occur in points.csv, and the id must be the folder's name.  The held-out runs are read too, which
+    checks them.
     """
     path = data.folder / "dataset.toml"
     folder = data.folder.resolve().name
     if data.id != folder:
-        raise DatasetError(f"{path}: id {data.id!r} stands in the folder {folder!r}: make them one")
+        raise DatasetError(
+            f"{path}: id {data.id!r} is not the name of the folder {folder!r}: rename one of them"
+        )
     columns = (*NUMBERED, *data.option_axes)
     _ = data.held_out_runs
     axes = data.document.get("axes")
     for axis in axes if isinstance(axes, dict) else ():
         if axis not in columns:
             raise DatasetError(
-                f"{path}: [axes.{axis}] is no column of points.csv: it has {', '.join(columns)}"
+                f"{path}: [axes.{axis}] is not a column of points.csv: use one of {', '.join(columns)}"
             )
     for axis, value in data.fabrics:
         if axis not in data.option_axes or value not in data.option_values(axis):
-            raise DatasetError(f"{path}: [fabrics.{value}] says {axis} = {value}, and no row does")
+            raise DatasetError(
+                f"{path}: [fabrics.{value}] has {axis} = {value}, but no row of points.csv has this value"
+            )
     for entry in data.absences:
         if entry.get("protocol", data.protocols[0]) not in data.protocols:
             raise DatasetError(
-                f"{path}: an absence names the protocol {entry['protocol']!r}: it is one of "
+                f"{path}: an absence names the unknown protocol {entry['protocol']!r}: use one of "
                 f"{', '.join(data.protocols)}"
             )
 
@@ -152,20 +157,20 @@ Count = Annotated[int, Field(strict=True, ge=1)]
 
 
 class Part(BaseModel):
-    """A table of dataset.toml; unknown keys are refused."""
+    """Table of dataset.toml; unknown keys are refused."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class Tool(Part):
-    """The tool that measured."""
+    """Tool that measured the dataset."""
 
     name: Text
     version: Text
 
 
 class Link(Part):
-    """The interconnect, or a fabric of it; keys with unknown values are left out."""
+    """Interconnect of the dataset, or one of its fabrics; keys with unknown values are left out."""
 
     kind: Literal["ethernet", "infiniband", "roce", "rapidio", "loopback"]
     line_rate_bps: Positive | None = None
@@ -182,13 +187,13 @@ class Link(Part):
 
 
 class Fabric(Link):
-    """The link for one value of an option axis, which is the name of the table."""
+    """Link for one value of an option axis; the name of the table is this value."""
 
     axis: Text
 
 
 class Host(Part):
-    """A host the numbers were measured on."""
+    """Host on which the numbers were measured."""
 
     name: Text
     cpu: str = ""
@@ -197,7 +202,7 @@ class Host(Part):
 
 
 class AxisEntry(Part):
-    """The meaning of a column; an option axis also has a default, which may be empty."""
+    """Meaning of a column; an option axis also has a default, which may be empty."""
 
     meaning: Text
     unit: str | None = None
@@ -205,7 +210,7 @@ class AxisEntry(Part):
 
 
 class Limit(Part):
-    """A limit that the source states for a metric; intervals are clipped to it."""
+    """Limit that the source states for a metric; intervals are clipped to this limit."""
 
     metric: Text
     protocol: Text | None = None
@@ -221,7 +226,7 @@ class Limit(Part):
 
 
 class Absence(Part):
-    """Why a metric of a protocol has no rows."""
+    """Reason why a metric of a protocol has no rows."""
 
     protocol: Text | None = None
     metric: Text
@@ -229,13 +234,13 @@ class Absence(Part):
 
 
 class VariantRows(Part):
-    """The rows of one variant of the model."""
+    """Selection of rows for one variant of the model."""
 
     payload_bytes: tuple[Count, ...]
 
 
 class HeldOut(Part):
-    """The runs held out of every fit, in a file of their own."""
+    """Runs held out of every fit; they are stored in a separate file."""
 
     file: Literal["held-out.csv"]
     sha256: Text
@@ -243,10 +248,10 @@ class HeldOut(Part):
 
 
 class BetweenSessions(Part):
-    """The spread between sessions, if points were measured in several.
+    """Spread between sessions, if points were measured in several sessions.
 
-    ``spread`` is the standard deviation between sessions by metric, absolute for ratios and relative
-    for others.
+    ``spread`` holds the standard deviation between sessions by metric. It is absolute for ratios
+    and relative for other metrics.
     """
 
     sessions: Annotated[int, Field(ge=2)]
@@ -255,7 +260,7 @@ class BetweenSessions(Part):
 
 
 class DatasetDocument(Part):
-    """dataset.toml: what was measured on what, by whom, and under which licence."""
+    """Schema of dataset.toml: metrics, axes, hosts, link, source and licence of a dataset."""
 
     schema_version: Literal[1]
     id: Annotated[str, Field(pattern=ID_PATTERN)]

@@ -1,7 +1,7 @@
-"""Coverage stored with a dataset: the share of left-out rows that the intervals of a fit without them held.
+"""Coverage stored with a dataset: the share of left-out rows inside their predicted intervals.
 
-``icmodel validate --keep`` writes `coverage.json`.  If the file is missing or belongs to other rows, predictions carry
-no note on coverage.
+``icmodel validate --keep`` writes `coverage.json`.  If the file is missing or was made for other rows,
+predictions have no note on coverage.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ PROMISED = (0.85, 0.95)
 """Acceptable range of the coverage of 90 % intervals."""
 
 Kinds = Mapping[str, Mapping[str, Any]]
-"""Kind of fold -> the number of folds, and the numbers of each metric."""
+"""Kind of fold -> number of folds, and the coverage numbers of each metric."""
 
 
 class Held(NamedTuple):
-    """The coverage of a metric's intervals over left-out rows, and the number of rows."""
+    """Share of left-out rows inside a metric's intervals, and the number of left-out rows."""
 
     share: float
     rows: int
 
 
 def read_coverage(folder: Path, sha256: str) -> Mapping[str, Kinds]:
-    """Read the coverage by variant and kind of fold; empty if none is stored for these rows.
+    """Read the coverage by variant and kind of fold; empty if no coverage is stored for the rows.
 
     Raises
     ------
@@ -54,13 +54,13 @@ def read_coverage(folder: Path, sha256: str) -> Mapping[str, Kinds]:
 
 
 def coverage_text(sha256: str, variants: Mapping[str, Kinds]) -> str:
-    """The text of coverage.json."""
+    """Return the text of coverage.json."""
     document = {"schema_version": SCHEMA_VERSION, "sha256": sha256, "variants": variants}
     return json.dumps(document, indent=1, ensure_ascii=False) + "\n"
 
 
 def least_held(kinds: Kinds) -> dict[str, Held]:
-    """The least coverage of each metric over the kinds of folds."""
+    """Return the least coverage of each metric over the kinds of folds."""
     least: dict[str, Held] = {}
     for trial in kinds.values():
         for metric, score in trial["metrics"].items():

@@ -19,22 +19,22 @@ from icmodel.errors import DatasetError, ScenarioError
 from icmodel.frozen import FrozenMapping
 
 PUBLISHED = ("appendix-h", "corrected")
-"""Variants of the model that answer from the benchmarked curves, as in IC2012."""
+"""Variants of the model that interpolate the benchmarked curves, as in IC2012."""
 VARIANTS = (*PUBLISHED, "hybrid")
-"""All variants; each dataset names its default."""
+"""All variants of the model; each dataset names its default variant."""
 SCHEMA_VERSION = 1
 HELD_OUT_FILE = "held-out.csv"
-HOW_TO_LIST = "run `icmodel datasets list` for the bundled ones, or give the path of a folder"
+HOW_TO_LIST = "run `icmodel datasets list` for the bundled datasets, or give the path of a folder"
 LONG = 300
 """Greatest number of characters of a dataset's description in its ``repr``."""
 
 
 @dataclass(frozen=True, slots=True)
 class Interconnect:
-    """The link of a dataset; a value that its source does not give is ``None``.
+    """Link of a dataset; a value that its source does not give is ``None``.
 
-    ``burst_bytes`` is the depth of the token bucket that models a wire on a virtual link: so much passes at once before
-    the line rate limits.  It is 0 for a real wire.
+    A virtual link models the wire by a token bucket.  ``burst_bytes`` is the depth of this bucket: so many bytes pass
+    at once before the line rate limits.  It is 0 for a real wire.
     """
 
     kind: str
@@ -50,7 +50,7 @@ class Interconnect:
 
 @dataclass(frozen=True, slots=True)
 class StatedLimit:
-    """A limit that the source states for a metric; intervals are clipped to it."""
+    """Limit that the source states for a metric; intervals are clipped to this limit."""
 
     metric: str
     protocol: str | None
@@ -61,7 +61,7 @@ class StatedLimit:
 
 @dataclass(frozen=True)
 class Dataset:
-    """A verified dataset: its points, its axes and their origin; see `load`.
+    """Verified dataset: its points, their axes and their source; see `load`.
 
     Parameters
     ----------
@@ -74,15 +74,15 @@ class Dataset:
     protocols : tuple of str
         Protocols that have rows.
     interconnect : Interconnect
-        The link; ``fabrics`` has others, by option axis and value.
+        The link.  ``fabrics`` has the links of single option values, by option axis and value.
     option_axes : tuple of str
         Further columns of the rows, such as a socket option; ``option_defaults`` has the default of each.
     stated_limits : tuple of StatedLimit
         Limits that the source states.
     absences : tuple of mappings
-        Metrics without rows, with the reason.
+        Metrics without rows, each with the reason.
     variants : mapping
-        Settings of variants, such as the payloads that one uses.
+        Settings of the variants of the model, such as the payloads that a variant uses.
     document : mapping
         The whole dataset.toml.
     points : tuple of Point
@@ -122,11 +122,11 @@ class Dataset:
 
     @cached_property
     def metrics(self) -> tuple[str, ...]:
-        """The metrics that have at least one row."""
+        """Metrics that have at least one row."""
         return tuple(sorted(self._by_metric))
 
     def of_metric(self, metric: str) -> tuple[Point, ...]:
-        """The rows of a metric."""
+        """Return the rows of a metric."""
         return self._by_metric.get(metric, ())
 
     @cached_property
@@ -136,17 +136,17 @@ class Dataset:
 
     @property
     def citation(self) -> str:
-        """The citation of the numbers' source."""
+        """Citation of the source of the numbers."""
         return str(self.document.get("citation", ""))
 
     @property
     def licence(self) -> str:
-        """The licence of the source."""
+        """Licence of the source."""
         return str(self.document.get("licence", ""))
 
     @property
     def whose(self) -> str:
-        """A sentence on the measuring program: the numbers include its handling of a frame, but no application."""
+        """Note on the measuring program: an application's own work is not in the numbers."""
         tool = self.document.get("tool")
         name = str(tool.get("name", "")) if isinstance(tool, dict) else ""
         return (
@@ -164,7 +164,7 @@ class Dataset:
     def between_sessions(self) -> Mapping[str, float]:
         """Standard deviation between sessions by metric: absolute for ratios, relative for others.
 
-        Empty if all points were measured in one session, or the sessions are not known.
+        The mapping is empty if all points were measured in one session, or the sessions are unknown.
         """
         table = self.document.get("between_sessions")
         spread = table.get("spread") if isinstance(table, dict) else None
@@ -173,30 +173,30 @@ class Dataset:
 
     @cached_property
     def coverage(self) -> Mapping[str, Kinds]:
-        """Coverage of intervals by variant and kind of fold; empty if it was not stored.
+        """Coverage of intervals by variant and kind of fold; empty if no coverage is stored.
 
         Raises
         ------
         DatasetError
-            If its file is damaged.
+            If coverage.json is damaged.
         """
         return read_coverage(self.folder, self.sha256)
 
     @cached_property
     def held(self) -> Mapping[str, Mapping[str, Held]]:
-        """By variant and metric the least coverage over the kinds of folds."""
+        """Least coverage over the kinds of folds, by variant and metric."""
         return {variant: least_held(kinds) for variant, kinds in self.coverage.items()}
 
     @cached_property
     def held_out_runs(self) -> Mapping[str, tuple[Point, ...]]:
-        """The runs held out of every fit: name -> points; empty if there are none.
+        """Runs held out of every fit, name -> points; empty if no run is held out.
 
-        They are read and verified on first use: only a validation needs them.
+        The runs are read and verified on first use, since only a validation needs them.
 
         Raises
         ------
         DatasetError
-            If their file is missing or damaged; the message names file, row and reason.
+            If held-out.csv is missing or damaged; the message names file, row and reason.
         """
         table = self.document.get("held_out")
         if not isinstance(table, dict):
@@ -211,37 +211,37 @@ class Dataset:
         runs = read_held_out(path, body, self.option_axes)
         if table.get("runs") != len(runs):
             raise DatasetError(
-                f"{path} has {len(runs)} runs where dataset.toml says {table.get('runs')!r}: "
-                "correct runs under [held_out]"
+                f"{path} has {len(runs)} runs, but dataset.toml has runs = {table.get('runs')!r}: "
+                "correct it under [held_out]"
             )
         return FrozenMapping(runs)
 
     @property
     def held_out(self) -> tuple[Point, ...]:
-        """The points of all held-out runs, each of one run (``n`` = 1), sorted by run."""
+        """Points of all held-out runs, sorted by run; each point is from one run (``n`` = 1)."""
         return tuple(point for points in self.held_out_runs.values() for point in points)
 
     def option_values(self, axis: str) -> tuple[str, ...]:
-        """The values of an option axis in the rows, sorted."""
+        """Return the values of an option axis in the rows, sorted."""
         where = self.option_axes.index(axis)
         return tuple(sorted({p.options[where] for p in self.points if p.options[where]}))
 
     def select(self, protocol: str, options: Mapping[str, str]) -> tuple[Point, ...]:
-        """The rows of one protocol at some options; other axes take their default.
+        """Return the rows of one protocol with the given options; other axes take their default.
 
-        The default of an axis also matches empty cells; any other value matches exactly.
+        The default of an axis also matches empty cells; any other value matches only equal cells.
 
         Raises
         ------
         DatasetError
-            If the dataset has no such axis or value.
+            If the dataset has no axis or value with a given name.
         """
         for axis, value in options.items():
             if axis not in self.option_axes:
                 known = ", ".join(self.option_axes) or "none"
                 raise DatasetError(
                     f"{self.id} has no axis {axis!r}: its option axes are {known}; leave {axis} out "
-                    "or take another dataset"
+                    "or use another dataset"
                 )
             values = self.option_values(axis)
             if value not in values and value != self.option_defaults[axis]:
@@ -257,12 +257,12 @@ class Dataset:
         return tuple(p for p in self.points if p.protocol == protocol and p.options in allowed)
 
     def options_of(self, point: Point) -> dict[str, str]:
-        """The options that a row states, by axis."""
+        """Return the options that a row states, by axis."""
         options = zip(self.option_axes, point.options, strict=True)
         return {axis: value for axis, value in options if value}
 
     def changed_options(self, options: Mapping[str, str]) -> dict[str, str]:
-        """The options that are not at their default."""
+        """Return the options that differ from their default."""
         return {
             axis: value
             for axis, value in options.items()
@@ -270,7 +270,7 @@ class Dataset:
         }
 
     def link(self, options: Mapping[str, str]) -> Interconnect:
-        """The link at some options: the fabric that they select, or else the dataset's link."""
+        """Return the link for the given options: the fabric they select, or the dataset's link."""
         for axis in self.option_axes:
             value = options.get(axis, self.option_defaults[axis])
             if (axis, value) in self.fabrics:
@@ -279,34 +279,36 @@ class Dataset:
 
 
 def check_variant(name: str) -> None:
-    """Raise ScenarioError if there is no variant of the model with this name."""
+    """Raise ScenarioError if no variant of the model has this name."""
     if name not in VARIANTS:
-        raise ScenarioError(f"there is no variant {name!r}: it is one of {', '.join(VARIANTS)}")
+        raise ScenarioError(f"there is no variant {name!r}: use one of {', '.join(VARIANTS)}")
 
 
 # --- finding ----------------------------------------------------------------------------------
 
 
 def shipped(kind: str) -> Path:
-    """The folder of bundled ``data`` or ``usecases``: in the installed package or a checkout."""
+    """Return the folder of bundled ``data`` or ``usecases``, in the package or a checkout."""
     package = Path(__file__).resolve().parent.parent
     inside, beside = package / kind, package.parent / kind
     return inside if inside.is_dir() else beside
 
 
 def catalogue() -> tuple[str, ...]:
-    """The names of the bundled datasets, sorted."""
+    """Return the names of the bundled datasets, sorted."""
     folder = shipped("data")
     return tuple(sorted(path.parent.name for path in folder.glob("*/dataset.toml")))
 
 
 def find(name: str | Path) -> Path:
-    """The folder of a dataset, by bundled name, by the path of its folder, or by that of its dataset.toml.
+    """Return the folder of a dataset.
+
+    ``name`` is a bundled name, the path of the folder, or the path of its dataset.toml.
 
     Raises
     ------
     DatasetError
-        If there is no such dataset, or it cannot be read.
+        If no dataset has this name or path, or the dataset cannot be read.
     """
     path, bundled = Path(name), shipped("data") / name
     try:
@@ -340,7 +342,7 @@ def load(name: str | Path) -> Dataset:
     Raises
     ------
     DatasetError
-        If it is missing or damaged; the message names file, row and reason.
+        If the dataset is missing or damaged; the message names file, row and reason.
 
     Examples
     --------
@@ -365,12 +367,12 @@ def load(name: str | Path) -> Dataset:
 
 
 def read_document(folder: Path) -> dict[str, object]:
-    """dataset.toml as a dictionary.
+    """Read dataset.toml as a dictionary.
 
     Raises
     ------
     DatasetError
-        If it cannot be read, is no TOML, or has another schema version.
+        If the file cannot be read, is not TOML, or has another schema version.
     """
     path = folder / "dataset.toml"
     try:
@@ -380,13 +382,13 @@ def read_document(folder: Path) -> dict[str, object]:
     if document.get("schema_version") != SCHEMA_VERSION:
         raise DatasetError(
             f"{path} has schema_version {document.get('schema_version')!r}: this icmodel reads "
-            f"{SCHEMA_VERSION}"
+            f"version {SCHEMA_VERSION}"
         )
     return document
 
 
 def build(folder: Path, document: Mapping[str, object], body: bytes, digest: str) -> Dataset:
-    """Make a Dataset of a parsed dataset.toml, the bytes of its points.csv and their sha256.
+    """Make a Dataset from a parsed dataset.toml, the bytes of its points.csv and their sha256.
 
     Raises
     ------
@@ -407,11 +409,13 @@ def build(folder: Path, document: Mapping[str, object], body: bytes, digest: str
     declared = document.get("protocols")
     if declared != list(protocols):
         raise DatasetError(
-            f"{path} lists the protocols {declared!r}, points.csv has {list(protocols)}"
+            f"{path} lists the protocols {declared!r}, but points.csv has {list(protocols)}"
         )
     default_protocol = str(document.get("default_protocol", protocols[0]))
     if default_protocol not in protocols:
-        raise DatasetError(f"{path}: default_protocol {default_protocol!r} has no rows")
+        raise DatasetError(
+            f"{path}: default_protocol {default_protocol!r} has no rows in points.csv"
+        )
 
     fabrics, tables = {}, _table(document, "fabrics", path)
     for value in tables:

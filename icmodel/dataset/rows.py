@@ -27,7 +27,7 @@ REST = ("metric", "value", "std", "low", "high", "n", "basis", "source")
 FIRST_LINE = 2
 """Line number of the first row, after the header."""
 RUN = "run"
-"""First column of held-out.csv, before those of points.csv."""
+"""First column of held-out.csv; the columns of points.csv follow."""
 MODES = ("user", "system", "irq", "softirq", "steal")
 RATIOS = (
     "cpu_send",
@@ -39,10 +39,10 @@ METRIC_ENDINGS = ("_bps", "_s", "_cores", "_per_s")
 
 
 class Point(NamedTuple):
-    """One row of points.csv, in SI; ``None`` for an empty cell.
+    """Row of points.csv, in SI; ``None`` for an empty cell.
 
-    It is a named tuple because datasets have thousands of rows, and frozen dataclasses take three times as long to
-    make.
+    A point is a named tuple, since datasets have thousands of rows and a frozen dataclass takes three times as long
+    to make.
     """
 
     line: int
@@ -67,7 +67,7 @@ class Point(NamedTuple):
 DIGITS = "0123456789.eE+-"
 """Characters of a finite number."""
 POINT = slice(Point._fields.index("protocol"), Point._fields.index("metric"))
-"""The cells of a row that identify its point."""
+"""Slice of the cells of a row that identify the row's point."""
 
 
 def read_points(path: Path, body: bytes) -> tuple[tuple[Point, ...], tuple[str, ...]]:
@@ -111,11 +111,13 @@ def read_held_out(
             f"{', '.join(header)}"
         )
     if not rows:
-        raise DatasetError(f"{path} has no rows: without held-out runs there is no such file")
+        raise DatasetError(f"{path} has no rows: remove the file if no run is held out")
     names = [cells[0] if cells else "" for cells in rows]
     points = tuple(_points([cells[1:] for cells in rows], option_axes, len(header) - 1, path))
     if not all(names) or names != sorted(names):
-        raise DatasetError(f"{path}: every row names its run, and rows are sorted by it first")
+        raise DatasetError(
+            f"{path}: every row must name its run, and rows must be sorted by run first"
+        )
     runs: dict[str, tuple[Point, ...]] = {}
     for name, group in groupby(zip(names, points, strict=True), key=itemgetter(0)):
         runs[name] = tuple(point for _, point in group)
@@ -124,7 +126,7 @@ def read_held_out(
 
 
 def _cells(path: Path, body: bytes) -> tuple[list[str], list[list[str]]]:
-    """The cells of the header and of the other lines."""
+    """Return the cells of the header, and the cells of the other lines."""
     try:
         text = body.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -140,7 +142,7 @@ def _cells(path: Path, body: bytes) -> tuple[list[str], list[list[str]]]:
 def _points(
     rows: list[list[str]], option_axes: tuple[str, ...], width: int, path: Path
 ) -> Iterator[Point]:
-    """Rows as points, read column by column; equal texts of a column are read once."""
+    """Yield rows as points, parsed column by column; equal texts of a column are parsed once."""
     for number, cells in enumerate(rows, start=FIRST_LINE):
         if len(cells) != width:
             raise DatasetError(
@@ -163,7 +165,10 @@ def _points(
 
 
 def _column(name: str, cells: Sequence[str], path: Path) -> list[Any]:
-    """The values of a column: all at once if every cell is a plain number, otherwise one by one."""
+    """Return the values of a column.
+
+    If every cell is a plain number, all cells are parsed at once, otherwise one by one.
+    """
     read = READERS[name]
     texts = list(dict.fromkeys(cells))
     if read is _number or (read is _value and "" not in texts):
@@ -181,7 +186,10 @@ def _column(name: str, cells: Sequence[str], path: Path) -> list[Any]:
 
 
 def _plain_numbers(texts: Sequence[str]) -> dict[str, float | None] | None:
-    """Text -> value if every text is empty or a finite number of at least 0, otherwise ``None``."""
+    """Return a mapping from text to value, or None if a text is not a plain number.
+
+    A plain number is finite and at least 0; an empty text has the value None.
+    """
     filled = [text for text in texts if text]
     if "".join(filled).strip(DIGITS):
         return None
@@ -195,7 +203,7 @@ def _plain_numbers(texts: Sequence[str]) -> dict[str, float | None] | None:
 
 
 def _number(name: str, text: str) -> float | None:
-    """A finite number of at least 0; ``None`` for an empty cell."""
+    """Parse a finite number of at least 0; ``None`` for an empty cell."""
     number = _limit(name, text)
     if number == math.inf:
         raise ValueError(f"{name} {text!r} is out of range: finite and 0 or more")
@@ -203,12 +211,12 @@ def _number(name: str, text: str) -> float | None:
 
 
 def _limit(name: str, text: str) -> float | None:
-    """A number of at least 0, or ``inf`` for no limit; ``None`` for an empty cell."""
+    """Parse a number of at least 0, or ``inf`` for no limit; ``None`` for an empty cell."""
     if not text:
         return None
     try:
         if not text.isascii() or "_" in text or text[0].isspace() or text[-1].isspace():
-            raise ValueError  # a number for Python, but for no other CSV reader
+            raise ValueError  # Python accepts this number, but other CSV readers do not
         number = float(text)
     except ValueError:
         raise ValueError(f"{name} {text!r} is not a number in SI") from None
@@ -218,20 +226,20 @@ def _limit(name: str, text: str) -> float | None:
 
 
 def _value(name: str, text: str) -> float:
-    """A finite number of at least 0; an empty cell is an error."""
+    """Parse a finite number of at least 0; an empty cell is an error."""
     number = _number(name, text)
     if number is None:
-        raise ValueError(f"{name} is empty: every row is one number")
+        raise ValueError(f"{name} is empty: every row needs a number")
     return number
 
 
 def _count(name: str, text: str) -> int | None:
-    """A whole number of at least 1; ``None`` for an empty cell."""
+    """Parse a whole number of at least 1; ``None`` for an empty cell."""
     return _whole(name, text, 1)
 
 
 def _whole(name: str, text: str, least: int = 0) -> int | None:
-    """A whole number of at least ``least``; ``None`` for an empty cell."""
+    """Parse a whole number of at least ``least``; ``None`` for an empty cell."""
     if not text:
         return None
     if not text.isascii() or not text.isdigit() or int(text) < least:
@@ -240,10 +248,10 @@ def _whole(name: str, text: str, least: int = 0) -> int | None:
 
 
 def _word(name: str, text: str) -> str:
-    """The text of a protocol, metric, basis or source."""
+    """Check the text of a protocol, metric, basis or source, and return it."""
     if name == "metric" and text not in RATIOS and not text.endswith(METRIC_ENDINGS):
         raise ValueError(
-            f"{name} {text!r} carries no unit: it must be one of {', '.join(RATIOS)} or "
+            f"{name} {text!r} has no unit: it must be one of {', '.join(RATIOS)} or "
             f"end in one of {', '.join(METRIC_ENDINGS)}"
         )
     if name == "basis" and text not in FILE_BASES:
@@ -274,16 +282,16 @@ READERS: Mapping[str, Callable[[str, str], object]] = {
 
 
 def _contradiction(point: Point) -> str | None:
-    """A contradiction between cells of a row that are each valid; ``None`` if there is none."""
+    """Describe a contradiction between valid cells of a row; ``None`` if there is none."""
     value = point.value
     low = value if point.low is None else point.low
     high = value if point.high is None else point.high
     if not low <= value <= high:
         return f"value {value} is not between low {low} and high {high}"
     if high > 1 and point.metric in RATIOS:
-        return f"{point.metric} {high} is above 1: ratios run from 0 to 1"
+        return f"{point.metric} {high} is above 1: a ratio must be from 0 to 1"
     if point.basis == "assumed" and (point.low is None or point.high is None):
-        return "an assumed row needs low and high: say how wide the guess is"
+        return "an assumed row needs low and high: give both"
     return None
 
 
@@ -291,7 +299,7 @@ Key = tuple[float | str, ...]
 
 
 def row_key(point: Point) -> Key:
-    """The key by which rows are sorted: empty cells first, as if they were -1."""
+    """Return the key by which rows are sorted; empty cells come first, as if they were -1."""
     axes = (
         point.payload_bytes,
         point.load_bps,
@@ -305,10 +313,10 @@ def row_key(point: Point) -> Key:
 
 
 def _check_order(points: tuple[Point, ...], path: Path) -> None:
-    """Raise DatasetError if rows are not sorted, or two are of the same point and metric."""
+    """Raise DatasetError if rows are not sorted, or two rows have the same point and metric."""
     for before, point in pairwise(points):
         if before[POINT] == point[POINT] and before.metric < point.metric:
-            continue  # the next metric of the same point: most rows
+            continue  # the next metric of the same point: the usual case
         if row_key(point) == row_key(before):
             raise DatasetError(
                 f"{path} line {point.line}: a second row for the same point and metric"

@@ -28,7 +28,7 @@ FIRST_KEYS = ("schema_version", "id", "title", "edition", "sha256", "default_var
 
 
 def id_of(folder: str | Path) -> str:
-    """The id of the dataset in a folder: the name of the folder.
+    """Return the id of the dataset in a folder, which is the name of the folder.
 
     Raises
     ------
@@ -38,8 +38,8 @@ def id_of(folder: str | Path) -> str:
     name = Path(folder).resolve().name
     if not re.fullmatch(ID_PATTERN, name, re.A):
         raise DatasetError(
-            f"the folder {name!r} would name the dataset, and cannot: choose one of letters (A to Z), "
-            "digits, '.', '_' and '-' that begins with a letter or a digit"
+            f"the folder name {name!r} cannot be the id of a dataset: use letters (A to Z), "
+            "digits, '.', '_' and '-', and begin with a letter or a digit"
         )
     return name
 
@@ -55,9 +55,9 @@ def write_dataset(
     """Write points.csv, dataset.toml, held-out.csv if there are held-out runs, and further files.
 
     All files are first written to a temporary folder and loaded from it, so that an invalid dataset changes nothing.
-    A new folder then appears at once.  In an existing folder, files are replaced one by one, dataset.toml with the
-    checksums last, and other files stay.  If that is interrupted, the folder cannot be loaded until it is written
-    again.
+    A new folder is then renamed into place.  In an existing folder, files are replaced one by one; dataset.toml with
+    the checksums comes last, and other files stay.  If the replacement is interrupted, the folder cannot be loaded
+    until it is written again.
 
     Parameters
     ----------
@@ -78,14 +78,16 @@ def write_dataset(
     Raises
     ------
     DatasetError
-        If a row or key breaks the format, two rows are of one point and metric, or the folder
-        cannot be written.
+        If a row or key breaks the format, two rows have the same point and metric, or the
+        folder cannot be written.
     """
     target = Path(folder)
     files = dataset_files(document, option_axes, points, held_out)
     for name, body in (extra or {}).items():
         if name in RESERVED or Path(name).name != name or name.startswith("."):
-            raise DatasetError(f"{name!r} cannot stand beside a dataset: give another plain name")
+            raise DatasetError(
+                f"{name!r} cannot be a file of a dataset: use another name without a folder"
+            )
         files[name] = body
     stage = target.with_name(f".{target.name}.{os.getpid()}")
     try:
@@ -111,7 +113,7 @@ def write_dataset(
 def _replace_files(stage: Path, target: Path, files: Iterable[str]) -> None:
     """Move files into an existing folder, dataset.toml last."""
     if not target.is_dir():
-        raise DatasetError(f"{target} is a file: name a folder for the dataset")
+        raise DatasetError(f"{target} is a file: choose a folder for the dataset")
     for name in sorted(files, key=lambda name: name == DOCUMENT_FILE):
         (stage / name).replace(target / name)
     if HELD_OUT_FILE not in files:
@@ -124,12 +126,14 @@ def dataset_files(
     points: Sequence[Point],
     held_out: Mapping[str, Sequence[Point]] | None = None,
 ) -> dict[str, bytes]:
-    """The bytes of each file of a dataset by name; dataset.toml, with the checksums of the others, is last.
+    """Return the bytes of each file of a dataset by name.
+
+    dataset.toml holds the checksums of the other files and comes last.
 
     Raises
     ------
     DatasetError
-        If two rows are of one point and metric, or the document has no spelling in TOML.
+        If two rows have the same point and metric, or TOML cannot express the document.
     """
     body = points_csv(option_axes, points)
     sealed: dict[str, object] = {**document, "schema_version": SCHEMA_VERSION}
@@ -150,12 +154,12 @@ def dataset_files(
 
 
 def points_csv(option_axes: Sequence[str], points: Sequence[Point]) -> bytes:
-    """The bytes of points.csv.
+    """Return the bytes of points.csv.
 
     Raises
     ------
     DatasetError
-        If two rows are of one point and metric.
+        If two rows have the same point and metric.
     """
     order = _column_order(option_axes)
     header = [*AXES, *(option_axes[place] for place in order), *REST]
@@ -163,12 +167,12 @@ def points_csv(option_axes: Sequence[str], points: Sequence[Point]) -> bytes:
 
 
 def held_out_csv(option_axes: Sequence[str], runs: Mapping[str, Sequence[Point]]) -> bytes:
-    """The bytes of held-out.csv: the runs by name, the rows of each as in points.csv.
+    """Return the bytes of held-out.csv: runs sorted by name, with rows as in points.csv.
 
     Raises
     ------
     DatasetError
-        If a run has two rows of one point and metric.
+        If a run has two rows with the same point and metric.
     """
     order = _column_order(option_axes)
     header = [RUN, *AXES, *(option_axes[place] for place in order), *REST]
@@ -177,7 +181,7 @@ def held_out_csv(option_axes: Sequence[str], runs: Mapping[str, Sequence[Point]]
 
 
 def number_text(number: float | None) -> str:
-    """A number as text for points.csv: exact, without exponent; empty for ``None``.
+    """Return a number as text for points.csv: exact, without exponent; empty for ``None``.
 
     >>> number_text(9.4e9), number_text(5e-05), number_text(float("inf")), number_text(None)
     ('9400000000', '0.00005', 'inf', '')
@@ -191,12 +195,12 @@ def number_text(number: float | None) -> str:
 
 
 def _column_order(option_axes: Sequence[str]) -> list[int]:
-    """The indices of the option axes in alphabetical order."""
+    """Return the indices of the option axes in alphabetical order of the axes."""
     return sorted(range(len(option_axes)), key=lambda place: option_axes[place])
 
 
 def _rows(order: Sequence[int], points: Sequence[Point]) -> list[list[str]]:
-    """The cells of the rows, sorted, with option axes in the order of their indices in ``order``."""
+    """Return the cells of the sorted rows; ``order`` holds the order of the option axes."""
     placed = [
         point._replace(options=tuple(point.options[place] for place in order)) for point in points
     ]
@@ -205,7 +209,7 @@ def _rows(order: Sequence[int], points: Sequence[Point]) -> list[list[str]]:
         if row_key(before) == row_key(point):
             raise DatasetError(
                 f"two rows give {point.metric} of the same point ({describe(point)}): merge them, "
-                "or tell them apart by an option axis"
+                "or add an option axis on which they differ"
             )
     return [
         [
@@ -222,7 +226,7 @@ def _rows(order: Sequence[int], points: Sequence[Point]) -> list[list[str]]:
 
 
 def describe(point: Point) -> str:
-    """The axes of a point on one line, without empty ones."""
+    """Return the axes of a point on one line, without empty axes."""
     axes = ((name, getattr(point, name)) for name in AXES)
     stated = [
         f"{name} {number_text(v) if name != AXES[0] else v}" for name, v in axes if v is not None

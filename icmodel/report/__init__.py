@@ -1,7 +1,8 @@
 """Reports: evaluations and system predictions as HTML, Markdown, JSON, text and plots.
 
-``verdicts``, ``predictions`` and ``figures`` make the blocks of an evaluation, ``content`` its page; ``systems`` does
-so for a whole system.  ``html``, ``markdown`` and ``text`` render pages.  Nothing is computed here.
+``verdicts``, ``predictions`` and ``figures`` make the blocks of an evaluation, ``content`` the page of an evaluation.
+``systems`` makes the blocks and the page of a whole system.  ``html``, ``markdown`` and ``text`` render pages.
+Reports only show results; they compute no predictions.
 """
 
 from icmodel.report.writing import report

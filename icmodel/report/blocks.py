@@ -18,7 +18,7 @@ Spec = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Gauge:
-    """A value with its interval against a limit, each as a fraction of the drawn width."""
+    """Drawing of a value, its interval and a limit; each position is a fraction of the width."""
 
     limit: float
     low: float
@@ -29,7 +29,7 @@ class Gauge:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One cell of a table: a text, its field name, a note under it, an outcome and a gauge."""
+    """Cell of a table: text, field name, note below the text, outcome and gauge."""
 
     text: str
     note: str = ""
@@ -40,9 +40,9 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table with a caption; the columns named in ``numbers`` hold numbers and align right.
+    """Table with a caption; the columns named in ``numbers`` hold numbers and align right.
 
-    Caption and column names may be empty; the text renderer then prints no line for them.
+    Caption and column names may be empty.  The text renderer prints no line for an empty caption or header.
     """
 
     caption: str
@@ -65,7 +65,7 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """A heading inside a section, with the outcome it is about, if any."""
+    """Heading inside a section; ``outcome`` is empty if the heading is not about an outcome."""
 
     text: str
     outcome: str = ""
@@ -82,7 +82,7 @@ class Items:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """Names with their values; code values are set in a fixed-width font."""
+    """Pairs of name and value; with ``code`` the values are set in a fixed-width font."""
 
     pairs: tuple[tuple[str, str], ...]
     code: bool = False
@@ -90,7 +90,7 @@ class Facts:
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """One bar: its length as a fraction of the longest, and a word that marks it, if any."""
+    """Bar: its length as a fraction of the longest bar, and a word that marks the bar, or none."""
 
     name: str
     text: str
@@ -100,7 +100,7 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class Bars:
-    """Bars to compare, such as the bounds of a goodput."""
+    """Group of bars to compare, such as the bounds of a goodput."""
 
     caption: str
     bars: tuple[Bar, ...]
@@ -108,7 +108,7 @@ class Bars:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A plot, and its numbers for readers without the plot."""
+    """Plot with a table of its numbers, for readers who cannot see the plot."""
 
     title: str
     caption: str
@@ -136,7 +136,7 @@ class Picture:
 
 @dataclass(frozen=True, slots=True)
 class Fold:
-    """Blocks that are shown on demand, and always on paper."""
+    """Blocks that a screen shows on demand and a printed report always shows."""
 
     title: str
     blocks: tuple[Block, ...]
@@ -148,7 +148,7 @@ Block = Text | Heading | Items | Facts | Table | Bars | Figures | Picture | Fold
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A part of the report with an anchor."""
+    """Section of a report; links use its anchor."""
 
     anchor: str
     title: str
@@ -157,7 +157,7 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Conclusion:
-    """The verdict in one sentence, and its parts as names with texts."""
+    """Conclusion of a report: outcome, verdict in one sentence, and further parts by name."""
 
     outcome: str
     sentence: str
@@ -166,7 +166,7 @@ class Conclusion:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A whole report: the question, what it was asked of, the answer and the sections."""
+    """Whole report: question, basis (dataset and variant), answer and sections."""
 
     title: str
     question: str

@@ -14,7 +14,7 @@ from icmodel.usecase import Evaluation, usecase_names
 
 
 def page(evaluation: Evaluation) -> Page:
-    """The whole report of an evaluation."""
+    """Make the whole report of an evaluation."""
     case, data = evaluation.usecase, evaluation.data
     repeat = Facts(
         (
@@ -48,7 +48,7 @@ def page(evaluation: Evaluation) -> Page:
 
 
 def command(evaluation: Evaluation) -> str:
-    """The command that repeats this evaluation; it names files without their folders."""
+    """Return the command that repeats this evaluation; files are named without their folders."""
     case, data = evaluation.usecase, evaluation.data
     own = "" if case.name in usecase_names() else ".toml"
     words = ["icmodel", "evaluate", f"{case.name}{own}"]

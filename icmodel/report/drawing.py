@@ -18,7 +18,7 @@ Data = Mapping[str, list[Row]]
 SCHEMA = "https://vega.github.io/schema/vega-lite/v5.json"
 WIDTH, HEIGHT = 360, 230
 SUBTITLE = 68
-"""Characters of a line of the subtitle, about as wide as a plot with its axis."""
+"""Maximum number of characters in a line of the subtitle, about as wide as a plot."""
 
 PREDICTED, THEORY, REQUESTED, LIMIT, HERE = (
     "predicted",
@@ -38,9 +38,9 @@ COLOURS = {
 DASHES = {PREDICTED: [1, 0], THEORY: [2, 3], REQUESTED: [6, 3], LIMIT: [8, 2, 2, 2]}
 INK, QUIET, GRID, PAPER = "#24292f", "#57606a", "#e3e6ea", "#ffffff"
 SHADES = (PAPER, "#c3cad2", "#7d8793")
-"""Fill of a benchmarked point: white for the plot's own payload, grey for up to two other payloads."""
+"""Fill of a benchmarked point: white for the scenario's payload, grey for two other payloads."""
 OTHERS = len(SHADES) - 1
-"""Greatest number of other payloads that can be distinguished."""
+"""Maximum number of other payloads with distinguishable fills."""
 SHAPES = {
     "measured": "circle",
     "tabulated": "square",
@@ -88,9 +88,9 @@ BYTE_LABELS = (
 )
 
 UNLABELLED: Spec = {"condition": {"test": "datum.label === ''", "value": 0}, "value": 1}
-"""Opacity of grid lines: those without a label are not drawn."""
+"""Opacity of grid lines; grid lines without a label are invisible."""
 SI_LABELS = "datum.label ? replace(datum.label, /([0-9])([^0-9]?)$/, '$1 $2') + '{unit}' : ''"
-"""Vega expression that makes ``20 µs`` of a tick's label ``20µ``; an empty label stays empty."""
+"""Vega expression that turns the tick label ``20µ`` into ``20 µs``; empty labels stay empty."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +104,7 @@ class Title:
 
 
 def spec(field: str, metric: str, data: Data, title: Title) -> Spec:
-    """The whole specification of a metric over the field of a scenario.
+    """Make the Vega-Lite specification of a plot: a metric over one field of the scenario.
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ def spec(field: str, metric: str, data: Data, title: Title) -> Spec:
         Texts around the plot.
     """
     plot = _Plot(field, metric, data)
-    subtitle = [  # an option stays beside its value
+    subtitle = [  # keep an option and its value on one line
         line
         for text in title.subtitle
         for line in wrap(text.replace(" = ", "\u00a0=\u00a0"), SUBTITLE)
@@ -150,7 +150,7 @@ class _Plot:
 
     @property
     def x(self) -> Spec:
-        """The x axis: logarithmic for payloads and, if the request is small, for loads."""
+        """Return the x axis: logarithmic for payloads, and for loads if the request is small."""
         layers = ("predicted", "benchmarked")
         xs = [x for layer in layers for x in _numbers(self.field, self.data[layer])]
         first, last = min(xs), max(xs)
@@ -179,7 +179,11 @@ class _Plot:
 
     @property
     def y(self) -> Spec:
-        """The y axis: logarithmic for times over a wide range, and for goodputs with values too small to see."""
+        """Return the y axis.
+
+        It is logarithmic for times over a wide range, and for goodputs if some are too small to
+        see.
+        """
         metric = self.metric
         drawn = [number for rows in self.data.values() for number in _numbers(metric, rows)]
         ends = [number for rows in self.data.values() for number in _numbers("high", rows)]
@@ -205,7 +209,7 @@ class _Plot:
 
     @property
     def lines(self) -> Spec:
-        """Colour and dash of each line."""
+        """Return the colour and dash of each line."""
         drawn = [row.get("line") for rows in self.data.values() for row in rows]
         names = [name for name in DASHES if name in drawn]
         channels = nominal_channels("line", names, color=COLOURS, strokeDash=DASHES)
@@ -214,7 +218,10 @@ class _Plot:
 
     @property
     def groups(self) -> dict[str, Row]:
-        """A benchmarked row of each group in the legend: the strongest basis and the plot's own payload first."""
+        """Return one benchmarked row for each group of the legend.
+
+        The group with the strongest basis and the scenario's payload comes first.
+        """
 
         def strength(row: Row) -> tuple[int, int]:
             return BASES.index(str(row["basis"])), int(str(row["shade"]))
@@ -224,7 +231,7 @@ class _Plot:
 
     @property
     def shape(self) -> Spec:
-        """The shape of each point, and its legend."""
+        """Return the shape of each point, and the legend of the shapes."""
         shapes = {name: SHAPES[str(row["basis"])] for name, row in self.groups.items()}
         if self.data["here"]:
             shapes[HERE] = SHAPES[HERE]
@@ -244,11 +251,14 @@ class _Plot:
 
     @property
     def own(self) -> bool:
-        """Whether every benchmarked point has the plot's own payload."""
+        """Whether every benchmarked point has the payload of the scenario."""
         return not any(row["shade"] for row in self.data["benchmarked"])
 
     def fill(self, field: str, *first: Spec) -> Spec:
-        """The fill of a point, by the group that a field names; ``first`` are conditions before those."""
+        """Return the fill of a point by its group; ``field`` holds the name of the group.
+
+        The conditions ``first`` are tested before the groups.
+        """
         shaded = [
             {"test": f"datum.{field} === '{name}'", "value": SHADES[int(str(row["shade"]))]}
             for name, row in self.groups.items()
@@ -258,19 +268,19 @@ class _Plot:
         return {"condition": conditions, "value": PAPER} if conditions else {"value": PAPER}
 
     def tooltip(self, *more: str) -> list[Spec]:
-        """The position, the value and further fields of a row."""
+        """Return the tooltip of a row: position, value and further fields."""
         names = {"at": self.field, "said": self.metric}
         fields = ("at", "said", *more)
         return [{"field": f, "type": "nominal", "title": names.get(f, f)} for f in fields]
 
 
 def _numbers(field: str, rows: list[Row]) -> list[float]:
-    """The values of one field; rows without it are left out."""
+    """Return the values of one field; rows without the field are left out."""
     return [float(str(row[field])) for row in rows if row.get(field) is not None]
 
 
 def ticks(metric: str) -> Spec:
-    """Labels of a metric's axis: with a prefix and a unit at each tick, or in per cent."""
+    """Return the format of a metric's axis labels: prefix and unit at each tick, or per cent."""
     if metric.endswith("_cores"):
         return {"format": "~r"}
     if not metric.endswith(("_s", "_bps")):
@@ -283,7 +293,7 @@ def ticks(metric: str) -> Spec:
 
 
 def nominal_channels(field: str, names: list[str], **channels: Mapping[str, object]) -> Spec:
-    """Channels such as colour and shape that give each name of a field a value of its own."""
+    """Return channels, such as colour and shape, with a separate value for each name in a field."""
     return {
         channel: {
             "field": field,
@@ -295,7 +305,7 @@ def nominal_channels(field: str, names: list[str], **channels: Mapping[str, obje
 
 
 def _layers(plot: _Plot) -> Iterator[Spec]:
-    """Layers from back to front: interval, theory, request, limit, prediction, points, the scenario."""
+    """Yield the layers of a plot from back to front, from the interval to the scenario's point."""
     ends: Spec = {"y": {"field": "low"}, "y2": {"field": "high"}}
     pieces: Spec = {"detail": {"field": "piece"}}
     pale = {"condition": {"test": "datum.extrapolated", "value": 0.45}, "value": 1}
@@ -326,6 +336,6 @@ def _layers(plot: _Plot) -> Iterator[Spec]:
 
 
 def _layer(name: str, kind: str, style: Spec, encoding: Spec) -> Spec:
-    """One layer: its rows, its mark, and its encoding beside the one that all layers share."""
+    """Make one layer from its rows, mark and encoding; all layers also share one encoding."""
     mark = {"type": kind, "aria": False, **style}
     return {"data": {"name": name}, "mark": mark, "encoding": encoding}

@@ -23,9 +23,9 @@ from icmodel.validate import Trial, Validation
 
 HEIGHT = 150
 LEAST = 1e-4
-"""Errors below this are drawn on the lower edge: a logarithmic axis has no 0."""
+"""Least error on the logarithmic axis; smaller errors are drawn on the lower edge."""
 FEW_SIZES = 6
-"""Up to this many payloads are labelled one by one; more are labelled at powers of two."""
+"""Maximum number of payloads labelled one by one; more are labelled at powers of two."""
 SCALE: Spec = {"type": "log", "nice": False, "padding": 8}
 """Log scale of both axes, with 8 px padding."""
 _LOWEST = f"datum.label === '' ? '' : (datum.value < {1.01 * LEAST} ? '≤ ' : '')"
@@ -35,13 +35,15 @@ SHARES = f"{_LOWEST} + format(datum.value, '~r')"
 HELD, MISSED, NONE = "interval holds it", "interval misses it", "no interval"
 MARKS = {HELD: COLOURS[PREDICTED], MISSED: COLOURS[LIMIT], NONE: QUIET}
 SHAPES = {HELD: "circle", MISSED: "cross", NONE: "square"}
-"""Colour and shape of a point, by whether the interval holds the row."""
+"""Colour and shape of a point: interval contains the row, misses the row, or is missing."""
 NOISE, MEDIAN = "noise of one run", "median error"
 DASHES = {MEDIAN: [1, 0], NOISE: [4, 3]}
 
 
 def error_plot(found: Validation) -> Spec:
-    """Every error over the payload, one plot for each metric; lines show the median and the noise of one run.
+    """Make one plot for each metric: every error over the payload.
+
+    Lines show the median error and the noise of one run.
 
     Raises
     ------
@@ -56,7 +58,7 @@ def error_plot(found: Validation) -> Spec:
     ]
     if not drawn:
         raise ReportError(
-            f"{found.data.id} has no scored answers to draw: a metric needs 30 measured or "
+            f"{found.data.id} has no errors to draw: scoring needs a metric with 30 measured or "
             "tabulated rows with payloads"
         )
     used = {str(row["interval"]) for *_, rows in drawn for row in rows}
@@ -83,7 +85,7 @@ def error_plot(found: Validation) -> Spec:
 def _plot(
     found: Validation, trial: Trial, metric: str, rows: list[Row], marks: Spec, dashes: Spec
 ) -> Spec:
-    """The errors of one metric in one kind of trial."""
+    """Make the plot of the errors of one metric in one trial (one kind of fold)."""
     score = trial.metrics[metric].score
     lines: list[Row] = [{"line": MEDIAN, "error": max(score.errors.median, LEAST)}]
     if metric in found.noise:
@@ -141,7 +143,7 @@ def _plot(
 
 
 def _rows(trial: Trial, metric: str) -> list[Row]:
-    """The scored answers of a metric that have a payload."""
+    """Return the scored answers of a metric that have a payload."""
     rows: list[Row] = []
     for one in trial.outcomes:
         if one.point.metric != metric or one.estimate.absent or one.point.payload_bytes is None:

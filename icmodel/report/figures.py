@@ -17,11 +17,14 @@ from icmodel.usecase import Answer, Evaluation
 
 LATENCIES = ("latency_mean_s", "rtt_half_mean_s", "rtt_mean_s")
 CPUS = ("cpu_recv", "cpu_send", "cpu_recv_cores", "cpu_send_cores")
-"""Metrics to plot, the first of each that has a value and no requirement takes its place."""
+"""Latency and CPU metrics to plot.
+
+Of each tuple, the first metric with a value is plotted, unless a requirement names another one.
+"""
 
 
 def figures(evaluation: Evaluation) -> Iterator[Block]:
-    """The plots of the judged candidate, stream by stream."""
+    """Yield the plots of the judged candidate, stream by stream."""
     model, chosen = evaluation.model, evaluation.chosen
     yield Text(
         "Points are rows of the dataset, their shape what they rest on, thin lines the range their "
@@ -52,7 +55,7 @@ def figures(evaluation: Evaluation) -> Iterator[Block]:
 def _choices(
     model: Model, answer: Answer, requirements: Mapping[str, Requirement]
 ) -> Iterator[tuple[str, str]]:
-    """The metrics to plot, each with its axis; a load axis needs rows at two loads or more."""
+    """Yield the metrics to plot, each with its axis; a load axis needs rows at two loads."""
 
     def load_or(metric: str, axis: str) -> str:
         rows = model.data.of_metric(metric)
@@ -73,7 +76,7 @@ def _choices(
 
 
 def _figure(walk: Profile, metric: str, requirement: Requirement | None) -> Figure:
-    """A plot with a caption that says how to read it, and with its numbers."""
+    """Make a plot with its numbers, and a caption that explains how to read the plot."""
     spec = profile_plot(walk, metric, requirement)
     title, fastest = spec["title"]["text"], is_fastest(metric, walk.over)
     sentences = [f"{title}: {describe(walk.here.scenario, walk.field, fastest=fastest)}."]
@@ -92,7 +95,7 @@ def _figure(walk: Profile, metric: str, requirement: Requirement | None) -> Figu
 
 
 def _numbers(spec: Spec, walk: Profile, metric: str) -> Table:
-    """The numbers of a plot at its benchmarked points and at the scenario itself."""
+    """Return a table of a plot's numbers at the benchmarked points and at the scenario."""
     data: dict[str, list[Row]] = spec["datasets"]
     field, points = walk.field, data.get("benchmarked", [])
     theory = {row[field]: str(row["said"]) for row in data.get("theory", [])}

@@ -29,15 +29,15 @@ NO_PLOTS = (
     "report again. Their numbers:"
 )
 POLICY = "default-src 'none'; style-src 'unsafe-inline'"
-"""Content security policy: the page may load only the styles inside it."""
+"""Content security policy of the page: only the styles inside the page may be loaded."""
 LONG = 60
-"""Number of characters beyond which a part of the answer has a line of its own."""
+"""Length in characters above which a part of the answer is shown on a separate line."""
 CLASSES = {"met": "met", "not met": "not-met", "undecided": "undecided"}
 """CSS class of each outcome."""
 
 
 def html_text(content: Page) -> str:
-    """A page as HTML; the same content gives the same bytes."""
+    """Render a page as HTML; the same content gives the same bytes."""
     styles = Path(__file__).with_name("page.css").read_text(encoding="utf-8")
     head = element(
         "head",
@@ -63,7 +63,7 @@ def html_text(content: Page) -> str:
 
 
 def _header(content: Page) -> Markup:
-    """The title, the question, the answer with its parts, and links to the sections."""
+    """Render the header: title, question, answer with its parts, and links to the sections."""
     answer = content.answer
     parts = (
         element(
@@ -104,8 +104,8 @@ def _badge(outcome: str) -> Markup:
 
 @singledispatch
 def show(block: Block) -> Markup:
-    """One block as markup."""
-    raise TypeError(f"a page has no block {type(block).__name__}")
+    """Render one block as markup."""
+    raise TypeError(f"a page cannot contain a block of type {type(block).__name__}")
 
 
 @show.register
@@ -147,7 +147,7 @@ def _fold(block: Fold) -> Markup:
 
 @show.register
 def _table(block: Table) -> Markup:
-    """A table; each cell names its column, which narrow windows show beside it."""
+    """Render a table; each cell names its column, and narrow windows show this name."""
     classes = ["number" if numeric else None for numeric in block.numeric]
     heads = (
         element("th", name, scope="col", role="columnheader", class_=class_)
@@ -187,7 +187,7 @@ def _cell(cell: Cell) -> Markup:
 
 
 def _gauge(gauge: Gauge) -> Markup:
-    """The interval and the value against the limit; the texts beside it say the same."""
+    """Render a gauge: interval, value and limit; the texts of the row state the same numbers."""
 
     def mark(kind: str, left: float, right: float | None = None) -> Markup:
         width = "" if right is None else f";width:{100 * max(right - left, 0.0):.2f}%"
@@ -217,7 +217,7 @@ def _bars(block: Bars) -> Markup:
 
 @show.register
 def _figures(block: Figures) -> Markup:
-    """The plots, each with its numbers folded; without vl-convert the numbers alone."""
+    """Render plots, each with folded numbers; without vl-convert only the numbers."""
     if not plots.drawable():
         return joined(element("p", NO_PLOTS), *(show(figure.numbers) for figure in block.figures))
     drawn = []
@@ -238,6 +238,6 @@ def _figures(block: Figures) -> Markup:
 
 @show.register
 def _picture(block: Picture) -> Markup:
-    """A picture as wide as the window; what does not fit is scrolled."""
+    """Render a picture as wide as the window; a wider picture can be scrolled."""
     drawn = element("div", block.svg, tabindex="0", role="group", aria_label="The drawing")
     return element("figure", drawn, element("figcaption", block.caption), class_="picture")

@@ -1,4 +1,4 @@
-"""A comparison of interconnects as text and Markdown: a row a link, deciding measurements, and reasons."""
+"""A comparison of interconnects as text and Markdown: one row per link, deciding measurements, and reasons."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ RULES = (
     "(wire: no host can); theory alone never proves what hosts add. +3: three more are open. A rate of "
     "? is one that no source states.",
 )
-"""Rules by which the table was made, in the words printed below it."""
+"""Rules by which the table was made, as printed below the table."""
 
 
 def rate_text(row: Row) -> str:
-    """The line rate of a link [Gb/s]."""
+    """Return the line rate of a link [Gb/s] as text."""
     rate = row.link.line_rate_bps
     return NOT_STATED if rate is None else f"{rate / 1e9:.3g}"
 
 
 def protocol_text(row: Row) -> str:
-    """The protocol of a link, or the first of several with their count."""
+    """Return the protocol of a link, or the first of its protocols with the number of others."""
     if row.link.protocol:
         return row.link.protocol
     first, *more = row.source.protocols
@@ -47,9 +47,9 @@ def protocol_text(row: Row) -> str:
 
 
 def decided_text(row: Row) -> str:
-    """The value that decides a row, the requirement, and the number of other undecided requirements.
+    """Return the value that decides a row, its requirement, and the number of other undecided ones.
 
-    If there is no value, a finite end of the interval takes its place.
+    If the value is unknown, a finite limit of its interval is shown instead.
     """
     verdict = row.decisive.verdict
     requirement, estimate = verdict.requirement, verdict.estimate
@@ -70,7 +70,7 @@ def decided_text(row: Row) -> str:
 
 
 def row_cells(row: Row) -> tuple[str, ...]:
-    """The cells of one row, as in `COLUMNS`."""
+    """Return the cells of one row, in the order of `COLUMNS`."""
     return (
         NAMES[row.link.kind],
         rate_text(row),
@@ -82,7 +82,7 @@ def row_cells(row: Row) -> tuple[str, ...]:
 
 
 def headline(comparison: Comparison) -> tuple[str, ...]:
-    """The question, and the number of links by verdict."""
+    """Return the question of the use case, and the number of links by verdict."""
     case = comparison.usecase
     counts = [f"{sum(row.outcome == one for row in comparison.rows)} {one}" for one in OUTCOMES]
     return (
@@ -92,7 +92,7 @@ def headline(comparison: Comparison) -> tuple[str, ...]:
 
 
 def measurements(comparison: Comparison) -> tuple[str, ...]:
-    """Measurements that would decide undecided links, one line for each set of measurements."""
+    """Return the measurements that would decide undecided links, one line for each set."""
     undecided = group_by_key((row.measurements, row) for row in comparison.rows if row.measurements)
     lines = []
     for needed, rows in undecided.items():
@@ -108,7 +108,7 @@ def _kind(row: Row) -> str:
 
 
 def link_name(row: Row) -> str:
-    """``Ethernet tcp 10 Gb/s``."""
+    """Return the name of a link: ``Ethernet tcp 10 Gb/s``."""
     rate = "of a rate not stated" if row.link.line_rate_bps is None else f"{rate_text(row)} Gb/s"
     return f"{_kind(row)} {rate}"
 
@@ -117,7 +117,11 @@ def link_name(row: Row) -> str:
 
 
 def reasons(row: Row) -> Iterator[str]:
-    """The source of a link with each requirement, then the other sources, and the datasets without an answer."""
+    """Yield the reasons for a link's verdict.
+
+    First comes the source of the verdict with each requirement, then the other sources, then the
+    datasets without an answer.
+    """
     yield f"answered by {source_name(row.source)}: {row.source.result.description}"
     for finding in row.source.result.findings:
         yield f"{SIGNS[finding.outcome]} {_finding(finding)}"
@@ -133,7 +137,7 @@ def reasons(row: Row) -> Iterator[str]:
 
 
 def source_name(source: Source) -> str:
-    """``ethernet-10g-2012 (published, corrected)``, or ``theory alone``."""
+    """Return a source's name: ``ethernet-10g-2012 (published, corrected)`` or ``theory alone``."""
     if source.ground == THEORY:
         return "theory alone"
     notes = [source.ground, source.variant]
@@ -143,7 +147,7 @@ def source_name(source: Source) -> str:
 
 
 def _finding(finding: Finding) -> str:
-    """A requirement with its value, limit and reason."""
+    """Return a requirement as text: value, limit and reason."""
     return "; ".join(part for part in (finding_text(finding), finding.verdict.why) if part)
 
 
@@ -151,7 +155,7 @@ def _finding(finding: Finding) -> str:
 
 
 def comparison_markdown(comparison: Comparison) -> str:
-    """The comparison as Markdown: the table, deciding measurements, and the reasons of each link."""
+    """Render the comparison as Markdown: the table, deciding measurements, and the reasons of each link."""
     case, (question, counts) = comparison.usecase, headline(comparison)
     rows = tuple(tuple(Cell(text) for text in row_cells(row)) for row in comparison.rows)
     parts = [

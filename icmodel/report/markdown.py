@@ -1,4 +1,4 @@
-"""A page as Markdown (GitHub's tables); plots become tables of their numbers."""
+"""Render a page as Markdown with GitHub's tables; plots become tables of their numbers."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _SPECIAL = re.compile(r"([\\`*\[\]<>|~#]|(?<!\w)_|_(?!\w)|&(?=[#\w]+;))")
 
 
 def markdown_text(content: Page) -> str:
-    """A page in Markdown; the same content gives the same bytes."""
+    """Render a page as Markdown; the same content gives the same bytes."""
     answer = content.answer
     parts = [
         f"# {escape(content.title)}",
@@ -44,12 +44,12 @@ def markdown_text(content: Page) -> str:
 
 
 def escape(text: str) -> str:
-    """A text on one line, with Markdown's special characters escaped."""
+    """Put a text on one line, with Markdown's special characters escaped."""
     return _SPECIAL.sub(r"\\\1", " ".join(text.split()))
 
 
 def code(text: str) -> str:
-    """A code span, fenced by more backticks than it contains."""
+    """Make a code span, fenced by more backticks than its text contains."""
     longest = max((len(run) for run in re.findall("`+", text)), default=0)
     fence, gap = "`" * (longest + 1), " " if longest else ""
     return f"{fence}{gap}{' '.join(text.split()).replace('|', chr(92) + '|')}{gap}{fence}"
@@ -57,8 +57,8 @@ def code(text: str) -> str:
 
 @singledispatch
 def show(block: Block) -> Iterator[str]:
-    """One block as paragraphs of Markdown."""
-    raise TypeError(f"a page has no block {type(block).__name__}")
+    """Render one block as paragraphs of Markdown."""
+    raise TypeError(f"a page cannot contain a block of type {type(block).__name__}")
 
 
 @show.register

@@ -13,7 +13,7 @@ VOID = frozenset({"meta", "br", "hr"})
 
 
 class Markup(str):
-    """A text that is HTML or SVG and is not escaped again."""
+    """Text of HTML or SVG that must not be escaped again."""
 
     __slots__ = ()
 
@@ -21,8 +21,8 @@ class Markup(str):
 def element(name: str, /, *children: str, **attributes: str | None) -> Markup:
     """Make an element.
 
-    Attribute names lose a trailing underscore; underscores inside become hyphens.  An attribute of ``None`` is
-    left out.
+    A trailing underscore of an attribute name is removed; other underscores become hyphens.  Attributes with the
+    value ``None`` are left out.
     """
     shown = "".join(
         f' {key.rstrip("_").replace("_", "-")}="{escape(value)}"'
@@ -35,7 +35,7 @@ def element(name: str, /, *children: str, **attributes: str | None) -> Markup:
 
 
 def joined(*children: str) -> Markup:
-    """Concatenate children, plain texts escaped."""
+    """Concatenate children; texts that are not `Markup` are escaped."""
     return Markup(
         "".join(child if isinstance(child, Markup) else escape(child) for child in children)
     )

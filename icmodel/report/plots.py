@@ -43,9 +43,9 @@ VEGA_LITE = "5.20"
 ENDINGS = (".svg", ".png")
 EXTRA = "install icmodel[report], which brings vl-convert-python"
 FASTEST = ("goodput_bps", "sent_bps", "frames_per_s")
-"""Metrics that are plotted for the unlimited load; the request is a separate line."""
+"""Metrics plotted for an unlimited load; the requested goodput is a separate line."""
 BORROWED = "never measured so: the points are of the options most alike"
-"""Note on a plot whose rows have other options than the scenario."""
+"""Note on a plot if its rows have other options than the scenario."""
 
 
 def metric_plot(
@@ -56,10 +56,11 @@ def metric_plot(
     *,
     requirement: Requirement | None = None,
 ) -> Spec:
-    """Make the Vega-Lite specification of one metric along an axis; all other parameters are the scenario's.
+    """Make the Vega-Lite specification of one metric along an axis.
 
-    It shows the predicted line with its 90 % interval, the benchmarked points used (shape: basis), theory's bound,
-    the request, and the scenario itself as one marked point.
+    All other parameters keep the values of the scenario.  The plot shows the predicted line with its 90 %
+    interval, and the benchmarked points used; their shape shows their basis.  It also shows the bound by theory,
+    the requested goodput, and the scenario as one marked point.
 
     Parameters
     ----------
@@ -68,8 +69,8 @@ def metric_plot(
     metric : str
         Metric to plot, for example ``goodput_bps`` or ``latency_mean_s``.
     over : "payload", "load" or "cores"
-        Axis.  Over ``payload`` the requested goodput is constant; goodput over ``payload`` or ``cores`` is drawn for
-        the unlimited load.
+        Axis.  Over ``payload`` the requested goodput is constant.  Goodput over ``payload`` or ``cores`` is drawn for
+        an unlimited load.
     scenario : Scenario
         The question that the plot is about.
     requirement : Requirement, optional
@@ -100,7 +101,7 @@ def is_fastest(metric: str, over: str) -> bool:
 
 
 def profile_plot(walk: Profile, metric: str, requirement: Requirement | None = None) -> Spec:
-    """The specification of one metric of a profile; see `metric_plot`.
+    """Make the specification of one metric of a profile; see `metric_plot`.
 
     Raises
     ------
@@ -112,7 +113,7 @@ def profile_plot(walk: Profile, metric: str, requirement: Requirement | None = N
         have = ", ".join(name for name in walk.here.metrics if walk.answering(name))
         raise ReportError(
             f"{walk.model.data.id} gives no {metric} here{f' ({why})' if why else ''}: "
-            f"{f'plot one of {have}' if have else 'ask at parameters it has rows for'}"
+            f"{f'plot one of {have}' if have else 'choose parameters for which it has rows'}"
         )
     name, fastest = metric_name(metric), is_fastest(metric, walk.over)
     value = f"greatest {name}" if fastest else name
@@ -133,7 +134,7 @@ def profile_plot(walk: Profile, metric: str, requirement: Requirement | None = N
 
 
 def describe(asked: Scenario, varied: str, *, fastest: bool = False) -> str:
-    """The parameters that stay constant while one field is varied, as text."""
+    """Return as text the parameters that stay constant while one field is varied."""
     held = {
         "payload_bytes": quantity("payload_bytes", asked.payload_bytes),
         "requested_goodput_bps": f"{quantity('goodput_bps', asked.requested_goodput_bps)} asked",
@@ -153,7 +154,7 @@ def describe(asked: Scenario, varied: str, *, fastest: bool = False) -> str:
 def datasets(
     walk: Profile, metric: str, requirement: Requirement | None = None
 ) -> dict[str, list[Row]]:
-    """The numbers of a plot in SI, by layer; a layer without numbers is empty."""
+    """Return the numbers of a plot in SI, by layer; a layer without numbers is empty."""
     steps, asked = walk.answering(metric), walk.here.scenario
     limit: list[Row] = []
     if requirement is not None and requirement.metric == metric:
@@ -165,7 +166,7 @@ def datasets(
         if (bound := theory_bound(walk.model, step.scenario, metric)) is not None
     ]
 
-    requested: list[Row] = []  # over the load this line is the diagonal
+    requested: list[Row] = []  # over the load, the requested goodput is the diagonal
     if metric == "goodput_bps" and (asked.rate_fps is not None or walk.over == "load"):
         for x in (steps[0].x, steps[-1].x):
             goodput = x if walk.over == "load" else asked.requested_goodput_bps
@@ -191,7 +192,10 @@ def datasets(
 
 
 def _predicted(walk: Profile, metric: str) -> Iterator[Row]:
-    """Steps in pieces that are all extrapolated or all not; neighbouring pieces share a step."""
+    """Yield the predicted steps in pieces; each piece is either extrapolated or not.
+
+    Neighbouring pieces share a step.
+    """
     steps = walk.answering(metric)
     piece, before = 0, None
     for left, right in zip(steps, steps[1:] or steps, strict=False):
@@ -226,7 +230,7 @@ def _line(walk: Profile, metric: str, name: str, x: float, value: float) -> Row:
 
 
 def theory_bound(model: Model, scenario: Scenario, metric: str) -> float | None:
-    """Theory's bound of a metric for a scenario: greatest goodput [b/s], least one-way latency [s]."""
+    """Return the bound by theory: greatest goodput [b/s] or least one-way latency [s]."""
     if metric == "goodput_bps":
         return model.greatest_goodput_bps(scenario)
     if metric.startswith("latency_") and metric != "latency_std_s":
@@ -235,9 +239,9 @@ def theory_bound(model: Model, scenario: Scenario, metric: str) -> float | None:
 
 
 def _benchmarked(walk: Profile, metric: str) -> Iterator[Row]:
-    """The rows of the dataset, each with its group in the legend and the shade of that group.
+    """Yield the rows of the dataset, each with its group in the legend and the shade of the group.
 
-    Shade 0 is the plot's own payload.  A row without a load limit is placed at the right end of a load axis.
+    Shade 0 is the payload of the scenario.  A row without a load limit is placed at the right end of a load axis.
     """
 
     def text(name: str, value: float | None) -> str:
@@ -276,7 +280,7 @@ def _benchmarked(walk: Profile, metric: str) -> Iterator[Row]:
 
 
 def svg(plot: Spec) -> str:
-    """The plot as an SVG picture.
+    """Draw a plot as an SVG picture.
 
     Raises
     ------
@@ -295,11 +299,11 @@ def save(plot: Spec, path: str | Path) -> None:
     Raises
     ------
     ReportError
-        If the extension is another one, vl-convert is not installed, or the file cannot be written.
+        If the extension is neither .svg nor .png, vl-convert is not installed, or the file cannot be written.
     """
     ending = Path(path).suffix.lower()
     if ending not in ENDINGS:
-        raise ReportError(f"{path} is no picture: let the name end in {' or '.join(ENDINGS)}")
+        raise ReportError(f"{path} is not a picture file: end the name in {' or '.join(ENDINGS)}")
     opaque = plot | {"background": "white"}
     if ending == ".svg":
         write(path, svg(opaque).encode())
@@ -320,5 +324,5 @@ def _converter() -> ModuleType:
     try:
         import vl_convert
     except ImportError as error:
-        raise ReportError(f"plots need vl-convert, which is not here: {EXTRA}") from error
+        raise ReportError(f"plots need vl-convert, which is not installed: {EXTRA}") from error
     return vl_convert

@@ -39,7 +39,7 @@ MEANINGS = {
 
 
 def predictions(evaluation: Evaluation) -> Iterator[Block]:
-    """The question of each stream, and every metric with its interval and basis."""
+    """Yield the question of each stream, and every metric with its interval and basis."""
     yield Text(
         f"{INTERVAL} The basis of a number is the weakest it rests on; all are listed from the "
         "strongest."
@@ -53,7 +53,10 @@ def predictions(evaluation: Evaluation) -> Iterator[Block]:
 
 
 def _answers(candidate: CandidateResult) -> Iterator[Block]:
-    """The streams of a candidate: question, metrics with a number, metrics without one, derived rates."""
+    """Yield for each stream of a candidate its question, metrics and derived rates.
+
+    Metrics without a number follow the metrics with one.
+    """
     for answer in candidate.answers:
         yield Heading(f"{candidate.name}: {answer.stream}")
         yield Facts(tuple(parameters(answer.scenario)))
@@ -75,7 +78,7 @@ def _answers(candidate: CandidateResult) -> Iterator[Block]:
 
 
 def parameters(scenario: Scenario) -> Iterator[tuple[str, str]]:
-    """The parameters of a scenario, as names and texts."""
+    """Yield the parameters of a scenario as pairs of name and text."""
     yield "protocol", scenario.protocol
     yield "payload", quantity("payload_bytes", scenario.payload_bytes)
     if scenario.rate_fps is None:
@@ -101,7 +104,7 @@ def parameters(scenario: Scenario) -> Iterator[tuple[str, str]]:
 
 
 def _metric_table(stream: str, metrics: Mapping[str, Estimate]) -> Table:
-    """The metrics with a number: value, interval, and all bases."""
+    """Return a table of the metrics with a number: value, interval, and all bases."""
     rows = []
     for name, estimate in metrics.items():
         if estimate.absent:
@@ -124,7 +127,7 @@ def _metric_table(stream: str, metrics: Mapping[str, Estimate]) -> Table:
 
 
 def reasons(evaluation: Evaluation) -> Iterator[Block]:
-    """The bounds and terms of the judged candidate's predictions."""
+    """Yield the goodput bounds and latency terms of the judged candidate's predictions."""
     explained = {
         answer.stream: answer.prediction
         for answer in evaluation.chosen.answers
@@ -138,7 +141,10 @@ def reasons(evaluation: Evaluation) -> Iterator[Block]:
 
 
 def _explained(prediction: Prediction) -> Iterator[Block]:
-    """The bounds of the goodput, of which the least decides, and the terms of the mean latency."""
+    """Yield the bounds of the goodput and the terms of the mean latency.
+
+    The least bound is the goodput; the sum of the terms is the mean latency.
+    """
     bounds = prediction.bounds
     if bounds:
         by = f", limited by {by}" if (by := limit_name(prediction.bottleneck)) else ""
@@ -178,7 +184,7 @@ def _explained(prediction: Prediction) -> Iterator[Block]:
 
 
 def rows(evaluation: Evaluation) -> Iterator[Block]:
-    """The rows of the dataset used by the predictions, with their sources."""
+    """Yield the dataset rows used by the predictions, with the sources of the rows."""
     data = evaluation.data
     used = _used_rows(evaluation.candidates)
     if not used:
@@ -222,7 +228,7 @@ def rows(evaluation: Evaluation) -> Iterator[Block]:
 
 
 def _used_rows(candidates: Iterable[CandidateResult]) -> tuple[UsedRow, ...]:
-    """Every dataset row used by some candidates, once, in the dataset's order."""
+    """Return every dataset row used by the given candidates, once, in the dataset's order."""
     used = {
         row.line: row
         for candidate in candidates
@@ -242,7 +248,7 @@ def _count_by_basis(rows: Iterable[UsedRow]) -> str:
 
 
 def sources(evaluation: Evaluation) -> Iterator[Block]:
-    """The use case and the dataset, with citation, licence, tool and hosts."""
+    """Yield the facts on the use case and the dataset: citation, licence, tool and hosts."""
     case, data = evaluation.usecase, evaluation.data
     yield Heading("The use case")
     pairs = [("use case", case.name), ("stands in", case.source), ("citation", case.citation)]
@@ -274,7 +280,7 @@ def sources(evaluation: Evaluation) -> Iterator[Block]:
 
 
 def limits(evaluation: Evaluation) -> Iterator[Block]:
-    """The limits of validity: assumed rows, extrapolation, notes and known limits."""
+    """Yield the limits of validity: assumed rows, extrapolation, notes and known limits."""
     chosen = evaluation.chosen
     used = _used_rows([chosen])
     assumed = sum(row.basis == "assumed" for row in used)
@@ -300,7 +306,7 @@ def limits(evaluation: Evaluation) -> Iterator[Block]:
 
 
 def _extrapolated(candidate: CandidateResult) -> Iterator[str]:
-    """Extrapolated metrics, one sentence for each reason."""
+    """Yield one sentence for each reason of extrapolation, with the extrapolated metrics."""
     for answer in candidate.answers:
         metrics = {} if answer.prediction is None else answer.prediction.metrics
         reasons = group_by_key(
@@ -313,7 +319,7 @@ def _extrapolated(candidate: CandidateResult) -> Iterator[str]:
 
 
 def _notes(candidate: CandidateResult) -> Iterator[str]:
-    """The notes of a candidate and of its streams, and the reasons of refused streams."""
+    """Yield notes on a candidate and its streams, and the reasons why streams were refused."""
     yield from candidate.notes
     for answer in candidate.answers:
         if answer.prediction is None:

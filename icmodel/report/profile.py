@@ -13,11 +13,14 @@ from icmodel.model import Model
 from icmodel.scenario import Scenario
 
 AXES = {"payload": "payload_bytes", "load": "requested_goodput_bps", "cores": "cores"}
-"""Axis of a plot -> the scenario field that it varies."""
+"""Axis of a plot -> scenario field that varies along the axis."""
 STEPS = 48
-"""Number of steps between the ends of an axis, beside the benchmarked ones."""
+"""Number of even steps between the ends of an axis, in addition to the benchmarked points."""
 PAST = 1.0005
-"""Ratio of the next step to the greatest achieved load: close, so that overload shows as a jump."""
+"""Ratio of the first overloaded step to the greatest achieved load.
+
+It is close to 1, so that overload is drawn as a jump.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +34,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Profile:
-    """Predictions along one axis with all other parameters of ``scenario``; ``here`` is the scenario's own answer."""
+    """Predictions of ``scenario`` along one axis; ``here`` is the prediction of the scenario itself."""
 
     model: Model
     over: str
@@ -41,20 +44,20 @@ class Profile:
 
     @property
     def field(self) -> str:
-        """The scenario field that varies."""
+        """The scenario field that varies along the axis."""
         return AXES[self.over]
 
     @property
     def substituted(self) -> str:
-        """The reason why rows of other options answer; empty if the scenario's own options have rows."""
+        """Reason why rows with other options are used; empty if no others are used."""
         return answering_rows(self.model, self.scenario).substituted
 
     def answering(self, metric: str) -> tuple[Step, ...]:
-        """The steps with a value of a metric."""
+        """Return the steps that have a value of the metric."""
         return tuple(step for step in self.steps if known(step.prediction, metric))
 
     def points(self, metric: str) -> tuple[Point, ...]:
-        """The dataset's rows of a metric that the predictions rest on, in the dataset's order."""
+        """Return the dataset rows of a metric used by the predictions, in the dataset's order."""
         lines = {
             row.line for step in self.steps for row in step.prediction.rows if row.metric == metric
         }
@@ -69,8 +72,8 @@ def known(prediction: Prediction, metric: str) -> bool:
 def profile(model: Model, scenario: Scenario, over: str, *, fastest: bool = False) -> Profile:
     """Predict a scenario at every benchmarked point of an axis and at even steps between.
 
-    Over ``payload`` the requested goodput is constant and the rate follows: the same stream in other frames.  With
-    ``fastest`` every step has the unlimited load.  Steps that the dataset cannot answer are left out.
+    Over ``payload`` the requested goodput is constant; the frame rate is computed from it.  With ``fastest`` every
+    step has an unlimited load.  Steps that the dataset cannot answer are left out.
 
     Raises
     ------
@@ -80,7 +83,7 @@ def profile(model: Model, scenario: Scenario, over: str, *, fastest: bool = Fals
         If the dataset cannot answer the scenario itself.
     """
     if over not in AXES:
-        raise ReportError(f"there is no plot over {over!r}: take one of {', '.join(AXES)}")
+        raise ReportError(f"the axis {over!r} is unknown: use one of {', '.join(AXES)}")
     here = model.predict(scenario)
     base = replace(here.scenario, rate_fps=None) if fastest else here.scenario
     if over == "payload":
@@ -106,7 +109,7 @@ def profile(model: Model, scenario: Scenario, over: str, *, fastest: bool = Fals
 
 
 def _moved(base: Scenario, over: str, x: float) -> Scenario:
-    """The scenario at another point of the axis."""
+    """Return the scenario at another point of the axis."""
     if over == "cores":
         return replace(base, cores=int(x))
     if over == "load":
@@ -116,12 +119,12 @@ def _moved(base: Scenario, over: str, x: float) -> Scenario:
 
 
 def answering_rows(model: Model, scenario: Scenario) -> Rows:
-    """The rows that answer a scenario's protocol and options, and the reason if they have other options."""
+    """Return the rows used for a scenario, and the reason if these rows have other options."""
     return model.rows(scenario.protocol, dict(scenario.options))
 
 
 def _payloads(model: Model, scenario: Scenario) -> list[float]:
-    """Every benchmarked payload [B], the scenario's own, and even steps of their logarithm."""
+    """Return payloads [B]: all benchmarked ones, the scenario's, and logarithmic steps."""
     rows = answering_rows(model, scenario).points
     sizes = {row.payload_bytes for row in rows if row.payload_bytes is not None}
     if not sizes:
@@ -133,9 +136,9 @@ def _payloads(model: Model, scenario: Scenario) -> list[float]:
 
 
 def _loads(model: Model, here: Prediction) -> list[float]:
-    """Even steps of the requested goodput [b/s], the benchmarked loads, and the greatest achieved one.
+    """Return loads [b/s]: even steps, the benchmarked loads, and the greatest achieved load.
 
-    A request too small to see on a linear axis adds even steps of the logarithm from a third of it.
+    If the request is too small to see on a linear axis, logarithmic steps are added from a third of the request on.
     """
     last = greatest_load_bps(model, here)
     loads = {last * (step + 1) / STEPS for step in range(STEPS)} | {last / (8 * STEPS)}
@@ -157,13 +160,13 @@ def is_small(value: float, of: float) -> bool:
 
 
 def _greatest_achieved_bps(model: Model, scenario: Scenario) -> float:
-    """The goodput of this scenario at the unlimited load [b/s]; 0 if unknown."""
+    """Return the goodput of this scenario at an unlimited load [b/s]; 0 if unknown."""
     fastest = model.predict(replace(scenario, rate_fps=None))
     return fastest.metrics["goodput_bps"].value if known(fastest, "goodput_bps") else 0.0
 
 
 def greatest_load_bps(model: Model, here: Prediction) -> float:
-    """The right end of a load axis [b/s]: 10 % above every request, achieved load, bound and row used."""
+    """Return the right end of a load axis [b/s]: 10 % above all requests, loads, bounds and rows."""
     request_bps = here.scenario.requested_goodput_bps
     ends = [
         request_bps if math.isfinite(request_bps) else 0.0,

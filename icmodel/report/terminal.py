@@ -1,4 +1,4 @@
-"""The answer of ``icmodel evaluate`` on a terminal: a short page, or with ``--why`` a whole one."""
+"""The answer of ``icmodel evaluate`` on a terminal: a short page, or a full page with ``--why``."""
 
 from __future__ import annotations
 
@@ -33,7 +33,9 @@ STRICT = "Judged strictly: what is met on assumed or extrapolated rows is undeci
 
 
 def evaluation_text(evaluation: Evaluation, *, why: bool = False, width: int = WIDTH) -> str:
-    """The verdict, each requirement, and the change or measurement that would meet or decide it.
+    """Return the verdict, and each requirement with the change or measurement that would help.
+
+    A change would meet a requirement that is not met; a measurement would decide an undecided one.
 
     Parameters
     ----------
@@ -64,11 +66,11 @@ def evaluation_text(evaluation: Evaluation, *, why: bool = False, width: int = W
 
 
 Limits = dict[str, tuple[str, ...]]
-"""Known limits by the dataset or use case that has them."""
+"""Name of a dataset or use case -> its known limits."""
 
 
 def _short(evaluation: Evaluation, limits: Limits) -> Iterator[Section]:
-    """One section without a title: a line for each requirement, then the notes."""
+    """Yield one section without a title: a line for each requirement, then the notes."""
     chosen = evaluation.chosen
     blocks: list[Block] = [Text(STRICT)] if evaluation.strict else []
     blocks.append(_findings("", chosen.findings, _judged))
@@ -105,7 +107,7 @@ def _short(evaluation: Evaluation, limits: Limits) -> Iterator[Section]:
 
 
 def _why(evaluation: Evaluation, limits: Limits) -> Iterator[Section]:
-    """Sections on requirements, derived numbers, predictions, candidates, notes and known limits."""
+    """Yield sections from requirements and derived numbers to notes and known limits."""
     chosen = evaluation.chosen
     if evaluation.strict:
         yield Section("", "", (Text(STRICT),))
@@ -133,7 +135,7 @@ def _why(evaluation: Evaluation, limits: Limits) -> Iterator[Section]:
 def _findings(
     caption: str, findings: Iterable[Finding], told: Callable[[Finding], Iterable[str]]
 ) -> Table:
-    """A line for each requirement: its outcome, and the parts of its text."""
+    """Return a table with a line for each requirement: its outcome, and the parts of its text."""
     rows = tuple(
         (
             Cell("", outcome=finding.outcome),
@@ -145,19 +147,22 @@ def _findings(
 
 
 def _judged(finding: Finding) -> Iterator[str]:
-    """A requirement with its value and limit; if it is not met, the change that would meet or decide it."""
+    """Yield the parts of a requirement's text: value, limit, and a change that would help.
+
+    The change is added only if the requirement is not met or undecided.
+    """
     yield finding_text(finding)
     if finding.outcome != MET:
         ground = finding.rests_on
         yield margin_text(finding.verdict)
         if finding.outcome == NOT_MET:
             yield finding.remedy
-        elif ground.weak:  # the reason of a refused stream is printed once, below
+        elif ground.weak:  # the reason why a stream was refused is printed once, below the table
             yield ground.settle
 
 
 def _explained(finding: Finding) -> Iterator[str]:
-    """A requirement with its value, basis, limit, margins, remedies and reasons."""
+    """Yield the parts of a requirement's long text, from the value to remedies and reasons."""
     verdict = finding.verdict
     metric, estimate = verdict.requirement.metric, verdict.estimate
     span, value = interval(metric, estimate), estimated(metric, estimate)
@@ -175,7 +180,7 @@ def _explained(finding: Finding) -> Iterator[str]:
 
 
 def _predicted(answer: Answer) -> Iterator[Block]:
-    """The metrics of a stream, the bounds of its goodput, the terms of its mean latency, and notes."""
+    """Yield the metrics of a stream, its goodput bounds, its latency terms, and notes."""
     prediction = answer.prediction
     if prediction is None:
         yield Text(f"no prediction: {answer.why}")

@@ -35,14 +35,17 @@ from icmodel.requirement import outcome_text
 from icmodel.table import GAP, padded
 
 LEAST_ROOM = 20
-"""Least number of characters in which the end of a line wraps; a wider table is not wrapped."""
+"""Least room [characters] in which the end of a line is wrapped; with less, it is not wrapped."""
 
 Line = tuple[str, str]
-"""The start of a line, and a text behind it that wraps with a hanging indent below its first character."""
+"""Start of a line, and the text behind the start.
+
+The text is wrapped with a hanging indent below its first character.
+"""
 
 
 def page_text(content: Page, width: int = WIDTH) -> str:
-    """A page as text: the question, the answer, then the sections, each indented below its title.
+    """Render a page as text: the question, the answer, then the sections, each indented below its title.
 
     Parameters
     ----------
@@ -66,12 +69,12 @@ def page_text(content: Page, width: int = WIDTH) -> str:
 
 
 def blocks_text(blocks: Iterable[Block], width: int = WIDTH) -> str:
-    """Blocks as text, one below the other."""
+    """Render blocks as text, one below the other."""
     return _printed([line for block in blocks for line in show(block)], width)
 
 
 def _printed(lines: Iterable[Line], width: int) -> str:
-    """Lines wrapped to a width; characters that could command a terminal become ``�``."""
+    """Wrap lines to a width; control characters become ``�``, as they could command a terminal."""
     printed = []
     for start, text in lines:
         parts = [f"{start}{text}"]
@@ -84,8 +87,8 @@ def _printed(lines: Iterable[Line], width: int) -> str:
 
 @singledispatch
 def show(block: Block) -> Iterator[Line]:
-    """One block as lines."""
-    raise TypeError(f"a page has no block {type(block).__name__}")
+    """Render one block as lines."""
+    raise TypeError(f"a page cannot contain a block of type {type(block).__name__}")
 
 
 @show.register
@@ -123,7 +126,7 @@ def _fold(block: Fold) -> Iterator[Line]:
 
 @show.register
 def _table(block: Table) -> Iterator[Line]:
-    """Columns aligned by blanks; the last one wraps."""
+    """Render a table with columns aligned by spaces; the last column is wrapped."""
 
     def cell_text(cell: Cell) -> str:
         outcome = outcome_text(cell.outcome) if cell.outcome else ""

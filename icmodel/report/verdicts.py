@@ -40,7 +40,7 @@ JUDGED = "judged here"
 
 
 def conclude(evaluation: Evaluation) -> Conclusion:
-    """The answer to the use case's question on a dataset, in one sentence and in parts."""
+    """Return the answer to the use case's question, in one sentence and in parts."""
     chosen = evaluation.chosen
     decided = chosen.decisive
     rested, change = rests_text(chosen), least_change(evaluation)
@@ -68,7 +68,7 @@ def conclude(evaluation: Evaluation) -> Conclusion:
 
 
 def _reason(finding: Finding) -> str:
-    """The number of the deciding requirement beside its limit, or why there is none."""
+    """Return the value of the deciding requirement and its limit, or why the value is unknown."""
     verdict = finding.verdict
     metric, estimate = verdict.requirement.metric, verdict.estimate
     name, span, margin = metric_name(metric), interval(metric, estimate), margin_text(verdict)
@@ -90,9 +90,10 @@ def _reason(finding: Finding) -> str:
 
 
 def _weakest(candidate: CandidateResult) -> list[Finding]:
-    """The findings with the candidate's outcome that have the weakest basis; none if nothing was predicted.
+    """Return the candidate's findings that decide its outcome and have the weakest basis.
 
-    Latencies that grow without limit are left out: they follow from the goodput.
+    The list is empty if nothing was predicted.  Latencies that grow without limit are left out, since they follow
+    from the goodput.
     """
     decided = [
         finding
@@ -104,7 +105,7 @@ def _weakest(candidate: CandidateResult) -> list[Finding]:
 
 
 def rests_text(candidate: CandidateResult) -> str:
-    """The weakest basis among the requirements that decide the outcome, with its metrics and rules.
+    """Return the weakest basis among the deciding requirements, with its metrics and rules.
 
     For example ``on assumed receiving CPU (R19)``; empty if nothing was predicted.
     """
@@ -118,12 +119,15 @@ def rests_text(candidate: CandidateResult) -> str:
 
 
 def settling(candidate: CandidateResult) -> str:
-    """The measurement that would decide the weakest of the deciding requirements; the first of several."""
+    """Return the first measurement that would decide the deciding requirement of weakest basis."""
     return next((finding.rests_on.settle for finding in _weakest(candidate)), "")
 
 
 def least_change(evaluation: Evaluation) -> str:
-    """The least known change that meets the deciding requirement, and a candidate that meets all."""
+    """Return the least change that meets the deciding requirement.
+
+    If another candidate meets every requirement, this candidate is named too.
+    """
     chosen = evaluation.chosen
     if chosen.outcome == MET:
         return ""
@@ -136,7 +140,7 @@ def least_change(evaluation: Evaluation) -> str:
 
 
 def verdicts(evaluation: Evaluation) -> Iterator[Block]:
-    """The candidates side by side, then the judged one in full and the others folded."""
+    """Yield the candidates side by side, then the judged one in full and the others folded."""
     chosen = evaluation.chosen
     if len(evaluation.candidates) > 1:
         rows = []
@@ -163,7 +167,7 @@ def verdicts(evaluation: Evaluation) -> Iterator[Block]:
 
 
 def _judged(candidate: CandidateResult) -> Iterator[Block]:
-    """A candidate: its requirements, the reasons, remedies and measurements, and its derived numbers."""
+    """Yield a candidate: requirements, reasons, remedies, measurements and derived numbers."""
     if candidate.description:
         yield Text(candidate.description)
     yield _findings(f"Requirements of {candidate.name}", "requirement", candidate.findings)
@@ -211,7 +215,10 @@ def _judged(candidate: CandidateResult) -> Iterator[Block]:
 
 
 def _findings(caption: str, first: str, findings: Iterable[Finding]) -> Table:
-    """A table of requirements or readings: the predicted value, the limit, the margin and the verdict."""
+    """Make a table of requirements: predicted value, limit, margin and verdict.
+
+    ``findings`` may also be readings, which judge a requirement in another way and decide nothing.
+    """
     rows = []
     for finding in findings:
         verdict = finding.verdict
@@ -237,9 +244,9 @@ def _findings(caption: str, first: str, findings: Iterable[Finding]) -> Table:
 
 
 def gauge(verdict: Verdict) -> Gauge | None:
-    """The interval and the limit as fractions of a width, or None if no interval is known.
+    """Make a gauge of interval and limit, or return None if no interval is known.
 
-    An interval without an upper end extends to the edge.
+    Positions are fractions of the width.  An interval without an upper end extends to the edge.
     """
     requirement, estimate = verdict.requirement, verdict.estimate
     ends = (estimate.low, estimate.high)
@@ -257,7 +264,7 @@ def gauge(verdict: Verdict) -> Gauge | None:
 
 
 def required(evaluation: Evaluation) -> Iterator[Block]:
-    """The requirements, and every number that follows from the use case alone."""
+    """Yield the requirements, and all numbers derived from the use case alone."""
     rows = []
     for finding in evaluation.chosen.findings:
         requirement = finding.verdict.requirement
@@ -275,7 +282,7 @@ def required(evaluation: Evaluation) -> Iterator[Block]:
 
 
 def derivation_table(caption: str, derivations: Iterable[Derivation]) -> Table:
-    """Derived numbers with their formulas."""
+    """Make a table of derived numbers with their formulas."""
     rows = tuple(
         (Cell(one.meaning, name=one.name), Cell(one.formula), Cell(one.text)) for one in derivations
     )
@@ -286,7 +293,7 @@ def derivation_table(caption: str, derivations: Iterable[Derivation]) -> Table:
 
 
 def finding_text(finding: Finding) -> str:
-    """``it arrives in time: 113 µs (85 – 141 µs, assumed), at most 17 ms``."""
+    """Return a finding as text: ``it arrives in time: 113 µs (85 – 141 µs, assumed), at most 17 ms``."""
     verdict = finding.verdict
     metric, estimate = verdict.requirement.metric, verdict.estimate
     if finding.grows:
@@ -297,7 +304,7 @@ def finding_text(finding: Finding) -> str:
 
 
 def finding_rests(finding: Finding) -> str:
-    """``on assumed rows (R19)``; empty if nothing was predicted."""
+    """Return the basis of a finding: ``on assumed rows (R19)``; empty if nothing was predicted."""
     ground = finding.rests_on
     if not ground.basis:
         return ""
@@ -305,7 +312,10 @@ def finding_rests(finding: Finding) -> str:
 
 
 def headroom_text(finding: Finding) -> str:
-    """The margin between the requested and the needed goodput; empty if the margin is not one of capacity."""
+    """Return the margin between requested and needed goodput as text.
+
+    The text is empty if the requirement is not about capacity.
+    """
     if finding.asked_margin is None:
         return ""
     if not finding.asked_margin:
@@ -314,7 +324,7 @@ def headroom_text(finding: Finding) -> str:
 
 
 def margin_text(verdict: Verdict) -> str:
-    """The margin as text: ``0.74 % short``, ``5.1 % to spare``; empty if unknown."""
+    """Return the margin as text: ``0.74 % short``, ``5.1 % to spare``; empty if unknown."""
     margin, requirement = verdict.margin, verdict.requirement
     if math.isnan(margin):
         return ""
@@ -333,14 +343,14 @@ def margin_text(verdict: Verdict) -> str:
 
 
 def limit_text(verdict: Verdict) -> str:
-    """``at least 3.538944 Gb/s``."""
+    """Return the limit of a verdict as text: ``at least 3.538944 Gb/s``."""
     requirement = verdict.requirement
     side = "at least" if requirement.at_least is not None else "at most"
     return f"{side} {quantity(requirement.metric, requirement.limit)}"
 
 
 def about(finding: Finding) -> str:
-    """The stream or device of a requirement."""
+    """Return the name of the stream or device that a finding is about."""
     if finding.device:
         return f"{finding.device}, {plural(finding.streams, 'stream')} {finding.stream}"
     return finding.stream

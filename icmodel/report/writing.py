@@ -1,4 +1,4 @@
-"""Write a report: the content by the kind of answer, the format by the file extension."""
+"""Write a report of an evaluation or a system; the file extension selects the format."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ SYSTEM_ENDINGS = (*ENDINGS, ".svg")
 def report(answer: Evaluation | SystemPrediction, path: str | Path) -> None:
     """Write the report of an evaluation or of a predicted system as HTML, Markdown or JSON.
 
-    The extension of the file selects the format.  The report of a system has a drawing: inside HTML, as a file
-    ``.svg`` of the same name beside Markdown, and alone for ``.svg``.  The same answer gives the same bytes; each
-    file is written atomically.
+    The extension of the file selects the format.  The report of a system has a drawing: inside an HTML file,
+    or beside a Markdown file as ``.svg`` of the same name.  For a system, ``.svg`` writes the drawing
+    alone.  The same answer gives the same bytes; each file is written atomically.
 
     Parameters
     ----------
     answer : Evaluation or SystemPrediction
         Answer of `icmodel.evaluate` or of a system's ``predict``.
     path : str or Path
-        File to write, in an existing folder: ``.html``, ``.md`` or ``.json``; of a system also ``.svg``.
+        File to write, in an existing folder: ``.html``, ``.md`` or ``.json``; for a system also ``.svg``.
 
     Raises
     ------
     ReportError
-        If the extension is another one, or the file cannot be written.
+        If the extension is not supported, or the file cannot be written.
 
     Examples
     --------
@@ -46,14 +46,14 @@ def report(answer: Evaluation | SystemPrediction, path: str | Path) -> None:
     ...     sorted(path.name for path in Path(folder).iterdir())
     ['overload.md', 'overload.svg']
     """
-    from icmodel.usecase import Evaluation  # imports pydantic, as every answer has
+    from icmodel.usecase import Evaluation  # imports pydantic, which is loaded by now
 
     of_usecase = isinstance(answer, Evaluation)
     endings = ENDINGS if of_usecase else SYSTEM_ENDINGS
     ending = Path(path).suffix.lower()
     if ending not in endings:
         raise ReportError(
-            f"{str(path)!r} names no kind of report: let the name end in "
+            f"{str(path)!r} has no extension of a report: end the name in "
             f"{', '.join(endings[:-1])} or {endings[-1]}"
         )
     check_place(path)
@@ -64,14 +64,14 @@ def report(answer: Evaluation | SystemPrediction, path: str | Path) -> None:
 
 
 def report_text(answer: Evaluation | SystemPrediction, ending: str, picture: str = "") -> str:
-    """The text of a report in the format of a file extension.
+    """Return the text of a report in the format of a file extension.
 
     Parameters
     ----------
     ending : str
-        One of `ENDINGS`, of a system one of `SYSTEM_ENDINGS`.
+        File extension: one of `ENDINGS`, or for a system one of `SYSTEM_ENDINGS`.
     picture : str
-        Name of the drawing's file, which the Markdown of a system shows.
+        File name of the drawing, to which the Markdown report of a system refers.
     """
     from icmodel.report import content, html, markdown
     from icmodel.report.systems import content as of_system
@@ -90,9 +90,10 @@ def report_text(answer: Evaluation | SystemPrediction, ending: str, picture: str
 
 
 def json_page(answer: Evaluation | SystemPrediction) -> str:
-    """The document of ``evaluate --json`` or ``system FILE --json``, with the conclusion, the command and the plots.
+    """Return the document of ``--json`` with conclusion, command and plots added.
 
-    Plots are Vega-Lite specifications; a system has none.
+    The document is that of ``evaluate --json`` or ``system FILE --json``.  Plots are Vega-Lite specifications; a system
+    has no plots.
     """
     from icmodel import __version__
     from icmodel.documents import json_text

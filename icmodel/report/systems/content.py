@@ -15,7 +15,7 @@ from icmodel.system import SystemPrediction, check, system_names
 
 
 def page(found: SystemPrediction, picture: str) -> Page:
-    """The whole report of a predicted system.
+    """Make the whole report of a predicted system.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ def page(found: SystemPrediction, picture: str) -> Page:
 
 
 def command(found: SystemPrediction) -> str:
-    """The command that repeats this prediction; it names files without their folders."""
+    """Return the command that repeats this prediction; files are named without their folders."""
     name = found.system.name
     own = "" if name in system_names() else ".toml"
     options = [part for key, value in found.asked.items() for part in (f"--{key}", value)]

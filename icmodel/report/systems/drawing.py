@@ -1,4 +1,6 @@
-"""The drawing of a system as SVG: boxes, cables coloured by load and as thick as their rate, streams by verdict.
+"""The drawing of a system as SVG: boxes, cables and streams.
+
+The colour of a cable shows its load, and its thickness its rate.  Streams are counted by verdict.
 
 The file is self-contained: its colours follow the reader's colour scheme, every number is a text, and ``<title>``
 shows details under the pointer.  The same system gives the same bytes.
@@ -28,13 +30,13 @@ from icmodel.system import System, SystemPrediction
 MARGIN = 16.0
 ABOVE_LEGEND = 26.0
 LEAST_WIDTH = 560.0
-"""Least width of a drawing [px], for the legend under it."""
+"""Least width of a drawing [px]; it leaves room for the legend below."""
 UNLIMITED_BPS = 1e9
-"""Rate of an unlimited stream for the direction of the drawing."""
+"""Rate assumed for an unlimited stream when boxes are arranged [b/s]."""
 
 
 def system_svg(found: SystemPrediction) -> str:
-    """The drawing of a predicted system, a whole SVG document.
+    """Draw a predicted system as a whole SVG document.
 
     >>> from icmodel.system import load, predict
     >>> svg = system_svg(predict(load("lab-udp-overload")))
@@ -45,7 +47,7 @@ def system_svg(found: SystemPrediction) -> str:
 
 
 def drawing(system: System, summary: Summary) -> Markup:
-    """The drawing of a system from its boxes and cables with their numbers."""
+    """Draw a system from its boxes and cables with their numbers."""
     made = arranged(system, summary.shape)
     width = max(made.width, LEAST_WIDTH)
     entries, lower = legend(summary, width, made.height + ABOVE_LEGEND)
@@ -75,7 +77,7 @@ def drawing(system: System, summary: Summary) -> Markup:
 
 
 def arranged(system: System, folded: Shape) -> Layout:
-    """Positions of boxes and cables; the requested streams run from left to right."""
+    """Return the positions of boxes and cables; most requested data runs from left to right."""
     flows: dict[tuple[int, int], float] = {}
     for stream in system.streams.values():
         request_bps = stream.requested_goodput_bps
@@ -87,7 +89,7 @@ def arranged(system: System, folded: Shape) -> Layout:
 
 
 def described(system: System, summary: Summary) -> str:
-    """The drawing in one sentence."""
+    """Describe the drawing in one sentence, for readers who cannot see it."""
     counts = (
         plural(len(system.devices), "device"),
         plural(len(system.switches), "switch"),
@@ -106,16 +108,19 @@ _NARROW, _WIDE = frozenset("iljtfrI.,:;|!'()[] -"), frozenset("mwMW@%—…→�
 NARROW, USUAL, CAPITAL, WIDE = 0.36, 0.58, 0.73, 0.98
 """Widths of characters [em] of a common sans serif, rounded up."""
 BOLD_PX, SMALL_PX = 15.0, 11.0
-"""Text sizes from which widths are computed; names are set in 12.5 px, and bold is a fifth wider."""
+"""Text sizes for the computation of widths [px].
+
+Names are bold, 12.5 px high; bold text is a fifth wider, so 15 px gives its width.
+"""
 
 
 def px(value: float) -> str:
-    """A length with at most one decimal place."""
+    """Format a length [px] with at most one decimal."""
     return f"{value:.1f}".removesuffix(".0")
 
 
 def width_px(text: str, size_px: float) -> float:
-    """The width of a text [px]."""
+    """Return the estimated width of a text [px]."""
     width_em = 0.0
     for char in text:
         if char in _NARROW:
@@ -128,9 +133,9 @@ def width_px(text: str, size_px: float) -> float:
 
 
 def shortened(text: str, size_px: float, room_px: float) -> str:
-    """A text that fits a width: whole, or its beginning and end with an ellipsis between.
+    """Shorten a text to a width by an ellipsis in the middle.
 
-    The end stays, since members of a group differ there.
+    The end of the text is kept, since the names of a group's members differ at the end.
     """
     text = " ".join(text.split())
     if width_px(text, size_px) <= room_px:
@@ -146,16 +151,16 @@ def shortened(text: str, size_px: float, room_px: float) -> str:
 # --- cables -----------------------------------------------------------------------------------
 
 LOADS = ((0.0, "idle"), (0.25, "to 25 %"), (0.5, "to 50 %"), (0.75, "to 75 %"), (1.0, "to 100 %"))
-"""Upper end of the load of each colour."""
+"""Colours of cables: the greatest load of each colour, and its text in the legend."""
 BEYOND = "asked for more than 100 %"
 THINNEST, THICKEST = 1.5, 8.0
-"""Thickness of a cable of at most 100 Mb/s, and the greatest thickness [px]."""
+"""Thickness of a cable of at most 100 Mb/s, and the greatest thickness of any cable [px]."""
 OFF = (6.0, 5.0)
-"""Distance of a cable's number from its box and from the cable [px]."""
+"""Distance of a cable's number from the box, and from the cable [px]."""
 
 
 def cable_svg(one: CableSummary, route: EdgeRoute) -> Markup:
-    """A cable, straight under its number and curved from there on."""
+    """Draw a cable: straight below its number, curved elsewhere."""
     labelled = route.labelled
     first, last = (route.start, route.end) if labelled == 0 else (route.end, route.start)
     side, other = route.sides[labelled], route.sides[1 - labelled]
@@ -179,7 +184,7 @@ def cable_svg(one: CableSummary, route: EdgeRoute) -> Markup:
 
 
 def number_svg(one: CableSummary, route: EdgeRoute) -> Markup:
-    """The number of a cable, drawn over all cables."""
+    """Draw the number of a cable; numbers are drawn after all cables, on top."""
     (x, y), side = (route.start, route.end)[route.labelled], route.sides[route.labelled]
     return element(
         "text",
@@ -192,7 +197,7 @@ def number_svg(one: CableSummary, route: EdgeRoute) -> Markup:
 
 
 def number_text(one: CableSummary, route: EdgeRoute) -> str:
-    """The load of a cable, with an arrow in the direction of its busiest port."""
+    """Return the load of a cable as text, with an arrow in the direction of its busiest port."""
     from_label = one.outwards == (route.labelled == 0)
     if route.sides[route.labelled] < 0:
         return f"{'←' if from_label else '→'} {one.text}"
@@ -200,17 +205,17 @@ def number_text(one: CableSummary, route: EdgeRoute) -> str:
 
 
 def load_class(ratio: float) -> int:
-    """Index of a load's colour in `LOADS`; loads above 100 % come after them."""
+    """Return the index of a load's colour in `LOADS`; loads above 100 % have the index after."""
     return next((index for index, (most, _) in enumerate(LOADS) if ratio <= most), len(LOADS))
 
 
 def thickness(rate_bps: float) -> float:
-    """Thickness of a cable [px]: half as much again for each factor of ten in its rate."""
+    """Return the thickness of a cable [px]; it grows by half for each factor of ten in rate."""
     return min(max(THINNEST * math.pow(1.5, math.log10(rate_bps / 1e8)), THINNEST), THICKEST)
 
 
 def load_text(one: CableSummary) -> str:
-    """``75 % of 10 Gb/s``, and the request if it is more."""
+    """Return the load of a cable as text: ``75 % of 10 Gb/s``, and the request if overloaded."""
     request = f", asked for {percent(one.port.asked_ratio)}" if one.overloaded else ""
     return f"{percent(one.port.load_ratio)} of {units.format_bps(one.rate_bps)}{request}"
 
@@ -219,15 +224,15 @@ def load_text(one: CableSummary) -> str:
 
 MARKS = {MET: "✓", UNDECIDED: "?", NOT_MET: "✗", NOT_JUDGED: "–"}
 KINDS = {MET: "met", UNDECIDED: "undecided", NOT_MET: "not-met", NOT_JUDGED: "not-judged"}
-"""Sign and CSS class of each outcome."""
+"""Outcome -> its sign, and outcome -> CSS class of the sign."""
 LINE, MOST_LINES = 16.0, 4
-"""Distance of lines in a box [px], and the number of lines from which they are closer."""
+"""Distance of the lines in a box [px], and the number of lines from which lines are closer."""
 ROOM = WIDTH - 12
 """Width for the texts of a box [px]."""
 
 
 def box_svg(system: System, one: BoxSummary, place: Place) -> Markup:
-    """A box with its name, kind or utilisation, and its streams by verdict."""
+    """Draw a box with its name, its kind or CPU utilisation, and its streams by verdict."""
     switches, members = one.box.switches, one.box.members
     frames = [
         element(
@@ -285,16 +290,16 @@ def box_svg(system: System, one: BoxSummary, place: Place) -> Markup:
 # --- legend -----------------------------------------------------------------------------------
 
 ROW, APART, SWATCH = 20.0, 18.0, 26.0
-"""Distance between rows, between entries, and length of a sample line [px]."""
+"""Legend: distance between rows, distance between entries, length of a sample line [px]."""
 MOST_RATES = 6
-"""Greatest number of rates shown; of more only the least and the greatest."""
+"""Maximum number of rates in the legend; if there are more, only the least and the greatest."""
 
 Entry = tuple[Markup | None, str, str]
-"""A sample line or None, the class of the text, and the text."""
+"""Entry of the legend: sample line or None, CSS class of the text, and the text."""
 
 
 def legend(summary: Summary, width: float, top: float) -> tuple[list[Markup], float]:
-    """The entries of the legend, wrapped into a width [px], and their lower end."""
+    """Draw the legend, wrapped to a width [px]; also returns its lower edge [px]."""
     drawn: list[Markup] = []
     y = top
     for group in _entries(summary):
@@ -313,7 +318,7 @@ def legend(summary: Summary, width: float, top: float) -> tuple[list[Markup], fl
 
 
 def _entries(summary: Summary) -> tuple[list[Entry], list[Entry], list[Entry]]:
-    """The entries for loads, for rates, and for outcomes."""
+    """Return the entries of the legend for loads, for rates, and for outcomes."""
 
     def sample(styled: str, width: float) -> Markup:
         return element("path", d=f"M0 0H{px(SWATCH)}", class_=styled, stroke_width=px(width))

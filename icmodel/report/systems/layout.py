@@ -1,8 +1,8 @@
 """Positions of boxes and cables in a drawing: columns by hops, rows by neighbours; all lengths in px.
 
-Boxes that forward (switches, and devices between several) are in columns by their hops from one end; boxes with a
-single neighbour are next to it, outwards at the ends.  So a cable joins neighbouring columns, or boxes of one column,
-except in a ring or mesh, and never crosses a box between.
+Forwarding boxes are switches, and devices with several neighbours.  Their columns follow the number of hops from one
+end of the system.  A box with a single neighbour is placed in the next column, outwards at the ends.  So a cable joins
+neighbouring columns or boxes of one column, and crosses no box.  A ring or mesh may have longer cables.
 """
 
 from __future__ import annotations
@@ -14,23 +14,23 @@ from dataclasses import dataclass
 from icmodel.documents import group_by_key
 
 WIDTH, HEIGHT = 156.0, 58.0
-"""Size of a box; one with many cables is higher."""
+"""Width and least height of a box; a box with many cables is higher."""
 GAP = 12.0
 """Distance between two boxes of a column."""
 LANE = 22.0
 """Distance between two cables at one side of a box."""
 BETWEEN, BEND = 150.0, 110.0
-"""Distance between two columns, and width of cables within a column."""
+"""Distance between two columns, and horizontal room for a cable within one column."""
 SWEEPS = 8
-"""Number of times that rows are ordered by their neighbours, in alternating directions."""
+"""Number of sweeps; each sweep orders the rows by their neighbours, in alternating directions."""
 
 Pair = tuple[int, int]
-"""Two boxes by their indices, or the sides of two boxes."""
+"""Indices of two boxes, or sides of two boxes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A rectangle [px]."""
+    """Rectangle of a box [px]."""
 
     left: float
     top: float
@@ -39,12 +39,12 @@ class Place:
 
     @property
     def right(self) -> float:
-        """Its right edge."""
+        """Right edge of the rectangle."""
         return self.left + self.width
 
     @property
     def bottom(self) -> float:
-        """Its lower edge."""
+        """Lower edge of the rectangle."""
         return self.top + self.height
 
 
@@ -52,7 +52,8 @@ class Place:
 class EdgeRoute:
     """The route of a cable between the edges of two boxes [px].
 
-    ``sides`` are +1 at a right edge and -1 at a left edge; ``labelled`` is the end that has the number, 0 or 1.
+    ``sides`` has +1 for a right edge and -1 for a left edge, for each end of the cable.  ``labelled`` is the end at
+    which the number is drawn, 0 or 1.
     """
 
     ends: Pair
@@ -80,7 +81,7 @@ def layout(count: int, pairs: Sequence[Pair], flows: Mapping[Pair, float]) -> La
     count : int
         Number of boxes.
     pairs : sequence of (int, int)
-        The boxes that each cable joins, two different ones.
+        Indices of the two boxes that each cable joins; the two always differ.
     flows : mapping of (int, int) to float
         Rate from one box to another, in any unit; most of it runs from left to right.
     """
@@ -91,7 +92,7 @@ def layout(count: int, pairs: Sequence[Pair], flows: Mapping[Pair, float]) -> La
     column = _columns(neighbours, flows)
     rows = _rows(column, neighbours)
 
-    # The edges a cable leaves from; within one column both are outwards or right.
+    # Edges at which a cable ends; within one column both are the outward or the right edges.
     last, sides = max(column), []
     for a, b in pairs:
         if column[a] == column[b]:
@@ -107,8 +108,9 @@ def layout(count: int, pairs: Sequence[Pair], flows: Mapping[Pair, float]) -> La
     places = _places(rows, pairs, sides, bent)
     right = max(place.right for place in places) + (BEND if (last, 1) in bent else 0.0)
 
-    # Numbers are at the end in the column with more boxes, for all cables between two columns at
-    # the same one, so that they do not overlap; within a column at the upper end.
+    # Numbers are drawn at the end in the column with more boxes. All cables between two columns
+    # have theirs in the same column, so that numbers do not overlap. Within a column the number
+    # is drawn at the upper end.
     labelled = []
     for a, b in pairs:
         first, second = column[a], column[b]
@@ -123,9 +125,12 @@ def layout(count: int, pairs: Sequence[Pair], flows: Mapping[Pair, float]) -> La
 
 
 def _columns(neighbours: list[list[int]], flows: Mapping[Pair, float]) -> list[int]:
-    """The column of each box, the first 0: boxes that forward by hops, the others next to them."""
+    """Return the column of each box, from 0.
+
+    Forwarding boxes are ordered by hops; each other box is next to its neighbour.
+    """
     column = [0] * len(neighbours)
-    surplus = [0.0] * len(neighbours)  # sent less received
+    surplus = [0.0] * len(neighbours)  # sent minus received rate
     for (a, b), flow in flows.items():
         surplus[a] += flow
         surplus[b] -= flow
@@ -144,7 +149,7 @@ def _columns(neighbours: list[list[int]], flows: Mapping[Pair, float]) -> list[i
                 column[box] = hops[box]
             else:
                 level = hops[neighbours[box][0]]
-                # Around a single box: senders on the left.
+                # If a single box forwards, senders are on its left.
                 left = level == 0 if last else surplus[box] > 0
                 column[box] = level + (-1 if left else 1)
     forward = sum(flow * (column[b] - column[a]) for (a, b), flow in flows.items())
@@ -155,7 +160,10 @@ def _columns(neighbours: list[list[int]], flows: Mapping[Pair, float]) -> list[i
 
 
 def _hops(start: int, neighbours: list[list[int]], among: Iterable[int]) -> dict[int, int]:
-    """Hops from one box to all that can be reached, the nearest first (breadth-first search)."""
+    """Return the hops from one box to all reachable boxes, the nearest first.
+
+    Uses breadth-first search.
+    """
     allowed = set(among)
     hops, waiting = {start: 0}, deque([start])
     while waiting:
@@ -168,7 +176,9 @@ def _hops(start: int, neighbours: list[list[int]], among: Iterable[int]) -> dict
 
 
 def _rows(column: list[int], neighbours: list[list[int]]) -> list[list[int]]:
-    """The boxes of each column from top to bottom, each at the mean of its neighbours (barycentre).
+    """Return the boxes of each column from top to bottom.
+
+    Boxes are sorted by the mean position of their neighbours (barycentre).
 
     K. Sugiyama, S. Tagawa and M. Toda, Methods for visual understanding of hierarchical system structures,
     IEEE Transactions on Systems, Man, and Cybernetics 11(2), 1981.
@@ -181,7 +191,7 @@ def _rows(column: list[int], neighbours: list[list[int]]) -> list[list[int]]:
         for here in range(len(rows))[::-step]:
             if not 0 <= here + step < len(rows):
                 continue
-            height: dict[int, float] = {}  # from 0 to 1, of the boxes in both columns
+            height: dict[int, float] = {}  # position from 0 to 1 of each box in both columns
             for boxes in (rows[here], rows[here + step]):
                 height |= {box: (row + 0.5) / len(boxes) for row, box in enumerate(boxes)}
             fixed = set(rows[here + step])
@@ -199,7 +209,7 @@ def _rows(column: list[int], neighbours: list[list[int]]) -> list[list[int]]:
 def _places(
     rows: list[list[int]], pairs: Sequence[Pair], sides: Sequence[Pair], bent: set[Pair]
 ) -> tuple[Place, ...]:
-    """The rectangle of each box: room for its texts, and for the cables at its busier side."""
+    """Return the rectangle of each box, with room for its texts and its cables."""
     lanes: dict[Pair, int] = {}
     for pair, at in zip(pairs, sides, strict=True):
         for end in zip(pair, at, strict=True):
@@ -227,7 +237,7 @@ def _routes(
     labelled: Sequence[int],
     places: Sequence[Place],
 ) -> tuple[EdgeRoute, ...]:
-    """Cables evenly along the side of each box, in the order of their other ends."""
+    """Route the cables: evenly spaced along the side of a box, in the order of their other ends."""
     cables_at = group_by_key(
         (end, cable)
         for cable, (pair, side) in enumerate(zip(pairs, sides, strict=True))

@@ -17,9 +17,9 @@ from icmodel.system import Link, System, SystemPrediction
 from icmodel.system.prediction.result import DevicePrediction, PortPrediction
 
 MOST_MEMBERS = 8
-"""Greatest size of a group that is drawn member by member; a larger one is one box with its count."""
+"""Largest group that is drawn member by member; a larger group is one box with its count."""
 MOST_BOXES = 40
-"""Greatest number of boxes; a system with more is folded further."""
+"""Maximum number of boxes; a system with more boxes is folded further."""
 NOT_JUDGED = "not judged"
 """Outcome of a stream without a requirement."""
 ROUNDING = 1e-9
@@ -31,7 +31,7 @@ ROUNDING = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """One device or switch, or several drawn as one, with a title."""
+    """Box of the drawing: one device or switch, or several members drawn as one."""
 
     title: str
     members: tuple[str, ...]
@@ -40,20 +40,26 @@ class Box:
 
 @dataclass(frozen=True, slots=True)
 class Cable:
-    """All links between two boxes, or between members of one; ``ends`` are indices of boxes."""
+    """Cable of the drawing: all links between two boxes, or between members of one box.
+
+    ``ends`` holds the indices of the two boxes.
+    """
 
     ends: tuple[int, int]
     links: tuple[Link, ...]
 
     @property
     def inside(self) -> bool:
-        """Whether it joins members of one box."""
+        """Whether the cable joins members of one box."""
         return self.ends[0] == self.ends[1]
 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """The boxes in the order of the system's file, the cables in the order of its links, and the box of each node."""
+    """Folded system: boxes, cables, and the box of each node.
+
+    Boxes and cables are in the order of nodes and links in the system file.
+    """
 
     boxes: tuple[Box, ...]
     cables: tuple[Cable, ...]
@@ -80,19 +86,19 @@ def shape(system: System) -> Shape:
 
 
 Key = tuple[bool, str]
-"""A box: whether it is of switches, and its title if it has several members."""
+"""Key of a box: whether its members are switches, and its title if it has several members."""
 Folding = Callable[[System], Mapping[str, Key]]
-"""The box of each node."""
+"""Function that returns the key of the box of each node."""
 
 
 def fold_groups(system: System) -> dict[str, Key]:
-    """Each group as one box."""
+    """Fold each group into one box."""
     devices = {name: (False, device.group) for name, device in system.devices.items()}
     return devices | {name: (True, switch.group) for name, switch in system.switches.items()}
 
 
 def fold_large_groups(system: System) -> dict[str, Key]:
-    """Groups of more than `MOST_MEMBERS` as one box, every other node by itself."""
+    """Fold groups of more than `MOST_MEMBERS` into one box each; other nodes stay separate."""
     groups = fold_groups(system)
     count = Counter(groups.values())
     return {
@@ -101,7 +107,10 @@ def fold_large_groups(system: System) -> dict[str, Key]:
 
 
 def fold_neighbours(system: System) -> dict[str, Key]:
-    """Devices with the same neighbours as one box, switches by themselves; for systems without groups."""
+    """Fold devices with the same neighbours into one box; switches stay separate.
+
+    Useful for systems without groups.
+    """
     neighbours: dict[str, set[str]] = {name: set() for name in (*system.devices, *system.switches)}
     for link in system.links.values():
         for node, peer in (link.ends, link.ends[::-1]):
@@ -113,7 +122,7 @@ def fold_neighbours(system: System) -> dict[str, Key]:
 
 
 def fold_kinds(system: System) -> dict[str, Key]:
-    """All devices as one box, all switches as another."""
+    """Fold all devices into one box, and all switches into another box."""
     return dict.fromkeys(system.devices, (False, "device")) | dict.fromkeys(
         system.switches, (True, "switch")
     )
@@ -128,10 +137,10 @@ FOLDINGS: tuple[Folding, ...] = (fold_large_groups, fold_groups, fold_neighbours
 
 @dataclass(frozen=True, slots=True)
 class BoxSummary:
-    """A box with the number of its streams by outcome, and its busiest device, if it has devices.
+    """Box with the number of its streams by outcome, and its busiest device, if it has devices.
 
-    A stream belongs to the boxes in which it begins and ends.  ``inside`` is the load of the links between members
-    of the box, empty if there are none.
+    A stream is counted in the boxes of its source and its sink.  ``inside`` is the load of the links between members
+    of the box; it is empty without such links.
     """
 
     box: Box
@@ -142,7 +151,7 @@ class BoxSummary:
 
     @property
     def cpu_text(self) -> str:
-        """``CPU 48 %``, or ``CPU ≤ 48 %`` for the busiest of several devices; empty for switches."""
+        """CPU load: ``CPU 48 %``; ``CPU ≤ 48 %`` if a box has several devices; empty for switches."""
         if self.cpu is None:
             return ""
         most = "≤ " if len(self.box.members) > 1 else ""
@@ -155,9 +164,9 @@ class BoxSummary:
 
 @dataclass(frozen=True, slots=True)
 class CableSummary:
-    """A cable with its busiest port: name, rate [b/s] and numbers.
+    """Cable with its busiest port: name, rate [b/s] and numbers of the port.
 
-    ``outwards``: the port sends from the cable's first box.
+    ``outwards`` is true if the port sends from the cable's first box.
     """
 
     cable: Cable
@@ -173,12 +182,12 @@ class CableSummary:
 
     @property
     def ratio(self) -> float:
-        """Throughput of the port over its rate, or the requested load if that is above 1."""
+        """Throughput of the port divided by its rate; if overloaded, the requested load."""
         return self.port.asked_ratio if self.overloaded else min(self.port.load_ratio, 1.0)
 
     @property
     def text(self) -> str:
-        """``75 %``, or ``3 × ≤ 75 %`` for the busiest of several links."""
+        """Load of the cable: ``75 %``, or ``3 × ≤ 75 %`` for three links of at most 75 %."""
         count = len(self.cable.links)
         return f"{count} × ≤ {percent(self.ratio)}" if count > 1 else percent(self.ratio)
 
@@ -220,7 +229,10 @@ def summarise(found: SystemPrediction) -> Summary:
 def _busiest(
     found: SystemPrediction, members: Iterable[str]
 ) -> tuple[str, DevicePrediction | None]:
-    """The device with the busiest processor: known utilisation before known cores before unknown."""
+    """Return the device with the greatest CPU load.
+
+    Devices with a known utilisation come first, then devices with a known number of busy cores.
+    """
 
     def load(name: str) -> tuple[float, float]:
         cpu, cores = found.devices[name].cpu.value, found.devices[name].cpu_cores.value
@@ -231,7 +243,7 @@ def _busiest(
 
 
 def outcomes(found: SystemPrediction) -> dict[str, str]:
-    """The outcome of each stream: the worst of the requirements about it, or `NOT_JUDGED`."""
+    """Return the outcome of each stream: the worst of its requirements, or `NOT_JUDGED`."""
     judged = group_by_key(
         (one.stream, one.verdict.outcome) for one in found.judged if not one.device
     )

@@ -40,14 +40,14 @@ from icmodel.system.prediction.streams import VIRTUAL
 
 BOUND_DIGITS = 3
 MOST_STREAMS = 200
-"""Greatest number of streams listed one by one, the worst first; JSON has all."""
+"""Maximum number of streams listed one by one, the worst first; JSON has all."""
 
 
 # --- the conclusion ---------------------------------------------------------------------------
 
 
 def conclude(found: SystemPrediction) -> Conclusion:
-    """Whether a system meets its requirements, in one sentence and in parts."""
+    """Return whether a system meets its requirements, in one sentence and in parts."""
     streams = ("Streams", counted_outcomes(found))
     groups = by_requirement(found.judged)
     if not groups:
@@ -76,7 +76,7 @@ def conclude(found: SystemPrediction) -> Conclusion:
 
 
 def counted_outcomes(found: SystemPrediction) -> str:
-    """``6 met, 8 not judged``."""
+    """Return the number of streams by outcome: ``6 met, 8 not judged``."""
     counts = Counter(outcomes(found).values())
     return ", ".join(
         f"{counts[kind]} {kind}" for kind in (*OUTCOMES, NOT_JUDGED) if counts.get(kind)
@@ -84,12 +84,15 @@ def counted_outcomes(found: SystemPrediction) -> str:
 
 
 def about(one: Judged) -> str:
-    """The stream, or the device, that a verdict is about."""
+    """Return the name of the stream or device that a verdict is about."""
     return one.device or one.stream
 
 
 def value_text(one: Judged) -> str:
-    """The judged value, or the known end of its interval; marked if it is of a whole message."""
+    """Return the judged value, or the known end of its interval.
+
+    The text says so if the value is that of a whole message.
+    """
     verdict = one.verdict
     metric, estimate = verdict.requirement.metric, verdict.estimate
     whole = f" (whole {MESSAGE})" if one.of == MESSAGE else ""
@@ -103,7 +106,7 @@ def value_text(one: Judged) -> str:
 
 
 def reason(one: Judged) -> str:
-    """Why a requirement has its outcome."""
+    """Return the reason for the outcome of a requirement."""
     verdict = one.verdict
     metric, estimate = verdict.requirement.metric, verdict.estimate
     name, span = metric_name(metric), interval(metric, estimate)
@@ -120,7 +123,7 @@ def reason(one: Judged) -> str:
 
 
 def margin(one: Judged) -> str:
-    """The margin as text; empty if undecided."""
+    """Return the margin as text; empty if undecided."""
     return "" if one.verdict.outcome == UNDECIDED else margin_text(one.verdict)
 
 
@@ -128,7 +131,7 @@ def margin(one: Judged) -> str:
 
 
 def requirements(found: SystemPrediction) -> Iterator[Block]:
-    """Each requirement by the stream or device that meets it least, and the reasons of those not met."""
+    """Yield each requirement with its worst stream or device, and the reasons if it is not met."""
     groups = by_requirement(found.judged)
     if not groups:
         yield Text("Nothing is required, and every stream sends as fast as it goes.")
@@ -165,11 +168,14 @@ def requirements(found: SystemPrediction) -> Iterator[Block]:
 # --- streams ----------------------------------------------------------------------------------
 
 Streams = Sequence[StreamPrediction]
-"""One stream, or the streams of a group, of which a table shows the worst."""
+"""Streams of one table row: a single stream, or a group of which the worst is shown."""
 
 
 def streams(found: SystemPrediction) -> Iterator[Block]:
-    """The streams by group with the numbers of the worst, then one by one; and what their bounds cover."""
+    """Yield the streams by group, then one by one, and what their latency bounds cover.
+
+    A group is shown by its worst stream.
+    """
     of = outcomes(found)
     groups = dict(by_group(found))
     yield _flow_table("Goodput and loss, the worst of each group", groups, of)
@@ -196,7 +202,7 @@ def streams(found: SystemPrediction) -> Iterator[Block]:
 
 
 def _flow_table(caption: str, named: Mapping[str, Streams], of: dict[str, str]) -> Table:
-    """Request, goodput, loss, limit and verdict of the worst of some streams."""
+    """Make a table of request, goodput, loss, limit and verdict; each row is a worst stream."""
     rows = []
     for name, some in named.items():
         stream = some[0].stream
@@ -227,7 +233,7 @@ def _flow_table(caption: str, named: Mapping[str, Streams], of: dict[str, str]) 
 
 
 def _time_table(caption: str, named: Mapping[str, Streams]) -> Table:
-    """Latencies of the worst of some streams, and their greatest bound."""
+    """Make a table of latencies; each row has the worst latencies and the greatest bound."""
     rows = []
     for name, some in named.items():
         bound = greatest_bound(some)
@@ -244,7 +250,7 @@ def _time_table(caption: str, named: Mapping[str, Streams]) -> Table:
 
 
 def _worst_cell(metric: str, some: Streams) -> Cell:
-    """The worst value of some streams, with its interval and basis."""
+    """Return a cell with the worst value of a metric among streams, its interval and basis."""
     if grows(metric, some):
         return Cell("grows", note="less passes than is produced")
     estimate = worst_estimate(metric, some)
@@ -252,7 +258,7 @@ def _worst_cell(metric: str, some: Streams) -> Cell:
 
 
 def estimate_cell(metric: str, estimate: Estimate) -> Cell:
-    """A value with its interval and basis; the lower end alone if there is no upper one."""
+    """Return a cell with value, interval and basis; only the lower end if there is no upper end."""
     if estimate.absent:
         return Cell("unknown")
     span = interval(metric, estimate)
@@ -266,7 +272,7 @@ def estimate_cell(metric: str, estimate: Estimate) -> Cell:
 
 
 def links(summary: Summary) -> Table:
-    """The cables of the drawing, each by its busiest port, the busiest first."""
+    """Make a table of the cables in the drawing, each with its busiest port, the busiest first."""
     rows = []
     for one in sorted(summary.cables, key=lambda one: -one.port.asked_ratio):
         port, count = one.port, len(one.cable.links)
@@ -287,7 +293,7 @@ def links(summary: Summary) -> Table:
 
 
 def devices(found: SystemPrediction, summary: Summary) -> Table:
-    """The boxes of devices in the drawing, each by the busiest of its members."""
+    """Make a table of the device boxes in the drawing, each with its busiest member."""
     rows = []
     for one in summary.boxes:
         if one.box.switches:
@@ -316,12 +322,15 @@ def devices(found: SystemPrediction, summary: Summary) -> Table:
 
 
 def by_group(found: SystemPrediction) -> dict[str, list[StreamPrediction]]:
-    """The streams of each group, in the file's order."""
+    """Return the streams of each group, in the order of the system file."""
     return group_by_key((one.stream.group, one) for one in found.streams.values())
 
 
 def worst_estimate(metric: str, some: Iterable[StreamPrediction]) -> Estimate | None:
-    """The least goodput, or the greatest of other metrics; None if no stream has a value."""
+    """Return the worst estimate: the least goodput, or the greatest value of another metric.
+
+    The result is None if no stream has a value.
+    """
     estimates = [one.metrics[metric] for one in some if metric in one.metrics]
     known = [estimate for estimate in estimates if not estimate.absent]
     if not known:
@@ -331,25 +340,25 @@ def worst_estimate(metric: str, some: Iterable[StreamPrediction]) -> Estimate | 
 
 
 def grows(metric: str, some: Iterable[StreamPrediction]) -> bool:
-    """Whether the metric is a time and grows without limit for one of some streams."""
+    """Whether the metric is a time that grows without limit for at least one of the streams."""
     return metric.startswith(OF_TIME) and any(one.arrival.grows for one in some)
 
 
 def limits(some: Iterable[StreamPrediction]) -> tuple[str, str]:
-    """The bottleneck of the first of some streams and its place; ``and 2 more`` if others differ."""
+    """Return bottleneck and location of the first stream; add ``and 2 more`` if others differ."""
     places = ((limit_name(one.bottleneck) or "unknown", one.bottleneck_at) for one in some)
     first, *more = dict.fromkeys(f"{by} at {at}" if at else by for by, at in places)
     return first, f"and {len(more)} more" if more else ""
 
 
 def greatest_bound(some: Streams) -> LatencyBound | None:
-    """The greatest latency bound of some streams; None if one of them has none."""
+    """Return the greatest latency bound of the streams; None if a stream has no bound."""
     bounds = [one.latency_bound for one in some if one.latency_bound is not None]
     return max(bounds, key=lambda bound: bound.value_s) if len(bounds) == len(some) else None
 
 
 def bound_text(some: Streams, digits: int = BOUND_DIGITS) -> str:
-    """The greatest bound of some streams, with what it covers; ``none`` if one of them has none."""
+    """Return the greatest bound and its scope as text; ``none`` if a stream has no bound."""
     bound = greatest_bound(some)
     if bound is None:
         return "none"
@@ -358,7 +367,7 @@ def bound_text(some: Streams, digits: int = BOUND_DIGITS) -> str:
 
 
 def bound_scope(bound: LatencyBound) -> str:
-    """The scope of a bound; empty if it covers every frame from application to application."""
+    """Return the scope of a bound; empty if it covers all frames between the applications."""
     if NETWORK in bound.covers:
         return "(network)"
     parts = ["arriving"] if ARRIVING in bound.covers else []
@@ -368,7 +377,7 @@ def bound_scope(bound: LatencyBound) -> str:
 
 
 def queue_texts(port: PortPrediction) -> tuple[str, str]:
-    """The mean and the greatest queue of a port."""
+    """Return the mean and the greatest queue of a port as texts."""
     mean, most = port.backlog_mean_bytes, port.backlog_bound_bytes
     least = "up to " if mean.low == 0 and mean.value == most else ""
     return (
