@@ -143,7 +143,7 @@ def test_a_use_case_that_no_run_can_decide_is_refused(usecase: Any) -> None:
     refuse_undecidable(case, settings(None))
     with pytest.raises(CalibrationError, match="data: udp is not measured, so give --protocol udp"):
         refuse_undecidable(case, settings(None, protocols=("tcp",)))
-    with pytest.raises(CalibrationError, match="frames of 1000 B are beyond the payloads"):
+    with pytest.raises(CalibrationError, match="frames of 1000 B are outside the range"):
         refuse_undecidable(case, settings(None, most_payload_bytes=512))
 
 

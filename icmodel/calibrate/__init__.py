@@ -1,4 +1,4 @@
-"""Calibration: measure two hosts until the model of them is good enough, choosing each next run.
+"""Calibration: measure two hosts run by run until the model of these hosts is good enough.
 
 Settings and a system (two hosts or a lab) come in; records and their dataset go out.
 """

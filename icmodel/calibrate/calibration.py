@@ -30,15 +30,15 @@ class Request:
     Parameters
     ----------
     folder : Path
-        Where records and dataset go.
+        Folder for the records and the dataset.
     hosts : tuple of str, optional
-        Two names that ssh knows; without them a lab of ``topology`` is built.
+        Two host names for ssh; without them a lab with ``topology`` is built.
     topology : str
         Name or file of the lab's topology.
     address : str, optional
         Address of the second host on the measured network.
     words : mapping
-        Fields of `Settings`; those missing or ``None`` come from the lab's topology or the defaults.
+        Fields of `Settings`. A missing field, or a field of ``None``, takes the lab topology's value or the default.
 
     Raises
     ------
@@ -60,7 +60,7 @@ class Request:
             refuse_undecidable(load_usecase(settings.aim.usecase), settings)
 
     def settings(self, system: str, link: Link) -> Settings:
-        """The settings for a system; those of the request take precedence over the link's."""
+        """Settings for a system; values of the request take precedence over values of the link."""
         return Settings.of(system=system, **{**_given(asdict(link)), **_given(self.words)})
 
 
@@ -80,12 +80,12 @@ class Calibration:
 
     @property
     def spoilt(self) -> int:
-        """The number of runs with no usable metric because of their flags."""
+        """Number of runs without a usable metric because of their flags."""
         return sum(map(is_spoilt, self.result.records))
 
     @property
     def flags(self) -> Counter[str]:
-        """The number of these runs with each flag."""
+        """Number of runs without a usable metric, by flag."""
         return Counter(
             flag
             for one in self.result.records

@@ -1,4 +1,4 @@
-"""Choice of the next runs, from the surfaces through what was measured so far.
+"""Choice of the next runs, from the surfaces fitted to the values measured so far.
 
 The gain of measuring a candidate is known in closed form, since the variance of a Gaussian process
 does not depend on the value measured.  By default it is the fall of the expected error over the
@@ -51,9 +51,9 @@ def choose(
     Parameters
     ----------
     surfaces : mapping of metric to surface
-        The process through the values measured of each metric.
+        The surface fitted to the measured values of each metric.
     candidates : sequence of runs
-        The runs to choose from; one that was measured may be repeated.
+        Runs to choose from; a run that was measured may be repeated.
     purpose : Purpose
         The domain and the undecided requirements.
     count : int
@@ -74,7 +74,7 @@ def choose(
 
 
 class _State:
-    """The posterior of one surface if the runs chosen so far had been measured."""
+    """Posterior of one surface, as if the runs chosen so far had been measured."""
 
     def __init__(self, surface: Surface, candidates: Sequence[Run], purpose: Purpose) -> None:
         asked = tuple(one for one in purpose.decisions if one.metric == surface.seen.metric)
@@ -94,14 +94,14 @@ class _State:
         return len(self._limits) > 0
 
     def _shares(self) -> tuple[Floats, Floats]:
-        """Variance at the places (n,), and what each of m candidates takes from it (n, m)."""
+        """Variance at n places, array (n,), and its reduction by each of m candidates, array (n, m)."""
         less = self._cross**2 / (np.maximum(np.diag(self._among), 0.0) + self._noise)
         return np.maximum(self._variance, 0.0), less
 
     def gains(self) -> Floats:
-        """The relative fall of the expected error by each candidate, 0…1.
+        """Relative reduction of the expected error by each candidate, 0…1.
 
-        Relative, so that a metric with greater errors does not outweigh the others.
+        The reduction is relative, so that a metric with greater errors does not outweigh the others.
         """
         variance, less = self._shares()
         now = np.sqrt(variance)
@@ -124,7 +124,7 @@ class _State:
         return np.asarray(np.sum(np.where(now, 0.0, above + below), axis=0))
 
     def measure(self, index: int) -> None:
-        """Condition on the candidate of this index as if it had been measured."""
+        """Update the posterior as if the candidate with this index had been measured."""
         scale = math.sqrt(max(float(self._among[index, index]), 0.0) + self._noise)
         column, reach = self._among[:, index] / scale, self._cross[:, index] / scale
         self._among = self._among - np.outer(column, column)

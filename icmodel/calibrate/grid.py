@@ -15,15 +15,15 @@ from icmodel.calibrate.settings import Settings
 from icmodel.theory import ethernet
 
 MULTIPLES = (1, 2, 3, 5, 9, 17, 33)
-"""Packets a frame fills at the breaks of the grid."""
+"""Numbers of packets that a frame fills at the breaks of the grid."""
 HEADER_BYTES = {"zeromq": 9}
-"""Header that a protocol puts before each frame in its TCP stream [B]."""
+"""Header that a protocol adds before each frame in the TCP stream [B]."""
 LEAST_ETHERNET_BYTES = 46
 MOST_UDP_BYTES = 65507
 DOMAIN_STEPS = 24
-"""Payloads of each curve in the domain, at equal ratios."""
+"""Number of payloads of each curve in the domain, at equal ratios."""
 DIGITS = 2
-"""Significant digits of loads."""
+"""Number of significant digits of a load."""
 
 
 def payload_limit(protocol: str, settings: Settings) -> int:
@@ -35,14 +35,14 @@ def payload_limit(protocol: str, settings: Settings) -> int:
 
 
 def framing(protocol: str, mtu_bytes: int) -> ethernet.Framing:
-    """The framing of a protocol over IPv4, TCP with the timestamps that Linux sends."""
+    """Framing of a protocol over IPv4; TCP has the timestamps that Linux sends."""
     return ethernet.Framing(protocol if protocol in ("udp", "ethernet") else "tcp", mtu_bytes)
 
 
 def breaks(protocol: str, mtu_bytes: int) -> tuple[int, ...]:
     """The largest payloads of 1, 2, 3, 5 … packets [B].
 
-    For direct Ethernet: the payload up to which a frame is padded, and the MTU.
+    For the protocol ``ethernet``: the greatest payload that is padded, and the MTU.
     """
     if protocol == "ethernet":
         return (LEAST_ETHERNET_BYTES, mtu_bytes)
@@ -52,7 +52,7 @@ def breaks(protocol: str, mtu_bytes: int) -> tuple[int, ...]:
 
 
 def packets(runs: Sequence[Run], mtu_bytes: int) -> NDArray[np.int64]:
-    """Packets for one frame of each run, shape (n,)."""
+    """Number of packets per frame of each run: array (n,)."""
     found = np.ones(len(runs), dtype=np.int64)
     for protocol in {run.protocol for run in runs}:
         where = [at for at, run in enumerate(runs) if run.protocol == protocol]
@@ -72,7 +72,7 @@ def payloads(protocol: str, settings: Settings) -> tuple[int, ...]:
 
 
 def loads(settings: Settings, reference_bps: float) -> tuple[float, ...]:
-    """The loads [b/s], rounded to two digits, ascending; ``reference_bps`` is a share of 1."""
+    """Loads of the grid [b/s], ascending, rounded to two digits; ``reference_bps`` is the load of share 1."""
     asked = {share * reference_bps for share in settings.grid.loads}
     limited = {float(f"{load:.{DIGITS - 1}e}") for load in asked if math.isfinite(load)}
     return tuple(sorted(limited | {load for load in asked if math.isinf(load)}))
@@ -100,7 +100,7 @@ def domain(runs: Sequence[Run]) -> tuple[Run, ...]:
 
 
 def curves(runs: Sequence[Run]) -> list[list[Run]]:
-    """Runs grouped into curves, on which only the payload differs, ascending."""
+    """Group runs into curves: the runs of a curve differ only in the payload, which ascends."""
     found: dict[tuple[str, float, int], list[Run]] = {}
     for run in sorted(runs):
         found.setdefault((run.protocol, run.load_bps, run.cores), []).append(run)
@@ -114,9 +114,9 @@ def pilot(settings: Settings) -> Run:
 
 
 def first_runs(runs: Sequence[Run], settings: Settings) -> list[Run]:
-    """The first round, at unlimited load: both ends, both sides of the first break, and the middles.
+    """First runs, at unlimited load: least, greatest and middle payloads, and both sides of the first break.
 
-    It gives the capacity, from which follows which loads are within it at which payloads.
+    These runs give the capacity at each payload, which determines the loads within capacity.
     """
     found: list[Run] = []
     for curve in curves([run for run in runs if run.unlimited]):
@@ -134,6 +134,6 @@ def ends(runs: Sequence[Run]) -> list[Run]:
 
 
 def even_payloads(least: int, most: int) -> tuple[int, ...]:
-    """The payloads of the domain between two others [B], at equal ratios."""
+    """Payloads of the domain between a least and a greatest payload [B], at equal ratios."""
     ratio = (most / least) ** (1 / (DOMAIN_STEPS - 1))
     return tuple(sorted({round(least * ratio**step) for step in range(DOMAIN_STEPS)}))

@@ -1,7 +1,7 @@
-"""The loop of a calibration: plan, measure, fold, fit, choose; until the error or budget is reached.
+"""The loop of a calibration: plan, measure, fold, fit and choose until a stop condition holds.
 
-A step's runs follow only from the settings and the records of the steps before.  So a step that was
-interrupted is planned again in the same way, and its missing runs are measured.
+The runs of a step depend only on the settings and the records of earlier steps. So after an interruption the same
+step is planned again, and only the missing runs are measured.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from icmodel.calibrate.testbed import Refused, Testbed
 from icmodel.errors import CalibrationError, MeasurementFailed
 
 MOST_REFUSED = 3
-"""Refused runs, without any record, after which the calibration fails."""
+"""Number of refused runs after which a calibration without any record fails."""
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """The state of a calibration after a run, or after a step (then with its scores).
+    """State of a calibration after a run or a step; only the state after a step has scores.
 
     ``disturbed`` is the number of runs excluded because the hypervisor took too much of a core;
     ``requirements`` has the outcome of each requirement of the use case.
@@ -42,7 +42,7 @@ class Progress:
 
     @property
     def error(self) -> float:
-        """The error compared with the target: the greatest median error of a metric."""
+        """Error that is compared with the target: the greatest median error of any metric."""
         return worst(self.scores)
 
 
@@ -51,7 +51,7 @@ Watch = Callable[[Progress], None]
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """How a calibration ended: ``reason`` is error, verdict, budget or exhausted."""
+    """Outcome of a calibration; ``reason`` of the end is error, verdict, budget or exhausted."""
 
     reason: str
     records: tuple[Record, ...]
@@ -67,11 +67,11 @@ def calibrate(
     Parameters
     ----------
     system : Testbed
-        The system to measure; its description must equal the one in the settings.
+        System to measure; its description must equal the description in the settings.
     settings : Settings
         What to measure, how, and when to stop.
     folder : Path
-        Folder of the records; a calibration in it is continued.
+        Folder of the records; if the folder holds a calibration, it is continued.
     watch : callable, optional
         Called with the progress after every run and every step.
 
@@ -104,7 +104,7 @@ class _Loop:
         self.plan = plan
 
     def go(self) -> Result:
-        """Plan and measure step by step, beginning with the one that was interrupted."""
+        """Plan and measure step by step, beginning with the interrupted step, if any."""
         step = max((one.step for one in self.done), default=0)
         while True:
             before = [one for one in self.done if one.step < step]
@@ -118,7 +118,7 @@ class _Loop:
             step += 1
 
     def _measure(self, step: int, turns: Sequence[Turn]) -> bool:
-        """Measure the step's missing runs; False if the budget is used up before its end."""
+        """Measure the missing runs of a step; False if the budget ends before the step does."""
         have = {(one.run, one.repeat) for one in self.done if one.step == step}
         for run, repeat in turns:
             if (run, repeat) in have:
@@ -127,7 +127,7 @@ class _Loop:
                 return False
             try:
                 answer = self.system.measure(run, repeat)
-            except MeasurementFailed:  # once more
+            except MeasurementFailed:  # try the run a second time
                 answer = self.system.measure(run, repeat)
             self.done.append(self._stored(step, run, repeat, answer))
             self.watch(self._progress(step, run))

@@ -1,4 +1,4 @@
-"""Planner: the runs of each step, as a pure function of the settings and the steps before."""
+"""Planner: the runs of each step, as a pure function of the settings and the earlier steps."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from icmodel.errors import CalibrationError
 from icmodel.usecase import load_usecase
 
 MOST_SPOILT = 3
-"""Number of records without a usable metric after which a run is given up."""
+"""Number of unusable records after which a run is not repeated again."""
 LAST_OPENING = 3
-"""The last step whose runs are fixed by rule; later ones are chosen by their gain."""
+"""Last step whose runs are fixed by rule. The runs of later steps are chosen by their gain."""
 
 Turn = tuple[Run, int]
-"""A run and the number of its repeat, from 0."""
+"""A run, and the number of the repeat, counted from 0."""
 
 
 @dataclass(frozen=True, slots=True)
 class Decided:
-    """A step: the runs to measure, or the reason to stop, and the scores of the model before it."""
+    """Plan of a step: the runs to measure or the reason to stop, and the model's scores before the step."""
 
     turns: tuple[Turn, ...] = ()
     reason: str = ""
@@ -40,7 +40,7 @@ class Decided:
 
 
 class Planner:
-    """Plan the runs of each step from the settings and the steps before."""
+    """Plan the runs of each step from the settings and the earlier steps."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
@@ -51,7 +51,7 @@ class Planner:
         )
 
     def decide(self, step: int, before: Sequence[Done]) -> Decided:
-        """The runs of a step, from the runs done in the steps before it."""
+        """Plan a step from the runs done in earlier steps."""
         if step == 0:
             return Decided(((pilot(self.settings), 0),))
         counts = Counter(one.run for one in before)
@@ -59,7 +59,7 @@ class Planner:
         records = [
             one.record for one in before if one.record and not is_disturbed(one.record, most_steal)
         ]
-        # runs that the hosts refused, or of which three records had no usable metric
+        # runs that the hosts refused, and runs with three records without a usable metric
         spoilt = Counter(one.run for one in before if one.record and is_spoilt(one.record))
         refused = {run for run, count in spoilt.items() if count >= MOST_SPOILT}
         refused |= {one.run for one in before if one.record is None}
@@ -118,7 +118,7 @@ class Planner:
     def choose(
         self, records: Sequence[Record], wanted: Sequence[Run], purpose: Purpose
     ) -> tuple[Run, ...]:
-        """The next runs: candidates within capacity, or that decide a requirement."""
+        """Choose the next runs among candidates within capacity and candidates that decide a requirement."""
         known = self._known(records)
         asked = {one.run for one in purpose.decisions}
         able = asked | set(carried(known, wanted))
@@ -139,7 +139,7 @@ class Planner:
         return ""
 
     def _reference_bps(self, before: Sequence[Done]) -> float:
-        """The load of share 1 [b/s]: the line rate as set, or the goodput of the first record."""
+        """Load of share 1 [b/s]: the line rate of the settings, or the goodput of the first record."""
         if self.settings.setup.line_rate_bps is not None:
             return self.settings.setup.line_rate_bps
         for one in before:

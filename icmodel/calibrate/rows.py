@@ -1,4 +1,4 @@
-"""The records of a calibration as a dataset: in memory between two steps, and in their folder."""
+"""The dataset of a calibration: in memory between two steps, and as files in the folder at the end."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def table(records: Iterable[Record], settings: Settings) -> Dataset:
     Raises
     ------
     RecordError
-        If the records are of several pairs of hosts, or none can be used.
+        If the records come from several pairs of hosts, or no record can be used.
     """
     read = [record_of(json.dumps(slim(record))) for record in records]
     folded = fold(read, folding("calibration", settings))
@@ -35,12 +35,12 @@ def table(records: Iterable[Record], settings: Settings) -> Dataset:
 
 
 def slim(record: Record) -> dict[str, object]:
-    """A record reduced to the keys that folding reads: most of its length are histograms."""
+    """Reduce a record to the keys that folding reads; this drops the long histograms."""
     return {key: record[key] for key in RecordDocument.model_fields if key in record}
 
 
 def folding(name: str, settings: Settings) -> Folding:
-    """The settings by which the records of a calibration are folded."""
+    """Settings for folding the records of a calibration."""
     burst = (
         {"interconnect": {"burst_bytes": settings.setup.burst_bytes}}
         if settings.setup.burst_bytes
@@ -64,7 +64,7 @@ def write(folder: Path, settings: Settings) -> Dataset:
     Raises
     ------
     RecordError, DatasetError
-        If a record is damaged, none can be used, or the folder cannot be written.
+        If a record is damaged, no record can be used, or the folder cannot be written.
     """
     reading = read_records([folder / RECORDS])
     chosen = folding(folder.resolve().name, settings)

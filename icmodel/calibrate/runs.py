@@ -27,13 +27,13 @@ class Run:
     Parameters
     ----------
     protocol : str
-        As icprobe names it: tcp, udp, ethernet or zeromq.
+        Protocol by icprobe's name: tcp, udp, ethernet or zeromq.
     payload_bytes : int
-        Useful bytes a frame.
+        Useful bytes per frame [B].
     load_bps : float
         Requested goodput [b/s]; infinite for an unlimited load.
     cores : int
-        Cores of each end.
+        Number of cores at each end.
     """
 
     protocol: str
@@ -48,13 +48,13 @@ class Run:
 
     @property
     def identity(self) -> str:
-        """The first 16 hexadecimal digits of the SHA-256 of its fields."""
+        """Identity of the run: the first 16 hexadecimal digits of the SHA-256 of all fields."""
         load = None if self.unlimited else self.load_bps
         text = json.dumps([self.protocol, self.payload_bytes, load, self.cores])
         return hashlib.sha256(text.encode("ascii")).hexdigest()[:16]
 
     def words(self) -> tuple[str, ...]:
-        """The options of ``icprobe run`` for it."""
+        """Options of ``icprobe run`` for this run."""
         asked = ("--protocol", self.protocol, "--payload", f"{self.payload_bytes} B")
         cores = ("--cores", str(self.cores))
         load = () if self.unlimited else ("--load", f"{self.load_bps:.0f} b/s")
@@ -67,7 +67,7 @@ def run_of(record: Record) -> Run:
     Raises
     ------
     RecordError
-        If the record lacks its point, or a field of it.
+        If the record lacks its point or a field of the point.
     """
     try:
         point = record["point"]
@@ -80,21 +80,21 @@ def run_of(record: Record) -> Run:
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise RecordError(
-            f"a record does not say its point ({error}): it needs protocol, payload_bytes and, "
-            "where it was limited, load_bps"
+            f"a record has no complete point ({error}): it needs protocol, payload_bytes and, "
+            "if the load was limited, load_bps"
         ) from error
 
 
 GOODPUT = "goodput_bps"
 LEAST = 1e-12
-"""Lower limit of values before the logarithm."""
+"""Lower limit applied to values before taking the logarithm."""
 
 
 @dataclass(frozen=True, slots=True)
 class Observed:
     """All measured values of one metric, with the run of each.
 
-    ``values`` (n,) are on the scale of `scaled`, where a difference is an error.
+    ``values`` is an array (n,) on the scale of `scaled`, on which a difference is an error.
     """
 
     metric: str
@@ -102,17 +102,17 @@ class Observed:
     values: Floats
 
     def part(self, rows: Sequence[int]) -> Observed:
-        """Some of the rows."""
+        """Select rows by index."""
         return replace(self, runs=tuple(self.runs[row] for row in rows), values=self.values[rows])
 
 
 def scaled(metric: str, value: float) -> float:
-    """A value on the scale where a difference is an error: its logarithm, or a ratio as it is."""
+    """Convert a value to the scale of errors: the logarithm; ratios stay unchanged."""
     return value if metric in RATIOS else math.log(max(value, LEAST))
 
 
 def observed(records: Iterable[Record], metrics: Sequence[str]) -> dict[str, Observed]:
-    """Every metric measured at two or more different runs; values sorted by run."""
+    """Values of every metric that was measured at two or more different runs, sorted by run."""
     found: dict[str, list[tuple[Run, float]]] = {metric: [] for metric in metrics}
     for record in records:
         run, result = run_of(record), record.get("result", {})
@@ -142,12 +142,12 @@ def stolen(record: Record) -> float:
 
 
 def is_disturbed(record: Record, most_steal: float | None) -> bool:
-    """Whether the hypervisor took more than ``most_steal`` of a core in use; no, without a limit."""
+    """Whether the hypervisor took more than ``most_steal`` of a core in use; False if there is no limit."""
     return most_steal is not None and stolen(record) > most_steal
 
 
 def is_spoilt(record: Record) -> bool:
-    """Whether the record's flags make every metric of it unusable."""
+    """Whether the record's flags make all its metrics unusable."""
     flags = record.get("flags", ())
     return all(spoilers(flags, metric, (), ()) for metric in record.get("result", {}))
 

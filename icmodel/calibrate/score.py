@@ -13,17 +13,18 @@ from icmodel.validate.questions import answers
 from icmodel.validate.scores import Outcome, by_metric, outcome, score
 
 FOLDS = 8
-"""Number of parts into which the measured runs are divided; each is left out once."""
+"""Number of parts into which the measured runs are divided; each part is left out once."""
 NORMAL_MEDIAN = 0.6745
 """Median absolute deviation of a normal distribution, in standard deviations."""
 
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """Errors of one metric at left-out runs: absolute for ratios (0…1), relative for others.
+    """Errors of one metric at left-out runs: absolute for ratios (0…1), relative for other metrics.
 
-    ``middle`` is the median error, ``p95`` the 95th percentile.  ``noise`` is the median deviation of
-    one repeat from the mean of its run, in the same kind, NaN if no run was repeated.
+    ``middle`` is the median error, ``p95`` the 95th percentile.  ``noise`` is the median
+    deviation of a repeat from the mean of its run, absolute or relative like the errors. It is NaN if no run was
+    repeated.
     """
 
     metric: str
@@ -36,8 +37,8 @@ class Score:
 def scores(data: Dataset, variant: str, metrics: Sequence[str]) -> tuple[Score, ...]:
     """Errors of each metric on left-out runs, by eightfold cross-validation.
 
-    The ends of every curve are never left out, since the model would have to extrapolate there.
-    Only the metrics given are predicted, since a record has many more.
+    The least and greatest payloads of every curve are never left out, since the model would have to extrapolate. Only
+    the given metrics are predicted.
     """
     outcomes = by_metric(
         outcome(fold.name, point, estimate)
@@ -63,7 +64,7 @@ def _folds(data: Dataset, metrics: Sequence[str]) -> Iterator[Fold]:
 
 
 def _inner(data: Dataset) -> list[Key]:
-    """Places between the least and the greatest payload of their curve."""
+    """Places strictly between the least and the greatest payload of a curve."""
     curves: dict[Key, set[Key]] = {}
     for point in data.points:
         curves.setdefault(curve(data, point), set()).add(place(data, point))
@@ -79,5 +80,5 @@ def _score(metric: str, outcomes: Sequence[Outcome], repeated: Noise | None) -> 
 
 
 def worst(found: Sequence[Score]) -> float:
-    """The greatest median error, which is compared with the target error; NaN without scores."""
+    """Greatest median error of all metrics, compared with the target error; NaN without scores."""
     return max((one.middle for one in found if one.count), default=math.nan)

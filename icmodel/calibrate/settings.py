@@ -18,9 +18,9 @@ METRICS = ("goodput_bps", "latency_mean_s", "cpu_send", "cpu_recv")
 OVERHEAD_S = 0.5
 """Time of a run besides idle time, warm-up and window: clocks, connection, counters."""
 MOST_CORES = 64
-"""Streams that a responder of icprobe accepts at most; each core sends one."""
+"""Greatest number of streams that a responder of icprobe accepts; each core sends one stream."""
 LEAST_MTU, MOST_MTU = 68, 65535
-"""Least MTU of IPv4, and its longest packet (RFC 791) [B]."""
+"""Least MTU and longest packet of IPv4 (RFC 791) [B]."""
 LEAST_WINDOW_S, MOST_WINDOW_S = 0.1, 3600.0
 ENDS = ("budget_s", "error_ratio")
 """Settings that only decide when to stop; they may change when a calibration goes on."""
@@ -37,7 +37,7 @@ class Grid:
     loads : tuple of float
         Requested goodputs as shares of the line rate; infinite for an unlimited load.
     least_payload_bytes, most_payload_bytes : int
-        Range of payloads; a protocol with a smaller limit is measured up to that.
+        Range of payloads; a protocol with a smaller limit is measured up to its limit.
     """
 
     protocols: tuple[str, ...] = ("tcp", "udp")
@@ -55,7 +55,7 @@ class Grid:
         if not 1 <= self.least_payload_bytes < self.most_payload_bytes:
             raise CalibrationError(
                 f"payloads from {self.least_payload_bytes} to {self.most_payload_bytes} B are no "
-                "range: give a least one of at least 1 B and a greater one"
+                "range: give a least payload of at least 1 B, and a greater payload"
             )
         if not self.loads or math.inf not in self.loads or min(self.loads) <= 0:
             raise CalibrationError(
@@ -74,9 +74,9 @@ class Setup:
     cores : int
         Cores used at each end.
     line_rate_bps : float or None
-        The load of share 1; None for the goodput of the first run, rounded to two digits.
+        Load of share 1 [b/s]. None takes the goodput of the first run, rounded to two digits.
     burst_bytes : float
-        Bytes that pass at once before the line rate limits, as a token bucket's depth.
+        Depth of the token bucket that enforces the line rate [B].
     """
 
     mtu_bytes: int = 1500
@@ -102,20 +102,20 @@ class Setup:
 
 @dataclass(frozen=True, slots=True)
 class Aim:
-    """What a calibration is for, and when it stops.
+    """Aim of a calibration, and conditions for its end.
 
     Parameters
     ----------
     budget_s : float
-        Total measuring time: idle time, warm-up, window and overhead of each run.
+        Total measuring time [s]: sum of idle time, warm-up, window and overhead of all runs.
     error_ratio : float or None
-        Target error, 0…1, at which to stop; None to use up the budget.
+        Target error, 0…1: the calibration stops when it is reached. None uses up the budget.
     metrics : tuple of str
-        Metrics whose error is to fall.
+        Metrics whose error the calibration reduces.
     variant : str
         Variant of the model that is scored and gives the verdict.
     usecase : str or None
-        Name or path of a use case; with one, runs are chosen to decide its verdict.
+        Name or path of a use case. If given, runs are chosen to decide the use case's verdict.
     """
 
     budget_s: float = 600.0
@@ -127,7 +127,7 @@ class Aim:
     def __post_init__(self) -> None:
         if self.variant not in VARIANTS:
             raise CalibrationError(
-                f"there is no variant {self.variant!r}: it is one of {', '.join(VARIANTS)}"
+                f"there is no variant {self.variant!r}: use one of {', '.join(VARIANTS)}"
             )
         if self.budget_s <= 0:
             raise CalibrationError(
@@ -163,17 +163,17 @@ class Timing:
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """How runs are chosen and which of them count.
+    """Rules for choosing runs, and for excluding disturbed runs.
 
     Parameters
     ----------
     most_steal : float or None
-        Greatest share of a core in use, 0…1, that a run may lose to the hypervisor.  Runs that lost
-        more do not train the model and are listed separately in the dataset; None for no limit.
+        Greatest share of a core in use, 0…1, that a run may lose to the hypervisor. Runs that lost more do not train
+        the model, and the dataset lists them separately. None sets no limit.
     repeats : int
-        Repeats of each run of the first round, from which the noise is estimated.
+        Number of repeats of each run in step 1; the noise is estimated from these repeats.
     batch : int
-        Runs chosen at a time.
+        Number of runs chosen at a time.
     seed : int
         Seed of the random order of runs.
     """
@@ -214,7 +214,7 @@ class Settings:
         CalibrationError
             If a value is impossible.
         ValueError
-            If a name is of no part.
+            If a name is not a field of any part.
         """
         parts = {
             name: part(
@@ -228,17 +228,17 @@ class Settings:
 
     @property
     def digest(self) -> str:
-        """SHA-256 of all settings but those that decide when to stop."""
+        """SHA-256 of all settings except the stop conditions."""
         text = json.dumps(self._measured(), sort_keys=True)
         return hashlib.sha256(text.encode("utf-8")).hexdigest()
 
     def differing(self, other: Settings) -> list[str]:
-        """Names of settings that differ, without those that decide when to stop."""
+        """Names of settings that differ, except the stop conditions."""
         theirs = other._measured()
         return [name for name, value in self._measured().items() if value != theirs[name]]
 
     def _measured(self) -> dict[str, object]:
-        """All settings but those that decide when to stop."""
+        """All settings except the stop conditions."""
         return {name: value for name, value in self._document().items() if name not in ENDS}
 
     def to_json(self) -> str:

@@ -1,8 +1,8 @@
 """State: the folder of a calibration, which holds its settings and one line for each run done.
 
-A line is written and synced to disk after its run.  After an interruption of any kind the next start
-cuts off an incomplete last line and goes on.  Records stand in records.jsonl, with their step in
-the plan's name; refused runs stand in refused.jsonl.
+After each run, the run's line is written and synced to disk. After an interruption, the next start removes an
+incomplete last line and continues. Records are in records.jsonl, with the step in the plan's name. Refused runs are in
+refused.jsonl.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ PLAN = "calibrate, step "
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """A run that was done: its step, repeat and record, or the reason why it was refused."""
+    """A finished run: step, repeat, and either the record or the reason for the refusal."""
 
     step: int
     run: Run
@@ -38,12 +38,12 @@ class Done:
 
 @contextmanager
 def opened(path: Path, settings: Settings) -> Iterator[Folder]:
-    """The folder of a calibration, created if missing, locked within the context.
+    """Open the folder of a calibration: create it if it is missing, and lock it within the context.
 
     Raises
     ------
     CalibrationError
-        If it holds another calibration, another process uses it, or it cannot be written.
+        If the folder holds another calibration, is used by another process, or cannot be written.
     """
     with _writable(path):
         path.mkdir(parents=True, exist_ok=True)
@@ -64,10 +64,10 @@ def _writable(path: Path) -> Iterator[None]:
 
 
 def _claim(path: Path, settings: Settings) -> None:
-    """Write the settings into the folder; with records present only when to stop may change.
+    """Write the settings into the folder; if it has records, only the stop conditions may change.
 
-    Without a record any settings replace those present, and refused runs are forgotten, so that they
-    are tried again.
+    If the folder has no record, the new settings replace the old settings. Then refused runs are also removed, so that
+    they are tried again.
     """
     place = path / SETTINGS
     new = place.with_suffix(".new")
@@ -93,7 +93,7 @@ def _has_records(path: Path) -> bool:
 
 
 class Folder:
-    """The folder of a calibration, as `opened` gives it."""
+    """An opened folder of a calibration; create it with `opened`."""
 
     def __init__(self, path: Path, settings: Settings) -> None:
         self.path = path
@@ -102,7 +102,7 @@ class Folder:
     # --- reading ------------------------------------------------------------------------------
 
     def done(self) -> list[Done]:
-        """All runs done so far, sorted by step."""
+        """All finished runs, sorted by step."""
         found = [_done(line, RECORDS) for line in self._lines(RECORDS)]
         found += [_done(line, REFUSED) for line in self._lines(REFUSED)]
         return sorted(found, key=lambda one: one.step)

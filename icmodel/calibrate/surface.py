@@ -1,7 +1,7 @@
-"""Surface: one metric over the runs, with its uncertainty, by which the next runs are chosen.
+"""Surface: one metric as a function of the run, with an uncertainty that guides the choice of runs.
 
-A surface is a process of `icmodel.fits`: costs a frame, a byte and a packet, and a Gaussian process
-over the residuals.  Predictions and scores come from the model, not from surfaces.
+A surface is a process of `icmodel.fits`: costs per frame, byte and packet, and a Gaussian process over the
+residuals.  Predictions and scores come from the model, not from surfaces.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ PRIOR = Kernel(label_distances=dict.fromkeys(LABELS, LABEL_DISTANCE))
 CARRIED = 0.98
 """A load up to this share of the capacity counts as within capacity."""
 CLEARLY = SHORT
-"""A load above this multiple of the capacity is clear overload, with the model's own limit."""
+"""A load above this multiple of the capacity is clear overload; the same limit as in the model."""
 MOST_ROWS = 96
-"""Most rows the kernel's hyperparameters are fitted to; the time grows with the cube of the rows."""
+"""Greatest number of rows for fitting the kernel's hyperparameters; the time grows with its cube."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ class Surface:
         return self.process.scale**2 * self.process.kernel.noise
 
     def predict(self, runs: Sequence[Run]) -> tuple[Floats, Floats]:
-        """Mean and standard deviation at n runs, shape (n,) each, on the scale of `scaled`."""
+        """Mean and standard deviation at n runs: two arrays (n,) on the scale of `scaled`."""
         sites = self.axes.sites(runs)
         modelled = self.process.mechanism.at(sites)
         cross = self._covariance(sites, self.sites)
@@ -97,7 +97,7 @@ class Surface:
         return mean, self.process.scale * np.sqrt(unknown)
 
     def covariance(self, first: Sequence[Run], second: Sequence[Run]) -> Floats:
-        """Posterior covariance between n runs and m others, shape (n, m)."""
+        """Posterior covariance between n runs and m other runs: array (n, m)."""
         here, there = self.axes.sites(first), self.axes.sites(second)
         to_first, to_second = (self._covariance(one, self.sites) for one in (here, there))
         left = self._covariance(here, there) - to_first @ self.process.inverse @ to_second.T
@@ -113,24 +113,24 @@ class Surface:
         return np.asarray(np.exp(self.predict(runs)[0]))
 
     def shares(self, runs: Sequence[Run]) -> Floats:
-        """Offered load of runs over their capacity; only for the capacity's surface."""
+        """Offered load of runs divided by capacity; only for the capacity's surface."""
         return np.array([run.load_bps for run in runs]) / self.goodput_bps(runs)
 
     def counts(self, runs: Sequence[Run]) -> Floats:
-        """Weight of an error at runs, 0 or 1: capacity counts only where the load is saturated."""
+        """Weight of an error at each run, 0 or 1; for the capacity it is 1 only if the load saturates."""
         if self.axes.capacity is not None:
             return np.ones(len(runs))
         return np.where(self.shares(runs) > CARRIED, 1.0, 0.0)
 
     def tells(self, runs: Sequence[Run]) -> Floats:
-        """1 where a run informs this surface, else 0: capacity is informed by unlimited loads only."""
+        """1 for runs that inform this surface, else 0; only unlimited loads inform the capacity."""
         if self.axes.capacity is not None:
             return np.ones(len(runs))
         return np.array([float(run.unlimited) for run in runs])
 
 
 def surface(seen: Observed, axes: Axes, kernel: Kernel | None = None) -> Surface:
-    """The surface of measured values; without a ``kernel`` by the most likely one."""
+    """Fit a surface to measured values; the default ``kernel`` is the most likely kernel."""
     sites = axes.sites(seen.runs)
     log_time = _value(seen.metric, seen.values, sites)
     mechanism = Mechanism(_kind(seen.metric), sites, log_time)
@@ -142,7 +142,7 @@ def surface(seen: Observed, axes: Axes, kernel: Kernel | None = None) -> Surface
 
 
 def surfaces(seen: Mapping[str, Observed], mtu_bytes: int) -> dict[str, Surface]:
-    """A surface of each metric; empty until two runs were measured at unlimited load.
+    """Fit a surface of each metric; empty until two runs were measured at unlimited load.
 
     The surface of goodput is the capacity: below saturation goodput equals the offered load.
     """
@@ -161,7 +161,7 @@ def surfaces(seen: Mapping[str, Observed], mtu_bytes: int) -> dict[str, Surface]
 
 
 def _kind(metric: str) -> str:
-    """The mechanism of a metric's time: costs, costs and a queue, or a constant for ratios."""
+    """Mechanism of a metric: costs; costs and a queue; or a constant, for ratios."""
     if metric in RATIOS:
         return CONSTANT
     return COSTS if metric == GOODPUT else QUEUE
@@ -185,17 +185,17 @@ def _likeliest(mechanism: Mechanism, sites: Sites, log_time: Floats) -> Kernel:
 
 
 SCANNED = 100
-"""Payloads, at equal ratios, among which the end of saturation is searched."""
+"""Number of payloads, at equal ratios, among which the end of saturation is searched."""
 FEW = 3
-"""A curve with at most so many runs in overload has all of them measured, one with more has none."""
+"""Greatest number of runs in overload for which all are measured; a curve with more has none measured."""
 INSIDE = 1.1
-"""Payload of the second run at the end of saturation over that of the first."""
+"""Ratio of the two payloads that are measured at the end of saturation."""
 
 
 def carried(known: Mapping[str, Surface], runs: Sequence[Run]) -> list[Run]:
-    """The runs of unlimited load, and those whose offered load is within capacity.
+    """Runs of unlimited load, and runs with an offered load within capacity.
 
-    A saturated run yields the same as the one of unlimited load.
+    A saturated run gives the same result as the run of unlimited load.
     """
     if GOODPUT not in known or not runs:
         return list(runs)
@@ -204,10 +204,10 @@ def carried(known: Mapping[str, Surface], runs: Sequence[Run]) -> list[Run]:
 
 
 def edges(known: Mapping[str, Surface], runs: Sequence[Run]) -> list[Run]:
-    """Two runs on each curve just below saturation; their payloads need not be of the grid.
+    """Two runs on each curve just below saturation; their payloads need not be in the grid.
 
-    Latency and CPU utilisation are steepest there.  The first is at the least payload from which on
-    the whole curve is within capacity.
+    Latency and CPU utilisation are steepest there.  The first run has the least payload above which the whole
+    curve is within capacity.
     """
     if GOODPUT not in known:
         return []
@@ -226,10 +226,10 @@ def edges(known: Mapping[str, Surface], runs: Sequence[Run]) -> list[Run]:
 
 
 def overloaded(known: Mapping[str, Surface], runs: Sequence[Run]) -> list[Run]:
-    """The runs of the greatest limited load in clear overload, of curves with at most three of them.
+    """Runs of the greatest limited load in clear overload, for curves with at most three such runs.
 
-    A paced sender in overload may reach less than an unlimited one.  The model predicts overload
-    from such runs where a dataset has any, so a curve must have all of them or none.
+    A paced sender in overload may reach less than an unlimited one.  If a dataset has
+    such runs, the model predicts overload from them. So a curve must have all such runs or none.
     """
     paced = [run for run in runs if not run.unlimited]
     if GOODPUT not in known or not paced:

@@ -1,4 +1,4 @@
-"""Testbeds: what can be measured, such as two hosts over SSH, a lab or recorded runs."""
+"""Testbeds: systems that can be measured, such as two hosts over SSH, a lab or recorded runs."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Testbed(AbstractContextManager["Testbed", None], Protocol):
 
     @property
     def description(self) -> str:
-        """The system in a few words; a calibration keeps to one system."""
+        """Short description of the system; all runs of a calibration have the same description."""
         ...
 
     def measure(self, run: Run, repeat: int) -> Record | Refused:
@@ -61,13 +61,13 @@ class Hosts:
     Parameters
     ----------
     probe : Path
-        The icprobe of this machine.
-    pair : Pair
+        Path of icprobe on this machine.
+            pair : Pair
         The two hosts.
     settings : Settings
-        The times of a run.
+        Settings, with the times of a run.
     folder : Path
-        Folder of the calibration; a key left behind by a killed calibration is replaced.
+        Folder of the calibration. If an earlier calibration was killed, its key is replaced.
     """
 
     def __init__(self, probe: Path, pair: Pair, settings: Settings, folder: Path) -> None:
@@ -85,7 +85,7 @@ class Hosts:
         self._responder: subprocess.Popen[bytes] | None = None
 
     def measure(self, run: Run, repeat: int) -> Record | Refused:
-        """Run icprobe once; a run that it rejects is refused, provided the responder still runs."""
+        """Run icprobe once. If icprobe rejects the run and the responder still answers, the run is refused."""
         done = run_to_end(self._pair.asking((*run.words(), *self._times)), self._longest_s)
         if done.returncode == REFUSED and self._responder and self._responder.poll() is None:
             return Refused(error_line(done.stderr))
@@ -110,14 +110,14 @@ KEEP_KEY = (
     'umask 077; d="${{TMPDIR:-/tmp}}/{name}"; rm -rf "$d"; '
     'mkdir "$d" && cat >"$d/key" && printf %s "$d/key"'
 )
-"""Stores the key in a new folder, which replaces the one that a killed calibration left behind."""
+"""Shell command that stores the key in a new folder, replacing the folder of a killed calibration."""
 
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """What is known of the path between the hosts before any run; ``None`` for unknown.
+    """Known properties of the path between the hosts before any run; ``None`` if unknown.
 
-    ``burst_bytes`` pass at once before ``line_rate_bps`` limits, as a token bucket's depth.
+    ``burst_bytes`` is the depth of the token bucket that enforces ``line_rate_bps``.
     """
 
     line_rate_bps: float | None = None
@@ -131,11 +131,11 @@ class LabPair:
     Parameters
     ----------
     probe : Path
-        The icprobe that builds and measures.
+        Path of the icprobe that builds the network and measures.
     topology : str
         Name or file of a topology with hosts A and B.
     folder : Path
-        Folder of the calibration; a network left behind by a killed calibration is replaced.
+        Folder of the calibration. If an earlier calibration was killed, its network is replaced.
     """
 
     def __init__(self, probe: Path, topology: str, folder: Path) -> None:
@@ -189,11 +189,11 @@ class SshPair:
     Parameters
     ----------
     local : Path
-        The icprobe of this machine, which makes the key.
+        Path of icprobe on this machine, which makes the key.
     first, second : str
-        A and B as ``ssh`` takes them.
+        Destinations of A and B for ``ssh``.
     address : str or None
-        Address of B on the measured network; by default the one that ``ssh`` connects to.
+        Address of B on the measured network; by default the address that ``ssh`` connects to.
     probe : str
         Name or path of icprobe on the hosts.
     options : sequence of str
@@ -222,7 +222,7 @@ class SshPair:
         return Link()
 
     def up(self, key: Path) -> None:
-        """Copy the key to both hosts, over connections that the runs reuse."""
+        """Copy the key to both hosts; the runs reuse these connections."""
         self.address = _number(self.address or self._host_name(self._hosts[1]))
         sockets = key.parent / "%C"
         self._options += (
@@ -255,7 +255,7 @@ class SshPair:
         self.keys = []
 
     def _check(self, host: str) -> None:
-        """Refuse a host whose non-interactive shell does not find icprobe."""
+        """Raise CalibrationError if the non-interactive shell of a host does not find icprobe."""
         look = f"command -v {shlex.quote(self._probe)} || true"
         if not output_of(self._ssh(host, look), BRIEF_S).strip():
             raise CalibrationError(

@@ -1,4 +1,4 @@
-"""Verdict of a use case on the runs so far, and its undecided requirements as limits of runs."""
+"""Verdict of a use case on the runs so far; undecided requirements become limits on runs."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def required_metrics(usecase: str | None) -> tuple[str, ...]:
 
 
 def refuse_undecidable(case: UseCase, settings: Settings) -> None:
-    """Refuse a use case whose default candidate no run under these settings can decide.
+    """Raise CalibrationError if no run under these settings can decide the use case's default candidate.
 
     Raises
     ------
@@ -63,18 +63,18 @@ def refuse_undecidable(case: UseCase, settings: Settings) -> None:
 def _obstacles(scenario: Scenario, settings: Settings) -> Iterator[str]:
     """The reasons why a dataset of these settings cannot answer a scenario.
 
-    Switches are no reason: `evaluate` leaves them out with a note if a dataset has none.
+    Switches are not an obstacle: if a dataset has no switches, `evaluate` adds a note.
     """
     if scenario.protocol not in settings.grid.protocols:
         yield f"{scenario.protocol} is not measured, {_protocol_hint(scenario)}"
     if scenario.cores not in (None, settings.setup.cores):
         yield f"{scenario.cores} cores are asked for, so give --cores {scenario.cores}"
     if not _is_payload(scenario, settings):
-        yield f"frames of {scenario.payload_bytes} B are beyond the payloads that are measured"
+        yield f"frames of {scenario.payload_bytes} B are outside the range of measured payloads"
 
 
 def _is_payload(scenario: Scenario, settings: Settings) -> bool:
-    """Whether the payload of a scenario is within those that are measured."""
+    """Whether the payload of a scenario is within the range of measured payloads."""
     limit = payload_limit(scenario.protocol, settings)
     return settings.grid.least_payload_bytes <= scenario.payload_bytes <= limit
 
@@ -90,7 +90,7 @@ def _default(case: UseCase) -> Candidate:
 
 
 def own_runs(case: UseCase, settings: Settings) -> tuple[Run, ...]:
-    """The runs of the default candidate's streams, without those that cannot be measured."""
+    """Runs of the default candidate's streams; streams that cannot be measured have no run."""
     scenarios = _default(case).scenarios.values()
     runs = (_run(asked.scenario(), settings) for asked in scenarios)
     return tuple(sorted({run for run in runs if run is not None}))
@@ -117,7 +117,7 @@ def asked_runs(decisions: Iterable[Decision]) -> tuple[Run, ...]:
 
 
 def _run(scenario: Scenario | None, settings: Settings) -> Run | None:
-    """The run of a scenario; none if its protocol or payload is not measured."""
+    """Run of a scenario; None if the scenario's protocol or payload is not measured."""
     if scenario is None or scenario.protocol not in settings.grid.protocols:
         return None
     if not _is_payload(scenario, settings):

@@ -1,7 +1,7 @@
 """Ingest: results of other tools become datasets.
 
-Input: files of results, and labels that they lack.  Output: points with their option axes, and the reasons
-for refused files.
+Input: files of results, and labels that the files lack. Output: points with option axes, and a reason for each
+refused file.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Consistency of a result in itself, with the wire, with its repeats, and with other files.
+"""Consistency checks of a result: in itself, with the wire, with repeats, and with other files.
 
 A result that contradicts itself or the line rate is refused.  A file that differs from the others gets a
 remark only, since the others may be wrong and real curves have steps.  Many contradictions are mistaken
@@ -34,19 +34,19 @@ LEAST = {
     "other_goodput_bps": 0,
     "host_cores": 1,
 }
-"""Label -> its least possible value."""
+"""Least possible value of each label."""
 WHOLE = 4 / 3
 """Least ratio of a round trip to the one-way latency, since the way back takes time too."""
 OVERSHOOT = 1.5
 """Greatest ratio of goodput to offered load: more means that the sender had no rate limit."""
 PRODUCT = 0.03
-"""Relative tolerance of payload × rate against goodput: they may have different windows."""
+"""Relative tolerance between payload × rate and goodput, which may have different windows."""
 REPEATS = 2.0
 """Greatest ratio between repeats of one point."""
 ROUNDING = 1.005
-"""Ratio to a bound accepted silently: frames partly outside a short window may count in full."""
+"""Greatest ratio to a bound without a remark, since frames partly outside a window may count in full."""
 CLOCK = 1.02
-"""Ratio to a bound accepted with a remark: the tool's clock may cause it, a wrong unit cannot."""
+"""Greatest ratio to a bound with a remark: the tool's clock may cause it, but a wrong unit cannot."""
 
 _rate_text = partial(units.format_bps, digits=6)
 _time_text = partial(units.format_seconds, digits=6)
@@ -69,7 +69,7 @@ def problems(result: Result, link: Interconnect | None) -> Iterator[str]:
 
 
 def label_problems(result: Result) -> Iterator[str]:
-    """Labels that no row can have."""
+    """Check the labels: one sentence for each label that no row can have."""
     for name, least in LEAST.items():
         value = getattr(result.labels, name)
         if value is not None and not value >= least:
@@ -80,7 +80,7 @@ def label_problems(result: Result) -> Iterator[str]:
 
 
 def number_problems(result: Result) -> Iterator[str]:
-    """Numbers that no measurement can have."""
+    """Check the numbers: one sentence for each value that no measurement can have."""
     most_cores = result.limits.most_cores
     for number in result.numbers:
         metric, value, least = number.metric, number.value, number.printed.low
@@ -108,7 +108,7 @@ def number_problems(result: Result) -> Iterator[str]:
 
 
 def rate_problems(result: Result) -> Iterator[str]:
-    """Goodput unlike the frames a second, above the sent rate, or above the offered load."""
+    """Check the goodput against the frames per second, the sent rate and the offered load."""
     goodput, sent = _positive(result, "goodput_bps"), _positive(result, "sent_bps")
     frames, payload = _positive(result, "frames_per_s"), result.labels.payload_bytes
     if goodput and frames and payload:
@@ -133,7 +133,7 @@ def rate_problems(result: Result) -> Iterator[str]:
 
 
 def latency_problems(result: Result) -> Iterator[str]:
-    """Quantiles that do not ascend, a mean beyond the extremes, a round trip as short as its half."""
+    """Check that quantiles ascend, means lie within the extremes, and round trips exceed one-way latencies."""
     for name in LATENCIES:
         times = {
             part: printed_of(result.numbers, f"{name}_{part}_s") for part in (*QUANTILES, "mean")
@@ -178,15 +178,15 @@ def _positive(result: Result, metric: str) -> Printed | None:
 # --- wire -------------------------------------------------------------------------------------
 
 _SPEED = re.compile(r"^[ \t]*Speed: (\d+)Mb/s[ \t]*$", re.M)
-"""The line rate as ethtool prints it."""
+"""Pattern of the line rate in the output of ethtool."""
 _PORT_RATE = re.compile(
     r"^[ \t]*(?:Rate: (\d+)[ \t]*$|rate:[ \t]+(\d+) Gb/sec|active_speed: .*\((\d+)\)[ \t]*$)", re.M
 )
-"""The line rate as ibstat and ibstatus print it [Gb/s]."""
+"""Pattern of the line rate [Gb/s] in the output of ibstat and ibstatus."""
 
 
 def stated_link(text: str, link: Interconnect | None) -> Interconnect | None:
-    """The interconnect that a person states; its line rate may come from a text instead."""
+    """Interconnect stated by the user; if its line rate is missing, the rate is read from ``text``."""
     if link is not None and link.line_rate_bps is not None:
         return link
     rates = [1e6 * float(mb) for mb in _SPEED.findall(text)]
@@ -228,7 +228,7 @@ def line_rate_remarks(result: Result, link: Interconnect | None) -> Iterator[str
 def _above(
     result: Result, link: Interconnect | None, slack: float
 ) -> Iterator[tuple[str, float, float, str]]:
-    """Metric, value and bound [b/s] of each rate above ``slack`` times its bound, and a sentence."""
+    """Metric, value and bound [b/s], and a sentence, for each rate above ``slack`` times the bound."""
     if link is None or link.line_rate_bps is None:
         return
     bound, _ = _bounds(result, link, link.line_rate_bps)
@@ -245,8 +245,8 @@ def _above(
 def _bounds(result: Result, link: Interconnect, line_rate_bps: float) -> tuple[float, float]:
     """The greatest goodput [b/s] and the least latency [s] of a result's payload.
 
-    Framing is known on Ethernet alone.  Without an MTU the largest is assumed, so that the bound is not
-    too low.
+    Framing is known for Ethernet only. If the MTU is unknown, the largest MTU is assumed, so that the bound is not too
+    low.
     """
     protocol, payload = result.labels.protocol, result.labels.payload_bytes
     bits_alone_s = 8 * (payload or 0) / line_rate_bps
@@ -274,7 +274,7 @@ def _bounds(result: Result, link: Interconnect, line_rate_bps: float) -> tuple[f
 
 
 def point_of(result: Result) -> tuple[object, ...]:
-    """The key of a result's point: all axes, and the metrics it has."""
+    """Key of a result's point: all axes, and the metrics that the result has."""
     kinds = tuple(sorted({number.metric for number in result.numbers}))
     return (*result.labels.place, result.streams, *result.hosts, kinds)
 
@@ -303,24 +303,24 @@ def repeat_problems(results: Sequence[Result]) -> Iterator[str]:
 
 RATES = ("goodput_bps", "sent_bps", "frames_per_s")
 TIMES = ("_mean_s", "_p50_s", "_min_s")
-"""Endings of the latencies compared; higher quantiles scatter too much."""
+"""Endings of the latency metrics that are compared; higher quantiles scatter too much."""
 NEAREST = 5
-"""Number of nearest payloads of the other files that the line goes through."""
+"""Number of nearest payloads of the other files through which the line is fitted."""
 REACH = 4.0
 """Greatest ratio of payloads by which the line is extrapolated."""
 LEAST_PAYLOADS = 3
-"""Payloads that a line needs; with fewer, only runs of the same payload are compared."""
+"""Least number of payloads for a line; with fewer payloads, only runs of the same payload are compared."""
 CLEAR = 3.0
 """Factor by which a log ratio must exceed the scatter of the other files."""
 SCATTER_FILES = 3
-"""Other files needed to estimate the scatter of a metric."""
+"""Least number of other files for estimating the scatter of a metric."""
 AGREE = 0.75
 """Share of a file's numbers of one kind that must differ by the same factor."""
 
 Curve = tuple[object, ...]
 """Key of a curve over the payload: metric, protocol and the other axes."""
 Logs = Mapping[int, Mapping[str, float]]
-"""Payload [B] -> file -> logarithm of its value."""
+"""Logarithm of the value, by payload [B] and file."""
 
 
 class Deviation(NamedTuple):
@@ -337,7 +337,7 @@ class Deviation(NamedTuple):
 
     @property
     def ratio(self) -> float:
-        """The number over the expected value."""
+        """Number divided by the expected value."""
         return self.value / self.expected
 
     @property
@@ -385,8 +385,9 @@ def _agreed_slip(
 ) -> Slip | None:
     """The known factor by which most numbers of a file are off, if any.
 
-    A round trip is nearly always mistaken in one direction, and compared with runs of the same payload
-    alone.  So a slow run, with both its half and whole round trips twice as long, is not taken for it.
+    Round trips are compared only with runs of the same payload, and only in the usual direction of the mistake. So a
+    slow
+    run, with half and whole round trips twice as long, is not counted as mistaken.
     """
     if not steady:
         return None
@@ -403,7 +404,7 @@ def _agreed_slip(
 
 
 def _deviations(results: Mapping[str, Sequence[Result]]) -> Iterator[Deviation]:
-    """Each number that other files have at the same payload or on a line, with the nearest expectation."""
+    """Each number with the value expected from other files, at the same payload or on a fitted line."""
     for curve, logs in _curves(results).items():
         middles = {payload: median(at.values()) for payload, at in logs.items()}
         for payload, at in logs.items():
@@ -419,7 +420,7 @@ def _deviations(results: Mapping[str, Sequence[Result]]) -> Iterator[Deviation]:
 
 
 def _curves(results: Mapping[str, Sequence[Result]]) -> dict[Curve, dict[int, dict[str, float]]]:
-    """The values compared, by curve; curves of several pairs of hosts are kept apart."""
+    """Values to compare, by curve; each pair of hosts has its own curves."""
     pairs = {result.hosts for some in results.values() for result in some}
     apart = len([pair for pair in pairs if all(pair)]) > 1
     curves: dict[Curve, dict[int, dict[str, float]]] = defaultdict(lambda: defaultdict(dict))
@@ -465,7 +466,7 @@ def _on_line(
 
 
 class Slip(NamedTuple):
-    """A typical mistake: its factor, and its description."""
+    """A typical mistake in a unit, with factor and description."""
 
     factor: float
     words: str
@@ -491,13 +492,13 @@ SLIPS: Mapping[str, tuple[Slip, ...]] = {
     TIME: (ROUND_TRIP, _PREFIX, _TWO, _THREE),
     COUNT: (_PREFIX, _TWO),
 }
-"""Family of metrics -> the mistakes possible for it."""
+"""Possible mistakes for each family of metrics."""
 NEAR = math.log(1.6)
-"""Greatest log distance of a ratio from a slip's factor, as measured values scatter."""
+"""Greatest log distance between a ratio and the factor of a mistake, to allow for scatter."""
 
 
 def family(metric: str) -> str:
-    """The family of a metric, which decides its possible slips: bits, time or a count."""
+    """Family of a metric (bits, time or count), which determines the possible mistakes."""
     if metric.endswith("_bps"):
         return BITS
     return COUNT if metric.endswith("_per_s") else TIME
@@ -520,8 +521,8 @@ def slip_of(ratio: float, of: str) -> Slip | None:
 def is_rare_trip(metric: str, ratio: float) -> bool:
     """Whether a time is off by a factor of 2 in the direction of a rare mistake.
 
-    The usual mistake confuses half and whole round trips: halves are too long, wholes too short.  The
-    opposite needs a value that was halved or doubled twice.
+    The usual mistake confuses half and whole round trips, so that halves are too long and wholes too short. The rare
+    mistake halves or doubles a value twice.
     """
     return (ratio > 1) is not _is_half(metric)
 
@@ -544,7 +545,7 @@ def slip_words(slip: Slip, metric: str, ratio: float) -> str:
 
 
 def hint(value: float, limit: float, metric: str) -> str:
-    """The end of a sentence, which names the likeliest unit mistake of a value beyond a limit."""
+    """End of a sentence that names the likeliest unit mistake for a value beyond a limit."""
     ratio = value / limit
     slip = slip_of(ratio, family(metric))
     if slip is not None:

@@ -36,7 +36,7 @@ class About:
     command
         Command line that makes the dataset again from the same files.
     notes
-        Facts from elsewhere than the files, such as the reason for the default variant.
+        Facts that do not come from the files, such as the reason for the default variant.
     """
 
     title: str = ""
@@ -49,7 +49,7 @@ class About:
 
 
 def name_in(folder: str | Path) -> str:
-    """The id of a dataset to be written into a folder, which is empty or holds an ingested dataset.
+    """Id of a dataset to be written into a folder; the folder must be empty or hold an ingested dataset.
 
     Raises
     ------
@@ -67,7 +67,7 @@ def name_in(folder: str | Path) -> str:
 
 
 def dataset_of(ingested: Ingested, folder: str | Path, about: About) -> Dataset:
-    """The dataset of ingested results in memory, equal to the one that `write_ingested` writes.
+    """Dataset of ingested results in memory, equal to the dataset that `write_ingested` writes.
 
     Raises
     ------
@@ -107,7 +107,7 @@ def write_ingested(ingested: Ingested, folder: str | Path, about: About) -> None
 
 
 def account(ingested: Ingested) -> dict[str, object]:
-    """The document of ingested.json: every file with its hash and its numbers, or why it was refused."""
+    """Document of ingested.json: every file with its hash, and its numbers or the reason for refusing it."""
     files = []
     for file in ingested.taken:
         results = []
@@ -179,7 +179,7 @@ def _document(ingested: Ingested, name: str, about: About) -> dict[str, object]:
 def _link(
     results: list[Result], stated: Interconnect | None
 ) -> tuple[dict[str, object], list[str]]:
-    """The interconnect by a person, by the files, or by default, and the limits of that knowledge."""
+    """Interconnect from the user, the files or the default, and sentences on what is unknown."""
     kinds = {result.kind for result in results if result.kind}
     hosts = [host for result in results for host in result.hosts if host]
     limits = []

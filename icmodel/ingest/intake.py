@@ -1,6 +1,6 @@
 """Intake: files of results become points, or are refused with a reason.
 
-Each file is split into runs, whose readers return results.  Each result gets its labels and is checked.  Then
+Each file is split into runs, and a reader returns the results of each run. Each result is labelled and checked. Then
 duplicates are removed, and the numbers of all files become points with option axes.
 """
 
@@ -33,7 +33,7 @@ from icmodel.ingest.table import NAME as TABLE
 from icmodel.ingest.table import ColumnMap, read_table
 
 NEEDED = {"protocol": "--protocol NAME", "payload_bytes": '--payload "SIZE"'}
-"""Label that every row needs -> the option that sets it."""
+"""Labels that every row needs, each with the command-line option that sets the label."""
 OPTIONS = {**NEEDED, "load_bps": "--load RATE"}
 HALF_TRIP = "latency is half a round trip, not a one-way measurement"
 OF_FILE, OF_RUN, OF_ALL = "the label of the file", "the label of the run", "the label of all files"
@@ -49,10 +49,10 @@ class Axis:
 
     @classmethod
     def of(cls, name: str, points: Sequence[Point], at: int) -> Axis:
-        """An axis of some points, by its place among their options.
+        """Make an axis from the values at one position of the points' options.
 
-        The default is the most frequent value, the first if tied.  It is empty if some rows of a metric have a
-        value and others have none: then a question without the option takes the rows without a value.
+        The default is the most frequent value, or the first of equally frequent values. If only some rows of a metric
+        have a value, the default is empty: a question without the option uses the rows without a value.
         """
         meaning = MEANINGS.get(name, "as the labels say")
         cells: dict[tuple[str, str], set[bool]] = defaultdict(set)
@@ -76,11 +76,11 @@ class Ingested:
     axes
         Option axes, in the order of ``Point.options``.
     taken
-        The files whose results are in the points.
+        Files whose results are in the points.
     refused
-        The files without any result in the points, and the runs of others, each with the reason.
+        Refused files, and refused runs of other files, each with the reason.
     remarks
-        A sentence on each file that is taken although it differs from the others.
+        A sentence on each file that is used although it differs from the other files.
     """
 
     points: tuple[Point, ...]
@@ -95,7 +95,7 @@ class Ingested:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Notes of all files on results left out and on caveats, without repeats, and the remarks."""
+        """Notes of all files on omitted results and caveats, without duplicates, followed by the remarks."""
         notes = (
             f"{result.origin.tool}: {note}"
             for file in self.taken
@@ -107,14 +107,14 @@ class Ingested:
 
 @dataclass(frozen=True, slots=True)
 class UserLabels:
-    """Statements of a person on the files: labels for all, labels by file name, and the link."""
+    """The user's statements about the files: labels for all files, labels by file name, and the link."""
 
     labels: Labels = field(default_factory=Labels)
     by_file: Mapping[str, Labels] = field(default_factory=dict)
     link: Interconnect | None = None
 
     def of_run(self, run: Source) -> Labels:
-        """The labels by the name of a file, and by the number of a run in it."""
+        """Labels of a run, by the name of its file and the number of the run in the file."""
         own = labels_of(run.name, self.by_file)
         if not run.run:
             return own
@@ -138,11 +138,11 @@ def ingest(
     files
         Paths in any order; a file that is listed twice counts once.
     tool
-        The tool that wrote all files; by default recognised from the text of each.
+        Tool that wrote all files; by default the tool is recognised from the text of each file.
     labels, by_file
         Labels that the files lack: for all files, and by file name or pattern.
     columns
-        The meaning of columns; with it, the files are read as tables (CSV, XLSX).
+        Meaning of the columns. If given, the files are read as tables (CSV, XLSX).
     link
         The interconnect, whose line rate limits the numbers.
     progress
@@ -151,8 +151,8 @@ def ingest(
     Raises
     ------
     RecordError
-        If the tool is unknown, labels by file match no file, or every file is refused; then the
-        message has the first reason.
+        If the tool is unknown, labels by file match no file, or every file is refused. The message gives the first
+        reason.
 
     Examples
     --------
@@ -211,7 +211,7 @@ def ingest(
 
 
 def _short_names(paths: Sequence[Path]) -> dict[Path, str]:
-    """A short name for each file: the shortest end of its path that no other file has."""
+    """Short name of each file: the shortest final part of the path that no other file shares."""
     names = {path: path.name or str(path) for path in paths}
     for parts in range(2, max((len(path.parts) for path in paths), default=0) + 1):
         counts = Counter(names.values())
@@ -224,7 +224,7 @@ def _short_names(paths: Sequence[Path]) -> dict[Path, str]:
 
 
 def _excluded(taken: Collection[Taken]) -> dict[str, str]:
-    """File -> reason, for files that contradict or repeat each other."""
+    """Reasons by file, for files that contradict or repeat each other."""
     reasons: dict[str, str] = {}
 
     # Results that an assumed label makes repeats of one point, though they differ too much.
@@ -258,12 +258,12 @@ def _excluded(taken: Collection[Taken]) -> dict[str, str]:
 def _results(
     source: Source, tool: str | None, columns: ColumnMap | None, user: UserLabels
 ) -> tuple[tuple[Result, ...], list[str]]:
-    """The labelled results of a file, and why some of its runs are not taken.
+    """Labelled results of a file, and reasons for the runs that are not used.
 
     Raises
     ------
     RecordError
-        If none of its runs is taken, one is damaged, or its results contradict each other.
+        If no run of the file is used, a run is damaged, or the results contradict each other.
     """
     if columns is not None:
         runs = [(source, partial(read_table, source, columns))]
@@ -304,7 +304,7 @@ def _results(
 
 
 def _placed(run: Source, reason: str) -> str:
-    """A reason that names the run, if its file has several."""
+    """Add the run to a reason, if the file has several runs."""
     return f"{run.place}: {reason}" if run.run and not reason.startswith(run.place) else reason
 
 
@@ -323,7 +323,7 @@ def _misfit(result: Result, own: Labels, general: Labels) -> str:
 
 
 def _labelled(result: Result, own: Labels, user: UserLabels) -> Result:
-    """A result with the labels of the file, of a person, implied and assumed ones, checked.
+    """Check a result with all its labels: from the file, from the user, implied and assumed.
 
     Raises
     ------
@@ -370,7 +370,7 @@ def _labelled(result: Result, own: Labels, user: UserLabels) -> Result:
 
 
 def _without_duplicates(results: Iterable[Result]) -> list[Result]:
-    """The results without repeats of the same run; of a run with an id the end with more numbers."""
+    """Results without duplicates; if both ends reported a run, the result with more numbers stays."""
     fullest: dict[object, Result] = {}
     for result in results:
         tool, run = result.origin.tool, result.origin.run
@@ -383,7 +383,7 @@ def _without_duplicates(results: Iterable[Result]) -> list[Result]:
 
 
 def _with_notes(results: Sequence[Result]) -> tuple[Result, ...]:
-    """The results, with notes if they are of both directions, or share their point."""
+    """Add notes to results of both directions, and to results that share a point."""
     directions = {
         result.hosts
         for result in results
@@ -423,14 +423,14 @@ MEANINGS = {
 }
 """Option axes that ingesting may add, and their meanings."""
 UNKNOWN = {"hosts": "unnamed", "tool": "unnamed", "streams": "unsaid"}
-"""Axis that separates results -> its value for a result that lacks it."""
+"""Axes that separate results, each with the value for a result without that axis."""
 WEAKEST = ("measured", "tabulated", "stated", "derived")
 Kind = tuple[str | None, str]
 """Protocol and metric."""
 
 
 class Sample(NamedTuple):
-    """A number with its file and result."""
+    """A number, together with its file and result."""
 
     file: str
     result: Result
@@ -443,7 +443,7 @@ class Sample(NamedTuple):
 
     @property
     def test(self) -> object:
-        """Tool and point, which the results of both ends of a run share."""
+        """Tool and point; sender's and receiver's results of a run have the same."""
         return self.result.origin.tool, self.result.labels.place
 
     def axis(self, name: str) -> str:
@@ -457,7 +457,7 @@ class Sample(NamedTuple):
         return named if any(hosts) else ""
 
     def option(self, name: str, kinds: Collection[Kind]) -> str:
-        """The value of an option axis, which is added to results of some kinds."""
+        """Value of an option axis; empty for kinds of numbers without this axis."""
         own = self.result.labels.options.get(name)
         if own is not None:
             return own
@@ -465,7 +465,7 @@ class Sample(NamedTuple):
 
 
 def gather(samples: Sequence[Sample]) -> tuple[tuple[Point, ...], tuple[Axis, ...]]:
-    """The points of some numbers and their option axes, in the order of columns in points.csv."""
+    """Points made from numbers, and option axes in the order of the columns in points.csv."""
     samples = _completed(samples)
 
     # An axis is added for the kinds of numbers that it separates; streams for all if any run had several.
@@ -489,7 +489,7 @@ def gather(samples: Sequence[Sample]) -> tuple[tuple[Point, ...], tuple[Axis, ..
 
 
 def _completed(samples: Sequence[Sample]) -> list[Sample]:
-    """The numbers, with a missing host or number of streams filled in if only one fits."""
+    """Fill in a missing host or number of streams if only one value fits."""
     streams: dict[object, set[int]] = defaultdict(set)
     for sample in samples:
         if sample.result.streams is not None:
@@ -512,7 +512,7 @@ def _completed(samples: Sequence[Sample]) -> list[Sample]:
 
 
 def _point(key: tuple[Any, ...], samples: Sequence[Sample]) -> Point:
-    """The point of some numbers; the key has its columns from the protocol to the metric."""
+    """Make a point from numbers; ``key`` has the columns from the protocol to the metric."""
     numbers = [sample.number for sample in samples]
     origins = [sample.result.origin for sample in samples]
     if len(numbers) == 1:

@@ -1,6 +1,6 @@
-"""Labels: the conditions of a result, stated by the tool's file or by a person.
+"""Labels: the conditions of a result, stated by the tool's file or by the user.
 
-A person's label that contradicts the file is refused.
+A label from the user that contradicts the file is refused.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ _RUN = re.compile(r"#[0-9]+$")
 
 @dataclass(frozen=True, slots=True)
 class Labels:
-    """The axes of a result, in SI; ``None`` for unknown ones.
+    """Axes of a result, in SI units; ``None`` for an unknown axis.
 
     Parameters
     ----------
     host_cores : int, optional
-        Cores of each host, by which CPU of the whole host becomes busy cores; not an axis.
+        Number of cores of each host, used to convert CPU of the whole host to busy cores. It is not an axis.
     options : mapping
         Option axes and their values.
     """
@@ -52,7 +52,7 @@ class Labels:
 
     @property
     def place(self) -> tuple[object, ...]:
-        """The values of the axes and the options, by which points differ."""
+        """Values of the axes and the options; they identify a point."""
         return (*self.axes, tuple(sorted(self.options.items())))
 
 
@@ -78,11 +78,11 @@ SPELLINGS: Mapping[str, tuple[str, Callable[[str], object]]] = {
     "other_goodput": ("other_goodput_bps", units.parse_bps),
     "host_cores": ("host_cores", _count),
 }
-"""Key of a label as a person writes it -> its field, and the parser of its text."""
+"""Keys of labels as the user writes them, each with the field and the parser of the text."""
 
 
 def read_labels(entries: Mapping[str, object], where: str) -> Labels:
-    """The labels of keys and texts with units, such as ``payload = "64 KiB"``.
+    """Read labels from keys and texts with units, such as ``payload = "64 KiB"``.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ def read_labels(entries: Mapping[str, object], where: str) -> Labels:
     Raises
     ------
     RecordError
-        If a key is unknown or its text cannot be read.
+        If a key is unknown, or the text of a key cannot be read.
 
     Examples
     --------
@@ -110,7 +110,7 @@ def read_labels(entries: Mapping[str, object], where: str) -> Labels:
             continue
         if key not in SPELLINGS:
             known = ", ".join((*SPELLINGS, "options"))
-            raise RecordError(f"{where}: the label {key!r} is unknown: it is one of {known}")
+            raise RecordError(f"{where}: the label {key!r} is unknown: use one of {known}")
         name, read = SPELLINGS[key]
         try:
             values[name] = read(str(value))
@@ -120,7 +120,7 @@ def read_labels(entries: Mapping[str, object], where: str) -> Labels:
 
 
 def read_labels_file(path: Path) -> dict[str, Labels]:
-    """Labels by file name or pattern, from a TOML file with one table for each.
+    """Read labels by file name or pattern from a TOML file, with one table for each name.
 
     Raises
     ------
@@ -175,12 +175,12 @@ def _matches(name: str, pattern: str) -> bool:
 
 
 def merge(first: Labels, second: Labels, who: str) -> Labels:
-    """Both labels combined.
+    """Combine two sets of labels.
 
     Raises
     ------
     RecordError
-        If they contradict each other; ``who`` names the origin of the second in messages.
+        If the labels contradict each other; ``who`` names the origin of ``second`` in messages.
     """
     filled: dict[str, object] = {}
     for part in fields(Labels):
@@ -203,7 +203,7 @@ def merge(first: Labels, second: Labels, who: str) -> Labels:
 
 
 def fill(first: Labels, second: Labels) -> Labels:
-    """The first labels; unknown ones are those of the second."""
+    """Fill the unknown labels of ``first`` from ``second``."""
     names = [part.name for part in fields(Labels) if part.name != "options"]
     filled = {name: getattr(second, name) for name in names if getattr(first, name) is None}
     return replace(first, **filled, options={**second.options, **first.options})

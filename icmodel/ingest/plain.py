@@ -1,7 +1,7 @@
 """Plain text of a file: a tool's lines without prompts, quote marks, time stamps and other wrapping.
 
-All readers get their text from here.  The number of lines never changes: a removed line stays as an empty
-one, so that messages name the line a person sees.
+All readers get their text from this module. The number of lines never changes: a removed line becomes an empty line,
+so that messages give the line number of the original file.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from itertools import groupby
 
 _BREAKS = re.compile(r"\r+\n|\r")
-"""Line ends of Windows and serial consoles; a lone one begins a progress line anew."""
+"""Line ends of Windows and serial consoles; a lone carriage return restarts a progress line."""
 _ESCAPES = re.compile(
     r"(?:\x1b|\^\[|␛)\[[0-?]*[ -/]*[@-~]"  # colours and cursor movements (ECMA-48, 5.4)
     r"|\x1b\][^\x07\x1b\n]*(?:\x07|\x1b\\)"  # window titles
@@ -44,9 +44,9 @@ LIKELY = (
     re.compile(r"[ \t]*(?P<who>\d+):(?: |$)"),  # srun --label
     re.compile(r"[ \t]*[|│] ?"),
 )
-"""Prefixes that are removed if several lines in a row have them."""
+"""Prefixes that are removed only if several consecutive lines have them."""
 COUNTED = re.compile(r"[ \t]*(\d+)(?:\t|$)")
-"""The number of a line, as cat -n writes it."""
+"""Line number at the start of a line, as written by ``cat -n``."""
 IN_A_ROW = 3
 NAMED = re.compile(r"(?P<who>[\w.-]+): ?")
 """A host or task in front of each line (pdsh, clush, gh run view), which looks like a tool's name."""
@@ -71,7 +71,7 @@ _POINT = re.compile(r"(?<![\w.,/#-])[0-9]+\.[0-9]+(?![\w.,-])")
 
 
 def decoded(body: bytes) -> str:
-    """The text of some bytes, with line feeds between its lines: UTF-8, UTF-16 or Windows-1252."""
+    """Decode bytes in UTF-8, UTF-16 or Windows-1252; lines of the text end in line feeds."""
     if body[:2] in (b"\xff\xfe", b"\xfe\xff"):
         text = body.decode("utf-16", errors="replace")
     elif body.count(0) * 4 > len(body):
@@ -86,14 +86,14 @@ def decoded(body: bytes) -> str:
 
 
 def plain(text: str) -> list[str]:
-    r"""The plain text of each source of lines in a file, most often one.
+    r"""Plain text of each source of lines in a file; most files have one source.
 
     Lines of several pods, services or ranks that a collector wrote into one file are separated.
 
     >>> plain("> message size: 64 [B]\n> roundtrip count: 10000")
     ['message size: 64 [B]\nroundtrip count: 10000']
     """
-    # Remove prefixes, with the source that they name, until there are no more.
+    # Remove prefixes, and note the source that they name, until no prefix is left.
     lines = [("", line) for line in _as_shown(text).split("\n")]
     while True:
         lines = [_bare(who, line, SURE) for who, line in lines]
@@ -126,7 +126,7 @@ def plain(text: str) -> list[str]:
 
 
 def named_apart(text: str) -> list[str]:
-    """The same if most lines begin with a name and a colon, or all with one text, which is then removed."""
+    """Remove prefixes as `plain` does, for texts whose lines begin with a name and a colon, or with one text."""
     lines = text.split("\n")
     filled = [line for line in lines if line.strip()]
     if filled and sum(NAMED.match(line) is not None for line in filled) * 2 > len(filled):
@@ -160,7 +160,7 @@ def _as_shown(text: str) -> str:
 
 
 def _apart(lines: Sequence[tuple[str, str]]) -> list[str]:
-    """The text of each source, in which the lines of other sources are empty."""
+    """Text of each source; lines of other sources are empty in it."""
     sources = list(dict.fromkeys(who for who, line in lines if who and line.strip()))
     if len(sources) < 2:
         return ["\n".join(line for _, line in lines)]
@@ -192,19 +192,19 @@ def _dedented(lines: Sequence[str]) -> list[str]:
 
 
 def _common(texts: Sequence[str]) -> str:
-    """The longest common beginning of some texts, which is that of the first and the last in order."""
+    """Longest common beginning of all texts."""
     first, last = min(texts, default=""), max(texts, default="")
     ends = (k for k, (a, b) in enumerate(zip(first, last, strict=False)) if a != b)
     return first[: next(ends, len(first))]
 
 
 def with_points(text: str, *, thousands: bool) -> str:
-    """A text with points for decimal commas, if most of its numbers have one.
+    """Replace decimal commas by points if most numbers of the text have a decimal comma.
 
     Parameters
     ----------
     thousands
-        Whether the tool prints commas between thousands: such numbers stay.
+        Whether the tool prints commas between thousands; such numbers stay unchanged.
 
     >>> with_points("937,87 Mbps", thousands=False)
     '937.87 Mbps'

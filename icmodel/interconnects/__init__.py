@@ -1,4 +1,4 @@
-"""Compare interconnects: one use case goes in, its verdict on every link and line rate comes out.
+"""Compare interconnects: judge one use case on every link and line rate.
 
 ``links`` (the links to compare, and the datasets measured there) -> ``choices`` (the candidates) and ``physics`` (the
 wire's bounds) -> ``comparing`` -> ``result``.

@@ -1,9 +1,11 @@
-"""Compare a use case on each interconnect, by the strongest source for it.
+"""Compare a use case on each interconnect, by the strongest source for each.
 
-Sources of a row are the datasets measured on that link. If none has the goodput, the nearest line rate of the same kind
-and protocol is extrapolated by ``hybrid``; without that theory is the only source.  Links that physics refutes are not
-extrapolated.  One system that meets all requirements shows that the interconnect can. So a row is met if one dataset
-meets it, and not met only if all sources fail or physics refutes it.  Among equal verdicts the strongest source decides.
+The sources of a row are the datasets measured on that link. If none of them has the goodput, ``hybrid`` extrapolates
+from the nearest line rate of the same kind and protocol. If there is no such line rate, theory is the only source.
+Links that physics refutes are not extrapolated.
+
+A row is met if one dataset meets all requirements. A row is not met only if all sources fail, or if physics refutes the
+link. Among equal verdicts the strongest source decides.
 """
 
 from __future__ import annotations
@@ -32,7 +34,7 @@ from icmodel.usecase import UseCase, derive, judge_candidates, load_derived
 from icmodel.usecase.derivation import Derivations
 
 EXTRAPOLATING = "hybrid"
-"""The variant that extrapolates to another line rate, and that includes the application's work."""
+"""Variant of the model that extrapolates to another line rate and includes the application's work."""
 Watch = Callable[[int, int], None]
 
 
@@ -52,19 +54,19 @@ def compare_interconnects(
     datasets : iterable of Dataset, str or Path, optional
         Datasets to use; all bundled ones by default.
     watch : callable, optional
-        Called after each link with the number of links done, and of all links.
+        Called after each link with the number of links done and the number of all links.
     cache : bool
         Keep fits of ``hybrid`` in the user's cache folder.
 
     Returns
     -------
     Comparison
-        ``rows`` are the links with their sources; ``verdict`` is met, not met or undecided.
+        The result: ``rows`` holds the links with their sources, and ``verdict`` is met, not met or undecided.
 
     Raises
     ------
     UseCaseError, DatasetError
-        If one of them is missing or damaged.
+        If the use case or a dataset is missing or damaged.
 
     Examples
     --------
@@ -92,7 +94,7 @@ def compare_interconnects(
 
 @dataclass(frozen=True, slots=True)
 class _Sources:
-    """Sources for a use case: its numbers, the datasets by link, and the models made so far."""
+    """Sources for a use case: derived numbers, datasets by link, and models loaded so far."""
 
     case: UseCase
     derived: Derivations
@@ -101,7 +103,7 @@ class _Sources:
     cache: bool
 
     def row(self, link: Link) -> tuple[Row, ...]:
-        """The row of a link; empty without any source, theory included."""
+        """Row of a link; empty if neither a dataset nor theory is a source."""
         measured = [self.measured(carrier, link) for carrier in self.known if carrier.at(link)]
         sources = [source for source in measured if source.answers]
         silent = tuple(
@@ -127,12 +129,12 @@ class _Sources:
         if theory is not None:
             sources.append(theory)
             if refuted and best.outcome != NOT_MET:
-                best = theory  # theory alone refutes
+                best = theory  # only theory can refute a link
         others = tuple(source for source in sources if source is not best)
         return (Row(link, best, others, silent),)
 
     def measured(self, carrier: Carrier, link: Link) -> Source:
-        """The result of a dataset that was measured on a link.
+        """Result of a dataset that was measured on the link.
 
         The variant is the dataset's own, or ``hybrid`` if the use case states the application's work.
         """
@@ -142,7 +144,7 @@ class _Sources:
         return self.source(carrier, link, ground, variant)
 
     def extrapolated(self, link: Link) -> list[Source]:
-        """Result from the dataset with the nearest line rate that can answer; empty without one."""
+        """Result of the dataset with the nearest line rate that can answer; empty if no dataset can."""
         rate = link.line_rate_bps
         if rate is None:
             return []
@@ -161,7 +163,7 @@ class _Sources:
         return []
 
     def source(self, carrier: Carrier, link: Link, ground: str, variant: str) -> Source:
-        """The best choice for a dataset, at its own line rate or extrapolated to the link's."""
+        """Best choice for a dataset, at the dataset's line rate or extrapolated to that of the link."""
         data, rate = carrier.data, link.line_rate_bps if ground == EXTRAPOLATED else None
         key = (str(data.folder), variant)
         if key not in self.models:

@@ -18,7 +18,7 @@ PROTOCOLS = {
     "infiniband": (ANY,),
     "rapidio": (ANY,),
 }
-"""Kinds of link in the order of the table, and the protocols compared on each."""
+"""Kinds of link in the order of the printed table, and the protocols compared on each kind."""
 ETHERNET_RATES_BPS = (1e9, 10e9, 25e9, 40e9, 100e9, 200e9)
 RATES_BPS = {
     ETHERNET: ETHERNET_RATES_BPS,
@@ -35,7 +35,7 @@ SAME_RATE = 1e-3
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """An interconnect at a line rate [b/s] with a protocol; ``None`` is a rate that no source states."""
+    """An interconnect with a line rate [b/s] and a protocol; the rate is ``None`` if no source states it."""
 
     kind: str
     line_rate_bps: float | None
@@ -44,7 +44,7 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Carrier:
-    """A dataset at the options that choose one of its links, and its protocols with rows for it."""
+    """A dataset with the options that select one of its links, and the protocols with rows for that link."""
 
     data: Dataset
     options: tuple[tuple[str, str], ...]
@@ -53,16 +53,16 @@ class Carrier:
 
     @property
     def own(self) -> bool:
-        """Whether it was measured with icprobe."""
+        """Whether the dataset was measured with icprobe."""
         tool = self.data.document.get("tool")
         return isinstance(tool, dict) and tool.get("name") == "icprobe"
 
     def on(self, link: Link) -> tuple[str, ...]:
-        """Its protocols that are compared on a link."""
+        """Protocols of the dataset that are compared on a link."""
         return tuple(name for name in self.protocols if link.protocol in (ANY, name))
 
     def at(self, link: Link) -> bool:
-        """Whether it was measured on a link of that kind and line rate, with that protocol."""
+        """Whether the dataset was measured on a link of this kind and line rate, with this protocol."""
         own, other = self.link.line_rate_bps, link.line_rate_bps
         same = own == other or (
             own is not None and other is not None and math.isclose(own, other, rel_tol=SAME_RATE)
@@ -71,7 +71,7 @@ class Carrier:
 
 
 def carriers(data: Dataset) -> Iterator[Carrier]:
-    """Each link of a dataset: the one of its default options, and the fabrics that other options choose."""
+    """Each link of a dataset: the link of the default options, and the fabrics selected by other options."""
     chosen: list[dict[str, str]] = [{}]
     chosen += [
         {axis: value} for axis, value in data.fabrics if value != data.option_defaults.get(axis)
@@ -82,7 +82,7 @@ def carriers(data: Dataset) -> Iterator[Carrier]:
 
 
 def compared_links(known: Iterable[Carrier]) -> tuple[Link, ...]:
-    """The links to compare, by kind, protocol and line rate: the standard ones, and those measured.
+    """Links to compare, sorted by kind, protocol and line rate: standard links and measured links.
 
     A rate that no source states comes last.
     """

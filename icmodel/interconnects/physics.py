@@ -1,7 +1,7 @@
-"""Physics: the wire's bounds for a use case; they can refute a requirement, but never prove one.
+"""Physics: bounds of the wire for a use case. A bound can refute a requirement, but never prove it.
 
-If a bound fails, no host meets the requirement on that wire. Ethernet's packets are assumed as large as is common
-(MTU 9000), so that a refutation also holds for smaller ones.
+If a requirement exceeds a bound, no host can meet it on that wire. Ethernet is assumed to have the greatest common
+packets (MTU 9000), so that a refutation also holds for smaller packets.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ OF_THEORY = Evidence("theory", ("theory",), (), "")
 
 @dataclass(frozen=True, slots=True)
 class _Bounds:
-    """Bounds of a wire for one stream: goodput alone and beside the others [b/s], and latency [s]."""
+    """Bounds of a wire for one stream: goodput alone and with the other streams [b/s], and latency [s]."""
 
     scenario: Scenario
     alone_bps: float
@@ -54,7 +54,7 @@ class _Bounds:
 def judged_by_physics(
     case: UseCase, derived: Derivations, link: Link
 ) -> tuple[CandidateResult, ...]:
-    """Each choice of frames on a link, judged by theory's bounds; empty if the line rate is unknown."""
+    """Judge each choice of frames on a link by theory's bounds; empty if the line rate is unknown."""
     if link.line_rate_bps is None:
         return ()
     mtu = JUMBO_MTU_BYTES if link.kind == ETHERNET else None
@@ -100,10 +100,10 @@ def _judged(
 def _stream_bounds(
     case: UseCase, candidate: Candidate, wire: Wire, derived: Derivations
 ) -> tuple[Mapping[str, _Bounds], tuple[Derivation, ...]]:
-    """The bounds of each stream, and the interfaces that follow from them.
+    """Bounds of each stream, and the interfaces that follow from these bounds.
 
-    Frames that the protocol cannot carry have a goodput of 0.  A latency includes all bits of a frame and the use
-    case's cable; switches add nothing here.
+    If the protocol cannot carry the frames, the goodput is 0. A latency includes all bits of a frame and the use
+    case's cable, but no delay of switches.
     """
     greatest_bytes = _greatest_bytes(wire)
     scenarios, alone_bps = {}, {}
@@ -134,7 +134,7 @@ def _stream_bounds(
 
 
 def _estimate(case: UseCase, limit: Limit, bounds: _Bounds, wire: Wire) -> Estimate:
-    """The bound of a metric that no host exceeds; absent if theory has none."""
+    """Bound of a metric that no host can exceed; absent if theory has no bound."""
     metric, payload_bytes = limit.metric, bounds.scenario.payload_bytes
     if metric in ("goodput_bps", "sent_bps"):
         return _interval(0.0, bounds.goodput_bps, "; ".join(_goodput_sentences(bounds, wire)))

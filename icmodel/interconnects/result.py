@@ -20,16 +20,16 @@ MEASURED_HERE, PUBLISHED, EXTRAPOLATED, THEORY = (
     "theory only",
 )
 GROUNDS = (MEASURED_HERE, PUBLISHED, EXTRAPOLATED, THEORY)
-"""Kinds of evidence, strongest first."""
+"""Kinds of evidence for a link, strongest first."""
 GOODPUT = "goodput_bps"
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """The result of one dataset, or of theory, for a use case on a link: the best of its choices.
+    """Result of one dataset, or of theory, for a use case on a link, with the best choice.
 
-    ``measured_bps`` is the line rate [b/s] at which the dataset was measured; ``None`` if it is not stated, and for
-    theory.
+    ``measured_bps`` is the line rate [b/s] at which the dataset was measured. It is ``None`` for theory, and if the
+    dataset does not state it.
     """
 
     ground: str
@@ -40,17 +40,17 @@ class Source:
 
     @property
     def outcome(self) -> str:
-        """met, not met or undecided."""
+        """Outcome of the use case: met, not met or undecided."""
         return self.result.outcome
 
     @property
     def protocols(self) -> tuple[str, ...]:
-        """Its protocols, in the order of the streams."""
+        """Protocols of the best choice, in the order of the streams."""
         return tuple(dict.fromkeys(answer.asked.protocol for answer in self.result.answers))
 
     @property
     def decisive(self) -> Finding:
-        """The deciding finding; of several that are not met, the one on the strongest basis.
+        """The deciding finding; among findings that are not met, the finding on the strongest basis.
 
         Latencies that grow without limit come last, since they follow from the goodput.
         """
@@ -70,7 +70,7 @@ class Source:
     def basis(self) -> str:
         """The weakest basis of the deciding findings; empty if nothing was predicted.
 
-        One requirement that is not met decides alone; otherwise all with the outcome do.
+        A single requirement that is not met decides. Otherwise all findings with the same outcome decide.
         """
         if self.outcome == NOT_MET:
             return self.decisive.rests_on.basis
@@ -94,18 +94,18 @@ class Source:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Notes on its predictions and reasons for missing ones, each once."""
+        """Notes on the predictions and reasons for missing predictions, without duplicates."""
         notes = [note for answer in self.result.answers for note in (*answer.notes, answer.why)]
         return tuple(dict.fromkeys(note for note in (*notes, *self.result.notes) if note))
 
     @property
     def answers(self) -> bool:
-        """Whether it gives a number for any requirement, and not only theory's bounds."""
+        """Whether the source gives a number for any requirement, and not only theory's bounds."""
         return any(not finding.verdict.estimate.absent for finding in self.result.findings)
 
     @property
     def missing_goodputs(self) -> int:
-        """Number of required goodputs for which it gives no number."""
+        """Number of required goodputs for which the source gives no number."""
         return sum(
             finding.verdict.estimate.absent
             for finding in self.result.findings
@@ -116,8 +116,8 @@ class Source:
     def order(self) -> tuple[float, ...]:
         """Sort key, best first.
 
-        More streams with a number, and more of their goodputs; then the better verdict and the stronger ground; then
-        fewer missing, failed and undecided requirements; then the greater margin.
+        The criteria in order: streams and goodputs with a number, verdict, kind of evidence, number of missing, failed
+        and undecided requirements, and margin.
         """
         findings = self.result.findings
         missing = [finding for finding in findings if finding.verdict.estimate.absent]
@@ -137,7 +137,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One link: the deciding source, the other sources, and the datasets of that link without an answer."""
+    """One link of the comparison: deciding source, other sources, and datasets of the link without an answer."""
 
     link: Link
     source: Source
@@ -146,7 +146,7 @@ class Row:
 
     @property
     def outcome(self) -> str:
-        """met, not met or undecided."""
+        """Outcome of the use case: met, not met or undecided."""
         return self.source.outcome
 
     @property
@@ -159,14 +159,14 @@ class Row:
 
     @property
     def decisive(self) -> Finding:
-        """The deciding requirement; if theory refutes the link, the one that no host can meet."""
+        """The deciding requirement; if theory refutes the link, the requirement that no host can meet."""
         sources = (self.source, *self.others)
         refuting = [source for source in sources if source.ground == THEORY and self.refuted]
         return next(iter(refuting), self.source).decisive
 
     @property
     def measurements(self) -> tuple[str, ...]:
-        """Measurements that would decide an undecided row, one a stream; empty if it is decided."""
+        """Measurements that would decide an undecided row, one per stream; empty for a decided row."""
         if self.outcome != UNDECIDED:
             return ()
         found = []
@@ -211,13 +211,13 @@ class Comparison:
 
     @property
     def verdict(self) -> str:
-        """Met if one link meets everything; otherwise undecided if one may; otherwise not met."""
+        """Met if a link meets all requirements; undecided if a link may meet them; otherwise not met."""
         outcomes = {row.outcome for row in self.rows}
         return next(outcome for outcome in OUTCOMES if outcome in outcomes)
 
     @property
     def exit_code(self) -> int:
-        """0 met, 1 not met, 3 undecided."""
+        """Exit code of the command line: 0 met, 1 not met, 3 undecided."""
         return {MET: 0, NOT_MET: 1, UNDECIDED: 3}[self.verdict]
 
     def to_dict(self) -> dict[str, object]:

@@ -24,9 +24,9 @@ INSTALL = (
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """A working icprobe: its path and version.
+    """A working icprobe, with path and version.
 
-    ``instrument`` holds its measured limits and resolutions (``icprobe selfcheck``), in SI units.
+    ``instrument`` holds limits and resolutions measured by ``icprobe selfcheck``, in SI units.
     """
 
     path: Path
@@ -40,12 +40,12 @@ def find_probe() -> Path:
     Returns
     -------
     Path
-        The first executable file of these.
+        The first executable file in these places.
 
     Raises
     ------
     ProbeMissing
-        If there is none; the message tells how to install it.
+        If icprobe is not found. The message explains how to install icprobe.
     """
     for place in _places():
         if place.is_file() and os.access(place, os.X_OK):
@@ -63,7 +63,7 @@ def _places() -> Iterator[Path]:
 
 
 def check_probe(path: Path, *, longest_s: float = 60.0) -> Probe:
-    """Run ``--version`` and ``selfcheck`` of an icprobe.
+    """Check an icprobe by running its ``--version`` and ``selfcheck``.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ def check_probe(path: Path, *, longest_s: float = 60.0) -> Probe:
     Raises
     ------
     ProbeMissing
-        If it does not start, fails, exceeds the time limit, or is no icprobe.
+        If the program does not start, fails, exceeds the time limit, or is not icprobe.
     """
     name, _, version = _answer(path, "--version", longest_s).strip().partition(" ")
     if name != PROBE or not version:
@@ -91,7 +91,7 @@ def check_probe(path: Path, *, longest_s: float = 60.0) -> Probe:
 
 
 def _answer(path: Path, word: str, longest_s: float) -> str:
-    """The output of the tool run with one argument."""
+    """Output of icprobe, run with one argument."""
     try:
         done = subprocess.run(
             [path, word],
@@ -126,7 +126,7 @@ def run_to_end(
     Raises
     ------
     MeasurementFailed
-        If it does not start or takes longer than ``longest_s``.
+        If the command does not start or takes longer than ``longest_s``.
     """
     try:
         process = subprocess.Popen(
@@ -161,7 +161,7 @@ def output_of(command: Sequence[str], longest_s: float, stdin: bytes | None = No
     Raises
     ------
     MeasurementFailed
-        If it does not start, takes longer than ``longest_s`` or ends with another exit code than 0.
+        If the command does not start, takes longer than ``longest_s``, or its exit code is not 0.
     """
     done = run_to_end(command, longest_s, stdin)
     if done.returncode != 0:

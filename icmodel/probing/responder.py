@@ -22,11 +22,11 @@ from icmodel.errors import MeasurementFailed, MeasuringError
 from icmodel.probing.probe import error_line, output_of
 
 BRIEF_S = 30.0
-"""Time limit of every command except a run [s]."""
+"""Time limit of every command other than a run [s]."""
 PATIENCE_S = 30.0
-"""Extra time that a run may take before it is killed [s]."""
+"""Extra time beyond the planned time after which a run is killed [s]."""
 DONE, FLAGGED, REFUSED = 0, 1, 2
-"""Exit codes of ``icprobe run``; it prints a record with the first two."""
+"""Exit codes of ``icprobe run``; with the first two codes it prints a record."""
 RESPONDER = (
     "exec 3<&0; {serve} & p=$!; (cat; kill $p) <&3 >/dev/null 2>&1 & c=$!; "
     "wait $p; s=$?; kill $c 2>/dev/null; exit $s"
@@ -42,9 +42,9 @@ def short_name(folder: Path) -> str:
 
 
 def private(folder: Path) -> Path:
-    """The folder of a key, unique to the folder of the records, user and machine.
+    """Path of the folder for a key; each folder of records, user and machine has a different path.
 
-    A continued measurement has the same one.  The path is short, as paths of sockets must be.
+    A continued measurement has the same path. The path is short, because paths of sockets must be short.
     """
     owner = f"{socket.gethostname()} {os.getuid()} {folder.resolve()}"
     name = hashlib.sha256(owner.encode("utf-8")).hexdigest()[:16]
@@ -53,9 +53,9 @@ def private(folder: Path) -> Path:
 
 @contextmanager
 def new_key(probe: Path, folder: Path) -> Iterator[Path]:
-    """A new key made by icprobe, in a folder that only this user can read; both are removed at the end.
+    """Make a new key in a folder that only this user can read; remove both at the end.
 
-    A folder that a killed icmodel left behind is replaced.
+    If a killed icmodel left a folder behind, that folder is replaced.
 
     Parameters
     ----------
@@ -125,7 +125,7 @@ def responder(command: Sequence[str]) -> Iterator[subprocess.Popen[bytes]]:
     Raises
     ------
     MeasurementFailed
-        If it ends, or does not answer in time.
+        If the process ends or does not answer in time.
     """
     with tempfile.TemporaryFile() as output:
         process = subprocess.Popen(
@@ -162,7 +162,7 @@ def record_of(done: subprocess.CompletedProcess[bytes]) -> dict[str, Any]:
     Raises
     ------
     MeasurementFailed
-        If it failed or printed no record.
+        If the run failed or printed no record.
     """
     if done.returncode not in (DONE, FLAGGED):
         raise MeasurementFailed(

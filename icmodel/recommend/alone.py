@@ -1,7 +1,7 @@
-"""Predict each variant of each stream alone: one system for all of them, predicted once.
+"""Predict each variant of each stream alone, all in one system that is predicted once.
 
-In that system every stream and variant has a path of its own over copies of devices, switches and links, so that no
-two share anything. Streams that differ only in their names are included once.
+In that system every variant of every stream has its own path over copies of devices, switches and links. So no two
+variants share a resource. Streams that differ only in their names are included once.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class LoneStream:
 
     @property
     def limits(self) -> tuple[StreamRequirement, ...]:
-        """The system's requirements about this stream."""
+        """Requirements of the system about this stream."""
         names = (self.stream.name, self.stream.group)
         return tuple(
             replace(wanted, stream="")
@@ -49,7 +49,7 @@ class LoneStream:
 
     @property
     def identity(self) -> str:
-        """A text that is equal for streams that differ only in their names."""
+        """Text that is equal for two streams if they differ only in their names."""
         system, stream = self.system, self.stream
         ends = [
             replace(system.devices[end], name="", group="") for end in (stream.source, stream.sink)
@@ -62,7 +62,7 @@ class LoneStream:
 
 
 def with_variant(stream: Stream, table: Streams, variant: Variant) -> Stream:
-    """A stream of a table, changed to a variant."""
+    """Change a stream of a table to a variant."""
     return replace(
         stream,
         producer=table.produces.producer(variant.payload_bytes),
@@ -76,28 +76,28 @@ def with_variant(stream: Stream, table: Streams, variant: Variant) -> Stream:
 
 @dataclass(frozen=True, slots=True)
 class AlonePredictions:
-    """Predictions of streams alone; arrays by stream, in the order of the question.
+    """Predictions of streams alone; the arrays have one element per stream, in the order of `predict_alone`.
 
     Parameters
     ----------
     offered_bps, able_bps : array (streams,)
-        Offered load of each, and its goodput as an unlimited sender [b/s].
+        Offered load of each stream, and goodput of the same stream without a limit on its rate [b/s].
     latency_mean_s : array (streams,)
         Mean latency of a frame [s]; infinite if unknown.
     cpu : mapping of array (3, streams)
         Busy cores by side, ``send`` or ``recv``: value, low and high; NaN if unknown.
     outcomes : array (streams,)
-        The worst outcome of all requirements about it: 0 met or none, 1 undecided, 2 not met.
+        Worst outcome of all requirements about the stream: 0 met or no requirement, 1 undecided, 2 not met.
     rows : array of int (streams,)
-        Index of each stream into ``ratios``, ``metrics`` and ``judged``: equal streams share one.
+        Index of each stream into ``ratios``, ``metrics`` and ``judged``. Equal streams share an index.
     ratios : sequence of tuple
-        Bits on the wire for each useful bit at each port of a path.
+        Bits on the wire per useful bit, for each port of the stream's path.
     metrics : sequence of mapping
-        Estimates of all its metrics.
+        Estimates of all metrics of a stream.
     judged : sequence of Judged
-        Its requirements.
+        Judged requirements of a stream.
     names : sequence of str
-        Its name; of equal streams the last.
+        Name of a stream; for equal streams the last name.
     """
 
     offered_bps: Floats
@@ -114,7 +114,7 @@ class AlonePredictions:
     def usage(
         self, system: System, stream: Stream, at: Ints, sends: bool
     ) -> Iterator[tuple[str, Floats]]:
-        """Share of each resource that 1 b/s of a stream uses, by variant; of multicast copies only one `sends`."""
+        """Share of each resource that 1 b/s of a variant of a stream uses; only one multicast copy `sends`."""
         ratios = [self.ratios[row] for row in self.rows[at].tolist()]
         for hop, name in enumerate(stream.path):
             yield name, np.array([ratio[hop] for ratio in ratios]) / system.ports[name].rate_bps
@@ -128,7 +128,7 @@ class AlonePredictions:
                 yield f"processor {device.name}", busy / device.cores
 
     def nearest(self) -> Iterator[tuple[Judged, str]]:
-        """For each requirement the stream that alone comes closest to it, with its name."""
+        """For each requirement, the stream that alone comes closest to meeting it, with the stream's name."""
 
         def distance(one: Judged) -> tuple[bool, int, float]:
             margin = one.verdict.margin
@@ -144,7 +144,7 @@ class AlonePredictions:
 
 
 def predict_alone(streams: Sequence[LoneStream], models: Models | None) -> AlonePredictions:
-    """Predict some streams, each alone."""
+    """Predict each of the given streams alone."""
     indices: dict[str, int] = {}
     rows = np.array(
         [indices.setdefault(lone.identity, len(indices)) for lone in streams], dtype=np.int64
@@ -161,7 +161,7 @@ def predict_alone(streams: Sequence[LoneStream], models: Models | None) -> Alone
 
 
 def _disjoint_system(streams: Sequence[LoneStream]) -> System:
-    """A system with a path of its own for each stream, and one for its unlimited copy."""
+    """System with a separate path for each stream, and another for the stream's copy without a rate limit."""
     devices: dict[str, Device] = {}
     switches: dict[str, Switch] = {}
     links: dict[str, Link] = {}

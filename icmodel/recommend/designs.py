@@ -1,4 +1,4 @@
-"""Designs: all of the search space, scored; if there are too many, those closest to the file's own design."""
+"""Designs of the search space with their scores; if there are too many, only designs close to the file's own."""
 
 from __future__ import annotations
 
@@ -22,29 +22,29 @@ from icmodel.system.document import StreamChoices
 from icmodel.system.prediction.judging import always_required
 
 MOST_DESIGNS = 1_000_000
-"""Greatest number of scored designs."""
+"""Greatest number of designs that are scored."""
 MOST_NETWORKS = 256
-"""Greatest number of networks."""
+"""Greatest number of networks in a search."""
 
 Picks = Sequence[Ints]
-"""Indices of the picked variants of each table: a set of designs, their product."""
+"""Indices of the picked variants, one array per table; the set of designs is the product of all arrays."""
 
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """Number of designs, and of those left out, by reason.
+    """Number of designs, and number of designs left out for each reason.
 
     Parameters
     ----------
     all, scored : int
-        All designs; those that were scored.
+        Number of all designs, and number of scored designs.
     contradictory : int
-        In networks that contradict themselves.
+        Designs left out because their network contradicts itself.
     dominated : int
-        With a variant of a stream for which another is at least as good in every score.
+        Designs left out because another variant of a stream is at least as good in every score.
     far : int
-        Not scored: they differ from the file in more than `tables` tables of streams, or in more of the network
-        than the limit allows.
+        Designs not scored because they differ too much from the file: in more than `tables` tables of streams, or
+        in more parameters of the network than the limit allows.
     """
 
     all: int
@@ -56,15 +56,15 @@ class Counts:
 
     @property
     def exhaustive(self) -> bool:
-        """Whether every design was scored, or one at least as good."""
+        """Whether for every design, the design or another that is at least as good was scored."""
         return not self.far
 
 
 @dataclass(frozen=True, slots=True)
 class SearchSpace:
-    """The search space: networks, tables of streams by name, variants of each, all scores.
+    """The search space: networks, tables of streams by name, variants of each table, and scores of all designs.
 
-    ``loads`` are by network and table of streams.
+    ``loads`` holds the loads of each table of streams in each network.
     """
 
     file: OpenSystem
@@ -76,7 +76,7 @@ class SearchSpace:
     counts: Counts
 
     def design(self, index: int) -> Design:
-        """One of the scored designs."""
+        """Look up a scored design by index."""
         network = int(self.scores.network[index])
         return Design(self, network, tuple(self.scores.variants[index].tolist()))
 
@@ -91,7 +91,7 @@ class Design:
 
     @property
     def changed(self) -> dict[str, str]:
-        """Differences from the file, as text."""
+        """Differences from the file as text, by parameter."""
         found = dict(self.space.networks[self.network].changed)
         for name, loads, index in self._tables():
             differences = loads.variants[index].changed(loads.variants[0])
@@ -129,12 +129,12 @@ class Design:
 
 
 def search_space(file: OpenSystem, models: Models, most: int = MOST_DESIGNS) -> SearchSpace:
-    """Score all designs of a file, or those within the limit.
+    """Score all designs of a file; above the limit, only designs close to the file.
 
     Parameters
     ----------
     most : int
-        Greatest number of designs, before dominated ones and those far from the file are left out.
+        Limit on the number of designs. Above the limit, dominated designs and designs far from the file are left out.
 
     Raises
     ------
@@ -178,7 +178,7 @@ def search_space(file: OpenSystem, models: Models, most: int = MOST_DESIGNS) -> 
     )
     loads = [list(itertools.islice(flat_loads, len(some))) for some in tables]
 
-    # Scores of all designs, or of those that remain within the limit.
+    # Scores of all designs, or of the designs within the limit.
     every = [[np.arange(len(table.variants)) for table in some] for some in loads]
     left = every
     if _count(every) > most:
@@ -194,7 +194,7 @@ def search_space(file: OpenSystem, models: Models, most: int = MOST_DESIGNS) -> 
             found.append(replace(scored, variants=indices))
     scored = ordered(joined(found))
 
-    # Each network has as many designs as the file's own.
+    # Each network has as many designs as the file's own network.
     in_one = math.prod(len(index) for index in every[0])
     unexpanded = math.prod(len(parameter.options) for parameter in chosen) - len(expanded)
     contradictory = len(expanded) - len(sound)
@@ -215,9 +215,9 @@ def _count(picks: Sequence[Picks]) -> int:
 
 
 def _within_limit(left: Sequence[Picks], most: int) -> tuple[list[list[Picks]], int | None]:
-    """Picks by network: all, or those with so few tables different from the file that they are within the limit.
+    """Picks by network: all variants, or only designs with few enough changed tables to stay within the limit.
 
-    Also returns that number of tables; ``None`` if all are within the limit.
+    Also returns the greatest number of changed tables; ``None`` if all designs are within the limit.
     """
     if _count(left) <= most:
         return [[pick] for pick in left], None

@@ -9,18 +9,18 @@ import numpy as np
 from icmodel.arrays import Floats, Ints
 
 SAME_RATIO = 1.02
-"""Relative difference up to which two values of an objective count as equal, so that fronts have distinct designs."""
+"""Values of an objective within this ratio count as equal, so that the designs of a front differ clearly."""
 
 
 def pareto_front(points: Floats) -> Ints:
-    """Indices of the points that none dominates, in lexicographic order; of equal points the first.
+    """Indices of the points that no other dominates, in lexicographic order; the first of equal points.
 
-    A point dominates another if it is nowhere greater and somewhere less.
+    A point dominates another if no objective is greater and at least one is less.
 
     Parameters
     ----------
     points : array (points, objectives)
-        No NaN: unknown numbers are infinite.
+        Values of the objectives without NaN; unknown values are infinite.
 
     Examples
     --------
@@ -38,9 +38,9 @@ def pareto_front(points: Floats) -> Ints:
 
 
 def spread(points: Floats, most: int) -> Ints:
-    """At most ``most`` points: the best of each objective, then evenly along the first objective.
+    """Pick at most ``most`` points: the best of each objective, then points evenly along the first objective.
 
-    Returns their indices in the order in which they are taken.
+    Returns the indices of the points in the order of picking.
     """
     order = np.argsort(points[:, 0], kind="stable")
     if len(points) <= most:
@@ -51,7 +51,7 @@ def spread(points: Floats, most: int) -> Ints:
 
 
 def rounded(objectives: Floats) -> Floats:
-    """Objectives on a logarithmic scale in steps of `SAME_RATIO`, so that nearly equal ones become equal."""
+    """Objectives on a logarithmic scale in steps of `SAME_RATIO`, so that nearly equal values become equal."""
     with np.errstate(divide="ignore"):
         return np.where(
             objectives > 0, np.round(np.log(objectives) / math.log(SAME_RATIO)), -np.inf

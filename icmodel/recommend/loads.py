@@ -1,4 +1,4 @@
-"""Loads: the share of each shared resource that a table of streams needs, by variant.
+"""Loads: the share of each resource that a table of streams needs, for each variant of the table.
 
 The resources are ports, interfaces and processors; the loads follow from predictions of each stream alone.
 """
@@ -34,19 +34,19 @@ class TableLoads:
     cores : array (variants,)
         Busy cores of all hosts; infinite if unknown.
     latency_s : array (variants,)
-        The greatest mean latency of its streams [s].
+        Greatest mean latency of the table's streams [s].
     outcomes : array (variants,)
-        The worst outcome of any requirement about one of its streams: 0 met, 1 undecided, 2 not met.
+        Worst outcome of the requirements about the table's streams: 0 met, 1 undecided, 2 not met.
     changes : array (variants,)
-        Number of differences from the file.
+        Number of differences between the variant and the file.
     loads : array (variants, resources)
-        Share of each port, interface and processor that its streams request.
+        Share of each port, interface and processor that the table's streams request.
     needs : array (variants, resources)
-        The same for the least goodput that requirements demand.
+        Share of each resource for the least goodput that the requirements demand.
     dues : array (variants, resources)
-        The same for the goodput at which whole messages, all sent at once, keep the limits on their time.
+        Share of each resource for the goodput at which whole messages, all sent at once, arrive in time.
     devices : array (variants, requirements of devices, 2)
-        Its share of the low and the high end of each; NaN if unknown.
+        Contribution to the low and high estimates of each device's requirement; NaN if unknown.
     """
 
     variants: tuple[Variant, ...]
@@ -60,7 +60,7 @@ class TableLoads:
     devices: Floats
 
     def picked(self, some: Ints) -> TableLoads:
-        """Loads of some of the variants, by index."""
+        """Loads of the variants with the given indices."""
         columns = [column.name for column in fields(self) if column.name != "variants"]
         return TableLoads(
             tuple(self.variants[index] for index in some),
@@ -68,7 +68,10 @@ class TableLoads:
         )
 
     def undominated(self) -> Ints:
-        """Indices of variants for which no other is at least as good in every score, and of the file's own."""
+        """Indices of the undominated variants: no other is as good in every score.
+
+        The file's own is always included.
+        """
         points = np.column_stack(
             [
                 self.outcomes,
@@ -86,7 +89,7 @@ class TableLoads:
 
 @dataclass(frozen=True, slots=True)
 class TableVariants:
-    """A table of streams in a network, and its variants."""
+    """A table of streams in a network, and the table's variants."""
 
     network: Network
     table: Streams
@@ -99,7 +102,7 @@ class TableVariants:
         return tuple(stream for stream in streams if stream.group == self.table.name)
 
     def lone_streams(self) -> Iterator[LoneStream]:
-        """Each variant of each stream, by stream."""
+        """Each variant of each stream, grouped by stream."""
         for stream in self.streams:
             for variant in self.variants:
                 texts = variant.texts()
@@ -109,10 +112,10 @@ class TableVariants:
                 )
 
     def demands_bps(self, variants: Sequence[Stream]) -> tuple[Floats, Floats]:
-        """Goodputs that a stream must have [b/s], by variant: required ones, and those that keep limits on messages.
+        """Goodputs that a stream needs [b/s], by variant: by requirements, and for messages to arrive in time.
 
-        Streams that share a resource while all send at once get shares of it that add up to it. So one of them is
-        late if these goodputs do not fit.
+        Streams that send at once share a resource's capacity. So if the second goodputs exceed the capacity, at
+        least one stream is late.
         """
         names = (variants[0].name, variants[0].group)
         requirements = [
@@ -194,7 +197,7 @@ def table_loads(table: TableVariants, alone: AlonePredictions, first: int) -> Ta
 
 
 def device_limits(system: System) -> tuple[tuple[int, str], ...]:
-    """Requirements of devices, by index, each with a device that it applies to."""
+    """Requirements about devices as pairs: index of the requirement, and name of a device that it applies to."""
     return tuple(
         (index, name)
         for index, one in enumerate(system.requirements)
@@ -206,7 +209,7 @@ def device_limits(system: System) -> tuple[tuple[int, str], ...]:
 def _device_shares(
     system: System, streams: Sequence[Stream], alone: AlonePredictions, place: Ints, sending: Bools
 ) -> Floats:
-    """Shares of the streams in the requirements of devices: low and high, (variants, limits, 2)."""
+    """Contributions of streams to the requirements of devices, low and high: array (variants, limits, 2)."""
     limits = device_limits(system)
     found = np.zeros((place.shape[1], len(limits), 2))
     for number, (index, name) in enumerate(limits):

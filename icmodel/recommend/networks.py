@@ -1,4 +1,4 @@
-"""Networks: the choices for devices, switches and links, and every combination of these."""
+"""Networks: the choices for devices, switches and links, and every combination of these choices."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SETTINGS = {
     "switches": {"forwarding": "forwarding", "latency_s": "latency", "scheduler": "scheduler"},
     "links": {"rate_bps": "rate", "dataset": "dataset", "interconnect": "interconnect"},
 }
-"""Keys of tables that can be chosen, by part of the document, with their labels."""
+"""Keys that can be a choice, by part of the document, each with its label."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +34,9 @@ class Parameter:
     Parameters
     ----------
     options : tuple
-        Its options, the file's own first.
+        Options of the parameter, the file's own first.
     change : callable
-        Returns the document with another option.
+        Function that returns the document with another option.
     """
 
     name: str
@@ -44,7 +44,7 @@ class Parameter:
     change: Change
 
     def text(self, option: object) -> str:
-        """An option for people, with its unit."""
+        """An option as text, with its unit."""
         kind = self.name.rpartition(".")[2]
         if kind == "rate" and isinstance(option, float):
             return units.format_bps(option)
@@ -55,7 +55,7 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """The network with one option of each parameter: its document, its system, and its differences."""
+    """The network with one option of each parameter: document, system, and differences from the file."""
 
     open: OpenSystem
     system: System
@@ -63,7 +63,7 @@ class Network:
 
 
 def networks(file: OpenSystem, parameters: tuple[Parameter, ...]) -> Iterator[Network]:
-    """Every combination of options, the file's own first, then by the number of differences."""
+    """Every combination of options, the file's own first, the others by the number of differences from it."""
     for count in range(len(parameters) + 1):
         for chosen in itertools.combinations(parameters, count):
             for options in itertools.product(*(parameter.options[1:] for parameter in chosen)):
@@ -76,9 +76,9 @@ def networks(file: OpenSystem, parameters: tuple[Parameter, ...]) -> Iterator[Ne
 
 
 def parameters(document: SystemDocument, choices: Choices) -> tuple[Parameter, ...]:
-    """All parameters of the network that have a choice, by name.
+    """All parameters of the network for which the file gives a choice, sorted by name.
 
-    The file's own option comes first; it is ``None`` if the tables of a name differ.
+    The file's own option comes first. It is ``None`` if several tables with that name have different values.
     """
     found = []
     for part, labels in SETTINGS.items():
@@ -106,13 +106,13 @@ def parameters(document: SystemDocument, choices: Choices) -> tuple[Parameter, .
 
 
 def _options(own: object, chosen: tuple[object, ...]) -> tuple[object, ...]:
-    """The file's own option, then the others sorted by their texts."""
+    """The file's own option, then the other options sorted by text."""
     others = {str(option): option for option in chosen if option != own}
     return (own, *(others[text] for text in sorted(others, key=lambda text: (len(text), text))))
 
 
 def _cabling(link: Links) -> Change:
-    """A change of the number of parallel cables, with interfaces for them at both ends."""
+    """Function that changes the number of parallel cables, and of the interfaces at both ends."""
 
     def change(document: SystemDocument, count: object) -> SystemDocument:
         assert isinstance(count, int)
@@ -130,7 +130,7 @@ def _cabling(link: Links) -> Change:
 
 
 def _setting(part: str, name: str, key: str) -> Change:
-    """A change of one key of the tables of a name."""
+    """Function that changes one key in all tables with a name."""
 
     def change(document: SystemDocument, value: object) -> SystemDocument:
         tables = tuple(

@@ -1,8 +1,8 @@
-"""Physics: messages that cannot arrive in time with any choice of streams, since their bits alone take too long.
+"""Physics: messages that no choice of streams can deliver in time, since the bits alone take too long.
 
 Samples of a cycle are taken at the same time. So the last message that leaves a port arrives no sooner than after
 the bits of all messages at the port's rate, and the propagation through all cables of its path. Headers, switches and
-hosts add to it.
+hosts make the message still later.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from icmodel.system.prediction.judging import whole_message
 
 SAMPLES = "samples"
 LATENCIES = ("message_latency_s", "latency_max_s")
-"""Metrics that the last message of a cycle decides."""
+"""Metrics that are determined by the last message of a cycle."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,9 +31,9 @@ class TooLate:
     rate_bps : float
         Rate of the port [b/s].
     cable_m, cable_s : float
-        All cables of the last message's path [m], and the propagation through them [s].
+        Total length of the cables on the last message's path [m], and the propagation delay of these cables [s].
     limit_s : float
-        Time in which all must arrive [s].
+        Time limit for the arrival of all messages [s].
     total_bits : float
         Bits of all messages of the group in one cycle, over all ports.
     """
@@ -50,11 +50,11 @@ class TooLate:
 
     @property
     def least_s(self) -> float:
-        """Least time for all the bits and the cables [s]."""
+        """Least time for the bits of all messages and the cables [s]."""
         return self.bits / self.rate_bps + self.cable_s
 
     def sentences(self) -> tuple[str, ...]:
-        """The calculation: for all messages over one link, if there are more, and for this port."""
+        """Sentences of the calculation: for this port, and for all messages over one link if other ports carry some."""
         limit, rate = units.format_seconds(self.limit_s), units.format_bps(self.rate_bps)
         cable = f"{units.format_metres(self.cable_m)} of cable take {units.format_seconds(self.cable_s, 4)} of it"
         left = self.limit_s - self.cable_s
@@ -84,7 +84,7 @@ class TooLate:
 
 
 def too_late(system: System) -> tuple[TooLate, ...]:
-    """For each requirement that a port cannot meet, the port that is latest."""
+    """For each requirement that a port cannot meet, the port with the latest messages."""
     found: dict[str, TooLate] = {}
     streams_by_port = system.streams_by_port()
     for wanted in system.requirements:
@@ -122,7 +122,7 @@ def too_late(system: System) -> tuple[TooLate, ...]:
 
 
 def too_late_everywhere(systems: Iterable[System]) -> tuple[TooLate, ...]:
-    """Requirements that no system can meet in time, for the system in which they are least late, by name."""
+    """Requirements that none of the systems can meet, sorted by name, each for the system with the least delay."""
     late = [too_late(system) for system in systems]
     names = set.intersection(*({one.requirement for one in some} for some in late))
     best: dict[str, TooLate] = {}

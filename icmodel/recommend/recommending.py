@@ -1,4 +1,4 @@
-"""Recommend: score all designs, predict the best ones in full, and return the designs that were found."""
+"""Recommend: score all designs, predict the best designs in full, and return these."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ from icmodel.system.prediction.result import by_requirement
 from icmodel.usecase.result import needed_measurement
 
 MOST_FRONT, MOST_MENDS, MOST_UNDECIDED = 12, 3, 6
-"""Greatest number of returned designs, by kind."""
+"""Greatest number of returned designs: on the front, with the fewest changes, and undecided."""
 MOST_BESIDE = 3
-"""Undecided designs to predict if others meet all requirements; overloaded ones are not among them."""
+"""Number of undecided designs to predict if other designs meet all requirements; overloaded designs are left out."""
 TRIES = 12
-"""Further designs to predict for each kind, if predictions turn out worse than scores."""
+"""Number of further designs to predict of each kind if predictions are worse than the scores."""
 
 Watch = Callable[[int, int], None]
-"""Called with the number of designs checked, and the greatest number to check."""
+"""Progress function, called with the number of designs checked so far and the greatest number to check."""
 
 
 def recommend(
@@ -49,29 +49,30 @@ def recommend(
 ) -> Recommendation:
     """Search the choices of a system for the designs that meet every requirement.
 
-    Every design is scored: each variant of each stream is predicted alone, once, and their loads
-    are added up. The best by score are then predicted in full; only these are returned.
+    First, each variant of each stream is predicted alone, once. Then every design is scored by the
+    sum of its streams' loads. The designs with the best scores are predicted in full; only these are returned.
 
     Parameters
     ----------
     name : str, Path or OpenSystem
-        Bundled name or path of a system file. Its ``[choices]`` are the search space; without
-        them it is the measured options of the datasets for the streams.
+        Bundled name or path of a system file. The file's ``[choices]`` are the search space. Without
+        that table, the search space is the options that the datasets have measured for the streams.
     dataset : Model, Dataset, str or Path, optional
-        The dataset of all streams; by default those that the system names.
+        The dataset for all streams; by default the datasets that the system names.
     variant : str, optional
         Variant of the model; each dataset's own by default.
     cache : bool
         Keep fits of ``hybrid`` in the user's cache folder.
     most : int
-        Greatest number of scored designs; if there are more, those closest to the file's own are scored.
+        Greatest number of scored designs. If there are more, the designs closest to the file's own are scored.
     watch : callable, optional
         Called with the number of designs predicted in full so far, and the greatest number.
 
     Returns
     -------
     Recommendation
-        ``front`` are the Pareto-optimal designs that meet every requirement; ``verdict`` is met if there is one.
+        ``front`` holds the Pareto-optimal designs that meet every requirement. ``verdict`` is met if ``front`` has a
+        design.
 
     Raises
     ------
@@ -95,7 +96,7 @@ def recommend(
     own = checks.predict(0)
     assert own is not None  # a file that contradicts itself is refused before
 
-    # Designs that meet all requirements, those closest to the file, and undecided ones.
+    # Designs that meet all requirements, designs closest to the file, and undecided designs.
     outcomes, document = space.scores.outcomes, file.document
     unchecked = checks.predict_front(np.flatnonzero(outcomes == MET_ALONE), MET, MOST_FRONT)
     if own.verdict != MET:
@@ -132,7 +133,7 @@ def _load_models(
     *,
     cache: bool,
 ) -> Models:
-    """The model of all streams, or one for each dataset that the file or its choices name."""
+    """Load one model for all streams, or one for each dataset that the file or its choices name."""
     if isinstance(dataset, Model):
         return dataset
     if dataset is not None:
@@ -147,12 +148,12 @@ def _load_models(
 
 @dataclass(frozen=True, slots=True)
 class Checks:
-    """Designs predicted in full so far, by index; ``None`` for a contradictory one.
+    """Designs predicted in full so far, by index; ``None`` for a design that contradicts itself.
 
     Parameters
     ----------
     most : int
-        Greatest number of designs.
+        Greatest number of designs to predict.
     """
 
     space: SearchSpace
@@ -162,7 +163,7 @@ class Checks:
     known: dict[int, Checked | None] = field(default_factory=dict)
 
     def predict(self, index: int) -> Checked | None:
-        """A design, predicted in full unless it was before; ``None`` if it contradicts itself."""
+        """Predict a design in full, or return the earlier prediction; ``None`` if the design contradicts itself."""
         if index not in self.known:
             design, scores = self.space.design(index), self.space.scores
             try:
@@ -187,9 +188,9 @@ class Checks:
         )
 
     def predict_front(self, left: Ints, verdict: str, most: int) -> int:
-        """Predict the Pareto front of some designs; replace a design that is worse than its score by the next.
+        """Predict the Pareto front of the designs in ``left``; a design worse than its score is replaced by the next.
 
-        Returns the number of designs of the last front that were not predicted.
+        Returns the number of designs on the last front that were not predicted.
         """
         objectives = rounded(self.space.scores.objectives)
         tries = most + TRIES
@@ -237,7 +238,7 @@ def _checked(
     scored: list[float],
     changes: int,
 ) -> Checked:
-    """A design with its full prediction; objectives that it does not give keep their score."""
+    """A design with its full prediction; objectives that the prediction lacks keep their score."""
     streams, devices = prediction.streams.values(), prediction.devices.values()
     cores = math.fsum(device.cpu_cores.value for device in devices)
     means = [stream.metrics["latency_mean_s"].value for stream in streams]
@@ -269,7 +270,7 @@ def _checked(
 
 
 def _open_requirements(prediction: SystemPrediction) -> Iterator[OpenRequirement]:
-    """For each requirement that is not met, the stream or device that is farthest from it, the worst first."""
+    """For each requirement that is not met, the stream or device farthest from the limit; the worst first."""
     missed = by_requirement(one for one in prediction.judged if one.verdict.outcome != MET)
     for worst, *_ in missed.values():
         settle = ""
@@ -305,5 +306,5 @@ def _front_of(designs: tuple[Checked, ...]) -> tuple[Checked, ...]:
 
 
 def _by_objectives(design: Checked) -> tuple[object, ...]:
-    """Sort key: CPU first, then the other objectives and the choice."""
+    """Sort key of designs: CPU first, then the other objectives, then the text of the choice."""
     return design.objectives, sorted(design.chosen.items())

@@ -25,9 +25,9 @@ LEFT_OUT = (
 
 @dataclass(frozen=True, slots=True)
 class OpenRequirement:
-    """A requirement that a design does not meet with certainty, for the stream or device that is farthest from it.
+    """A requirement that a design does not surely meet, for the stream or device farthest from the limit.
 
-    ``settle`` is the measurement that would decide it, or the reason why none would.
+    ``settle`` is the measurement that would decide the requirement, or the reason why no measurement would.
     """
 
     verdict: Verdict
@@ -46,7 +46,7 @@ class Checked:
     Parameters
     ----------
     changed, chosen : mapping
-        Differences from the file, and the whole choice, as text by parameter.
+        Differences from the file, and all chosen parameters, as text by parameter.
     basis : str
         The weakest basis on which a requirement was judged.
     objectives : tuple of float
@@ -56,7 +56,7 @@ class Checked:
     open : tuple of OpenRequirement
         Requirements that are not met or undecided.
     changes : int
-        Number of differences from the file.
+        Number of differences between the design and the file.
     """
 
     changed: Mapping[str, str]
@@ -70,12 +70,12 @@ class Checked:
     changes: int
 
     def objective(self, name: str) -> float:
-        """One objective by its name."""
+        """Look up one objective by name."""
         return self.objectives[OBJECTIVES.index(name)]
 
     @property
     def headroom_ratio(self) -> float:
-        """Possible relative growth of all streams until a resource is full; negative if one is overloaded."""
+        """Relative growth of all streams until a resource is full; negative if a resource is overloaded."""
         full = self.objective("fullest_ratio")
         return 1 / full - 1 if full > 0 else math.inf
 
@@ -107,13 +107,13 @@ class Searched:
     Parameters
     ----------
     may_meet, undecided, fail : int
-        Scored designs, by the best possible outcome.
+        Number of scored designs by their best possible outcome.
     checked : int
-        Designs predicted in full.
+        Number of designs predicted in full.
     unchecked : int
-        Designs with scores as good as the front's that were not predicted.
+        Number of designs that were not predicted, with scores as good as those on the front.
     unpredicted : int
-        All designs that may meet the requirements and were not predicted.
+        Number of all designs that may meet the requirements and were not predicted.
     """
 
     counts: Counts
@@ -147,13 +147,13 @@ class Recommendation:
     front : tuple of Checked
         Pareto front of the designs that meet every requirement, sorted by CPU.
     mends : tuple of Checked
-        Designs that meet every requirement with the fewest changes, if the file's own does not.
+        Designs that meet every requirement with the fewest changes; empty if the file's own design meets them.
     undecided : tuple of Checked
-        Designs that may meet all, with the measurements that would decide them.
+        Designs that may meet all requirements, with the measurements that would decide it.
     nearest : tuple of Nearest
-        The closest stream by requirement.
+        For each requirement, the stream that comes closest to meeting it.
     physics : tuple of TooLate
-        Requirements that no choice of streams can meet, in the network in which they are least late.
+        Requirements that no choice of streams can meet, each in the network with the least delay.
     """
 
     system: str
@@ -174,7 +174,7 @@ class Recommendation:
 
     @property
     def verdict(self) -> str:
-        """Met if a design meets all requirements; undecided if one may; else not met."""
+        """Met if a design meets all requirements; undecided if a design may meet them; otherwise not met."""
         if self.front:
             return MET
         may = self.undecided or self.searched.unpredicted or self.searched.counts.far
@@ -182,7 +182,7 @@ class Recommendation:
 
     @property
     def exit_code(self) -> int:
-        """0 met, 1 not met, 3 undecided."""
+        """Exit code of the command line: 0 met, 1 not met, 3 undecided."""
         return {MET: 0, NOT_MET: 1, UNDECIDED: 3}[self.verdict]
 
     def to_dict(self) -> dict[str, object]:

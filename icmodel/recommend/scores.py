@@ -1,4 +1,4 @@
-"""Scores: all designs of a network from the summed loads of their tables of streams, in arrays."""
+"""Scores of all designs of a network, computed in arrays from the summed loads of the tables of streams."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ OBJECTIVES = ("cpu_cores", "latency_mean_s", "fullest_ratio", "interfaces", "cos
 """Objectives, all minimised: busy cores of all hosts; greatest mean latency of a frame; greatest utilisation of a
 port, interface or processor; interfaces of all devices; cost."""
 TOLERANCE = 1e-9
-"""Relative rounding error of sums, within which a resource is not overloaded."""
+"""Tolerated relative rounding error of a sum of loads before a resource counts as overloaded."""
 MET_ALONE, UNDECIDED_ALONE, NOT_MET_ALONE = (
     OUTCOMES.index(outcome) for outcome in (MET, UNDECIDED, NOT_MET)
 )
@@ -37,11 +37,11 @@ class Scores:
     variants : array of int (designs, tables)
         Index of the variant of each table of streams.
     outcomes : array of int (designs,)
-        The best possible outcome: 0 met, 1 undecided, 2 not met.
+        Best possible outcome of the design: 0 met, 1 undecided, 2 not met.
     objectives : array (designs, objectives)
         Values of `OBJECTIVES`.
     changes : array of int (designs,)
-        Number of differences from the file.
+        Number of differences between the design and the file.
     """
 
     network: Ints
@@ -58,12 +58,12 @@ COLUMNS = tuple(column.name for column in fields(Scores))
 
 
 def joined(parts: Sequence[Scores]) -> Scores:
-    """The designs of several networks."""
+    """Join the scores of several networks."""
     return Scores(*(np.concatenate([getattr(part, name) for part in parts]) for name in COLUMNS))
 
 
 def ordered(scores: Scores) -> Scores:
-    """The designs by the number of differences from the file, so that the closest of equal ones is taken."""
+    """Sort the designs by the number of differences from the file, so that the closest of equal designs comes first."""
     order = np.lexsort((*scores.variants.T[::-1], scores.network, scores.changes))
     return Scores(*(getattr(scores, name)[order] for name in COLUMNS))
 
@@ -80,7 +80,7 @@ def scores(number: int, network: Network, tables: Sequence[TableLoads]) -> Score
     sizes = [len(table.variants) for table in tables]
     count, ports = math.prod(sizes), len(system.ports)
 
-    # The best possible outcome: of the streams alone, of full resources, and of the devices.
+    # The best possible outcome, from the streams alone, full resources, and the devices.
     outcomes = _combine(np.maximum, [table.outcomes for table in tables], count)
     for loads, outcome in (
         ([table.needs for table in tables], UNDECIDED_ALONE),
@@ -122,7 +122,7 @@ def scores(number: int, network: Network, tables: Sequence[TableLoads]) -> Score
 
 
 def _combine(ufunc: np.ufunc, parts: Sequence[np.ndarray], count: int) -> np.ndarray:
-    """A number of every combination of variants, reduced from one of each table, (designs,)."""
+    """Combine one number of each table over every combination of variants: array (designs,)."""
     found = np.zeros(1, dtype=parts[0].dtype if parts else np.float64)
     for part in parts:
         found = ufunc(found[:, None], part[None, :]).reshape(-1)
@@ -131,7 +131,7 @@ def _combine(ufunc: np.ufunc, parts: Sequence[np.ndarray], count: int) -> np.nda
 
 
 def _fullest(tables: Sequence[Floats], count: int) -> Floats:
-    """Utilisation of the fullest resource of each design, (designs,).
+    """Utilisation of the fullest resource of each design: array (designs,).
 
     Parameters
     ----------
@@ -149,12 +149,12 @@ def _fullest(tables: Sequence[Floats], count: int) -> Floats:
 
 
 def interfaces(system: System) -> int:
-    """Interfaces of all devices that a link uses."""
+    """Number of device interfaces that are connected to a link."""
     return sum(end in system.devices for link in system.links.values() for end in link.ends)
 
 
 def cost(system: System, document: SystemDocument) -> float:
-    """Cost of interfaces, cores, links and switches; 0 without stated costs."""
+    """Cost of interfaces, cores, links and switches; 0 if the file states no costs."""
     per = document.costs
     if per is None:
         return 0.0

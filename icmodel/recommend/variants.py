@@ -1,4 +1,4 @@
-"""Variants: the choices for a table of streams, all of them together."""
+"""Variants: every combination of the choices for a table of streams."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from icmodel.system.packing import wire
 from icmodel.system.prediction.answers import dataset_of
 
 Models = Model | Mapping[str, Model]
-"""The model of all streams, or models by the name of their dataset in the system."""
+"""One model for all streams, or a model for each dataset that the system names."""
 MOST_PAYLOAD_BYTES = 65_535
-"""Greatest aligned payload [B] if no dataset has a measured range: that of TCP in IC2012 §8.1."""
+"""Greatest aligned payload [B] if no dataset has a measured range: the payload of TCP in IC2012 §8.1."""
 
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """One choice for a table of streams; a payload or rate of ``None`` is as produced."""
+    """One choice for a table of streams; ``None`` keeps the payload or rate of the traffic source."""
 
     protocol: str
     payload_bytes: int | None
@@ -50,7 +50,7 @@ class Variant:
         }
 
     def changed(self, own: Variant) -> dict[str, str]:
-        """Its differences from the file, as text."""
+        """Differences between the choice and the file, as text by parameter."""
         mine, theirs = self.texts(), own.texts()
         return {name: text for name, text in mine.items() if text != theirs[name]}
 
@@ -61,7 +61,7 @@ class Variant:
         return self.protocol, payload, rate, cores, self.priority
 
     def apply(self, table: Streams) -> Streams:
-        """The table, changed to this choice."""
+        """Change a table to this choice."""
         return table.model_copy(update=asdict(self))
 
 
@@ -99,9 +99,9 @@ def variants(
 def _payloads(
     own: Variant, choices: StreamChoices, system: System, stream: Stream, models: Models
 ) -> set[int | None]:
-    """Payloads of a stream's protocol [B]: the file's own, those chosen, and aligned ones if they are chosen.
+    """Payloads of a stream [B]: the file's own, the listed choices, and aligned payloads if the choices ask for them.
 
-    Aligned payloads fill 1, 2, 4, 8 … packets; the last is the greatest within the measured range.
+    Aligned payloads fill 1, 2, 4, 8 … packets. The last payload is the greatest within the measured range.
     """
     on = wire(stream.protocol, system.links_of(stream)[0])
     sizes: set[int | None] = {own.payload_bytes}
@@ -125,9 +125,10 @@ def _model_of(system: System, stream: Stream, models: Models) -> Model | None:
 
 
 def default_choices(document: SystemDocument, system: System, models: Models) -> Choices:
-    """The search space of a file without choices: the measured options of its datasets for its streams.
+    """Search space for a file without choices: the options that the datasets have measured for the streams.
 
-    These are measured protocols and core counts, aligned payloads unless a frame is a message, and the produced rate.
+    The options are measured protocols and core counts, aligned payloads (unless a frame is a message), and the
+    produced rate.
     """
     streams = {}
     for table in document.streams:

@@ -1,4 +1,4 @@
-"""Bounds of the wire: a framing and payloads go in; packets, bits, bounds of goodput and latency come out.
+"""Bounds of the wire: packets, bits, and bounds of goodput and latency for a framing and payloads.
 
 ``ethernet``, ``infiniband``, ``roce`` and ``rapidio`` each have a frozen ``Framing`` with the parameters of
 that link. The functions of this package accept any of them; each link's module has them too.
@@ -6,4 +6,4 @@ that link. The functions of this package accept any of them; each link's module 
 
 from icmodel.theory._wire import AnyFraming as AnyFraming
 from icmodel.theory._wire import Train as Train
-from icmodel.theory.bounds import *  # noqa: F403 - its functions are this package's
+from icmodel.theory.bounds import *  # noqa: F403 - the package has the same functions

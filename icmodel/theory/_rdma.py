@@ -37,17 +37,17 @@ PROPAGATION_S_PER_M = 5e-9
 
 
 def mtu(default: int) -> Any:
-    """The field of a path MTU."""
+    """Field of a framing for the path MTU."""
     return choice(default, "RDMA path MTU, 256 B to 4096 B.", MTUS_BYTES)
 
 
 def operation() -> Any:
-    """The field of an operation."""
+    """Field of a framing for the operation."""
     return choice("send", "send, write, read or datagram.", tuple(FIRST_PACKET_BYTES))
 
 
 class RdmaFraming(AnyFraming):
-    """Framing of InfiniBand and RoCE; each adds its fields and the bytes around a packet."""
+    """Common framing of InfiniBand and RoCE. The subclasses add fields and the bytes around a packet."""
 
     __slots__ = ()
     propagation_s_per_m: ClassVar[float] = PROPAGATION_S_PER_M
@@ -65,7 +65,7 @@ class RdmaFraming(AnyFraming):
         return self.mtu_bytes if self.operation == "datagram" else MAX_MESSAGE_BYTES
 
     def train(self, payload_bytes: ArrayLike) -> _wire.Train:
-        """The packets of messages, cut at the path MTU; shape of `payload_bytes` [B]."""
+        """Packets of messages, cut at the path MTU; the result has the shape of `payload_bytes` [B]."""
         limit, carrier = self.max_payload_bytes, f"one {self.operation}"
         payload = _wire.payload_array(payload_bytes, limit, carrier)
         count = _wire.ceil_div(payload, self.mtu_bytes)

@@ -1,4 +1,4 @@
-"""Framing of any link: a frame as a train of packets, and the time that the train takes."""
+"""Framing of any link: a frame as a train of packets, and the train's time on the link."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
 LARGEST_PAYLOAD_BYTES = 2**48
-"""Greatest payload without a limit of the protocol [B]: the bits of a frame still fit in 64 bits."""
+"""Greatest payload if the protocol has no limit [B]; the number of bits of a frame still fits in 64 bits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,13 +27,13 @@ class Train:
     Parameters
     ----------
     payload_bytes, packets, wire_bytes : array of int64, one shape
-        Useful bytes, packets, and bytes on the wire of each frame [B, 1, B].
+        Useful bytes [B], number of packets, and bytes on the wire [B] of each frame.
     aligned : array of bool, the same shape
         Whether the last packet is full.
     full_packet_bytes : int
         Bytes on the wire of the first packet of a frame that needs more than one [B].
     last_packet_bytes : array of int64, the same shape
-        Bytes on the wire of the last packet, or of the only one [B].
+        Bytes on the wire of the last packet [B]; in a frame of one packet, of that packet.
     gap_bytes : int
         Gap at the end of each packet's bytes on the wire [B]; it delays the next packet, but not a receiver.
     """
@@ -79,8 +79,9 @@ class Train:
     def latency_s(self, line_rate_bps: float, path: Path) -> NDArray[np.float64]:
         """Propagation + serialisation + switches [s]; each store-and-forward switch adds the time of one packet.
 
-        Serialisation ends with the last bit, before the gap.  Packets over links of one rate are jobs in a permutation
-        flow shop: the time is the sum of all on one link, and the longest on each of the others.
+        Serialisation ends with the last bit, before the gap. Packets over links of equal rate are jobs in a permutation
+        flow shop. So the time is the sum of all packet times on one link, plus the longest packet time on each other
+        link.
         """
         fixed = path.distance_m * path.propagation_s_per_m + path.switches * path.switch_latency_s
         serialised = self.wire_bytes - self.gap_bytes
@@ -193,7 +194,7 @@ class AnyFraming(ABC):
 
     @abstractmethod
     def train(self, payload_bytes: ArrayLike) -> Train:
-        """The packets of frames; shape of `payload_bytes` [B].
+        """Packets of frames; the result has the shape of `payload_bytes` [B].
 
         Raises
         ------

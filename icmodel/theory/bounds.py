@@ -108,17 +108,17 @@ def min_latency_s(
     """Least one-way latency: propagation, all bits of the frame, and the switches [s].
 
     The latency ends with the last bit of the frame, before the gap that only the next packet waits for; IC2012 §6.2,
-    and Ethernet's framing with ``padded=False``, include that gap. For a read it is the latency of the answer, without
-    the request.
+    and Ethernet's framing with ``padded=False``, include that gap. For a read, the result is the latency of the answer,
+    without the request.
 
     Parameters
     ----------
     distance_m, propagation_s_per_m : float
-        Length of all cables [m], and their delay [s/m]; by default that of the link's usual cable.
+        Length of all cables [m], and delay of the cable [s/m]; by default the delay of the link's usual cable.
     switches, switch_latency_s : int, float
         Number of switches, and the latency of each [s].
     switching : "cut-through" or "store-and-forward"
-        A store-and-forward switch receives a whole packet before it sends: it adds the time of the longest one.
+        A store-and-forward switch receives a whole packet before it sends: it adds the time of the longest packet.
 
     Examples
     --------
@@ -157,7 +157,7 @@ def aligned_payloads(framing: AnyFraming, up_to_bytes: int) -> NDArray[np.int64]
 def packet_breaks(framing: AnyFraming, up_to_bytes: int) -> NDArray[np.int64]:
     """Payloads up to `up_to_bytes` above which a frame needs one more packet [B], ascending.
 
-    They are the aligned payloads below the largest frame.
+    The result holds the aligned payloads below the largest frame.
     """
     full, most = framing.aligned_payloads(up_to_bytes), framing.max_payload_bytes
     return full if most is None else full[full < most]
@@ -178,7 +178,7 @@ def stream_goodput_bps(framing: AnyFraming, line_rate_bps: float) -> float:
 def max_payload_bytes(framing: AnyFraming) -> int | None:
     """Largest frame [B]; ``None`` if the protocol has no limit.
 
-    UDP 65 507 (IPv6: 65 527), raw Ethernet the MTU, TCP none (a stream); InfiniBand and RoCE 2**31, a datagram one
-    packet; RapidIO messages 4096, writes and reads none.
+    The limits are: UDP 65 507 (IPv6: 65 527); raw Ethernet the MTU; TCP no limit; InfiniBand and RoCE 2**31, or one
+    packet for a datagram; RapidIO 4096 for messages, and no limit for writes and reads.
     """
     return framing.max_payload_bytes

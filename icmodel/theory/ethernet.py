@@ -20,9 +20,9 @@ TCP header             20      RFC 9293 §3.1
 TCP timestamps         12      RFC 7323 §3.2 and appendix A
 =====================  ======  ===============================================
 
-The overheads are those of IC2012 §6 ("High speed local area interconnects", tables 6-1 and 6-3); its equations are
-reconstructed from the printed numbers. With ``padded=False`` the results are those of IC2012, which ignores the least
-frame and includes the last gap in a latency. The line rate is that of the MAC: 1 to 400 Gb/s.
+The overheads are taken from IC2012 §6 ("High speed local area interconnects", tables 6-1 and 6-3); its equations are
+reconstructed from the printed numbers. With ``padded=False`` the results equal those of IC2012, which ignores the least
+frame and includes the last gap in a latency. The line rate is the rate of the MAC: 1 to 400 Gb/s.
 """
 
 from __future__ import annotations
@@ -59,14 +59,14 @@ PROPAGATION_S_PER_M = 4.27e-9
 
 
 class _Cut(NamedTuple):
-    """Fragmentation of a frame; bytes of data exclude the headers of each packet."""
+    """Fragmentation of a frame; data bytes do not include the headers of packets."""
 
-    once: int  # header bytes once a frame, cut along with the payload
+    once: int  # header bytes of the whole frame, cut together with the payload
     header: int  # bytes before the data of every packet, behind the Ethernet header
-    whole: int  # most data of a frame that stays one packet
-    full: int  # data of every packet but the last of a frame that is cut
-    last: int  # most data of that last packet
-    fragment_header: int  # added to every packet of a frame that is cut
+    whole: int  # greatest data of a frame that fits in one packet
+    full: int  # data of every packet except the last, if a frame is cut
+    last: int  # greatest data of the last packet, if a frame is cut
+    fragment_header: int  # header bytes added to every packet, if a frame is cut
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ class Framing(AnyFraming):
     mtu_bytes : int
         Most bytes of one packet, IP header included [B].
     ip_version : 4 or 6
-        Has no effect for ``ethernet``.
+        IP version; it has no effect for ``ethernet``.
     timestamps : bool
         The TCP timestamp option, 12 B a packet.
     vlan_tags : 0, 1 or 2
@@ -124,7 +124,7 @@ class Framing(AnyFraming):
 
     @property
     def gap_bytes(self) -> int:
-        """Gap behind every packet that a latency excludes [B]; 0 in IC2012's form."""
+        """Gap behind every packet, which a latency excludes [B]; 0 if ``padded`` is False, as in IC2012."""
         return GAP_BYTES if self.padded else 0
 
     def train(self, payload_bytes: ArrayLike) -> _wire.Train:

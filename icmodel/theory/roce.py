@@ -35,7 +35,7 @@ class Framing(_rdma.RdmaFraming):
     Parameters
     ----------
     version : 1 or 2
-        1 is directly on Ethernet, 2 over UDP and IP.
+        Version of RoCE: 1 runs directly on Ethernet, 2 over UDP and IP.
     mtu_bytes : 256, 512, 1024, 2048 or 4096
         RDMA path MTU, not Ethernet's: data bytes of a full packet [B].
     operation : "send", "write", "read" or "datagram"
@@ -73,7 +73,7 @@ class Framing(_rdma.RdmaFraming):
 
     @property
     def gap_bytes(self) -> int:
-        """Gap behind each packet [B]; 0 as counted by ports."""
+        """Gap behind each packet [B]; 0 if bytes are counted as port counters do."""
         return 0 if self.as_counted else GAP_BYTES
 
     @property

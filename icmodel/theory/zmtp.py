@@ -2,7 +2,7 @@
 
 The header has a byte of flags, then the size of the body: 1 byte for a body up to 255 B, 8 for a longer one (RFC
 15/ZMTP 2.0 of ØMQ 3, RFC 23/ZMTP 3.0 of ØMQ 4).  ØMQ 2 counted the flags with the body: from 254 B on its header had
-10 B (RFC 13/ZMTP 1.0). That byte more is neglected here.  Messages have one part.
+10 B (RFC 13/ZMTP 1.0). That additional byte is neglected here.  Messages have one part.
 """
 
 from __future__ import annotations

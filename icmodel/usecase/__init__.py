@@ -1,8 +1,8 @@
-"""Use cases: a TOML document of streams and requirements goes in, a verdict on each candidate comes out.
+"""Use cases: from a TOML document of streams and requirements to a verdict on each candidate.
 
-``document`` (the tables, in pydantic) -> ``derivation`` (numbers that follow from them alone) -> ``evaluation`` (each
-candidate predicted; ``hosts``: shared interfaces) -> ``judging`` (each requirement; ``limits``, ``bound``) ->
-``result``.
+Modules in the order of use: ``document`` (the tables, in pydantic), ``derivation`` (numbers that follow from the
+tables alone), ``evaluation`` (predicts each candidate; ``hosts``: shared interfaces), ``judging`` (judges each
+requirement; ``limits``, ``bound``), ``result``.
 """
 
 from icmodel.usecase.derivation import Derivation, Derivations, derive

@@ -1,8 +1,8 @@
-"""The estimate by which a requirement is judged if the dataset has no rows of its metric.
+"""Estimate for judging a requirement if the dataset has no rows of the requirement's metric.
 
-Only certain bounds are used: a missing quantile lies between statistics that are never above and never below it, a
-one-way latency between theory's minimum and the whole round trip, and a goodput below theory's maximum.  A requirement
-whose limit lies between the bounds is *undecided*.
+Only certain bounds are used. A missing quantile lies between the statistics that are always below and always above
+the quantile. A one-way latency lies between theory's minimum and the whole round trip. A goodput lies below theory's
+maximum. A requirement whose limit lies between the bounds is *undecided*.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ STATED_MIN, STATED_MAX = "the minimum the source states", "the maximum the sourc
 
 @dataclass(frozen=True, slots=True)
 class StreamBounds:
-    """Predicted metrics of one stream, bounds of theory [s, b/s], and limits that the source states."""
+    """Predicted metrics of one stream, theory's bounds [s, b/s], and limits stated by the dataset's source."""
 
     metrics: Mapping[str, Estimate]
     least_latency_s: float | None
@@ -33,10 +33,10 @@ class StreamBounds:
 
 
 def stream_bounds(answer: Answer, metric: str, model: Model) -> StreamBounds:
-    """The predicted metrics and bounds of a stream.
+    """Predicted metrics and theory's bounds of a stream.
 
-    A stream without a prediction has theory's bounds only, if its protocol is one of the dataset's; its ``metric`` and
-    goodput are absent with the reason.
+    If the stream has no prediction, the result has only theory's bounds, and only if the dataset has the stream's
+    protocol. Then ``metric`` and the goodput are absent, with the reason.
     """
     prediction, scenario = answer.prediction, answer.scenario
     least_s = greatest_bps = None
@@ -65,7 +65,7 @@ def share_bps(alone_bps: float, endpoints: int, others_bps: float) -> float:
 
 
 def estimate_for(metric: str, known: StreamBounds) -> Estimate:
-    """The estimate of a metric: predicted, else half a round trip, else an interval between certain bounds."""
+    """Estimate of a metric: the prediction; without one half a round trip, or an interval between certain bounds."""
     own = known.metrics.get(metric)
     if own is not None and not own.absent:
         return own
@@ -81,13 +81,15 @@ def estimate_for(metric: str, known: StreamBounds) -> Estimate:
 
 
 def _from_round_trip(statistic: str, known: StreamBounds) -> Estimate | None:
-    """Half a round trip for the one-way latency, between theory's minimum and the whole trip."""
+    """One-way latency as half a round trip, between theory's minimum and the whole round trip."""
     for name, halves in ((f"rtt_half_{statistic}_s", 1), (f"rtt_{statistic}_s", 2)):
         trip = known.metrics.get(name)
         if trip is None or trip.absent:
             continue
         floor, whole = known.least_latency_s or 0.0, trip.high * 2 / halves
-        if floor > whole:  # the trip was one of smaller frames: it is shorter than the wire allows
+        if (
+            floor > whole
+        ):  # the measured round trip was of smaller frames, and shorter than the wire allows
             continue
         why = (
             f"not one-way: {name} stands in for latency_{statistic}_s, which lies between theory's "
@@ -99,9 +101,9 @@ def _from_round_trip(statistic: str, known: StreamBounds) -> Estimate | None:
 
 
 def _between_bounds(statistic: str, known: StreamBounds, reason: str) -> Estimate:
-    """A missing statistic, between the nearest bounds below and above it.
+    """Interval for a missing statistic between the nearest bounds below and above the statistic.
 
-    Its value is the upper bound, the worst case; without one the estimate has no value.
+    The value is the upper bound, the worst case. Without an upper bound the estimate has no value.
     """
     low, least, *low_basis = max(
         _lower_bounds(statistic, known), key=lambda bound: bound[0], default=(0.0, "")
@@ -120,7 +122,7 @@ def _between_bounds(statistic: str, known: StreamBounds, reason: str) -> Estimat
 
 
 Bound = tuple[float, str, str]
-"""A bound of a latency [s], the words for it, and its basis."""
+"""A bound of a latency [s], the bound's description, and the bound's basis."""
 
 
 def _lower_bounds(statistic: str, known: StreamBounds) -> Iterator[Bound]:
@@ -161,7 +163,7 @@ def _below(lower: str | None, upper: str | None) -> bool:
 
 
 def _rank(statistic: str) -> float:
-    """The probability of a quantile, with the minimum below and the maximum above all of them."""
+    """Probability of a quantile; the minimum ranks below all quantiles and the maximum above."""
     if statistic in ("min", "max"):
         return LEAST if statistic == "min" else GREATEST
     digits = statistic.removeprefix("p")
@@ -169,7 +171,7 @@ def _rank(statistic: str) -> float:
 
 
 def _statistic(metric: str) -> str | None:
-    """``p99`` of ``latency_p99_s``; ``None`` for a standard deviation, which has no bounds."""
+    """Statistic in a latency's name, such as ``p99``; ``None`` for a standard deviation, without bounds."""
     if not metric.startswith("latency_") or metric == "latency_std_s":
         return None
     return metric.removeprefix("latency_").removesuffix("_s")

@@ -1,9 +1,9 @@
-"""Derivation: every number that follows from the use case alone, with its formula.
+"""Derivation: numbers that follow from the use case alone, each with its formula.
 
 The rules are those of "High speed local area interconnects" (IC2012) §1.4.3 and §8, the source of the bundled use
-cases: a stream of pictures needs width × height × depth × rate; samples that must all arrive within a time need
-their bits over that time, less the delay of the cable; n connections that share samples with an imbalance of i
-carry (1 + i)/n of them each.
+cases. A stream of pictures needs width × height × depth × rate. Samples with a time limit need their bits divided
+by the time that the delay of the cable leaves. If n connections share the samples with an imbalance of i, the busiest
+connection carries (1 + i)/n of all samples.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ ARRIVING = "arriving_goodput_bps"
 
 @dataclass(frozen=True, slots=True)
 class Derivation:
-    """A number that follows from others: ``value`` in SI, as the suffix of ``name`` says."""
+    """A number computed from other numbers; the suffix of ``name`` gives the SI unit of ``value``."""
 
     name: str
     value: float
@@ -46,7 +46,7 @@ class Derivation:
 
     @property
     def text(self) -> str:
-        """The value for people with its unit; a name without a unit is a count."""
+        """The value as text with its unit; a count has no unit."""
         try:
             return units.format_quantity(self.quantity, self.value)
         except UnitError:
@@ -68,7 +68,7 @@ Derivations = Mapping[str, Derivation]
 
 
 def derive(usecase: UseCase) -> Derivations:
-    """Every number that follows from the use case alone.
+    """Derive the numbers that follow from the use case alone.
 
     Returns
     -------
@@ -78,7 +78,7 @@ def derive(usecase: UseCase) -> Derivations:
     Raises
     ------
     UseCaseError
-        If a name is not derived, a budget does not add up, or a cable's delay exceeds the time given.
+        If a name is not a derived number, a budget does not add up, or a cable's delay exceeds the allowed time.
 
     Examples
     --------
@@ -145,7 +145,7 @@ def _derive_budget(budget: Budget, derived: dict[str, Derivation]) -> None:
 
 
 def _derive_stream(usecase: UseCase, stream: Stream, derived: dict[str, Derivation]) -> None:
-    """Sources, goodputs and the applications' work of one stream."""
+    """Derive the sources, the goodputs and the applications' core time of one stream."""
     name = stream.name
     count, formula = _count_sources(stream, usecase.devices)
     _add(derived, f"{name}.count", count, formula, "sources at the same time")
@@ -190,7 +190,7 @@ def _derive_stream(usecase: UseCase, stream: Stream, derived: dict[str, Derivati
 
 
 def _count_sources(stream: Stream, devices: tuple[Device, ...]) -> tuple[int, str]:
-    """The number of sources of a stream, and its formula."""
+    """Number of sources of a stream, and the formula of that number."""
     sending = [device for device in devices if stream.name in device.sends]
     counted = sum(device.count * device.sends[stream.name] for device in sending)
     if stream.count is not None and sending and counted != stream.count:
@@ -205,7 +205,7 @@ def _count_sources(stream: Stream, devices: tuple[Device, ...]) -> tuple[int, st
 
 
 def _derive_samples(stream: SampleStream, count: int, derived: dict[str, Derivation]) -> None:
-    """Goodputs of all samples of a cycle, with and without the cable, and the busiest connection."""
+    """Derive the goodputs of one cycle's samples, with and without the cable, and the busiest connection."""
     name, size = stream.name, units.format_bits(stream.size_bits)
     extra = stream.imbalance_ratio
     imbalance = f" × (1 + {units.format_ratio(extra)})" if extra else ""
@@ -266,7 +266,7 @@ def _derive_samples(stream: SampleStream, count: int, derived: dict[str, Derivat
 def _add(
     derived: dict[str, Derivation], name: str, value: Fraction | int, formula: str, meaning: str
 ) -> Fraction:
-    """Add a number to the derived ones, and return it exactly."""
+    """Add a number to the derived numbers, and return the number's exact value."""
     try:
         number: float = value if isinstance(value, int) else float(value)
     except OverflowError:
@@ -278,12 +278,12 @@ def _add(
 
 
 def exact(value: float) -> Fraction:
-    """The decimal number that a float was written as, so that 50 ms − 33 ms is exactly 17 ms."""
+    """Exact decimal value of a float as written, so that 50 ms − 33 ms is exactly 17 ms."""
     return Fraction(repr(value))
 
 
 def _time(value: float | str, derived: Derivations) -> Fraction:
-    """A time [s], given as a number or by the name of a derived one."""
+    """A time [s], given as a number or as the name of a derived time."""
     if isinstance(value, str):
         derivation = lookup(derived, value)
         if quantity_kind(derivation.quantity) != "s":
@@ -299,12 +299,12 @@ def _time(value: float | str, derived: Derivations) -> Fraction:
 
 
 def lookup(derived: Derivations, name: str) -> Derivation:
-    """The derived number of a name.
+    """Look up a derived number by name.
 
     Raises
     ------
     UseCaseError
-        If there is none.
+            If no derived number has that name.
     """
     if name not in derived:
         known = ", ".join(derived) or "none"
@@ -316,14 +316,14 @@ def lookup(derived: Derivations, name: str) -> Derivation:
 
 
 def handled_goodput(handled: dict[str, int], derived: Derivations) -> tuple[Fraction, str]:
-    """Goodput [b/s] of the streams or samples that one device handles, and its formula."""
+    """Goodput [b/s] of the streams or samples that one device handles, and the formula of that goodput."""
     shares = [(n, source_goodput(stream, derived)) for stream, n in handled.items()]
     formula = " + ".join(f"{n} × {units.format_bps(float(goodput))}" for n, goodput in shares)
     return sum((n * goodput for n, goodput in shares), Fraction(0)), formula
 
 
 def source_goodput(stream: str, derived: Derivations) -> Fraction:
-    """Goodput of one source of a stream [b/s]: of the whole stream, or one sample's share."""
+    """Goodput of one source [b/s]: a source is one whole stream, or one sample."""
     count = derived[f"{stream}.count"].value
     total = f"{stream}.total_goodput_at_distance_bps"
     total = total if total in derived else f"{stream}.total_goodput_bps"
@@ -331,20 +331,20 @@ def source_goodput(stream: str, derived: Derivations) -> Fraction:
 
 
 def needed_goodput(stream: str, derived: Derivations) -> Derivation:
-    """Goodput required of one scenario: of one stream, or of one connection at its distance."""
+    """Goodput that one scenario must have: that of one stream, or of one connection with the delay of the cable."""
     distant = f"{stream}.goodput_at_distance_bps"
     return derived[distant if distant in derived else f"{stream}.goodput_bps"]
 
 
 def arriving_goodput(stream: str, derived: Derivations) -> Derivation:
-    """Goodput of one scenario that must arrive: the needed one, less the allowed shortfall."""
+    """Goodput of one scenario that must arrive: the needed goodput less the allowed shortfall."""
     return derived.get(f"{stream}.{ARRIVING}") or needed_goodput(stream, derived)
 
 
 def produced_bps(stream: Stream, derived: Derivations) -> float:
-    """Goodput [b/s] of one scenario below which its queue grows without limit.
+    """Produced goodput [b/s] of one scenario; if the network carries less, the queue grows without limit.
 
-    It is 0 for samples without a cycle: only the time of one set is known, not how often sets come.
+    The result is 0 for samples without a cycle, because the file does not state how often samples are taken.
     """
     if isinstance(stream, SampleStream):
         goodput = (

@@ -47,15 +47,16 @@ METRICS = (
     "packets_received_per_s",
     *MESSAGE_METRICS,
 )
-"""Metrics that a requirement can limit; any other quantile too, such as ``latency_p95_s``."""
+"""Metrics that a requirement can limit. Other quantiles are allowed too, such as ``latency_p95_s``."""
 _QUANTILE = re.compile(r"latency_p[0-9]+_s")
 
 
 class Device(Document):
-    """A kind of device, the number of them, and the streams that one of them sends and receives.
+    """A kind of device: the number of devices, and the streams that each of these devices sends and receives.
 
-    Without ``interfaces`` a device has as many as its streams need.  ``app_send`` and ``app_recv`` are the core time
-    that its application needs for each frame of a stream; the keys ``..._per_byte`` add a time for each byte.
+    Without ``interfaces`` a device has as many interfaces as its streams need. ``app_send`` and ``app_recv`` give the
+    core time of the device's application for each frame of a stream. The keys ``..._per_byte`` add a time for each
+    byte.
     """
 
     name: Slug
@@ -86,7 +87,7 @@ class Device(Document):
         return self
 
     def work(self, stream: str) -> ApplicationWork:
-        """Core time of its application for a frame of a stream, as sender, as receiver or both."""
+        """Core time of the device's application for a frame of a stream, as sender, as receiver or both."""
         texts = {
             key: getattr(self, key)[stream]
             for key in ("app_send", "app_recv", "app_send_per_byte", "app_recv_per_byte")
@@ -99,7 +100,7 @@ class Device(Document):
 
 
 class Produced(Document):
-    """A stream; all data must arrive, except for a share of ``allowed_shortfall``, 0 to 100 %."""
+    """A stream of which all data must arrive, except for the share ``allowed_shortfall`` (0 to 100 %)."""
 
     name: Slug
     count: Count | None = None
@@ -123,10 +124,10 @@ class ImageStream(Produced):
 
 
 class SampleStream(Produced):
-    """Samples that must all arrive within a time; a device sends or receives single samples.
+    """Samples that must all arrive within a time limit; a device sends or receives single samples.
 
-    The samples are shared among ``connections``.  ``imbalance`` is the excess of the busiest connection over an even
-    share (100 % is twice the share).
+    ``connections`` is the number of connections that share the samples. ``imbalance`` is the excess of the busiest
+    connection over an even share (100 % means twice the even share).
     """
 
     kind: Literal["samples"]
@@ -157,7 +158,7 @@ Stream = Annotated[ImageStream | SampleStream | GoodputStream, Field(discriminat
 
 
 class Medium(Document):
-    """The longest cable between the devices: its length and its propagation delay a metre."""
+    """The longest cable between the devices: length, and propagation delay per metre."""
 
     distance_m: NotNegative
     propagation_s_per_m: NotNegative
@@ -165,7 +166,7 @@ class Medium(Document):
 
 
 class Budget(Document):
-    """A time and the parts that share it; one part may be ``rest``, the time that the others leave."""
+    """A total time and its parts; one part may be ``rest``, the total less the other parts."""
 
     name: Slug
     total_s: Positive | Reference | None = None
@@ -187,8 +188,8 @@ class Budget(Document):
 class Limit(Document):
     """A requirement: a metric of a stream must be at least, or at most, a limit.
 
-    The limit is a text with its unit or the name of a derived number. With ``device``, the CPU metric is the sum over
-    all streams of that name that one such device handles.
+    The limit is a text with a unit, or the name of a derived number. With ``device``, the CPU metric is summed over
+    all connections of the stream that one such device handles.
     """
 
     name: Text
@@ -224,9 +225,10 @@ class Limit(Document):
 class Question(Document):
     """The parameters of a candidate's scenario for one stream.
 
-    Without ``endpoints`` and ``other_goodput`` both follow from the devices. Without ``cores`` a stream is one
-    connection on one core. ``line_rate`` is the rate of another link than the dataset's; only the variant ``hybrid``
-    extrapolates to it.
+    Without ``endpoints`` and ``other_goodput``, both values follow from the devices. Without ``cores``, a stream is one
+    connection on one core. ``line_rate`` asks for another line rate than that of the dataset. Only the variant
+    ``hybrid``
+    extrapolates to another line rate.
     """
 
     protocol: Text
@@ -257,8 +259,9 @@ class Question(Document):
 class Candidate(Document):
     """One choice of the designer: a scenario for each stream.
 
-    ``hosts`` is the number of hosts over which a device spreads its streams, or of sets of the scenario's cores; 1 by
-    default. ``dataset`` names the dataset whose protocols and options the scenarios use.
+    ``hosts`` is the number of hosts over which a device spreads its streams (default 1). It can also be the number of
+    sets of cores, each as large as the scenario's ``cores``. ``dataset`` names the dataset whose protocols and options
+    the scenarios use.
     """
 
     name: Slug
@@ -352,33 +355,33 @@ class UseCase(Document):
         return (*self.requirements, *self.readings)
 
     def stream(self, name: str) -> Stream:
-        """The stream of a name."""
+        """Look up a stream by name."""
         return next(stream for stream in self.streams if stream.name == name)
 
     def sources(self, name: str) -> int:
-        """Number of sources of a stream: its count; by default the number that the devices send, or one."""
+        """Number of sources of a stream: the stream's ``count``; by default the number that the devices send, or 1."""
         sent = sum(device.count * device.sends.get(name, 0) for device in self.devices)
         return self.stream(name).count or sent or 1
 
     def connections(self, name: str, handled: int) -> int:
-        """Number of streams that carry ``handled`` sources of a stream; samples share connections."""
+        """Number of connections that carry ``handled`` sources of a stream; samples share connections."""
         stream = self.stream(name)
         if not isinstance(stream, SampleStream):
             return handled
         return math.ceil(handled * stream.connections / self.sources(name))
 
     def work(self, name: str) -> ApplicationWork:
-        """Core time of the applications for a frame of a stream, by the slowest device at either end."""
+        """Core time of the applications for a frame of a stream, taken from the slowest device at each end."""
         return slowest(device.work(name) for device in self.devices)
 
     def stream_of(self, limit: Limit) -> str:
-        """The stream that a requirement names; by default the only one of the use case."""
+        """The stream that a requirement names; by default the use case's only stream."""
         return limit.stream or self.streams[0].name
 
     def streams_at(self, limit: Limit) -> int:
-        """Number of streams that the requirement sums: those that one device handles; 1 without a device.
+        """Number of streams over which a requirement sums: all that one device handles; 1 without a device.
 
-        For samples it is the number of connections that carry those of the device.
+        For samples, the result is the number of connections that carry the device's samples.
 
         Raises
         ------

@@ -79,8 +79,8 @@ def evaluate(
     Raises
     ------
     UseCaseError, DatasetError
-        If one of them is missing or damaged, or the candidate does not exist. A scenario that the dataset cannot
-        answer raises nothing: its requirements are undecided, with the reason.
+            If the use case or the dataset is missing or damaged, or the candidate does not exist. If the dataset cannot
+            answer a scenario, nothing is raised: the scenario's requirements are undecided, with the reason.
 
     Examples
     --------
@@ -120,17 +120,17 @@ def judge_candidates(
     strict: bool = False,
     brief: bool = False,
 ) -> tuple[CandidateResult, ...]:
-    """Judge some candidates of a use case, its own or others, by the predictions of a model.
+    """Judge candidates by the predictions of a model; the candidates need not be those of the use case.
 
     Parameters
     ----------
     derived : mapping of Derivation
-        Numbers that follow from the use case, from `derive`.
+        Numbers that follow from the use case, as `derive` returns them.
     strict : bool
         Count requirements met on assumed or extrapolated rows as undecided.
     brief : bool
-        Judge the requirements only, which takes a tenth of the time: look for no remedy of a missed goodput,
-        and predict no metric that no requirement needs.
+        Judge the requirements only, which takes a tenth of the time. No remedy of a missed goodput is searched,
+        and metrics that no requirement needs are not predicted.
     """
     must = required(case, derived)
     readings: RequiredLimits = ()
@@ -152,7 +152,7 @@ def judge_candidates(
 
 
 def at_needed_rate(scenario: Scenario, stream: str, derived: Derivations) -> Scenario:
-    """The scenario with a rate; without a stated one, the least for the goodput its stream needs."""
+    """The scenario with its stated rate; without one, the least rate for the goodput that the stream needs."""
     if scenario.rate_fps is not None:
         return scenario
     needed = needed_goodput(stream, derived).value
@@ -172,7 +172,7 @@ class _CandidatePrediction:
     def judged(
         self, must: RequiredLimits, readings: RequiredLimits, mode: JudgingMode
     ) -> CandidateResult:
-        """The candidate's result: its predictions, and the verdict on each requirement and reading."""
+        """Result of the candidate: the predictions, and the verdict on each requirement and reading."""
         case, candidate = self.case, self.candidate
         found, shared, answers = self.answers()
         findings = tuple(
@@ -224,10 +224,10 @@ class _CandidatePrediction:
     def answers(
         self,
     ) -> tuple[Mapping[str, Interfaces], Mapping[str, SharedInterface | None], dict[str, Answer]]:
-        """The interfaces of each device, the streams that share them, and each stream's prediction.
+        """Interfaces of each device, streams that share an interface, and prediction of each stream.
 
-        Each stream is predicted alone first: the number of interfaces, and so the streams that share one, depends on
-        the goodput that one interface carries of each.
+        Each stream is first predicted alone, which gives the goodput of that stream over one interface. These goodputs
+        determine the number of interfaces, and so the streams that share an interface.
         """
         case, candidate, model, derived = self.case, self.candidate, self.model, self.derived
         scenarios = {}
@@ -262,7 +262,7 @@ class _CandidatePrediction:
     def answer(
         self, stream: str, scenario: Scenario, shared: SharedInterface | None = None
     ) -> Answer:
-        """The prediction of a stream, alone or with the streams that share its interface."""
+        """Prediction of a stream, alone or together with the streams that share its interface."""
         medium, model = self.case.medium, self.model
         if shared is not None:
             scenario = replace(
@@ -299,7 +299,7 @@ class _CandidatePrediction:
         )
 
     def least_rates(self, stream: str, scenario: Scenario) -> tuple[Derivation, ...]:
-        """Least whole rates of the scenario's frames for the goodput of a stream [1/s]."""
+        """Least whole rates of frames [1/s] at which the scenario carries the goodput of a stream."""
         needed = needed_goodput(stream, self.derived)
         least = Derivation(
             f"{stream}.least_rate_fps",

@@ -1,4 +1,4 @@
-"""Find, read and start use cases: bundled ones by name, a user's own by path."""
+"""Find, read and create use cases: bundled use cases by name, the user's use cases by path."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def usecase_names() -> tuple[str, ...]:
 
 
 def find_usecase(name: str | Path) -> Path:
-    """The file of a use case given by bundled name or by path.
+    """Find the file of a use case by bundled name or by path.
 
     Raises
     ------
@@ -54,7 +54,7 @@ def load_usecase(name: str | Path) -> UseCase:
     Raises
     ------
     UseCaseError
-        If it is missing or breaks the format; the message names the file, the key and the allowed values.
+        If the use case is missing or breaks the format. The message names the file, the key and the allowed values.
 
     Examples
     --------
@@ -72,7 +72,7 @@ def load_derived(name: str | Path) -> tuple[UseCase, Derivations]:
 
 
 def read_usecase(text: str, file: str = "the use case") -> UseCase:
-    """A checked use case from the text of its TOML; ``file`` names it in messages.
+    """Check a use case given as TOML text; ``file`` is the name used in messages.
 
     Raises
     ------
@@ -98,12 +98,12 @@ def usecase_schema() -> dict[str, Any]:
 
 
 def new_usecase_text(name: str) -> str:
-    """A commented use case to start from, as TOML; it can be evaluated unchanged.
+    """Commented use case in TOML, as a starting point; it can be evaluated unchanged.
 
     Raises
     ------
     UseCaseError
-        If the name is not lower-case letters, digits and hyphens.
+        If the name has other characters than lower-case letters, digits and hyphens, or starts with no letter.
     """
     if not re.match(SLUG_PATTERN, name):
         raise UseCaseError(
@@ -126,13 +126,13 @@ source = "who needs this, and where it is written down"
 default_candidate = "tcp"            # its verdict is the verdict of the use case
 minimise = ["cpu_recv"]              # metrics to minimise, without a limit
 
-# The longest cable, and its delay a metre. Leave the table out if distance does not matter.
+# The longest cable, and its delay per metre. Leave this table out if distance does not matter.
 [medium]
 distance_m = 10
 propagation_s_per_m = 4.27e-9        # Cat 6a
 
-# A time and the parts that share it; "rest" is the time that the other parts leave.
-# It gives the derived number response.interconnect_s.
+# A total time and its parts; "rest" is the total less the other parts.
+# This budget gives the derived number response.interconnect_s.
 [[budgets]]
 name = "response"
 total = "50 ms"
@@ -165,8 +165,8 @@ depth = "24 bit"
 rate = "50 Hz"
 
 # Requirements. The limit is a quantity, or the name of a derived number.
-# kind is hard (limit latency_max_s), firm (limit latency_p99_s) or soft; it is shown, and every
-# requirement counts the same. A quantile that the data does not have is bounded by the maximum.
+# kind is hard (limit latency_max_s), firm (limit latency_p99_s) or soft. The kind is only shown:
+# every requirement counts the same. The maximum bounds a quantile that the data does not have.
 [[requirements]]
 name = "the stream arrives"
 metric = "goodput_bps"

@@ -1,4 +1,4 @@
-"""Interfaces of devices: the number their streams need, and the streams that share one."""
+"""Interfaces of devices: the number that the streams need, and the streams that share one interface."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from icmodel.usecase.result import Answer
 
 @dataclass(frozen=True, slots=True)
 class Interfaces:
-    """Number of interfaces of one device of a kind, and the number that its streams need."""
+    """Number of interfaces of one device of a kind, and the number that the device's streams need."""
 
     device: Device
     count: int
@@ -31,13 +31,13 @@ class Interfaces:
 
     @property
     def too_few(self) -> bool:
-        """Whether its streams need more interfaces than it has."""
+        """Whether the device's streams need more interfaces than the device has."""
         return self.needed is not None and self.count < self.needed.value
 
     def shared(
         self, case: UseCase, stream: str, handled: Mapping[str, int], derived: Derivations
     ) -> SharedInterface:
-        """The busiest of them if the streams that the device handles are spread evenly."""
+        """The busiest interface, if the device's streams are spread evenly over the interfaces."""
         counts = {
             name: math.ceil(case.connections(name, n) / self.count) for name, n in handled.items()
         }
@@ -56,7 +56,7 @@ class Interfaces:
 
 @dataclass(frozen=True, slots=True)
 class SharedInterface:
-    """The busiest interface on a stream's path: its streams, and the goodput of all but that one [b/s]."""
+    """The busiest interface on a stream's path: the streams there, and the goodput of all other streams [b/s]."""
 
     endpoints: int
     other_goodput_bps: float
@@ -69,19 +69,19 @@ def interfaces(
     capacities_bps: Mapping[str, Fraction],
     derived: Derivations,
 ) -> dict[str, Interfaces]:
-    """The interfaces of each device: as stated in the file, or as many as its streams need.
+    """Interfaces of each device: as stated in the file, or as many as the device's streams need.
 
     If a candidate gives the endpoints that meet at one interface, a device has enough interfaces for that.
 
     Parameters
     ----------
     capacities_bps : mapping
-        Goodput that one interface carries of each stream [b/s], as far as it is known.
+        Goodput of each stream over one interface [b/s]; streams without a known goodput are missing.
 
     Raises
     ------
     UseCaseError
-        If a candidate gives fewer endpoints than the file lets meet at one interface.
+        If a candidate states fewer endpoints than the number of streams that meet at one interface by the file.
     """
     found = {}
     for device in case.devices:
@@ -132,7 +132,7 @@ def _needed_interfaces(
 
 
 def capacities_alone(answers: Mapping[str, Answer]) -> dict[str, Fraction]:
-    """Capacity of one interface for each stream [b/s]: the least of the stream's own bounds."""
+    """Capacity of one interface for each stream [b/s]: the least bound from `own_bounds`."""
     return {
         stream: exact(min(bounds))
         for stream, answer in answers.items()
@@ -141,7 +141,7 @@ def capacities_alone(answers: Mapping[str, Answer]) -> dict[str, Fraction]:
 
 
 def own_bounds(prediction: Prediction | None) -> list[float]:
-    """Bounds of the goodput [b/s] that depend on neither the request nor the share; none without a goodput."""
+    """Bounds of the goodput [b/s] that depend on neither the request nor the share; empty without a goodput."""
     if prediction is None or prediction.metrics["goodput_bps"].absent:
         return []
     own = [prediction.bounds[name] for name in ("wire", "benchmark") if name in prediction.bounds]
@@ -158,10 +158,10 @@ def shared_interface(
     found: Mapping[str, Interfaces],
     derived: Derivations,
 ) -> SharedInterface | None:
-    """The busiest interface on a stream's path; ``None`` if no other stream is there or the candidate gives them.
+    """The busiest interface on a stream's path; ``None`` if it is not shared, or if the candidate states the sharing.
 
-    Streams are spread evenly over the interfaces of a device that receives them, or that sends them over fewer than
-    they need.
+    Streams are spread evenly over the interfaces of a device that receives them. The same holds for a sending device
+    that has fewer interfaces than its streams need.
     """
     question = candidate.scenarios[stream]
     if question.endpoints is not None and question.other_goodput_bps is not None:
@@ -201,7 +201,7 @@ def _others_derivation(
 
 
 def interface_derivations(found: Mapping[str, Interfaces]) -> tuple[Derivation, ...]:
-    """Derivations of the interfaces that each device needs or has, of their total, and of the streams at each."""
+    """Derivations: interfaces that each device needs or has, their total, and the streams at one interface."""
     needed = [at.needed for at in found.values() if at.needed is not None]
     if not needed:
         return ()

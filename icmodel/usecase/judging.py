@@ -1,4 +1,4 @@
-"""Judging one requirement of one candidate by the prediction of its stream."""
+"""Judge one requirement of one candidate by the prediction of the requirement's stream."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from icmodel.usecase.limits import GOODPUT
 from icmodel.usecase.result import Answer, Finding, evidence_for, others_beyond
 
 DELAYED = ("latency_", "rtt_half_", "rtt_")
-"""Prefixes of the metrics that include the delays of a path; a round trip passes it twice."""
+"""Prefixes of metrics that include the delay of the path; a round trip includes the delay twice."""
 CAPACITIES = ("wire", "benchmark", "share", "application_send", "application_recv")
 """Bounds of goodput that do not depend on the request."""
 
@@ -50,7 +50,7 @@ class JudgingMode:
     strict : bool
         Count requirements met on assumed or extrapolated rows as undecided.
     brief : bool
-        Look for no remedy of a missed goodput, and predict no metric that no requirement needs.
+        Skip the search for remedies of a missed goodput, and predict only metrics that a requirement needs.
     """
 
     strict: bool = False
@@ -61,7 +61,7 @@ class JudgingMode:
 class Criterion:
     """A requirement of a use case for one candidate, as written in the document and in SI.
 
-    ``produced_bps`` is the goodput [b/s] below which the queue of its stream grows without limit.
+    ``produced_bps`` is the produced goodput [b/s]. If the network carries less, the stream's queue grows without limit.
     """
 
     case: UseCase
@@ -73,7 +73,7 @@ class Criterion:
 
     @property
     def stream(self) -> str:
-        """The name of its stream."""
+        """Name of the stream that the requirement is about."""
         return self.case.stream_of(self.limit)
 
     @property
@@ -84,7 +84,7 @@ class Criterion:
 
 
 def judge_criterion(criterion: Criterion, answers: Mapping[str, Answer], model: Model) -> Finding:
-    """The verdict on one requirement; a stream without a prediction is judged by theory's bounds."""
+    """Judge one requirement; a stream without a prediction is judged by theory's bounds."""
     requirement, metric, stream = criterion.requirement, criterion.limit.metric, criterion.stream
     device, streams = criterion.limit.device or "", criterion.streams
     answer = answers.get(stream)
@@ -122,9 +122,9 @@ def judge_criterion(criterion: Criterion, answers: Mapping[str, Answer], model: 
 
 
 def _estimate(criterion: Criterion, answer: Answer, known: StreamBounds, model: Model) -> Estimate:
-    """The estimate to judge, summed over the streams of a device.
+    """Estimate to judge, summed over the streams of a device.
 
-    A latency has no upper end if the stream may produce more than passes.
+    A latency has no upper limit if the stream may produce more than the network carries.
     """
     metric, prediction, times = criterion.limit.metric, answer.prediction, criterion.streams
     stream = criterion.case.stream(criterion.stream)
@@ -145,7 +145,7 @@ def _estimate(criterion: Criterion, answer: Answer, known: StreamBounds, model: 
 
 
 def _with_end_margin(verdict: Verdict) -> Verdict:
-    """The verdict with the margin of the deciding end, if the estimate has bounds but no value."""
+    """If the estimate has bounds but no value, take the margin from the bound that decides the verdict."""
     estimate, requirement = verdict.estimate, verdict.requirement
     if not estimate.absent or verdict.outcome == UNDECIDED:
         return verdict
@@ -157,7 +157,7 @@ def _with_end_margin(verdict: Verdict) -> Verdict:
 
 
 def _with_headroom(finding: Finding, prediction: Prediction) -> Finding:
-    """The finding of a goodput that is met, with its margin to the capacity and not to the request."""
+    """For a goodput that is met, replace the margin to the request by the margin to the capacity."""
     verdict, limit_bps = finding.verdict, finding.verdict.requirement.limit
     bounds = {name: prediction.bounds[name] for name in CAPACITIES if name in prediction.bounds}
     limiting = min(bounds, key=lambda name: bounds[name], default="")
@@ -188,9 +188,9 @@ def sum_derivation(finding: Finding) -> Derivation | None:
 
 
 def with_remedy(finding: Finding, scenario: Scenario, model: Model) -> Finding:
-    """A finding about a goodput that is not met, with the least rate that achieves it.
+    """Add to a finding about a missed goodput the least rate that achieves the goodput.
 
-    If no rate does, with the least payload and the least core count that do.
+    If no rate achieves the goodput, add the least payload and the least core count that achieve it.
     """
     goodput_bps = finding.verdict.requirement.limit
     trial = goodput_trial(scenario, goodput_bps, model)
@@ -210,7 +210,7 @@ def with_remedy(finding: Finding, scenario: Scenario, model: Model) -> Finding:
 
 
 def no_rate(trial: Trial) -> str:
-    """A sentence for the case that no rate is enough: whether that is certain, and the capacity."""
+    """Sentence that no rate is enough; it gives the capacity, and whether the statement is certain."""
     frames = f"with frames of {trial.payload_bytes} B"
     greatest = trial.goodput(None)
     if greatest is None or greatest.absent:
@@ -228,7 +228,7 @@ def no_rate(trial: Trial) -> str:
 
 
 def as_one_connection(scenario: Scenario, model: Model) -> Scenario:
-    """The scenario on one core, if it states no core count and the dataset counts cores."""
+    """The scenario with one core, if the scenario states no core count and the dataset has an axis of core counts."""
     try:
         counts = model.core_counts(scenario.protocol, dict(scenario.options))
     except REFUSALS:
@@ -239,11 +239,12 @@ def as_one_connection(scenario: Scenario, model: Model) -> Scenario:
 def with_delays(
     prediction: Prediction, scenario: Scenario, medium: Medium | None, least_s: float | None
 ) -> Prediction:
-    """A prediction whose latencies leave room for cable and switches that its dataset does not know.
+    """Widen the latencies of a prediction by the delays of cable and switches that the dataset does not include.
 
-    A cable delays all frames alike, at the medium's speed: it raises the upper ends, but not the spread.
-    Without a medium, or with more switches than the dataset knows, nothing bounds a latency from above.
-    With fewer switches, theory's minimum ``least_s`` [s] bounds it from below.
+    A cable delays all frames by the same time, so it raises the upper limits but not the spread of latencies. Without a
+    medium, or with more switches than the dataset includes, a latency has no upper limit. With fewer switches, the
+    lower
+    limit is theory's minimum ``least_s`` [s].
     """
     fitted = prediction.scenario
     unknown = fitted.distance_m is None and scenario.distance_m is not None
@@ -269,7 +270,7 @@ def with_delays(
 
 
 def _delay_reasons(metres: float, cable_s: float, known: int, switches: int) -> Iterator[str]:
-    """Sentences on the cable and the switches that the dataset does not know."""
+    """Sentences on the cable and the switches whose delay the dataset does not include."""
     parts = []
     if metres:
         delay = "any delay" if math.isinf(cable_s) else units.format_seconds(cable_s)

@@ -15,13 +15,13 @@ GOODPUT = "goodput_bps"
 ARRIVES = "what is produced arrives"
 """Name of the implied requirement of every stream."""
 RequiredLimits = tuple[tuple[Limit, Requirement], ...]
-"""Requirements as written in the document, each with its form in SI."""
+"""Requirements as written in the document, each with the same requirement in SI units."""
 
 
 def required(case: UseCase, derived: Derivations) -> RequiredLimits:
-    """The requirements of a use case, and for every stream the implied one that its data arrives.
+    """Requirements of a use case, and for every stream the implied requirement that its data arrives.
 
-    A stream has no implied requirement if the file itself requires that goodput, or allows that nothing arrives.
+    A stream has no implied requirement if the file requires that goodput anyway, or if ``allowed_shortfall`` is 100 %.
     """
     stated = tuple(zip(case.requirements, requirements(case.requirements, derived), strict=True))
     implied = []
@@ -48,12 +48,12 @@ def required(case: UseCase, derived: Derivations) -> RequiredLimits:
 
 
 def requirements(limits: Iterable[Limit], derived: Derivations) -> tuple[Requirement, ...]:
-    """Requirements in the order of the document, limits in SI.
+    """Requirements in the order of the document, with limits in SI units.
 
     Raises
     ------
     UseCaseError, UnitError
-        If a limit names no derived number, or is of another kind than its metric.
+        If a limit names no derived number, or its unit does not fit the metric.
     """
     return tuple(
         Requirement(
@@ -69,7 +69,7 @@ def requirements(limits: Iterable[Limit], derived: Derivations) -> tuple[Require
 
 
 def _limit_value(limit: Limit, text: str | None, derived: Derivations) -> float | None:
-    """The limit in SI, from a quantity with its unit or from a derived number of the same kind."""
+    """Limit in SI units, from a quantity with a unit or from a derived number of the same kind."""
     if text is None:
         return None
     in_cores = limit.metric.endswith("_cores")

@@ -19,11 +19,11 @@ from icmodel.usecase.limits import ARRIVES
 
 SCHEMA_VERSION = 1
 WEAK = ("assumed", "extrapolated")
-"""Bases on which a strict evaluation counts no requirement as met."""
+"""Weak bases: a strict evaluation does not count a requirement on them as met."""
 RULE = re.compile(r"\brule (R[0-9]+)\b")
 MOST_SOURCES = 3
 FLOWS = ("goodput_bps", "sent_bps", "shortfall_bps", "loss_rate", "frames_per_s")
-"""Metrics that are computed from rows of the goodput and the loss."""
+"""Metrics that are computed from the dataset's rows of goodput and loss."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Evaluation:
     strict : bool
         Whether requirements met on assumed or extrapolated rows count as undecided.
     notes : tuple of str
-        Remarks on the whole evaluation, such as a system of the same name that uses other rates.
+        Remarks on the whole evaluation, for example that a system of the same name uses other rates.
     """
 
     usecase: UseCase
@@ -75,7 +75,7 @@ class Evaluation:
 
     @property
     def exit_code(self) -> int:
-        """0 met, 1 not met, 3 undecided."""
+        """Exit code of the command line: 0 met, 1 not met, 3 undecided."""
         return {MET: 0, NOT_MET: 1, UNDECIDED: 3}[self.verdict]
 
     def to_dict(self) -> dict[str, object]:
@@ -106,9 +106,9 @@ class Evaluation:
 
 @dataclass(frozen=True, slots=True)
 class CandidateResult:
-    """One candidate with its findings; readings do not count in its outcome.
+    """Result of one candidate: its findings. Readings do not count in the candidate's outcome.
 
-    ``objectives`` are the metrics to minimise, which have no limit.
+    ``objectives`` are the metrics to minimise; they have no limit.
     """
 
     name: str
@@ -122,12 +122,12 @@ class CandidateResult:
 
     @property
     def outcome(self) -> str:
-        """The worst outcome of its findings: *not met* before *undecided* before *met*."""
+        """The worst outcome of the candidate's findings: *not met*, then *undecided*, then *met*."""
         return worst_outcome([finding.outcome for finding in self.findings])
 
     @property
     def decisive(self) -> Finding:
-        """The deciding finding: of those with the worst outcome, the one with the least margin."""
+        """The deciding finding: the least margin among the findings with the worst outcome."""
         deciding = [finding for finding in self.findings if finding.outcome == self.outcome]
         return min(deciding, key=lambda finding: finding.order)
 
@@ -148,7 +148,7 @@ class Evidence:
     basis : str
         The weakest basis; empty if nothing was predicted.
     bases : tuple of str
-        All bases.
+        All bases of the estimate, the weakest included.
     sources : tuple of str
         Sources of the rows with the weakest basis.
     settle : str
@@ -168,7 +168,7 @@ class Evidence:
 
     @property
     def rule(self) -> str:
-        """Rules of the dataset's README that made the weakest rows: ``R3, R19``; empty without one."""
+        """Rules of the dataset's README that produced the weakest rows, such as ``R3, R19``; empty without a rule."""
         rules = (rule for source in self.sources for rule in RULE.findall(source))
         return ", ".join(dict.fromkeys(rules))
 
@@ -178,7 +178,7 @@ class Evidence:
 
 
 NO_EVIDENCE = Evidence("", (), (), "")
-"""The evidence if nothing was predicted."""
+"""Evidence of a stream without a prediction."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,11 +192,11 @@ class Finding:
     remedy : str
         Change of rate, payload or cores that would achieve a required goodput.
     least_rate_fps : int, optional
-        Least whole rate that achieves a required goodput [1/s], if one does.
+        Least whole rate that achieves a required goodput [1/s]; ``None`` if no rate does.
     rests_on : Evidence
         Bases and sources of the estimate.
     asked_margin : float, optional
-        Margin of the request over the required goodput, if the verdict's margin is that of the capacity.
+        Margin of the requested goodput, if the verdict gives the margin of the capacity instead.
     others_beyond : str
         Sentence on rows at other options that exceed the limit.
     """
@@ -213,19 +213,19 @@ class Finding:
 
     @property
     def outcome(self) -> str:
-        """met, not met or undecided."""
+        """Outcome of the requirement: met, not met or undecided."""
         return self.verdict.outcome
 
     @property
     def grows(self) -> bool:
-        """Whether it is a latency that grows without limit, since the stream produces more than passes."""
+        """Whether this latency grows without limit because the stream produces more than the network carries."""
         return math.isinf(self.verdict.estimate.low)
 
     @property
     def order(self) -> tuple[bool, float]:
-        """Sort key among equal outcomes: the margin; unlimited growth, and findings without a margin, come last.
+        """Sort key among equal outcomes: the margin. Unlimited latencies and findings without a margin come last.
 
-        A limit of 0 that is not missed has no relative margin.
+        If the limit is 0 and is kept, there is no relative margin.
         """
         verdict = self.verdict
         relative = verdict.requirement.limit or verdict.outcome == NOT_MET
@@ -234,12 +234,12 @@ class Finding:
 
     @property
     def title(self) -> str:
-        """The name of the requirement; the implied requirement of every stream is followed by the stream."""
+        """Name of the requirement; an implied requirement also gives the name of its stream."""
         name = self.verdict.requirement.name
         return f"{name}, {self.stream}" if name == ARRIVES else name
 
     def to_dict(self) -> dict[str, object]:
-        """JSON form: the keys of the verdict, then the others."""
+        """JSON form: the keys of the verdict, then the other keys of the finding."""
         own = json_of(self)
         return {**own.pop("verdict"), **own}
 
@@ -248,8 +248,8 @@ class Finding:
 class Answer:
     """The prediction for one stream of a candidate; without a prediction ``why`` gives the reason.
 
-    ``asked`` is the scenario of the document; ``scenario`` is the predicted one, without those delays of the path
-    that the dataset does not know.
+    ``asked`` is the scenario of the document. ``scenario`` is the predicted scenario, without the delays of cable and
+    switches that the dataset does not include.
     """
 
     stream: str
@@ -272,7 +272,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Objective:
-    """A metric to minimise: shown, but not judged."""
+    """A metric to minimise. The result shows its estimate, but does not judge it."""
 
     stream: str
     metric: str
@@ -289,9 +289,9 @@ class Objective:
 def evidence_for(
     metric: str, estimate: Estimate, prediction: Prediction | None, refusal: str = ""
 ) -> Evidence:
-    """The evidence behind the estimate by which a requirement was judged.
+    """Evidence for the estimate by which a requirement was judged.
 
-    Without a prediction the estimate is a bound of theory at most, and ``refusal`` says what would answer.
+    Without a prediction, the estimate is at best a bound of theory, and ``refusal`` names the missing measurement.
     """
     if prediction is None:
         return Evidence(estimate.basis, estimate.bases or (estimate.basis,), (), refusal)
@@ -313,7 +313,7 @@ def evidence_for(
 
 
 def needed_measurement(metric: str, scenario: Scenario) -> str:
-    """The measurement that would give a metric of a scenario a row of its own."""
+    """Sentence that names the measurement which would add a row for this metric and scenario."""
     load = scenario.requested_goodput_bps
     parts = [
         f"{metric} of {scenario.protocol} at {scenario.payload_bytes} B",
@@ -326,10 +326,10 @@ def needed_measurement(metric: str, scenario: Scenario) -> str:
 
 
 def others_beyond(data: Dataset, requirement: Requirement, scenario: Scenario) -> str:
-    """A sentence on rows at other options whose latency exceeds a requirement's limit; empty without such rows.
+    """Sentence on rows with other options whose latency exceeds the limit; empty without such rows.
 
-    The rows are of the same protocol, at any payload and load, and of the same metric or the maximum latency.  They do
-    not affect the scenario, but warn of other choices of options.
+    The rows have the same protocol, any payload and load, and the same metric or the maximum latency. They do not
+    change the verdict on the scenario, but warn against other choices of options.
     """
     if not requirement.metric.startswith("latency_") or requirement.at_most is None:
         return ""

@@ -1,8 +1,8 @@
-"""Verification: systems built in the lab, run, and compared with the prediction made before.
+"""Verification: build a system in the lab, run it, and compare it with the prediction made before.
 
-``lab_system`` (as the lab builds it, at a scale that fits the machine) -> ``topology`` (as the lab reads it) ->
-``running`` (all streams at once) -> ``folder`` (stored results) -> ``comparing`` -> ``result``; ``verifying`` does all
-of it.
+Modules in the order of use: ``lab_system`` (the system as built, scaled to the machine), ``topology`` (the document
+for icprobe), ``running`` (all streams at once), ``folder`` (stored results), ``comparing`` and ``result``.
+``verifying`` calls all of them.
 """
 
 from icmodel.verify.result import Verification

@@ -1,4 +1,4 @@
-"""Predicted beside measured: each metric of each stream, its bound, and the busy cores of the devices."""
+"""Compare predictions with measurements: metrics of streams, latency bounds, and busy cores of devices."""
 
 from __future__ import annotations
 
@@ -14,29 +14,29 @@ from icmodel.verify.folder import Pass
 
 METRICS = ("goodput_bps", "latency_mean_s", "latency_p99_s", "loss_rate")
 RELIABLE = ("tcp", "zeromq")
-"""Protocols without loss by design: a comparison of their loss proves nothing."""
+"""Protocols without loss by design. Their loss is not compared, since agreement would prove nothing."""
 HOSTS = "hosts as far as measured"
-"""Part that a bound must cover to hold from application to application."""
+"""Part of a system. A bound holds between applications only if it covers this part."""
 STOLEN = "steal"
-"""Flag of a run in which the hypervisor took time from a core of either end."""
+"""Flag of a run in which the hypervisor took time from a core of the sender or the receiver."""
 SIDES = (("source", "send"), ("sink", "recv"))
 
 Result = Mapping[str, Any]
-"""The key ``result`` of a record."""
+"""Measured values of a record, from its key ``result``."""
 
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """One predicted number beside its measurements.
+    """One predicted number and the measurements of the same number.
 
     Parameters
     ----------
     value, low, high : float
-        Prediction with the 90 % interval for one new run; NaN without one.
+        Predicted value and 90 % interval for one new run; NaN without a prediction.
     measured : tuple of float
-        One value a pass.
+        Measured values, one per pass.
     step : float
-        Resolution of the measurement: its change by one frame.
+        Resolution of the measurement: the change that one frame causes.
     why : str
         Reason for a missing prediction, or the evidence behind it.
     """
@@ -50,12 +50,12 @@ class Compared:
 
     @property
     def median(self) -> float:
-        """Median of the passes; NaN without any."""
+        """Median of the measured values; NaN without a measurement."""
         return median(self.measured) if self.measured else math.nan
 
     @property
     def judged(self) -> bool:
-        """Whether there is a prediction and a measurement."""
+        """Whether there are both a prediction and a measurement."""
         return bool(self.measured) and math.isfinite(self.value)
 
     @property
@@ -65,7 +65,7 @@ class Compared:
 
     @property
     def ratio(self) -> float:
-        """Measured over predicted; NaN without both, or for a prediction of 0."""
+        """Measured value divided by predicted value; NaN if either is missing or the prediction is 0."""
         return self.median / self.value if self.judged and self.value > 0 else math.nan
 
     def to_dict(self) -> dict[str, object]:
@@ -86,10 +86,10 @@ class Compared:
 
 @dataclass(frozen=True, slots=True)
 class Bounded:
-    """The greatest latency of all passes [s] beside the bound; the bound is ``None`` if none covers the hosts.
+    """Greatest latency of all passes [s] and its bound; the bound is ``None`` if it does not cover the hosts.
 
-    Passes are left out if the hypervisor took a core away: no bound holds while the whole machine is stopped.
-    ``stolen`` is their number, and ``stolen_s`` their greatest latency.
+    Passes in which the hypervisor took a core away are left out, since no bound holds while the machine is stopped.
+    ``stolen`` is the number of these passes, and ``stolen_s`` the greatest latency in them.
     """
 
     bound_s: float | None
@@ -100,7 +100,7 @@ class Bounded:
 
     @property
     def held(self) -> bool | None:
-        """Whether no frame took longer; ``None`` without a bound or a measurement."""
+        """Whether no frame took longer than the bound; ``None`` without a bound or a measurement."""
         if self.bound_s is None or math.isnan(self.measured_s):
             return None
         return self.measured_s <= self.bound_s
@@ -120,7 +120,7 @@ class Bounded:
 def streams(
     system: System, predicted: Mapping[str, Any], passes: Sequence[Pass]
 ) -> dict[str, dict[str, Compared]]:
-    """Each metric of each stream: predicted beside measured."""
+    """Compare each metric of each stream with its measurements."""
     found: dict[str, dict[str, Compared]] = {}
     for name, stream in system.streams.items():
         results, found[name] = _results(passes, name), {}
@@ -129,7 +129,7 @@ def streams(
                 continue
             estimate = predicted["streams"][name].get(metric)
             value, low, high = (_end(estimate, end) for end in ("value", "low", "high"))
-            # One frame more in the window changes the goodput or the loss rate by a step; times have none.
+            # One more frame in the window changes the goodput or the loss rate by a step. Times have no step.
             key = {"goodput_bps": "window_s", "loss_rate": "frames_sent"}.get(metric, "")
             least = min((result[key] for result in results if result.get(key)), default=math.inf)
             found[name][metric] = Compared(
@@ -148,7 +148,7 @@ def streams(
 def bounds(
     system: System, predicted: Mapping[str, Any], passes: Sequence[Pass]
 ) -> dict[str, Bounded]:
-    """The bound of each stream beside its greatest latency."""
+    """Compare the latency bound of each stream with the greatest measured latency."""
     found = {}
     for name in system.streams:
         bound = predicted["streams"][name]["latency_bound_s"]
@@ -170,7 +170,7 @@ def devices(
 ) -> dict[str, Compared]:
     """Busy cores of the processes of all streams at each device.
 
-    The hosts of the lab share cores, so only the usage of each process itself can be told apart.
+    The hosts of the lab share cores, so only the CPU time of each process can be assigned to a host.
     """
     found = {}
     for device in system.devices:
@@ -200,14 +200,14 @@ def devices(
 def all_of(
     by_stream: Mapping[str, Mapping[str, Compared]], by_device: Mapping[str, Compared]
 ) -> Iterator[Compared]:
-    """All numbers that have both a prediction and a measurement."""
+    """Collect all numbers that have both a prediction and a measurement."""
     for metrics in by_stream.values():
         yield from (number for number in metrics.values() if number.judged)
     yield from (number for number in by_device.values() if number.judged)
 
 
 def _end(estimate: Mapping[str, Any] | None, end: str) -> float:
-    """A number of an estimate's document; an unknown upper end is infinite."""
+    """Read ``value``, ``low`` or ``high`` of an estimate's document; an unknown ``high`` is infinite."""
     value = None if estimate is None else estimate[end]
     if value is None:
         return math.inf if end == "high" else math.nan if end == "value" else 0.0
@@ -219,6 +219,6 @@ def _results(passes: Sequence[Pass], stream: str) -> list[Result]:
 
 
 def _greatest_s(passes: Sequence[Pass], stream: str) -> float:
-    """The greatest latency of a stream in some passes [s]; NaN without any."""
+    """Greatest latency of a stream in the given passes [s]; NaN without a pass."""
     known = [result.get("latency_max_s") for result in _results(passes, stream)]
     return max((latency_s for latency_s in known if latency_s is not None), default=math.nan)

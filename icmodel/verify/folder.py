@@ -1,6 +1,6 @@
 """The folder of a verification: its settings, the topology, the prediction made before, and a file for each pass.
 
-Every file is written whole or not at all, so that an interruption at any moment leaves whole passes.
+Every file is written completely or not at all. So after an interruption all stored passes are complete.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ PASS = "pass-{:03d}.jsonl"
 MARK = "verification"
 """Key of a record that identifies its verification."""
 LEAST_OVERLAP = 0.95
-"""A pass counts if all streams surely ran in at least this share of each window."""
+"""Least overlap of a valid pass: the share of each window in which all streams surely ran."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """The prediction of a verification, as it was written before anything was measured."""
+    """Prediction of a verification, stored before the first measurement."""
 
     document: Mapping[str, Any]
     sha256: str
@@ -47,7 +47,7 @@ class Stored:
 
 @dataclass(frozen=True, slots=True)
 class Pass:
-    """One stored pass: its number from 1, the records by stream, and the overlap of their windows."""
+    """One stored pass: number (from 1), records by stream, and overlap of the records' windows."""
 
     number: int
     records: Mapping[str, Mapping[str, Any]]
@@ -55,12 +55,12 @@ class Pass:
 
     @property
     def counts(self) -> bool:
-        """Whether all streams ran long enough at once."""
+        """Whether the pass is valid: all streams ran long enough at the same time."""
         return self.overlap_ratio >= LEAST_OVERLAP
 
     @property
     def flags(self) -> Counter[str]:
-        """The flags of the records, with their counts."""
+        """Number of records with each flag."""
         return Counter(flag for record in self.records.values() for flag in record.get("flags", ()))
 
     def to_dict(self) -> dict[str, object]:
@@ -75,14 +75,14 @@ class Pass:
 
 @contextmanager
 def opened(path: Path, settings: Mapping[str, object], topology: str) -> Iterator[Folder]:
-    """The folder of a verification, made if it is missing, and locked within the context.
+    """Open the folder of a verification: create it if it is missing, and lock it within the context.
 
     Raises
     ------
     VerificationError
-        If it holds another verification or anything else, or cannot be written.
+        If the folder holds another verification or other files, or cannot be written.
     MeasuringError
-        If another process measures into it.
+        If another process is measuring into the folder.
     """
     try:
         path.mkdir(parents=True, exist_ok=True)
@@ -112,13 +112,13 @@ def opened(path: Path, settings: Mapping[str, object], topology: str) -> Iterato
 
 
 class Folder:
-    """The folder of a verification, as `opened` gives it."""
+    """An opened folder of a verification; create it with `opened`."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
     def prediction(self, made: Mapping[str, object]) -> Stored:
-        """The stored prediction; without one ``made`` is stored first, with the time and icmodel's version."""
+        """Stored prediction; if there is none, ``made`` is stored first, with the time and icmodel's version."""
         place = self.path / PREDICTION
         if not place.exists():
             document = {
@@ -135,12 +135,12 @@ class Folder:
         return Stored(document, hashlib.sha256(place.read_bytes()).hexdigest())
 
     def passes(self, stored: Stored, streams: tuple[str, ...]) -> list[Pass]:
-        """The stored passes, in their order.
+        """Stored passes in the order of measurement.
 
         Raises
         ------
         VerificationError
-            If one is damaged, of other streams, or was measured after another prediction.
+            If a pass is damaged, has other streams, or was measured after another prediction.
         """
         found = []
         for place in sorted(self.path.glob(PASS.format(0).replace("000", "*"))):
@@ -165,7 +165,7 @@ class Folder:
         return found
 
     def keep(self, number: int, run: RunResult, stored: Stored) -> Pass:
-        """Write a pass, one record a line, each marked with its verification."""
+        """Write a pass, one record per line, each marked with the verification's identity."""
         marked = {
             name: {
                 **record,

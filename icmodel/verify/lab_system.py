@@ -1,4 +1,4 @@
-"""The lab system: a system as the lab builds it, scaled down to what one machine can run."""
+"""The lab system: a system as the lab builds it, scaled down to one machine."""
 
 from __future__ import annotations
 
@@ -19,17 +19,19 @@ OPTIONS = {("nagle", "off"): "--no-nagle"}
 LAB_BUFFER_BYTES = 131072.0
 """Queue of a switch's port in the lab [B] (calibration/src/lab/shaping.rs)."""
 BURST_S, FRAME_BYTES = 1e-3, 38
-"""Depth of the token bucket of a lab's link: a millisecond [s], at least two packets in their frames [B] (same file)."""
+"""Depth of the token bucket of a lab link, as a time [s], and overhead of a packet's frame [B].
+
+The depth is at least two packets with this overhead (calibration/src/lab/shaping.rs)."""
 PACKET_S = 7e-6
-"""Core time for a packet at each port that sends it and at the host that receives it [s]."""
+"""Core time per packet at each sending port and at the receiving host [s]."""
 SPIN_S = 250e-6
 """Core time of a paced sender that polls its clock before a frame [s] (calibration/src/pattern/pacing.rs)."""
 MOST_BUSY = 0.6
-"""Share of the machine's cores that a lab system may need."""
+"""Greatest share of the machine's cores that a lab system may use."""
 STEPS = (1.0, 2.0, 5.0)
-"""Factors are these times a power of ten."""
+"""Allowed factors of the slowdown: these numbers times a power of ten."""
 MOST_HOSTS = 16
-"""Greatest number of hosts of a lab system, each with processes of its own."""
+"""Greatest number of hosts in a lab system; each host runs its own processes."""
 RULE = (
     "every rate divided by k and every period multiplied by it, bytes as they are; k is the least of 1, 2, 5, "
     f"10, … at which {1e6 * PACKET_S:g} µs of a core for each packet at each port and receiver, and "
@@ -45,11 +47,11 @@ class LabSystem:
     Parameters
     ----------
     system : System
-        The system that is built and predicted.
+        System that is built and predicted.
     slower : float
         Factor k by which rates are divided and periods multiplied.
     members : int, optional
-        Greatest number of devices of a group; ``None`` for all.
+        Greatest number of devices in a group; ``None`` for all devices.
     left_out : tuple of str
         Features that are not reproduced in the lab, one sentence each.
     """
@@ -61,7 +63,7 @@ class LabSystem:
 
 
 def lab_system(system: System, *, slower: float, members: int | None, dataset: str) -> LabSystem:
-    """The system as the lab builds it.
+    """Scale a system down to a lab system.
 
     Parameters
     ----------
@@ -71,7 +73,7 @@ def lab_system(system: System, *, slower: float, members: int | None, dataset: s
     Raises
     ------
     VerificationError
-        If the lab cannot build the system at all; the sentence names the part and the alternatives.
+        If the lab cannot build the system. The message names the part and the alternatives.
     """
     _check_network(system)
     _check_streams(system)
@@ -125,7 +127,7 @@ def _check_streams(system: System) -> None:
 
 
 def _with_fewer_members(system: System, members: int | None) -> System:
-    """The system with at most ``members`` devices of each group, and only their links and streams."""
+    """Reduce each group to ``members`` devices; keep only the links and streams of the remaining devices."""
     if members is None:
         return system
     groups: dict[str, list[str]] = {}
@@ -242,19 +244,19 @@ def _scaled(system: System, slower: float, dataset: str) -> System:
 
 
 def machine_cores() -> tuple[int, ...]:
-    """The cores this process may use."""
+    """Cores that this process may use."""
     return tuple(sorted(os.sched_getaffinity(0)))
 
 
 def slowdown(system: System, cores: int) -> float:
-    """Least factor of 1, 2, 5, 10, 20, … at which the machine runs the system with spare cores."""
+    """Least factor of 1, 2, 5, 10, 20, … at which the system leaves enough cores of the machine free."""
     needed = busy_cores(system) / (MOST_BUSY * cores)
     factors = (step * 10.0**power for power in count() for step in STEPS)
     return next(factor for factor in factors if factor >= needed)
 
 
 def busy_cores(system: System) -> float:
-    """Number of busy cores while all streams of a system run unscaled."""
+    """Number of cores that all streams of a system keep busy at full rate, without slowdown."""
 
     def busy(stream: Stream) -> float:
         links = system.links_of(stream)
@@ -270,7 +272,7 @@ def busy_cores(system: System) -> float:
 
 
 def most_members(system: System) -> int | None:
-    """Greatest number of devices of each group, if the system has more hosts than the machine runs."""
+    """Limit on the devices of each group; ``None`` if the system has no more hosts than `MOST_HOSTS`."""
     sizes = Counter(device.group for device in system.devices.values()).values()
     if sum(sizes) <= MOST_HOSTS:
         return None
@@ -281,7 +283,7 @@ def most_members(system: System) -> int | None:
 def placed(system: System, cores: tuple[int, ...]) -> Mapping[str, int]:
     """The core of each host: hosts that mostly send use the first half of the cores, others the second.
 
-    So the two ends of a stream are on different cores if possible.
+    So the sender and the receiver of a stream are on different cores if possible.
     """
     half = max(len(cores) // 2, 1)
     sending, receiving = cores[:half], cores[half:] or cores

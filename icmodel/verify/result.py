@@ -18,29 +18,29 @@ SCHEMA_VERSION = 1
 AGREES, DISAGREES, UNDECIDED = "agrees", "does not agree", "undecided"
 EXIT_CODES = {AGREES: 0, DISAGREES: 1, UNDECIDED: 3}
 COVERED = 0.9
-"""Share of single runs that an interval is to contain."""
+"""Nominal share of single runs within a predicted interval."""
 DOUBT = 0.01
 """Significance level: more numbers outside than chance explains at this level reject the prediction."""
 
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """A system predicted and measured, side by side.
+    """Result of a verification: predictions and measurements of a system.
 
     Parameters
     ----------
     system : System
-        The system to verify; ``lab`` is the system that was built.
+        System to verify; ``lab`` is the system that was built.
     folder : Path
         Folder of the prediction and the records.
     stored : Stored
-        The prediction that is judged, made before the first pass.
+        Prediction made before the first pass; the verdict is about this prediction.
     differs : tuple of str
-        Streams for which icmodel now predicts other numbers than stored.
+        Streams for which icmodel now predicts other numbers than the stored prediction.
     passes : tuple of Pass
         All measured passes.
     streams, bounds, devices : mapping
-        Predicted beside measured numbers, by stream, stream and device.
+        Predicted and measured numbers: metrics by stream, bounds by stream, busy cores by device.
     """
 
     system: System
@@ -63,7 +63,7 @@ class Verification:
 
     @property
     def inside(self) -> int:
-        """Number of these values that lie within their intervals."""
+        """Number of compared values for which the measurement lies within the predicted interval."""
         return sum(number.inside for number in comparing.all_of(self.streams, self.devices))
 
     @property
@@ -85,7 +85,7 @@ class Verification:
 
     @property
     def exit_code(self) -> int:
-        """0 agrees, 1 does not agree, 3 nothing was measured."""
+        """Exit code of the command line: 0 agrees, 1 does not agree, 3 nothing was measured."""
         return EXIT_CODES[self.verdict]
 
     def to_dict(self) -> dict[str, object]:
@@ -130,9 +130,9 @@ class Verification:
 
 
 def most_outside(count: int) -> int:
-    """Greatest number of ``count`` independent values outside their 90 % intervals that chance explains.
+    """Greatest number of values outside their 90 % intervals that chance explains, of ``count`` independent values.
 
-    It is the least n for which a binomial variable of ``count`` trials at 10 % is at most n with a probability of 99 %.
+    The result is the 99 % quantile of a binomial distribution with ``count`` trials at 10 %.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The lab network: built, with a responder on each host that receives, and all its streams run at once."""
+"""The lab network: build it, start a responder on each receiving host, and run all streams at once."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from icmodel.verify.topology import Topology, code_point
 Span = tuple[float, float]
 """Start and end of a run [s]."""
 BASELINE_S = 0.2
-"""Idle time before the traffic of a run [s]; other streams may already send."""
+"""Idle time before the traffic of a run [s]; meanwhile other streams may already send."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class Times:
         return BASELINE_S + self.warmup_s + self.window_s + self.tail_s
 
     def arguments(self) -> tuple[str, ...]:
-        """The options of ``icprobe run`` for these times."""
+        """Options of ``icprobe run`` that set these times."""
         return (
             *("--duration", f"{self.window_s:g} s"),
             *("--warmup", f"{self.warmup_s:g} s"),
@@ -58,7 +58,7 @@ class Times:
 
 @dataclass(frozen=True, slots=True)
 class RunResult:
-    """One pass: the record of every stream by name, and the share of each window in which all surely ran."""
+    """One pass: records by the name of the stream, and least share of a window in which all streams surely ran."""
 
     records: Mapping[str, Mapping[str, Any]]
     overlap_ratio: float
@@ -78,18 +78,18 @@ def lab_network(
     Parameters
     ----------
     probe : Path
-        The icprobe that builds and measures.
+        Path of the icprobe that builds the network and measures.
     system : System
         The lab system.
     built : Topology
-        Its topology.
+        Topology of the lab system.
     cores : mapping
-        The core of each host.
+        Core of each host, by the host's name.
     times : Times
         Times of each run [s].
     folder : Path
-        Folder of the verification with ``topology.toml``; a network that a killed verification left behind is
-        replaced.
+        Folder of the verification, which holds ``topology.toml``. If an earlier verification was killed, its network
+        is replaced.
     """
     name = f"verify-{short_name(folder)}"
     with ExitStack() as stack:
@@ -114,16 +114,16 @@ def lab_network(
 
 @dataclass(frozen=True, slots=True)
 class LabNetwork:
-    """A lab system that is built, as `lab_network` gives it.
+    """A running lab network; create it with `lab_network`.
 
     Parameters
     ----------
     name, key : str
-        The network's name, and the file of the responders' key.
+        Name of the network, and path of the file with the responders' key.
     nodes : mapping
-        The lab's name of each node.
+        Name in the lab of each node.
     addresses : mapping
-        The address of each host on the link to each neighbour, by the lab's names.
+        Address of each host on the link to each neighbour, by the names in the lab.
     """
 
     probe: str
@@ -136,12 +136,12 @@ class LabNetwork:
     times: Times
 
     def run_all_streams(self) -> RunResult:
-        """Run all streams at once, from the same moment on.
+        """Run all streams at the same time.
 
         Raises
         ------
         MeasurementFailed
-            If one of them fails.
+            If a run fails.
         """
         streams = list(self.system.streams.values())
         longest_s = self.times.run_s + PATIENCE_S
@@ -152,7 +152,7 @@ class LabNetwork:
             try:
                 done = [run.result() for run in under_way]
             except BaseException:
-                self.down()  # ends the runs that are left
+                self.down()  # ends the runs that are still going
                 raise
         overlap = overlap_ratio([span for _, span in done], self.times)
         records = {stream.name: record for stream, (record, _) in zip(streams, done, strict=True)}
@@ -163,7 +163,7 @@ class LabNetwork:
         run_to_end((self.probe, "lab", "down", self.name), BRIEF_S)
 
     def receiver(self, stream: Stream) -> tuple[str, str]:
-        """The host that receives a stream, and the neighbour from which."""
+        """The host that receives a stream, and the neighbour from which the stream arrives."""
         return stream.sink, self.system.ports[stream.path[-1]].node
 
     def serve_command(self, sink: str, neighbour: str) -> list[str]:
@@ -195,7 +195,7 @@ class LabNetwork:
 
 
 def stream_arguments(system: System, stream: Stream) -> tuple[str, ...]:
-    """The options of ``icprobe run`` for the traffic of a stream, and the labels of its record."""
+    """Options of ``icprobe run`` for the traffic of a stream, and for the labels of the record."""
     rate = stream.rate_fps
     others = [
         other
@@ -215,18 +215,19 @@ def stream_arguments(system: System, stream: Stream) -> tuple[str, ...]:
 
 
 def _timed(command: Sequence[str], longest_s: float) -> tuple[Mapping[str, Any], Span]:
-    """The record of a run, and its start and end by this machine's clock [s]."""
+    """Run a command; return its record, and its start and end by this machine's clock [s]."""
     begun_s = time.monotonic()
     done = run_to_end(command, longest_s)
     return record_of(done), (begun_s, time.monotonic())
 
 
 def overlap_ratio(spans: Sequence[Span], times: Times) -> float:
-    """The least share of any window in which every stream surely sent.
+    """Least share of a window in which every stream surely sent.
 
-    A run that starts at S and ends at E takes u = E - S - (traffic and idle time) longer than planned, before or after
-    its traffic.  So its traffic starts at most u late, and its window may lie anywhere within u.  The traffic of one
-    run covers the window of another if they are apart by less than warm-up and tail.
+    A run that starts at S and ends at E takes u = E - S - (traffic and idle time) longer than planned. The extra time
+    lies before or after the traffic, so the traffic and the window start at most u late. The traffic of one run covers
+    the
+    window of another if the two runs are apart by less than warm-up and tail.
     """
     begun = [begun_s for begun_s, _ in spans]
     spare = [max(ended_s - begun_s - times.run_s, 0.0) for begun_s, ended_s in spans]
@@ -242,7 +243,7 @@ def check_wiring(probe: Path, system: System, file: Path) -> None:
     Raises
     ------
     VerificationError
-        If it cannot; the message has icprobe's own reason.
+        If icprobe cannot build the system; the message gives icprobe's reason.
     """
     try:
         output_of((str(probe), "lab", "show", str(file)), BRIEF_S)

@@ -15,14 +15,16 @@ PLAIN = re.compile(r"[A-Za-z0-9_]{1,12}")
 MOST_NAME = 40
 """Greatest number of characters in a topology's name."""
 LEAST_CLASS_BPS = 8000.0
-"""Least rate of a class [b/s]. Strict priority guarantees it to each class, so that all else is borrowed in order."""
+"""Least rate of a class [b/s].
+
+Under strict priority each class is guaranteed this rate, and classes borrow the remaining rate in order of priority."""
 SELECTOR_BITS = 3
-"""Priority p is the class selector code point p × 8 (RFC 2474 §4.2.2)."""
+"""Shift from a priority to its DSCP: priority p is the class selector code point p × 8 (RFC 2474 §4.2.2)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Topology:
-    """The text of a topology, and the lab's name of each node of the system."""
+    """Text of a topology, and name in the lab of each node of the system."""
 
     text: str
     nodes: Mapping[str, str]
@@ -31,7 +33,7 @@ class Topology:
 def topology(system: System) -> Topology:
     """The topology of a lab system.
 
-    A node keeps its name if the lab accepts it; others are named h1, h2 … or s1, s2 … by position.
+    A node keeps its name if the lab accepts that name. Other hosts are named h1, h2 …, other switches s1, s2 ….
     """
     nodes: dict[str, str] = {}
     for letter, group in (("h", system.devices), ("s", system.switches)):
@@ -52,7 +54,7 @@ def topology(system: System) -> Topology:
     for port in system.ports.values():
         rates_bps = _class_rates_bps(system, port)
         strict = isinstance(port.scheduler, StrictPriority)
-        # Class 0 comes last: all packets of no other class are in it.
+        # Class 0 comes last: it takes all packets that belong to no other class.
         for priority in sorted({0, *rates_bps}, reverse=True) if rates_bps else ():
             classes.append(
                 {
@@ -76,7 +78,7 @@ def topology(system: System) -> Topology:
 
 
 def code_point(priority: int) -> int:
-    """The DSCP of a priority."""
+    """DSCP (code point in the IP header) of a priority."""
     return priority << SELECTOR_BITS
 
 
@@ -85,10 +87,10 @@ def _rate_text(rate_bps: float) -> str:
 
 
 def _class_rates_bps(system: System, port: Port) -> Mapping[int, float]:
-    """Guaranteed rate of each priority at a port [b/s]; empty if all wait in one queue.
+    """Guaranteed rate of each priority at a port [b/s]; empty if the port has a single queue.
 
-    Round robin shares the port's rate by weight, less the least rate for packets of no class.  Weights in frames are
-    weighed by the mean packet of each priority.
+    Round robin shares the port's rate by weight, after subtracting the least rate for packets of no class. Weights
+    in frames are multiplied by the mean packet of each priority.
     """
     streams = [stream for stream in system.streams.values() if port.name in stream.path]
     here = sorted({stream.priority for stream in streams})

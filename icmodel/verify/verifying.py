@@ -29,10 +29,10 @@ LAB = "lab-1g-2026"
 """Default dataset of the lab's hosts."""
 REPEATS = 5
 MOST_MORE = 3
-"""Greatest number of passes that are repeated because their windows are apart."""
+"""Greatest number of passes that are repeated because the windows of the streams do not overlap enough."""
 
 Watch = Callable[[int, int], None]
-"""Called with the number of counting passes, and the number to reach."""
+"""Progress function, called with the number of valid passes so far and the required number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +46,12 @@ class VerifyOptions:
     variant : str, optional
         Variant of the model; the dataset's own by default.
     slower, members : float, int, optional
-        Factor by which the lab system is slower, and its greatest number of devices of a group; by default those
-        that fit this machine.
+        Factor by which the lab system is slower, and greatest number of devices in a group. By default icmodel
+        chooses values that fit this machine.
     repeats : int
-        Number of passes that must count; 0 only predicts.
+        Number of valid passes required; 0 for a prediction only.
     times : Times
-        Times of each run [s].
+        Warm-up, window and tail of each run [s].
     cache : bool
         Keep fits of ``hybrid`` in the user's cache folder.
     """
@@ -71,7 +71,7 @@ class VerifyOptions:
             ("repeats of", self.repeats, 0),
         ):
             if value is not None and value < least:
-                raise VerificationError(f"{name} {value:g} cannot be: give at least {least:g}")
+                raise VerificationError(f"{name} {value:g} is too small: give at least {least:g}")
 
 
 def verify(
@@ -84,8 +84,8 @@ def verify(
 ) -> Verification:
     """Build a system in the lab, run all its streams at once, and compare with the prediction made before.
 
-    Needs icprobe and the right to make network namespaces.  ``folder`` keeps all results: the same call continues
-    after any interruption.
+    This needs icprobe and the right to make network namespaces. All results are stored in ``folder``. After an
+    interruption, the same call continues the verification.
 
     Parameters
     ----------
@@ -98,19 +98,19 @@ def verify(
     probe : Path, optional
         Path of icprobe; by default the installed one.
     watch : callable, optional
-        Called after each pass with the number of counting passes, and the number to reach.
+        Called after each pass with the number of valid passes so far and the required number.
 
     Returns
     -------
     Verification
-        ``verdict`` is agrees, does not agree or undecided.
+        The result; ``verdict`` is agrees, does not agree or undecided.
 
     Raises
     ------
     NetworkError, VerificationError
-        If the system is wrong or cannot be built, or the folder holds something else.
+        If the system contains an error or cannot be built, or the folder holds other files.
     ProbeMissing, MeasurementFailed
-        If there is no icprobe, or it fails: the lab needs root, for example.
+        If icprobe is not installed or fails, for example because the lab needs root.
 
     Examples
     --------
@@ -131,7 +131,7 @@ def verify(
 
     with opened(place, _settings(loaded, lab, options), built.text) as kept:
         made = predict(lab.system, None, options.variant, cache=options.cache).to_dict()
-        prediction = json.loads(json.dumps(made))  # as it is read back from its file
+        prediction = json.loads(json.dumps(made))  # the same as after reading the stored file
         stored = kept.prediction(prediction)
         passes = kept.passes(stored, tuple(lab.system.streams))
         counting = sum(run.counts for run in passes)
@@ -163,7 +163,7 @@ def verify(
 
 
 def _settings(system: System, lab: LabSystem, options: VerifyOptions) -> dict[str, object]:
-    """Settings that must be the same for a verification to continue."""
+    """Settings that must not change when a verification is continued."""
     sent = [
         [
             stream.name,

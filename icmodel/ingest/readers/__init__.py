@@ -1,6 +1,6 @@
-"""Readers: one module a tool, and the runs of each tool in a text.
+"""Readers: one module for each tool, and functions that find the runs of each tool in a text.
 
-A new reader is one module beside these, with the names of `Reader`, and an entry in ``_MODULES``.
+To add a reader, add a module with the names of `Reader` to this package, and an entry to ``_MODULES``.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ _MODULES: tuple[Reader, ...] = (
     iperf2,
 )
 READERS: Mapping[str, Reader] = MappingProxyType({module.NAME: module for module in _MODULES})
-"""Tool's name -> its reader, in the order in which they look at a text."""
+"""Readers by name of the tool, in the order in which they check a text."""
 _FAILED = re.compile(
     r"^(?:iperf3?|netperf|nuttcp|qperf|sockperf|ib_\w+): (?:error\b.*|.*(?:fail|refus|unable).*)$",
     re.M | re.I,
@@ -76,13 +76,11 @@ def check_tool(name: str) -> None:
         If the tool is unknown.
     """
     if name not in READERS:
-        raise RecordError(
-            f"the tool {name!r} is unknown: it is one of {', '.join(sorted(READERS))}"
-        )
+        raise RecordError(f"the tool {name!r} is unknown: use one of {', '.join(sorted(READERS))}")
 
 
 def runs_of(source: Source, tool: str | None) -> list[tuple[Reader, Source]]:
-    """The runs of a file in the order of its lines, each with the reader of its tool.
+    """Runs of a file in the order of the lines, each with the reader of the run's tool.
 
     Parameters
     ----------
@@ -92,7 +90,7 @@ def runs_of(source: Source, tool: str | None) -> list[tuple[Reader, Source]]:
     Raises
     ------
     RecordError
-        If no reader recognises the text, or several do.
+        If no reader or several readers recognise the text.
     """
     streams = plain(source.text)
     runs = _recognised(source, streams, tool)
@@ -118,7 +116,7 @@ def runs_of(source: Source, tool: str | None) -> list[tuple[Reader, Source]]:
 def _recognised(
     source: Source, streams: Sequence[str], tool: str | None
 ) -> list[tuple[Reader, Source]]:
-    """The runs of the streams of text that a tool wrote; decimal commas become points."""
+    """Runs in each stream of text written by a tool; decimal commas become points."""
     names = [tool] if tool is not None else list(READERS)
     runs = []
     for text in streams:

@@ -34,7 +34,7 @@ from icmodel.ingest.source import Source
 # --- text -------------------------------------------------------------------------------------
 
 _ROW_START = re.compile(r"\s*[-+]?(?:\d|(?:nan|inf)\b)", re.I)
-"""Start of a line that is a row, or was one before it was damaged."""
+"""Start of a line that is a row of a table, even if the row was damaged."""
 
 
 _LEADS = re.compile(r"[ \t]*(?:$|[*#=$+_~-]|<\?xml|[A-Za-z].*:[ \t]*$)")
@@ -47,9 +47,10 @@ class Layout(NamedTuple):
     Parameters
     ----------
     start
-        The line that begins a run; ``None`` if the reader takes a file as a whole.
+        Pattern of the line that begins a run; ``None`` if the reader takes a file as a whole.
     holds
-        A line that a run must have before the next may begin; two ends may print their heads first.
+        Pattern of a line that a run must contain before the next run may begin. Client and server may print their heads
+        first.
     thousands
         Whether the tool prints commas between thousands.
     """
@@ -59,7 +60,7 @@ class Layout(NamedTuple):
     thousands: bool = False
 
     def split(self, source: Source) -> Iterator[Source]:
-        """The runs of a text, each with the lines that lead to it and the command line above it."""
+        """Split a text into runs, each with its introductory lines and the command line above it."""
         lines = source.lines
         starts: list[int] = []
         for number, line in enumerate(lines):
@@ -92,7 +93,7 @@ class Section(NamedTuple):
 
 
 class Row(NamedTuple):
-    """The cells of a row, the first of which is the message size [B], and the number of its line."""
+    """Cells of a row and the row's line number; the first cell is the message size [B]."""
 
     size: int
     cells: list[str]
@@ -110,7 +111,7 @@ def first_group(pattern: re.Pattern[str], text: str) -> str:
 
 
 def begins_row(line: str) -> bool:
-    """Whether a line begins with a number, or with ``nan`` or ``inf`` in its place."""
+    """Whether a line begins with a number, ``nan`` or ``inf``."""
     return _ROW_START.match(line) is not None
 
 
@@ -157,7 +158,7 @@ _AMOUNT = re.compile(r"([0-9]+(?:\.[0-9]+)?)([kmgt]?)", re.I)
 
 
 class Command(NamedTuple):
-    """The words after a program's name; none if the file does not contain the command line.
+    """Words after a program's name; empty if the file does not contain the command line.
 
     >>> Command(("-u", "-b20M", "--len=1K")).amount("-l", "--len", small=1000, large=1024)
     1024.0
@@ -166,11 +167,11 @@ class Command(NamedTuple):
     words: tuple[str, ...] = ()
 
     def has(self, *options: str) -> bool:
-        """Whether one of some options is among the words, with or without a value."""
+        """Whether the command line has one of these options, with or without a value."""
         return any(word.partition("=")[0] in options for word in self.words)
 
     def value(self, *options: str) -> str:
-        """The value of an option's last use: ``-b 1M``, ``-b1M``, ``--bitrate=1M``; else empty."""
+        """Value of an option's last use, as in ``-b 1M``, ``-b1M`` or ``--bitrate=1M``; empty if the option is absent."""
         last = ""
         for word, after in zip(self.words, (*self.words[1:], ""), strict=False):
             name, equals, value = word.partition("=")
@@ -181,7 +182,7 @@ class Command(NamedTuple):
         return last
 
     def amount(self, *options: str, small: int, large: int) -> float | None:
-        """The amount an option sets; ``small`` is the value of k, and ``large`` that of K."""
+        """Amount that an option sets; ``small`` is the value of the prefix k, and ``large`` of the prefix K."""
         match = _AMOUNT.fullmatch(self.value(*options))
         if match is None:
             return None
@@ -205,7 +206,7 @@ def command_of(source: Source, program: str) -> Command:
 # --- rate limits ------------------------------------------------------------------------------
 
 NEAR = 0.05
-"""Greatest relative distance between the sent rate and a default rate limit that is assumed for it."""
+"""Greatest relative distance between the sent rate and a tool's default at which the default is assumed."""
 
 
 class Pace(NamedTuple):
@@ -268,7 +269,7 @@ TWO_WAY_SUMS: Mapping[str, TwoWayMode] = MappingProxyType(
         "qperf": TwoWayMode(re.compile(r"_bi_bw$"), "run the test without bi_"),
     }
 )
-"""Tool -> its mode.  iperf3, iperf 2 and netperf print each direction; the other tools have no such mode."""
+"""Two-way mode of each tool. iperf3, iperf 2 and netperf print each direction; other tools have no such mode."""
 
 
 def is_sum(tool: str, title: str) -> bool:
@@ -282,7 +283,7 @@ def refuse_sum(tool: str, title: str, place: str) -> None:
     Raises
     ------
     NotTakenError
-        With the mode and what to run instead.
+        If the title names such a mode. The message names the mode and the run to use instead.
     """
     if is_sum(tool, title):
         raise NotTakenError(
@@ -297,19 +298,19 @@ _rate_text = partial(units.format_bps, digits=6)
 
 
 def bits_per_second(moved: Printed, seconds: Printed) -> Printed:
-    """Bytes over seconds, in b/s."""
+    """Rate in b/s: bytes divided by seconds."""
     return moved * exact(8.0) / seconds
 
 
 def flow(rate: Printed, *, sends: bool) -> Number:
-    """The rate that one end counted: ``sent_bps`` at the sender, ``goodput_bps`` at the receiver."""
+    """Rate counted by the sender (``sent_bps``) or by the receiver (``goodput_bps``)."""
     if sends:
         return Number.read("sent_bps", rate, SENDER)
     return Number.read("goodput_bps", rate, RECEIVER)
 
 
 def check_rate(rate: Printed, counted: Printed, what: str, slack: float) -> None:
-    """Compare a printed rate with the rate by the counts beside it, both in b/s.
+    """Compare a printed rate with the rate computed from printed counts, both in b/s.
 
     Parameters
     ----------
@@ -321,7 +322,7 @@ def check_rate(rate: Printed, counted: Printed, what: str, slack: float) -> None
     Raises
     ------
     RecordError
-        If both cannot be the same.
+        If the two rates cannot be equal.
     """
     if not rate.overlaps(counted, slack):
         raise RecordError(
@@ -345,12 +346,12 @@ def check_count(count: float, counted: float, what: str, whole: str) -> None:
 
 
 def check_loss(per_cent: Printed, lost: int, of: int, what: str) -> None:
-    """Compare a printed loss in per cent with the packets counted beside it.
+    """Compare a printed loss in per cent with the printed counts of packets.
 
     Raises
     ------
     RecordError
-        If more were lost than sent, or both cannot be the same.
+        If more packets were lost than sent, or the two losses cannot be equal.
     """
     if not 0 <= lost <= of:
         raise RecordError(f"{what} counts {lost} lost of {of} packets, which is impossible")
@@ -363,7 +364,7 @@ def check_loss(per_cent: Printed, lost: int, of: int, what: str) -> None:
 
 
 def check_share(share: float, counted: float, what: str) -> None:
-    """Compare a share that a tool prints with all digits with the counts beside it.
+    """Compare a share, printed with all digits, with the printed counts.
 
     Raises
     ------
