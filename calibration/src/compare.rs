@@ -272,7 +272,7 @@ fn point(
     }
 }
 
-/// All numbers of the records' results, sorted by quantity.
+/// All numbers of the records' results by quantity; values sorted.
 fn by_metric(records: &[&Value]) -> BTreeMap<String, Vec<f64>> {
     let mut all: BTreeMap<String, Vec<f64>> = BTreeMap::new();
     for result in records
