@@ -49,73 +49,73 @@ optional_values! {
     loss_rate: f64,
     /// Mean one-way latency, from the start of the write to the end of the read.
     latency_mean_s: f64,
-    /// Its standard deviation.
+    /// Standard deviation of the one-way latency.
     latency_std_s: f64,
-    /// Its least.
+    /// Minimum of the one-way latency.
     latency_min_s: f64,
-    /// Its greatest.
+    /// Maximum of the one-way latency.
     latency_max_s: f64,
-    /// Its median.
+    /// Median of the one-way latency.
     latency_p50_s: f64,
-    /// Its 99th percentile.
+    /// 99th percentile of the one-way latency.
     latency_p99_s: f64,
-    /// Its 99.9th percentile.
+    /// 99.9th percentile of the one-way latency.
     latency_p999_s: f64,
     /// Upper bound of the latency error caused by the clocks.
     latency_bound_s: f64,
-    /// Mean latency of the steady part of the window.
+    /// Mean of the latency in the steady part of the window.
     latency_steady_mean_s: f64,
-    /// Its standard deviation.
+    /// Standard deviation of the latency in the steady part of the window.
     latency_steady_std_s: f64,
-    /// Round trip: mean.
+    /// Mean of the round trip.
     rtt_mean_s: f64,
-    /// Its standard deviation.
+    /// Standard deviation of the round trip.
     rtt_std_s: f64,
-    /// Its least.
+    /// Minimum of the round trip.
     rtt_min_s: f64,
-    /// Its greatest.
+    /// Maximum of the round trip.
     rtt_max_s: f64,
-    /// Its median.
+    /// Median of the round trip.
     rtt_p50_s: f64,
-    /// Its 99th percentile.
+    /// 99th percentile of the round trip.
     rtt_p99_s: f64,
-    /// Its 99.9th percentile.
+    /// 99.9th percentile of the round trip.
     rtt_p999_s: f64,
     /// Half the mean round trip, which is not a one-way latency.
     rtt_half_mean_s: f64,
     /// Half the standard deviation of the round trip.
     rtt_half_std_s: f64,
-    /// Half the least round trip.
+    /// Half the minimum of the round trip.
     rtt_half_min_s: f64,
-    /// Half the greatest.
+    /// Half the maximum of the round trip.
     rtt_half_max_s: f64,
-    /// Half the median.
+    /// Half the median of the round trip.
     rtt_half_p50_s: f64,
-    /// Half the 99th percentile.
+    /// Half the 99th percentile of the round trip.
     rtt_half_p99_s: f64,
-    /// Half the 99.9th percentile.
+    /// Half the 99.9th percentile of the round trip.
     rtt_half_p999_s: f64,
     /// Utilisation of the cores the sending end used, 0…1, less idle baseline and pacing spin.
     cpu_send: f64,
-    /// Of it, user mode.
+    /// Part of `cpu_send` in user mode.
     cpu_send_user: f64,
-    /// Of it, system mode.
+    /// Part of `cpu_send` in system mode.
     cpu_send_system: f64,
-    /// Of it, hardware interrupts.
+    /// Part of `cpu_send` in hardware interrupts.
     cpu_send_irq: f64,
-    /// Of it, software interrupts.
+    /// Part of `cpu_send` in software interrupts.
     cpu_send_softirq: f64,
     /// Time the hypervisor took from these cores; not part of `cpu_send`.
     cpu_send_steal: f64,
     /// Utilisation of the cores the receiving end used, 0…1, less idle baseline.
     cpu_recv: f64,
-    /// Of it, user mode.
+    /// Part of `cpu_recv` in user mode.
     cpu_recv_user: f64,
-    /// Of it, system mode.
+    /// Part of `cpu_recv` in system mode.
     cpu_recv_system: f64,
-    /// Of it, hardware interrupts.
+    /// Part of `cpu_recv` in hardware interrupts.
     cpu_recv_irq: f64,
-    /// Of it, software interrupts.
+    /// Part of `cpu_recv` in software interrupts.
     cpu_recv_softirq: f64,
     /// Time the hypervisor took from these cores; not part of `cpu_recv`.
     cpu_recv_steal: f64,
