@@ -65,9 +65,7 @@ pub fn tidy_at_end(tidy: impl FnOnce() + Send + 'static) -> Result<()> {
     // SAFETY: `set` is initialised; no old set is asked for.
     let blocked = unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &set, std::ptr::null_mut()) };
     if blocked != 0 {
-        return Err(Error::peer(
-            "cannot block the termination signals",
-        ));
+        return Err(Error::peer("cannot block the termination signals"));
     }
     thread::spawn(move || {
         let set = signal_set();

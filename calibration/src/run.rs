@@ -181,7 +181,9 @@ impl Call {
     fn traffic(&mut self) -> Result<Finished> {
         let (Some(end), Some((prepared, announce))) = (self.end.take(), self.prepared.take())
         else {
-            return Err(Error::question("a run can only be started once: start a new one"));
+            return Err(Error::question(
+                "a run can only be started once: start a new one",
+            ));
         };
         self.channel.send(&Message::Start)?;
         let (token, tag) = (self.channel.session().token(), self.channel.session().tag());

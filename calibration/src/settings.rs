@@ -322,9 +322,7 @@ impl RunSettings {
         require(
             self.batch_frames == 1
                 || self.pattern != Pattern::PingPong && self.pattern != Pattern::Call,
-            || {
-                "ping-pong and synchronous calls cannot be batched: leave --batch at 1".into()
-            },
+            || "ping-pong and synchronous calls cannot be batched: leave --batch at 1".into(),
         )
     }
 

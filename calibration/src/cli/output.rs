@@ -11,7 +11,8 @@ pub fn print(text: &str) -> Result<()> {
 
 /// Prints a value as JSON that people can read.
 pub fn print_json(value: &impl Serialize) -> Result<()> {
-    let text = serde_json::to_string_pretty(value).or_question("cannot write the result as JSON")?;
+    let text =
+        serde_json::to_string_pretty(value).or_question("cannot write the result as JSON")?;
     print(&text)
 }
 

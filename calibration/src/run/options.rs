@@ -315,7 +315,11 @@ pub fn cpus_of(text: Option<&str>) -> Result<Option<Vec<usize>>> {
 
 /// Parses a list of cores such as "0,2-3".
 fn parse_cpus(text: &str) -> Result<Vec<usize>> {
-    let wrong = || Error::question(format!("invalid list of cores {text:?}: write for example \"0,2-3\""));
+    let wrong = || {
+        Error::question(format!(
+            "invalid list of cores {text:?}: write for example \"0,2-3\""
+        ))
+    };
     let number = |text: &str| text.trim().parse::<usize>().map_err(|_| wrong());
     let mut cpus = Vec::new();
     for part in text.split(',') {
