@@ -1,5 +1,5 @@
-//! Whichever layer a run uses, as one type: dispatch by a match, which a sender or receiver loop
-//! can also leave by taking the layer's own type out.
+//! Senders and receivers of all protocols as one enum, dispatched by `match`; loops can also take out the
+//! protocol's own type.
 
 use super::{FrameReceiver, FrameSender, ethernet, tcp, udp, zeromq};
 use crate::error::{self, Error};

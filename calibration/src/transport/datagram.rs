@@ -1,4 +1,4 @@
-//! What UDP and direct Ethernet share: sockets that carry one frame a datagram.
+//! Code shared by UDP and direct Ethernet: sockets that carry one frame per datagram.
 
 use super::batch::{ReceiveBatch, SendBatch};
 use super::options::SEND_PATIENCE;
@@ -10,7 +10,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// What became of one attempt to send.
+/// Outcome of one attempt to send.
 pub enum Attempt {
     /// The kernel refused this frame; the next may go.
     Refused,
@@ -18,7 +18,7 @@ pub enum Attempt {
     Again,
 }
 
-/// Sorts the errors of a datagram's send: which lose one frame, which want another try.
+/// Classifies send errors: frame lost, or try again.
 #[cold]
 pub fn judge(error: io::Error) -> io::Result<Attempt> {
     match error.raw_os_error() {

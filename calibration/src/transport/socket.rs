@@ -1,7 +1,7 @@
-//! What the transports ask of sockets, over `rustix`: its calls go to the kernel directly.
+//! Socket calls of the transports, by `rustix`, which calls the kernel directly.
 //!
-//! Those of the C library are points where a thread may be cancelled, which costs two atomic
-//! operations a call, some 30 ns, as soon as a process has a second thread.
+//! The C library's calls are thread cancellation points. In a process with several threads each costs two
+//! atomic operations, about 30 ns.
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::sockopt::{Timeout, set_socket_timeout};

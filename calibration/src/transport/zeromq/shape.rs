@@ -37,7 +37,7 @@ impl Shape {
     /// The shape of a run.
     ///
     /// # Errors
-    /// The sockets asked for cannot carry the pattern.
+    /// The requested sockets cannot carry the pattern.
     pub fn of(settings: &RunSettings) -> Result<Self> {
         if settings.batch_frames > 1 {
             return Err(Error::question(
@@ -122,7 +122,7 @@ impl Shape {
 /// Sets a socket's options, before it is bound or connected.
 ///
 /// # Errors
-/// This libzmq does not have one that the settings ask for.
+/// This libzmq lacks an option that the settings need.
 pub fn set_up(
     socket: &Socket,
     place: &Place,
