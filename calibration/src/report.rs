@@ -54,7 +54,7 @@ pub struct InterfaceReport {
     pub run: InterfaceCounters,
 }
 
-/// What a sender of frames counted.
+/// Counters of the sending end.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SendReport {
@@ -110,7 +110,7 @@ pub struct PacingReport {
     pub latency_from_intended_mean_s: Option<f64>,
 }
 
-/// What a receiver of frames counted.
+/// Counters of the receiving end.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ReceiveReport {

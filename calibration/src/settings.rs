@@ -73,7 +73,7 @@ pub enum Body {
     Vector,
 }
 
-/// Which ZeroMQ sockets carry a stream; ping-pong and calls use REQ/REP.
+/// ZeroMQ socket types of a stream; ping-pong and calls use REQ/REP.
 #[derive(
     Debug,
     Clone,

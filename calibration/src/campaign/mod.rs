@@ -84,7 +84,7 @@ impl Campaign {
         &self.digest
     }
 
-    /// What is done and what is to come.
+    /// Agenda of the campaign.
     pub fn agenda(&self) -> &Agenda {
         &self.agenda
     }

@@ -53,7 +53,7 @@ pub struct CampaignArgs {
     list: bool,
 }
 
-/// Where to measure.
+/// Place of the measurement.
 enum Target {
     Lab {
         topology: Box<Topology>,

@@ -263,7 +263,7 @@ impl Tunnel {
     }
 }
 
-/// Where a concave function is greatest between `low` and `high`: golden-section search
+/// Maximum point of a concave function between `low` and `high`: golden-section search
 /// (Kiefer, Sequential minimax search for a maximum, Proc. AMS 4, 1953).
 fn argmax(mut low: f64, mut high: f64, f: impl Fn(f64) -> f64) -> f64 {
     const GOLDEN: f64 = 0.618_033_988_749_894_9;

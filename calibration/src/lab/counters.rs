@@ -57,7 +57,7 @@ pub struct QueueCounter {
 }
 
 impl Lab {
-    /// What the dropping rules of this lab counted, in the order of the topology, IP before direct Ethernet.
+    /// Counters of this lab's drop rules, in the order of the topology, IP before direct Ethernet.
     ///
     /// # Errors
     /// [`crate::error::Error::Peer`] where the rules cannot be read.
@@ -94,7 +94,7 @@ impl Lab {
         })
     }
 
-    /// What the interfaces of a host or switch counted.
+    /// Counters of the interfaces of a host or switch.
     fn interface_counters(&self, node: &str) -> Result<Vec<InterfaceCounter>> {
         let json = |program: &str, arguments: &[&str]| {
             let text = self.tool(node, program, arguments)?;

@@ -49,7 +49,7 @@ impl Door {
         format!("{}{node}", self.prefix)
     }
 
-    /// Where a node's namespace is pinned, for a process of the lab.
+    /// Path of a node's pinned namespace, as seen by a process of the lab.
     pub fn pin(&self, node: &str) -> PathBuf {
         self.pins.join(self.namespace(node))
     }

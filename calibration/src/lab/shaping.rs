@@ -84,7 +84,7 @@ struct Share {
     patterns: Vec<String>,
 }
 
-/// How `node` shares what it sends over a link: by code points, in turn by sender, or not.
+/// Sharing of a link's capacity at `node`: by code points, fairly by sender, or none.
 fn shares(topology: &Topology, node: &str, link: &Link, rate_bps: f64) -> Vec<Share> {
     let peer = link.peer_of(node);
     let of_end = |class: &&Class| class.from == node && class.to == peer;

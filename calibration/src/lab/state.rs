@@ -144,7 +144,7 @@ impl Runtime {
         names
     }
 
-    /// What is remembered of a lab.
+    /// Reads the state file of a lab.
     pub fn read(&self, name: &str) -> Option<State> {
         serde_json::from_slice(&fs::read(self.file(name)).ok()?).ok()
     }

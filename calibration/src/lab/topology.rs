@@ -20,7 +20,7 @@ const MTU_BYTES: u64 = 1500;
 pub struct Topology {
     /// Its name: part of the names of its namespaces.
     pub name: String,
-    /// What it is for.
+    /// Description.
     pub description: String,
     /// Line rate to which loads like `94 %` refer, in b/s; default: the rate of the slowest link.
     pub line_rate_bps: Option<f64>,
@@ -83,7 +83,7 @@ pub struct Loss {
     pub host: String,
     /// The neighbour on whose link they come.
     pub from: String,
-    /// Which packets.
+    /// Packets to which it applies.
     pub protocol: LossProtocol,
     /// One of how many; the first dropped is the n-th.
     pub every: u32,
@@ -113,7 +113,7 @@ pub struct Class {
 pub struct Clock {
     /// The host.
     pub host: String,
-    /// How far its monotonic clock is ahead, in seconds.
+    /// Offset by which its monotonic clock is ahead, in seconds.
     pub ahead_s: f64,
 }
 

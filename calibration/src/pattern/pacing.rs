@@ -31,7 +31,7 @@ impl Schedule {
         }
     }
 
-    /// When frame `number` is due, in ns.
+    /// Due time of frame `number`, in ns.
     #[inline]
     pub fn due_ns(&self, number: u64) -> u64 {
         self.start_ns + (number as f64 * self.period_ns) as u64

@@ -67,7 +67,7 @@ pub struct StreamReceived {
     pub raw_ns: Option<Vec<i64>>,
     /// Payload bytes of the window by the socket's own counter, where it has one.
     pub socket_window_bytes: Option<u64>,
-    /// Frames the socket dropped for want of buffer.
+    /// Frames dropped by the socket because its buffer was full.
     pub overflow: Option<u64>,
     /// CPU usage of the thread inside the window.
     pub usage: ThreadUsage,
@@ -165,7 +165,7 @@ struct Receiving<'a> {
     received: StreamReceived,
     sequence: Sequence,
     phase: Phase,
-    /// When the stream's last frame came, and when the loop last looked at the clock.
+    /// Time of the stream's last frame, and of the loop's last clock reading.
     heard_ns: u64,
     now_ns: u64,
     /// Reads that gave frames of the window.

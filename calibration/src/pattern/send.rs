@@ -29,7 +29,7 @@ pub struct StreamSent {
     pub sending_ns: u64,
     /// Lateness of paced sends: actual less scheduled time.
     pub send_error: LatencyRecorder,
-    /// What the thread used inside the window.
+    /// CPU usage of the thread inside the window.
     pub usage: ThreadUsage,
 }
 
@@ -55,7 +55,7 @@ pub struct SendTask<'a> {
     pub stream: u16,
     /// Name of the run.
     pub tag: u32,
-    /// When the run starts, own clock.
+    /// Start of the run, own clock.
     pub start_ns: u64,
     /// The end it belongs to.
     pub shared: &'a Shared,

@@ -15,7 +15,7 @@ pub enum Arrival {
 const REMEMBERED: u64 = 1 << 17;
 const WORDS: usize = (REMEMBERED / 64) as usize;
 
-/// Which of the last 2^17 numbers of a stream have arrived.
+/// Arrived frames among the last 2^17 sequence numbers of a stream.
 #[derive(Debug)]
 pub struct Sequence {
     next: u64,

@@ -26,7 +26,7 @@ pub struct Plan {
     pub grids: Vec<Grid>,
     /// Reference point, repeated between the others.
     pub reference: Option<Reference>,
-    /// How often each point is measured.
+    /// Number of repeats of each point.
     #[serde(default)]
     pub repeats: Repeats,
     /// Search for the highest loss-free rate.
@@ -36,7 +36,7 @@ pub struct Plan {
     pub backgrounds: Vec<Stream>,
     /// Test network of the plan.
     pub lab: Option<LabChoice>,
-    /// What `--short` changes.
+    /// Changes made by `--short`.
     short: Option<Table>,
     #[serde(skip)]
     canonical: Table,
@@ -75,7 +75,7 @@ pub struct Reference {
     pub options: Options,
 }
 
-/// How often each point is measured.
+/// Number of repeats of each point.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Repeats {

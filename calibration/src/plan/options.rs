@@ -17,8 +17,8 @@ const FIRST: [&str; 5] = ["protocol", "pattern", "payload", "rate", "load"];
 /// Options omitted from a description.
 const UNSAID: [&str; 3] = ["duration", "warmup", "baseline"];
 
-/// The options with shares of the line rate in b/s, and without what says what is so anyway:
-/// `unlimited`, and true or false where the command line has only the opposite.
+/// Options with percentages of the line rate resolved to b/s and without default values: `unlimited`, and
+/// true or false if the command line has only the opposite flag.
 ///
 /// # Errors
 /// [`Error::Question`] for a share of an unknown line rate.

@@ -11,7 +11,7 @@ pub struct RunId {
     pub point: String,
     /// Purpose of the run in the plan.
     pub kind: RunKind,
-    /// Which repeat, from 0.
+    /// Number of the repeat, from 0.
     pub repeat: u32,
 }
 

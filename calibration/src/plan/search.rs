@@ -45,7 +45,7 @@ impl Default for SearchDocument {
     }
 }
 
-/// How the highest loss-free rate is searched.
+/// Rule of the search for the highest loss-free rate.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SearchRule {
     /// The lowest load tried, in b/s.

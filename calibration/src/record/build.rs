@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 pub struct Told {
     /// Random name of the run.
     pub run: String,
-    /// When it began (UTC, RFC 3339).
+    /// Start time of the run (UTC, RFC 3339).
     pub started_utc: String,
     /// Settings of the run.
     pub settings: RunSettings,

@@ -121,7 +121,7 @@ pub struct Record {
     pub schema_version: u32,
     /// Random name of the run.
     pub run: String,
-    /// When it began (UTC, RFC 3339).
+    /// Start time of the run (UTC, RFC 3339).
     pub started_utc: String,
     /// Tool that measured.
     pub tool: Tool,
@@ -160,7 +160,7 @@ pub struct Record {
     /// Accuracy of the send schedule; absent for an unlimited rate.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pacing: Option<PacingReport>,
-    /// Where frames were lost; absent for round trips.
+    /// Places where frames were lost; absent for round trips.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub loss: Option<LossReport>,
     /// Packets on the wire.

@@ -94,7 +94,7 @@ struct ControlArgs {
     /// Receive buffer size of the sockets (SO_RCVBUF).
     #[arg(long, value_name = "SIZE", value_parser = size)]
     receive_buffer: Option<u32>,
-    /// How data threads wait for the network.
+    /// Wait mode of data threads: block in the kernel, or busy polling (one core per thread always busy).
     #[arg(long, value_enum, default_value = "blocking")]
     waiting: Waiting,
     /// Real-time priority of the data threads (SCHED_FIFO), 1 to 99.

@@ -56,7 +56,7 @@ pub struct SteadyState {
     pub steady: Part,
 }
 
-/// What happened in one slice of time.
+/// Counts of one time slice.
 #[derive(Debug, Clone, Copy)]
 struct Slice {
     frames: u64,
@@ -276,7 +276,7 @@ impl SliceRecorder {
         sum.part(to_ns.saturating_sub(from_ns))
     }
 
-    /// How many slices to drop, counted from the first; `None` where the run did not become steady.
+    /// Number of leading slices to drop; `None` if the run did not become steady.
     fn truncation(&self, start_ns: u64) -> Option<usize> {
         let timed = self.slices.iter().any(|s| s.latency.count > 0);
         let means: Vec<(usize, f64)> = if timed {

@@ -72,7 +72,7 @@ const HURRY_NS: u64 = 2_000;
 ///
 /// Measured between two hosts of the lab at full speed (medians of seven alternating runs, 64 B and
 /// 1472 B): reading all that wait takes in 1.6 and 1.5 times as many frames a second as one a call.
-/// Where only one is there, as in round trips, it costs 0.2 µs more.
+/// If only one is waiting, as in round trips, it costs 0.2 µs more.
 pub struct Reader {
     fd: Arc<OwnedFd>,
     wait: Wait,
@@ -136,7 +136,7 @@ impl Reader {
     }
 }
 
-/// Frames a socket dropped for want of buffer, of `SO_MEMINFO` (linux/sock_diag.h).
+/// Frames dropped by a socket because its buffer was full, from `SO_MEMINFO` (linux/sock_diag.h).
 pub fn drops(fd: &OwnedFd) -> Option<u64> {
     /// `SK_MEMINFO_DROPS`: the ninth of the counters.
     const DROPS_AT: usize = 8 * 4;

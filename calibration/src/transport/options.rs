@@ -47,7 +47,7 @@ pub struct Options {
 }
 
 impl Options {
-    /// What one end's sockets need to know.
+    /// Derives the socket options of one end.
     pub fn of(role: Role, settings: &RunSettings) -> Self {
         let asks = settings.sends(role);
         let question = settings.payload_bytes as usize;

@@ -70,7 +70,7 @@ pub fn checked(result: libc::c_int) -> io::Result<()> {
     Ok(())
 }
 
-/// How a sender that polls or waits hands over its frames: never with a signal.
+/// Send flags for polling and blocking senders: never raise SIGPIPE.
 pub fn sending(polling: bool) -> SendFlags {
     if polling {
         SendFlags::NOSIGNAL | SendFlags::DONTWAIT

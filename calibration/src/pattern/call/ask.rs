@@ -22,7 +22,7 @@ pub struct StreamAsked {
     pub answered: u64,
     /// Start of the first request of the window, own clock, in ns.
     pub first_ns: u64,
-    /// When the last call of a batch had been handed over; 0 for other patterns.
+    /// Time at which the last call of a batch had been handed over; 0 for other patterns.
     pub queued_ns: u64,
     /// Whether the number of replies is known: a batch may end without confirmation.
     pub confirmed: bool,
@@ -47,7 +47,7 @@ pub struct AskTask<'a> {
     pub stream: u16,
     /// Name of the run.
     pub tag: u32,
-    /// When the run starts, own clock.
+    /// Start of the run, own clock.
     pub start_ns: u64,
     /// Maximum number of round trips stored individually.
     pub kept_frames: usize,

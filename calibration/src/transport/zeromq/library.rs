@@ -4,7 +4,7 @@ use crate::error::{Context, Result};
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::io;
 
-/// What is loaded: the ABI of libzmq 4 and later.
+/// File name of the library: the ABI of libzmq 4 and later.
 const FILE: &str = "libzmq.so.5";
 
 /// Declares the functions taken from the library, and how they are found.
