@@ -1,4 +1,4 @@
-//! Two runs or campaigns side by side: first what differs between the hosts, then point by point.
+//! Comparison of two runs or campaigns: differences between the hosts first, then point by point.
 
 mod text;
 
@@ -9,7 +9,7 @@ use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-/// Confidence of the interval of a ratio.
+/// Confidence level of the interval of a ratio.
 const CONFIDENCE: f64 = 0.95;
 
 /// The records of one side.
@@ -18,25 +18,25 @@ pub struct Side {
     records: Vec<Value>,
 }
 
-/// Two sides compared.
+/// Result of a comparison.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Comparison {
-    /// What differs between the hosts and their settings, or changes within a side.
+    /// Properties of hosts and settings that differ between A and B, or vary within one of them.
     pub environment: Vec<EnvironmentDifference>,
-    /// The points both sides have.
+    /// Points present in both A and B.
     pub points: Vec<PointComparison>,
     /// Points only A has.
     pub only_a: Vec<String>,
     /// Points only B has.
     pub only_b: Vec<String>,
-    /// Records of A and of B that are flagged.
+    /// Number of flagged records in A and in B.
     pub flagged: [usize; 2],
 }
 
-/// One thing of the environment whose values differ.
+/// One property of the environment whose values differ.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct EnvironmentDifference {
-    /// Where it stands in the record: `send.kernel`.
+    /// Path in the record, e.g. `send.kernel`.
     pub key: String,
     /// All its values in A.
     pub a: Vec<String>,
@@ -44,54 +44,54 @@ pub struct EnvironmentDifference {
     pub b: Vec<String>,
 }
 
-/// One point of both sides.
+/// One point present in both A and B.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct PointComparison {
-    /// The settings both have, in words.
+    /// Settings common to A and B, as text.
     pub point: String,
-    /// The settings that differ, where two single points are compared.
+    /// Settings that differ, if A and B have a single point each.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub differing: Vec<EnvironmentDifference>,
-    /// Every quantity both measured.
+    /// All quantities measured in both A and B.
     pub metrics: BTreeMap<String, MetricComparison>,
 }
 
-/// One quantity of one point.
+/// One quantity at one point.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct MetricComparison {
-    /// Runs of A and of B.
+    /// Number of runs in A and in B.
     pub n: [usize; 2],
     /// Median of A, in SI.
     pub median_a: f64,
     /// Median of B, in SI.
     pub median_b: f64,
-    /// Least and greatest of A.
+    /// Minimum and maximum of A.
     pub range_a: [f64; 2],
-    /// Least and greatest of B.
+    /// Minimum and maximum of B.
     pub range_b: [f64; 2],
-    /// Median of B over median of A; absent where A's is zero.
+    /// Median of B divided by median of A; absent if A's median is zero.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ratio: Option<f64>,
-    /// Distribution-free 95 % interval of the ratio (Moses 1953, from the ranks of Mann and Whitney);
-    /// absent with too few runs or values that are not positive.
+    /// Distribution-free 95 % interval of the ratio (Moses 1953, from the ranks of Mann and Whitney).
+    /// Absent if there are too few runs or if a value is not positive.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ratio_interval: Option<[f64; 2]>,
 }
 
 impl Side {
-    /// Reads a file of records: one JSON object, or one a line; a torn last line is left out.
+    /// Reads a record file: one JSON object, or one per line. An incomplete last line is ignored.
     ///
     /// # Errors
-    /// [`Error::Question`] where it cannot be read or holds no record.
+    /// [`Error::Question`] if the file cannot be read or contains no record.
     pub fn load(path: &Path) -> Result<Self> {
         let text = std::fs::read_to_string(path).or_question(path.display())?;
         Self::parse(&text).or_question(path.display())
     }
 
-    /// Reads the text of such a file.
+    /// Reads the text of a record file.
     ///
     /// # Errors
-    /// [`Error::Question`] where it holds no record, or something else than records.
+    /// [`Error::Question`] if the text contains no record, or anything else than records.
     pub fn parse(text: &str) -> Result<Self> {
         let mut records = Vec::new();
         for record in serde_json::Deserializer::from_str(text).into_iter::<Value>() {
@@ -99,13 +99,13 @@ impl Side {
                 Ok(record) if record.get("result").is_some_and(Value::is_object) => {
                     records.push(record)
                 }
-                Ok(_) => return Err(Error::question("it holds JSON that is not a record")),
+                Ok(_) => return Err(Error::question("it contains JSON that is not a record")),
                 Err(error) if error.is_eof() && !records.is_empty() => break,
                 Err(error) => return Err(Error::question(format!("it is not JSON: {error}"))),
             }
         }
         if records.is_empty() {
-            return Err(Error::question("it holds no record"));
+            return Err(Error::question("it contains no record"));
         }
         Ok(Self { records })
     }
@@ -141,10 +141,10 @@ impl Side {
     }
 }
 
-/// Settings by name, in words.
+/// Settings by name, as text.
 type Settings = BTreeMap<String, String>;
 
-/// An object's scalars by their path, in words.
+/// Collects an object's scalars by their path, as text.
 fn flattened(value: Option<&Value>) -> Settings {
     fn walk(path: &str, value: &Value, into: &mut Settings) {
         match value {
@@ -174,8 +174,8 @@ fn flattened(value: Option<&Value>) -> Settings {
     settings
 }
 
-/// Sets two sides side by side. Points are the same when all their settings but the ignored are;
-/// where each side has one point only, the two are compared whatever they are.
+/// Compares A and B. Points match if all settings except the ignored ones are equal.
+/// If A and B have a single point each, these two are compared even if their settings differ.
 pub fn compare(a: &Side, b: &Side, ignore: &[String], metrics: &[String]) -> Comparison {
     let (points_a, points_b) = (a.points(ignore), b.points(ignore));
     let mut comparison = Comparison {
@@ -228,7 +228,7 @@ fn as_sets(settings: &Settings) -> BTreeMap<String, BTreeSet<String>> {
         .collect()
 }
 
-/// The keys whose values differ between the sides or within one.
+/// Keys whose values differ between A and B or within one of them.
 fn differences(
     a: &BTreeMap<String, BTreeSet<String>>,
     b: &BTreeMap<String, BTreeSet<String>>,
@@ -272,7 +272,7 @@ fn point(
     }
 }
 
-/// Every number of the records' results, sorted.
+/// All numbers of the records' results by quantity; values sorted.
 fn by_metric(records: &[&Value]) -> BTreeMap<String, Vec<f64>> {
     let mut all: BTreeMap<String, Vec<f64>> = BTreeMap::new();
     for result in records
@@ -317,8 +317,8 @@ fn median(sorted: &[f64]) -> f64 {
     }
 }
 
-/// The interval between two ranks of all ratios b/a that holds the true ratio of the distributions'
-/// positions with at least the confidence, whatever the distributions (Moses; Hollander and Wolfe §4.3).
+/// Confidence interval of the ratio of the distributions' positions, between two ranks of all ratios b/a;
+/// distribution-free (Moses; Hollander and Wolfe §4.3).
 fn ratio_interval(a: &[f64], b: &[f64], confidence: f64) -> Option<[f64; 2]> {
     if a.iter().chain(b).any(|value| *value <= 0.0) {
         return None;
@@ -332,7 +332,7 @@ fn ratio_interval(a: &[f64], b: &[f64], confidence: f64) -> Option<[f64; 2]> {
     Some([ratios[rank - 1], ratios[ratios.len() - rank]])
 }
 
-/// Counts of the exact distribution are kept up to so many runs a side; above, the normal one stands in.
+/// Maximum runs per side for the exact distribution; above it the normal approximation is used.
 const EXACT_MOST: usize = 30;
 
 /// The greatest rank k ≥ 1 with P(U ≤ k − 1) ≤ `tail` for the Mann–Whitney statistic; `None` with too few values.
@@ -340,7 +340,7 @@ fn mann_whitney_rank(a: usize, b: usize, tail: f64) -> Option<usize> {
     if a.max(b) > EXACT_MOST {
         let (n, m) = (a as f64, b as f64);
         let deviation = (n * m * (n + m + 1.0) / 12.0).sqrt();
-        // The quantile of the normal distribution as that of Student's with very many degrees.
+        // Normal quantile, computed as Student's t with very many degrees of freedom.
         let quantile = crate::statistics::confidence::student_t(1.0 - 2.0 * tail, 1e9);
         let rank = (n * m / 2.0 - quantile * deviation).floor();
         return (rank >= 1.0).then_some(rank as usize);
@@ -356,7 +356,7 @@ fn mann_whitney_rank(a: usize, b: usize, tail: f64) -> Option<usize> {
     (rank > 0).then_some(rank)
 }
 
-/// How many orders of a + b different values give each value of U: the coefficients of the Gaussian
+/// Number of orderings of a + b distinct values for each value of U: the coefficients of the Gaussian
 /// binomial, ∏ (1 − q^(b+i)) / (1 − q^i) for i = 1…a (Mann and Whitney 1947).
 fn mann_whitney_counts(a: usize, b: usize) -> Vec<f64> {
     let mut counts = vec![0.0; a * b + 1];

@@ -1,4 +1,4 @@
-//! Questions to a network interface by ioctl: netdevice(7) and the ethtool commands of linux/ethtool.h.
+//! Network interface settings by ioctl: netdevice(7) and the ethtool commands of linux/ethtool.h.
 
 use crate::error::{Context, Error, Result};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, netdevice, socket_with};
@@ -12,17 +12,17 @@ const ETHTOOL_GFLAGS: u32 = 0x25;
 const ETHTOOL_SFLAGS: u32 = 0x26;
 /// Large receive offload among the flags of ETHTOOL_GFLAGS.
 const ETH_FLAG_LRO: u32 = 1 << 15;
-/// Words of `struct ethtool_drvinfo`, the longest that a command of this module exchanges.
+/// Length of `struct ethtool_drvinfo` in 32-bit words, the longest structure used in this module.
 const ANSWER_WORDS: usize = 49;
 
-/// An offload by the name that `ethtool -K` gives it, and the commands that read and set it.
+/// Offload: its name in `ethtool -K`, and the commands that read and set it.
 struct Offload {
     name: &'static str,
     get: u32,
     set: u32,
 }
 
-/// In the order to set them: what others depend on first (no checksums, no segmentation).
+/// Ordered by dependency: segmentation needs checksums, so checksums come first.
 const OFFLOADS: [Offload; 6] = [
     Offload::new("rx", 0x14, 0x15),
     Offload::new("tx", 0x16, 0x17),
@@ -44,7 +44,7 @@ pub fn offload_names() -> impl Iterator<Item = &'static str> {
     OFFLOADS.iter().map(|o| o.name).chain([LRO])
 }
 
-/// `struct ifreq`: a name, and bytes whose meaning the request knows.
+/// `struct ifreq`: a name, and bytes whose meaning depends on the request.
 #[repr(C, align(8))]
 struct Request {
     name: [u8; libc::IFNAMSIZ],
@@ -61,7 +61,7 @@ enum Plain {
     Mac = libc::SIOCGIFHWADDR as isize,
 }
 
-/// Name, version and firmware of a driver; empty words where it does not say.
+/// Name, version and firmware of a driver; empty if not reported.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Driver {
     /// Its name.
@@ -72,7 +72,7 @@ pub struct Driver {
     pub firmware: String,
 }
 
-/// An interface one can ask, of the network namespace of the thread that opened it.
+/// Handle of an interface in the network namespace of the thread that opened it.
 #[derive(Debug)]
 pub struct Device {
     name: String,
@@ -80,19 +80,19 @@ pub struct Device {
 }
 
 impl Device {
-    /// Opens a socket to ask by.
+    /// Opens the socket used for ioctl requests.
     ///
     /// # Errors
-    /// [`Error::Question`] for what cannot be a name; [`Error::Peer`] where there is no socket.
+    /// [`Error::Question`] for an invalid name; [`Error::Peer`] if no socket can be opened.
     pub fn open(interface: &str) -> Result<Self> {
         if interface.is_empty() || interface.len() >= libc::IFNAMSIZ || interface.contains('\0') {
             return Err(Error::question(format!(
-                "{interface:?} is no name of an interface: give one that `ip link` lists"
+                "invalid interface name {interface:?}: give one that `ip link` lists"
             )));
         }
         Ok(Self {
             name: interface.to_owned(),
-            socket: asking().or_peer(format!("cannot open a socket to ask {interface}"))?,
+            socket: asking().or_peer(format!("cannot open a socket to query {interface}"))?,
         })
     }
 
@@ -111,7 +111,7 @@ impl Device {
         checked(status).map(|()| request.data)
     }
 
-    /// One ethtool command with one number; its answer, the command's own word first.
+    /// Runs an ethtool command with one number. The first word of the reply is the command.
     fn ethtool(&self, command: u32, value: u32) -> io::Result<[u32; ANSWER_WORDS]> {
         let mut answer = [0; ANSWER_WORDS];
         answer[..2].copy_from_slice(&[command, value]);
@@ -130,27 +130,27 @@ impl Device {
         self.ethtool(command, value).map(|answer| answer[1])
     }
 
-    /// The kernel's number of it.
+    /// Returns the interface index.
     ///
     /// # Errors
-    /// As the kernel says; there is no such interface.
+    /// Error of the kernel, e.g. if there is no such interface.
     pub fn index(&self) -> io::Result<u32> {
         Ok(netdevice::name_to_index(&self.socket, &self.name)?)
     }
 
-    /// Its MTU, in bytes.
+    /// Returns the MTU, in bytes.
     ///
     /// # Errors
-    /// As the kernel says.
+    /// Error of the kernel.
     pub fn mtu_bytes(&self) -> io::Result<u32> {
         let [a, b, c, d, ..] = self.plain(Plain::Mtu, [0; 24])?;
         Ok(u32::from_ne_bytes([a, b, c, d]))
     }
 
-    /// Sets its MTU.
+    /// Sets the MTU.
     ///
     /// # Errors
-    /// As the kernel says.
+    /// Error of the kernel.
     pub fn set_mtu(&self, mtu_bytes: u32) -> io::Result<()> {
         let mut data = [0; 24];
         let most = mtu_bytes.min(i32::MAX as u32);
@@ -158,20 +158,20 @@ impl Device {
         self.plain(Plain::SetMtu, data).map(drop)
     }
 
-    /// Its hardware address.
+    /// Returns the hardware address.
     ///
     /// # Errors
-    /// As the kernel says.
+    /// Error of the kernel.
     pub fn mac(&self) -> io::Result<[u8; 6]> {
         // A sockaddr: two bytes of family, then the address.
         let [_, _, a, b, c, d, e, f, ..] = self.plain(Plain::Mac, [0; 24])?;
         Ok([a, b, c, d, e, f])
     }
 
-    /// Its driver.
+    /// Returns name, version and firmware of the driver.
     ///
     /// # Errors
-    /// As the kernel says.
+    /// Error of the kernel.
     pub fn driver(&self) -> io::Result<Driver> {
         let answer = self.ethtool(ETHTOOL_GDRVINFO, 0)?;
         let bytes: Vec<u8> = answer.iter().flat_map(|word| word.to_ne_bytes()).collect();
@@ -188,10 +188,10 @@ impl Device {
         })
     }
 
-    /// Whether an offload is on.
+    /// Returns whether an offload is on.
     ///
     /// # Errors
-    /// As the kernel says; not one of [`offload_names`].
+    /// Error of the kernel; a name not in [`offload_names`].
     pub fn offload(&self, name: &str) -> io::Result<bool> {
         if name == LRO {
             return Ok(self.value(ETHTOOL_GFLAGS, 0)? & ETH_FLAG_LRO != 0);
@@ -200,10 +200,10 @@ impl Device {
         Ok(self.value(offload.get, 0)? != 0)
     }
 
-    /// Switches an offload.
+    /// Switches an offload on or off.
     ///
     /// # Errors
-    /// As the kernel says; not one of [`offload_names`].
+    /// Error of the kernel; a name not in [`offload_names`].
     pub fn set_offload(&self, name: &str, on: bool) -> io::Result<()> {
         if name == LRO {
             let others = self.value(ETHTOOL_GFLAGS, 0)? & !ETH_FLAG_LRO;
@@ -213,7 +213,7 @@ impl Device {
         self.value(known(name)?.set, on.into()).map(drop)
     }
 
-    /// All offloads that the interface tells of.
+    /// All offloads whose state the interface reports.
     pub fn offloads(&self) -> BTreeMap<String, bool> {
         offload_names()
             .filter_map(|name| Some((name.to_owned(), self.offload(name).ok()?)))
@@ -221,10 +221,10 @@ impl Device {
     }
 }
 
-/// The name of the interface with a number.
+/// Returns the name of the interface with the given index.
 ///
 /// # Errors
-/// As the kernel says; there is none.
+/// Error of the kernel, e.g. if there is no such interface.
 pub fn name_of(index: u32) -> io::Result<String> {
     Ok(netdevice::index_to_name(asking()?, index)?)
 }

@@ -1,31 +1,31 @@
-//! What can go wrong, in the classes that the exit codes tell apart.
+//! Errors, in the classes distinguished by the exit codes.
 
 use std::fmt;
 
-/// A failure, said in one sentence: what was given, what is allowed, what to do.
+/// Error with a one-sentence message: what is wrong, the value, the fix.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Error {
-    /// The question was wrong: an option, a plan, a topology, a key file (exit code 2).
+    /// Invalid input: an option, plan, topology or key file (exit code 2).
     Question(String),
-    /// The peer or the network failed: no answer, refused, broken off (exit code 3).
+    /// Failure of the peer or the network: no answer, refused, connection lost (exit code 3).
     Peer(String),
 }
 
-/// The result of anything that can fail.
+/// Result with [`Error`].
 pub type Result<T> = std::result::Result<T, Error>;
 
 impl Error {
-    /// A wrong question.
+    /// Creates an error for invalid input.
     pub fn question(text: impl Into<String>) -> Self {
         Self::Question(text.into())
     }
 
-    /// A failure of the peer or of the network.
+    /// Creates an error for a failure of the peer or the network.
     pub fn peer(text: impl Into<String>) -> Self {
         Self::Peer(text.into())
     }
 
-    /// The exit code of the process: 2 for a wrong question, 3 for peer and network.
+    /// Exit code of the process: 2 for invalid input, 3 for peer and network.
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::Question(_) => 2,
@@ -44,7 +44,7 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-/// Refuses a question, with the reason, unless something holds.
+/// Returns [`Error::Question`] with the given reason unless the condition holds.
 pub fn require(holds: bool, otherwise: impl FnOnce() -> String) -> Result<()> {
     if holds {
         Ok(())
@@ -53,11 +53,11 @@ pub fn require(holds: bool, otherwise: impl FnOnce() -> String) -> Result<()> {
     }
 }
 
-/// Names what was being done when a system call failed.
+/// Adds context to the error of a system call.
 pub trait Context<T> {
-    /// The failure as one of the peer or the network, with what was being done.
+    /// Converts to [`Error::Peer`] with the context.
     fn or_peer(self, doing: impl fmt::Display) -> Result<T>;
-    /// The failure as a wrong question, with what was being done.
+    /// Converts to [`Error::Question`] with the context.
     fn or_question(self, doing: impl fmt::Display) -> Result<T>;
 }
 

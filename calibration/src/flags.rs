@@ -1,38 +1,38 @@
-//! Words for what a reader of a run must know before using its numbers.
+//! Flags: warnings about a run that affect how its numbers may be used.
 //!
-//! A run with a flag is kept and ends with exit code 1; what to make of it is the reader's choice.
+//! A flagged run is kept and ends with exit code 1. The reader decides whether to use it.
 
-/// The ends had to work on the same cores: CPU of an end is that of its process alone.
+/// Both ends ran on the same cores: the CPU of an end is that of its process only.
 pub const SHARED_CORES: &str = "shared-cores";
-/// A data thread lost its core to another process more often than ten times a second.
+/// A data thread was preempted more than ten times per second.
 pub const PREEMPTED: &str = "preempted";
-/// The machine stood still: a pause in the traffic that the request does not explain.
+/// Stall: an unexpected pause in the traffic, not caused by the requested rate.
 pub const STALLED: &str = "stalled";
-/// The hypervisor took more than one percent of the time of a core in use.
+/// Steal: the hypervisor took more than 1 % of the time of a core in use.
 pub const STEAL: &str = "steal";
-/// A frame arrived before it was sent: the clocks do not fit, no latency of this run holds.
+/// A frame arrived before it was sent: the clocks disagree and all latencies of this run are invalid.
 pub const NEGATIVE_LATENCY: &str = "negative-latency";
-/// The clocks of the ends could not be brought together; latencies are absent.
+/// The clocks of the ends could not be synchronised; latencies are absent.
 pub const CLOCKS_UNKNOWN: &str = "clocks-unknown";
-/// The bound of the clocks' offset is larger than half the mean latency.
+/// The error bound of the clock offset is larger than half the mean latency.
 pub const CLOCK_BOUND: &str = "clock-bound";
-/// Too many frames to keep all their times until the clocks were known; the first ones are in.
+/// Too many frames to store all timestamps until the clocks were known; only the first frames are included.
 pub const LATENCY_TRUNCATED: &str = "latency-truncated";
-/// The rate was missed though the sender had time: it was kept from running.
+/// Sender missed its rate because it was descheduled, not because it was saturated.
 pub const PACING_ERROR: &str = "pacing-error";
 /// The latency had not settled in the first half of the window.
 pub const NO_STEADY_STATE: &str = "no-steady-state";
-/// More than a thousandth of what was received belonged to no run of this session.
+/// More than 0.1 % of the received frames belonged to no run of this session.
 pub const FOREIGN_FRAMES: &str = "foreign-frames";
-/// Sending could not be given the priority that was asked for.
+/// The requested real-time priority was refused.
 pub const NO_REALTIME: &str = "no-realtime";
-/// The kernel did not let an end process what it receives on its own cores: the ends' CPU is mixed.
+/// Receive processing could not be steered to an end's own cores: the CPU of the two ends is mixed.
 pub const UNSTEERED: &str = "unsteered";
-/// The idle hosts were busy for more than a tenth of a core in use: less of the CPU values is the stream's.
+/// Other processes used more than 10 % of a core in use before the traffic: CPU values are less certain.
 pub const BUSY_HOST: &str = "busy-host";
-/// Another run went on at the same responder: its CPU values are those of both, its interface was left alone.
+/// Another run was active at the same responder: CPU values include both runs; the interface was not changed.
 pub const OVERLAPPING: &str = "overlapping";
-/// The window is empty or cut short: the ends stopped waiting before all had come, or nothing was confirmed.
+/// The window is empty or truncated: the ends timed out before all frames arrived, or nothing was confirmed.
 pub const INCOMPLETE: &str = "incomplete";
 
 /// Every flag with its meaning, for documentation and schema.

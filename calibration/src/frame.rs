@@ -1,4 +1,4 @@
-//! The header that every frame carries, whatever layer carries the frame.
+//! Frame header, the same for all protocols.
 //!
 //! 32 bytes, little endian, at the start of the payload and part of it:
 //!
@@ -20,20 +20,20 @@ pub const HEADER_BYTES: usize = 32;
 /// Version of the layout.
 pub const VERSION: u8 = 1;
 
-/// To which part of a run a frame belongs.
+/// Part of a run to which a frame belongs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Phase {
-    /// Before the window: measured by nobody.
+    /// Warm-up before the window, not measured.
     WarmUp = 0,
     /// Inside the measured window.
     Window = 1,
-    /// After it: keeps the load up while the window's last frames travel.
+    /// Cool-down: keeps up the load until the last frames of the window have arrived.
     Tail = 2,
 }
 
 impl Phase {
-    /// The phase of a byte; `None` for a byte that names none.
+    /// Decodes a phase; `None` for an unknown byte.
     pub fn of(byte: u8) -> Option<Self> {
         match byte {
             0 => Some(Self::WarmUp),
@@ -44,7 +44,7 @@ impl Phase {
     }
 }
 
-/// What a frame says of itself.
+/// Decoded frame header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Header {
     /// Name of the run.
@@ -55,14 +55,14 @@ pub struct Header {
     pub phase: Phase,
     /// Number of the frame in its stream.
     pub seq: u64,
-    /// When it should have been sent, in ns of the sender's clock.
+    /// Scheduled send time, in ns of the sender's clock.
     pub intended_ns: u64,
-    /// When its send began, in ns of the sender's clock.
+    /// Actual start of the send, in ns of the sender's clock.
     pub sent_ns: u64,
 }
 
 impl Header {
-    /// Writes the header to the start of `frame`; of a frame that is too short, the phase alone.
+    /// Writes the header to the start of `frame`. If the frame is too short, writes only the phase.
     #[inline]
     pub fn write(&self, frame: &mut [u8]) {
         if frame.len() < HEADER_BYTES {
@@ -78,7 +78,7 @@ impl Header {
         frame[24..32].copy_from_slice(&self.sent_ns.to_le_bytes());
     }
 
-    /// The header at the start of `frame`; `None` where there is none of this version.
+    /// Reads the header at the start of `frame`; `None` if there is none of this version.
     #[inline]
     pub fn read(frame: &[u8]) -> Option<Self> {
         let header: &[u8; HEADER_BYTES] = frame.first_chunk()?;

@@ -1,4 +1,4 @@
-//! Ending in order when a person or the system asks: Ctrl-C, a closed terminal, a stopped service.
+//! Orderly shutdown on signals: Ctrl-C, a closed terminal, a stopped service.
 
 use crate::error::{Error, Result};
 use std::mem::MaybeUninit;
@@ -9,28 +9,28 @@ use std::time::Duration;
 
 const SIGNALS: [i32; 3] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
 
-/// Time for a run to end in order once it was asked to.
+/// Time limit for an orderly shutdown.
 const GRACE: Duration = Duration::from_secs(3);
 
-/// Whether somebody asked for an early end.
+/// Stop flag of an early end.
 #[derive(Debug, Clone, Default)]
 pub struct Stop(Arc<AtomicBool>);
 
 impl Stop {
-    /// Asks.
+    /// Requests the early end.
     pub fn ask(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
 
-    /// Whether somebody asked.
+    /// Returns whether the early end was requested.
     pub fn asked(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// An error where somebody asked, so that what was changed is put back on the way out.
+    /// Returns an error if an early end was requested, so that changed settings are restored on the way out.
     ///
     /// # Errors
-    /// [`Error::Peer`] that says so.
+    /// [`Error::Peer`] if an early end was requested.
     pub fn check(&self) -> Result<()> {
         if self.asked() {
             return Err(Error::peer("the run was ended early by a signal"));
@@ -39,10 +39,10 @@ impl Stop {
     }
 }
 
-/// A [`Stop`] that the signals raise; who does not heed it within three seconds is ended.
+/// Returns a [`Stop`] set by the signals. Three seconds later the process is terminated.
 ///
 /// # Errors
-/// As [`tidy_at_end`], and it must be called where that one must.
+/// As [`tidy_at_end`]; call it before any other thread exists.
 pub fn stop_at_end() -> Result<Stop> {
     let stop = Stop::default();
     let raised = stop.clone();
@@ -59,15 +59,13 @@ pub fn stop_at_end() -> Result<Stop> {
 /// starts have them open again. Call it before any other thread exists.
 ///
 /// # Errors
-/// [`Error::Peer`] where the system does not allow it.
+/// [`Error::Peer`] if the system does not allow it.
 pub fn tidy_at_end(tidy: impl FnOnce() + Send + 'static) -> Result<()> {
     let set = signal_set();
     // SAFETY: `set` is initialised; no old set is asked for.
     let blocked = unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &set, std::ptr::null_mut()) };
     if blocked != 0 {
-        return Err(Error::peer(
-            "the signals of an early end could not be blocked",
-        ));
+        return Err(Error::peer("cannot block the termination signals"));
     }
     thread::spawn(move || {
         let set = signal_set();

@@ -1,5 +1,5 @@
-//! icprobe measures an interconnect from application to application: goodput, one-way latency,
-//! CPU load and loss of paced or unlimited frames, on both ends and over the same window.
+//! icprobe measures an interconnect between two applications: goodput, one-way latency, CPU load and loss
+//! of paced or unlimited frames. Both ends are measured over the same window.
 //!
 //! The modules stand on floors, lowest first, and use only what stands lower (a test reads this line):
 //! `error frame flags utc` → `device interrupt settings units` → `clock statistics` → `host transport` →

@@ -1,4 +1,4 @@
-//! What one end says of one run; two of these make a record.
+//! Report of one end about one run; two reports make a record.
 
 use crate::clock::Identity;
 use crate::host::cpu::Usage;
@@ -10,35 +10,35 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Everything one end knows of a run, counted and timed by itself.
+/// Report of one end: everything it counted and timed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct EndReport {
-    /// Which clock its times are of.
+    /// Clock of its timestamps.
     pub identity: Identity,
-    /// The host and how it was set.
+    /// Hardware and settings of the host.
     pub environment: Environment,
-    /// What the instrument itself can do, measured just before the run.
+    /// Limits of icprobe on this host, measured just before the run.
     pub instrument: Instrument,
-    /// The cores its data threads were bound to.
+    /// Cores to which its data threads were pinned.
     pub cores: Vec<usize>,
     /// CPU, interrupts and context switches over the window, and the idle baseline.
     pub usage: Usage,
-    /// The interface's own counters; absent where the interface is not known.
+    /// Counters of the interface; absent if the interface is unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interface: Option<InterfaceReport>,
-    /// What the system chose for the sockets where the settings left it the choice.
+    /// Values that the system chose for unset socket settings.
     pub chosen: Chosen,
-    /// What it sent, if it sent.
+    /// Sender's counters, if it sent frames.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sent: Option<SendReport>,
-    /// What it received, if it received.
+    /// Receiver's counters, if it received frames.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub received: Option<ReceiveReport>,
-    /// Round trips and calls, at the end that asked.
+    /// Round trips and calls, at the end that sent requests.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub round_trips: Option<RoundTripReport>,
-    /// What the reader must know, in words of [`crate::flags`].
+    /// Flags, from [`crate::flags`].
     pub flags: Vec<String>,
 }
 
@@ -48,152 +48,155 @@ pub struct EndReport {
 pub struct InterfaceReport {
     /// Name of the interface.
     pub name: String,
-    /// What it counted inside the window.
+    /// Counters over the window.
     pub window: InterfaceCounters,
-    /// What it counted from before the first frame of any kind to after the last.
+    /// Counters over the whole run, including warm-up and cool-down.
     pub run: InterfaceCounters,
 }
 
-/// What a sender of frames counted.
+/// Counters of the sending end.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SendReport {
     /// Frames sent inside the window.
     pub window_frames: u64,
-    /// Frames sent in all, warm-up and tail included.
+    /// Frames sent in total, including warm-up and cool-down.
     pub run_frames: u64,
     /// Start of the window, own clock.
     pub window_start_ns: u64,
     /// Start of the last send of the window, own clock.
     pub window_end_ns: u64,
-    /// Frames whose send failed inside the window (ENOBUFS, EAGAIN past the deadline); they count as not sent.
+    /// Failed sends inside the window (ENOBUFS, EAGAIN past the deadline); they do not count as sent.
     pub send_errors: u64,
-    /// Time over which frames of the window left, as [`crate::pattern::Span`] says; absent with fewer than two frames.
+    /// Time over which frames of the window were sent, see [`crate::pattern::Span`]; absent with fewer than
+    /// two frames.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub span_s: Option<f64>,
-    /// Frames that left in that time.
+    /// Frames sent in that time.
     pub span_frames: u64,
-    /// How well the schedule was kept; absent for an unlimited rate.
+    /// Accuracy of the send schedule; absent for an unlimited rate.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pacing: Option<PacingReport>,
-    /// Pauses longer than a millisecond while waiting for the schedule, inside the window.
+    /// Stalls: pauses longer than 1 ms while waiting for the schedule, inside the window.
     pub stalls: u64,
-    /// The longest such pause.
+    /// Longest stall.
     pub longest_stall_s: f64,
 }
 
-/// How well a schedule was kept.
+/// Accuracy of the send schedule.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PacingReport {
-    /// Frames per second asked for, over all streams.
+    /// Requested frames per second, over all streams.
     pub asked_fps: f64,
     /// Frames per second achieved inside the window; absent with fewer than two frames.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub achieved_fps: Option<f64>,
-    /// How late frames left, actual less intended time: median.
+    /// Median lateness of sends: actual less scheduled time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub send_error_p50_s: Option<f64>,
-    /// The 99th percentile of the same.
+    /// 99th percentile of the lateness.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub send_error_p99_s: Option<f64>,
-    /// The greatest of the same.
+    /// Maximum lateness.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub send_error_max_s: Option<f64>,
-    /// Time spent waiting actively for the next frame, in cores; not charged to the stream.
+    /// Time of busy waiting for the next frame, in cores; not charged to the stream.
     pub spin_cores: f64,
     /// Time inside send calls, in cores.
     pub sending_cores: f64,
-    /// Latency from the intended send time: what a late sender hides. Mean, at the receiver.
+    /// Mean latency from the scheduled send time, at the receiver. Includes the lateness of the sender.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub latency_from_intended_mean_s: Option<f64>,
 }
 
-/// What a receiver of frames counted.
+/// Counters of the receiving end.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ReceiveReport {
     /// Distinct frames of the window.
     pub window_frames: u64,
-    /// Distinct frames in all, warm-up and tail included.
+    /// Distinct frames in total, including warm-up and cool-down.
     pub run_frames: u64,
-    /// Copies of frames already received (window). Absent where frames are too short to carry a number.
+    /// Duplicates inside the window. Absent if frames are too short for a sequence number.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub duplicates: Option<u64>,
-    /// Frames that came after a later one (window). Absent where frames are too short to carry a number.
+    /// Reordered frames inside the window. Absent if frames are too short for a sequence number.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reordered: Option<u64>,
-    /// Frames of no run of this session: refused, counted, measured by nobody.
+    /// Frames of no run of this session: dropped and counted here, but not measured.
     pub foreign: u64,
-    /// Time over which frames of the window came, as [`crate::pattern::Span`] says; absent with fewer than two frames.
+    /// Time over which frames of the window arrived, see [`crate::pattern::Span`]; absent with fewer than two
+    /// frames.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub span_s: Option<f64>,
-    /// Frames that came in that time.
+    /// Frames received in that time.
     pub span_frames: u64,
-    /// From the first to the last frame of the window, own clock, over all streams.
+    /// Time from the first to the last frame of the window, own clock, over all streams.
     pub window_start_ns: u64,
     /// End of the read of the window's last frame, own clock.
     pub window_end_ns: u64,
-    /// Payload bytes of the window that the socket's own counters saw delivered, where it has such.
+    /// Payload bytes delivered in the window, from the socket's own counters, if it has any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub socket_window_bytes: Option<u64>,
-    /// Frames the socket dropped for want of buffer, over the run, where it counts them.
+    /// Frames dropped by the socket because its buffer was full, over the run, if it counts them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub socket_overflow: Option<u64>,
-    /// One-way latency of the window's frames; absent where frames carry no stamp.
+    /// One-way latency of the window's frames; absent if frames carry no timestamp.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub latency: Option<LatencySummary>,
-    /// Frames that came before they were sent, by the clocks as they are known; they are not in the latency.
+    /// Frames with negative latency according to the clocks; excluded from the latency.
     pub negative_latencies: u64,
     /// Transient and steady part.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub steady: Option<SteadyState>,
-    /// Mean latency from the intended send time.
+    /// Mean latency from the scheduled send time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub latency_from_intended_mean_s: Option<f64>,
-    /// Latency of every frame, stream after stream in the order of arrival, where asked for.
+    /// Latency of every frame, by stream and order of arrival, if requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub raw_latency_s: Option<Vec<f64>>,
-    /// Pauses between frames of the window, longer than a millisecond and eight times the mean gap.
+    /// Stalls: gaps between frames of the window longer than 1 ms and than eight times the mean gap.
     pub stalls: u64,
-    /// The longest such pause.
+    /// Longest stall.
     pub longest_stall_s: f64,
 }
 
-/// What a caller measured of questions and answers.
+/// Measurements of requests and replies at the caller.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RoundTripReport {
-    /// Questions asked inside the window.
+    /// Requests sent inside the window.
     pub asked: u64,
-    /// Questions answered; absent where a batch was never confirmed.
+    /// Requests answered; absent if a batch was never confirmed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub answered: Option<u64>,
-    /// From the first question to the last answer (or to the proof that all were invoked), in seconds.
+    /// Time from the first request to the last reply (or to the confirmation that all calls were invoked), in
+    /// seconds.
     pub elapsed_s: f64,
     /// Time until the last call of a batch was handed over, in seconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub queued_s: Option<f64>,
-    /// Round-trip times, where each was timed.
+    /// Round-trip times, if each was timed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub round_trip: Option<LatencySummary>,
-    /// Round-trip time of every question, where asked for.
+    /// Round-trip time of every request, if requested by the user.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub raw_round_trip_s: Option<Vec<f64>>,
-    /// Payload bits a second that were asked and answered.
+    /// Payload bits per second of answered requests.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub goodput_bps: Option<f64>,
-    /// Time spent waiting actively for the schedule, in cores; not charged to the asker.
+    /// Time of busy waiting for the schedule, in cores; not charged to the caller.
     pub spin_cores: f64,
-    /// Pauses longer than a millisecond while waiting for the schedule; absent without one.
+    /// Stalls: pauses longer than 1 ms while waiting for the schedule; absent without one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stalls: Option<u64>,
-    /// The longest such pause.
+    /// Longest stall.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub longest_stall_s: Option<f64>,
 }
 
-/// What a system chose where the settings left it the choice, by name.
+/// Values that a system chose for unset settings, by name.
 pub type Chosen = BTreeMap<String, serde_json::Value>;
 
 #[cfg(test)]

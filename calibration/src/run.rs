@@ -1,4 +1,4 @@
-//! The caller's part of a run: one question, one record.
+//! Caller's part of a run.
 
 pub mod options;
 
@@ -23,52 +23,52 @@ use serde_json::{Map, Value};
 use std::net::{IpAddr, SocketAddr};
 use std::time::{Duration, Instant};
 
-/// Time for the peer to answer what needs no measuring.
+/// Timeout for replies of the peer that need no measuring.
 const ANSWER_TIME: Duration = Duration::from_secs(10);
-/// Time for the peer to gather what it counted, after the silence that ends a lossy stream.
+/// Timeout for the peer's report, after the silence that ends a lossy stream.
 const COLLECT_TIME: Duration = Duration::from_secs(60);
 /// Clock exchanges before and after the traffic, and the pause between two of them.
 const EXCHANGES: usize = 40;
 const EXCHANGE_PAUSE: Duration = Duration::from_millis(2);
-/// Exchanges that show whether two clocks that should be one are.
+/// Clock exchanges to verify that two ends with the same boot identifier share a clock.
 const CHECKS: usize = 3;
 /// Pause between two clock exchanges during the traffic.
 const EXCHANGE_EVERY: Duration = Duration::from_millis(50);
 /// The first frame leaves this long after both ends are ready.
 const LEAD: Duration = Duration::from_millis(2);
 
-/// Whom to measure with.
+/// Responder of a run.
 #[derive(Debug, Clone)]
 pub struct Target {
     /// Address of the responder.
     pub address: IpAddr,
     /// Port of its control connection.
     pub port: u16,
-    /// Interface of direct Ethernet; else the one that routes there.
+    /// Interface for direct Ethernet; `None`: the one that routes to the responder.
     pub interface: Option<String>,
 }
 
-/// One question of a caller.
+/// One run of a caller.
 #[derive(Debug, Clone)]
 pub struct Question {
-    /// What is asked.
+    /// Settings of the run.
     pub settings: RunSettings,
-    /// Whom.
+    /// Responder.
     pub target: Target,
     /// Cores this end may take; `None`: all it may run on.
     pub cpus: Option<Vec<usize>>,
-    /// What to set this end's interface to for the run.
+    /// Settings of this end's interface for the run.
     pub interface_settings: InterfaceSettings,
-    /// Cores that serve its interrupts for the run; `None`: as they are.
+    /// Cores that handle its interrupts for the run; `None`: unchanged.
     pub interrupt_cpus: Option<Vec<usize>>,
-    /// Words for the record that nobody measures.
+    /// Labels for the record, not measured.
     pub labels: Map<String, Value>,
 }
 
-/// Asks the question; `stop` ends it early, with everything put back.
+/// Carries out the run; `stop` ends it early and restores all changed settings.
 ///
 /// # Errors
-/// [`Error::Question`] where it cannot be asked here; [`Error::Peer`] where peer or network fail.
+/// [`Error::Question`] if the run is not possible here; [`Error::Peer`] if the peer or the network fails.
 pub fn run(question: &Question, key: &Key, stop: &Stop) -> Result<Record> {
     let started_utc = utc::now();
     let target = SocketAddr::new(question.target.address, question.target.port);
@@ -137,7 +137,7 @@ impl Call {
         })
     }
 
-    /// Asks the peer for the time, unless its clock is this one.
+    /// Exchanges timestamps with the peer, unless both ends share a clock.
     fn exchange_clocks(&mut self, times: usize) -> Result<()> {
         let times = if self.same_clock { CHECKS } else { times };
         for _ in 0..times {
@@ -146,7 +146,7 @@ impl Call {
         }
         if self.same_clock && !one_clock(&self.exchanges) {
             return Err(Error::peer(
-                "both hosts name the same boot but show different times, as copies of a running machine do: restart one",
+                "both hosts have the same boot id but different clocks, like clones of a running machine: restart one",
             ));
         }
         Ok(())
@@ -181,7 +181,9 @@ impl Call {
     fn traffic(&mut self) -> Result<Finished> {
         let (Some(end), Some((prepared, announce))) = (self.end.take(), self.prepared.take())
         else {
-            return Err(Error::question("a run is asked once: start a new one"));
+            return Err(Error::question(
+                "a run can only be started once: start a new one",
+            ));
         };
         self.channel.send(&Message::Start)?;
         let (token, tag) = (self.channel.session().token(), self.channel.session().tag());
@@ -189,7 +191,7 @@ impl Call {
         self.began_ns = clock::now_ns();
         if self.settings.reverse {
             let running = end.start(connections, Duration::ZERO)?;
-            self.channel.send(&Message::Ready)?; // whoever receives says when to send
+            self.channel.send(&Message::Ready)?; // the receiver says when to send
             self.receive_traffic(running)
         } else {
             self.await_ready()?;
@@ -205,7 +207,7 @@ impl Call {
         })
     }
 
-    /// This end sends or asks.
+    /// Runs the traffic if this end sends or calls.
     fn send_traffic(&mut self, running: Running) -> Result<Finished> {
         while !running.wait(EXCHANGE_EVERY) {
             if let Err(error) = self.during() {
@@ -219,7 +221,7 @@ impl Call {
         Ok(finished)
     }
 
-    /// What is to do while data flows: look at the clocks, or whether the peer still is there.
+    /// Work while data flows: clock exchanges, or a check that the peer is still connected.
     fn during(&mut self) -> Result<()> {
         self.stop.check()?;
         if !self.same_clock {
@@ -233,7 +235,7 @@ impl Call {
         }
     }
 
-    /// The peer sends or asks, and says when it has ended.
+    /// Runs the traffic if the peer sends or calls; the peer announces the end.
     fn receive_traffic(&mut self, running: Running) -> Result<Finished> {
         match self.await_end() {
             Ok(frames) => running.announce(&frames),
@@ -282,7 +284,7 @@ impl Call {
         };
         self.channel.send(&Message::Collect { fit })?;
         let responder = self.report()?;
-        let _ = self.channel.send(&Message::Bye); // the report is here: nothing depends on it
+        let _ = self.channel.send(&Message::Bye); // the report has arrived: failure does not matter
         let clocks = finished.clocks(fit.as_ref(), true);
         Ok(record(Told {
             run: name_of_run()?,
@@ -295,7 +297,7 @@ impl Call {
         }))
     }
 
-    /// The responder's report; clock replies that were still on their way are passed over.
+    /// Receives the responder's report; skips late clock replies.
     fn report(&mut self) -> Result<EndReport> {
         let give_up = Instant::now() + COLLECT_TIME;
         while Instant::now() < give_up {
@@ -306,7 +308,7 @@ impl Call {
             }
         }
         Err(Error::peer(
-            "the peer did not say what it counted: see whether it still runs",
+            "the peer sent no report: check that it is still running",
         ))
     }
 }
@@ -350,6 +352,6 @@ fn announced(accepted: &Accepted) -> Result<Announce> {
 fn name_of_run() -> Result<String> {
     let mut bytes = [0; 16];
     getrandom::fill(&mut bytes)
-        .map_err(|e| Error::question(format!("the system gives no random numbers: {e}")))?;
+        .map_err(|e| Error::question(format!("the system provides no random numbers: {e}")))?;
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }

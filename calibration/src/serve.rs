@@ -1,4 +1,4 @@
-//! The responder's part of a run.
+//! Responder's part of a run.
 
 use crate::clock::fit::Fit;
 use crate::clock::{self, Identity};
@@ -17,43 +17,42 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-/// A caller that says nothing for this long has gone.
+/// A caller silent for this long counts as disconnected.
 const SILENCE: Duration = Duration::from_secs(60);
-/// How long it waits for a message while the caller's data comes, before it looks around.
+/// Polling interval for messages while the caller sends data.
 const LISTEN: Duration = Duration::from_millis(100);
-/// How long the loop waits for a message while its own data threads may end.
+/// Polling interval for messages while the own data threads run.
 const LOOK_AROUND: Duration = Duration::from_millis(5);
-/// The first frame leaves this long after the caller was told.
+/// Lead time between the announcement of the start and the first frame.
 const LEAD: Duration = Duration::from_millis(5);
 
-/// How a responder is set up, by the one who runs it.
+/// Configuration of a responder.
 #[derive(Debug, Default)]
 pub struct Responder {
-    /// What a caller may ask.
+    /// Limits on a caller's requests.
     pub limits: Limits,
-    /// Interface of direct Ethernet; else the one with the address that was called.
+    /// Interface for direct Ethernet; `None`: the one with the called address.
     pub interface: Option<String>,
-    /// Cores it may take; `None`: those the caller names, so that both divide them on one host.
+    /// Cores it may use; `None`: those named by the caller, so that two ends on one host share one list.
     pub cpus: Option<Vec<usize>>,
-    /// What to set its interface to for a run.
+    /// Settings of its interface during a run.
     pub interface_settings: InterfaceSettings,
-    /// Cores that serve its interface's interrupts during a run; `None`: as they are.
+    /// Cores that handle its interface's interrupts during a run; `None`: unchanged.
     pub interrupt_cpus: Option<Vec<usize>>,
-    /// Callers may ask for real-time priority: they could take a core for themselves.
+    /// Whether callers may request real-time priority, with which they can occupy whole cores.
     pub realtime: bool,
-    /// Raised when it is to end.
+    /// Stop flag of the responder.
     pub stop: Stop,
-    /// Runs that go on now.
+    /// Number of active runs.
     pub running: Arc<AtomicUsize>,
 }
 
-/// Answers callers who hold the key, until the process is ended.
+/// Answers callers that hold the key, until the process is terminated.
 ///
 /// # Errors
-/// [`Error::Question`] where the address cannot be listened on.
+/// [`Error::Question`] if the address cannot be listened on.
 pub fn respond(responder: Responder, address: SocketAddr, key: &Key) -> Result<()> {
-    let listener =
-        TcpListener::bind(address).or_question(format!("nobody can listen on {address}"))?;
+    let listener = TcpListener::bind(address).or_question(format!("cannot listen on {address}"))?;
     let local = listener.local_addr().or_peer("the control port")?;
     eprintln!("icprobe: answers on {local}");
     let limits = responder.limits.clone();
@@ -67,7 +66,7 @@ pub fn respond(responder: Responder, address: SocketAddr, key: &Key) -> Result<(
         stopper.stop();
     });
     serve_until(&listener, key, &limits, &flag, responder)?;
-    // Runs heed the stop by themselves; this process must not end before they have put everything back.
+    // Runs check the stop flag themselves; the process must wait until they have restored all settings.
     while running.load(Ordering::SeqCst) > 0 {
         std::thread::sleep(LOOK_AROUND);
     }
@@ -90,7 +89,7 @@ impl Service for Responder {
     }
 }
 
-/// One more run as long as it lives.
+/// Guard that counts one active run while it lives.
 struct Counted<'a>(&'a AtomicUsize);
 
 impl<'a> Counted<'a> {
@@ -106,10 +105,10 @@ impl Drop for Counted<'_> {
     }
 }
 
-/// What a session holds at each of its steps.
+/// State of a session.
 struct Session<'a> {
     stop: Stop,
-    /// What the caller sent to read the clocks by, once it has.
+    /// Clock fit sent by the caller, if any yet.
     fit: Option<Option<Fit>>,
     channel: &'a mut Channel,
     settings: RunSettings,
@@ -140,7 +139,8 @@ impl Responder {
     fn allowed(&self, settings: &RunSettings) -> std::result::Result<(), String> {
         if settings.realtime_priority.is_some() && !self.realtime {
             return Err(
-                "the responder gives no real-time priority: start it with --allow-realtime".into(),
+                "the responder does not allow real-time priority: start it with --allow-realtime"
+                    .into(),
             );
         }
         self.limits.check(settings)
@@ -180,7 +180,7 @@ impl Responder {
         })
     }
 
-    /// Where this end stands towards the caller.
+    /// Addresses and interface of this end towards the caller.
     fn place(&self, channel: &Channel) -> Place {
         let place = Place {
             local: channel.local().ip(),
@@ -193,8 +193,9 @@ impl Responder {
         }
     }
 
-    /// The cores a run may use here: those this responder was given; else, on the caller's own host, those
-    /// of the caller, so that both divide the same list; else all.
+    /// Cores a run may use here: those configured for this responder. If none are configured and the caller
+    /// is on
+    /// this host, the caller's cores, so that both ends share one list. Otherwise all cores.
     fn cpus_for(&self, callers: Vec<usize>, caller: &Identity) -> Vec<usize> {
         let own = crate::host::scheduling::available_cpus();
         let here = caller.boot_id == Identity::here().boot_id;
@@ -209,7 +210,7 @@ impl Responder {
     }
 }
 
-/// Where the caller's data comes from, as it said.
+/// Source of the caller's data, as announced by the caller.
 fn announced(ports: Vec<u16>, mac: Option<&str>) -> Result<Announce> {
     let unreadable = || Error::peer("the peer's hardware address cannot be read");
     let mac = mac.map(|text| parse_mac(text).ok_or_else(unreadable));
@@ -228,7 +229,7 @@ fn accepted(announce: &Announce) -> Accepted {
 }
 
 impl Session<'_> {
-    /// Answers until the caller says farewell.
+    /// Answers messages until the caller ends the session.
     fn run(&mut self) -> Result<()> {
         loop {
             let (message, read_ns) = self.channel.receive_stamped(SILENCE)?;
@@ -266,7 +267,7 @@ impl Session<'_> {
         self.report(finished)
     }
 
-    /// Waits until the caller, who receives, has its counters read and its threads running.
+    /// Waits until the receiving caller has read its counters and started its threads.
     fn await_ready(&mut self) -> Result<()> {
         match self.channel.receive(CONNECT_TIME)? {
             Message::Ready => Ok(()),
@@ -279,7 +280,7 @@ impl Session<'_> {
         prepared.establish(peer, &session.token(), session.tag(), CONNECT_TIME)
     }
 
-    /// This end sends or asks; the caller may ask for the time meanwhile.
+    /// Runs the traffic if this end sends or calls; answers clock requests meanwhile.
     fn send_traffic(&mut self, running: Running) -> Result<Finished> {
         while !running.wait(Duration::ZERO) {
             if let Err(error) = self.stop.check().and_then(|()| self.answer_clock()) {
@@ -293,7 +294,7 @@ impl Session<'_> {
         Ok(finished)
     }
 
-    /// Waits a little for a question for the time, and answers it at once.
+    /// Waits briefly for a clock request and answers it immediately.
     fn answer_clock(&mut self) -> Result<()> {
         match self.channel.poll(LOOK_AROUND)? {
             Some((Message::Clock { sent_ns }, read_ns)) => {
@@ -304,7 +305,7 @@ impl Session<'_> {
         }
     }
 
-    /// The caller sends or asks, and says when it has ended.
+    /// Runs the traffic if the caller sends or calls; the caller announces the end.
     fn receive_traffic(&mut self, running: Running) -> Result<Finished> {
         match self.drain(&running) {
             Ok(()) => running.join(),
@@ -315,7 +316,7 @@ impl Session<'_> {
         }
     }
 
-    /// Answers clocks until the caller has ended and all has come, or nothing more will.
+    /// Answers clock requests until the caller has ended and all frames have arrived or are lost.
     fn drain(&mut self, running: &Running) -> Result<()> {
         running.announce(&self.await_end()?);
         let give_up_ns = clock::now_ns() + DRAIN_TIME.as_nanos() as u64;
@@ -351,7 +352,7 @@ impl Session<'_> {
         ))
     }
 
-    /// A question for the time, or for the report, that comes while the last frames are on their way.
+    /// Handles a clock request or a request for the report while the last frames are in transit.
     fn answer_after_the_end(&mut self) -> Result<()> {
         match self.channel.poll(LOOK_AROUND)? {
             Some((Message::Clock { sent_ns }, read_ns)) => {

@@ -1,21 +1,21 @@
-//! One question to the network: the settings of one run, as both ends know them.
+//! Settings of one run, known to both ends.
 
 use crate::error::{Result, require};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// The layers that can be compared, because all carry the same frames.
+/// Protocols; all carry the same frames, so their results are comparable.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, clap::ValueEnum,
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum Protocol {
-    /// A TCP connection a stream.
+    /// TCP, one connection per stream.
     Tcp,
     /// UDP datagrams over IPv4 or IPv6.
     Udp,
-    /// Ethernet frames of an own EtherType, without IP (AF_PACKET).
+    /// Ethernet frames with a separate EtherType, without IP (AF_PACKET).
     Ethernet,
     /// ZeroMQ sockets over TCP (libzmq).
     Zeromq,
@@ -32,25 +32,25 @@ impl fmt::Display for Protocol {
     }
 }
 
-/// Who sends what when.
+/// Traffic pattern.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, clap::ValueEnum,
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum Pattern {
-    /// Frames in one direction, at a rate or as fast as it goes.
+    /// Stream: frames in one direction, paced or unlimited.
     Stream,
-    /// One frame there, one back, the next after that: round trips.
+    /// Ping-pong: one frame there, one back, then the next (round trips).
     PingPong,
-    /// One-way calls batched at the caller, then one wait until all were invoked.
+    /// One-way calls in a batch, then one wait until all were invoked.
     OnewayBatch,
-    /// Two-way calls batched at the caller, then one wait for all answers.
+    /// Two-way calls in a batch, then one wait for all replies.
     TwowayBatch,
-    /// Synchronous two-way calls: the next when the last is answered.
+    /// Synchronous two-way calls: the next starts after the reply to the last.
     Call,
 }
 
-/// What a call carries.
+/// Content of a call.
 #[derive(
     Debug,
     Clone,
@@ -66,14 +66,14 @@ pub enum Pattern {
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum Body {
-    /// Bytes, handed over as they are.
+    /// Raw bytes.
     #[default]
     Bytes,
     /// A vector of {i32, i32, f64}, encoded by the caller and decoded by the responder.
     Vector,
 }
 
-/// Which ZeroMQ sockets carry a stream; ping-pong and calls use REQ/REP.
+/// ZeroMQ socket types of a stream; ping-pong and calls use REQ/REP.
 #[derive(
     Debug,
     Clone,
@@ -98,7 +98,7 @@ pub enum ZeromqSocket {
     ReqRep,
 }
 
-/// How a waiting data thread waits.
+/// Wait mode of data threads.
 #[derive(
     Debug,
     Clone,
@@ -114,14 +114,14 @@ pub enum ZeromqSocket {
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum Waiting {
-    /// In the system call, until the kernel wakes it.
+    /// Block in the system call until the kernel wakes the thread.
     #[default]
     Blocking,
-    /// Asking again and again: less latency, one core always busy.
+    /// Busy polling: less latency, but one core is always busy.
     Polling,
 }
 
-/// The two ends of a run, by who opened the control connection; which of them sends is another matter.
+/// Role of an end on the control connection; independent of which end sends the data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
     /// Runs `icprobe run`: opened the control connection and leads the run.
@@ -131,7 +131,7 @@ pub enum Role {
 }
 
 impl Role {
-    /// The end opposite.
+    /// Returns the role of the other end.
     pub fn peer(self) -> Self {
         match self {
             Self::Caller => Self::Responder,
@@ -140,35 +140,35 @@ impl Role {
     }
 }
 
-/// The settings of one run, all in SI units; the caller sends them to the responder as they are.
+/// Settings of one run, all in SI units; the caller sends them to the responder unchanged.
 ///
-/// `None` leaves a choice to the system, and the record then says what the system chose.
+/// `None` leaves a value to the system; the record then contains the value the system chose.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RunSettings {
-    /// The layer.
+    /// Protocol.
     pub protocol: Protocol,
-    /// Useful bytes of a frame, the frame header of this tool included.
+    /// Payload bytes of a frame, including icprobe's frame header.
     pub payload_bytes: u32,
-    /// Who sends what when.
+    /// Traffic pattern.
     pub pattern: Pattern,
-    /// Frames per second over all streams together; `None` is as fast as it goes.
+    /// Frames per second over all streams together; `None` is unlimited.
     pub rate_fps: Option<f64>,
-    /// The responder sends (streams) or calls.
+    /// Reverse direction: the responder sends (streams) or calls.
     pub reverse: bool,
     /// Length of the measured window, in seconds.
     pub duration_s: f64,
     /// Length of the measured window in frames (or calls) over all streams, instead of `duration_s`.
     pub frames: Option<u64>,
-    /// Traffic before the window that is measured by nobody, in seconds.
+    /// Warm-up traffic before the measurement window, not measured, in seconds.
     pub warmup_s: f64,
-    /// Traffic after the window that is measured by nobody, in seconds; absent where it is only as long as
-    /// this tool needs.
+    /// Cool-down traffic after the measurement window, not measured, in seconds; absent for the default
+    /// length.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tail_s: Option<f64>,
-    /// Idle time before the traffic over which the hosts' own load is measured, in seconds.
+    /// Baseline: idle time before the traffic in which the hosts' own load is measured, in seconds.
     pub baseline_s: f64,
-    /// Cores an end works on; one data thread and one connection a core unless `streams` says more.
+    /// Cores per end; one data thread and one connection per core, unless `streams` is larger.
     pub cores: u16,
     /// Connections; at least `cores`, spread evenly over them.
     pub streams: u16,
@@ -176,19 +176,20 @@ pub struct RunSettings {
     pub nagle: bool,
     /// Differentiated services code point, 0…63.
     pub dscp: Option<u8>,
-    /// SO_SNDBUF asked for, in bytes.
+    /// Requested send buffer (SO_SNDBUF), in bytes.
     pub send_buffer_bytes: Option<u32>,
-    /// SO_RCVBUF asked for, in bytes.
+    /// Requested receive buffer (SO_RCVBUF), in bytes.
     pub receive_buffer_bytes: Option<u32>,
-    /// How data threads wait for the network.
+    /// Wait mode of the data threads.
     pub waiting: Waiting,
     /// Real-time priority (SCHED_FIFO) of the data threads, 1…99; `None` is the ordinary scheduler.
     pub realtime_priority: Option<u8>,
-    /// Frames handed over in one system call (sendmmsg, writev); 1 is one frame, one call.
+    /// Frames per system call (sendmmsg, writev); 1 means no batching.
     pub batch_frames: u32,
-    /// What a call carries.
+    /// Content of a call.
     pub body: Body,
-    /// Payload of an answer in ping-pong and calls; `None` is as large as the question (ping-pong) or 32 B (calls).
+    /// Payload of a reply in ping-pong and calls; `None` means the size of the request (ping-pong) or 32 B
+    /// (calls).
     pub reply_bytes: Option<u32>,
     /// ZeroMQ: which sockets.
     pub zeromq_socket: ZeromqSocket,
@@ -206,7 +207,7 @@ pub struct RunSettings {
 pub const UDP_PAYLOAD_MAX: u32 = 65_507;
 /// Largest payload of this tool: 1 GiB, for TCP and ZeroMQ.
 pub const PAYLOAD_MAX: u32 = 1 << 30;
-/// Longest traffic after a window, in seconds: an end waits no longer for what follows it.
+/// Maximum cool-down, in seconds: an end waits no longer for frames after the window.
 const TAIL_MAX_S: f64 = 20.0;
 /// Elements of the vector body are {i32, i32, f64}: 16 bytes each.
 pub const VECTOR_ELEMENT_BYTES: u32 = 16;
@@ -244,12 +245,12 @@ impl RunSettings {
         }
     }
 
-    /// Whether the end in this role sends frames or asks questions; the other one receives or answers.
+    /// Whether the end in this role sends frames or requests; the other end receives or replies.
     pub fn sends(&self, role: Role) -> bool {
         (role == Role::Caller) != self.reverse
     }
 
-    /// Whether the layer may lose frames: a datagram may vanish, a subscriber may be too slow.
+    /// Whether the protocol may lose frames (lost datagrams, slow subscribers).
     pub fn may_lose(&self) -> bool {
         match self.protocol {
             Protocol::Udp | Protocol::Ethernet => true,
@@ -258,14 +259,14 @@ impl RunSettings {
         }
     }
 
-    /// The offered goodput: rate × payload × 8, in b/s; `None` where the rate is unlimited. To the
-    /// digits in which a load that was asked for survives the division into frames.
+    /// Offered goodput: rate × payload × 8, in b/s; `None` if the rate is unlimited.
+    /// Rounded to 15 digits, so that a requested load is unchanged by the conversion to a frame rate.
     pub fn load_bps(&self) -> Option<f64> {
         self.rate_fps
             .map(|rate| to_15_digits(rate * f64::from(self.payload_bytes) * 8.0))
     }
 
-    /// Refuses what no network could answer, whoever asks: a person, a plan, a peer.
+    /// Validates the settings, for users, plans and peers alike.
     pub fn check(&self) -> Result<()> {
         self.check_payload()?;
         self.check_pattern()?;
@@ -316,14 +317,12 @@ impl RunSettings {
         };
         same_kind.check_payload()?;
         require(!batch || self.rate_fps.is_none(), || {
-            "calls in batches go as fast as they can: leave rate and load away".into()
+            "batches of calls have no rate: leave rate and load out".into()
         })?;
         require(
             self.batch_frames == 1
                 || self.pattern != Pattern::PingPong && self.pattern != Pattern::Call,
-            || {
-                "questions that wait for their answers cannot be sent in batches: leave --batch at 1".into()
-            },
+            || "ping-pong and synchronous calls cannot be batched: leave --batch at 1".into(),
         )
     }
 
@@ -378,7 +377,7 @@ impl RunSettings {
     }
 }
 
-/// A number to 15 significant digits, which every double keeps apart.
+/// Rounds to 15 significant digits, which every double can represent.
 fn to_15_digits(number: f64) -> f64 {
     format!("{number:.14e}").parse().unwrap_or(number)
 }

@@ -108,7 +108,7 @@ impl Kind {
         ))
     }
 
-    /// What is wrong with the text behind the number.
+    /// Describes the error in the text after the number.
     fn wrong_unit(&self, unit: &str) -> String {
         let Some(first) = unit.chars().next() else {
             return "has no unit".into();
@@ -143,7 +143,7 @@ impl Kind {
     }
 }
 
-/// What is wrong with a text that does not start with a number.
+/// Describes the error in a text that does not start with a number.
 fn wrong_number(text: &str) -> &'static str {
     let word = text.trim_start_matches('+').to_lowercase();
     if text.starts_with(['-', '\u{2212}']) {

@@ -1,4 +1,4 @@
-//! What is still to be done: a function of the plan and of the runs that are recorded, and of nothing else.
+//! Agenda: the remaining runs, computed only from the plan and the recorded runs.
 
 use super::reading::{Reading, is_repeated};
 use crate::error::Result;
@@ -13,11 +13,11 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub struct Agenda {
     runs: Vec<Slot>,
-    /// Where a run stands among them.
+    /// State of a run.
     places: BTreeMap<RunId, usize>,
     /// Every point once, those measured before those searched.
     points: Vec<Arc<Point>>,
-    /// What is known of each point as a whole.
+    /// State of each point.
     known: Vec<Known>,
     repeats: Repeats,
     every: usize,
@@ -30,7 +30,7 @@ pub struct Agenda {
 #[derive(Debug)]
 struct Slot {
     spec: RunSpec,
-    /// The place of its point in the list of points.
+    /// Index of its point in the list of points.
     point: usize,
     state: State,
 }
@@ -132,7 +132,7 @@ impl Agenda {
         }
     }
 
-    /// Leaves a run out that failed for want of a peer or a network; the next campaign tries it again.
+    /// Skips a run whose peer or network failed; the next campaign retries it.
     pub fn give_up(&mut self, id: RunId) {
         match self.places.get(&id) {
             Some(place) => self.runs[*place].state = State::GivenUp,
@@ -142,7 +142,7 @@ impl Agenda {
         }
     }
 
-    /// Leaves all runs of a point out that the hosts refuse.
+    /// Skips all runs of a point that the hosts refuse.
     pub fn refuse(&mut self, id: &RunId) {
         let same = |point: &Arc<Point>| point.id == id.point && point.kind == id.kind;
         if let Some(point) = self.points.iter().position(same) {
@@ -160,7 +160,7 @@ impl Agenda {
         &self.points
     }
 
-    /// How many runs are to come, and their time in seconds: at least, and at most.
+    /// Minimum and maximum of the remaining runs and of their time in seconds.
     ///
     /// A search counts as one trial at least and as all its bisections with all their trials at most.
     pub fn remaining(&self) -> ((usize, f64), (usize, f64)) {
@@ -198,7 +198,7 @@ impl Agenda {
         (least, most)
     }
 
-    /// How well the first `repeat + 1` runs of a point agree; `None` where the plan repeats nothing.
+    /// Agreement of the first `repeat + 1` runs of a point; `None` if the plan has no repeats.
     pub fn confidence(&self, point: &str, kind: RunKind, repeat: u32) -> Option<ConfidenceMark> {
         if !is_repeated(kind) || self.repeats.max < 2 {
             return None;
@@ -236,7 +236,7 @@ impl Agenda {
         Some(mark)
     }
 
-    /// Where a search stands after its trial `repeat`.
+    /// State of a search after its trial `repeat`.
     pub fn search(&self, spec: &RunSpec) -> Option<SearchMark> {
         let rule = self
             .search
@@ -260,7 +260,7 @@ impl Agenda {
         Some(mark)
     }
 
-    /// What a finished search found; `None` while it is not finished, or for a point that is not searched.
+    /// Result of a finished search; `None` if unfinished or if the point is not searched.
     pub fn found(&self, point: &Point) -> Option<search::Found> {
         let rule = self
             .search

@@ -1,4 +1,4 @@
-//! Child processes that end with this one, and what they print.
+//! Child processes that are killed with this process, and their output.
 
 use crate::error::{Context, Error, Result};
 use rustix::process::{Signal, getppid, set_parent_process_death_signal};
@@ -9,19 +9,19 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// A record has at most so many bytes; more is not read, so that no child can fill the memory.
+/// Maximum size of a record in bytes; limits the memory a child's output can use.
 const OUTPUT_MOST_BYTES: u64 = 1 << 30;
 /// Lines of a child's standard error that an error message carries.
 const COMPLAINT_MOST_BYTES: usize = 400;
 
-/// A child that is killed when this value goes, or when this process dies in whatever way.
+/// Child that is killed when this value is dropped or when this process dies.
 #[derive(Debug)]
 pub struct Ward(Child);
 
 impl Ward {
     /// Starts a command.
     ///
-    /// The child is tied to the calling thread, which must live as long as the child shall.
+    /// The child is killed when the calling thread ends.
     ///
     /// # Errors
     /// [`Error::Peer`] where it cannot be started.
@@ -75,7 +75,7 @@ pub struct Listened {
     began: Instant,
 }
 
-/// How a child ended and what it printed.
+/// Exit status and output of a child.
 #[derive(Debug)]
 pub struct Ended {
     /// Its exit status.
@@ -153,7 +153,7 @@ fn listen(pipe: Option<impl Read + Send + 'static>) -> Receiver<Vec<u8>> {
     receiver
 }
 
-/// The end of a complaint, from a line's beginning, without the tool's own name.
+/// Last lines of an error message, without the tool's name.
 fn last_words(text: &str) -> String {
     let text = text.trim();
     let start = text

@@ -1,4 +1,4 @@
-//! The file of records: what is in it is done, what is not is not, whatever killed the last campaign.
+//! Record file: a run is done if and only if it is in the file, even after a crash.
 //!
 //! A run becomes done by one write of its whole line and an fsync after it. A campaign that was killed
 //! can leave at most one torn line, the last, and it is cut off before anything else happens.
@@ -13,10 +13,10 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How long a lock is waited for.
+/// Timeout for the lock.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// An open file of records that no other campaign can write to.
+/// Open record file, locked against other campaigns.
 #[derive(Debug)]
 pub struct Journal {
     file: File,
@@ -49,10 +49,10 @@ impl Journal {
         Ok((journal, runs))
     }
 
-    /// Adds one record; after the return it survives whatever happens.
+    /// Appends one record and syncs it to disk.
     ///
     /// # Errors
-    /// [`Error::Question`] where the disk does not take it.
+    /// [`Error::Question`] if the disk refuses the write.
     pub fn append(&mut self, line: &str) -> Result<()> {
         let written = self
             .file
@@ -119,7 +119,7 @@ impl Journal {
         cut.or_question(format!("{} could not be mended", self.path.display()))
     }
 
-    /// A new file's name is safe only once its directory is.
+    /// Syncs the directory: a new file's name is durable only after that.
     fn sync_directory(&self) -> std::io::Result<()> {
         let parent = self
             .path

@@ -1,4 +1,5 @@
-//! Campaigns: the runs of a plan one after another, kill-proof, each recorded before the next begins.
+//! Campaigns: the runs of a plan in sequence, each recorded before the next starts, so that a killed campaign
+//! can resume.
 
 mod agenda;
 pub mod children;
@@ -19,15 +20,15 @@ use crate::plan::{Context, Plan, RunSpec};
 use reading::Reading;
 use std::path::Path;
 
-/// Runs in a row that fail before a campaign ends early: the peer is gone, not the run.
+/// Consecutive failed runs after which a campaign ends early, because the peer is gone.
 const FAILURES_IN_A_ROW: u32 = 5;
 
-/// What one run gave.
+/// Result of one run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Measured {
     /// The record, one line of JSON as `icprobe run` printed it.
     pub line: String,
-    /// What the streams beside it measured.
+    /// Measurements of the background streams.
     pub background: Vec<BackgroundMark>,
 }
 
@@ -48,7 +49,7 @@ pub trait Runner {
     }
 }
 
-/// A campaign that is ready to go on.
+/// Campaign that is ready to run.
 #[derive(Debug)]
 pub struct Campaign {
     name: String,
@@ -83,12 +84,12 @@ impl Campaign {
         &self.digest
     }
 
-    /// What is done and what is to come.
+    /// Agenda of the campaign.
     pub fn agenda(&self) -> &Agenda {
         &self.agenda
     }
 
-    /// Makes all runs that are still to be made.
+    /// Makes all remaining runs.
     ///
     /// A run that fails is tried once more, then left out and named in the summary; the next campaign
     /// with the same records tries it again.
@@ -161,7 +162,7 @@ fn attempt(runner: &mut dyn Runner, spec: &RunSpec) -> Result<(Measured, Reading
 fn once(runner: &mut dyn Runner, spec: &RunSpec) -> Result<(Measured, Reading)> {
     let measured = runner.run(spec)?;
     let record = serde_json::from_str(&measured.line)
-        .map_err(|error| Error::peer(format!("what a run printed is not JSON: {error}")))?;
+        .map_err(|error| Error::peer(format!("icprobe run did not print JSON: {error}")))?;
     let reading = Reading::of(&record)?;
     Ok((measured, reading))
 }

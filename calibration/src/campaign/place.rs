@@ -1,4 +1,4 @@
-//! Where a campaign measures: against a host that answers already, or inside a test network of its own.
+//! Place of a campaign: a host with a running responder, or its own test network.
 
 use super::children::{Ended, Listened, Ward};
 use super::reading::numbers;
@@ -14,15 +14,15 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// A run may take so many times its estimate, and [`PATIENCE`] more.
+/// Timeout of a run: this multiple of its estimate plus [`PATIENCE`].
 const PATIENCE_FACTOR: f64 = 3.0;
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Time a responder gets until it listens.
+/// Timeout for a responder to listen.
 const READY: Duration = Duration::from_secs(10);
 /// Time a background stream gets until its frames flow, and by which it outlasts the measured run.
 const LEAD: Duration = Duration::from_millis(800);
 
-/// A host that answers already.
+/// Host with a running responder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Remote {
     /// `--to` and what else `icprobe run` needs to reach it, the key among it.
@@ -177,10 +177,10 @@ impl Runner for ProcessRunner {
     }
 }
 
-/// The one line a run printed, if it is a good one; else what it complained about, in the class of its exit code.
+/// Returns the record line of a run, or its error message in the class of its exit code.
 fn record_line(ended: Ended) -> Result<String> {
     let why = || match ended.complaint.as_str() {
-        "" => format!("icprobe run ended with {} and said nothing", ended.status),
+        "" => format!("icprobe run ended with {} without a message", ended.status),
         complaint => complaint.to_owned(),
     };
     match ended.status.code() {

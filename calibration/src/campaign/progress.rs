@@ -1,4 +1,4 @@
-//! What a person sees while a campaign runs: a bar with the time left, or a line a run where there is no terminal.
+//! Progress of a campaign: a bar with the remaining time, or one line per run without a terminal.
 
 use super::agenda::Agenda;
 use super::reading::Reading;
@@ -36,7 +36,7 @@ impl Progress {
         }
     }
 
-    /// Nothing at all.
+    /// Prints nothing.
     pub fn quiet() -> Self {
         Self::quiet_one(true)
     }
@@ -145,7 +145,7 @@ fn outcome(reading: &Reading) -> String {
     }
 }
 
-/// A time for people: `40 s`, `3 min`, `2 h 5 min`.
+/// Formats a time: `40 s`, `3 min`, `2 h 5 min`.
 pub fn duration(seconds: f64) -> String {
     let whole = seconds.max(0.0).round() as u64;
     match whole {
@@ -155,7 +155,7 @@ pub fn duration(seconds: f64) -> String {
     }
 }
 
-/// From a least to a greatest time, or one where they are the same.
+/// Formats a range of times, or one time if both are equal.
 pub fn span(least_s: f64, most_s: f64) -> String {
     let (least, most) = (duration(least_s), duration(most_s));
     if least == most {

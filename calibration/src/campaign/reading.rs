@@ -1,4 +1,4 @@
-//! Reading a record as far as a campaign needs it: which run it is, its values, its flags.
+//! Reads from a record what a campaign needs: identity, values and flags.
 
 use crate::error::{Error, Result};
 use crate::plan::mark::PlanMark;
@@ -7,22 +7,22 @@ use crate::plan::{RunId, RunKind};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 
-/// Share of the asked rate below which a sender has not kept it.
+/// Fraction of the requested rate below which a sender missed it.
 const RATE_KEPT: f64 = 0.99;
 
-/// What a campaign remembers of a run.
+/// Data of a run kept by a campaign.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reading {
     /// The numbers of the record's `result`, by name.
     pub values: BTreeMap<String, f64>,
-    /// What a reader of the record must know.
+    /// Flags of the run.
     pub flags: Vec<String>,
     /// The run as a trial of a search.
     pub trial: Trial,
 }
 
 impl Reading {
-    /// Takes what is needed out of a record.
+    /// Extracts the data from a record.
     ///
     /// # Errors
     /// [`Error::Peer`] where it is not a record: no schema version, no point, no result.
@@ -31,7 +31,7 @@ impl Reading {
         let version = record.get("schema_version").and_then(Value::as_u64);
         let (Some(_), Some(_), Some(result)) = (version, part("point"), part("result")) else {
             return Err(Error::peer(
-                "what a run printed is not a record: it needs schema_version, point and result",
+                "icprobe run did not print a record: schema_version, point or result is missing",
             ));
         };
         let flags = record.get("flags").and_then(Value::as_array);
@@ -85,7 +85,7 @@ pub fn mark(record: &Value) -> Result<PlanMark> {
     })
 }
 
-/// What tells the run of a mark from all others.
+/// Key of the run of a mark.
 pub fn run_id(mark: &PlanMark) -> RunId {
     RunId {
         point: mark.point.clone(),
@@ -94,7 +94,7 @@ pub fn run_id(mark: &PlanMark) -> RunId {
     }
 }
 
-/// True for the kinds whose repeats are judged by their agreement.
+/// Whether repeats of this kind can stop early on agreement.
 pub fn is_repeated(kind: RunKind) -> bool {
     matches!(kind, RunKind::Grid | RunKind::HeldOut)
 }

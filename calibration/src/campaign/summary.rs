@@ -1,4 +1,4 @@
-//! The end of a campaign: what was measured how often, what is missing, what to make of it.
+//! Summary of a campaign: measured and missing points, and the exit code.
 
 use super::agenda::Agenda;
 use super::reading::Reading;
@@ -8,14 +8,14 @@ use crate::plan::{Point, RunKind, RunSpec};
 use crate::units::{format_bits_per_s, format_ratio, format_seconds};
 use std::fmt::Write;
 
-/// What a campaign could not do.
+/// Failures of a campaign.
 #[derive(Debug, Default)]
 pub struct Summary {
-    /// Runs that failed twice: what was asked, and why.
+    /// Runs that failed twice: description and reason.
     pub missing: Vec<(String, String)>,
-    /// Points the hosts refuse: what was asked, and why.
+    /// Points refused by the hosts: description and reason.
     pub refused: Vec<(String, String)>,
-    /// Optional points the hosts refuse.
+    /// Optional points refused by the hosts.
     pub not_offered: Vec<(String, String)>,
     /// Too many runs failed in a row.
     pub ended_early: bool,
@@ -31,7 +31,7 @@ impl Summary {
         list.push((describe(&spec.point.options), error.to_string()));
     }
 
-    /// The exit code: 3 where runs are missing, 2 where hosts refuse points, 1 where a run is flagged, else 0.
+    /// Exit code: 3 if runs are missing, 2 if hosts refuse points, 1 if a run is flagged, otherwise 0.
     pub fn exit_code(&self, agenda: &Agenda) -> u8 {
         if self.ended_early || !self.missing.is_empty() {
             3
@@ -42,7 +42,7 @@ impl Summary {
         }
     }
 
-    /// The table for people, and what is missing after it.
+    /// Formats the table of points, then the missing ones.
     pub fn text(&self, agenda: &Agenda) -> String {
         let rows: Vec<Vec<String>> = agenda
             .points()
@@ -144,7 +144,7 @@ fn mean(runs: &[&Reading], metric: &str) -> Option<f64> {
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
 
-/// A table with columns as wide as they must be.
+/// Formats a table with fitted column widths.
 pub fn table<H: AsRef<str>>(head: &[H], rows: &[Vec<String>]) -> String {
     let head: Vec<String> = head.iter().map(|cell| cell.as_ref().to_owned()).collect();
     let width = |column: usize| {

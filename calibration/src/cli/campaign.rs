@@ -1,4 +1,4 @@
-//! `icprobe campaign`: a plan, a place, a file of records.
+//! `icprobe campaign`: measure the points of a plan and record the runs in a file.
 
 use super::output::{print, print_json};
 use crate::campaign::place::{ProcessRunner, Remote, Workshop};
@@ -18,42 +18,42 @@ use std::path::{Path, PathBuf};
 /// Arguments of `icprobe campaign`.
 #[derive(Debug, Args)]
 pub struct CampaignArgs {
-    /// Name of a plan that comes with the tool, or a TOML file; --list shows the names.
+    /// Name of a built-in plan (see --list), or path of a TOML file.
     #[arg(required_unless_present = "list")]
     plan: Option<String>,
-    /// File of records, one JSON line a run; an existing one of the same campaign is continued.
+    /// Record file, one JSON line per run. If it holds records of the same campaign, the campaign continues.
     #[arg(short, long, value_name = "FILE", required_unless_present_any = ["list", "dry_run"])]
     output: Option<PathBuf>,
-    /// Measure in a test network of its own: name or file of a topology; without a value the plan's.
+    /// Measure in a new test network: name or file of a topology. Without a value: the plan's topology.
     #[arg(long, value_name = "TOPOLOGY", num_args = 0..=1, default_missing_value = "", conflicts_with = "to")]
     lab: Option<String>,
     /// Measure against the host where `icprobe serve` runs.
     #[arg(long, value_name = "ADDRESS", requires = "key")]
     to: Option<IpAddr>,
-    /// The key both ends hold.
+    /// Key file; both ends need the same key.
     #[arg(long, value_name = "FILE", conflicts_with = "lab")]
     key: Option<PathBuf>,
     /// Port of the control connection.
     #[arg(long, requires = "to")]
     port: Option<u16>,
-    /// Interface of direct Ethernet; else the one that routes to ADDRESS.
+    /// Network interface for direct Ethernet. Default: the interface that routes to ADDRESS.
     #[arg(long, requires = "to")]
     interface: Option<String>,
-    /// The line rate that ratios of loads mean, "10 Gb/s"; else the lab's or the interface's.
+    /// Line rate to which loads in percent refer, e.g. "10 Gb/s". Default: the rate of the lab or interface.
     #[arg(long, value_name = "RATE", value_parser = parse_bits_per_s)]
     line_rate: Option<f64>,
-    /// The plan's short form: few points, short windows.
+    /// Use the short form of the plan: few points, short windows.
     #[arg(long)]
     short: bool,
-    /// Print digest, points and time as JSON and measure nothing.
+    /// Print digest, points and estimated time as JSON without measuring.
     #[arg(long)]
     dry_run: bool,
-    /// Print name and description of the plans that come with the tool.
+    /// Print the names and descriptions of the built-in plans.
     #[arg(long)]
     list: bool,
 }
 
-/// Where to measure.
+/// Place of the measurement.
 enum Target {
     Lab {
         topology: Box<Topology>,
@@ -64,10 +64,10 @@ enum Target {
 }
 
 impl CampaignArgs {
-    /// Carries the plan out, or goes on with it.
+    /// Starts or resumes the campaign.
     ///
     /// # Errors
-    /// [`Error::Question`] for a plan, place or file that does not fit; [`Error::Peer`] where a lab cannot be used.
+    /// [`Error::Question`] for an invalid plan, place or file; [`Error::Peer`] if the lab cannot be used.
     pub fn run(self) -> Result<u8> {
         if self.list {
             return list();
@@ -139,7 +139,7 @@ impl CampaignArgs {
         let mut campaign = Campaign::open(plan, context, records)?;
         announce(plan, &campaign);
         if campaign.agenda().next().is_none() {
-            eprintln!("nothing is left to do");
+            eprintln!("nothing left to do: all runs are recorded");
             return Ok(crate::campaign::Summary::default().exit_code(campaign.agenda()));
         }
         let program = std::env::current_exe().or_peer("the path of icprobe")?;
@@ -197,7 +197,7 @@ fn dry_run(plan: &Plan, context: &Context) -> Result<u8> {
     Ok(0)
 }
 
-/// Says what is to come before it starts.
+/// Prints the number of runs, the estimated time and the digest before the start.
 fn announce(plan: &Plan, campaign: &Campaign) {
     let agenda = campaign.agenda();
     let ((least, least_s), (most, most_s)) = agenda.remaining();
@@ -223,8 +223,9 @@ fn conduct(campaign: &mut Campaign, runner: &mut ProcessRunner) -> Result<u8> {
     Ok(summary.exit_code(campaign.agenda()))
 }
 
-/// Builds the lab, measures in it, and takes it down whatever happens but a SIGKILL; after one the next
-/// campaign with the same records finds it by its name and builds it anew.
+/// Builds the lab, measures in it, and takes it down, also after an error or a signal.
+/// After SIGKILL the lab stays up; the next campaign with the same record file finds it by name and rebuilds
+/// it.
 fn in_lab(
     campaign: &mut Campaign,
     program: &Path,
@@ -251,14 +252,14 @@ fn in_lab(
     ended
 }
 
-/// The name of the lab of a file of records: always the same, and another for every other file.
+/// Lab name derived from the path of the record file: stable, and unique per file.
 fn lab_name(records: &Path) -> Result<String> {
     let path = std::path::absolute(records).or_question("the path of the records")?;
     let digest = digest_of(&json!(path.to_string_lossy()));
     Ok(format!("campaign-{}", &digest[..6]))
 }
 
-/// What an interface says of its speed, in b/s (`/sys/class/net/NAME/speed` is in Mb/s, −1 where unknown).
+/// Speed reported by an interface, in b/s (`/sys/class/net/NAME/speed` is in Mb/s, −1 if unknown).
 fn speed_bps(interface: &str) -> Option<f64> {
     let text = std::fs::read_to_string(format!("/sys/class/net/{interface}/speed")).ok()?;
     text.trim()

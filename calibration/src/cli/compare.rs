@@ -1,4 +1,4 @@
-//! `icprobe compare`: two runs or campaigns side by side.
+//! `icprobe compare`: compare two runs or campaigns.
 
 use super::output::{print, print_json};
 use crate::compare::{Comparison, Side, compare};
@@ -6,17 +6,17 @@ use crate::error::Result;
 use clap::Args;
 use std::path::PathBuf;
 
-/// Arguments of `icprobe compare`; exit code 1 where the environments differ.
+/// Arguments of `icprobe compare`. The exit code is 1 if the environments differ.
 #[derive(Debug, Args)]
 pub struct CompareArgs {
-    /// Records: one JSON object or one a line.
+    /// Record file A: one JSON object, or one per line.
     a: PathBuf,
-    /// The records to set beside them; ratios are theirs over those of A.
+    /// Record file B; ratios are B / A.
     b: PathBuf,
-    /// Options that may differ between points that are compared, "nagle,mtu_bytes".
+    /// Options ignored when points are matched, e.g. "nagle,mtu_bytes".
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     ignore: Vec<String>,
-    /// Quantities to show, by their names in `result`; else the usual ones that are there.
+    /// Quantities to show, named as in `result`. Default: the common ones that were measured.
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     metric: Vec<String>,
     /// Print everything as JSON.
@@ -28,7 +28,7 @@ impl CompareArgs {
     /// Compares and prints.
     ///
     /// # Errors
-    /// [`crate::error::Error::Question`] for a file that holds no records.
+    /// [`crate::error::Error::Question`] if a file contains no records.
     pub fn run(self) -> Result<u8> {
         let (a, b) = (Side::load(&self.a)?, Side::load(&self.b)?);
         let comparison: Comparison = compare(&a, &b, &self.ignore, &self.metric);

@@ -8,43 +8,44 @@ use rustix::process::{Signal, set_parent_process_death_signal};
 use serde::Serialize;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 
-/// What to do with test networks.
+/// Subcommands of `icprobe lab`.
 #[derive(Debug, Clone, PartialEq, Eq, Subcommand)]
 pub enum LabCommand {
-    /// Build a test network and print its hosts as JSON; one of the same name is replaced.
+    /// Build a test network and print its hosts as JSON. Replaces a network of the same name.
     Up {
-        /// A topology that comes with icprobe (see `list`), or the path of a TOML file.
+        /// Name of a built-in topology (see `icprobe lab list`), or path of a TOML file.
         topology: String,
-        /// Another name for it, so that the same topology can stand twice.
+        /// Name of the test network. Default: the name of the topology. A topology can be up several times
+        /// under different names.
         #[arg(long = "as", value_name = "NAME")]
         name: Option<String>,
     },
-    /// Take a test network away, with everything that runs in it.
+    /// Remove a test network and kill all processes in it.
     Down {
-        /// Its name, or the path of the TOML file it was built from.
+        /// Name of the test network, or path of the TOML file it was built from.
         topology: String,
     },
-    /// Print which test networks stand and which topologies are known, as JSON.
+    /// Print the running test networks and the built-in topologies as JSON.
     List,
-    /// Print what a topology is, as JSON, without building it.
+    /// Print a topology as JSON without building it.
     Show {
-        /// A topology that comes with icprobe (see `list`), or the path of a TOML file.
+        /// Name of a built-in topology (see `icprobe lab list`), or path of a TOML file.
         topology: String,
     },
     /// Run a command on a host of a test network.
     Exec {
-        /// The lab; needed where several have a host of this name.
+        /// Name of the test network. Required if several test networks have a host of this name.
         #[arg(long, value_name = "NAME")]
         lab: Option<String>,
-        /// The host, alone or as LAB/HOST.
+        /// Host name, as HOST or LAB/HOST.
         host: String,
         /// The command and its arguments, after `--`.
         #[arg(last = true, required = true)]
         command: Vec<String>,
     },
-    /// Print what the dropping rules, interfaces and queues of a test network counted, as JSON.
+    /// Print the counters of the drop rules, interfaces and queues of a test network as JSON.
     Counters {
-        /// Its name, or the path of the TOML file it was built from.
+        /// Name of the test network, or path of the TOML file it was built from.
         topology: String,
     },
 }
@@ -73,10 +74,10 @@ struct Shown {
 }
 
 impl LabCommand {
-    /// Does it, and returns the exit code of the process: 0, or that of the command in `exec`.
+    /// Runs the subcommand and returns the exit code: 0, or for `exec` that of the command.
     ///
     /// # Errors
-    /// What the lab or the system refused.
+    /// Errors of the lab or the operating system.
     pub fn run(self) -> Result<u8> {
         match self {
             Self::Up { topology, name } => {
@@ -93,7 +94,7 @@ impl LabCommand {
     }
 }
 
-/// A lab's name, where the file it was built from may stand for it.
+/// Returns the lab's name, given the name or the TOML file it was built from.
 fn name_of(topology: &str) -> Result<String> {
     if topology.ends_with(".toml") || topology.contains('/') {
         return Topology::load(topology).map(|topology| topology.name);
@@ -165,7 +166,7 @@ fn only_lab_with(host: &str) -> Result<String> {
             "no lab with a host {host:?} is up: build one with `icprobe lab up TOPOLOGY`"
         ))),
         _ => Err(Error::question(format!(
-            "the labs {} each have a host {host:?}: say which with --lab",
+            "several labs have a host {host:?} ({}): choose one with --lab",
             names.join(", ")
         ))),
     }

@@ -1,4 +1,4 @@
-//! The command line: each command parses, calls one function, prints.
+//! Command line: each command parses its arguments, calls one function and prints the result.
 
 mod campaign;
 mod compare;
@@ -13,16 +13,16 @@ use crate::error::Error;
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
 
-/// Measures an interconnect from application to application: goodput, one-way latency, CPU load and
-/// loss of paced or unlimited frames over TCP, UDP, ZeroMQ or direct Ethernet, on both ends and over
-/// the same window.
+/// Measures an interconnect between two applications: goodput, one-way latency, CPU load and loss.
+/// Sends paced or unlimited frames over TCP, UDP, ZeroMQ or direct Ethernet. Both ends are measured over the
+/// same window.
 #[derive(Debug, Parser)]
 #[command(
     name = "icprobe",
     version,
     max_term_width = 100,
-    after_help = "Exit codes: 0 done; 1 done, and a run is flagged; 2 the question was wrong; 3 the peer or the network failed.\n\
-                  Quantities carry their unit: \"1472 B\", \"64 KiB\", \"5 Gb/s\", \"1000/s\", \"200 ms\".\n\n\
+    after_help = "Exit codes: 0 success; 1 success, but a run is flagged; 2 invalid input; 3 the peer or the network failed.\n\
+                  Quantities need a unit: \"1472 B\", \"64 KiB\", \"5 Gb/s\", \"1000/s\", \"200 ms\".\n\n\
                   First steps, on one machine:\n  \
                   icprobe key probe.key\n  \
                   icprobe serve --bind 127.0.0.1 --key probe.key &\n  \
@@ -35,22 +35,22 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Make a key for both ends.
+    /// Create a key file for both ends.
     Key(simple::Key),
-    /// Answer runs of callers who hold the key.
+    /// Wait for callers that hold the key and answer their runs (responder).
     Serve(serve::Serve),
-    /// Measure once and print one record, JSON on one line.
+    /// Measure once and print one record as a line of JSON.
     Run(Box<run::Run>),
-    /// Run a plan of many points; killed, the same command goes on where it stopped.
+    /// Measure all points of a plan. If killed, the same command resumes the campaign.
     Campaign(Box<campaign::CampaignArgs>),
-    /// Set two runs or campaigns side by side, environments first.
+    /// Compare two runs or campaigns, first their environments.
     Compare(compare::CompareArgs),
-    /// Build test networks of namespaces on this machine.
+    /// Build test networks from network namespaces on this machine.
     #[command(subcommand)]
     Lab(lab::LabCommand),
-    /// Measure the instrument itself: clock, sleep, own rate, loopback.
+    /// Measure the limits of icprobe on this host: clock, sleep, send rate, loopback.
     Selfcheck(simple::Selfcheck),
-    /// Print what this host is and how it is set.
+    /// Print the hardware and settings of this host.
     Environment(simple::EnvironmentOf),
     /// Print the JSON Schema of a record.
     Schema(simple::Schema),

@@ -4,14 +4,15 @@ use crate::error::{Context, Result};
 use serde::Serialize;
 use std::io::{self, Write};
 
-/// Prints a line or several. A reader that closed the pipe wants no more: that is no failure.
+/// Prints one or several lines. A closed pipe is not an error.
 pub fn print(text: &str) -> Result<()> {
-    written(io::stdout().lock(), text).or_question("nothing can be written to standard output")
+    written(io::stdout().lock(), text).or_question("cannot write to standard output")
 }
 
 /// Prints a value as JSON that people can read.
 pub fn print_json(value: &impl Serialize) -> Result<()> {
-    let text = serde_json::to_string_pretty(value).or_question("this cannot be written as JSON")?;
+    let text =
+        serde_json::to_string_pretty(value).or_question("cannot write the result as JSON")?;
     print(&text)
 }
 

@@ -1,4 +1,4 @@
-//! `icprobe run`: one question, one run, one record.
+//! `icprobe run`: measure once and print one record.
 
 use super::output::print;
 use crate::error::{Error, Result};
@@ -20,26 +20,26 @@ pub struct Run {
     options: RunOptions,
 }
 
-/// Whom to measure with.
+/// Address, port and key of the responder.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "The other end")]
 struct TargetArgs {
     /// Address of the host where `icprobe serve` runs.
     #[arg(long, value_name = "ADDRESS")]
     to: IpAddr,
-    /// Port of its control connection.
+    /// Port of the control connection.
     #[arg(long, default_value_t = DEFAULT_PORT)]
     port: u16,
-    /// The key both ends hold.
+    /// Key file; both ends need the same key.
     #[arg(long, value_name = "FILE")]
     key: PathBuf,
-    /// Interface of direct Ethernet; else the one that routes to ADDRESS.
+    /// Network interface for direct Ethernet. Default: the interface that routes to ADDRESS.
     #[arg(long)]
     interface: Option<String>,
 }
 
 impl Run {
-    /// Measures, prints the record, and says by the code whether it is flagged.
+    /// Measures and prints the record. The exit code is 1 if the run is flagged.
     pub fn run(self) -> Result<u8> {
         let stop = stop_at_end()?;
         let key = Key::load(&self.target.key)?;
@@ -50,7 +50,7 @@ impl Run {
         })?;
         let record = run(&question, &key, &stop)?;
         let line = serde_json::to_string(&record)
-            .map_err(|e| Error::question(format!("the record cannot be written as JSON: {e}")))?;
+            .map_err(|e| Error::question(format!("cannot write the record as JSON: {e}")))?;
         print(&line)?;
         for flag in &record.flags {
             eprintln!("icprobe: this run is flagged {flag}");

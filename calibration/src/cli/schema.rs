@@ -1,4 +1,4 @@
-//! The JSON Schema of a record as it is written: stricter than what reading it needs.
+//! JSON Schema of a record as written; stricter than what reading a record requires.
 
 use crate::flags;
 use crate::plan::mark::PlanMark;
@@ -8,7 +8,7 @@ use schemars::generate::SchemaSettings;
 use schemars::transform::{RecursiveTransform, Transform};
 use serde_json::{Value, json};
 
-/// The schema (draft 2020-12): what is absent is never null, `plan` is what a campaign adds.
+/// Returns the schema (draft 2020-12). Absent keys are omitted, never null; campaigns add `plan`.
 pub(super) fn of_record() -> Schema {
     let mut generator = SchemaSettings::draft2020_12()
         .for_serialize()
@@ -36,7 +36,7 @@ fn refine(schema: &mut Schema, key: &str, keyword: &str, value: Value) {
     }
 }
 
-/// Takes the null from keys that may be absent.
+/// Removes null from the types of optional keys.
 fn absent_is_not_null(schema: &mut Schema) {
     let needed: Vec<Value> = schema
         .get("required")
@@ -53,7 +53,7 @@ fn absent_is_not_null(schema: &mut Schema) {
     }
 }
 
-/// `{"type": [T, "null"]}` and `{"anyOf": [S, {"type": "null"}]}` without the null.
+/// Removes null from `{"type": [T, "null"]}` and `{"anyOf": [S, {"type": "null"}]}`.
 fn without_null(schema: &mut Value) {
     let null = json!("null");
     if let Some(kinds) = schema.get_mut("type").and_then(Value::as_array_mut) {

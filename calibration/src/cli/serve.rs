@@ -16,63 +16,63 @@ use std::sync::Arc;
 /// Arguments of `icprobe serve`.
 #[derive(Debug, Args)]
 pub struct Serve {
-    /// Address to listen on; other hosts reach only an address of the network.
+    /// Address to listen on. Give an address of the network interface to be reachable from other hosts.
     #[arg(long, value_name = "ADDRESS", default_value_t = IpAddr::V4(Ipv4Addr::LOCALHOST))]
     bind: IpAddr,
     /// Port of the control connection.
     #[arg(long, default_value_t = DEFAULT_PORT)]
     port: u16,
-    /// The key both ends hold; nothing is done for a peer without it.
+    /// Key file; both ends need the same key. Peers without it are refused.
     #[arg(long, value_name = "FILE")]
     key: PathBuf,
-    /// Interface of direct Ethernet; else the one with ADDRESS.
+    /// Network interface for direct Ethernet. Default: the interface that has ADDRESS.
     #[arg(long)]
     interface: Option<String>,
-    /// Cores this end may take, "0,2-3"; else all.
+    /// Cores this end may use, e.g. "0,2-3". Default: all.
     #[arg(long, value_name = "LIST")]
     cpus: Option<String>,
-    /// MTU of this end's interface during a run; restored afterwards.
+    /// MTU to set on this end's interface during a run; restored afterwards.
     #[arg(long, value_name = "BYTES")]
     mtu: Option<u32>,
-    /// Offloads of this end's interface during a run, "tso=off,gro=off"; restored afterwards.
+    /// Offloads to set on this end's interface during a run, e.g. "tso=off,gro=off"; restored afterwards.
     #[arg(long, value_name = "LIST")]
     offloads: Option<String>,
-    /// Cores that serve the interrupts of this end's interface during a run, "0"; restored afterwards.
+    /// Cores that handle the interrupts of this end's interface during a run, e.g. "0"; restored afterwards.
     #[arg(long, value_name = "LIST")]
     interrupt_cpus: Option<String>,
-    /// Let callers ask for real-time priority: a run can then take whole cores.
+    /// Allow callers to request real-time priority. A run can then occupy whole cores.
     #[arg(long)]
     allow_realtime: bool,
     #[command(flatten)]
     limits: LimitArgs,
 }
 
-/// What callers may ask at most.
+/// Limits on what callers may request.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Limits")]
 struct LimitArgs {
-    /// Most goodput; an unlimited run counts as 400 Gb/s.
+    /// Maximum goodput. A run of unlimited rate counts as 400 Gb/s.
     #[arg(long, value_name = "GOODPUT", default_value = "400 Gb/s", value_parser = parse_bits_per_s)]
     max_rate: f64,
-    /// Longest warm-up and window together.
+    /// Maximum of warm-up plus window.
     #[arg(long, value_name = "TIME", default_value = "3600 s", value_parser = parse_seconds)]
     max_duration: f64,
-    /// Largest payload.
+    /// Maximum payload.
     #[arg(long, value_name = "SIZE", default_value = "1 GiB", value_parser = parse_bytes)]
     max_payload: u64,
-    /// Most memory of a run.
+    /// Maximum memory of a run.
     #[arg(long, value_name = "SIZE", default_value = "2 GiB", value_parser = parse_bytes)]
     max_memory: u64,
-    /// Most connections of a run.
+    /// Maximum number of connections of a run.
     #[arg(long, value_name = "N", default_value_t = 64)]
     max_streams: u16,
-    /// Most runs at once.
+    /// Maximum number of simultaneous runs.
     #[arg(long, value_name = "N", default_value_t = 4)]
     max_sessions: usize,
 }
 
 impl Serve {
-    /// Answers until ended.
+    /// Answers callers until the process is terminated.
     pub fn run(self) -> Result<u8> {
         let stop = stop_at_end()?;
         let key = Key::load(&self.key)?;

@@ -1,4 +1,4 @@
-//! The commands that take hardly an argument.
+//! Commands with at most one argument: `key`, `selfcheck`, `environment`, `schema`.
 
 use super::output::print_json;
 use crate::error::Result;
@@ -11,7 +11,8 @@ use std::path::{Path, PathBuf};
 /// Arguments of `icprobe key`.
 #[derive(Debug, Args)]
 pub struct Key {
-    /// Where to write it; an existing file is refused. Copy it to the other host by a safe way (scp).
+    /// File to write. Existing files are not overwritten. Copy the file to the other host over a secure
+    /// channel (scp).
     file: PathBuf,
 }
 
@@ -20,7 +21,7 @@ impl Key {
     pub fn run(self) -> Result<u8> {
         crate::session::key::Key::create(&self.file)?;
         eprintln!(
-            "a new key for both ends is in {}; keep it readable for you alone",
+            "wrote a new key for both ends to {}; keep it readable only by you",
             self.file.display()
         );
         Ok(0)
@@ -30,7 +31,7 @@ impl Key {
 /// Arguments of `icprobe selfcheck`.
 #[derive(Debug, Args)]
 pub struct Selfcheck {
-    /// The short measurement that stands in every record.
+    /// Run the short measurement that is part of every record.
     #[arg(long)]
     quick: bool,
 }
@@ -45,7 +46,7 @@ impl Selfcheck {
 /// Arguments of `icprobe environment`.
 #[derive(Debug, Args)]
 pub struct EnvironmentOf {
-    /// The interface to describe with it.
+    /// Network interface to describe as well.
     #[arg(long)]
     interface: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! Offset and drift between two hosts' clocks, with a bound that holds whatever the path does.
+//! Offset and drift between two hosts' clocks, with an error bound valid for any path delay.
 //!
 //! No message arrives before it was sent. With θ = peer's clock − own clock, an exchange that left
 //! at t1, reached the peer at t2, left it at t3 and came back at t4 (t1, t4 own; t2, t3 the peer's)
@@ -10,7 +10,7 @@
 //! The estimate starts from the line with the greatest margin to all limits, which is the truth
 //! where both ways are equally fast, and moves from there towards the middle of the set at both
 //! ends of the span asked for, where the bound is least, as far as half of that margin remains.
-//! So exchanges of a moment, which leave the slope open, give a slope near zero and not at an end.
+//! Exchanges within a short time do not determine the slope; the estimate is then near zero.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -22,22 +22,22 @@ const ROUNDING_NS: f64 = 1.0;
 /// Steps of a golden-section search: each leaves 0.618 of the interval, 80 leave 2·10⁻¹⁷ of it.
 const SEARCH_STEPS: u32 = 80;
 
-/// One question and answer between the two clocks, in nanoseconds.
+/// One request and reply between the two clocks, in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Exchange {
-    /// The question left, own clock.
+    /// Request sent, own clock.
     pub sent_ns: u64,
-    /// The question arrived, peer's clock.
+    /// Request received, peer's clock.
     pub peer_received_ns: u64,
-    /// The answer left, peer's clock.
+    /// Reply sent, peer's clock.
     pub peer_sent_ns: u64,
-    /// The answer arrived, own clock.
+    /// Reply received, own clock.
     pub received_ns: u64,
 }
 
 impl Exchange {
-    /// Time on the way there and back, without the peer's own, in nanoseconds; `None` where a clock went back.
+    /// Round-trip time less the peer's processing time, in nanoseconds; `None` if a clock went backwards.
     pub fn round_trip_ns(&self) -> Option<u64> {
         let whole = self.received_ns.checked_sub(self.sent_ns)?;
         let inside = self.peer_sent_ns.checked_sub(self.peer_received_ns)?;
@@ -45,7 +45,7 @@ impl Exchange {
     }
 }
 
-/// Whether all exchanges could have been stamped by one clock: each in the order it happened.
+/// Whether all exchanges are consistent with a single clock: stamps of each exchange in order.
 pub fn one_clock(exchanges: &[Exchange]) -> bool {
     exchanges.iter().all(|e| {
         e.sent_ns <= e.peer_received_ns
@@ -54,35 +54,35 @@ pub fn one_clock(exchanges: &[Exchange]) -> bool {
     })
 }
 
-/// The line θ(t) = offset + drift · (t − epoch) of the peer's clock less the own one.
+/// Linear clock model: θ(t) = peer's clock − own clock = offset + drift · (t − epoch).
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Fit {
-    /// Time the offset is of, own clock: the middle of the span asked for.
+    /// Time at which the offset holds, own clock: the middle of the requested span.
     pub epoch_ns: u64,
     /// Peer's clock − own clock at the epoch, in nanoseconds.
     pub offset_ns: f64,
-    /// Change of the offset per own time, dimensionless.
+    /// Rate of change of the offset per own time, dimensionless.
     pub drift: f64,
-    /// The truth is nowhere in the span farther from the line than this, in nanoseconds.
+    /// Error bound of the line over the whole span, in nanoseconds.
     pub bound_ns: f64,
-    /// The same at the epoch.
+    /// Error bound at the epoch, in nanoseconds.
     pub bound_epoch_ns: f64,
-    /// Start of the span the bound holds for, own clock.
+    /// Start of the span in which the bound holds, own clock.
     pub from_ns: u64,
     /// End of that span, own clock.
     pub to_ns: u64,
-    /// How many exchanges it rests on; 0 where both ends read one clock.
+    /// Number of exchanges used by the fit; 0 if both ends read the same clock.
     pub exchanges: u32,
-    /// Shortest round trip among them, in nanoseconds.
+    /// Shortest round trip of these exchanges, in nanoseconds.
     pub rtt_min_ns: u64,
 }
 
 impl Fit {
-    /// The fit to `exchanges` with its bound over `from_ns … to_ns` (own clock).
+    /// Fits `exchanges`, with the error bound over `from_ns … to_ns` (own clock).
     ///
-    /// `None` without exchanges, where a stamp goes back, or where no line agrees with all of
-    /// them: a clock was stepped or slewed beyond [`DRIFT_MAX`].
+    /// Returns `None` without exchanges, if a stamp goes backwards, or if no line satisfies all limits
+    /// (a clock was stepped or slewed beyond [`DRIFT_MAX`]).
     pub fn of(exchanges: &[Exchange], from_ns: u64, to_ns: u64) -> Option<Self> {
         let to_ns = to_ns.max(from_ns);
         let epoch_ns = from_ns + (to_ns - from_ns) / 2;
@@ -96,14 +96,14 @@ impl Fit {
             (high - line.at(x)).max(line.at(x) - low)
         };
         let offset_ns = tunnel.base as f64 + line.offset;
-        // What the sum above loses where the clocks are months apart.
+        // Rounding error of the sum above if the clocks are months apart.
         let lost = 2.0 * offset_ns.abs() * f64::EPSILON;
         let bound_epoch_ns = bound_at(0.0) + lost;
         Some(Self {
             epoch_ns,
             offset_ns,
             drift: line.slope,
-            // The distance to any one line is linear in time, so the greatest is at an end.
+            // The distance to a line is linear in time, so its maximum is at an end of the span.
             bound_ns: ends
                 .map(bound_at)
                 .into_iter()
@@ -121,7 +121,7 @@ impl Fit {
         self.offset_ns + self.drift * difference(own_ns, self.epoch_ns)
     }
 
-    /// A time of the peer's clock on the own one, in whole nanoseconds; may be negative.
+    /// Converts a time of the peer's clock to the own clock, in whole nanoseconds; may be negative.
     pub fn own_time_ns(&self, peer_ns: u64) -> i128 {
         let offset = self.offset_ns.round();
         let near = i128::from(peer_ns) - offset as i128;
@@ -133,7 +133,7 @@ impl Fit {
     }
 }
 
-/// `time − epoch`, both of one clock.
+/// Returns `time − epoch`; both must be of the same clock.
 fn difference(time_ns: u64, epoch_ns: u64) -> f64 {
     (i128::from(time_ns) - i128::from(epoch_ns)) as f64
 }
@@ -202,7 +202,7 @@ impl Tunnel {
         self.ceiling(slope) - self.floor(slope)
     }
 
-    /// The line with the greatest margin; `None` where no line agrees with all limits.
+    /// Line with the greatest margin; `None` if no line satisfies all limits.
     fn safest(&self) -> Option<Line> {
         let slope = argmax(-DRIFT_MAX, DRIFT_MAX, |slope| self.gap(slope));
         (self.gap(slope) >= 0.0).then(|| Line {
@@ -211,7 +211,7 @@ impl Tunnel {
         })
     }
 
-    /// The line through the middle of the set at both ends of the span, given one of the set.
+    /// Line through the middle of the feasible set at both ends of the span, given one feasible line.
     fn central(&self, [from, to]: [f64; 2], slopes: (f64, f64), safest: Line) -> Line {
         let middle = |x: f64| {
             let (low, high) = self.range_at(x, slopes);
@@ -231,7 +231,7 @@ impl Tunnel {
         }
     }
 
-    /// From the safest line towards another as far as half of the margin is kept.
+    /// Moves from the line of greatest margin towards another, keeping half of the margin.
     fn between(&self, safest: Line, other: Line) -> Line {
         let margin = |line: Line| {
             (self.ceiling(line.slope) - line.offset).min(line.offset - self.floor(line.slope))
@@ -244,7 +244,7 @@ impl Tunnel {
         mix(edge(0.0, 1.0, |share| margin(mix(share)) >= enough))
     }
 
-    /// The slopes lines of the set have, given one of them.
+    /// Range of slopes of the feasible lines, given one feasible line.
     fn slopes(&self, inside: f64) -> (f64, f64) {
         let feasible = |slope| self.gap(slope) >= 0.0;
         (
@@ -253,7 +253,7 @@ impl Tunnel {
         )
     }
 
-    /// Lowest and highest θ − base that lines of the set have at `x` after the epoch.
+    /// Lowest and highest θ − base of the feasible lines at `x` after the epoch.
     fn range_at(&self, x: f64, (least, most): (f64, f64)) -> (f64, f64) {
         let high = |slope: f64| self.ceiling(slope) + slope * x;
         let low = |slope: f64| self.floor(slope) + slope * x;
@@ -263,7 +263,7 @@ impl Tunnel {
     }
 }
 
-/// Where a concave function is greatest between `low` and `high`: golden-section search
+/// Maximum point of a concave function between `low` and `high`: golden-section search
 /// (Kiefer, Sequential minimax search for a maximum, Proc. AMS 4, 1953).
 fn argmax(mut low: f64, mut high: f64, f: impl Fn(f64) -> f64) -> f64 {
     const GOLDEN: f64 = 0.618_033_988_749_894_9;

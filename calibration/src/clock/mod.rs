@@ -1,4 +1,4 @@
-//! The one clock of the measurement, CLOCK_MONOTONIC, and who shares it.
+//! The measurement clock, CLOCK_MONOTONIC, and whether both ends share it.
 
 pub mod fit;
 
@@ -41,7 +41,7 @@ fn read_ns(clock: libc::clockid_t) -> u64 {
     time.tv_sec as u64 * NS_PER_S + time.tv_nsec as u64
 }
 
-/// Sleeps until [`now_ns`] reaches `ns`; returns at once where it already has.
+/// Sleeps until [`now_ns`] reaches `ns`; returns immediately if that time has passed.
 pub fn sleep_until(ns: u64) {
     let until = Timespec {
         tv_sec: (ns / NS_PER_S) as i64,
@@ -50,23 +50,23 @@ pub fn sleep_until(ns: u64) {
     while clock_nanosleep_absolute(ClockId::Monotonic, &until) == Err(Errno::INTR) {}
 }
 
-/// Asks the kernel to wake the calling thread as exactly as it can: timer slack 1 ns instead of 50 µs.
+/// Reduces the timer slack of the calling thread from 50 µs to 1 ns.
 pub fn tighten_timer_slack() {
     let _ = set_current_timer_slack(NonZeroU64::new(1));
 }
 
-/// Which clock the times of one end are of.
+/// Identity of the clock of one end.
 ///
 /// Two processes read the same CLOCK_MONOTONIC when they run under the same kernel since the same
 /// boot and in the same time namespace (time_namespaces(7)); only then is no offset to be fitted.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Identity {
-    /// Random identity of the kernel's boot; empty where it cannot be read.
+    /// Random identifier of the kernel's boot; empty if it cannot be read.
     pub boot_id: String,
-    /// Inode of the time namespace; 0 where the kernel has none.
+    /// Inode of the time namespace; 0 if the kernel has none.
     pub time_namespace: u64,
-    /// Hardware behind the clock, as the kernel names it (tsc, hpet, kvm-clock …).
+    /// Clock source of the kernel (tsc, hpet, kvm-clock …).
     pub clock_source: String,
 }
 
@@ -85,7 +85,7 @@ impl Identity {
         }
     }
 
-    /// Whether both ends read one and the same clock. An unknown boot is nobody's: the answer is no.
+    /// Whether both ends read the same clock; false if a boot identifier is unknown.
     ///
     /// Virtual machines resumed from one snapshot may share a boot id without sharing a clock;
     /// [`fit::one_clock`] tells them apart.

@@ -1,11 +1,11 @@
-//! A comparison for people.
+//! Text output of a comparison.
 
 use super::{Comparison, EnvironmentDifference, MetricComparison, PointComparison};
 use crate::campaign::table;
 use crate::units::{format_bits_per_s, format_ratio, format_seconds};
 use std::fmt::Write;
 
-/// What people see unless they ask otherwise.
+/// Quantities shown by default.
 const USUAL: [&str; 10] = [
     "goodput_bps",
     "loss_rate",
@@ -20,7 +20,7 @@ const USUAL: [&str; 10] = [
 ];
 
 impl Comparison {
-    /// Environments first, then a table a point, then what only one side has.
+    /// Writes the environments, then one table per point, then the points of only one side.
     pub fn text(&self, metrics: &[String]) -> String {
         let mut text = String::new();
         // Writing to a String does not fail.
@@ -68,7 +68,7 @@ fn rows(point: &PointComparison, metrics: &[String]) -> String {
     let shown = point.metrics.iter().filter(|(name, _)| asked(name));
     let rows: Vec<Vec<String>> = shown.map(|(name, metric)| row(name, metric)).collect();
     if rows.is_empty() {
-        return "  no quantity that both sides measured\n".into();
+        return "  no quantity was measured in both A and B\n".into();
     }
     table(
         &["", "n", "median A", "median B", "B / A", "95 % interval"],

@@ -22,39 +22,39 @@ use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
-/// Where everything of a host is read from.
+/// Root of the file system from which host properties are read.
 const ROOT: &str = "/";
 /// Time for both ends to connect the data streams.
 pub const CONNECT_TIME: Duration = Duration::from_secs(10);
-/// Longest wait for what is still on its way when the sender is done.
+/// Maximum wait for frames in transit after the sender is done.
 pub const DRAIN_TIME: Duration = Duration::from_secs(30);
-/// Every namespace has its own interface of this name, which both ends share.
+/// Loopback interface; two ends in one namespace share it.
 const LOOPBACK: &str = "lo";
 
-/// What an end is told before a run.
+/// Configuration of an end before a run.
 #[derive(Debug, Clone)]
 pub struct EndSpec {
-    /// Which end of the control connection it is.
+    /// Role on the control connection.
     pub role: Role,
-    /// What was asked.
+    /// Settings of the run.
     pub settings: RunSettings,
     /// Name of the run's frames.
     pub tag: u32,
-    /// Where it stands.
+    /// Addresses and interface.
     pub place: Place,
-    /// Cores it may take; both ends on one host must be told the same.
+    /// Cores it may use; two ends on one host need the same list.
     pub cpus: Vec<usize>,
     /// The other end's clock and host.
     pub peer: Identity,
-    /// What to set its interface to for the run.
+    /// Settings of its interface for the run.
     pub interface_settings: InterfaceSettings,
-    /// Cores that serve its interrupts for the run; `None`: as they are.
+    /// Cores that handle its interrupts for the run; `None`: unchanged.
     pub interrupt_cpus: Option<Vec<usize>>,
-    /// Nothing of the run lasts longer than this.
+    /// Time limit of the run.
     pub longest: Duration,
-    /// Most frames whose times are kept one by one, over all streams.
+    /// Maximum number of frames whose timestamps are stored individually, over all streams.
     pub kept_frames: usize,
-    /// No other run goes on in this process: its interface may be set.
+    /// No other run is active in this process, so the interface may be changed.
     pub alone: bool,
 }
 
@@ -75,7 +75,7 @@ pub struct End {
     guards: Guards,
 }
 
-/// What is put back when the run is over.
+/// Guards that restore settings after the run.
 #[derive(Default)]
 struct Guards {
     _steering: Option<SteeringGuard>,
@@ -83,7 +83,7 @@ struct Guards {
     _interrupts: Option<InterruptGuard>,
 }
 
-/// The interface of an end: the one it was told, else the one with its address.
+/// Interface of an end: the configured one, or the one with its address.
 pub fn interface_of(place: &Place) -> Option<String> {
     place
         .interface
@@ -92,10 +92,10 @@ pub fn interface_of(place: &Place) -> Option<String> {
 }
 
 impl End {
-    /// Chooses cores, sets the interface, steers what it receives to its own cores.
+    /// Chooses cores, configures the interface, and steers receive processing to the chosen cores.
     ///
     /// # Errors
-    /// The interface cannot be set as asked.
+    /// The interface refuses the settings.
     pub fn prepare(spec: EndSpec) -> Result<Self> {
         let identity = Identity::here();
         let same_host = identity.boot_id == spec.peer.boot_id;
@@ -150,8 +150,9 @@ impl End {
         Ok(())
     }
 
-    /// On one host, what an end receives is processed on its own cores, or its CPU is not its own.
-    /// Loopback is both ends': there the receiver of the stream steers.
+    /// Steers receive processing to the end's own cores if both ends are on one host; otherwise their CPU
+    /// mixes.
+    /// The ends share the loopback interface: there the stream's receiver steers.
     fn steer(&mut self) -> Result<()> {
         let Some(interface) = self.interface.clone() else {
             return Ok(());
@@ -170,7 +171,7 @@ impl End {
         self.flags.push(flag.to_owned());
     }
 
-    /// Measures the instrument, then watches the idle host, as long as the settings say.
+    /// Runs the self-check, then measures the idle baseline for the configured time.
     ///
     /// # Errors
     /// The kernel's counters cannot be read.
@@ -184,10 +185,10 @@ impl End {
         Ok(())
     }
 
-    /// Starts the data threads; the first frame leaves `lead` after they exist.
+    /// Starts the data threads; the first frame is sent `lead` after their start.
     ///
     /// # Errors
-    /// Counters cannot be read, or the system gives no threads.
+    /// Counters cannot be read, or threads cannot be started.
     pub fn start(self, connections: Vec<Connection>, lead: Duration) -> Result<Running> {
         Running::start(self, connections, lead)
     }
@@ -197,7 +198,7 @@ impl End {
     }
 }
 
-/// The cores a process may take: those it was told, else all it may run on.
+/// Cores a process may use: the configured ones, or all it may run on.
 pub fn cpus_or_all(cpus: Option<Vec<usize>>) -> Vec<usize> {
     cpus.unwrap_or_else(scheduling::available_cpus)
 }

@@ -1,4 +1,4 @@
-//! From what the threads of an end counted to what the end reports.
+//! Builds the report of an end from the counts of its threads.
 
 use super::threads::{Finished, Sample, Stream};
 use crate::clock::fit::Fit;
@@ -14,21 +14,21 @@ use crate::report::{
 use crate::settings::{Pattern, RunSettings};
 use crate::statistics::LatencyRecorder;
 
-/// How to turn a time of the sender's clock into one of the own clock.
+/// Conversion from the sender's clock to the own clock.
 #[derive(Debug, Clone, Copy)]
 pub enum Clocks<'a> {
     /// Both ends read the same clock.
     Same,
-    /// This end made the fit: the peer's clock less its own.
+    /// Fit made by this end: the peer's clock less its own.
     OwnFit(&'a Fit),
-    /// The peer made the fit: this end's clock less the peer's.
+    /// Fit made by the peer: this end's clock less the peer's.
     PeersFit(&'a Fit),
-    /// Nobody knows.
+    /// The relation is unknown.
     Unknown,
 }
 
 impl Clocks<'_> {
-    /// What the own clock shows when the peer's shows `peer_ns`; as it stands where nobody knows.
+    /// Converts a time of the peer's clock to the own clock; unchanged if the relation is unknown.
     fn own_ns(self, peer_ns: u64) -> i128 {
         match self {
             Self::Same | Self::Unknown => i128::from(peer_ns),
@@ -39,7 +39,7 @@ impl Clocks<'_> {
 }
 
 impl Finished {
-    /// How to read the sender's clock with the caller's `fit`, which `mine` says was made by this end.
+    /// Creates the conversion from the caller's `fit`; `mine`: this end made the fit.
     pub fn clocks<'a>(&self, fit: Option<&'a Fit>, mine: bool) -> Clocks<'a> {
         match fit {
             _ if self.end.same_clock() => Clocks::Same,
@@ -49,7 +49,7 @@ impl Finished {
         }
     }
 
-    /// What this end says of the run. Times of the sender's clock are read by `clocks`.
+    /// Builds the report. `clocks` converts times of the sender's clock.
     pub fn report(mut self, clocks: Clocks<'_>) -> EndReport {
         let streams = std::mem::take(&mut self.streams);
         let mut report = self.without_streams(streams.iter().map(Stream::usage).sum());
@@ -185,7 +185,7 @@ fn pacing_report(
     }
 }
 
-/// Makes latencies of the times that were kept until the clocks were known.
+/// Computes latencies from timestamps stored until the clocks were known.
 fn correct(received: &mut [StreamReceived], payload_bytes: u32, clocks: Clocks<'_>) {
     if !matches!(clocks, Clocks::Unknown) {
         for stream in received {
@@ -231,7 +231,7 @@ fn receive_report(received: Vec<StreamReceived>, clocks: Clocks<'_>) -> ReceiveR
     report
 }
 
-/// Latency, and how latency or goodput went over the window.
+/// Latency, and the course of latency or goodput over the window.
 fn add_times(report: &mut ReceiveReport, received: Vec<StreamReceived>) {
     let mut streams = received.into_iter();
     let Some(mut all) = streams.next() else {
@@ -307,7 +307,7 @@ fn round_trip_report(settings: &RunSettings, asked: &[StreamAsked]) -> RoundTrip
     }
 }
 
-/// Every round trip; `None` where none was timed.
+/// All round trips; `None` if none was timed.
 fn raw_round_trips(asked: &[StreamAsked]) -> Option<Vec<f64>> {
     let all = asked.iter().map(|s| s.raw_ns.clone());
     let all = all.collect::<Option<Vec<_>>>()?.concat();

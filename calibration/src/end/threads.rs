@@ -1,4 +1,4 @@
-//! The data threads of an end, and the one that reads the host's counters at the edges of the window.
+//! Data threads of an end, and the thread that reads the host's counters at the edges of the window.
 
 use super::{End, Guards, ROOT};
 use crate::clock;
@@ -21,10 +21,10 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-/// Highest real-time priority there is (sched(7)).
+/// Highest real-time priority (sched(7)).
 const REALTIME_MAX: u8 = 99;
 
-/// What one data thread did.
+/// Result of one data thread.
 #[derive(Debug)]
 pub(super) enum Stream {
     Sent(StreamSent),
@@ -54,7 +54,7 @@ impl Sample {
 /// The counters at the edges of the window.
 struct Samples {
     opened: Sample,
-    /// When the sender said that it was done, where that was before the window's end.
+    /// Time at which the sender announced its end, if before the end of the window.
     announced: Option<Sample>,
     closed: Sample,
 }
@@ -68,7 +68,7 @@ impl Samples {
     }
 }
 
-/// An end with its traffic going.
+/// End with active traffic.
 pub struct Running {
     end: End,
     shared: Arc<Shared>,
@@ -79,7 +79,7 @@ pub struct Running {
     chosen: Chosen,
 }
 
-/// An end whose traffic is over.
+/// End after the traffic.
 pub struct Finished {
     pub(super) end: End,
     pub(super) streams: Vec<Stream>,
@@ -90,7 +90,7 @@ pub struct Finished {
     pub(super) complete: bool,
 }
 
-/// What a data thread needs to know besides its connection.
+/// Parameters of a data thread besides its connection.
 struct Task {
     settings: RunSettings,
     stream: u16,
@@ -137,7 +137,7 @@ impl Running {
         })
     }
 
-    /// Waits at most `timeout` for the data threads to end; says whether they have.
+    /// Waits at most `timeout` for the data threads to end; returns whether they ended.
     pub fn wait(&self, timeout: Duration) -> bool {
         self.shared.wait_finished(timeout)
     }
@@ -153,12 +153,12 @@ impl Running {
         }
     }
 
-    /// Ends the data threads at once.
+    /// Stops the data threads immediately.
     pub fn stop(&self) {
         self.shared.stop();
     }
 
-    /// Waits for the data threads, gathers what they did, and puts the interface back as it was.
+    /// Waits for the data threads, collects their results and restores the interface.
     ///
     /// # Errors
     /// A connection broke.
@@ -167,7 +167,7 @@ impl Running {
         let streams: Vec<Stream> = self.data.into_iter().map(joined).collect::<Result<_>>()?;
         let samples = self.sampler.join();
         let samples =
-            samples.map_err(|_| Error::peer("the thread that reads counters broke off"))??;
+            samples.map_err(|_| Error::peer("the thread that reads counters crashed"))??;
         let after = Sample::take(self.end.interface.as_deref())?;
         self.end.guards = Guards::default();
         let last_ns = streams.iter().map(Stream::last_ns).max().unwrap_or(0);
@@ -246,7 +246,7 @@ fn spawn(task: Task, connection: Connection) -> Result<JoinHandle<io::Result<Str
 fn joined(thread: JoinHandle<io::Result<Stream>>) -> Result<Stream> {
     let outcome = thread
         .join()
-        .map_err(|_| Error::peer("a data thread broke off"))?;
+        .map_err(|_| Error::peer("a data thread crashed"))?;
     outcome.or_peer("the data connection broke")
 }
 
@@ -259,7 +259,7 @@ fn spawn_sampler(
 ) -> Result<JoinHandle<Result<Samples>>> {
     let shared = Arc::clone(shared);
     let sample = move || {
-        let _ = set_realtime(priority); // without the right to it, it reads when its turn comes
+        let _ = set_realtime(priority); // refused without the privilege: then it reads with ordinary priority
         let take = || Sample::take(interface.as_deref());
         shared.wait_for(Edge::Opened);
         let opened = take()?;
@@ -278,14 +278,14 @@ fn spawn_sampler(
         .or_peer("the thread that reads counters cannot be started")
 }
 
-/// ZeroMQ sends and receives in threads of its own: they belong to the cores of this end, too.
+/// Pins ZeroMQ's own I/O threads to the cores of this end.
 fn pin_io_threads(cores: &[usize]) {
     for thread in threads_named("ZMQbg") {
         let _ = pin_task(thread, cores); // one that has just ended needs no core
     }
 }
 
-/// Tries the priority on a thread of its own, so that the record can say that it was refused.
+/// Tests the priority on a separate thread, so that the record can report a refusal.
 fn check_realtime(end: &mut End) {
     let Some(priority) = end.settings.realtime_priority else {
         return;
@@ -374,7 +374,7 @@ impl Task {
 }
 
 impl Finished {
-    /// Frames sent of each stream, at the end that sends or asks.
+    /// Frames sent per stream, at the end that sends or calls.
     pub fn run_frames(&self) -> Vec<u64> {
         let sent = |stream: &Stream| match stream {
             Stream::Sent(sent) => Some(sent.counts.run),

@@ -7,36 +7,36 @@ pub use sample::{CoreCounters, CpuSample, ThreadUsage};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What one core did, in shares of the window: all but rounding sums to 1.
+/// CPU modes of one core as fractions of the window; they sum to 1 up to rounding.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CoreModes {
     /// Number of the core.
     pub core: usize,
-    /// Programs, niced ones among them; guests not.
+    /// User mode including niced programs, without guests.
     pub user: f64,
-    /// The kernel on behalf of programs.
+    /// System mode.
     pub system: f64,
-    /// Interrupts.
+    /// Hardware interrupts.
     pub irq: f64,
-    /// Soft interrupts: most of the network stack's receiving side.
+    /// Software interrupts: most of the network stack's receive processing.
     pub softirq: f64,
-    /// Taken by the hypervisor for others: neither busy nor idle.
+    /// Steal: taken by the hypervisor; neither busy nor idle.
     pub steal: f64,
-    /// Virtual machines run by this host, niced ones among them.
+    /// Guest: virtual machines run by this host, including niced ones.
     pub guest: f64,
-    /// Nothing to do, or waiting for a disk.
+    /// Idle or waiting for a disk.
     pub idle: f64,
-    /// Interrupts of this core per second; absent where the kernel does not tell.
+    /// Interrupts of this core per second; absent if the kernel does not report them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interrupts_per_s: Option<f64>,
-    /// Soft interrupts of this core per second; absent where the kernel does not tell.
+    /// Software interrupts of this core per second; absent if the kernel does not report them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub softirqs_per_s: Option<f64>,
 }
 
 impl CoreModes {
-    /// Everything that is work of this host: all but idle and steal.
+    /// Busy time: all modes except idle and steal.
     pub fn busy(&self) -> f64 {
         self.user + self.system + self.irq + self.softirq + self.guest
     }
@@ -65,25 +65,25 @@ impl CoreModes {
     }
 }
 
-/// The idle host before the traffic.
+/// Idle baseline before the traffic.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Baseline {
-    /// How long it was watched.
+    /// Length of the baseline.
     pub window_s: f64,
-    /// What its cores did meanwhile.
+    /// CPU modes of its cores in that time.
     pub cores: Vec<CoreModes>,
 }
 
-/// What the host's CPUs did over a window.
+/// CPU usage of the host over a window.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Usage {
     /// Length of the window between the two readings.
     pub window_s: f64,
-    /// The kernel's unit of account: no time of a core is known more finely.
+    /// Length of the kernel's tick, the resolution of all core times.
     pub tick_s: f64,
-    /// Every core that was online at both ends of the window.
+    /// Cores that were online at both ends of the window.
     pub cores: Vec<CoreModes>,
     /// Interrupts of the whole host.
     pub interrupts_per_s: f64,
@@ -95,11 +95,11 @@ pub struct Usage {
     pub process_cores: f64,
     /// CPU time of the data threads alone, in cores.
     pub thread_cores: f64,
-    /// Times the data threads waited of their own accord.
+    /// Voluntary context switches of the data threads.
     pub voluntary_switches: u64,
-    /// Times the data threads were preempted.
+    /// Involuntary context switches of the data threads (preemptions).
     pub involuntary_switches: u64,
-    /// The idle host before the traffic; absent where it was not watched.
+    /// Idle baseline before the traffic; absent if not measured.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub baseline: Option<Baseline>,
 }
@@ -164,17 +164,17 @@ fn cores_between(before: &CpuSample, after: &CpuSample) -> Vec<CoreModes> {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Utilisation {
-    /// All modes but idle, waiting for disks and steal.
+    /// All modes except idle, waiting for disks and steal.
     pub cpu: f64,
-    /// Programs, less the baseline and the pacing spin.
+    /// User mode, less the baseline and the pacing spin.
     pub user: f64,
-    /// The kernel for programs, less the baseline.
+    /// System mode, less the baseline.
     pub system: f64,
-    /// Interrupts, less the baseline.
+    /// Hardware interrupts, less the baseline.
     pub irq: f64,
-    /// Soft interrupts, less the baseline.
+    /// Software interrupts, less the baseline.
     pub softirq: f64,
-    /// Taken by the hypervisor; as it was, no baseline taken off.
+    /// Steal, taken by the hypervisor; the baseline is not subtracted.
     pub steal: f64,
 }
 
@@ -182,7 +182,7 @@ pub struct Utilisation {
 /// active waiting (user time, in cores), divided by the number of cores and clipped to 0…1. The
 /// modes, guests among them, sum to the whole.
 ///
-/// `None` where none of the cores was watched.
+/// Returns `None` if none of the cores was measured.
 pub fn utilisation(usage: &Usage, cores: &[usize], spin_cores: f64) -> Option<Utilisation> {
     let chosen = |all: &[CoreModes]| -> Vec<CoreModes> {
         let mine = |c: &&CoreModes| cores.contains(&c.core);
@@ -224,8 +224,8 @@ pub fn utilisation(usage: &Usage, cores: &[usize], spin_cores: f64) -> Option<Ut
     })
 }
 
-/// The modes as parts of their sum `cpu`, none below 0. A mode that took more of the idle host than
-/// of the traffic's window (ticks are coarse) leaves too much to the others, who share what is wrong.
+/// Clips negative modes to 0 and scales the others so that they sum to `cpu`. A mode can be negative because
+/// ticks are coarse: it took more of the baseline than of the window.
 fn parts_of(cpu: f64, modes: [f64; 5]) -> [f64; 5] {
     let parts = modes.map(|mode| mode.max(0.0));
     let sum: f64 = parts.iter().sum();

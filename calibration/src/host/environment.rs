@@ -1,6 +1,6 @@
-//! The host a run was made on, as far as it can change a result.
+//! Properties of the host that can affect results.
 
-use super::{is_live, network, number_of, qdisc, steering, text_of};
+use super::{is_live, network, number_of, steering, text_of};
 use crate::device::Device;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -22,7 +22,7 @@ const SYSCTLS: [&str; 10] = [
     "ipv4/tcp_wmem",
 ];
 
-/// A host and how it is set. What it does not tell is absent.
+/// Hardware and settings of a host. Unavailable properties are absent.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Environment {
@@ -30,26 +30,26 @@ pub struct Environment {
     pub hostname: String,
     /// Release of the kernel.
     pub kernel: String,
-    /// What the kernel was started with.
+    /// Command line of the kernel.
     pub kernel_cmdline: String,
     /// Model of the processor.
     pub cpu_model: String,
     /// Cores that are online.
     pub cpus: u32,
-    /// How clock frequencies are chosen, on core 0.
+    /// CPU frequency governor of core 0.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub governor: Option<String>,
-    /// Whether cores run several threads at once.
+    /// Whether simultaneous multithreading (SMT) is active.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub smt: Option<bool>,
-    /// Hardware behind the clock.
+    /// Clock source of the kernel.
     pub clock_source: String,
-    /// The host is itself a virtual machine, as the processor says.
+    /// Whether the host is a virtual machine, as reported by the processor.
     pub hypervisor: bool,
     /// Memory of the host.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory_bytes: Option<u64>,
-    /// Name of the interface; the following are its own.
+    /// Name of the interface described by the following keys.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interface: Option<String>,
     /// Driver of the interface.
@@ -61,10 +61,10 @@ pub struct Environment {
     /// MAC address of the interface.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mac: Option<String>,
-    /// Largest packet above the Ethernet header.
+    /// MTU of the interface, in bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mtu_bytes: Option<u32>,
-    /// Speed of the link as the driver states it; virtual links state a fiction.
+    /// Link speed reported by the driver; meaningless for virtual links.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub link_speed_bps: Option<f64>,
     /// Offloads by the short names of `ethtool -K`, on or off.
@@ -73,13 +73,13 @@ pub struct Environment {
     /// Queueing discipline at the root of the interface.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub qdisc: Option<String>,
-    /// Cores that receive for each queue (RPS), as a mask; zero is the core of the interrupt.
+    /// Mask of cores that process each receive queue (RPS); zero means the core of the interrupt.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub receive_steering: BTreeMap<String, String>,
     /// The kernel's network settings, by their paths below /proc/sys/net.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub sysctls: BTreeMap<String, String>,
-    /// Version of libzmq; absent where there is none.
+    /// Version of libzmq; absent if not installed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub libzmq: Option<String>,
     /// Version of this tool.
@@ -138,7 +138,7 @@ impl Environment {
         }
     }
 
-    /// What only system calls tell; they also see the right interface where /sys is another namespace's.
+    /// Properties from system calls, which see the right interface even if /sys belongs to another namespace.
     fn ask_interface(&mut self, interface: &str) {
         let Ok(device) = Device::open(interface) else {
             return;
@@ -155,7 +155,9 @@ impl Environment {
             .or(self.mac.take());
         self.mtu_bytes = device.mtu_bytes().ok().or(self.mtu_bytes);
         self.offloads = device.offloads();
-        self.qdisc = network::index_of(interface).ok().and_then(qdisc::root_kind);
+        self.qdisc = network::index_of(interface)
+            .ok()
+            .and_then(network::root_qdisc);
     }
 }
 
@@ -205,7 +207,7 @@ fn sysctls(root: &Path) -> BTreeMap<String, String> {
     SYSCTLS.iter().filter_map(one).collect()
 }
 
-/// Version of the ZeroMQ library that programs of this host get.
+/// Version of the ZeroMQ library installed on this host.
 fn libzmq_version() -> Option<String> {
     type Version = unsafe extern "C" fn(*mut i32, *mut i32, *mut i32);
     // SAFETY: loading libzmq runs its initialisers, which touch nothing of this process.

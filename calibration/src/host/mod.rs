@@ -1,6 +1,6 @@
-//! The host an end runs on: what it counts, how it is set, and what the instrument can do on it.
+//! Host of an end: counters, settings, and the limits of icprobe on it.
 //!
-//! Readers take the root of the file system, so that tests replay files of their own.
+//! Readers take the root of the file system as an argument, so that tests can supply files.
 
 pub mod cpu;
 pub mod environment;
@@ -8,7 +8,6 @@ pub mod environment;
 mod fake;
 mod netlink;
 pub mod network;
-mod qdisc;
 pub mod scheduling;
 pub mod selfcheck;
 pub mod settings;
@@ -17,7 +16,7 @@ pub mod steering;
 use std::fs;
 use std::path::Path;
 
-/// Content of a small file without surrounding white space; `None` where it cannot be read or is empty.
+/// Content of a small file without surrounding white space; `None` if unreadable or empty.
 fn text_of(root: &Path, path: impl AsRef<Path>) -> Option<String> {
     let text = fs::read_to_string(root.join(path)).ok()?;
     let text = text.trim();
@@ -29,7 +28,7 @@ fn number_of<T: std::str::FromStr>(root: &Path, path: impl AsRef<Path>) -> Optio
     text_of(root, path)?.parse().ok()
 }
 
-/// Whether the root is that of the live system, which system calls may be asked about, too.
+/// Whether the root is that of the live system, so that system calls may be used as well.
 fn is_live(root: &Path) -> bool {
     root == Path::new("/")
 }

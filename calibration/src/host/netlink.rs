@@ -1,4 +1,4 @@
-//! Lists of the kernel's by netlink: rtnetlink(7). Fields are in the host's byte order.
+//! Kernel lists read by rtnetlink(7). Fields are in the host's byte order.
 
 use rustix::net::{
     AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, send, socket_with,
@@ -9,7 +9,7 @@ use std::os::fd::OwnedFd;
 const HEADER_BYTES: usize = 16;
 const ANSWER_BYTES: usize = 32 * 1024;
 
-/// The bodies of all messages that answer a request for a list, each behind its header.
+/// Requests a list and returns the bodies of all reply messages, without their headers.
 pub(super) fn list(request: u16, body: &[u8]) -> io::Result<Vec<Vec<u8>>> {
     let socket: OwnedFd = socket_with(
         AddressFamily::NETLINK,
@@ -26,7 +26,9 @@ pub(super) fn list(request: u16, body: &[u8]) -> io::Result<Vec<Vec<u8>>> {
         while let Some((kind, body, after)) = message(rest) {
             match i32::from(kind) {
                 libc::NLMSG_DONE => return Ok(bodies),
-                libc::NLMSG_ERROR => return Err(io::Error::other("the kernel does not say")),
+                libc::NLMSG_ERROR => {
+                    return Err(io::Error::other("the kernel refused the netlink request"));
+                }
                 _ => bodies.push(body.to_vec()),
             }
             rest = after;
@@ -70,7 +72,7 @@ pub(super) fn attribute(mut attributes: &[u8], wanted: u16) -> Option<&[u8]> {
     None
 }
 
-/// The number that stands at a place.
+/// Reads the number at an offset.
 pub(super) fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
 }

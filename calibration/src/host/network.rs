@@ -1,4 +1,4 @@
-//! Network interfaces: which one leads to a peer, who it is, and what it counted.
+//! Network interfaces: route to a peer, identity, counters and queueing discipline.
 
 use super::netlink::{attribute, list, u32_at};
 use super::number_of;
@@ -14,28 +14,32 @@ use std::path::Path;
 const LOOPBACK_INDEX: u32 = 1;
 /// `struct ifaddrmsg`: family, prefix length, flags, scope, index.
 const ADDRESS_BYTES: usize = 8;
+/// `struct tcmsg`: family, index, handle, parent, info.
+const TC_BYTES: usize = 20;
+const TC_H_ROOT: u32 = 0xffff_ffff;
+const TCA_KIND: u16 = 1;
 
-/// What an interface counted, or the difference of two readings.
+/// Counters of an interface, or the difference of two readings.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct InterfaceCounters {
-    /// Packets received; merged ones (GRO by hardware, or segments a virtual link never cut) count once.
+    /// Packets received; merged packets (hardware GRO, or segments never split by a virtual link) count once.
     pub rx_packets: u64,
     /// Bytes received, Ethernet headers included.
     pub rx_bytes: u64,
     /// Packets received and dropped by the kernel before any protocol.
     pub rx_dropped: u64,
-    /// Packets the interface missed for want of buffers.
+    /// Packets missed by the interface because its buffers were full.
     pub rx_missed: u64,
-    /// Packets received damaged.
+    /// Packets received with errors.
     pub rx_errors: u64,
-    /// Packets sent; segments that the interface cuts itself (TSO) count as the driver counts them.
+    /// Packets sent; segments made by the interface (TSO) are counted as the driver does.
     pub tx_packets: u64,
     /// Bytes sent, Ethernet headers included.
     pub tx_bytes: u64,
-    /// Packets dropped on the way out.
+    /// Packets dropped before sending.
     pub tx_dropped: u64,
-    /// Packets that failed to leave.
+    /// Packets not sent because of errors.
     pub tx_errors: u64,
 }
 
@@ -85,7 +89,7 @@ impl InterfaceCounters {
 impl Sub for InterfaceCounters {
     type Output = Self;
 
-    /// What was counted since; a counter that was reset counts as unchanged.
+    /// Difference to an earlier reading; a counter that was reset counts as unchanged.
     fn sub(self, before: Self) -> Self {
         self.each(before, u64::saturating_sub)
     }
@@ -101,7 +105,7 @@ impl Add for InterfaceCounters {
 
 /// The interface that packets to `address` leave through. Asks the routing table; sends nothing.
 ///
-/// An address of this host itself is reached through the loopback interface, whichever owns it.
+/// Addresses of this host itself are reached through the loopback interface.
 pub fn interface_towards(address: IpAddr) -> Result<String> {
     let any: IpAddr = match address {
         IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
@@ -159,9 +163,29 @@ pub fn index_of(interface: &str) -> Result<u32> {
     })
 }
 
-/// A MAC address as people write it.
+/// Formats a MAC address.
 pub fn format_mac(mac: [u8; 6]) -> String {
     mac.map(|byte| format!("{byte:02x}")).join(":")
+}
+
+/// Kind of the queueing discipline at the root of an interface (noqueue, fq_codel, tbf …), from
+/// rtnetlink(7), RTM_GETQDISC; `None` if the kernel does not report it.
+pub(super) fn root_qdisc(interface_index: u32) -> Option<String> {
+    let disciplines = list(libc::RTM_GETQDISC, &[0; TC_BYTES]).ok()?;
+    disciplines
+        .iter()
+        .find_map(|discipline| qdisc_at_root(discipline, interface_index))
+}
+
+/// Kind of a queueing discipline if it is at the root of the interface.
+fn qdisc_at_root(body: &[u8], interface_index: u32) -> Option<String> {
+    let (index, parent) = (u32_at(body, 4)?, u32_at(body, 12)?);
+    if index != interface_index || parent != TC_H_ROOT {
+        return None;
+    }
+    let text = attribute(body.get(TC_BYTES..)?, TCA_KIND)?;
+    let text = text.split(|&b| b == 0).next()?;
+    Some(String::from_utf8_lossy(text).into_owned())
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Where threads run and with what right.
+//! Core affinity and real-time priority of threads.
 
 use crate::error::{Error, Result};
 use crate::settings::Role;
@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::io;
 
-/// Cores the kernel can name in one mask of this module.
+/// Maximum number of cores in a mask of this module.
 const CPUS_MAX: usize = 8192;
 const WORD_BITS: usize = u64::BITS as usize;
 
@@ -28,7 +28,7 @@ pub fn available_cpus() -> Vec<usize> {
     (0..CPUS_MAX).filter(set).collect()
 }
 
-/// Numbers of this process's threads whose name begins so.
+/// Ids of this process's threads whose name has the given prefix.
 pub fn threads_named(beginning: &str) -> Vec<i32> {
     let tasks = std::fs::read_dir("/proc/self/task")
         .into_iter()
@@ -43,12 +43,12 @@ pub fn threads_named(beginning: &str) -> Vec<i32> {
         .collect()
 }
 
-/// Keeps the calling thread, and threads it starts from now on, on `cpus`.
+/// Pins the calling thread, and threads it starts later, to `cpus`.
 pub fn pin_thread(cpus: &[usize]) -> Result<()> {
     pin_task(0, cpus)
 }
 
-/// Keeps a thread of this process, by its number, on `cpus`; 0 is the calling thread.
+/// Pins a thread of this process, given by its id, to `cpus`; 0 is the calling thread.
 pub fn pin_task(task: i32, cpus: &[usize]) -> Result<()> {
     let mut mask = [0_u64; CPUS_MAX / WORD_BITS];
     for &cpu in cpus {
@@ -77,9 +77,9 @@ pub fn pin_task(task: i32, cpus: &[usize]) -> Result<()> {
     Ok(())
 }
 
-/// Runs the calling thread before all ordinary ones: SCHED_FIFO with a priority of 1 to 99.
+/// Gives the calling thread real-time priority: SCHED_FIFO with a priority of 1 to 99.
 ///
-/// Fails without the right to (CAP_SYS_NICE or RLIMIT_RTPRIO). Threads it starts are ordinary again.
+/// Fails without the privilege (CAP_SYS_NICE or RLIMIT_RTPRIO). Threads it starts have ordinary priority.
 pub fn set_realtime(priority: u8) -> Result<()> {
     if !(1..=99).contains(&priority) {
         return Err(Error::question(format!(
@@ -102,13 +102,13 @@ pub fn set_realtime(priority: u8) -> Result<()> {
     Ok(())
 }
 
-/// The cores of one end.
+/// Cores of one end.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CoreLayout {
     /// Their numbers, lowest first.
     pub cores: Vec<usize>,
-    /// Both ends, or several threads of this end, share cores: utilisation cannot be told apart.
+    /// Both ends, or several threads of this end, share cores: their utilisation cannot be separated.
     pub shared: bool,
 }
 

@@ -1,4 +1,4 @@
-//! What the instrument itself can do on this host: no result can be better than this.
+//! Self-check: limits of icprobe on this host. No result can be better.
 
 use crate::clock::{self, NS_PER_S, now_ns, sleep_until};
 use rustix::time::{ClockId, clock_getres};
@@ -9,25 +9,25 @@ use std::net::{Ipv4Addr, UdpSocket};
 use std::thread;
 use std::time::Duration;
 
-/// Bytes of the datagrams it tries itself with.
+/// Size of the test datagrams, in bytes.
 const DATAGRAM_BYTES: usize = 64;
-/// Nobody waits longer than this for a datagram over loopback.
+/// Timeout for a datagram over loopback.
 const PATIENCE: Duration = Duration::from_millis(20);
 
-/// The instrument's own limits, measured on the calling thread.
+/// Limits of icprobe, measured on the calling thread.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Instrument {
-    /// Smallest step between two different readings of the clock.
+    /// Clock resolution: smallest step between two different readings.
     pub clock_resolution_s: f64,
-    /// Time one reading takes, on average.
+    /// Mean time of one clock reading.
     pub clock_read_s: f64,
-    /// How late a sleep of 0.5 ms ends: median.
+    /// Median lateness of a sleep of 0.5 ms.
     pub sleep_error_p50_s: f64,
-    /// The latest of them.
+    /// Maximum lateness of these sleeps.
     pub sleep_error_max_s: f64,
-    /// Datagrams of 64 B that one thread can stamp and hand to the kernel per second, over
-    /// loopback with nobody reading; absent without loopback.
+    /// Maximum send rate of one thread: timestamped datagrams of 64 B per second over loopback, without a
+    /// reader; absent without loopback.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_rate_fps: Option<f64>,
     /// Half of the median round trip of 64 B datagrams between two threads over loopback; absent
@@ -37,7 +37,7 @@ pub struct Instrument {
 }
 
 impl Instrument {
-    /// Tries itself; `quick` takes less than 0.1 s, otherwise ten times the samples.
+    /// Runs the self-check; `quick` takes less than 0.1 s, otherwise ten times the samples.
     ///
     /// Leaves the calling thread with the tightest timer slack, as data threads have it.
     pub fn measure(quick: bool) -> Self {

@@ -1,4 +1,4 @@
-//! Offloads and MTU of an interface: read, set, and put back as they were.
+//! Offloads and MTU of an interface: read, set and restore.
 
 use crate::device::{Device, offload_names};
 use crate::error::{Context, Error, Result};
@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct InterfaceSettings {
-    /// Largest packet above the Ethernet header; absent leaves it as it is.
+    /// MTU, in bytes; absent: unchanged.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mtu_bytes: Option<u32>,
     /// Offloads by the short names of `ethtool -K` (rx, tx, sg, tso, gso, gro, lro), on or off.
@@ -19,7 +19,7 @@ pub struct InterfaceSettings {
 }
 
 impl InterfaceSettings {
-    /// What the interface is set to now.
+    /// Reads the current settings of the interface.
     pub fn read(interface: &str) -> Result<Self> {
         let device = Device::open(interface)?;
         let mtu = device.mtu_bytes();
@@ -29,7 +29,7 @@ impl InterfaceSettings {
         })
     }
 
-    /// Offloads written as `tso=off,gso=on`; an empty text asks for none.
+    /// Parses offloads written as `tso=off,gso=on`; an empty text means none.
     pub fn parse_offloads(text: &str) -> Result<BTreeMap<String, bool>> {
         let mut offloads = BTreeMap::new();
         for part in text.split(',').map(str::trim).filter(|p| !p.is_empty()) {
@@ -50,20 +50,20 @@ impl InterfaceSettings {
         Ok(offloads)
     }
 
-    /// Nothing is asked for.
+    /// Whether no setting is requested.
     pub fn is_empty(&self) -> bool {
         self.mtu_bytes.is_none() && self.offloads.is_empty()
     }
 
-    /// Sets the interface so, until the guard is dropped. What already is so is not touched.
+    /// Applies the settings until the guard is dropped. Values that already match are not touched.
     ///
-    /// Fails, and leaves everything as it was, where the interface or the kernel refuses.
+    /// If the interface or the kernel refuses, returns an error and leaves the interface unchanged.
     pub fn apply(&self, interface: &str) -> Result<SettingsGuard> {
         let guard = SettingsGuard {
             interface: interface.to_owned(),
             before: Self::read(interface)?,
         };
-        // If this fails the guard is dropped and puts back what was changed so far.
+        // If this fails, the guard is dropped and restores the previous changes.
         self.set(interface, &guard.before)?;
         Ok(guard)
     }
@@ -100,7 +100,7 @@ fn wrong_offload(part: &str) -> Error {
     ))
 }
 
-/// Puts an interface back as it was when dropped.
+/// Restores the interface's settings when dropped.
 #[derive(Debug)]
 pub struct SettingsGuard {
     interface: String,

@@ -1,4 +1,4 @@
-//! Which cores do the receiving work of an interface: packet steering (RPS) and interrupt affinity.
+//! Cores for an interface's receive processing: packet steering (RPS) and interrupt affinity.
 
 use super::text_of;
 use crate::error::{Error, Result};
@@ -6,12 +6,13 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Files that were written and what they said before; put back when dropped.
+/// Written files with their previous content; restored when dropped.
 #[derive(Debug, Default)]
 struct Restore(Vec<(PathBuf, String)>);
 
 impl Restore {
-    /// Writes `text` to all files; `None`, with everything as it was, where there are none or one is refused.
+    /// Writes `text` to all files. Returns `None`, with all files unchanged, if there are none or one is
+    /// refused.
     fn write(files: Vec<PathBuf>, text: &str) -> Option<Self> {
         let mut done = Self::default();
         for file in files {
@@ -37,7 +38,7 @@ impl Drop for Restore {
     }
 }
 
-/// Has the kernel process packets that an interface received on given cores, until dropped.
+/// Steers an interface's receive processing to given cores until dropped.
 #[derive(Debug)]
 pub struct SteeringGuard(#[allow(dead_code, reason = "puts the files back when dropped")] Restore);
 
@@ -62,7 +63,7 @@ impl SteeringGuard {
     }
 }
 
-/// Has the interrupts of an interface served by given cores, until dropped.
+/// Pins an interface's interrupts to given cores until dropped.
 #[derive(Debug)]
 pub struct InterruptGuard(#[allow(dead_code, reason = "puts the files back when dropped")] Restore);
 
@@ -106,7 +107,7 @@ fn folder(path: &Path) -> impl Iterator<Item = (String, PathBuf)> + use<> {
     entries.map(|e| (e.file_name().to_string_lossy().into_owned(), e.path()))
 }
 
-/// Cores as the kernel writes masks: groups of 32 bits in hexadecimal, highest first, commas between.
+/// Formats cores as a kernel mask: hexadecimal groups of 32 bits, highest first, separated by commas.
 fn cpu_mask(cpus: &[usize]) -> Result<String> {
     let Some(&last) = cpus.iter().max() else {
         return Err(Error::question("no core to steer to: give at least one"));

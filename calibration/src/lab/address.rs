@@ -1,4 +1,4 @@
-//! Who is who in a test network: interfaces, hardware addresses and IP addresses.
+//! Interface names, hardware addresses and IP addresses of a test network.
 //!
 //! Everything follows from the topology alone, so two labs of one topology are the same. Nodes
 //! that a frame can reach through switches form a segment; segment s has 10.s.0.0/24, its k-th host
@@ -35,7 +35,7 @@ pub(super) fn interface_name(neighbour: &str) -> String {
     format!("to-{neighbour}")
 }
 
-/// The ends of all links that are at hosts, host by host.
+/// Link ends at hosts, grouped by host.
 pub(super) fn ports(topology: &Topology) -> Vec<Port> {
     let segment_of_link = segments(topology);
     let mut counts = vec![0u8; topology.links.len() + 1];

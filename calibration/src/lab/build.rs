@@ -1,7 +1,7 @@
-//! Builds what a topology says: namespaces, links, bridges, addresses, limits and losses.
+//! Builds a topology: namespaces, links, bridges, addresses, rate limits and losses.
 
 use super::address::{Port, interface_name, ports};
-use super::calls::unshare;
+use super::holder::unshare;
 use super::state::Lock;
 use super::topology::{Link, Topology};
 use super::{Lab, loss, shaping, tool};
@@ -15,10 +15,10 @@ use std::os::unix::process::CommandExt;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-/// How long a switch remembers who is where, in centiseconds: longer than any run.
+/// Ageing time of a switch's address table, in centiseconds: longer than any run.
 const AGEING_CENTISECONDS: u32 = 100 * 86_400;
 
-/// How long new links get to come up.
+/// Timeout for new links to come up.
 const READY: Duration = Duration::from_secs(10);
 
 /// A network while it is built. Its tools hold the lock as well: should this command be killed,
@@ -29,7 +29,7 @@ struct Site<'a> {
 }
 
 impl Lab {
-    /// Builds the whole network; what is already there of it is in the way.
+    /// Builds the whole network; fails if parts of it already exist.
     pub(super) fn build(&self, lock: &Lock) -> Result<()> {
         Site { lab: self, lock }.build()
     }
@@ -110,7 +110,7 @@ impl Site<'_> {
         tool::run(command, input)
     }
 
-    /// Makes a node's namespace, quiet: no packet of IPv6's own among those that are counted.
+    /// Creates a node's namespace with IPv6 disabled, so that its own packets are not counted.
     fn build_node(&self, node: &str) -> Result<()> {
         if self.lab.door.holder.is_none() {
             let mut command = Command::new("ip");
@@ -156,7 +156,7 @@ impl Site<'_> {
         self.tool(&link.a, "ip", &["-batch", "-"], &line).map(drop)
     }
 
-    /// Lets a switch forward, and send no packet of its own where it would watch for multicast.
+    /// Enables forwarding in a switch, and disables multicast snooping, which sends packets of its own.
     fn start_bridge(&self, node: &str) -> Result<()> {
         let quiet = [
             "link",
@@ -167,7 +167,7 @@ impl Site<'_> {
             "mcast_snooping",
             "0",
         ];
-        // Refused by kernels that cannot watch for multicast, which need it least.
+        // Fails on kernels without multicast snooping, where it is not needed.
         let _ = self.tool(node, "ip", &quiet, "");
         self.tool(node, "ip", &["link", "set", "bridge", "up"], "")
             .map(drop)
@@ -202,7 +202,7 @@ impl Site<'_> {
     }
 }
 
-/// The lines for ip that finish a node whose links are there.
+/// Lines for ip that configure a node after its links exist.
 fn node_script(topology: &Topology, node: &str, ports: &[Port]) -> String {
     let mut lines = String::from("link set lo up\n");
     let switch = topology.is_switch(node);
@@ -228,7 +228,7 @@ fn node_script(topology: &Topology, node: &str, ports: &[Port]) -> String {
     lines
 }
 
-/// An end's own address, and where all others of its segment are: nobody has to ask the network.
+/// Own address of an end, and static neighbour entries for its segment, so that no ARP is sent.
 fn addresses(own: &Port, ports: &[Port]) -> String {
     let interface = own.interface();
     let mut lines = format!("address add {}/24 dev {interface}\n", own.address());

@@ -1,4 +1,4 @@
-//! What a lab itself counted: dropping rules, interfaces and queues.
+//! Counters of a lab: drop rules, interfaces and queues.
 
 use super::loss::{self, LossCounter};
 use super::{Lab, tool};
@@ -15,11 +15,11 @@ pub struct Counters {
     pub name: String,
     /// Packets dropped on purpose.
     pub loss: Vec<LossCounter>,
-    /// What each interface of each node counted.
+    /// Counters of each interface of each node.
     pub interfaces: Vec<InterfaceCounter>,
 }
 
-/// What one interface and its queue counted since the lab was built.
+/// Counters of one interface and its queue since the lab was built.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct InterfaceCounter {
@@ -39,12 +39,12 @@ pub struct InterfaceCounter {
     pub tx_bytes: u64,
     /// Packets dropped by the interface instead of sent.
     pub tx_dropped: u64,
-    /// What the limit before a link counted, where there is one.
+    /// Counters of the link's rate limit, if it has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub queue: Option<QueueCounter>,
 }
 
-/// What the limit before a link counted.
+/// Counters of a link's rate limit.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct QueueCounter {
@@ -57,7 +57,7 @@ pub struct QueueCounter {
 }
 
 impl Lab {
-    /// What the dropping rules of this lab counted, in the order of the topology, IP before direct Ethernet.
+    /// Counters of this lab's drop rules, in the order of the topology, IP before direct Ethernet.
     ///
     /// # Errors
     /// [`crate::error::Error::Peer`] where the rules cannot be read.
@@ -94,7 +94,7 @@ impl Lab {
         })
     }
 
-    /// What the interfaces of a host or switch counted.
+    /// Counters of the interfaces of a host or switch.
     fn interface_counters(&self, node: &str) -> Result<Vec<InterfaceCounter>> {
         let json = |program: &str, arguments: &[&str]| {
             let text = self.tool(node, program, arguments)?;

@@ -1,11 +1,10 @@
-//! How a process gets into a network namespace of a lab.
+//! Entering the network namespaces of a lab.
 //!
 //! As root the namespaces are pinned where `ip netns` pins them. Without root they are pinned in
 //! the mount namespace of a holder, a process in a user namespace of its own that owns them all;
 //! whoever wants in joins the holder's user and mount namespace first (user_namespaces(7)).
 
-use super::calls::{join, unshare, write_file};
-use super::holder::Holder;
+use super::holder::{Holder, join, unshare, write_file};
 use crate::error::{Context, Result};
 use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_change};
 use rustix::process::chdir;
@@ -18,19 +17,19 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Environment variable of every process in a lab: whose it is.
+/// Environment variable that identifies the lab of a process.
 pub(super) const LAB_VARIABLE: &str = "ICPROBE_LAB";
 
-/// The way into the namespaces of one lab.
+/// Entry to the namespaces of one lab.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Door {
     /// Folder of the pins, in the lab's mount namespace.
     pub pins: PathBuf,
-    /// What precedes the node's name in the name of its pin.
+    /// Prefix of the name of a node's pin.
     pub prefix: String,
-    /// Who holds the lab, without root.
+    /// Holder process of the lab; only without root.
     pub holder: Option<Holder>,
-    /// What marks the lab's processes.
+    /// Value of the environment variable that marks the lab's processes.
     pub mark: String,
 }
 
@@ -50,7 +49,7 @@ impl Door {
         format!("{}{node}", self.prefix)
     }
 
-    /// Where a node's namespace is pinned, for a process of the lab.
+    /// Path of a node's pinned namespace, as seen by a process of the lab.
     pub fn pin(&self, node: &str) -> PathBuf {
         self.pins.join(self.namespace(node))
     }
@@ -64,7 +63,7 @@ impl Door {
         }
     }
 
-    /// A command that runs where the pins are, and in no node.
+    /// Command that runs in the mount namespace of the pins, outside all nodes.
     pub fn beside(&self, program: impl AsRef<OsStr>) -> Result<Command> {
         Ok(self.command(program, self.entry(None)?))
     }
@@ -143,7 +142,7 @@ impl Entry {
             unshare(UnshareFlags::NEWTIME)?;
             write_file(c"/proc/self/timens_offsets", offsets)?;
         }
-        // Joining a mount namespace leads to its root; where the folder is missing, that must do.
+        // Joining a mount namespace changes to its root, which is used if the folder is missing.
         let _ = chdir(&*self.folder);
         Ok(())
     }

@@ -4,14 +4,18 @@
 //! away with everything in them. Whoever looks for it finds it by its environment, so a crash
 //! between its start and the first state file loses nothing.
 
-use super::calls::{unshare, write_file};
 use super::processes::{self, Wanted};
 use crate::error::{Context, Result};
+use rustix::fs::{Mode, OFlags, open};
+use rustix::io::write;
 use rustix::mount::{MountPropagationFlags, mount_change};
 use rustix::process::{getegid, geteuid, setsid};
-use rustix::thread::UnshareFlags;
+use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space, unshare_unsafe};
 use serde::{Deserialize, Serialize};
+use std::ffi::CStr;
+use std::fs::File;
 use std::io;
+use std::os::fd::AsFd;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -92,4 +96,26 @@ fn separate(user_map: &[u8], group_map: &[u8]) -> io::Result<()> {
     write_file(c"/proc/self/gid_map", group_map)?;
     let apart = MountPropagationFlags::REC | MountPropagationFlags::PRIVATE;
     Ok(mount_change(c"/", apart)?)
+}
+
+/// Joins an open namespace; without one this is a no-op. Safe between fork and exec: allocates no memory.
+pub(super) fn join(namespace: Option<&File>, kind: LinkNameSpaceType) -> io::Result<()> {
+    let Some(file) = namespace else {
+        return Ok(());
+    };
+    Ok(move_into_link_name_space(file.as_fd(), Some(kind))?)
+}
+
+/// Moves the process into new namespaces. Safe between fork and exec: allocates no memory.
+pub(super) fn unshare(kinds: UnshareFlags) -> io::Result<()> {
+    // SAFETY: between fork and exec there is one thread, and none of the kinds used here is the
+    // namespace of open files.
+    Ok(unsafe { unshare_unsafe(kinds) }?)
+}
+
+/// Writes a small file with one system call. Safe between fork and exec: allocates no memory.
+pub(super) fn write_file(path: &CStr, content: &[u8]) -> io::Result<()> {
+    let file = open(path, OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty())?;
+    write(&file, content)?;
+    Ok(())
 }

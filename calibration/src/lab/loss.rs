@@ -13,17 +13,17 @@ use serde::{Deserialize, Serialize};
 /// Local experimental EtherType 1 (IEEE Std 802), which this tool's direct Ethernet frames carry.
 const ETHER_TYPE: &str = "0x88b5";
 
-/// What one dropping rule counted.
+/// Counters of one drop rule.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LossCounter {
-    /// The host that did not get the packets.
+    /// Host whose incoming packets are dropped.
     pub host: String,
-    /// The interface they came by.
+    /// Interface on which the packets arrive.
     pub interface: String,
-    /// Which packets the rule is about.
+    /// Packets that the rule matches.
     pub protocol: LossProtocol,
-    /// One of how many it drops.
+    /// Drop interval: every n-th packet is dropped.
     pub every: u32,
     /// Packets dropped since the lab was built.
     pub dropped_packets: u64,

@@ -7,7 +7,6 @@
 
 mod address;
 mod build;
-mod calls;
 pub mod counters;
 mod door;
 mod holder;
@@ -28,7 +27,7 @@ use std::net::IpAddr;
 use std::process::Command;
 pub use topology::Topology;
 
-/// A test network that stands.
+/// Test network that is up.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Lab {
     topology: Topology,
@@ -66,18 +65,18 @@ pub struct LabInterface {
     pub address: IpAddr,
 }
 
-/// What a lab is, for people and programs outside.
+/// Description of a lab, printed as JSON.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Description {
     /// The lab.
     pub name: String,
-    /// What it is for.
+    /// Description.
     pub description: String,
-    /// The rate that shares of the line rate are of, in b/s.
+    /// Line rate to which loads in percent refer, in b/s.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub line_rate_bps: Option<f64>,
-    /// False for one that was left behind unfinished or half gone: build it again or take it down.
+    /// Whether the lab is complete. If false, it was left behind by a crash: build it again or take it down.
     pub stands: bool,
     /// Its hosts.
     pub hosts: Vec<LabHost>,
@@ -107,7 +106,7 @@ pub fn up(topology: &Topology) -> Result<Lab> {
         Ok(lab)
     });
     if built.is_err() {
-        // The failure to build is the one to tell.
+        // Report the error of the build, not of the cleanup.
         let _ = runtime.clear(name, &lock);
     }
     built

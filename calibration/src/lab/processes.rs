@@ -1,11 +1,11 @@
-//! Which processes belong to a lab, found in /proc, and their end.
+//! Finds a lab's processes in /proc and kills them.
 
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
 use std::collections::BTreeSet;
 use std::fs;
 use std::time::{Duration, Instant};
 
-/// Whom to look for.
+/// Criteria for the processes of a lab.
 #[derive(Debug, Default)]
 pub(super) struct Wanted {
     /// Inode numbers of network namespaces that are certainly the lab's.

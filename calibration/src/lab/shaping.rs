@@ -8,11 +8,11 @@
 use super::address::{Port, interface_name, ports};
 use super::topology::{Class, Link, Topology};
 
-/// What a packet takes on the wire besides what it carries, in bytes.
+/// Ethernet overhead per packet on the wire, in bytes.
 const WIRE_OVERHEAD_BYTES: u32 = 38;
-/// What of this the kernel does not count, in bytes.
+/// Part of the overhead that the kernel does not count, in bytes.
 const UNCOUNTED_BYTES: u32 = 24;
-/// The least a packet takes on the wire, in bytes.
+/// Minimum size of a packet on the wire, in bytes.
 const WIRE_LEAST_BYTES: u32 = 84;
 /// How late the timer of the limit may be without capacity lost, and so by how much of the rate a
 /// window can exceed it once.
@@ -84,7 +84,7 @@ struct Share {
     patterns: Vec<String>,
 }
 
-/// How `node` shares what it sends over a link: by code points, in turn by sender, or not.
+/// Sharing of a link's capacity at `node`: by code points, fairly by sender, or none.
 fn shares(topology: &Topology, node: &str, link: &Link, rate_bps: f64) -> Vec<Share> {
     let peer = link.peer_of(node);
     let of_end = |class: &&Class| class.from == node && class.to == peer;
@@ -111,8 +111,8 @@ fn by_code_point(class: &Class) -> Share {
     }
 }
 
-/// Every host that can send over this port gets the same share, and what others leave of theirs.
-/// The last is also for packets of no host, of which there are none.
+/// Fair shares: each host that can send over this port gets an equal share and may borrow unused capacity.
+/// The last class is also the default for unmatched packets, which do not occur.
 fn in_turn(topology: &Topology, node: &str, peer: &str, rate_bps: f64) -> Vec<Share> {
     let ports = ports(topology);
     let beyond = |port: &&Port| port.neighbour == node || port.host == peer;

@@ -1,4 +1,4 @@
-//! What is remembered of a lab between commands: one small file each, and one lock for all.
+//! State of labs between commands: one small file per lab, and one lock for all.
 
 use super::door::{Door, LAB_VARIABLE};
 use super::holder::Holder;
@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-/// How long killed processes get to go.
+/// Timeout for killed processes to end.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// The file system of namespaces (`NSFS_MAGIC` of linux/magic.h).
 const NAMESPACE_FILE_SYSTEM: i64 = 0x6e73_6673;
@@ -144,14 +144,14 @@ impl Runtime {
         names
     }
 
-    /// What is remembered of a lab.
+    /// Reads the state file of a lab.
     pub fn read(&self, name: &str) -> Option<State> {
         serde_json::from_slice(&fs::read(self.file(name)).ok()?).ok()
     }
 
     /// Remembers a lab: all of it or, after a crash, what was remembered before.
     pub fn write(&self, name: &str, state: &State) -> Result<()> {
-        let doing = "the lab cannot be remembered";
+        let doing = "cannot write the state file of the lab";
         let text = serde_json::to_string(state).or_peer(doing)?;
         let fresh = self.folder.join(format!("{name}.new"));
         fs::write(&fresh, text).or_peer(doing)?;

@@ -1,4 +1,4 @@
-//! Runs the system's own network tools, and says which package brings a missing one.
+//! Runs the system's network tools; errors name the package of a missing tool.
 
 use crate::error::{Error, Result};
 use std::io::{ErrorKind, Write};

@@ -1,4 +1,4 @@
-//! A test network in words: hosts, switches, links and what is wrong with them on purpose.
+//! Topology of a test network: hosts, switches, links, losses, classes and clocks.
 //!
 //! The file is TOML with quantities as texts (`rate = "100 Mb/s"`). Reading refuses unknown keys
 //! and every network that could not be built or would not be what it says.
@@ -20,9 +20,9 @@ const MTU_BYTES: u64 = 1500;
 pub struct Topology {
     /// Its name: part of the names of its namespaces.
     pub name: String,
-    /// What it is for.
+    /// Description.
     pub description: String,
-    /// The rate that loads like `94 %` are shares of, in b/s: as stated, else that of the slowest link.
+    /// Line rate to which loads like `94 %` refer, in b/s; default: the rate of the slowest link.
     pub line_rate_bps: Option<f64>,
     /// The hosts, each a network namespace.
     pub hosts: Vec<String>,
@@ -62,7 +62,7 @@ pub struct Link {
     pub offloads: BTreeMap<String, bool>,
 }
 
-/// What a loss is about.
+/// Packets to which a loss applies.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, Deserialize, serde::Serialize, schemars::JsonSchema,
 )]
@@ -83,7 +83,7 @@ pub struct Loss {
     pub host: String,
     /// The neighbour on whose link they come.
     pub from: String,
-    /// Which packets.
+    /// Packets to which it applies.
     pub protocol: LossProtocol,
     /// One of how many; the first dropped is the n-th.
     pub every: u32,
@@ -104,16 +104,16 @@ pub struct Class {
     pub rate_bps: f64,
     /// Never exceeded, in wire bits per second.
     pub ceil_bps: f64,
-    /// Who borrows first what is free: 0 before 7.
+    /// Priority for borrowing unused capacity, 0 (first) to 7.
     pub priority: u8,
 }
 
-/// A host whose processes see another time.
+/// Host with a shifted clock.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Clock {
     /// The host.
     pub host: String,
-    /// How far its monotonic clock is ahead, in seconds.
+    /// Offset by which its monotonic clock is ahead, in seconds.
     pub ahead_s: f64,
 }
 

@@ -1,9 +1,9 @@
-//! From frames at the edges of a window to a rate: over which time how many frames went or came.
+//! Rate of a window from the frames at its edges: number of frames and the time between them.
 
-/// What one stream knows of its window.
+/// Window of one stream.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Edges {
-    /// Time of the last frame before the window, in ns; 0 without one.
+    /// Time of the last frame before the window, in ns; 0 if there is none.
     pub before_ns: u64,
     /// Time of the window's first frame; 0 without one.
     pub first_ns: u64,
@@ -11,7 +11,7 @@ pub struct Edges {
     pub last_ns: u64,
     /// Frames of the window.
     pub frames: u64,
-    /// Of these, how many have the time of the first (one read may give many).
+    /// Number of these with the time of the first frame (one read may return several).
     pub first_frames: u64,
 }
 
@@ -25,12 +25,13 @@ pub struct Span {
 }
 
 impl Span {
-    /// The common span of all streams' windows.
+    /// Returns the common span of all streams' windows.
     ///
-    /// Every frame brings the gap before it, so n frames behind a frame of the warm-up make n gaps, and
-    /// a pause at the window's start counts. The span therefore begins with the last frame of any stream
-    /// before the first one of the window; where there is none, with that first one, which then has no
-    /// gap and is not counted, nor are those that came with it. It ends with the last frame of any stream.
+    /// Each counted frame contributes the gap before it, so n frames after a warm-up frame have n gaps, and a
+    /// pause at the start of the window counts. The span begins with the last frame of any stream before the
+    /// first frame of the window. If there is none, it begins with that first frame; then frames with its
+    /// time
+    /// are not counted, as they have no gap. The span ends with the last frame of any stream.
     pub fn of(streams: &[Edges]) -> Option<Self> {
         let known = || streams.iter().filter(|edges| edges.frames > 0);
         let first_ns = known().map(|edges| edges.first_ns).min()?;

@@ -1,7 +1,6 @@
-//! Who sends what when: the measuring loops, one file a role, over any transport.
+//! Traffic patterns: the measuring loops, one file per role, over any transport.
 //!
-//! A loop runs in a thread of its own on a core of its own, owns one stream, and shares with its
-//! end's control thread nothing but [`Shared`].
+//! Each loop has its own thread, core and stream. It shares only [`Shared`] with its end's control thread.
 
 pub mod call;
 mod edges;
@@ -20,11 +19,10 @@ use crate::clock;
 use crate::frame::{HEADER_BYTES, Phase};
 use crate::settings::RunSettings;
 
-/// Load is kept up this long after the window, in seconds, but no longer than a tenth of it, unless more
-/// is asked for.
+/// Default cool-down after the window, in seconds; at most a tenth of the window.
 const TAIL_S: f64 = 0.02;
 
-/// When a stream's frames belong to which part of the run.
+/// Timeline of a stream: start and end of warm-up, window and cool-down.
 #[derive(Debug, Clone, Copy)]
 pub struct Timeline {
     window_start_ns: u64,
@@ -63,7 +61,7 @@ impl Timeline {
         Self::of(&settings, stream, now)
     }
 
-    /// The first moment at which nothing is sent any more; `None` where frames are counted.
+    /// Time from which nothing more is sent; `None` if the window is given in frames.
     pub fn over_ns(&self) -> Option<u64> {
         match self.end {
             End::At { tail_ns, .. } => Some(tail_ns),
@@ -85,7 +83,7 @@ impl Timeline {
     }
 }
 
-/// The part of `total` that falls to one of `streams` streams: the first ones take the remainder.
+/// Share of one of `streams` streams in `total`; the first streams take the remainder.
 pub fn share(total: u64, streams: u16, stream: u16) -> u64 {
     let streams = u64::from(streams);
     total / streams + u64::from(u64::from(stream) < total % streams)
@@ -96,12 +94,12 @@ pub fn nanoseconds(seconds: f64) -> u64 {
     (seconds * 1e9).round() as u64
 }
 
-/// Pauses that the request does not explain.
+/// Stalls: unexpected pauses, not caused by the requested rate.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Pauses {
-    /// How many.
+    /// Number of stalls.
     pub count: u64,
-    /// The longest, in ns.
+    /// Longest stall, in ns.
     pub longest_ns: u64,
 }
 

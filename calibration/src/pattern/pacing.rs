@@ -1,16 +1,16 @@
-//! The schedule of a paced stream: when each frame is due, and waiting for it.
+//! Schedule of a paced stream: due times of frames, and waiting for them.
 
 use super::Pauses;
 use crate::clock;
 
-/// Gaps between two looks at the clock up to this long are the waiting itself; longer ones are
-/// something else that ran on the core: interrupts, other processes, the hypervisor.
+/// Longest gap between two clock readings that counts as busy waiting. In longer gaps something else ran on
+/// the core: interrupts, other processes, the hypervisor.
 const SPIN_STEP_MAX_NS: u64 = 2_000;
 /// A pause longer than this is a stall.
 pub const STALL_NS: u64 = 1_000_000;
 /// Waits longer than this sleep first and look at the clock only towards the end.
 const SLEEP_MARGIN_NS: u64 = 250_000;
-/// No sleep is longer than this, so that a stream that is told to stop does.
+/// Maximum length of a sleep, so that a stream reacts to the stop flag.
 const SLEEP_MAX_NS: u64 = 50_000_000;
 
 /// Due times on an absolute grid, so that a late frame does not move the ones after it.
@@ -21,7 +21,7 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    /// Frames of one of `streams` streams that share `rate_fps`, each a part of a period behind the other.
+    /// Schedule of one of `streams` streams that share `rate_fps`, staggered evenly over the period.
     pub fn of(start_ns: u64, rate_fps: f64, streams: u16, stream: u16) -> Self {
         let period_ns = 1e9 * f64::from(streams) / rate_fps;
         let behind = period_ns * f64::from(stream) / f64::from(streams);
@@ -31,14 +31,14 @@ impl Schedule {
         }
     }
 
-    /// When frame `number` is due, in ns.
+    /// Due time of frame `number`, in ns.
     #[inline]
     pub fn due_ns(&self, number: u64) -> u64 {
         self.start_ns + (number as f64 * self.period_ns) as u64
     }
 }
 
-/// What waiting cost, and what came between.
+/// Time of busy waiting, and stalls.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Waited {
     /// Time spent looking at the clock, in ns.

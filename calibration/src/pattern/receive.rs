@@ -1,4 +1,4 @@
-//! The receiving loop of a stream.
+//! Receiving loop of a stream.
 
 use super::pacing::STALL_NS;
 use super::sequence::{Arrival, Sequence};
@@ -12,9 +12,9 @@ use crate::transport::FrameReceiver;
 use std::io;
 use std::time::Duration;
 
-/// How long a read waits before the loop looks around.
+/// Timeout of a read, after which the loop checks its stop flag.
 const READ_TIMEOUT: Duration = Duration::from_millis(20);
-/// After the announcement of the end, silence of this length means that what is missing is lost.
+/// Silence after the announced end after which missing frames count as lost.
 const SILENCE_NS: u64 = 300_000_000;
 /// Width of the first slices of the window, in ns; they double when they become too many.
 const SLICE_NS: u64 = 1_000_000;
@@ -28,16 +28,16 @@ struct Times {
     sent_ns: u64,
 }
 
-/// What one stream's receiver counted and timed.
+/// Counters and times of one stream's receiver.
 #[derive(Debug)]
 pub struct StreamReceived {
     /// Distinct frames of the window.
     pub window_frames: u64,
     /// Distinct frames of the run.
     pub run_frames: u64,
-    /// Copies, inside the window.
+    /// Duplicates inside the window.
     pub duplicates: u64,
-    /// Latecomers, inside the window.
+    /// Reordered frames inside the window.
     pub reordered: u64,
     /// Frames of another run.
     pub foreign: u64,
@@ -51,7 +51,7 @@ pub struct StreamReceived {
     pub last_ns: u64,
     /// Pauses inside the window.
     pub pauses: Pauses,
-    /// One-way latencies, where the clocks are one; else they follow from [`Self::correct`].
+    /// One-way latencies if both ends share a clock; otherwise computed by [`Self::correct`].
     pub latency: LatencyRecorder,
     /// Latency and bytes by time.
     pub slices: SliceRecorder,
@@ -67,9 +67,9 @@ pub struct StreamReceived {
     pub raw_ns: Option<Vec<i64>>,
     /// Payload bytes of the window by the socket's own counter, where it has one.
     pub socket_window_bytes: Option<u64>,
-    /// Frames the socket dropped for want of buffer.
+    /// Frames dropped by the socket because its buffer was full.
     pub overflow: Option<u64>,
-    /// What the thread used inside the window.
+    /// CPU usage of the thread inside the window.
     pub usage: ThreadUsage,
     deferred: Vec<Times>,
     kept_frames: usize,
@@ -87,8 +87,9 @@ impl StreamReceived {
         }
     }
 
-    /// Makes latencies of the times kept, now that the clocks are known: `own_ns(sent)` is what the
-    /// own clock showed when the sender's showed `sent`.
+    /// Computes latencies from the stored timestamps. `own_ns(sent)` converts `sent` from the sender's clock
+    /// to
+    /// the own clock.
     pub fn correct(&mut self, payload_bytes: u32, own_ns: impl Fn(u64) -> i128) {
         for times in std::mem::take(&mut self.deferred) {
             let latency = i128::from(times.received_ns) - own_ns(times.sent_ns);
@@ -126,7 +127,7 @@ fn difference(later_ns: u64, earlier_ns: u64) -> i64 {
 /// One stream to receive.
 #[derive(Debug, Clone, Copy)]
 pub struct ReceiveTask<'a> {
-    /// What was asked.
+    /// Settings of the run.
     pub settings: &'a RunSettings,
     /// Number of the stream.
     pub stream: u16,
@@ -134,16 +135,16 @@ pub struct ReceiveTask<'a> {
     pub tag: u32,
     /// Both ends read the same clock.
     pub same_clock: bool,
-    /// Most frames whose times are kept one by one.
+    /// Maximum number of frames whose timestamps are stored individually.
     pub kept_frames: usize,
-    /// Nothing is received after this, own clock, in ns.
+    /// Deadline for receiving, own clock, in ns.
     pub deadline_ns: u64,
     /// The end it belongs to.
     pub shared: &'a Shared,
 }
 
 impl ReceiveTask<'_> {
-    /// Receives the stream until all that was announced is there, or silence says that it is lost.
+    /// Receives until all announced frames have arrived, or until silence shows that they are lost.
     pub fn run<R: FrameReceiver>(&self, receiver: &mut R) -> io::Result<StreamReceived> {
         let mut receiving = Receiving::of(self);
         while !receiving.over() {
@@ -164,7 +165,7 @@ struct Receiving<'a> {
     received: StreamReceived,
     sequence: Sequence,
     phase: Phase,
-    /// When the stream's last frame came, and when the loop last looked at the clock.
+    /// Time of the stream's last frame, and of the loop's last clock reading.
     heard_ns: u64,
     now_ns: u64,
     /// Reads that gave frames of the window.
@@ -220,7 +221,7 @@ impl<'a> Receiving<'a> {
         }
     }
 
-    /// Takes one frame that a read gave at `now`.
+    /// Processes one frame, received at `now`.
     #[inline]
     fn take(&mut self, now: u64, frame: &[u8]) {
         self.now_ns = now;
@@ -289,7 +290,7 @@ impl<'a> Receiving<'a> {
     fn change(&mut self, now: u64, phase: Phase) {
         let later = phase as u8 > self.phase as u8;
         if !later {
-            return; // a latecomer of the window does not open it again
+            return; // a late frame of the window does not reopen it
         }
         if phase == Phase::Window {
             self.received.first_ns = now;

@@ -1,4 +1,4 @@
-//! The sending loop of a stream: paced or as fast as it goes.
+//! Sending loop of a stream, paced or unlimited.
 
 use super::pacing::{Schedule, Waited};
 use super::{Counts, Edges, Shared, Timeline, filled, wait_for_start};
@@ -10,7 +10,7 @@ use crate::statistics::LatencyRecorder;
 use crate::transport::FrameSender;
 use std::io;
 
-/// What one stream's sender counted and timed.
+/// Counters and times of one stream's sender.
 #[derive(Debug, Default)]
 pub struct StreamSent {
     /// Frames sent.
@@ -27,9 +27,9 @@ pub struct StreamSent {
     pub waited: Waited,
     /// Time inside send calls of the window, of paced streams, in ns.
     pub sending_ns: u64,
-    /// Actual less intended send time, of paced streams.
+    /// Lateness of paced sends: actual less scheduled time.
     pub send_error: LatencyRecorder,
-    /// What the thread used inside the window.
+    /// CPU usage of the thread inside the window.
     pub usage: ThreadUsage,
 }
 
@@ -49,13 +49,13 @@ impl StreamSent {
 /// One stream to send.
 #[derive(Debug, Clone, Copy)]
 pub struct SendTask<'a> {
-    /// What was asked.
+    /// Settings of the run.
     pub settings: &'a RunSettings,
     /// Number of the stream.
     pub stream: u16,
     /// Name of the run.
     pub tag: u32,
-    /// When the run starts, own clock.
+    /// Start of the run, own clock.
     pub start_ns: u64,
     /// The end it belongs to.
     pub shared: &'a Shared,
@@ -83,7 +83,7 @@ struct Sending<'a> {
     sent: StreamSent,
     /// Waiting since the last edge of the window.
     waited: Waited,
-    /// What the sender had refused of its batches at the last edge.
+    /// Refused frames of batches up to the last edge.
     refused: u64,
     before: ThreadUsage,
 }
@@ -110,7 +110,7 @@ impl<'a> Sending<'a> {
         }
     }
 
-    /// One look at the clock a frame: the end of one send is the start of the next.
+    /// Reads the clock once per frame: the end of one send is the start of the next.
     fn unlimited<S: FrameSender>(&mut self, sender: &mut S) -> io::Result<()> {
         let mut now = clock::now_ns();
         while let Some(phase) = self.next(now, sender)? {
@@ -176,7 +176,7 @@ impl<'a> Sending<'a> {
         self.header.phase = phase.unwrap_or(Phase::Tail);
     }
 
-    /// Frames that a batch had taken and the system refused were never sent.
+    /// Frames accepted into a batch but refused by the system were never sent.
     fn settle(&mut self, refused: u64) {
         let frames = (refused - self.refused).min(self.sent.counts.run);
         self.refused = refused;

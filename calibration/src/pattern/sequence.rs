@@ -1,13 +1,13 @@
-//! Telling new frames from copies and latecomers by their numbers.
+//! Detection of duplicates and reordering by sequence numbers.
 
-/// How a frame's number stands to those before it.
+/// Class of a frame by its number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Arrival {
     /// New, and later than all before.
     InOrder,
-    /// New, but later ones came before it.
+    /// New, but later ones arrived before it (reordered).
     Late,
-    /// Seen before, or so old that nobody knows.
+    /// Duplicate, or too old to be known.
     Copy,
 }
 
@@ -15,7 +15,7 @@ pub enum Arrival {
 const REMEMBERED: u64 = 1 << 17;
 const WORDS: usize = (REMEMBERED / 64) as usize;
 
-/// Which of the last 2^17 numbers of a stream have arrived.
+/// Arrived frames among the last 2^17 sequence numbers of a stream.
 #[derive(Debug)]
 pub struct Sequence {
     next: u64,

@@ -1,4 +1,4 @@
-//! What the data threads of an end share with its control thread.
+//! State shared by the data threads and the control thread of an end.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -9,7 +9,7 @@ use std::time::Duration;
 pub enum Edge {
     /// The first frame of the window was sent or received.
     Opened,
-    /// The sender has said that it is done; what is still on its way may follow.
+    /// The sender announced its end; frames in transit may still arrive.
     Announced,
     /// The last stream has left the window.
     Closed,
@@ -34,7 +34,7 @@ struct State {
     finished: usize,
 }
 
-/// The state of one end: which edges of the window have passed, what was announced, whether to stop.
+/// State of one end: passed edges of the window, announced counts, stop flag.
 #[derive(Debug)]
 pub struct Shared {
     streams: usize,
@@ -128,7 +128,7 @@ impl Shared {
         self.changed.notify_all();
     }
 
-    /// Waits at most `timeout` for all data threads to finish; says whether they have.
+    /// Waits at most `timeout` for all data threads to finish; returns whether they finished.
     pub fn wait_finished(&self, timeout: Duration) -> bool {
         let state = self.state();
         let (state, _) = self
@@ -149,14 +149,14 @@ impl Shared {
         self.stop.load(Ordering::Relaxed)
     }
 
-    /// The sender of `stream` has sent so many frames in all.
+    /// Announces the total number of frames sent on `stream`.
     pub fn announce(&self, stream: usize, run_frames: u64) {
         if let Some(announced) = self.announced.get(stream) {
             announced.store(run_frames, Ordering::Release);
         }
     }
 
-    /// How many frames the sender of `stream` has sent in all, once it has said so.
+    /// Total number of frames sent on `stream`, once announced.
     #[inline]
     pub fn announced(&self, stream: usize) -> Option<u64> {
         let frames = self.announced[stream].load(Ordering::Acquire);

@@ -14,7 +14,7 @@ use std::time::Duration;
 pub(crate) const TAG: u32 = 0x00c0_ffee;
 /// Number of the stream in tests.
 pub(crate) const STREAM: u16 = 2;
-/// How long a receiver with nothing to give waits.
+/// Waiting time of a receiver without frames.
 const PAUSE: Duration = Duration::from_millis(1);
 
 /// Settings without a warm-up whose three streams send, or ask, so many frames each.
@@ -54,7 +54,7 @@ pub(crate) fn headers(frames: &[Vec<u8>]) -> Vec<Header> {
 
 /// Keeps what is sent, and refuses what it is told to.
 pub(crate) struct Sends<F> {
-    /// What was taken.
+    /// Accepted frames.
     pub(crate) sent: Vec<Vec<u8>>,
     /// Whether frame n, counted from 0, is taken.
     takes: F,
@@ -84,9 +84,9 @@ impl<F: FnMut(usize) -> bool + Send> FrameSender for Sends<F> {
 
 /// Hands frames over in batches, of each of which the system refuses the last ones.
 pub(crate) struct Batches {
-    /// What was handed over and taken.
+    /// Frames handed over and accepted.
     pub(crate) sent: Vec<Vec<u8>>,
-    /// What was handed over and refused.
+    /// Frames handed over and refused.
     pub(crate) lost: Vec<Vec<u8>>,
     held: Vec<Vec<u8>>,
     size: usize,
@@ -126,7 +126,7 @@ impl FrameSender for Batches {
     }
 }
 
-/// What one read of a receiver gives.
+/// Result of one read of a receiver.
 pub(crate) enum Read {
     /// These frames; the clock after the read shows this.
     At(u64, Vec<Vec<u8>>),
@@ -261,9 +261,9 @@ impl FrameReceiver for Inbox {
 
 /// The other end as a rule: what it sends on receiving question n, counted from 0.
 pub(crate) struct Peer<F> {
-    /// What was asked.
+    /// Settings of the run.
     pub(crate) asked: Vec<Vec<u8>>,
-    /// What it sent and nobody has read.
+    /// Frames it sent that have not been read yet.
     pub(crate) inbox: Inbox,
     answers: F,
 }

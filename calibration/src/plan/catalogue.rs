@@ -1,4 +1,4 @@
-//! The plans that come with the tool, so that their names work from anywhere.
+//! Built-in plans, embedded in the program.
 
 use super::Plan;
 use crate::error::{Context, Error, Result};
@@ -33,10 +33,10 @@ pub const PLANS: &[(&str, &str)] = embedded![
     "zeromq-throughput",
 ];
 
-/// Reads a plan by its name, or from a file where the argument ends in `.toml` or names a path.
+/// Reads a built-in plan by name, or a file if the argument is a path or ends in `.toml`.
 ///
 /// # Errors
-/// [`Error::Question`] where there is no such plan or file, or it is not a plan.
+/// [`Error::Question`] if there is no such plan or file, or if it is invalid.
 pub fn load(name_or_path: &str) -> Result<Plan> {
     if let Some((_, text)) = PLANS.iter().find(|(name, _)| *name == name_or_path) {
         return Plan::parse(text);

@@ -1,4 +1,4 @@
-//! The text of a plan: a TOML document, refused as a whole where any part of it is wrong.
+//! Plan document: TOML text, rejected as a whole if any part is invalid.
 
 use super::options::Options;
 use super::search::SearchDocument;
@@ -6,37 +6,37 @@ use crate::error::{Context, Error, Result, require};
 use serde::Deserialize;
 use toml::{Table, Value};
 
-/// A plan as written, with or without its short form applied.
+/// Plan, in full or short form.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Plan {
-    /// Its name, as records carry it.
+    /// Name, also written to records.
     pub name: String,
-    /// What it finds out.
+    /// Purpose of the plan.
     pub description: String,
-    /// Which experiment of which document it repeats.
+    /// Published experiment that the plan repeats.
     pub source: String,
-    /// The line rate that ratios of loads mean where the place does not say one.
+    /// Line rate to which loads in percent refer, if the place has none.
     line_rate: Option<String>,
-    /// Options of every point unless a grid says otherwise.
+    /// Default options of all points; a grid can override them.
     #[serde(default)]
     pub defaults: Options,
     /// The grids.
     #[serde(default, rename = "grid")]
     pub grids: Vec<Grid>,
-    /// The point that is repeated between the others.
+    /// Reference point, repeated between the others.
     pub reference: Option<Reference>,
-    /// How often each point is measured.
+    /// Number of repeats of each point.
     #[serde(default)]
     pub repeats: Repeats,
-    /// How the highest loss-free rate is searched.
+    /// Search for the highest loss-free rate.
     pub search: Option<SearchDocument>,
-    /// Streams beside the measured one.
+    /// Background streams.
     #[serde(default, rename = "background")]
     pub backgrounds: Vec<Stream>,
-    /// The test network it is meant for.
+    /// Test network of the plan.
     pub lab: Option<LabChoice>,
-    /// What `--short` changes.
+    /// Changes made by `--short`.
     short: Option<Table>,
     #[serde(skip)]
     canonical: Table,
@@ -45,19 +45,19 @@ pub struct Plan {
 /// A list of values for each option; their product is measured.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 pub struct Grid {
-    /// Groups of options whose lists go side by side instead of multiplying.
+    /// Groups of options whose lists are combined element by element (zip), not multiplied.
     #[serde(default)]
     pub zip: Vec<Vec<String>>,
     /// Names of the background streams, one point each; `none` for silence.
     #[serde(default)]
     pub background: Option<Vec<String>>,
-    /// All its points are held out.
+    /// All its points are held out of fits.
     #[serde(default)]
     pub held_out: bool,
-    /// The hosts may refuse its points without the campaign having failed.
+    /// If the hosts refuse its points, the campaign still succeeds.
     #[serde(default)]
     pub optional: bool,
-    /// Its points have no load of their own: the highest loss-free one is searched.
+    /// Search the highest loss-free load of its points instead of setting a load.
     #[serde(default)]
     pub search: bool,
     /// The options, each with one value or a list.
@@ -68,33 +68,33 @@ pub struct Grid {
 /// The reference point.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct Reference {
-    /// Runs between two of its own.
+    /// Number of other runs between two reference runs.
     pub every: u32,
     /// Its options.
     #[serde(flatten)]
     pub options: Options,
 }
 
-/// How often each point is measured.
+/// Number of repeats of each point.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Repeats {
-    /// At least so many runs.
+    /// Minimum number of runs.
     pub min: u32,
-    /// At most so many.
+    /// Maximum number of runs.
     pub max: u32,
     /// Confidence of the intervals of the mean, 0…1.
     pub confidence: f64,
-    /// Half the interval's width over the mean at which it is narrow enough.
+    /// Target half-width of the interval, relative to the mean.
     pub width: f64,
-    /// The quantities of the record's `result` that must be known so well.
+    /// Quantities of the record's `result` to which the target applies.
     pub metrics: Vec<String>,
 }
 
-/// A stream beside the measured one.
+/// Background stream.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct Stream {
-    /// The name grids call it by; streams of one name run together.
+    /// Name used by grids; streams with the same name run together.
     #[serde(default = "always")]
     pub name: String,
     /// The lab's host that sends.
@@ -118,11 +118,11 @@ pub struct LabChoice {
     pub to: String,
 }
 
-/// The name of background streams that no grid has to ask for.
+/// Default name of background streams; grids need not list it.
 pub const ALWAYS: &str = "always";
-/// The name that asks for no background stream.
+/// Name that selects no background stream.
 pub const NONE: &str = "none";
-/// The value of a background's option that takes the measured stream's.
+/// Option value that copies the measured stream's value to a background stream.
 pub const SAME: &str = "same";
 
 fn always() -> String {
@@ -145,16 +145,16 @@ impl Plan {
     /// Reads a plan in its full form.
     ///
     /// # Errors
-    /// [`Error::Question`] for anything that is not a plan, naming the key and what is allowed.
+    /// [`Error::Question`] for an invalid plan; names the key and the allowed values.
     pub fn parse(text: &str) -> Result<Self> {
         let table: Table = text.parse().or_question("the plan is not TOML")?;
         Self::read(table)
     }
 
-    /// The plan with the changes of its `[short]` section: tables are merged, all else is replaced.
+    /// Applies the `[short]` section: tables are merged, other values are replaced.
     ///
     /// # Errors
-    /// [`Error::Question`] where it has no such section or what comes out is not a plan.
+    /// [`Error::Question`] if the section is missing or the result is invalid.
     pub fn shortened(&self) -> Result<Self> {
         let short = self.short.as_ref().ok_or_else(|| {
             Error::question(format!(
@@ -185,7 +185,7 @@ impl Plan {
             .and_then(|text| crate::units::parse_bits_per_s(text).ok())
     }
 
-    /// What the plan asks, without its prose, to take a digest of.
+    /// Canonical form of the plan for its digest, without descriptions.
     pub(super) fn canonical(&self) -> serde_json::Value {
         let mut table = self.canonical.clone();
         table.remove("description");
@@ -240,7 +240,7 @@ impl Repeats {
             },
         )?;
         require(self.min == self.max || self.min >= 2, || {
-            "repeats that stop when they agree need a min of 2 or more".into()
+            "repeats with a target width need `min` of 2 or more".into()
         })?;
         let inside = |value: f64| value > 0.0 && value < 1.0;
         require(

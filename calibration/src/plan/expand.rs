@@ -1,4 +1,4 @@
-//! From a plan and a place to the points: products of the stated lists, shares of the line rate.
+//! Expansion of a plan into points: products of the lists, loads in percent resolved.
 
 use super::document::{ALWAYS, Grid, NONE, Plan, SAME, list};
 use super::mark::RunKind;
@@ -8,19 +8,19 @@ use crate::error::{Result, require};
 use serde::Serialize;
 use std::collections::BTreeSet;
 
-/// Where a plan is carried out, as far as its points depend on it.
+/// Properties of the place that the points depend on.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Context {
     /// `lab:TOPOLOGY` or `to:ADDRESS`.
     pub place: String,
-    /// The line rate that shares of it mean, in b/s.
+    /// Line rate to which loads in percent refer, in b/s.
     pub line_rate_bps: Option<f64>,
     /// The plan is in its short form.
     pub short: bool,
 }
 
 impl Plan {
-    /// SHA-256 of all that decides which runs are made and where, in hexadecimal.
+    /// SHA-256 (hexadecimal) of the canonical plan and the context: identifies the campaign.
     pub fn digest(&self, context: &Context) -> String {
         digest_of(&serde_json::json!({"plan": self.canonical(), "context": context}))
     }
@@ -61,7 +61,7 @@ impl Plan {
         Point::new(RunKind::Reference, options, Vec::new()).map(Some)
     }
 
-    /// The streams of a name, with what they take from the measured one.
+    /// Background streams of a name, with `same` replaced by the measured stream's values.
     fn beside(
         &self,
         name: &str,
@@ -91,7 +91,7 @@ impl Plan {
 }
 
 impl Grid {
-    /// Every way through the lists, over the plan's defaults.
+    /// All combinations of the lists, on top of the plan's defaults.
     fn choices(&self, defaults: &Options) -> Result<Vec<Options>> {
         let together: Vec<&String> = self.zip.iter().flatten().collect();
         let distinct: BTreeSet<&String> = together.iter().copied().collect();
@@ -116,7 +116,7 @@ impl Grid {
         Ok(choices)
     }
 
-    /// The values of options that go side by side; a single value goes with all.
+    /// Values of zipped options; a single value is used for all elements.
     fn steps(&self, names: &[String]) -> Result<Vec<Options>> {
         let lists: Vec<_> = names
             .iter()

@@ -1,22 +1,22 @@
-//! What a campaign adds to each record: which run of which plan it is.
+//! Key `plan` of a record, added by a campaign: identifies the run within the plan.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Why a run is in the plan.
+/// Purpose of a run in the plan.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum RunKind {
-    /// A point of a grid, free to be fitted.
+    /// Point of a grid, available for fits.
     Grid,
-    /// A point that a fit may not see: it says how well the fit predicts.
+    /// Held-out point: not used by fits, but to test their predictions.
     HeldOut,
-    /// The same point again and again, to see whether the hosts drift.
+    /// Reference point, repeated to detect drift of the hosts.
     Reference,
-    /// A trial of the search for the highest loss-free rate.
+    /// Trial of the search for the highest loss-free rate.
     Search,
 }
 
@@ -26,67 +26,67 @@ pub enum RunKind {
 pub struct PlanMark {
     /// Name of the plan.
     pub name: String,
-    /// SHA-256 of the canonical plan and of where it was carried out, in hexadecimal.
+    /// SHA-256 (hexadecimal) of the canonical plan and of the place where it was measured.
     pub digest: String,
     /// Identity of the point: the first 16 hexadecimal digits of the SHA-256 of its canonical settings.
     pub point: String,
-    /// Which repeat of the point (or trial of its search), from 0.
+    /// Number of the repeat of this point (or trial of its search), from 0.
     pub repeat: u32,
-    /// Why the run is in the plan.
+    /// Purpose of the run in the plan.
     pub kind: RunKind,
-    /// A fit may not see this run.
+    /// The run is held out: fits must not use it.
     pub held_out: bool,
-    /// How well the runs of this point so far agree, this one included; absent where the plan does not ask.
+    /// Agreement of the runs of this point up to this one; absent if the plan sets no target.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub confidence: Option<ConfidenceMark>,
-    /// Where the search stands after this run; absent outside a search.
+    /// State of the search after this run; absent outside a search.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub search: Option<SearchMark>,
-    /// What the background streams measured of themselves while this run ran; absent without any.
+    /// Measurements of the background streams during this run; absent without background streams.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub background: Vec<BackgroundMark>,
 }
 
-/// How well the runs of a point agree.
+/// Agreement of the runs of a point.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ConfidenceMark {
-    /// The confidence asked for, 0…1.
+    /// Requested confidence, 0…1.
     pub confidence: f64,
-    /// The confidence of a single interval after sharing the error over all looks and metrics.
+    /// Confidence of a single interval after the Bonferroni correction over all looks and metrics.
     pub adjusted_confidence: f64,
-    /// Half the interval's width over the mean that is asked for, at most.
+    /// Target: maximum half-width of the interval, relative to the mean.
     pub relative_width: f64,
-    /// Runs of this point so far.
+    /// Number of runs of this point so far.
     pub runs: u32,
-    /// Every metric's interval is narrow enough. False after the last repeat is a result too.
+    /// Whether the interval of every metric meets the target. Can be false after the last repeat.
     pub met: bool,
-    /// Half the interval's width over the mean, by metric; absent where it cannot be said.
+    /// Half-width of the interval relative to the mean, by metric; absent if undefined.
     pub relative_half_widths: BTreeMap<String, f64>,
 }
 
-/// Where a search for the highest loss-free rate stands.
+/// State of a search for the highest loss-free rate.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SearchMark {
     /// The offered goodput of this trial, in b/s.
     pub load_bps: f64,
-    /// This trial lost nothing and kept its rate.
+    /// The trial lost no frame and kept its rate.
     pub passed: bool,
     /// The search ended with this trial.
     pub ended: bool,
-    /// The highest offered goodput that passed, in b/s; absent before the end, and where none passed.
+    /// Highest offered goodput that passed, in b/s; absent before the end or if none passed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub loss_free_bps: Option<f64>,
-    /// The lowest offered goodput that failed, in b/s; absent before the end, and where none failed.
+    /// Lowest offered goodput that failed, in b/s; absent before the end or if none failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lossy_bps: Option<f64>,
-    /// Upper limit of the loss rate at `loss_free_bps` at the plan's confidence.
+    /// Upper confidence limit of the loss rate at `loss_free_bps`, at the plan's confidence.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub loss_rate_high: Option<f64>,
 }
 
-/// A stream that ran beside the measured one.
+/// Background stream that ran beside the measured one.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BackgroundMark {
@@ -94,12 +94,12 @@ pub struct BackgroundMark {
     pub from: String,
     /// The host that received.
     pub to: String,
-    /// Its goodput, in b/s; absent where it was not measured.
+    /// Goodput, in b/s; absent if not measured.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub goodput_bps: Option<f64>,
-    /// Its loss rate, 0…1; absent where it was not measured.
+    /// Loss rate, 0…1; absent if not measured.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub loss_rate: Option<f64>,
-    /// It ran from before the measured run to after it.
+    /// Whether it ran for the whole measured run.
     pub covered: bool,
 }

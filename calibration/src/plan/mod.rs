@@ -1,4 +1,4 @@
-//! Plans of campaigns: what is to be measured, as pure functions from a text to an ordered list of runs.
+//! Plans of campaigns: pure functions from the plan's text to an ordered list of runs.
 //!
 //! [`Plan::parse`] reads, [`Plan::points`] multiplies the lists of the grids, [`schedule()`] puts the runs in order and
 //! [`search::next`] decides the trials of a search. Nothing here touches a network, a clock or a file.

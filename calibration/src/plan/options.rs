@@ -10,15 +10,15 @@ use toml::Value;
 /// these for an option that is given several times.
 pub type Options = BTreeMap<String, Value>;
 
-/// The value of a rate or load that is not limited.
+/// Value of an unlimited rate or load.
 const UNLIMITED: &str = "unlimited";
-/// What stands first in a description, without its name.
+/// Options printed first in a description, without their names.
 const FIRST: [&str; 5] = ["protocol", "pattern", "payload", "rate", "load"];
-/// What a description leaves out.
+/// Options omitted from a description.
 const UNSAID: [&str; 3] = ["duration", "warmup", "baseline"];
 
-/// The options with shares of the line rate in b/s, and without what says what is so anyway:
-/// `unlimited`, and true or false where the command line has only the opposite.
+/// Options with percentages of the line rate resolved to b/s and without default values: `unlimited`, and
+/// true or false if the command line has only the opposite flag.
 ///
 /// # Errors
 /// [`Error::Question`] for a share of an unknown line rate.
@@ -32,7 +32,7 @@ pub fn resolved(written: &Options, line_rate_bps: Option<f64>) -> Result<Options
         .collect()
 }
 
-/// A text that ends in `%` as b/s; `KEY=50 %` keeps its key, and the number of b/s follows.
+/// Converts a text that ends in `%` to b/s; `KEY=50 %` becomes `KEY=` and the number of b/s.
 fn absolute(value: &Value, line_rate_bps: Option<f64>) -> Result<Value> {
     match value {
         Value::Array(values) => values
@@ -52,7 +52,7 @@ fn absolute(value: &Value, line_rate_bps: Option<f64>) -> Result<Value> {
 /// A load: absolute, or a share of the line rate; rounded to a thousandth of a bit per second.
 ///
 /// # Errors
-/// [`Error::Question`] for a text outside the grammar, or a share where the line rate is unknown.
+/// [`Error::Question`] for an invalid text, or a share of an unknown line rate.
 pub fn bits_per_s(text: &str, line_rate_bps: Option<f64>) -> Result<f64> {
     if !text.trim_end().ends_with('%') {
         return units::parse_bits_per_s(text);
@@ -95,7 +95,7 @@ fn text_of(value: &Value) -> String {
         .map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// The options for people: `tcp 1472 B 5 Gb/s cores 4`.
+/// Short description of the options: `tcp 1472 B 5 Gb/s cores 4`.
 pub fn describe(options: &Options) -> String {
     let first = FIRST
         .iter()

@@ -1,4 +1,4 @@
-//! One point of a plan: what is asked of `icprobe run`, and its identity.
+//! One point of a plan: options of `icprobe run` and identity.
 
 use super::mark::RunKind;
 use super::options::{Options, arguments, describe};
@@ -29,25 +29,25 @@ pub struct Background {
 pub struct Point {
     /// The first 16 hexadecimal digits of the SHA-256 of `options` and `background`.
     pub id: String,
-    /// Why it is in the plan.
+    /// Purpose of the point in the plan.
     pub kind: RunKind,
-    /// A fit may not see it.
+    /// The point is held out of fits.
     pub held_out: bool,
-    /// The hosts may refuse it without the campaign having failed.
+    /// If the hosts refuse it, the campaign still succeeds.
     pub optional: bool,
-    /// What is asked.
+    /// Options of `icprobe run`.
     pub options: Options,
-    /// What runs beside it.
+    /// Background streams.
     pub background: Vec<Background>,
-    /// How long the measured run itself takes, in seconds, as far as the options say.
+    /// Estimated time of the measured run, in seconds, from the options.
     pub run_s: f64,
 }
 
 impl Point {
-    /// A point with its identity.
+    /// Creates a point and computes its identity.
     ///
     /// # Errors
-    /// [`Error::Question`] naming the point, where `icprobe run` would refuse it.
+    /// [`Error::Question`] naming the point if `icprobe run` would refuse it.
     pub fn new(kind: RunKind, options: Options, background: Vec<Background>) -> Result<Self> {
         let settings = settings_of(&arguments(&options)).map_err(|error| {
             Error::question(format!("the point `{}`: {error}", describe(&options)))
@@ -71,7 +71,7 @@ impl Point {
         })
     }
 
-    /// How long a run takes with the streams beside it, in seconds.
+    /// Estimated time of a run including background streams, in seconds.
     pub fn estimate_s(&self) -> f64 {
         let beside = if self.background.is_empty() {
             0.0

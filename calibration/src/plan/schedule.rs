@@ -1,33 +1,33 @@
-//! The order of the runs: random, but the same for the same plan, with the reference point between.
+//! Order of the runs: pseudo-random but reproducible, with the reference point in between.
 
 use super::mark::RunKind;
 use super::point::Point;
 use std::sync::Arc;
 
-/// What tells one run of a campaign from another.
+/// Key of a run in a campaign.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RunId {
     /// The point's identity.
     pub point: String,
-    /// Why it is in the plan.
+    /// Purpose of the run in the plan.
     pub kind: RunKind,
-    /// Which repeat, from 0.
+    /// Number of the repeat, from 0.
     pub repeat: u32,
 }
 
 /// One run to make.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunSpec {
-    /// What is asked.
+    /// Point to measure.
     pub point: Arc<Point>,
-    /// Which repeat, from 0; for the reference point which of its places in the order.
+    /// Number of the repeat, from 0; for the reference point, its number in the order.
     pub repeat: u32,
-    /// The load of this trial of a search, in b/s.
+    /// Load of this trial, in b/s; searches only.
     pub load_bps: Option<f64>,
 }
 
 impl RunSpec {
-    /// What tells it from all other runs of the campaign.
+    /// Key of the run in the campaign.
     pub fn id(&self) -> RunId {
         RunId {
             point: self.point.id.clone(),

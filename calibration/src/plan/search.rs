@@ -45,25 +45,25 @@ impl Default for SearchDocument {
     }
 }
 
-/// How the highest loss-free rate is searched.
+/// Rule of the search for the highest loss-free rate.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SearchRule {
     /// The lowest load tried, in b/s.
     pub lowest_bps: f64,
     /// The highest load tried, in b/s; tried first.
     pub highest_bps: f64,
-    /// The search ends when the highest passing and the lowest failing load are so close, in b/s.
+    /// Resolution: the search ends when passing and failing load differ by at most this, in b/s.
     pub resolution_bps: f64,
     /// Confidence of the loss rate's upper limit, 0…1.
     pub confidence: f64,
     /// A rate passes when the loss rate's upper limit is below this, 0…1.
     pub loss_limit: f64,
-    /// At most so many trials at one rate; a rate that lost nothing in all of them passes with the limit they give.
+    /// Maximum trials per rate. A rate without loss in all of them passes with the resulting limit.
     pub trials: u32,
 }
 
 impl SearchDocument {
-    /// The rule, with ratios of the line rate resolved.
+    /// Search rule with percentages of the line rate resolved.
     ///
     /// # Errors
     /// [`crate::error::Error::Question`] for wrong numbers, or ratios without a line rate.
@@ -93,7 +93,7 @@ impl SearchDocument {
     }
 }
 
-/// What one trial showed.
+/// Result of one trial.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Trial {
     /// Frames sent.
@@ -105,13 +105,13 @@ pub struct Trial {
 }
 
 impl Trial {
-    /// Nothing lost, something sent, the rate kept.
+    /// Whether the trial sent frames, lost none and kept the rate.
     pub fn passed(&self) -> bool {
         self.lost == 0 && self.sent > 0 && self.rate_kept
     }
 }
 
-/// What to do next.
+/// Next step of a search.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Step {
     /// Another trial at this load, in b/s.
@@ -123,11 +123,11 @@ pub enum Step {
 /// The end of a search.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Found {
-    /// The highest load that passed, in b/s; `None` where even the lowest failed.
+    /// Highest load that passed, in b/s; `None` if the lowest failed.
     pub loss_free_bps: Option<f64>,
-    /// The lowest load that failed, in b/s; `None` where even the highest passed.
+    /// Lowest load that failed, in b/s; `None` if the highest passed.
     pub lossy_bps: Option<f64>,
-    /// Upper limit of the loss rate at the passing load; 1 where none passed.
+    /// Upper limit of the loss rate at the passing load; 1 if none passed.
     pub loss_rate_high: f64,
 }
 
@@ -139,7 +139,7 @@ pub fn loss_rate_high(frames: u64, confidence: f64) -> f64 {
     -((-confidence).ln_1p() / frames as f64).exp_m1()
 }
 
-/// What to do after the trials made so far, in the order in which they were made.
+/// Decides the next step from the trials so far, in order.
 pub fn next(rule: &SearchRule, trials: &[Trial]) -> Step {
     let mut trials = trials.iter();
     let mut passing: Option<(f64, f64)> = None;
@@ -166,7 +166,8 @@ pub fn next(rule: &SearchRule, trials: &[Trial]) -> Step {
     })
 }
 
-/// Takes the trials of one rate: `None` while more are needed, then the loss rate's upper limit or, failed, nothing.
+/// Evaluates the trials of one rate: `None` if more are needed, else the upper limit of the loss rate, or no
+/// limit if failed.
 fn judge<'a>(
     rule: &SearchRule,
     trials: &mut impl Iterator<Item = &'a Trial>,

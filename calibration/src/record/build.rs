@@ -1,4 +1,4 @@
-//! Making one record of what the two ends say.
+//! Combines the reports of both ends into one record.
 
 use super::{ClockReport, Ends, LossReport, RunResult, SCHEMA_VERSION, Tool, WireReport};
 use super::{Record, cpu, flagging, point};
@@ -8,26 +8,26 @@ use crate::settings::RunSettings;
 use crate::statistics::LatencySummary;
 use serde_json::{Map, Value};
 
-/// What the caller of a run knows in the end.
+/// Inputs of a record, known to the caller after the run.
 #[derive(Debug, Clone)]
 pub struct Told {
     /// Random name of the run.
     pub run: String,
-    /// When it began (UTC, RFC 3339).
+    /// Start time of the run (UTC, RFC 3339).
     pub started_utc: String,
-    /// What was asked.
+    /// Settings of the run.
     pub settings: RunSettings,
-    /// Words of the asker that nobody measures: switches, endpoints, other goodput, options.
+    /// Labels given by the user, not measured: switches, endpoints, other goodput, options.
     pub labels: Map<String, Value>,
-    /// The end that called.
+    /// Report of the caller.
     pub caller: EndReport,
-    /// The end that was called.
+    /// Report of the responder.
     pub responder: EndReport,
-    /// The responder's clock against the caller's; `None` where no exchange fits.
+    /// Fit of the responder's clock relative to the caller's; `None` if no fit exists.
     pub fit: Option<Fit>,
 }
 
-/// The record of a run.
+/// Builds the record of a run.
 pub fn record(told: Told) -> Record {
     let settings = told.settings;
     let ends = Ends::of(told.caller, told.responder, settings.reverse);
@@ -74,7 +74,7 @@ fn tool() -> Tool {
 }
 
 impl Ends<EndReport> {
-    /// The caller sends or asks, unless the run goes the other way.
+    /// Orders the reports as sender and receiver; the caller sends unless the run is reversed.
     fn of(caller: EndReport, responder: EndReport, reverse: bool) -> Self {
         let (send, recv) = match reverse {
             true => (responder, caller),
@@ -90,7 +90,7 @@ impl Ends<EndReport> {
         }
     }
 
-    /// Both ends are on one host, whatever their clocks show.
+    /// Whether both ends are on one host, independent of their clocks.
     pub(super) fn same_host(&self) -> bool {
         self.send.identity.boot_id == self.recv.identity.boot_id
     }

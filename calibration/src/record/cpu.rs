@@ -1,13 +1,13 @@
-//! CPU of both ends: of the cores they used, and of their own threads.
+//! CPU of both ends: utilisation of the used cores, and time of their own threads.
 
 use super::{Ends, RunResult};
 use crate::host::cpu::utilisation;
 use crate::report::EndReport;
 use crate::settings::{Protocol, RunSettings};
 
-/// Adds CPU to `result`: of the cores where they can be told apart, of the threads in any case.
+/// Adds CPU to `result`: core utilisation if the ends use separate cores, thread time always.
 ///
-/// A window shorter than the kernel's tick says nothing of cores.
+/// A window shorter than the kernel's tick gives no core utilisation.
 pub(super) fn add(result: &mut RunResult, settings: &RunSettings, ends: &Ends<EndReport>) {
     let (send_spin, recv_spin) = (spin_cores(&ends.send), spin_cores(&ends.recv));
     result.cpu_send_process_cores = own_cores(settings, &ends.send, send_spin);
@@ -46,8 +46,8 @@ pub(super) fn share_cores(ends: &Ends<EndReport>) -> bool {
     ends.same_host() && ends.send.cores.iter().any(shared)
 }
 
-/// Cores that the run's own threads kept busy. ZeroMQ works in threads of the library, so there it is
-/// the whole process.
+/// Cores kept busy by the run's own threads. For ZeroMQ, which uses threads of the library, the whole process
+/// counts.
 fn own_cores(settings: &RunSettings, end: &EndReport, spin_cores: f64) -> Option<f64> {
     let cores = match settings.protocol {
         Protocol::Zeromq => end.usage.process_cores,
@@ -56,7 +56,7 @@ fn own_cores(settings: &RunSettings, end: &EndReport, spin_cores: f64) -> Option
     (end.usage.window_s > 0.0).then(|| (cores - spin_cores).max(0.0))
 }
 
-/// How much one tick of one core is, as utilisation of all cores of an end.
+/// One tick of one core, as utilisation of all cores of an end.
 fn quantum(end: &EndReport) -> f64 {
     end.usage.tick_s / end.usage.window_s / end.cores.len().max(1) as f64
 }

@@ -1,4 +1,4 @@
-//! Which flags a run has earned.
+//! Decides which flags apply to a run.
 
 use super::cpu::share_cores;
 use super::{ClockReport, Ends, RunResult};
@@ -7,16 +7,16 @@ use crate::report::EndReport;
 
 /// Involuntary context switches a second and thread beyond which a run counts as preempted.
 const PREEMPTED_PER_S: f64 = 10.0;
-/// Share of a core's time that the hypervisor may take unremarked.
+/// Fraction of a core's time that the hypervisor may take without a flag.
 const STEAL_SHARE: f64 = 0.01;
-/// Share of a core's idle time that others may use unremarked.
+/// Fraction of a core that other processes may use during the idle baseline without a flag.
 const BUSY_SHARE: f64 = 0.1;
-/// Share by which a paced sender may miss its rate unremarked.
+/// Relative error of a paced sender's rate without a flag.
 const RATE_SHARE: f64 = 1e-3;
-/// Share of its cores' time that a sender spends in send calls when it is simply too slow.
+/// Fraction of time in send calls above which a sender counts as saturated.
 const SENDING_SHARE: f64 = 0.9;
 
-/// What the ends said and what follows from their numbers, in alphabetical order.
+/// Flags reported by the ends and derived from their numbers, in alphabetical order.
 pub(super) fn flags(
     ends: &Ends<EndReport>,
     result: &RunResult,
@@ -82,7 +82,7 @@ fn busy(end: &EndReport) -> bool {
     used.any(|core| core.busy() > BUSY_SHARE)
 }
 
-/// The rate was missed though the sender had time for more.
+/// Whether the sender missed its rate without being saturated.
 fn pacing_error(end: &EndReport) -> bool {
     let Some(pacing) = end.sent.as_ref().and_then(|sent| sent.pacing.as_ref()) else {
         return false;

@@ -1,6 +1,6 @@
-//! The record of a run: one JSON object, both ends in it, every value named and in SI units.
+//! Record of a run: one JSON object with both ends; all values in SI units.
 //!
-//! What a run did not measure is absent, never zero.
+//! Unmeasured values are absent, never zero.
 
 mod build;
 mod cpu;
@@ -32,11 +32,11 @@ pub const SCHEMA_VERSION: u32 = 1;
 pub struct Ends<T> {
     /// The end that sends (streams) or asks (ping-pong, calls).
     pub send: T,
-    /// The other one.
+    /// The end that receives (streams) or answers (ping-pong, calls).
     pub recv: T,
 }
 
-/// The tool that measured.
+/// Name and version of the tool.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Tool {
@@ -46,39 +46,39 @@ pub struct Tool {
     pub version: String,
 }
 
-/// How the ends' clocks stand to each other, and how well that is known.
+/// Relation of the ends' clocks, with its error bound.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ClockReport {
-    /// Both ends read the same clock: nothing is corrected.
+    /// Both ends read the same clock: latencies are not corrected.
     pub same: bool,
     /// The clock of each end.
     pub identity: Ends<Identity>,
-    /// The receiving end's clock less the sending end's, where they differ.
+    /// Offset: the receiving end's clock less the sending end's, if they differ.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub offset_s: Option<f64>,
-    /// Rate of the receiving end's clock less one, against the sending end's.
+    /// Drift: rate of the receiving end's clock relative to the sending end's, less one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub drift: Option<f64>,
-    /// No latency of this run is wrong by more than this because of the clocks; absent where nothing is known.
+    /// Upper bound of the latency error caused by the clocks; absent if unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bound_s: Option<f64>,
-    /// Exchanges the fit rests on.
+    /// Number of exchanges used by the fit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exchanges: Option<u32>,
-    /// Least round trip of these exchanges.
+    /// Shortest round trip of these exchanges.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rtt_min_s: Option<f64>,
-    /// The fit as the caller made it (own clock is the caller's).
+    /// Fit made by the caller (own clock: the caller's).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fit: Option<Fit>,
 }
 
-/// Where frames were lost, as far as counters tell.
+/// Places where frames were lost, from the available counters.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LossReport {
-    /// Sends that the sending system refused; such frames do not count as sent.
+    /// Sends refused by the sending system; these frames do not count as sent.
     pub send_errors: u64,
     /// Packets the sending interface dropped, over the run.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -86,29 +86,29 @@ pub struct LossReport {
     /// Packets the receiving interface dropped or missed, over the run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interface_recv_dropped: Option<u64>,
-    /// Frames the receiving socket dropped for want of buffer, over the run.
+    /// Frames dropped by the receiving socket because its buffer was full, over the run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub socket_overflow: Option<u64>,
-    /// Frames sent in the run, warm-up and tail included.
+    /// Frames sent in the run, including warm-up and cool-down.
     pub run_frames_sent: u64,
     /// Distinct frames received in the run.
     pub run_frames_received: u64,
 }
 
-/// What crossed the interfaces inside the window.
+/// Packets through the interfaces inside the window.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WireReport {
-    /// Packets a frame was sent in, mean, from the interface's counter; one segmented later counts once.
+    /// Mean packets per frame at the sending interface; a packet segmented later counts once.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub packets_per_frame_sent: Option<f64>,
-    /// Mean size of a packet sent, in bytes, as the interface counts.
+    /// Mean size of a sent packet, in bytes, from the interface's counters.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub packet_sent_mean_bytes: Option<f64>,
-    /// Packets a frame was received in, mean.
+    /// Mean packets per frame at the receiving interface.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub packets_per_frame_received: Option<f64>,
-    /// Mean size of a packet received, in bytes.
+    /// Mean size of a received packet, in bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub packet_received_mean_bytes: Option<f64>,
 }
@@ -121,19 +121,19 @@ pub struct Record {
     pub schema_version: u32,
     /// Random name of the run.
     pub run: String,
-    /// When it began (UTC, RFC 3339).
+    /// Start time of the run (UTC, RFC 3339).
     pub started_utc: String,
-    /// What measured.
+    /// Tool that measured.
     pub tool: Tool,
-    /// What was asked, in the words of a dataset: the axes and options.
+    /// Requested point: axes and options, named as in a dataset.
     pub point: Map<String, Value>,
-    /// What was asked, every setting.
+    /// All requested settings.
     pub settings: RunSettings,
-    /// What the system of each end chose where it was left to it.
+    /// Values that the system of each end chose for unset settings.
     pub chosen: Ends<Chosen>,
-    /// What was measured.
+    /// Measured values.
     pub result: RunResult,
-    /// Payload bytes of the window that the receiving socket's own counter saw delivered, where it has one.
+    /// Payload bytes delivered in the window, from the receiving socket's own counter, if it has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub socket_window_bytes: Option<u64>,
     /// Transient and steady part of the window.
@@ -145,34 +145,34 @@ pub struct Record {
     /// Round trips of the window.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rtt_histogram: Option<Histogram>,
-    /// One-way latency of every frame, stream after stream in the order of arrival, where asked for.
+    /// One-way latency of every frame, by stream and order of arrival, if requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub raw_latency_s: Option<Vec<f64>>,
-    /// Round trip of every question, where asked for.
+    /// Round trip of every request, if requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub raw_rtt_s: Option<Vec<f64>>,
-    /// CPU of each end over the window and over the idle time before.
+    /// CPU of each end over the window and the idle baseline.
     pub cpu_modes: Ends<Usage>,
-    /// The cores that each end's data threads were bound to.
+    /// Cores to which each end's data threads were pinned.
     pub cores: Ends<Vec<usize>>,
     /// The ends' clocks.
     pub clock: ClockReport,
-    /// How well the schedule was kept; absent for an unlimited rate.
+    /// Accuracy of the send schedule; absent for an unlimited rate.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pacing: Option<PacingReport>,
-    /// Where frames were lost; absent for round trips.
+    /// Places where frames were lost; absent for round trips.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub loss: Option<LossReport>,
     /// Packets on the wire.
     pub wire: WireReport,
-    /// Counters of the interfaces, over the window and over the run; absent where an interface is not known.
+    /// Counters of the interfaces, over the window and over the run; absent if an interface is unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interface: Option<Ends<InterfaceReport>>,
-    /// What the instrument can do on these hosts.
+    /// Limits of icprobe on these hosts.
     pub instrument: Ends<Instrument>,
-    /// The hosts.
+    /// Hardware and settings of the hosts.
     pub environment: Ends<Environment>,
-    /// What the reader must know; empty is good.
+    /// Warnings about the run; empty if there are none.
     pub flags: Vec<String>,
     /// Place of the run in a campaign.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -1,11 +1,11 @@
-//! The point of a run, in the words of a dataset: its axes and the options that were asked for.
+//! Point of a run: axes and requested options, named as in a dataset.
 
 use crate::host::environment::Environment;
 use crate::settings::{Body, Pattern, Protocol, RunSettings, Waiting};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-/// Names that the run itself gives a value; no label may take one.
+/// Names set by the run itself; labels must not use them.
 pub const RESERVED: &[&str] = &[
     "protocol",
     "payload_bytes",
@@ -34,7 +34,7 @@ pub const RESERVED: &[&str] = &[
     "other_goodput_bps",
 ];
 
-/// What was asked, with the asker's labels; what was left to the system is not in it.
+/// Requested values and the user's labels; values chosen by the system are not included.
 pub fn point(
     settings: &RunSettings,
     labels: Map<String, Value>,

@@ -1,11 +1,11 @@
-//! The measured values of a run, named as a dataset names its metrics.
+//! Measured values of a run, named like the metrics of a dataset.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 macro_rules! optional_values {
     ($(#[doc = $about:literal] $name:ident: $kind:ty,)*) => {
-        /// What was measured; what a pattern does not measure is absent.
+        /// Measured values; absent if the pattern does not measure them.
         #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
         #[serde(deny_unknown_fields, default)]
         pub struct RunResult {
@@ -19,19 +19,19 @@ macro_rules! optional_values {
 }
 
 optional_values! {
-    /// Payload bits a second that arrived, counted by the receiver inside the window.
+    /// Goodput: payload bits per second, counted by the receiver inside the window.
     goodput_bps: f64,
-    /// Payload bits a second that were sent inside the window.
+    /// Payload bits per second sent inside the window.
     sent_bps: f64,
-    /// Asked less sent, in b/s, where a rate was asked.
+    /// Requested less sent goodput, in b/s, if a rate was requested.
     shortfall_bps: f64,
-    /// Frames received, round trips or calls completed, a second.
+    /// Frames received, or round trips or calls completed, per second.
     frames_per_s: f64,
-    /// Calls handed over a second, before any was confirmed (batches).
+    /// Calls handed over per second, before confirmation (batches).
     calls_queued_per_s: f64,
-    /// Packets a second that left the sending interface.
+    /// Packets per second sent by the sending interface.
     packets_sent_per_s: f64,
-    /// Packets a second that the receiving interface took.
+    /// Packets per second received by the receiving interface.
     packets_received_per_s: f64,
     /// Length of the window at the receiver, in seconds.
     window_s: f64,
@@ -41,81 +41,81 @@ optional_values! {
     frames_received: u64,
     /// Frames of the window that never arrived.
     frames_lost: u64,
-    /// Copies of frames that had arrived already.
+    /// Duplicates: copies of frames that had already arrived.
     frames_duplicate: u64,
-    /// Frames that arrived after a later one.
+    /// Reordered frames: arrived after a later one.
     frames_reordered: u64,
-    /// Lost over sent, 0…1.
+    /// Loss rate: lost / sent, 0…1.
     loss_rate: f64,
-    /// One-way latency, start of the write to end of the read: mean.
+    /// Mean one-way latency, from the start of the write to the end of the read.
     latency_mean_s: f64,
-    /// Its standard deviation.
+    /// Standard deviation of the one-way latency.
     latency_std_s: f64,
-    /// Its least.
+    /// Minimum of the one-way latency.
     latency_min_s: f64,
-    /// Its greatest.
+    /// Maximum of the one-way latency.
     latency_max_s: f64,
-    /// Its median.
+    /// Median of the one-way latency.
     latency_p50_s: f64,
-    /// Its 99th percentile.
+    /// 99th percentile of the one-way latency.
     latency_p99_s: f64,
-    /// Its 99.9th percentile.
+    /// 99.9th percentile of the one-way latency.
     latency_p999_s: f64,
-    /// No latency is wrong by more than this because of the clocks.
+    /// Upper bound of the latency error caused by the clocks.
     latency_bound_s: f64,
-    /// Mean latency of the steady part of the window.
+    /// Mean of the latency in the steady part of the window.
     latency_steady_mean_s: f64,
-    /// Its standard deviation.
+    /// Standard deviation of the latency in the steady part of the window.
     latency_steady_std_s: f64,
-    /// Round trip: mean.
+    /// Mean of the round trip.
     rtt_mean_s: f64,
-    /// Its standard deviation.
+    /// Standard deviation of the round trip.
     rtt_std_s: f64,
-    /// Its least.
+    /// Minimum of the round trip.
     rtt_min_s: f64,
-    /// Its greatest.
+    /// Maximum of the round trip.
     rtt_max_s: f64,
-    /// Its median.
+    /// Median of the round trip.
     rtt_p50_s: f64,
-    /// Its 99th percentile.
+    /// 99th percentile of the round trip.
     rtt_p99_s: f64,
-    /// Its 99.9th percentile.
+    /// 99.9th percentile of the round trip.
     rtt_p999_s: f64,
-    /// Half a round trip, which is not a one-way latency: mean.
+    /// Half the mean round trip, which is not a one-way latency.
     rtt_half_mean_s: f64,
     /// Half the standard deviation of the round trip.
     rtt_half_std_s: f64,
-    /// Half the least round trip.
+    /// Half the minimum of the round trip.
     rtt_half_min_s: f64,
-    /// Half the greatest.
+    /// Half the maximum of the round trip.
     rtt_half_max_s: f64,
-    /// Half the median.
+    /// Half the median of the round trip.
     rtt_half_p50_s: f64,
-    /// Half the 99th percentile.
+    /// Half the 99th percentile of the round trip.
     rtt_half_p99_s: f64,
-    /// Half the 99.9th percentile.
+    /// Half the 99.9th percentile of the round trip.
     rtt_half_p999_s: f64,
     /// Utilisation of the cores the sending end used, 0…1, less idle baseline and pacing spin.
     cpu_send: f64,
-    /// Of it, user mode.
+    /// Part of `cpu_send` in user mode.
     cpu_send_user: f64,
-    /// Of it, system mode.
+    /// Part of `cpu_send` in system mode.
     cpu_send_system: f64,
-    /// Of it, hardware interrupts.
+    /// Part of `cpu_send` in hardware interrupts.
     cpu_send_irq: f64,
-    /// Of it, software interrupts.
+    /// Part of `cpu_send` in software interrupts.
     cpu_send_softirq: f64,
     /// Time the hypervisor took from these cores; not part of `cpu_send`.
     cpu_send_steal: f64,
     /// Utilisation of the cores the receiving end used, 0…1, less idle baseline.
     cpu_recv: f64,
-    /// Of it, user mode.
+    /// Part of `cpu_recv` in user mode.
     cpu_recv_user: f64,
-    /// Of it, system mode.
+    /// Part of `cpu_recv` in system mode.
     cpu_recv_system: f64,
-    /// Of it, hardware interrupts.
+    /// Part of `cpu_recv` in hardware interrupts.
     cpu_recv_irq: f64,
-    /// Of it, software interrupts.
+    /// Part of `cpu_recv` in software interrupts.
     cpu_recv_softirq: f64,
     /// Time the hypervisor took from these cores; not part of `cpu_recv`.
     cpu_recv_steal: f64,
@@ -127,10 +127,10 @@ optional_values! {
     cpu_send_process_cores: f64,
     /// Cores kept busy by the receiving process's data threads alone.
     cpu_recv_process_cores: f64,
-    /// How far any of the CPU values may be off because of the kernel's tick, 0…1.
+    /// Error of the CPU values caused by the kernel's tick, 0…1.
     cpu_quantum: f64,
-    /// Pauses inside the window that the request does not explain.
+    /// Number of stalls: unexpected pauses inside the window.
     stalls: u64,
-    /// The longest of them.
+    /// Longest stall.
     longest_stall_s: f64,
 }

@@ -1,4 +1,4 @@
-//! What ends could say, for tests of what is made of it.
+//! Hand-made reports of ends, for tests.
 
 use super::{EndReport, InterfaceReport, ReceiveReport, RoundTripReport, SendReport};
 use crate::clock::Identity;

@@ -1,4 +1,4 @@
-//! The options of a run, on the command line and in a plan: one spelling, read here alone.
+//! Options of a run, spelled the same on the command line and in a plan.
 
 use super::{Question, Target};
 use crate::error::{Error, Result};
@@ -11,7 +11,7 @@ use clap::{Args, CommandFactory, Parser};
 use serde_json::{Map, Value, json};
 use std::net::Ipv4Addr;
 
-/// What `icprobe run` can be asked, but for the other end.
+/// Options of `icprobe run`, except those of the other end.
 #[derive(Debug, Args)]
 pub struct RunOptions {
     #[command(flatten)]
@@ -24,62 +24,62 @@ pub struct RunOptions {
     labels: LabelArgs,
 }
 
-/// What to send.
+/// Protocol, payload and rate.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Traffic")]
 struct TrafficArgs {
-    /// The layer.
+    /// Protocol that carries the frames.
     #[arg(long, value_enum)]
     protocol: Protocol,
-    /// Useful bytes of a frame, "1472 B"; from 32 B on each frame carries its times.
+    /// Payload bytes of a frame, e.g. "1472 B". Frames of 32 B or more carry timestamps, which latency needs.
     #[arg(long, value_name = "SIZE", value_parser = size)]
     payload: u32,
-    /// Frames a second over all streams, "1000/s"; neither rate nor load is as fast as it goes.
+    /// Frames per second over all streams, e.g. "1000/s". Without --rate and --load the stream is unlimited.
     #[arg(long, value_name = "RATE", conflicts_with = "load", value_parser = parse_rate_fps)]
     rate: Option<f64>,
-    /// Goodput limit over all streams, "5 Gb/s".
+    /// Offered goodput over all streams, e.g. "5 Gb/s".
     #[arg(long, value_name = "GOODPUT", value_parser = parse_bits_per_s)]
     load: Option<f64>,
-    /// Who sends what when.
+    /// Traffic pattern.
     #[arg(long, value_enum, default_value = "stream")]
     pattern: Pattern,
     /// Length of the measured window.
     #[arg(long, value_name = "TIME", default_value = "2 s", value_parser = parse_seconds)]
     duration: f64,
-    /// Length of the window in frames or calls; the duration then says nothing.
+    /// Length of the measured window in frames or calls; overrides --duration.
     #[arg(long, value_name = "N")]
     frames: Option<u64>,
-    /// Traffic before the window.
+    /// Warm-up traffic before the measured window.
     #[arg(long, value_name = "TIME", default_value = "200 ms", value_parser = parse_seconds)]
     warmup: f64,
-    /// Traffic after the window, so that others can still measure beside it.
+    /// Cool-down traffic after the measured window, so that simultaneous runs still see this load.
     #[arg(long, value_name = "TIME", value_parser = parse_seconds)]
     tail: Option<f64>,
-    /// Idle time before the traffic, over which the hosts' own load is measured.
+    /// Idle time before the traffic, in which the hosts' own CPU load is measured.
     #[arg(long, value_name = "TIME", default_value = "500 ms", value_parser = parse_seconds)]
     baseline: f64,
-    /// The other end sends or asks.
+    /// Reverse the direction: the other end sends or calls.
     #[arg(long)]
     reverse: bool,
-    /// What calls carry; a vector of 50 000 elements is a payload of 800032 B.
+    /// Content of calls. A vector of 50 000 elements needs a payload of 800032 B.
     #[arg(long, value_enum, default_value = "bytes")]
     body: Body,
-    /// Size of an answer; else that of the question in ping-pong, 32 B in calls.
+    /// Payload of a reply. Default: the payload of the request in ping-pong, 32 B in calls.
     #[arg(long, value_name = "SIZE", value_parser = size)]
     reply: Option<u32>,
 }
 
-/// How to send it.
+/// Cores, sockets and interface settings.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Control")]
 struct ControlArgs {
-    /// Cores of each end; one data thread and one connection a core.
+    /// Number of cores of each end, with one data thread and one connection per core.
     #[arg(long, value_name = "N", default_value_t = 1)]
     cores: u16,
-    /// Connections, spread over the cores; else one a core.
+    /// Number of connections, spread over the cores. Default: one per core.
     #[arg(long, value_name = "N")]
     streams: Option<u16>,
-    /// Cores this end may take, "0,2-3"; else all.
+    /// Cores this end may use, e.g. "0,2-3". Default: all.
     #[arg(long, value_name = "LIST")]
     cpus: Option<String>,
     /// Switch Nagle's algorithm off (TCP).
@@ -88,28 +88,28 @@ struct ControlArgs {
     /// Differentiated services code point, 0 to 63 (46 is EF).
     #[arg(long)]
     dscp: Option<u8>,
-    /// Send buffer of the sockets.
+    /// Send buffer size of the sockets (SO_SNDBUF).
     #[arg(long, value_name = "SIZE", value_parser = size)]
     send_buffer: Option<u32>,
-    /// Receive buffer of the sockets.
+    /// Receive buffer size of the sockets (SO_RCVBUF).
     #[arg(long, value_name = "SIZE", value_parser = size)]
     receive_buffer: Option<u32>,
-    /// How data threads wait for the network.
+    /// Wait mode of data threads: block in the kernel, or busy polling (one core per thread always busy).
     #[arg(long, value_enum, default_value = "blocking")]
     waiting: Waiting,
     /// Real-time priority of the data threads (SCHED_FIFO), 1 to 99.
     #[arg(long, value_name = "PRIORITY")]
     realtime: Option<u8>,
-    /// Frames a system call (sendmmsg, writev); the default is one frame, one call.
+    /// Frames per system call (sendmmsg, writev). Default: 1, no batching.
     #[arg(long, value_name = "N", default_value_t = 1)]
     batch: u32,
-    /// MTU of this end's interface for the run; restored afterwards.
+    /// MTU to set on this end's interface for the run; restored afterwards.
     #[arg(long, value_name = "BYTES")]
     mtu: Option<u32>,
-    /// Offloads of this end's interface for the run, "tso=off,gso=off"; restored afterwards.
+    /// Offloads to set on this end's interface for the run, e.g. "tso=off,gso=off"; restored afterwards.
     #[arg(long, value_name = "LIST")]
     offloads: Option<String>,
-    /// Cores that serve the interrupts of this end's interface for the run, "0"; restored afterwards.
+    /// Cores that handle the interrupts of this end's interface for the run, e.g. "0"; restored afterwards.
     #[arg(long, value_name = "LIST")]
     interrupt_cpus: Option<String>,
     /// Keep the latency or round trip of every frame in the record.
@@ -117,38 +117,38 @@ struct ControlArgs {
     raw: bool,
 }
 
-/// ZeroMQ alone.
+/// ZeroMQ options.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "ZeroMQ")]
 struct ZeromqArgs {
-    /// Which sockets carry a stream.
+    /// ZeroMQ socket types of a stream.
     #[arg(long, value_enum, default_value = "push-pull")]
     zeromq_socket: ZeromqSocket,
-    /// I/O threads of each end.
+    /// ZeroMQ I/O threads of each end.
     #[arg(long, value_name = "N")]
     io_threads: Option<u16>,
-    /// High-water mark of both ends, in messages.
+    /// ZeroMQ high-water mark (queue limit) of both ends, in messages.
     #[arg(long, value_name = "N")]
     high_water_mark: Option<u32>,
-    /// Batch buffers, where the library has them.
+    /// Size of the ZeroMQ batch buffers, if libzmq supports them.
     #[arg(long, value_name = "SIZE", value_parser = size)]
     batch_bytes: Option<u32>,
 }
 
-/// What the record should say of the network, though nobody measures it.
+/// Labels of the network for the record; not measured.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Labels of the record")]
 struct LabelArgs {
-    /// Switches on the way.
+    /// Number of switches on the path.
     #[arg(long, value_name = "N", default_value_t = 0)]
     switches: u32,
-    /// Streams that send to the receiving interface, this one included.
+    /// Number of streams that send to the receiving interface, including this one.
     #[arg(long, value_name = "N", default_value_t = 1)]
     endpoints: u32,
-    /// Requested goodput of the other endpoints together.
+    /// Total requested goodput of the other endpoints.
     #[arg(long, value_name = "GOODPUT", value_parser = parse_bits_per_s)]
     other_goodput: Option<f64>,
-    /// Any other axis, KEY=VALUE; numbers are kept as numbers.
+    /// Any other axis, as KEY=VALUE. Numbers are stored as numbers.
     #[arg(long, value_name = "KEY=VALUE", value_parser = key_value)]
     option: Vec<(String, Value)>,
 }
@@ -161,10 +161,10 @@ struct Line {
     options: RunOptions,
 }
 
-/// What both ends would know of the run that these arguments of a command line ask for.
+/// Parses command-line arguments into the settings of a run.
 ///
 /// # Errors
-/// [`Error::Question`] for what `icprobe run` would refuse before it asks anybody.
+/// [`Error::Question`] for arguments that `icprobe run` would refuse before connecting.
 pub fn settings_of(arguments: &[String]) -> Result<RunSettings> {
     let line = Line::try_parse_from(arguments).map_err(|error| Error::question(told(&error)))?;
     let nobody = Target {
@@ -184,7 +184,7 @@ pub fn is_known(name: &str) -> bool {
         .any(|option| option.get_long() == Some(name))
 }
 
-/// What a refusal of the command line says, in one line and without the usage.
+/// Error message of the command-line parser, in one line and without the usage.
 fn told(error: &clap::Error) -> String {
     let text = error.to_string();
     let said = text.split("\n\nUsage:").next().unwrap_or(&text);
@@ -197,10 +197,10 @@ fn told(error: &clap::Error) -> String {
 }
 
 impl RunOptions {
-    /// The question they make, to whom it is asked.
+    /// Builds the run from the options and the responder.
     ///
     /// # Errors
-    /// [`Error::Question`] for what no network could answer, and lists that do not read as such.
+    /// [`Error::Question`] for invalid settings or lists.
     pub fn question(&self, target: Target) -> Result<Question> {
         let settings = self.settings();
         settings.check()?;
@@ -268,18 +268,18 @@ impl LabelArgs {
 fn size(text: &str) -> Result<u32> {
     let bytes = parse_bytes(text)?;
     u32::try_from(bytes)
-        .map_err(|_| Error::question(format!("{text} is too much: give less than 4 GiB")))
+        .map_err(|_| Error::question(format!("{text} is too large: give less than 4 GiB")))
 }
 
 fn key_value(text: &str) -> Result<(String, Value)> {
     let Some((key, value)) = text.split_once('=').filter(|(key, _)| !key.is_empty()) else {
         return Err(Error::question(format!(
-            "an option is KEY=VALUE, not {text:?}"
+            "invalid option {text:?}: write KEY=VALUE"
         )));
     };
     if point::RESERVED.contains(&key) {
         return Err(Error::question(format!(
-            "{key} is what the run itself says: choose another name for the option"
+            "{key} is set by the run itself: choose another name for the option"
         )));
     }
     let number = serde_json::from_str(value)
@@ -288,10 +288,10 @@ fn key_value(text: &str) -> Result<(String, Value)> {
     Ok((key.to_owned(), number.unwrap_or_else(|| json!(value))))
 }
 
-/// What an interface is set to for a run, from words.
+/// Parses the interface settings of a run.
 ///
 /// # Errors
-/// [`Error::Question`] for an offload that does not read `NAME=on` or `NAME=off`.
+/// [`Error::Question`] for an offload that is not `NAME=on` or `NAME=off`.
 pub fn interface_settings(
     mtu_bytes: Option<u32>,
     offloads: Option<&str>,
@@ -305,17 +305,21 @@ pub fn interface_settings(
     })
 }
 
-/// The cores of a list, where one is given.
+/// Parses an optional list of cores.
 ///
 /// # Errors
-/// [`Error::Question`] for what is not a list of cores.
+/// [`Error::Question`] for an invalid list of cores.
 pub fn cpus_of(text: Option<&str>) -> Result<Option<Vec<usize>>> {
     text.map(parse_cpus).transpose()
 }
 
-/// A list of cores, "0,2-3".
+/// Parses a list of cores such as "0,2-3".
 fn parse_cpus(text: &str) -> Result<Vec<usize>> {
-    let wrong = || Error::question(format!("a list of cores is \"0,2-3\", not {text:?}"));
+    let wrong = || {
+        Error::question(format!(
+            "invalid list of cores {text:?}: write for example \"0,2-3\""
+        ))
+    };
     let number = |text: &str| text.trim().parse::<usize>().map_err(|_| wrong());
     let mut cpus = Vec::new();
     for part in text.split(',') {

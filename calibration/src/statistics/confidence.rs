@@ -1,4 +1,4 @@
-//! How sure repeated runs make one of their mean, and when to stop repeating.
+//! Confidence intervals of the mean of repeated runs, and the stopping rule.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -27,9 +27,9 @@ pub fn student_t(confidence: f64, degrees: f64) -> f64 {
     ((low + high) / 2.0).exp()
 }
 
-/// Mean of the values and half the width of its `confidence` interval by Student's t.
+/// Mean of the values and half-width of its confidence interval (Student's t).
 ///
-/// The mean of nothing is NaN; the half-width of fewer than two values is infinite.
+/// Without values the mean is NaN; with fewer than two values the half-width is infinite.
 pub fn mean_interval(values: &[f64], confidence: f64) -> (f64, f64) {
     let n = values.len() as f64;
     let mean = values.iter().sum::<f64>() / n;
@@ -44,7 +44,7 @@ pub fn mean_interval(values: &[f64], confidence: f64) -> (f64, f64) {
     (mean, student_t(confidence, n - 1.0) * error)
 }
 
-/// When repeated runs of one point are enough.
+/// Stopping rule for repeated runs of one point.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StoppingRule {
@@ -58,7 +58,7 @@ pub struct StoppingRule {
     pub relative_width: f64,
 }
 
-/// What a look at the runs so far says.
+/// Result of one look at the runs so far.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Judgement {

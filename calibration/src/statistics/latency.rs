@@ -10,7 +10,7 @@ pub const LONGEST_NS: u64 = 3_600_000_000_000;
 /// Digits a bucket's value is right to.
 const DIGITS: u8 = 3;
 
-/// Takes latencies one by one; made for the receiving loop.
+/// Latency recorder for the receiving loop.
 #[derive(Debug, Clone)]
 pub struct LatencyRecorder {
     histogram: Hdr<u64>,
@@ -53,7 +53,7 @@ impl LatencyRecorder {
         self.max_ns = self.max_ns.max(value);
     }
 
-    /// Negative latencies, also where there is nothing else.
+    /// Number of negative latencies.
     pub fn negative(&self) -> u64 {
         self.negative
     }
@@ -69,7 +69,7 @@ impl LatencyRecorder {
         self.negative += other.negative;
     }
 
-    /// What was recorded; `None` where no latency was counted.
+    /// Summary of the recorded latencies; `None` if there are none.
     pub fn summary(&self) -> Option<LatencySummary> {
         let buckets: Vec<[u64; 3]> = self
             .histogram
@@ -88,15 +88,15 @@ impl LatencyRecorder {
     }
 }
 
-/// How many frames took how long.
+/// Histogram of latencies.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Histogram {
     /// Unit of the buckets' ends: always `ns`.
     pub unit: String,
-    /// Significant digits that a bucket keeps of its values: always 3.
+    /// Significant digits of a bucket: always 3.
     pub significant_digits: u8,
-    /// `[lower, upper, count]` with both ends inside, lowest first, no empty ones.
+    /// Buckets as `[lower, upper, count]`, both ends included, in ascending order, without empty ones.
     pub buckets: Vec<[u64; 3]>,
 }
 
@@ -165,22 +165,22 @@ pub struct LatencySummary {
     pub count: u64,
     /// Arithmetic mean.
     pub mean_s: f64,
-    /// Standard deviation of the sample, divided by count − 1; absent of a single value.
+    /// Sample standard deviation (divisor count − 1); absent for a single value.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub std_s: Option<f64>,
-    /// Least.
+    /// Minimum.
     pub min_s: f64,
-    /// Greatest.
+    /// Maximum.
     pub max_s: f64,
     /// Median.
     pub p50_s: f64,
-    /// 99 of 100 are not above it.
+    /// 99th percentile.
     pub p99_s: f64,
-    /// 999 of 1000 are not above it.
+    /// 99.9th percentile.
     pub p999_s: f64,
-    /// Latencies below zero: clocks that did not agree. In no other value of this summary.
+    /// Number of negative latencies, caused by disagreeing clocks. Excluded from all other values.
     pub negative: u64,
-    /// All of them.
+    /// Histogram of all latencies.
     pub histogram: Histogram,
 }
 

@@ -1,5 +1,5 @@
-//! What is kept of many frames: latency as exact moments and a histogram, the course of a run in
-//! slices with its steady part, and the confidence of repeated runs.
+//! Statistics: latency moments and histograms, time slices of a run with its steady part, and confidence of
+//! repeated runs.
 
 pub mod confidence;
 pub mod latency;

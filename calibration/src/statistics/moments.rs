@@ -11,7 +11,7 @@ pub(crate) struct Moments {
 }
 
 impl Moments {
-    /// Of no value at all.
+    /// Empty moments.
     pub const NOTHING: Self = Self {
         count: 0,
         sum: 0,

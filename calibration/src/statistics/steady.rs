@@ -1,4 +1,4 @@
-//! The course of a run in slices of time, and from where on it is steady.
+//! Time slices of a run, and detection of its steady state.
 //!
 //! Detection is MSER (White, An effective truncation heuristic for bias reduction in simulation
 //! output, Simulation 69, 1997): of the slices' means y₀ … yₙ₋₁ drop the first d for which the
@@ -15,7 +15,7 @@ const SLICES_MAX: usize = 256;
 /// Fewer slices than this say nothing about steadiness.
 const SLICES_MIN: usize = 8;
 
-/// One part of a window.
+/// Statistics of one part of a window.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Part {
@@ -23,8 +23,8 @@ pub struct Part {
     pub duration_s: f64,
     /// Frames received in it.
     pub frames: u64,
-    /// Payload received in it per second, in b/s; absent of an empty part. A frame whose arrival
-    /// starts the window opens the part and is not counted in it.
+    /// Received goodput, in b/s; absent for an empty part. The frame whose arrival starts the window is not
+    /// counted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub goodput_bps: Option<f64>,
     /// Mean latency of its frames.
@@ -47,16 +47,16 @@ pub struct Part {
 pub struct SteadyState {
     /// Whether a steady part was found. If not, the whole window is transient and the steady part empty.
     pub detected: bool,
-    /// Where it starts, from the window's start on; absent where none was found.
+    /// Start of the steady part, from the start of the window; absent if none was found.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub steady_from_s: Option<f64>,
-    /// Before it.
+    /// Transient part.
     pub transient: Part,
-    /// From it to the last frame.
+    /// Steady part, up to the last frame.
     pub steady: Part,
 }
 
-/// What happened in one slice of time.
+/// Counts of one time slice.
 #[derive(Debug, Clone, Copy)]
 struct Slice {
     frames: u64,
@@ -276,7 +276,7 @@ impl SliceRecorder {
         sum.part(to_ns.saturating_sub(from_ns))
     }
 
-    /// How many slices to drop, counted from the first; `None` where the run did not become steady.
+    /// Number of leading slices to drop; `None` if the run did not become steady.
     fn truncation(&self, start_ns: u64) -> Option<usize> {
         let timed = self.slices.iter().any(|s| s.latency.count > 0);
         let means: Vec<(usize, f64)> = if timed {

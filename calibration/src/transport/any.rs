@@ -1,5 +1,5 @@
-//! Whichever layer a run uses, as one type: dispatch by a match, which a sender or receiver loop
-//! can also leave by taking the layer's own type out.
+//! Senders and receivers of all protocols as one enum, dispatched by `match`; loops can also take out the
+//! protocol's own type.
 
 use super::{FrameReceiver, FrameSender, ethernet, tcp, udp, zeromq};
 use crate::error::{self, Error};
@@ -76,8 +76,8 @@ impl FrameReceiver for AnyReceiver {
 }
 
 impl AnySender {
-    /// What the system chose for this socket: `send_buffer_bytes`, for TCP also `mss_bytes` and
-    /// `congestion_control`; for ZeroMQ what [`zeromq::Sender::chosen`] says.
+    /// Values chosen by the system for this socket: `send_buffer_bytes`, for TCP also `mss_bytes` and
+    /// `congestion_control`; for ZeroMQ see [`zeromq::Sender::chosen`].
     pub fn chosen(&self) -> BTreeMap<String, Value> {
         let fd = match self {
             Self::Tcp(sender) => sender.fd(),
@@ -95,8 +95,8 @@ impl AnySender {
 }
 
 impl AnyReceiver {
-    /// What the system chose for this socket: `receive_buffer_bytes`; for ZeroMQ what
-    /// [`zeromq::Receiver::chosen`] says.
+    /// Values chosen by the system for this socket: `receive_buffer_bytes`; for ZeroMQ see
+    /// [`zeromq::Receiver::chosen`].
     pub fn chosen(&self) -> BTreeMap<String, Value> {
         let fd = match self {
             Self::Tcp(receiver) => receiver.fd(),
@@ -108,7 +108,7 @@ impl AnyReceiver {
     }
 }
 
-/// An answer of the system under its name; nothing where it did not answer.
+/// Value of the system under its name; empty if the system returned none.
 fn said<T: Into<Value>, E>(name: &str, answer: Result<T, E>) -> BTreeMap<String, Value> {
     answer
         .into_iter()

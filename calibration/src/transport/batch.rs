@@ -144,7 +144,7 @@ impl SendBatch {
         Ok(self.held == self.slots.messages.len())
     }
 
-    /// How many datagrams are held back.
+    /// Number of datagrams held back.
     pub fn held(&self) -> usize {
         self.held
     }

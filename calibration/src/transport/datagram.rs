@@ -1,4 +1,4 @@
-//! What UDP and direct Ethernet share: sockets that carry one frame a datagram.
+//! Code shared by UDP and direct Ethernet: sockets that carry one frame per datagram.
 
 use super::batch::{ReceiveBatch, SendBatch};
 use super::options::SEND_PATIENCE;
@@ -10,7 +10,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// What became of one attempt to send.
+/// Outcome of one attempt to send.
 pub enum Attempt {
     /// The kernel refused this frame; the next may go.
     Refused,
@@ -18,7 +18,7 @@ pub enum Attempt {
     Again,
 }
 
-/// Sorts the errors of a datagram's send: which lose one frame, which want another try.
+/// Classifies send errors: frame lost, or try again.
 #[cold]
 pub fn judge(error: io::Error) -> io::Result<Attempt> {
     match error.raw_os_error() {
@@ -72,7 +72,7 @@ const HURRY_NS: u64 = 2_000;
 ///
 /// Measured between two hosts of the lab at full speed (medians of seven alternating runs, 64 B and
 /// 1472 B): reading all that wait takes in 1.6 and 1.5 times as many frames a second as one a call.
-/// Where only one is there, as in round trips, it costs 0.2 µs more.
+/// If only one is waiting, as in round trips, it costs 0.2 µs more.
 pub struct Reader {
     fd: Arc<OwnedFd>,
     wait: Wait,
@@ -136,7 +136,7 @@ impl Reader {
     }
 }
 
-/// Frames a socket dropped for want of buffer, of `SO_MEMINFO` (linux/sock_diag.h).
+/// Frames dropped by a socket because its buffer was full, from `SO_MEMINFO` (linux/sock_diag.h).
 pub fn drops(fd: &OwnedFd) -> Option<u64> {
     /// `SK_MEMINFO_DROPS`: the ninth of the counters.
     const DROPS_AT: usize = 8 * 4;

@@ -10,7 +10,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Where an end stands: the two addresses of the control connection, and the interface between.
+/// Addresses of the control connection, and the interface towards the peer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {
     /// This end's address.
@@ -21,7 +21,7 @@ pub struct Place {
     pub interface: Option<String>,
 }
 
-/// What one end must know of the other's preparation; goes over the control channel.
+/// Ports and address announced to the other end over the control channel.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Announce {
@@ -33,7 +33,7 @@ pub struct Announce {
     pub mac: Option<[u8; 6]>,
 }
 
-/// What an end holds between preparing and establishing.
+/// Sockets of an end between preparing and establishing.
 enum Held {
     /// The caller of TCP: connects when the peer listens.
     Nothing,
@@ -121,7 +121,7 @@ fn prepare_zeromq(
 }
 
 impl Prepared {
-    /// What the other end must know.
+    /// Announcement for the other end.
     pub fn announce(&self) -> &Announce {
         &self.announce
     }
@@ -163,7 +163,7 @@ impl Prepared {
     }
 }
 
-/// What both ends know when they connect.
+/// Parameters of the connection, known to both ends.
 struct Together<'a> {
     role: Role,
     place: &'a Place,

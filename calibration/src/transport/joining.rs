@@ -1,4 +1,4 @@
-//! The wait for a peer's data connections: from whom they are taken, and the error when time is over.
+//! Waiting for a peer's data connections: check of the source address, and timeout error.
 
 use crate::error::{Error, Result};
 use std::net::IpAddr;

@@ -62,14 +62,14 @@ pub trait FrameReceiver: Send {
     /// `UnexpectedEof` when the peer closed; others when the connection is broken.
     fn receive(&mut self, timeout: Duration, each: impl FnMut(u64, &[u8])) -> io::Result<usize>;
 
-    /// Bytes of payload the socket itself counted as delivered to this process so far, if it counts.
+    /// Payload bytes delivered to this process so far, from the socket's own counter, if it has one.
     fn delivered_bytes(&self) -> Option<u64>;
 
-    /// Frames the socket dropped for want of buffer so far, if it counts.
+    /// Frames dropped so far by the socket because its buffer was full, if it counts them.
     fn overflow(&self) -> Option<u64>;
 }
 
-/// What proves a data connection to be the session's.
+/// Secret that authenticates a data connection.
 pub type Token = [u8; 16];
 
 /// Length of an [`Opening`].
@@ -95,7 +95,7 @@ impl Opening {
     }
 }
 
-/// How a receiver waits: in the kernel with a bound set once, or asking again and again.
+/// Wait mode of a receiver: in the kernel with a timeout set once, or busy polling.
 pub(crate) struct Wait {
     polling: bool,
     armed: Option<Duration>,
@@ -148,7 +148,7 @@ impl Wait {
     }
 }
 
-/// How a read that must not wait differs from one that may.
+/// Flags of a non-blocking read compared with a blocking one.
 #[inline]
 fn reading(at_once: bool) -> RecvFlags {
     if at_once {

@@ -1,4 +1,4 @@
-//! What the sockets of one end need to know of a run.
+//! Socket options of one end of a run.
 
 use super::socket;
 use crate::settings::{Pattern, Role, RunSettings, Waiting};
@@ -12,10 +12,10 @@ use std::time::Duration;
 
 /// Payload of an answer to a call where the settings name none, in bytes.
 pub const ANSWER_BYTES: u32 = 32;
-/// How long a sender waits for a full socket before the peer counts as gone.
+/// Timeout of a send on a full socket, after which the peer counts as disconnected.
 pub const SEND_PATIENCE: Duration = Duration::from_secs(10);
 
-/// What the sockets of one end need to know of a run.
+/// Socket options of one end of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Options {
     /// Connections.
@@ -40,14 +40,14 @@ pub struct Options {
     pub send_buffer_bytes: Option<u32>,
     /// SO_RCVBUF asked for, in bytes.
     pub receive_buffer_bytes: Option<u32>,
-    /// Data threads ask again and again instead of sleeping in the kernel.
+    /// Busy polling: data threads do not sleep in the kernel.
     pub polling: bool,
-    /// A stream as fast as it goes.
+    /// Whether the stream is unlimited.
     pub full_speed: bool,
 }
 
 impl Options {
-    /// What one end's sockets need to know.
+    /// Derives the socket options of one end.
     pub fn of(role: Role, settings: &RunSettings) -> Self {
         let asks = settings.sends(role);
         let question = settings.payload_bytes as usize;

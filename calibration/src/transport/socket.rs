@@ -1,7 +1,7 @@
-//! What the transports ask of sockets, over `rustix`: its calls go to the kernel directly.
+//! Socket calls of the transports, by `rustix`, which calls the kernel directly.
 //!
-//! Those of the C library are points where a thread may be cancelled, which costs two atomic
-//! operations a call, some 30 ns, as soon as a process has a second thread.
+//! The C library's calls are thread cancellation points. In a process with several threads each costs two
+//! atomic operations, about 30 ns.
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
@@ -70,7 +70,7 @@ pub fn checked(result: libc::c_int) -> io::Result<()> {
     Ok(())
 }
 
-/// How a sender that polls or waits hands over its frames: never with a signal.
+/// Send flags for polling and blocking senders: never raise SIGPIPE.
 pub fn sending(polling: bool) -> SendFlags {
     if polling {
         SendFlags::NOSIGNAL | SendFlags::DONTWAIT

@@ -63,7 +63,7 @@ impl Candidate {
 
 /// Accepts one connection a stream from `peer`, each after it has shown the token and its number.
 ///
-/// Connections from elsewhere or with a wrong token are closed without a byte and hold nobody up.
+/// Connections from other addresses or with a wrong token are closed without a reply and cause no delay.
 pub fn accept(
     listener: &OwnedFd,
     peer: IpAddr,
@@ -259,7 +259,7 @@ impl FrameSender for Sender {
 pub struct Receiver {
     fd: Arc<OwnedFd>,
     wait: super::Wait,
-    /// Reads a stream as fast as it goes, and may pause where nothing waits.
+    /// Whether the stream is unlimited, so that the reader may pause if nothing is waiting.
     pauses: bool,
     frame_bytes: usize,
     buffer: Vec<u8>,
@@ -267,7 +267,7 @@ pub struct Receiver {
     start: usize,
     /// End of what was read.
     end: usize,
-    /// What the opening took of the connection's bytes before the first frame.
+    /// Bytes of the connection used by the opening, before the first frame.
     opening_bytes: u64,
 }
 

@@ -17,10 +17,10 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// How often the opening datagram is repeated while no confirmation comes.
+/// Repeat interval of the opening datagram until it is confirmed.
 const REPEAT: Duration = Duration::from_millis(50);
 
-/// Opens a socket on a free port and says which; it answers nobody before [`admit`].
+/// Opens a socket on a free port and returns both; nothing is answered before [`admit`].
 pub fn bind(local: IpAddr, options: &Options) -> Result<(OwnedFd, u16)> {
     let opened = || -> io::Result<(OwnedFd, u16)> {
         let fd = socket::open_for(local, SocketType::DGRAM)?;

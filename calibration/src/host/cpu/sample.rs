@@ -6,30 +6,30 @@ use std::fs;
 use std::ops::{Add, Sub};
 use std::path::Path;
 
-/// Counters of one core since boot, in ticks, each tick in one of them.
+/// CPU modes of one core since boot, in ticks; each tick counts in exactly one mode.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CoreCounters {
     /// Number of the core.
     pub core: usize,
-    /// Programs and niced programs, guests taken out.
+    /// User mode including niced programs, without guests.
     pub user: u64,
-    /// The kernel for programs.
+    /// System mode.
     pub system: u64,
-    /// Nothing to do.
+    /// Idle.
     pub idle: u64,
-    /// Nothing to do but for a disk that is awaited.
+    /// Idle while waiting for a disk (iowait).
     pub iowait: u64,
     /// Interrupts.
     pub irq: u64,
-    /// Soft interrupts.
+    /// Software interrupts.
     pub softirq: u64,
-    /// Taken by the hypervisor.
+    /// Steal, taken by the hypervisor.
     pub steal: u64,
     /// Guests and niced guests.
     pub guest: u64,
-    /// Interrupts served; `None` where /proc/interrupts does not tell.
+    /// Interrupts handled; `None` if /proc/interrupts does not list them.
     pub interrupts: Option<u64>,
-    /// Soft interrupts served; `None` where /proc/softirqs does not tell.
+    /// Software interrupts handled; `None` if /proc/softirqs does not list them.
     pub softirqs: Option<u64>,
 }
 
@@ -70,7 +70,7 @@ impl CoreCounters {
         })
     }
 
-    /// What was counted since `before`; a counter that went back (idle may) counts as unchanged.
+    /// Difference to `before`; a counter that decreased (idle may) counts as unchanged.
     pub(super) fn less(&self, before: &Self) -> Self {
         Self {
             core: self.core,
@@ -87,7 +87,7 @@ impl CoreCounters {
         }
     }
 
-    /// All ticks, whatever for.
+    /// Sum of all modes, in ticks.
     pub(super) fn total(&self) -> u64 {
         let busy = self.user + self.system + self.irq + self.softirq + self.guest;
         busy + self.idle + self.iowait + self.steal
@@ -97,7 +97,7 @@ impl CoreCounters {
 /// One reading of all cores' counters.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct CpuSample {
-    /// When it was taken, [`now_ns`].
+    /// Time of the reading, from [`now_ns`].
     pub at_ns: u64,
     /// Length of a tick.
     pub tick_s: f64,
@@ -187,14 +187,14 @@ fn tick_s() -> f64 {
     1.0 / rustix::param::clock_ticks_per_second() as f64
 }
 
-/// What one thread, or several together, used.
+/// CPU usage of one or several threads.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct ThreadUsage {
     /// CPU time, user and system.
     pub cpu_s: f64,
-    /// Times it waited of its own accord.
+    /// Voluntary context switches.
     pub voluntary: u64,
-    /// Times it was preempted.
+    /// Involuntary context switches (preemptions).
     pub involuntary: u64,
 }
 

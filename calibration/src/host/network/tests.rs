@@ -2,6 +2,7 @@ use super::*;
 use crate::host::fake::FakeRoot;
 use crate::host::settings::InterfaceSettings;
 use crate::host::steering::{InterruptGuard, SteeringGuard};
+use proptest::prelude::*;
 
 fn counters(root: &FakeRoot, times: u64) -> InterfaceCounters {
     let names = [
@@ -140,4 +141,17 @@ fn interrupts_are_steered_and_put_back() {
             .unwrap()
             .is_none()
     );
+}
+
+#[test]
+fn loopback_has_no_queue() {
+    assert_eq!(root_qdisc(1).as_deref(), Some("noqueue"));
+    assert_eq!(root_qdisc(u32::MAX), None);
+}
+
+proptest! {
+    #[test]
+    fn damaged_answers_never_panic(bytes in prop::collection::vec(any::<u8>(), 0..200), index in any::<u32>()) {
+        qdisc_at_root(&bytes, index);
+    }
 }

@@ -1,4 +1,4 @@
-//! Which networks can be built: every refusal in one place.
+//! Validation of topologies.
 
 use super::{Class, Link, Topology};
 use crate::error::{Error, Result, require};

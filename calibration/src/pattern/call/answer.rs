@@ -1,4 +1,4 @@
-//! The answering loop of ping-pong and calls.
+//! Reply loop of ping-pong and calls.
 
 use super::super::{Shared, is_stamped};
 use super::READ_TIMEOUT;
@@ -10,33 +10,33 @@ use crate::settings::{Body, Pattern, RunSettings};
 use crate::transport::{FrameReceiver, FrameSender, answer_bytes};
 use std::io;
 
-/// What one stream's answerer counted.
+/// Counters of one stream's reply loop.
 #[derive(Debug, Default)]
 pub struct StreamAnswered {
-    /// Questions of the window.
+    /// Requests inside the window.
     pub window_frames: u64,
-    /// Questions of the run.
+    /// Requests of the run.
     pub run_frames: u64,
-    /// Frames of another run: not answered.
+    /// Frames of another run; not answered.
     pub foreign: u64,
-    /// Arrival of the window's first question, own clock, in ns.
+    /// Arrival of the first request of the window, own clock, in ns.
     pub first_ns: u64,
-    /// Arrival of the window's last question.
+    /// Arrival of the last request of the window.
     pub last_ns: u64,
-    /// What the thread used from the window's first question on.
+    /// CPU usage of the thread since the first request of the window.
     pub usage: ThreadUsage,
 }
 
-/// One stream of questions to answer.
+/// Task that answers the requests of one stream.
 #[derive(Debug, Clone, Copy)]
 pub struct AnswerTask<'a> {
-    /// What was asked for.
+    /// Settings of the run.
     pub settings: &'a RunSettings,
     /// Number of the stream.
     pub stream: u16,
     /// Name of the run.
     pub tag: u32,
-    /// Nothing is answered after this, own clock, in ns.
+    /// Deadline for replies, own clock, in ns.
     pub deadline_ns: u64,
     /// The end it belongs to.
     pub shared: &'a Shared,
@@ -53,7 +53,7 @@ struct Answering<'a> {
 }
 
 impl AnswerTask<'_> {
-    /// Answers until the asker is done and the end says stop, or the connection closes.
+    /// Answers until the caller is done and the end is stopped, or until the connection closes.
     pub fn run<C: FrameSender + FrameReceiver>(
         &self,
         connection: &mut C,
@@ -77,7 +77,7 @@ impl AnswerTask<'_> {
     }
 }
 
-/// The asker has all it wanted and closed: what was still asked needs no answer.
+/// The caller has closed the connection: outstanding requests need no reply.
 fn is_end(error: &io::Error) -> bool {
     use io::ErrorKind::{BrokenPipe, ConnectionRefused, ConnectionReset, UnexpectedEof};
     matches!(
@@ -154,7 +154,7 @@ impl Answering<'_> {
     }
 }
 
-/// An answer to a question that carried no header.
+/// Reply to a request without a header.
 fn short_answer(task: &AnswerTask<'_>) -> Header {
     Header {
         tag: task.tag,

@@ -1,4 +1,4 @@
-//! The asking loop: ping-pong and synchronous calls.
+//! Request loop of ping-pong and synchronous calls.
 
 use super::super::pacing::{Schedule, Waited};
 use super::super::{Counts, Shared, Timeline, filled, is_stamped, wait_for_start};
@@ -13,50 +13,50 @@ use crate::transport::{FrameReceiver, FrameSender, answer_bytes};
 use std::io;
 use std::time::Duration;
 
-/// What one stream's asker counted and timed.
+/// Counters and times of one stream's request loop.
 #[derive(Debug, Default)]
 pub struct StreamAsked {
-    /// Questions sent.
+    /// Requests sent.
     pub counts: Counts,
-    /// Questions of the window that were answered.
+    /// Answered requests of the window.
     pub answered: u64,
-    /// Start of the window's first question, own clock, in ns.
+    /// Start of the first request of the window, own clock, in ns.
     pub first_ns: u64,
-    /// When the last call of a batch had been handed over; 0 for other patterns.
+    /// Time at which the last call of a batch had been handed over; 0 for other patterns.
     pub queued_ns: u64,
-    /// Whether the answers are known: a batch may end without its confirmation.
+    /// Whether the number of replies is known: a batch may end without confirmation.
     pub confirmed: bool,
-    /// When the window's last answer had been read.
+    /// End of the read of the window's last reply.
     pub last_ns: u64,
     /// Round trips of the window.
     pub round_trip: LatencyRecorder,
-    /// Each of them in the order of the answers, where asked for, in ns.
+    /// Individual round trips in the order of the replies, if requested, in ns.
     pub raw_ns: Option<Vec<i64>>,
     /// Waiting for the schedule inside the window.
     pub waited: Waited,
-    /// What the thread used inside the window.
+    /// CPU usage of the thread inside the window.
     pub usage: ThreadUsage,
 }
 
-/// One stream of questions.
+/// Task that sends the requests of one stream.
 #[derive(Debug, Clone, Copy)]
 pub struct AskTask<'a> {
-    /// What was asked for.
+    /// Settings of the run.
     pub settings: &'a RunSettings,
     /// Number of the stream.
     pub stream: u16,
     /// Name of the run.
     pub tag: u32,
-    /// When the run starts, own clock.
+    /// Start of the run, own clock.
     pub start_ns: u64,
-    /// Most round trips kept one by one.
+    /// Maximum number of round trips stored individually.
     pub kept_frames: usize,
     /// The end it belongs to.
     pub shared: &'a Shared,
 }
 
 impl AskTask<'_> {
-    /// Asks one question after the other, each when the last is answered or given up.
+    /// Sends requests one at a time, each after the previous is answered or timed out.
     pub fn one_by_one<C: FrameSender + FrameReceiver>(
         &self,
         connection: &mut C,
@@ -91,7 +91,7 @@ impl AskTask<'_> {
     }
 }
 
-/// The state of an asking loop; batches use it too.
+/// State of a request loop, also used by batches.
 pub(super) struct Asking<'a> {
     pub(super) task: &'a AskTask<'a>,
     pub(super) asked: StreamAsked,
@@ -101,7 +101,7 @@ pub(super) struct Asking<'a> {
     vector: Option<Vector>,
     before: ThreadUsage,
     in_window: bool,
-    /// Both question and answer have room for their number.
+    /// Whether request and reply have room for a sequence number.
     numbered: bool,
 }
 
@@ -133,7 +133,7 @@ impl<'a> Asking<'a> {
         }
     }
 
-    /// The phase of the question to be asked at `now`; `None` when the window is over.
+    /// Phase of a request sent at `now`; `None` after the window.
     pub(super) fn next(&mut self, now: u64) -> Option<Phase> {
         if self.task.shared.stopped() {
             return None;
@@ -156,7 +156,7 @@ impl<'a> Asking<'a> {
         self.task.shared.enter_window();
     }
 
-    /// Encodes and sends the question of `now`; `false` where the system refused it.
+    /// Encodes and sends a request at `now`; `false` if the system refused it.
     pub(super) fn hand_over<S: FrameSender>(
         &mut self,
         sender: &mut S,
@@ -175,13 +175,13 @@ impl<'a> Asking<'a> {
         Ok(sent)
     }
 
-    /// The first moment at which nothing is asked any more.
+    /// Time from which no more requests are sent.
     fn end_ns(&self) -> u64 {
         self.timeline.over_ns().unwrap_or(u64::MAX)
     }
 
-    /// An answer without a number may be one that was given up: nothing old may lie in the socket
-    /// when the next question goes.
+    /// Discards late replies. A reply without a number cannot be told from one that timed out, so the socket
+    /// must be empty before the next request.
     fn drain<R: FrameReceiver>(&self, receiver: &mut R) -> io::Result<()> {
         if self.numbered || !self.task.settings.may_lose() {
             return Ok(());
@@ -190,7 +190,7 @@ impl<'a> Asking<'a> {
         Ok(())
     }
 
-    /// Waits for the answer to the last question and returns the time.
+    /// Waits for the reply to the last request and returns its time.
     fn await_answer<R: FrameReceiver>(
         &mut self,
         receiver: &mut R,
@@ -218,7 +218,7 @@ impl<'a> Asking<'a> {
         }
     }
 
-    /// Where question or answer is too short for a number, whatever comes answers what was asked last.
+    /// If request or reply is too short for a number, any reply matches the last request.
     fn is_answer(&self, frame: &[u8]) -> bool {
         let (tag, seq) = (self.header.tag, self.header.seq - 1);
         !self.numbered || Header::read(frame).is_some_and(|h| h.tag == tag && h.seq == seq)

@@ -1,4 +1,4 @@
-//! Calls in batches: all are handed over, then the caller waits once.
+//! Batched calls: all calls are handed over, then the caller waits once.
 //!
 //! The warm-up is a batch of its own: its calls are answered before the window opens, or they would
 //! take the window's time.
@@ -16,9 +16,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
-/// A question whether all were invoked is asked again after this long without an answer, in ns.
+/// Retry interval of the request for confirmation, in ns.
 const ASK_AGAIN_NS: u64 = 100_000_000;
-/// How long the caller of two-way calls waits between two looks at how many were answered.
+/// Polling interval for the number of replies to two-way calls.
 const LOOK_AGAIN: Duration = Duration::from_micros(200);
 
 impl AskTask<'_> {
@@ -59,7 +59,7 @@ impl AskTask<'_> {
             progress.complete.store(1, Ordering::Release);
             let read = reading
                 .join()
-                .map_err(|_| io::Error::other("the thread that read the answers broke off"))?;
+                .map_err(|_| io::Error::other("the thread that reads the replies crashed"))?;
             handed_over.and(read)
         })?;
         answers.add_to(&mut asking.asked);
@@ -83,7 +83,7 @@ impl AskTask<'_> {
     }
 }
 
-/// What the two threads of two-way calls tell each other.
+/// State shared by the two threads of two-way calls.
 #[derive(Debug, Default)]
 struct Progress {
     answered: AtomicU64,
@@ -91,7 +91,7 @@ struct Progress {
     complete: AtomicU64,
 }
 
-/// What the reading thread of two-way calls gathers.
+/// Counts of the reading thread of two-way calls.
 struct Answers<'a> {
     task: &'a AskTask<'a>,
     run: u64,
@@ -161,7 +161,7 @@ impl<'a> Answers<'a> {
 }
 
 impl Asking<'_> {
-    /// Hands over the calls of the warm-up; says whether there were any.
+    /// Hands over the calls of the warm-up; returns whether there were any.
     fn warm_up<S: FrameSender>(&mut self, sender: &mut S) -> io::Result<bool> {
         let before = self.asked.counts.run;
         let mut now = clock::now_ns();
@@ -185,8 +185,8 @@ impl Asking<'_> {
         Ok(())
     }
 
-    /// The count in an answer that comes before `until_ns` to a question asked since `since_ns`: what
-    /// was asked about the warm-up may still be answered, and says nothing of the window.
+    /// Count in a reply that arrives before `until_ns` to a request sent after `since_ns`.
+    /// Late replies to requests about the warm-up are ignored.
     fn how_many<R: FrameReceiver>(
         &self,
         receiver: &mut R,

@@ -1,13 +1,14 @@
-//! Questions and answers: ping-pong, synchronous calls, and calls in batches.
+//! Requests and replies: ping-pong, synchronous calls and batched calls.
 //!
-//! A question is a frame like any other; an answer is its header back, in a frame of the answer's
-//! size. What is asked in which pattern:
+//! A request is an ordinary frame; a reply repeats its header in a frame of the reply's size.
+//! Requests and replies by pattern:
 //!
-//! | pattern | asked | answered |
+//! | pattern | requests | replies |
 //! |---|---|---|
-//! | ping-pong, call | the next when the last is answered | each |
-//! | oneway-batch | all at once, then whether all were invoked | that last question alone, with the count |
-//! | twoway-batch | all at once, answers are read meanwhile | each |
+//! | ping-pong, call | each after the previous reply | to each request |
+//! | oneway-batch | all at once, then a request for confirmation | only to the last request, with the count
+//! of invoked calls |
+//! | twoway-batch | all at once, replies are read meanwhile | to each request |
 
 mod answer;
 mod ask;
@@ -20,10 +21,10 @@ pub use ask::{AskTask, StreamAsked};
 use crate::settings::RunSettings;
 use std::time::Duration;
 
-/// How long a read waits before the loop looks around.
+/// Timeout of a read, after which the loop checks its stop flag.
 const READ_TIMEOUT: Duration = Duration::from_millis(20);
 
-/// After how long an answer counts as lost, in ns: layers that lose nothing may take their time.
+/// Time after which a reply counts as lost, in ns; longer for lossless protocols.
 fn patience_ns(settings: &RunSettings) -> u64 {
     if settings.may_lose() {
         500_000_000

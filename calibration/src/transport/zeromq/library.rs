@@ -1,10 +1,10 @@
-//! libzmq, loaded when a run asks for it, so that nothing else needs it installed.
+//! libzmq, loaded only for ZeroMQ runs, so that other runs do not need it.
 
 use crate::error::{Context, Result};
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::io;
 
-/// What is loaded: the ABI of libzmq 4 and later.
+/// File name of the library: the ABI of libzmq 4 and later.
 const FILE: &str = "libzmq.so.5";
 
 /// Declares the functions taken from the library, and how they are found.
@@ -58,7 +58,7 @@ impl Library {
     /// Loads the library.
     ///
     /// # Errors
-    /// It is not installed, or not this one.
+    /// libzmq is not installed, or its version is incompatible.
     pub fn open() -> Result<Self> {
         let missing = "ZeroMQ needs libzmq at both ends: install libzmq5 (Debian, Ubuntu) or zeromq (Fedora, Arch)";
         // SAFETY: libzmq's initialisers have no effects outside the library.

@@ -42,7 +42,7 @@ pub struct Opened {
     pub ports: Vec<u16>,
 }
 
-/// Opens one end's sockets; the caller's are bound, and let nobody in yet.
+/// Opens one end's sockets. The caller's sockets are bound but admit no peer yet.
 ///
 /// # Errors
 /// libzmq is missing, or does not have what the settings ask for.
@@ -195,7 +195,7 @@ impl Handle {
 pub struct Sender {
     handle: Handle,
     flags: i32,
-    /// Where every frame is acknowledged: room for that, and whether one is outstanding.
+    /// For acknowledged frames: receive buffer, and whether an acknowledgement is outstanding.
     acknowledged: Option<(Message, bool)>,
 }
 
@@ -208,7 +208,7 @@ impl Sender {
         Ok(())
     }
 
-    /// What the library chose: `high_water_mark` in messages, `io_threads`, `libzmq`.
+    /// Values chosen by libzmq: `high_water_mark` in messages, `io_threads`, `libzmq`.
     pub fn chosen(&self) -> BTreeMap<String, Value> {
         self.handle.with(|socket| chosen(socket, name::SNDHWM))
     }
@@ -263,7 +263,7 @@ pub struct Receiver {
 }
 
 impl Receiver {
-    /// What the library chose: `high_water_mark` in messages, `io_threads`, `libzmq`.
+    /// Values chosen by libzmq: `high_water_mark` in messages, `io_threads`, `libzmq`.
     pub fn chosen(&self) -> BTreeMap<String, Value> {
         self.handle.with(|socket| chosen(socket, name::RCVHWM))
     }

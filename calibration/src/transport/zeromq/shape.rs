@@ -1,4 +1,4 @@
-//! Which sockets carry a pattern, and how they are set up.
+//! Socket types of a pattern, and their options.
 
 use super::super::options::{Options, SEND_PATIENCE};
 use super::super::{Place, Wait};
@@ -10,15 +10,15 @@ use std::ffi::c_int;
 use std::io;
 use std::sync::{Arc, Mutex};
 
-/// How long a closed socket keeps sending what it holds, in milliseconds.
+/// Linger time of a closed socket, in milliseconds.
 const LINGER_MS: c_int = 2000;
 /// Longest message accepted at least, in bytes: room for the handshake's own.
 const LONGEST_BYTES: usize = 8192;
 
-/// What a publisher sends to a subscriber that joins, before any frame.
+/// Welcome message of a publisher to a new subscriber.
 const WELCOME: &[u8] = b"icprobe";
 
-/// Which sockets carry a stream.
+/// Socket types of a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shape {
     /// PUSH to PULL.
@@ -37,7 +37,7 @@ impl Shape {
     /// The shape of a run.
     ///
     /// # Errors
-    /// The sockets asked for cannot carry the pattern.
+    /// The requested sockets cannot carry the pattern.
     pub fn of(settings: &RunSettings) -> Result<Self> {
         if settings.batch_frames > 1 {
             return Err(Error::question(
@@ -122,7 +122,7 @@ impl Shape {
 /// Sets a socket's options, before it is bound or connected.
 ///
 /// # Errors
-/// This libzmq does not have one that the settings ask for.
+/// This libzmq lacks an option that the settings need.
 pub fn set_up(
     socket: &Socket,
     place: &Place,

@@ -88,7 +88,7 @@ impl Context {
         &self.library
     }
 
-    /// How many I/O threads it has.
+    /// Number of I/O threads.
     pub fn io_threads(&self) -> u16 {
         self.io_threads
     }
