@@ -160,7 +160,7 @@ def answer_sheet(
         if question.is_empty:
             continue
         try:
-            key = question.read(columns, models)
+            key = question.read(columns, models, decimal_comma=sheet.delimiter == ";")
         except IcmodelError as error:
             question.why = str(error)
         else:
@@ -276,7 +276,9 @@ class _Question:
         """Whether all cells of the row are empty."""
         return all(cell is None or cell == "" for cell in self.own)
 
-    def read(self, columns: Mapping[int, _Column], models: _Models) -> tuple[object, ...]:
+    def read(
+        self, columns: Mapping[int, _Column], models: _Models, *, decimal_comma: bool
+    ) -> tuple[object, ...]:
         """Read the scenario of the row, and return its key: rows with equal keys are answered together.
 
         Raises
@@ -296,7 +298,7 @@ class _Question:
             if name == "protocol" or name in axes:
                 self.texts[name] = str(cell).strip()
             elif name in SI_NAMES:
-                self.values[name] = column.number(cell)
+                self.values[name] = column.number(_decimal_point(cell) if decimal_comma else cell)
         if "payload_bytes" not in self.values:
             raise ScenarioError("payload is empty: give bytes, such as 1448 B")
         self.texts.setdefault("protocol", self.model.data.default_protocol)
@@ -446,8 +448,6 @@ def _csv_rows(body: bytes, place: Path) -> tuple[list[list[Cell]], str]:
     rows: list[list[Cell]] = [
         list(row) for row in csv.reader(io.StringIO(text), delimiter=delimiter)
     ]
-    if delimiter == ";":  # spreadsheets write ";" in countries with a decimal comma
-        rows = [[_decimal_point(cell) for cell in row] for row in rows]
     return rows, delimiter
 
 

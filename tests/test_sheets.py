@@ -144,11 +144,13 @@ def test_texts_are_never_formulas(answered: Sheet, tmp_path: Path) -> None:
 
 def test_semicolons_and_decimal_commas_are_read_and_written(tmp_path: Path) -> None:
     place = tmp_path / "scenarios.csv"
-    place.write_bytes("protocol;payload [B];rate [1/s]\ntcp;1448;1000,5\n".encode("utf-8-sig"))
+    body = "price;protocol;payload [B];rate [1/s]\n3,5;tcp;1448;1000,5\n"
+    place.write_bytes(body.encode("utf-8-sig"))
     sheet = read_sheet(place)
-    assert sheet.rows == (("tcp", "1448", "1000.5"),)
+    assert sheet.rows == (("3,5", "tcp", "1448", "1000,5"),)
     write_sheet(answer_sheet(sheet, DATASET), place)
-    assert "0,0115" in place.read_text("utf-8").splitlines()[1]
+    line = place.read_text("utf-8").splitlines()[1]
+    assert line.startswith("3,5;tcp;1448;1000,5;0,0115")
 
 
 @pytest.mark.parametrize(
