@@ -255,9 +255,7 @@ def widths(blended: Blend, deviations: Floats, spread: Floats, chosen: int) -> W
     correction = min(count / max(count - chosen, 1), MOST_CORRECTION)
     rank = int(np.ceil(COVERAGE * (count + 1)))
     factor = float(scores[min(rank, count) - 1]) * correction
-    if (
-        rank > count
-    ):  # too few rows for that rank: use at least the width that is assumed for a single point
+    if rank > count:  # too few rows for that rank: use at least the width of a single point
         factor = max(factor, LONE_WIDTH / float(np.median(off)))
     widest = WIDEST
     if (

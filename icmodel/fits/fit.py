@@ -70,7 +70,7 @@ CANDIDATES = (
 FREEDOM = 3.0
 """Degrees of freedom of Student's distribution for the noise of a row; assumed."""
 MOST_ROWS = 96
-"""Greatest number of rows in one piece of the likelihood; the time of a piece grows with the cube of this number."""
+"""Number of rows in one piece of the likelihood; the time of a piece grows with the cube of this number."""
 MOST_PIECES = 3
 """Greatest number of pieces in the likelihood; more pieces take longer and change the hyperparameters little."""
 
