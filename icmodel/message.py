@@ -128,9 +128,7 @@ def sent_at_once(
     """
     if loss is not None and not loss.absent and loss.high > 0:
         share = units.format_ratio(loss.value, 2)
-        return absent(
-            f"as fast as it goes {share} of the frames are lost: no message arrives whole"
-        )
+        return absent(f"at unlimited rate {share} of the frames are lost: no message arrives whole")
     for one in (frame, goodput):
         if one.absent:
             return one

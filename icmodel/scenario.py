@@ -436,9 +436,7 @@ def check_complete(values: Mapping[str, object]) -> None:
             plain = name.removesuffix("_bytes")
             raise ScenarioError(f"the question has no {plain}: give one, e.g. {plain}={example}")
     if all(name in values for name in REQUESTS):
-        raise ScenarioError(
-            "rate and requested goodput are both given: keep one, they say the same"
-        )
+        raise ScenarioError("rate and requested goodput are both given: keep one of them")
 
 
 def with_options(keywords: Mapping[str, object]) -> dict[str, object]:
@@ -453,7 +451,7 @@ def with_options(keywords: Mapping[str, object]) -> dict[str, object]:
     options = keywords.get("options") or {}
     if not isinstance(options, Mapping):
         raise ScenarioError(
-            f'options {options!r} is no mapping of axes to values: write options={{"nagle": "on"}}'
+            f'options {options!r} is not a mapping of axes to values: write options={{"nagle": "on"}}'
         )
     for axis, value in options.items():
         if named.get(str(axis)) is not None:

@@ -289,7 +289,7 @@ def range_values(name: str, text: str, known: Known) -> tuple[float, ...]:
         first, last = parse(match["first"]), parse(match["last"])
         if not first < last:
             raise ScenarioError(
-                f"the range {item!r} of {name} does not rise: write the lesser value first"
+                f"the range {item!r} of {name} runs downwards: write the lesser value first"
             )
         how = match["how"]
         values += (
@@ -376,7 +376,9 @@ def _rows_at(model: Model, texts: list[Axis]) -> tuple[Point, ...]:
 def _list(name: str, value: object) -> list[object]:
     values = value.tolist() if isinstance(value, np.ndarray) else value
     if not isinstance(values, (list, tuple)) or any(np.ndim(value) for value in values):
-        raise ScenarioError(f"{name} {value!r} is no list of values: give one dimension of them")
+        raise ScenarioError(
+            f"{name} {value!r} is not a list of values: give one value or a one-dimensional list"
+        )
     return list(values)
 
 

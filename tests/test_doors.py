@@ -170,7 +170,7 @@ OUTSIDE: tuple[tuple[str, dict[str, Any], str], ...] = (
     ("ethernet-10g-2012", {"options": {"nagle": "sometimes"}}, "sometimes"),
     ("ethernet-10g-2012", {"options": {"colour": "red"}}, "no axis 'colour'"),
     ("dds-1g", {"cores": 2}, "does not state how many cores"),
-    ("infiniband-qdr-connectx2", {"endpoints": 2}, "no goodput of rc to share"),
+    ("infiniband-qdr-connectx2", {"endpoints": 2}, "no goodput of rc to divide"),
 )
 """Parameters that no door answers, and a part of the reason that all give."""
 

@@ -406,7 +406,7 @@ def test_points_outside_are_marked_when_extrapolated(model: icmodel.Model) -> No
         ({"payload": "0 B..9 B:3"}, "payload_bytes 0"),
         ({"payload_bytes": [64, 0]}, "payload_bytes 0"),
         ({"payload_bytes": [64.5]}, "64.5"),
-        ({"payload_bytes": [[64]]}, "one dimension"),
+        ({"payload_bytes": [[64]]}, "one-dimensional"),
         ({"payload_bytes": "64 B"}, "payload="),
         ({"payload": 64}, "no unit"),
         ({"payload": "64 B", "payload_bytes": 64}, "given twice"),

@@ -1,6 +1,6 @@
-"""Fits of the `hybrid` variant: all rows of a metric come in, dense curves with 90 % intervals go out.
+"""Fits of the `hybrid` variant: make dense curves with 90 % intervals from all rows of a metric.
 
-A metric's rows, of all options and counts together, are predicted by cost models (time per frame, byte and packet),
-by Gaussian processes over the residuals of these, and by interpolation within each curve; a blend weights
-the candidates by their leave-one-out errors nearby.
+A fit uses the rows of all options and counts together.  Its candidates are cost models (time per frame, byte and
+packet), Gaussian processes over the residuals of the cost models, and interpolation within each curve.  A blend
+weights the candidates by their leave-one-out errors nearby.
 """

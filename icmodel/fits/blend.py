@@ -1,13 +1,13 @@
-"""Blend the candidates of a fit by their leave-one-out errors, and give 90 % intervals.
+"""Blend the candidates of a fit by their leave-one-out errors, and compute 90 % intervals.
 
-No candidate is best everywhere: linear interpolation is exact on a plateau, a Gaussian process knows a packet
-break from a similar configuration.  At each site the weight of a candidate falls with its errors at rows nearby;
-all rows together count a little.
+No candidate is best everywhere.  Linear interpolation is exact on a plateau; a Gaussian process learns a packet break
+from a similar configuration.  At each site the weight of a candidate falls with its errors at rows nearby.  Errors at
+all other rows count a little too.
 
-The greatest latency of a run is made by a stall: neighbouring rows differ by factors, and no candidate knows why.
-Relative errors are bounded below the true value and unbounded above it.  For such maxima candidates that are
-typically too high by a factor lose weight steeply, the value leans low, and the greatest leave-one-out error bounds
-the interval.
+A stall causes the greatest latency of a run, so neighbouring rows differ by factors that no candidate predicts.
+Relative errors are bounded below the true value and unbounded above it.  Three rules apply to such maxima.  Candidates
+that are typically too high by a factor lose weight steeply.  The value is lowered.  The greatest leave-one-out error
+bounds the interval.
 """
 
 from __future__ import annotations
@@ -25,33 +25,33 @@ Floats = NDArray[np.float64]
 
 TINY = 1e-300
 LEAST_ERROR = 1e-5
-"""Errors in log time below this are rounding."""
+"""Errors in log time below this count as rounding errors."""
 MOST_LOSS = 50.0
-"""Largest exponent in the loss of a maximum, so that it stays finite."""
+"""Largest exponent in the loss function for maxima, so that the loss stays finite."""
 PER_TYPICAL = 1.5
-"""Standard deviation over the power mean of order 1/2 of normally distributed errors: 1.48."""
+"""Ratio of standard deviation to power mean of order 1/2, for normally distributed errors: 1.48."""
 WIDEST = 20.0
-"""Largest half-width, in log time: nothing is known then, and both ends stay finite."""
+"""Largest half-width in log time: it means that nothing is known, but low and high stay finite."""
 MOST_CORRECTION = 2.5
 """Greatest factor that widens intervals because the rows also chose the hyperparameters; assumed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Blend:
-    """Leave-one-out errors at the rows of a fit, from which new sites are blended.
+    """Weights for blending candidates at new sites, from leave-one-out errors at the rows of a fit.
 
-    Errors are the log time of a row less its prediction without the row.
+    An error is the log time of a row minus the prediction from the other rows.
 
     Parameters
     ----------
     candidates : array (candidates, rows)
         Errors of each candidate; NaN if it makes no prediction.
     plain, errors : array (rows,)
-        Errors of the blend before and after it leans low; both are the same unless the metric is a maximum.
+        Errors of the blend before and after the blend is lowered; both are equal unless the metric is a maximum.
     disagreement : array (rows,)
         Mean distance of the candidates from the blend.
     others : array (rows, rows)
-        Weight of each other row at each row; rows sum to 1.
+        Weight of each other row at each row; each row of the matrix sums to 1.
     is_maximum : bool
         Whether the metric is the greatest latency of a run.
     """
@@ -67,12 +67,12 @@ class Blend:
     def at(
         self, predicted: Floats, nearness: Floats, unsure: Floats | float = 1.0
     ) -> tuple[Floats, Floats]:
-        """Blend predictions at n sites.
+        """Blend the candidates' predictions at n sites.
 
         Parameters
         ----------
         predicted : array (candidates, n)
-            NaN if a candidate makes no prediction.
+            Log time predicted by each candidate; NaN if a candidate makes no prediction.
         nearness : array (n, rows)
             Weight of each known row at each site.
         unsure : array (n,)
@@ -90,18 +90,18 @@ class Blend:
         return log_time, apart
 
     def nearness(self, distances: Distances) -> Floats:
-        """Weight of each known row at each site, (n, rows); the weights of a site sum to 1."""
+        """Weights (n, rows) of the known rows at each site; the weights of a site sum to 1."""
         near = _near(distances, self.constants)
         return _normalised(near, 1.0 / near.shape[1], self.constants)
 
     def usual_weights(self) -> Floats:
-        """Mean weight of each candidate over the rows, each row left out; all sum to 1."""
+        """Mean weight of each candidate over the rows, each row left out in turn; the weights sum to 1."""
         weights = _weights(self.others, self.candidates, self.constants, self.is_maximum)
         known = np.where(np.isnan(self.candidates), 0.0, weights)
         return np.asarray((known / known.sum(axis=0)).mean(axis=1))
 
     def nearby_left_out(self, rows: Floats) -> Floats:
-        """Weighted mean of a quantity (rows,) around each row, without the row itself."""
+        """Weighted mean of a quantity (rows,) over the rows around each row, without the row itself."""
         return np.asarray(self.others @ rows)
 
 
@@ -117,9 +117,9 @@ def blend(
     Parameters
     ----------
     distances : Distances
-        Between the rows.
+        Distances between the rows.
     candidates : array (candidates, rows)
-        NaN if a candidate makes no prediction; the first candidate makes one at every row.
+        Errors of each candidate; NaN if a candidate makes no prediction.  The first candidate predicts every row.
     is_maximum : bool
         Whether the metric is the greatest latency of a run.
     """
@@ -134,7 +134,7 @@ def blend(
 
 
 def _near(distances: Distances, constants: Constants) -> Floats:
-    """Weight of rows by their distance alone: payload, load, labels, and whether both lie beyond a curve's ends."""
+    """Weights of rows by their distance in payload, load, labels, and position inside or beyond a curve."""
     payload = distances.along(-np.abs(distances.payload) / constants.octaves)
     near = np.exp(payload - distances.offered)
     for (_, label), differs in distances.differ.items():
@@ -144,16 +144,16 @@ def _near(distances: Distances, constants: Constants) -> Floats:
 
 
 def _normalised(near: Floats, equal: float, constants: Constants) -> Floats:
-    """Weights by nearness (n, rows) that sum to 1, and a little of ``equal``, the weight of a row if all count alike."""
+    """Scale weights by nearness (n, rows) to sum 1, and add a small share of ``equal``, the weight if all count alike."""
     total, share = np.maximum(near.sum(axis=1, keepdims=True), TINY), constants.everywhere
     return np.asarray((1.0 - share) * (near / total) + share * equal)
 
 
 def _weights(nearness: Floats, errors: Floats, constants: Constants, is_maximum: bool) -> Floats:
-    """Weight of each candidate at each site, (candidates, n); that of the best is 1.
+    """Weight of each candidate at each site, (candidates, n); the best candidate has weight 1.
 
-    Of maxima typical errors that are too high count exponentially, like the LINEX loss (A. Zellner, J. Am. Stat.
-    Assoc. 81, 1986).  The exponential is taken of the typical error, so that a single wild row does not decide.
+    For maxima, a typical error that is too high counts exponentially, like the LINEX loss (A. Zellner, J. Am. Stat.
+    Assoc. 81, 1986).  The exponential uses the typical error, so that a single outlier does not decide.
     """
     if is_maximum:
         too_high, too_low = (np.maximum(sign * errors, 0.0) for sign in (-1, 1))
@@ -176,7 +176,7 @@ def _typical(nearness: Floats, sizes: Floats, root: float) -> Floats:
 
 
 def _mixed(predicted: Floats, weights: Floats) -> tuple[Floats, Floats]:
-    """Weighted mean of predictions (candidates, n) that are not NaN, and their mean distance from it."""
+    """Weighted mean of the predictions (candidates, n) without NaN, and their mean distance from this mean."""
     weights = np.where(np.isnan(predicted), 0.0, weights)
     weights /= weights.sum(axis=0)
     known = np.nan_to_num(predicted)
@@ -185,10 +185,10 @@ def _mixed(predicted: Floats, weights: Floats) -> tuple[Floats, Floats]:
 
 
 def _lean(nearness: Floats, plain: Floats, unsure: Floats | float, constants: Constants) -> Floats:
-    """Log of the factor by which maxima lean low at each site, (n,): ln cosh(e) of the standard error e nearby.
+    """Log of the factor by which maxima are lowered at each site, (n,): ln cosh(e), e the standard error nearby.
 
-    If the true value is as likely a factor exp(e) above the blend as below it, the harmonic mean of both is
-    1 / cosh(e) of the blend.  Errors of 10 % lower a value by 0.5 %, errors of a factor of 3 by 40 %.
+    Assume that the true value is equally likely a factor exp(e) above or below the blend.  Then the harmonic mean of
+    both is 1 / cosh(e) of the blend.  Errors of 10 % lower a value by 0.5 %; errors of a factor of 3 lower it by 40 %.
     """
     typical = _typical(nearness, np.abs(plain)[None], constants.root)[:, 0]
     error = PER_TYPICAL * typical * unsure
@@ -197,21 +197,21 @@ def _lean(nearness: Floats, plain: Floats, unsure: Floats | float, constants: Co
 
 @dataclass(frozen=True, slots=True)
 class Widths:
-    """Half-widths of intervals at any site: conformal prediction from leave-one-out errors, scaled locally.
+    """Half-widths of intervals at any site, by conformal prediction from leave-one-out errors with a local scale.
 
-    The scale is the mean error of rows nearby plus the weighted disagreement of the candidates.  It grows as far
-    as a site lies farther from the rows than these lie from each other.  ``widest`` bounds the half-width.
+    The scale is the mean error of rows nearby plus the weighted disagreement of the candidates.  The scale grows if a
+    site is farther from the rows than the rows are from each other.  ``widest`` is the greatest half-width.
 
     Parameters
     ----------
     deviations : array (rows,)
-        Leave-one-out standard deviation of the first process.
+        Leave-one-out standard deviation of the first process at each row.
     factor : float
-        The 90 % rank of error over scale.
+        Conformal quantile (90 %) of the ratio of error to scale.
     spread : array (rows,)
-        Relative standard deviation of one new run, less the part that the row's error contains.
+        Relative standard deviation of one new run, without the part that is already in the error of the row.
     chosen : int
-        Count of numbers that were fitted to the rows.
+        Number of parameters that were fitted to the rows.
     """
 
     blend: Blend
@@ -229,9 +229,9 @@ class Widths:
         nearness : array (n, rows)
             Weight of each known row at each site.
         deviation : array (n,)
-            Standard deviation of the first process there.
+            Standard deviation of the first process at each site.
         disagreement : array (n,)
-            Mean distance of the candidates from the blend there.
+            Mean distance of the candidates from the blend at each site.
         """
         rows = np.stack([self.deviations, np.abs(self.blend.errors)], axis=1)
         usual, off = (nearness @ rows).T
@@ -240,12 +240,12 @@ class Widths:
         return np.asarray(np.minimum(half, self.widest))
 
     def of_run(self, of_mean: Floats, nearness: Floats) -> Floats:
-        """Half of the 90 % interval for one new run, from that for the mean of many."""
+        """Half of the 90 % interval for one new run, from half of the interval for the mean of many runs."""
         return np.hypot(of_mean, NORMAL * (nearness @ self.spread))
 
 
 def widths(blended: Blend, deviations: Floats, spread: Floats, chosen: int) -> Widths:
-    """Find the conformal factor of a blend; parameters as of `Widths`."""
+    """Make the `Widths` of a blend, whose parameters are described there: find the conformal factor."""
     errors = np.abs(blended.errors)
     usual = blended.nearby_left_out(deviations)
     off = blended.nearby_left_out(errors) + LEAST_ERROR
@@ -255,7 +255,7 @@ def widths(blended: Blend, deviations: Floats, spread: Floats, chosen: int) -> W
     correction = min(count / max(count - chosen, 1), MOST_CORRECTION)
     rank = int(np.ceil(COVERAGE * (count + 1)))
     factor = float(scores[min(rank, count) - 1]) * correction
-    if rank > count:  # too few rows for that rank: at least the width assumed of a single point
+    if rank > count:  # too few rows for that rank: use at least the width of a single point
         factor = max(factor, LONE_WIDTH / float(np.median(off)))
     widest = WIDEST
     if (

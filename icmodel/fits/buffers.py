@@ -1,8 +1,8 @@
-"""Content of a sender's buffers when the wire is slower than the host, from documented sizes and measured rows.
+"""Content of a sender's buffers if the wire is slower than the host, from documented sizes and measured rows.
 
 The latency of a saturated stream is the content of its sender's buffers over its goodput (J. D. C. Little, A proof for the queuing
-formula L = λW, Operations Research 9, 1961).  Buffers are counted in bytes, so a slower wire drains them later.
-The sizes are defaults of Linux, and assumed of any host.
+formula L = λW, Operations Research 9, 1961).  Buffers hold a number of bytes, so a slower wire takes longer to drain
+them.  The sizes are defaults of Linux, and are assumed for every host.
 """
 
 from __future__ import annotations
@@ -21,32 +21,38 @@ Bools = NDArray[np.bool_]
 HELD = 0.25
 """Relative uncertainty of the content of a sender's buffers (assumed)."""
 FRAGMENTS_BYTES, DESCRIPTOR_BYTES = 320, 256
-"""Records of a packet beside its bytes (Linux, ``skb_shared_info`` and ``sk_buff``, 64 bit)."""
+"""Memory for the records of a packet, besides its bytes (Linux, ``skb_shared_info`` and ``sk_buff``, 64 bit)."""
 HEADERS_BYTES = 59
-"""IP and UDP header, and room for the link's (Linux, ``__ip_append_data``: 28, 16 and 15)."""
+"""IP and UDP header, and room for the header of the link (Linux, ``__ip_append_data``: 28, 16 and 15)."""
 START_PACKETS = 160
-"""Window at the end of the start of a long TCP stream: 10 packets (RFC 6928), doubled each round, for four rounds.
+"""Window at the end of the start phase of a long TCP stream: 10 packets (RFC 6928), doubled in each of four rounds.
 
-BBR leaves its start after three rounds without more throughput (draft-ietf-ccwg-bbr §5.3.1.2).
+BBR leaves its start phase after three rounds without more throughput (draft-ietf-ccwg-bbr §5.3.1.2).
 """
 PER_WINDOW = 3
-"""Send buffer over the window (Linux, ``bbr_sndbuf_expand``; 2 with other congestion controls)."""
+"""Ratio of send buffer to window (Linux, ``bbr_sndbuf_expand``; 2 with other congestion controls)."""
 MOST_BYTES = 2**22
 """Greatest memory of a TCP send buffer (Linux, ``tcp_wmem``)."""
 GROWTH = 0.5
-"""Exponent with which an autotuned buffer follows the line rate: between 0, kept in bytes, and 1, kept in time (assumed)."""
+"""Exponent of the line rate in the size of an autotuned buffer (assumed).
+
+An exponent of 0 keeps the size in bytes; 1 keeps the time in which the wire drains the buffer.
+"""
 LEVELS = {"p90": 0.9, "p95": 0.95, "p99": 0.99, "p999": 0.999, "p9999": 0.9999, "max": 1.0}
-"""Part of the way from waking to full at which a statistic lies, where the level is uniform; others are at half of it."""
+"""Position of statistics between the wake-up level (0) and a full buffer (1), for a uniform level.
+
+Other statistics are at half of this range.
+"""
 
 
 def datagram_memory(packet_bytes: Floats) -> Floats:
-    """Memory of a datagram [B]: an allocation of a power of two, and its descriptor (Linux, ``kmalloc``)."""
+    """Memory of a datagram [B]: an allocation of a power of two, and a descriptor (Linux, ``kmalloc``)."""
     needed = packet_bytes + HEADERS_BYTES + FRAGMENTS_BYTES
     return np.asarray(np.exp2(np.ceil(np.log2(needed))) + DESCRIPTOR_BYTES)
 
 
 def segment_memory(packet_bytes: Floats) -> Floats:
-    """Memory of a TCP segment [B]: its bytes lie in pages, and it has two descriptors, one to resend it."""
+    """Memory of a TCP segment [B]: bytes in pages, and two descriptors, one of them for a retransmission."""
     return np.asarray(packet_bytes + FRAGMENTS_BYTES + 2 * DESCRIPTOR_BYTES)
 
 
@@ -54,20 +60,20 @@ def segment_memory(packet_bytes: Floats) -> Floats:
 class Sender:
     """Buffers of a sender of one protocol.
 
-    A writer that finds its buffer full sleeps until a part of it is free.
+    A writer that finds its buffer full sleeps until a part of the buffer is free.
 
     Parameters
     ----------
     memory_bytes : float
-        Memory for packets and their records [B]; the least of it if it is autotuned.
+        Memory for packets and their records [B]; for autotuned memory the least size.
     wakes_at : float
-        Level at which a writer that found the buffer full goes on, as a share of all.
+        Level at which a writer that found the buffer full continues, as a share of the full content.
     own_frames : float
-        Frames that are written or on the way, beside those in the buffer.
+        Number of frames being written or on the way, besides the frames in the buffer.
     autotuned : bool
-        Whether memory grows with the window.
+        Whether the memory grows with the window.
     queued_frames : int
-        Frames in a queue of the library.
+        Greatest number of frames in a queue of the messaging library.
     """
 
     memory_bytes: float
@@ -77,12 +83,12 @@ class Sender:
     queued_frames: int = 0
 
     def content_bytes(self, payload: Floats, packet: Floats, memory_bytes: Floats) -> Floats:
-        """Payload bytes in full buffers with some memory [B]; ``packet`` is the payload of one packet."""
+        """Payload bytes in full buffers of the given memory [B]; ``packet`` is the payload of one packet."""
         one = segment_memory(packet) if self.autotuned else datagram_memory(packet)
         return np.asarray(memory_bytes * packet / one + self.queued_frames * payload)
 
     def memory_of(self, content: float, payload: float, packet: float) -> float:
-        """Memory of buffers with some content [B]: as documented, or as autotuned."""
+        """Memory of buffers with the given content [B]: the documented size, or the autotuned size."""
         if not self.autotuned:
             return self.memory_bytes
         of_socket = content - self.queued_frames * payload
@@ -90,7 +96,7 @@ class Sender:
         return min(max(memory, self.memory_bytes), MOST_BYTES)
 
     def level(self, statistic: str) -> float:
-        """Level, as a share of the full content, at which a statistic of the latency lies; the level is uniform."""
+        """Level of the buffer, as a share of the full content, at a statistic of the latency; the level is uniform."""
         if statistic == "min":
             return self.wakes_at
         if statistic == "std":
@@ -100,11 +106,11 @@ class Sender:
 
 STREAM_BYTES = PER_WINDOW * START_PACKETS * float(datagram_memory(np.array(1448.0)))
 DATAGRAM = Sender(212_992, 1 / 2, 1.75)
-"""Datagrams: ``net.core.wmem_default``; a writer goes on at half (``sock_writeable``).
+"""Sender of datagrams: ``net.core.wmem_default``; a writer continues at half the memory (``sock_writeable``).
 
-A frame of k packets is written whole if there is room for its first.  So m = ⌈half / k⌉ frames are written after each
-pause, which find half + j k packets before them, j = 1 to m: on average half + k (m + 1) / 2, and k of their own.  With m
-half a frame more than half / k on average, that is three quarters of the buffer and 1.75 frames.
+A frame of k packets is written whole if there is room for its first packet.  So m = ⌈half / k⌉ frames are written after
+each pause.  Frame j (1 to m) finds half + j k packets before it: on average half + k (m + 1) / 2, plus its own k
+packets.  On average m is half a frame more than half / k.  The result is three quarters of the buffer and 1.75 frames.
 """
 SENDERS = {
     "tcp": Sender(STREAM_BYTES, 2 / 3, 1.0, autotuned=True),
@@ -112,7 +118,10 @@ SENDERS = {
     "ethernet": DATAGRAM,
     "zeromq": Sender(STREAM_BYTES, 1 / 2, 1.0, autotuned=True, queued_frames=1000),
 }
-"""By protocol; a byte stream goes on at two thirds (``sk_stream_min_wspace``), ZeroMQ at half of ``ZMQ_SNDHWM``."""
+"""Senders by protocol.
+
+The writer of a byte stream continues at two thirds (``sk_stream_min_wspace``), ZeroMQ at half of ``ZMQ_SNDHWM``.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,9 +133,9 @@ class Saturated:
     full_bytes : array (3, n)
         Payload bytes in full buffers [B]: value, low and high.
     filled : array (n,)
-        How far the buffers have filled, from what they held on the dataset's own wire, 0 to 1.
+        Fill of the buffers: 0 is the content on the dataset's own wire, 1 is full.
     at_sender : array of bool (n,)
-        Whether the own wire was the limit already, so that what waited there did so at the sender.
+        Whether the dataset's own wire was already the limit, so that waiting frames waited at the sender.
     """
 
     sender: Sender
@@ -137,14 +146,14 @@ class Saturated:
     def latency_s(
         self, statistic: str, own_s: Floats, payload: Floats, own: Floats, new: Floats
     ) -> Floats:
-        """Scale a statistic of the latency (3, n) [s] from the own wire to the slower one.
+        """Scale a statistic of the latency (3, n) [s] from the dataset's own wire to the slower wire.
 
-        The upper end allows that hosts stall as long as on the own wire, or that buffers hold as much as there.
+        The high allows that hosts stall as long as on the own wire, or that buffers hold as much as on the own wire.
 
         Parameters
         ----------
         own, new : array (n,)
-            Payload bytes a second on either wire.
+            Payload bytes per second on the dataset's own wire, and on the slower wire.
         """
         frames = 0.0 if statistic == "std" else self.sender.own_frames * payload
         full = self.sender.level(statistic) * self.full_bytes + frames
@@ -171,22 +180,22 @@ def saturated(
 ) -> Saturated:
     """Compute the buffers of a saturated stream on a slower wire.
 
-    A writer that is faster than the wire fills them.  Their mean level is that of an M/M/1/K queue, whose level is
-    distributed geometrically (L. Kleinrock, Queueing Systems I, 1975): one half if both are equally fast.  That half
-    counts as the content on the own wire.
+    A writer that is faster than the wire fills the buffers.  The mean level is that of an M/M/1/K queue, whose level
+    has a geometric distribution (L. Kleinrock, Queueing Systems I, 1975).  If writer and wire are equally fast, the
+    mean level is one half, which counts as the content on the dataset's own wire.
 
     Parameters
     ----------
     packet : array
         Payload of one packet [B].
     memory_bytes : float
-        Of the buffers on the dataset's own wire [B].
+        Memory of the buffers on the dataset's own wire [B].
     ahead : array
-        Time a frame takes on this wire over what it took on the own one at full speed, at least 1.
+        Ratio of the time per frame on the slower wire to that on the own wire at full speed, at least 1.
     rate_ratio : float
-        New line rate over the own one, at most 1.
+        Ratio of the new line rate to the dataset's own, at most 1.
     at_sender : array of bool
-        Whether the own wire was the limit already.
+        Whether the dataset's own wire was already the limit.
     """
     exponents = (GROWTH, 1.0, 0.0) if sender.autotuned else (0.0, 0.0, 0.0)
     least = min(sender.memory_bytes, memory_bytes)
@@ -204,7 +213,7 @@ def saturated(
 
 
 def level_of(ahead: Floats) -> Floats:
-    """Mean level of an M/M/1/K queue, from 0 to 1; ``ahead`` is K times the log of its load.
+    """Mean level of an M/M/1/K queue, from 0 to 1; ``ahead`` is K times the log of the queue's load.
 
     >>> import numpy as np
     >>> level_of(np.array([0.0, 4.0, 40.0])).round(3).tolist()
@@ -216,7 +225,7 @@ def level_of(ahead: Floats) -> Floats:
 
 
 def memory_by_rows(data: Dataset, protocol: str, packet_bytes: float) -> float:
-    """Estimate the memory of a protocol's buffers on the dataset's own wire [B]: the most that unlimited rows show.
+    """Estimate the memory of a protocol's buffers on the dataset's own wire [B]: the greatest that unlimited rows show.
 
     A host that is no faster than the wire does not fill its buffers.
     """

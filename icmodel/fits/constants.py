@@ -1,8 +1,8 @@
-"""The constants of a fit that no formula gives: chosen on left-out rows, all in one place.
+"""Constants of a fit that are chosen by their errors on left-out rows, since no formula gives them.
 
-They are passed from the caller of a fit down to the line that uses them, so that other values can be compared
-with the shipped ones.  ``python -m benchmarks.accuracy.choose`` chooses them: for the benchmark's scores on all
-datasets but the scored one, for shipping on all.
+The caller of a fit passes the constants, so that other values can be compared with the shipped values.
+``python -m benchmarks.accuracy.choose`` chooses the constants.  For the score of a dataset in the benchmark, it uses all
+other datasets; for shipping, it uses all datasets.
 """
 
 from __future__ import annotations
@@ -12,27 +12,28 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Constants:
-    """How candidates are weighted and how wide an interval is.
+    """Constants for the weights of candidates and the width of intervals.
 
     Parameters
     ----------
     octaves : float
-        Distance in payload, in octaves, over which the weight of an error falls by e.
+        Distance in payload, in octaves, over which the weight of an error falls by a factor e.
     other_label : float
-        Factor of the weight of a row that differs in one label.
+        Factor on the weight of a row that differs in one label.
     other_end : float
-        Factor of the weight of a row inside its curve for a site beyond the curve's ends, and the reverse:
-        extrapolation and interpolation err differently.
+        Factor on the weight of a row inside its curve for a site beyond the curve, and the reverse.  Extrapolation and
+        interpolation have different errors.
     everywhere : float
-        Share of the weights that all rows have alike, near or far.
+        Share of the total weight that is distributed equally over all rows, near or far.
     root : float
-        Exponent of the power mean of errors nearby: below 1 a single outlier does not decide.
+        Exponent of the power mean of errors nearby; below 1, a single outlier does not decide.
     power : float
-        A candidate's weight falls with this power of its mean error nearby.
+        Power of the mean error nearby with which the weight of a candidate falls.
     steep : float
-        Loss of a candidate whose greatest latencies are typically too high by x, in log: (exp(steep x) - 1) / steep.
+        Steepness of the loss for maxima: a candidate that is typically too high by x in log has the loss
+        (exp(steep x) - 1) / steep.
     doubt : float
-        Weight of the candidates' disagreement in an interval's scale; the errors nearby have weight 1.
+        Weight of the candidates' disagreement in the scale of an interval; the errors nearby have weight 1.
     """
 
     octaves: float = 1.5
@@ -46,4 +47,4 @@ class Constants:
 
 
 SHIPPED = Constants()
-"""Chosen on all datasets."""
+"""Constants in use, chosen on all datasets."""

@@ -1,7 +1,7 @@
-"""Candidates that use one curve alone: interpolation between its rows, or costs fitted to them.
+"""Candidates that use the rows of a single curve: interpolation between rows, or costs fitted to rows.
 
-They ignore all other curves, and are the most accurate where a curve is smooth and densely measured.
-All work on log axes and on stacks of curves of equal length; the points are the last axis.
+These candidates ignore all other curves.  They are the most accurate if a curve is smooth and densely measured.  All
+functions work on log axes and on stacks of curves of equal length; the points are the last axis.
 """
 
 from __future__ import annotations
@@ -20,17 +20,18 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 METHODS = ("straight", "affine", "monotone", "monotone a byte", "local on", "costs")
-"""Candidates of one curve, each an interpolation and an extrapolation; the last fits a cost per frame and per byte.
+"""Names of the candidates of one curve.
 
-``affine`` takes the time between two points as affine in the payload, and extrapolates the outer pieces.  The two
-monotone candidates differ in their axes: a level goodput is a constant time per byte.
+Each candidate interpolates and extrapolates; ``costs`` fits a cost per frame and a cost per byte.  ``affine`` takes the
+time between two points as affine in the payload, and extrapolates the outer pieces.  ``monotone`` works on the time per
+frame, ``monotone a byte`` on the time per byte, which is constant for a constant goodput.
 """
 LEAST_POINTS = 2
 """Least points through which a line can be drawn."""
 
 
 class Curves:
-    """The curves of a metric, each predicted from its own rows alone by every candidate of `METHODS`.
+    """Curves of a metric; every candidate of `METHODS` predicts each curve from the rows of that curve.
 
     Parameters
     ----------
@@ -39,7 +40,7 @@ class Curves:
     log_time : array (rows,)
         Log time at the rows.
     modelled : array (rows,)
-        Log time of the cost model at the rows; beyond a curve's ends ``straight`` follows the cost model.
+        Log time of the cost model at the rows; beyond the payloads of a curve ``straight`` follows the cost model.
     """
 
     def __init__(self, sites: Sites, log_time: Floats, modelled: Floats) -> None:
@@ -51,13 +52,13 @@ class Curves:
             points = np.stack([payload, mean, modelled[rows][first]])
             self._curves[key] = _Curve(rows, point, points)
         self.errors = _left_out([*self._curves.values()], log_time)
-        """Error of each candidate at each row, (methods, rows), if all rows of its payload are left out.
+        """Error of each candidate at each row, (methods, rows), with all rows of the same payload left out.
 
-        NaN if too few points are left.
+        The error is NaN if too few points are left.
         """
 
     def log_time(self, sites: Sites, modelled: Floats) -> Floats:
-        """Predict the log time at n sites, (methods, n); NaN if the curve has fewer than two points.
+        """Predict the log time at n sites by each candidate, (methods, n); NaN if the curve has fewer than two points.
 
         ``modelled`` (n,) is the cost model's log time at the sites.
         """
@@ -72,7 +73,7 @@ class Curves:
 
 @dataclass(frozen=True, slots=True)
 class _Curve:
-    """One curve: its rows, the point of each row, and the points; rows of equal payload are averaged.
+    """One curve: its rows, the point of each row, and the points; rows of equal payload are averaged to one point.
 
     ``points`` (3, n) are log payloads, ascending, log times, and log times of the cost model.
     """
@@ -83,7 +84,7 @@ class _Curve:
 
 
 def _left_out(curves: Sequence[_Curve], log_time: Floats) -> Floats:
-    """Error of each candidate at each row, (methods, rows), predicted from the other points of its curve.
+    """Error of each candidate at each row, (methods, rows), if the row is predicted from the curve's other points.
 
     Curves of equal length are predicted together, which takes a tenth of the time.
     """
@@ -103,7 +104,7 @@ def _left_out(curves: Sequence[_Curve], log_time: Floats) -> Floats:
 
 
 def _predicted(points: Floats, at: Floats, modelled: Floats) -> Floats:
-    """Log time by each candidate at some places of curves, (methods, ..., places)."""
+    """Log time that each candidate predicts at some payloads of curves, (methods, ..., places)."""
     x, y, own = points
     off, where = y - own, place(x, at)
     below, above = at < x[..., :1], at > x[..., -1:]
@@ -122,11 +123,11 @@ def _predicted(points: Floats, at: Floats, modelled: Floats) -> Floats:
 
 
 class Place(NamedTuple):
-    """Places along x, and the piece between two points around each; beyond the ends the outer piece.
+    """Positions on the x axis, and the piece between two points around each position.
 
-    ``at`` are the places, ``left`` the index of the point at which a place's piece begins, ``beyond`` its distance
-    from there, ``step`` the length of the piece.  ``cubic`` are the weights of both values and of both slopes of a
-    cubic Hermite piece.
+    Beyond the first and last point, the outer piece is used.  ``at`` are the positions.  ``left`` is the index of the
+    point at which the piece begins, ``beyond`` the distance of the position from this point, and ``step`` the length of
+    the piece.  ``cubic`` holds the weights of the two values and two slopes of a cubic Hermite piece.
     """
 
     at: Floats
@@ -137,7 +138,7 @@ class Place(NamedTuple):
 
 
 def place(x: Floats, at: Floats) -> Place:
-    """Find the piece of each place among the points x, ascending."""
+    """Find the piece around each position in ``at`` among the ascending points x."""
     passed: Ints = (x[..., None, :] <= at[..., :, None]).sum(axis=-1)
     left = np.clip(passed - 1, 0, x.shape[-1] - 2)
     first = _take(x, left)
@@ -150,7 +151,7 @@ def place(x: Floats, at: Floats) -> Place:
 
 
 def straight(x: Floats, y: Floats, where: Place) -> Floats:
-    """Interpolate linearly between two neighbours; beyond the ends hold the value of the last point.
+    """Interpolate linearly between two neighbours; beyond the first and last point hold the value of that point.
 
     >>> import numpy as np
     >>> x, y = np.array([0.0, 1.0, 2.0]), np.array([0.0, 3.0, 5.0])
@@ -180,7 +181,7 @@ def monotone(x: Floats, y: Floats, where: Place) -> Floats:
 
 
 def _end_slope(step: Floats, slope: Floats) -> Floats:
-    """Slope at the first end of the parabola through three points, limited to prevent overshoot."""
+    """Slope at the first point of the parabola through three points, limited to prevent overshoot."""
     near, far = step[..., :1], step[..., 1:]
     own, other = slope[..., :1], slope[..., 1:]
     found = ((2 * near + far) * own - near * other) / (near + far)
@@ -189,7 +190,7 @@ def _end_slope(step: Floats, slope: Floats) -> Floats:
 
 
 def affine_pieces(x: Floats, y: Floats, where: Place) -> Floats:
-    """Fit time = cost per frame + cost per byte through the two points around; NaN if the time is not positive."""
+    """Interpolate with time = cost per frame + payload × cost per byte through two points; NaN if not positive."""
     payload, time, site_bytes = np.exp(x), np.exp(y), np.exp(where.at)
     first, rise = _take(payload, where.left), np.diff(time) / np.diff(payload)
     found = _take(time, where.left) + (site_bytes - first) * _take(rise, where.left)
@@ -197,7 +198,7 @@ def affine_pieces(x: Floats, y: Floats, where: Place) -> Floats:
 
 
 def extrapolated(x: Floats, y: Floats, at: Floats) -> Floats:
-    """Extrapolate linearly beyond the ends by the outer two points."""
+    """Extrapolate linearly beyond the first and last point, through the outer two points."""
     below = at < x[..., :1]
     near, far = (np.where(below, v[..., :1], v[..., -1:]) for v in (x, y))
     step = np.where(below, x[..., 1:2] - x[..., :1], x[..., -1:] - x[..., -2:-1])
@@ -208,8 +209,7 @@ def extrapolated(x: Floats, y: Floats, at: Floats) -> Floats:
 def akima(x: Floats, y: Floats, where: Place) -> Floats:
     """Interpolate by cubic pieces whose slopes are weighted to the straighter side (H. Akima, J. ACM 17, 1970).
 
-    The weights are those of the modified method (makima): the mean of both slopes is added, so that level
-    pieces stay level.
+    The weights follow the modified method (makima): the mean of both slopes is added, so that level pieces stay level.
     """
     if x.shape[-1] == LEAST_POINTS:
         return straight(x, y, where)
@@ -228,7 +228,7 @@ def akima(x: Floats, y: Floats, where: Place) -> Floats:
 
 
 def _cubic(y: Floats, slope: Floats, where: Place) -> Floats:
-    """Cubic pieces with given values and slopes at their ends."""
+    """Evaluate cubic pieces with the given values and slopes at both points of each piece."""
     left, right = where.left, where.left + 1
     value_left, value_right, slope_left, slope_right = where.cubic
     from_left = value_left * _take(y, left)
@@ -245,7 +245,7 @@ def _take(values: Floats, where: Ints) -> Floats:
 
 
 def affine(x: Floats, y: Floats, at: Floats) -> Floats:
-    """Fit time = cost per frame + cost per byte by least squares of relative errors; NaN if not positive.
+    """Fit time = cost per frame + payload × cost per byte by least squares of relative errors; NaN if not positive.
 
     R. W. Hockney, Parallel Computing 20, 1994.
     """

@@ -1,7 +1,7 @@
-"""Fit one metric: cost models, Gaussian processes over their residuals, and single curves, blended.
+"""Fit one metric by a blend of cost models, Gaussian processes over their residuals, and single curves.
 
-The numbers of a process maximise the likelihood of the rows; candidates are weighted by their leave-one-out
-errors, which a Gaussian process gives in closed form.
+The hyperparameters of a process maximise the likelihood of the rows.  Candidates are weighted by their leave-one-out
+errors; for a Gaussian process these have a closed form.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Design:
-    """Design of a process: over a constant or over the best cost model, and the form of its kernel.
+    """Design of a process: its base (a constant or the best cost model), and the form of its kernel.
 
-    If ``own``, each protocol has a process with hyperparameters of its own, independent of the others.
+    If ``own``, each protocol has an independent process with hyperparameters of its own.
     """
 
     constant: bool
@@ -59,7 +59,7 @@ DESIGNS = (
     Design(True, PRODUCT),
     Design(True, JOINED),
 )
-"""Unlike each other, so that their errors differ."""
+"""Designs of processes in a fit; they are unlike each other, so that their errors differ."""
 CANDIDATES = (
     "own process",
     "process over a constant",
@@ -68,19 +68,19 @@ CANDIDATES = (
 )
 """Names of the candidates: the processes in the order of the designs, then the methods of curves."""
 FREEDOM = 3.0
-"""Degrees of freedom of Student's distribution for a row's noise; assumed."""
+"""Degrees of freedom of Student's distribution for the noise of a row; assumed."""
 MOST_ROWS = 96
-"""Rows of one piece of the likelihood, whose time grows with their cube."""
+"""Number of rows in one piece of the likelihood; the time of a piece grows with the cube of this number."""
 MOST_PIECES = 3
-"""Pieces in the likelihood; more would change the numbers little and take longer."""
+"""Greatest number of pieces in the likelihood; more pieces take longer and change the hyperparameters little."""
 
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
     """Predictions of all candidates at n sites.
 
-    ``log_time`` (candidates, n) is NaN if a candidate makes no prediction; ``deviation`` (n,) is the standard
-    deviation of the first process, a measure of how far a site lies from the rows.
+    ``log_time`` (candidates, n) is NaN if a candidate makes no prediction.  ``deviation`` (n,) is the standard
+    deviation of the first process, a measure of the distance of a site from the rows.
     """
 
     distances: Distances
@@ -108,26 +108,26 @@ class Fit:
 
     @property
     def mechanism(self) -> Mechanism:
-        """The cost model whose residual has the least leave-one-out errors."""
+        """Cost model whose residual has the least leave-one-out errors."""
         return self.processes[0].mechanism
 
     @property
     def hyperparameters(self) -> Hyperparameters:
-        """The kind of cost model and the kernels' numbers."""
+        """Kind of the cost model, and the parameters of the kernels."""
         return Hyperparameters(self.mechanism.kind, tuple(one.kernels for one in self.processes))
 
     def at(self, sites: Sites) -> tuple[Floats, Floats]:
-        """Log time at some sites, and the half-width of its 90 % interval for one new run."""
+        """Log time at some sites, and the half-width of the 90 % interval for one new run."""
         log_time, half, near = self._at(sites)
         return log_time, self.widths.of_run(half, near)
 
     def mean_at(self, sites: Sites) -> tuple[Floats, Floats]:
-        """Log time at some sites, and the half-width of its 90 % interval for the mean of many runs."""
+        """Log time at some sites, and the half-width of the 90 % interval for the mean of many runs."""
         log_time, half, _ = self._at(sites)
         return log_time, half
 
     def candidates(self, sites: Sites) -> Candidates:
-        """Predict some sites by each candidate."""
+        """Predict the log time at some sites by each candidate."""
         distances = self.known.distances(sites)
         modelled = {one: one.at(sites) for one in {each.mechanism for each in self.processes}}
         physics = modelled[self.mechanism]
@@ -137,7 +137,7 @@ class Fit:
         return Candidates(distances, np.stack(predicted), self.plain.deviation(crosses[0]))
 
     def _at(self, sites: Sites) -> tuple[Floats, Floats, Floats]:
-        """Log time, its half-width for the mean of many runs, and the weight of each row at each site."""
+        """Log time, half-width of the interval for the mean of many runs, and weight of each row, at each site."""
         found = self.candidates(sites)
         near = self.blend.nearness(found.distances)
         usual = near @ self.widths.deviations
@@ -160,14 +160,14 @@ def fit(
     Parameters
     ----------
     observed : Observations
-        The rows.
+        Rows of the metric.
     log_time : array
-        Natural logarithm at each row of a time [s], or of the ratio of two.
+        Natural logarithm of a time [s], or of the ratio of two times, at each row.
     like : Fit, optional
-        Fit of a similar metric, from whose kernels the search starts, with few steps;
-        ignored for at most ``MOST_ROWS`` rows.
+        Fit of a similar metric; the search starts from the kernels of this fit and takes few steps.  With at most
+        ``MOST_ROWS`` rows, this fit is ignored.
     known : Hyperparameters, optional
-        Found before for the same rows: there is no search.
+        Hyperparameters found before for the same rows; the search is skipped.
     is_maximum : bool
         Whether the metric is the greatest latency of a run.
     constants : Constants
@@ -202,7 +202,7 @@ def fit(
 
 @dataclass(frozen=True, slots=True)
 class _Rows:
-    """The rows of a fit, with the distances and label groups that every process through them shares."""
+    """Rows of a fit, with the distances and label groups that all processes through these rows share."""
 
     observed: Observations
     log_time: Floats
@@ -212,7 +212,7 @@ class _Rows:
     parts: Mapping[str, Ints]
 
     def through(self, mechanism: Mechanism, kernels: Kernels) -> ProtocolProcesses:
-        """Condition the processes over the residual of a cost model, with a kernel for each part of the rows."""
+        """Condition processes over the residual of a cost model on the rows, with one kernel per part of the rows."""
         own = kernels.keys() == self.parts.keys()
         parts = {}
         for name, rows in (self.parts if own else whole(self.observed.sites)).items():
@@ -256,7 +256,7 @@ class _Rows:
         return found
 
     def with_robust_variance(self, found: ProtocolProcesses) -> _Rows:
-        """The same rows with a greater variance for outliers of a process."""
+        """Copy of these rows with a greater variance for the outliers of a process."""
         variance = robust_variance(found, self.observed.variance)
         return replace(self, observed=replace(self.observed, variance=variance))
 
@@ -264,9 +264,9 @@ class _Rows:
 def robust_variance(found: ProtocolProcesses, variance: Floats) -> Floats:
     """Increase the variance of rows whose error is larger than the spread of their runs explains.
 
-    The spread of a few runs is uncertain and some runs are disturbed, so noise has Student's
-    distribution, whose weights are (ν + 1) / (ν + e²/σ²) (K. L. Lange, R. J. A. Little and
-    J. M. G. Taylor, J. Am. Stat. Assoc. 84, 1989).  A row without a spread keeps variance 0.
+    The spread of a few runs is uncertain, and some runs are disturbed.  So the noise is taken to have Student's
+    distribution, with the weights (ν + 1) / (ν + e²/σ²) (K. L. Lange, R. J. A. Little and J. M. G. Taylor,
+    J. Am. Stat. Assoc. 84, 1989).  A row without a spread keeps variance 0.
     """
     scores = (found.errors / found.deviations) ** 2
     less_sure = np.maximum((FREEDOM + scores) / (FREEDOM + 1.0), 1.0) - 1.0
@@ -277,7 +277,7 @@ def robust_variance(found: ProtocolProcesses, variance: Floats) -> Floats:
 def _pieces(sites: Sites) -> list[Ints]:
     """Cut rows into pieces of about ``MOST_ROWS``, and take at most ``MOST_PIECES`` of them, evenly spaced.
 
-    A smaller configuration stays in one piece; a larger one is cut into interleaved parts.
+    A configuration of at most that size stays in one piece; a larger configuration is cut into interleaved parts.
     """
     cut: list[list[int]] = [[]]
     for rows in sites.by_configuration.values():

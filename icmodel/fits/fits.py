@@ -1,4 +1,4 @@
-"""The fits of a dataset's metrics, each made when first needed, or restored from kept hyperparameters."""
+"""Fits of a dataset's metrics, each made when first needed, or restored from stored hyperparameters."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ Watch = Callable[[int, int], None]
 
 
 class Fits:
-    """The fits of a dataset's metrics, each made when first needed.
+    """Fits of a dataset's metrics, each made when first needed.
 
-    For a metric in ``kept`` there is no search; the results of other searches are added to ``kept``.
-    ``watch`` is called after each fit with the counts of fitted metrics and of all metrics.
+    A metric in ``kept`` needs no search for hyperparameters.  The results of searches for other metrics are added to
+    ``kept``.  ``watch`` is called after each fit with the number of fitted metrics and the number of all metrics.
 
     >>> import icmodel
     >>> from functools import partial
@@ -52,7 +52,7 @@ class Fits:
         self.kept = Kept("") if kept is None else kept
         self.carrier, self.constants = carrier, constants
         self.of = lru_cache(maxsize=None)(self._watched)
-        """Maps a metric's name to its fit; ``None`` if it has too few rows."""
+        """Function from the name of a metric to its fit; ``None`` if the metric has too few rows."""
         # Curves of many metrics are drawn at the same sites.
         self._flowing = lru_cache(maxsize=256)(
             lambda where: flowing(where, self.value("goodput_bps", unlimited(where)))
@@ -73,7 +73,7 @@ class Fits:
         return one is not None and one.is_packet_multiple
 
     def value(self, metric: str, where: Sites) -> Floats:
-        """A metric at some sites; NaN where the dataset has no fit of it."""
+        """Value of a metric at some sites; NaN if the metric has no fit."""
         key = (metric, where.payload_bytes.tobytes(), where.labels.tobytes())
         if key not in self._values:
             fitted = self.of(metric)
@@ -82,10 +82,10 @@ class Fits:
         return self._values[key]
 
     def flowing(self, metric: str, where: Sites) -> Sites:
-        """Add the throughput by the fitted goodput to sites, as far as a fit of the metric may use it.
+        """Add to sites the throughput from the fitted goodput, if a fit of the metric may use the throughput.
 
-        Throughput at the hosts' limit repeats the goodput's own rows, so the fit of a flow must not use it:
-        a row would be predicted from itself.
+        Throughput at the limit of the hosts repeats the rows of the goodput.  So the fit of a flow must not use it, or a
+        row would be predicted from itself.
         """
         if metric == "goodput_bps":
             return where
@@ -95,7 +95,7 @@ class Fits:
         return replace(found, frames_per_s=np.where(where.at_limit, 0.0, found.frames_per_s))
 
     def _watched(self, metric: str) -> FittedMetric | None:
-        """Fit or restore a metric, keep it, and report progress."""
+        """Fit or restore a metric, add its fit to ``kept``, and report progress."""
         # The import takes a tenth of the time of a prediction without fits.
         from icmodel.fits.fitted import Fitter, kept_metric
 

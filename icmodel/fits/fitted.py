@@ -31,23 +31,28 @@ from icmodel.fits.store import KeptMetric
 Floats = NDArray[np.float64]
 
 KINDS = ("latency_", "rtt_", "cpu_", "packets_")
-"""Metrics of one kind, and all flows, vary alike over payload, load and options: the search for one starts from
-the kernels of another."""
+"""Prefixes of kinds of metrics.
+
+Metrics of one kind vary alike over payload, load and options, and so do all flows.  So the search for the kernels of
+one metric starts from the kernels of another metric of the same kind.
+"""
 MAXIMUM = "_max_"
-"""Part of the names of greatest latencies."""
+"""Part of the name of a metric that is a greatest latency."""
 MEDIAN, MEAN = "_p50_s", "_mean_s"
 MULTIPLES = (MEAN, "_p99_s")
-"""Metrics fitted as multiples of their median; minima, maxima and spreads depend on stalls, so are not."""
+"""Endings of metrics that are fitted as multiples of their median; minima, maxima and spreads depend on stalls."""
 PAYLOAD, REGIME = -2, -1
-"""Label columns from the end: whether a row has a payload, and its regime.  The columns before the regime identify
-the configuration."""
+"""Indices of label columns, counted from the end: whether a row has a payload, and the regime of the row.
+
+The columns before the regime identify the configuration.
+"""
 ALL = 1 - 1e-9
-"""Share of the offered load from which all of it counts as carried; less by rounding only."""
+"""The whole offered load counts as carried from this share on; the margin is for rounding."""
 
 
 @dataclass(frozen=True, slots=True)
 class TheoryPackets:
-    """Theory's packet rate: frames in packets of their own; full packets of a stream at its limit."""
+    """Theory's packet rate: each frame has packets of its own; a stream at its limit has full packets."""
 
     goodput: FittedMetric
 
@@ -59,7 +64,7 @@ class TheoryPackets:
         return frames * np.where(full, where.least_packets, where.packets)
 
     def half(self, where: Sites) -> Floats:
-        """Half-width of their logarithm: 0 where the whole offered load is carried."""
+        """Half-width of the logarithm of the packet rate; 0 if the whole offered load is carried."""
         flows_bps = 8 * where.payload_bytes * where.frames_per_s
         limited = where.labels[:, REGIME] == LIMITED
         _, half = self.goodput.fit.mean_at(_at_own_limit(where))
@@ -67,7 +72,7 @@ class TheoryPackets:
 
 
 def _at_own_limit(where: Sites) -> Sites:
-    """The sites at the unlimited load, as the goodput is fitted there; sites in overload as they are."""
+    """Move sites to the unlimited load, at which the goodput is fitted; sites in overload are unchanged."""
     full = unlimited(where)
     over = where.labels[:, REGIME] == OVERLOAD
     labels = np.where(over[:, None], where.labels, full.labels)
@@ -76,14 +81,14 @@ def _at_own_limit(where: Sites) -> Sites:
 
 @dataclass(frozen=True, slots=True)
 class FittedMetric:
-    """A fit, and how its metric turns into log time."""
+    """Fit of a metric, and the conversion of the metric to log time."""
 
     fit: Fit
     quantity: Quantity
     over: FittedMetric | None = None
-    """The metric of which this one is fitted as a multiple."""
+    """Metric of which this metric is fitted as a multiple; ``None`` if it is fitted directly."""
     packets: TheoryPackets | None = None
-    """Theory's packets, of which this metric is fitted as a multiple."""
+    """Theory's packets, of which this metric is fitted as a multiple; ``None`` if it is not."""
 
     def at(self, where: Sites) -> tuple[Floats, Floats]:
         """Log time at some sites, and the half-width of a 90 % interval for one new run."""
@@ -103,11 +108,11 @@ class FittedMetric:
         return log_time if self.over is None else log_time - self.over.at(where)[0]
 
     def value(self, where: Sites) -> Floats:
-        """The metric, or its multiple of theory's packets, at some sites."""
+        """Value of the metric at some sites; for packets, the multiple of theory's packets."""
         return self.quantity.value(self.at(where)[0], where.payload_bytes)
 
     def elsewhere(self) -> float:
-        """Half-width, in log time, to add for a configuration without rows."""
+        """Half-width in log time that is added for a configuration without rows."""
         own = half_width(self.fit.processes[0], self.fit.sites.labels[:, :REGIME])
         beside = self.over if self.packets is None else self.packets.goodput
         return own if beside is None else math.hypot(own, beside.elsewhere())
@@ -115,14 +120,14 @@ class FittedMetric:
 
 @dataclass(frozen=True, slots=True)
 class Fitter:
-    """Fits metrics of one dataset, using the fits of others.
+    """Fitter of the metrics of one dataset; a metric's fit may use the fits of other metrics.
 
     Parameters
     ----------
     of : callable
-        Maps a metric's name to its fit; ``None`` if it has too few rows.
+        Function from the name of a metric to its fit; ``None`` if the metric has too few rows.
     flowing : callable
-        Adds the throughput to sites, as far as a fit of the metric may use it.
+        Function that adds the throughput to sites, if a fit of the metric may use the throughput.
     constants : Constants
         Constants of every fit.
     """
@@ -134,7 +139,7 @@ class Fitter:
     constants: Constants = SHIPPED
 
     def fitted(self, metric: str, known: KeptMetric | None) -> FittedMetric | None:
-        """Fit a metric; ``None`` if it has too few rows.
+        """Fit a metric; ``None`` if the metric has too few rows.
 
         If ``known`` is given, its hyperparameters are used without a search.
         """
@@ -163,9 +168,9 @@ class Fitter:
         return FittedMetric(found, measure, over, theory)
 
     def _packets(self, metric: str, where: Sites) -> TheoryPackets | None:
-        """Theory's packets if the metric is fitted as a multiple of them, otherwise ``None``.
+        """Theory's packets if the metric is fitted as a multiple of these; otherwise ``None``.
 
-        It is fitted by itself if a row has no payload or load, or if a protocol has no goodput.
+        The metric is fitted directly if a row has no payload or load, or if a protocol has no goodput.
         """
         if not metric.startswith(PACKETS):
             return None
@@ -179,7 +184,7 @@ class Fitter:
     def _like(self, metric: str, over: FittedMetric | None, rows: int) -> Fit | None:
         """Find the fit from whose kernels the search for a metric starts.
 
-        It is that of the first metric of its kind, or of the mean for multiples of a median.
+        The search starts from the fit of the first metric of the same kind; for multiples of a median, from the mean.
         """
         first = self._first_of_kind(metric)
         if over is not None:
@@ -190,9 +195,9 @@ class Fitter:
         return like.fit
 
     def _first_of_kind(self, metric: str) -> str:
-        """Name of the metric of a kind that is fitted first: its median, its mean, or the first by name.
+        """Name of the metric of a kind that is fitted first: the median, the mean, or the first by name.
 
-        Mean and 99 % quantile are fitted as multiples of the median: stalls in a run do not change the median.
+        Mean and 99 % quantile are fitted as multiples of the median, since stalls in a run do not change the median.
         """
         kind = next((kind for kind in KINDS if metric.startswith(kind)), None)
         if kind is None and metric.endswith(FLOWS):
@@ -204,7 +209,7 @@ class Fitter:
 
 
 def kept_metric(fitted: FittedMetric) -> KeptMetric:
-    """Extract the part of a metric's fit that is kept."""
+    """Extract the part of a metric's fit that is stored."""
     found = fitted.fit
     costs = {
         name: [rounded(cost) for cost in found.mechanism.costs(name).tolist()]

@@ -1,9 +1,9 @@
-"""Scale predictions to another line rate or processor clock: the wire's part by the rate, the host's by the clock.
+"""Scale predictions to another line rate or processor clock: wire time by the rate, host time by the clock.
 
-The time per frame is the longer of the host's and the wire's; a latency is their sum, less what a slower wire
-hides.  The wire's part is theory's.  Where the wire is the limit, the utilisation law gives the host's part: a host
-that is busy for a share of the time needs that share of the time per frame.  A saturated stream on a slower wire
-waits in its sender's buffers, which hold bytes.
+The time per frame is the longer of host time and wire time.  A latency is the sum of both, minus the host time that a
+slower wire hides.  Wire time comes from theory.  If the wire is the limit, the utilisation law gives the host time: a
+host that is busy for a share of the time needs that share of the time per frame.  Frames of a saturated stream on a
+slower wire wait in the sender's buffers, which hold a number of bytes.
 """
 
 from __future__ import annotations
@@ -22,20 +22,23 @@ from icmodel.scenario import Hosts
 Floats = NDArray[np.float64]
 
 ON_WIRE = 1.02
-"""The wire is the limit up to this multiple of theory's least time per frame."""
+"""The wire counts as the limit if the time per frame is at most this multiple of theory's least time."""
 OF_CHANGE, OF_DISTANCE = 0.5, 0.1
-"""Added half-width in log: this share of the change of the metric, and of |log(rate or clock ratio)|; assumed."""
+"""Shares that give the added half-width in log (assumed).
+
+The shares apply to the change of the metric, and to |log(rate or clock ratio)|.
+"""
 LATENCY = "latency_"
-"""Beginning of the one-way latencies, whose buffers are known."""
+"""Prefix of the names of one-way latencies, for which the content of buffers is known."""
 
 
 @dataclass(frozen=True, slots=True)
 class Frames:
-    """Time per frame at some sites, on the dataset's hosts and on others [s].
+    """Time per frame [s] at some sites, on the dataset's hosts and on other hosts.
 
-    ``fastest_s`` is the least that ``there_s`` may be: where the wire is the limit and no utilisation is known, the
-    hosts may be as fast as the new wire.  ``old`` and ``new`` are the sites on the dataset's link and on the other one.
-    ``saturated`` are the sender's buffers, where the wire is slower and they are known.
+    ``fastest_s`` is the least possible ``there_s``: if the wire is the limit and no utilisation is known, the hosts may
+    be as fast as the new wire.  ``old`` and ``new`` are the sites on the dataset's link and on the other link.
+    ``saturated`` describes the sender's buffers, if the wire is slower and the buffers are known.
     """
 
     here_s: Floats
@@ -48,16 +51,16 @@ class Frames:
 
 
 def frames(here_s: Floats, busy: Floats, old: Sites, new: Sites, hosts: Hosts) -> Frames:
-    """Compute the times per frame at full speed on both hosts.
+    """Compute the times per frame at full speed on the dataset's hosts and on the other hosts.
 
     Parameters
     ----------
     here_s : array
-        On the dataset's hosts [s].
+        Time per frame on the dataset's hosts [s].
     busy : array
-        Utilisation of the busier host's processor; NaN if not known.
+        Utilisation of the processor of the busier host; NaN if not known.
     old, new : Sites
-        The same sites on the dataset's link and on the other one.
+        The same sites on the dataset's link and on the other link.
     """
     here_s = np.maximum(here_s, old.least_s)
     by_wire = here_s <= ON_WIRE * old.least_s
@@ -68,7 +71,7 @@ def frames(here_s: Floats, busy: Floats, old: Sites, new: Sites, hosts: Hosts) -
 
 
 def changed(metric: str, regime: str, ends: Floats, frame: Frames, own_bps: float | None) -> Floats:
-    """Scale the value, low and high of a metric (3, n) from the dataset's own hosts to others."""
+    """Scale the value, low and high of a metric (3, n) from the dataset's own hosts to other hosts."""
     if metric.startswith(LATENCY) and regime == UNLIMITED and frame.saturated is not None:
         # Little's law: the content of the sender's buffers over the goodput.
         payload = frame.new.payload_bytes
@@ -78,11 +81,11 @@ def changed(metric: str, regime: str, ends: Floats, frame: Frames, own_bps: floa
     is_time = metric.endswith("_s") and regime != UNLIMITED
     if is_time:
         found = np.stack([_time_below_capacity(metric, end, frame) for end in ends])
-        found[2] += _hidden_s(metric, ends[2], frame)  # the upper end hides nothing
+        found[2] += _hidden_s(metric, ends[2], frame)  # for the high, no host time is hidden
     else:
         found = ends * factor(metric, regime, ends[0], frame)
     by = np.divide(found[0], ends[0], out=np.ones_like(ends[0]), where=ends[0] > 0)
-    # The time that a slower wire adds to the same hosts is known; any other change is not.
+    # The time that a slower wire adds to the same hosts is known; any other change is uncertain.
     known = (is_time or metric == "goodput_bps") and frame.hosts.cpu_clock_ratio == 1.0
     unsure = ~(known & (frame.new.least_s > frame.old.least_s))
     wider = np.exp(widening(by, frame.hosts, own_bps, of_change=np.asarray(unsure)))
@@ -90,13 +93,13 @@ def changed(metric: str, regime: str, ends: Floats, frame: Frames, own_bps: floa
     if metric == "goodput_bps":
         by_wire = frame.new.least_s > frame.here_s
         found[1] = np.where(by_wire, np.fmin(found[0] / ON_WIRE, ends[1]), found[1])
-    if metric == "loss_rate":  # a receiver that keeps up may still lose what it lost
+    if metric == "loss_rate":  # a receiver that keeps up may still lose as much as before
         found[2] = np.fmax(found[2], ends[2])
     return found
 
 
 def factor(metric: str, regime: str, value: Floats, frame: Frames) -> Floats:
-    """Factor by which a metric changes on other hosts; not for times below capacity."""
+    """Factor by which a metric changes on other hosts; times below capacity are not supported."""
     speed_up = frame.here_s / frame.there_s
     if metric.endswith(("_bps", "_per_s")):
         return speed_up
@@ -116,16 +119,16 @@ def factor(metric: str, regime: str, value: Floats, frame: Frames) -> Floats:
 
 
 def _crossings(metric: str) -> int:
-    """Count of wire crossings in a time: two in a round trip, none in a standard deviation."""
+    """Number of times that a time includes the wire: 2 for a round trip, 0 for a standard deviation."""
     if metric.endswith("_std_s"):
         return 0
     return 2 if metric.startswith("rtt_") and not metric.startswith("rtt_half_") else 1
 
 
 def _time_below_capacity(metric: str, value: Floats, frame: Frames) -> Floats:
-    """Scale a time below capacity: the host's part by the clock, the wire's part by its rate.
+    """Scale a time below capacity: the host time by the clock, the wire time by the line rate.
 
-    While a slower wire sends one packet of a frame, hosts work on the others.
+    While a slower wire sends one packet of a frame, the hosts work on the other packets.
     """
     wire_s, host_s = _parts(metric, value, frame)
     old_s, new_s = (_crossings(metric) * one.wire_s for one in (frame.old, frame.new))
@@ -134,13 +137,16 @@ def _time_below_capacity(metric: str, value: Floats, frame: Frames) -> Floats:
 
 
 def _parts(metric: str, value: Floats, frame: Frames) -> tuple[Floats, Floats]:
-    """Split a time below capacity into the own wire's part and the hosts' part at their new clock [s]."""
+    """Split a time below capacity into wire time on the own link and host time at the new clock [s]."""
     wire_s = np.minimum(value, _crossings(metric) * frame.old.wire_s)
     return wire_s, (value - wire_s) / frame.hosts.cpu_clock_ratio
 
 
 def _hidden_s(metric: str, value: Floats, frame: Frames) -> Floats:
-    """Host time that a slower wire hides [s]: that of all packets of a frame but one, at most the added wire time."""
+    """Host time that a slower wire hides [s].
+
+    The hidden time is the host time of all packets of a frame but one, at most the added wire time.
+    """
     _, host_s = _parts(metric, value, frame)
     longer_s = np.maximum(_crossings(metric) * (frame.new.wire_s - frame.old.wire_s), 0.0)
     return np.asarray((1 - 1 / frame.new.packets) * np.minimum(host_s, longer_s))
@@ -149,7 +155,7 @@ def _hidden_s(metric: str, value: Floats, frame: Frames) -> Floats:
 def widening(
     multiplied: Floats, hosts: Hosts, own_bps: float | None, *, of_change: NDArray[np.bool_]
 ) -> Floats:
-    """Added half-width in log: a share of the distance to the other hosts, and of the change where it is unsure."""
+    """Added half-width in log: a share of the distance to the other hosts, and of any uncertain change."""
     distance = abs(math.log(hosts.cpu_clock_ratio))
     if hosts.line_rate_bps is not None and own_bps is not None:
         distance += abs(math.log(hosts.line_rate_bps / own_bps))

@@ -1,10 +1,10 @@
-"""The covariance of a metric's residuals at two sites: over payload, load and labels.
+"""Covariance of the residuals of a metric at two sites, as a function of payload, load and labels.
 
-The residual of a cost model has three parts: a configuration's costs differ from its protocol's, its level
-differs, and the rest varies smoothly with payload and load.  There are two forms.  In the product form
-differences in labels and load each reduce the covariance by a factor, whatever the payload; in the joined form
-they add to one distance, on which the covariance depends.  Load counts as throughput: hosts that carry
-the same are equally busy, whatever the offered load.
+The residual of a cost model has three parts.  The costs of a configuration differ from the costs of its protocol; its
+level differs; and the rest varies smoothly with payload and load.  The kernel has two forms.  In the product form,
+differences in labels and in load each reduce the covariance by a factor, at any payload.  In the joined form, these
+differences add to one distance, on which the covariance depends.  Load counts as throughput: hosts with equal
+throughput are equally busy at any offered load.
 """
 
 from __future__ import annotations
@@ -24,19 +24,25 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 Group = tuple[int, str]
-"""A label column and one of its labels: two sites differ if just one of them has it.  With the label ``""``:
-two sites differ if their labels in the column do."""
+"""Comparison of labels: a label column, and one label of the column or ``""``.
+
+With a label, two sites differ if only one of the sites has this label.  With ``""``, two sites differ if their labels in
+the column differ.
+"""
 Pairs = TypeVar("Pairs", Floats, Bools)
 NO_CURVE = 2
-"""Standing of a site on a curve without two payloads; else −1, 0 or 1: below, between or above its rows."""
+"""Position code of a site on a curve with fewer than two payloads.
+
+The other codes are −1, 0 and 1: below, between or above the rows of the curve.
+"""
 
 PRODUCT, JOINED = "product", "joined"
 ROOT_3 = 3.0**0.5
 COMMON = 1.0
-"""Variance of the level and costs that all configurations share, besides the cost model's: the residual's."""
+"""Variance of the level and costs that all configurations share, relative to the residual of the cost model."""
 NUMBERS = ("costs", "level", "residual", "noise", "length", "load_length", "jump")
 LABEL_DISTANCE = 0.2
-"""Distance of a difference in a label before any row is seen; assumed."""
+"""Prior distance that a difference in a label counts as; assumed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,19 +52,19 @@ class Distances:
     Parameters
     ----------
     payload, broken : array (left, distinct) or (distinct,)
-        Signed distances in octaves of payload and in packets, up to 2; only distinct ones are held.  Their
-        weighted sum is one warped axis: a covariance of the sum of two absolute distances need not be positive.
+        Signed distances in octaves of payload and in packets (counted up to 2); only distinct distances are held.  Their
+        weighted sum is one warped axis.  A covariance of the sum of two absolute distances need not be positive definite.
     column : array (right,) or (pairs,)
-        Index of the distinct distance of each right site or pair.
+        Index of the distinct distance for each right site or pair.
     offered, carried : array
         Distance in octaves between offered loads and between throughputs.  The unlimited load is far from every
         limit in ``offered``, and close to the greatest limit in ``carried``.
     ends : array of bool
-        Whether one site lies inside its curve's payloads and the other at or beyond an end.
+        Whether one site lies inside the payloads of its curve and the other site at or beyond the outer payloads.
     differ : mapping of group to array
-        1 where sites differ; a group that is missing differs nowhere.
+        1 for sites that differ, 0 for others; in a missing group no sites differ.
 
-    Matrices of ``offered`` and ``differ`` may have one row that stands for all.
+    Matrices of ``offered`` and ``differ`` may have a single row that applies to all left sites.
     """
 
     payload: Floats
@@ -74,7 +80,7 @@ class Distances:
         return numbers.take(self.column, axis=-1)
 
     def of_pairs(self, rows: Ints, columns: Ints) -> Distances:
-        """Take the vectors of some pairs out of matrices of distances from sites to themselves."""
+        """Select the vectors of some pairs from matrices of distances between the same sites."""
         width = self.payload.shape[1]
         row = np.zeros(width, dtype=np.int64)
         row[self.column] = np.arange(len(self.column))  # any row with these distances
@@ -95,7 +101,7 @@ class Distances:
         )
 
     def part(self, left: Ints, right: Ints, groups: Collection[Group]) -> Distances:
-        """Take the distances between subsets of both sites, each in ascending order, with at least these groups."""
+        """Select the distances between subsets of left and right sites (ascending), with at least these groups."""
         if (len(left), len(right)) == (len(self.payload), len(self.column)):
             return self
 
@@ -115,14 +121,14 @@ class Distances:
 
 
 class Known:
-    """Sites of the rows, to which distances are computed, with their labels as numbers.
+    """Sites of the rows, with labels as numbers; distances are computed to these sites.
 
     Parameters
     ----------
     sites : Sites
         Sites of the rows.
     groups : sequence of groups
-        The label differences that count.
+        Comparisons of labels that count.
     """
 
     def __init__(self, sites: Sites, groups: Sequence[Group]) -> None:
@@ -142,9 +148,9 @@ class Known:
         self._ends = self._standing(sites, own=True)
 
     def distances(self, sites: Sites) -> Distances:
-        """Compute the distances from some sites to the known ones.
+        """Compute the distances from some sites to the sites of the rows.
 
-        If the sites differ in payload alone, one row of offered loads and labels stands for all.
+        If the sites differ only in payload, a single row of offered loads and labels applies to all.
         """
         payload, offered, carried, packets = _axes(sites)
         rows = 1 if len(sites.by_curve) == 1 else len(sites)
@@ -164,9 +170,9 @@ class Known:
         )
 
     def _standing(self, sites: Sites, *, own: bool = False) -> Ints:
-        """Standing of each site: −1, 0 or 1, below, between or above its curve's rows; ``NO_CURVE`` without two.
+        """Position code of each site: −1, 0 or 1 for below, between or above the rows of its curve, or ``NO_CURVE``.
 
-        With ``own`` the sites are the rows themselves: the outer two count as left out, so beyond the ends.
+        With ``own`` the sites are the rows themselves.  The two outer rows then count as left out, so as beyond the rows.
         """
         found = np.full(len(sites), NO_CURVE)
         for key, where in sites.by_curve.items():
@@ -179,9 +185,10 @@ class Known:
         return found
 
     def _compared(self, sites: Sites) -> Ints:
-        """Number that each group compares, (groups, sites).
+        """Number that each group compares at each site, (groups, sites).
 
-        Of a column it is the index of the label among the known ones, or -1; of a label, whether a site has it.
+        For a column the number is the index of the label among the labels of the rows, or -1.  For a label the number
+        tells whether a site has this label.
         """
         found = np.empty((len(self._groups), len(sites)), dtype=np.int64)
         for k, (column, label) in enumerate(self._groups):
@@ -196,9 +203,9 @@ class Known:
 
 
 def _axes(sites: Sites) -> tuple[Floats, Floats, Floats, Floats]:
-    """Log2 of payload, of offered load and of throughput; and packets per frame, counted up to 2.
+    """Log2 of payload, of offered load and of throughput, and packets per frame counted up to 2.
 
-    Where the throughput is not known the offered load stands for it.
+    If the throughput is not known, the offered load replaces it.
     """
     offered = np.log2(sites.load_bps)
     flow_bps = 8 * sites.payload_bytes * sites.frames_per_s
@@ -218,16 +225,16 @@ def _smooth(distance: Floats) -> tuple[Floats, Floats]:
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """A covariance and its numbers; variances are in units of the residual's mean square.
+    """A covariance function with its parameters; variances are in units of the mean square of the residual.
 
     Parameters
     ----------
     form : "product" or "joined"
-        How labels and load enter.
+        Form in which labels and load enter.
     costs, level : float
-        Variance of a configuration's own costs and of its own level; unused in the joined form.
+        Variances of the costs and of the level of a configuration; unused in the joined form.
     residual, noise : float
-        Variance of the smooth rest, and of a row's noise beyond its spread.
+        Variances of the smooth rest, and of the noise of a row beyond its stated spread.
     length, load_length : float
         Correlation length in octaves of payload and of throughput.
     jump : float
@@ -247,7 +254,7 @@ class Kernel:
     label_distances: Mapping[Group, float] = field(default_factory=dict)
 
     def on(self, groups: tuple[Group, ...]) -> Kernel:
-        """The same kernel for other label differences; one that is not known has the assumed distance."""
+        """Copy of this kernel for other label comparisons; a new comparison gets the assumed distance."""
         return replace(
             self,
             label_distances={
@@ -256,13 +263,13 @@ class Kernel:
         )
 
     def numbers(self) -> Floats:
-        """All numbers, the label distances last."""
+        """All parameters as an array, the label distances last."""
         return np.array(
             [getattr(self, name) for name in NUMBERS] + list(self.label_distances.values())
         )
 
     def with_numbers(self, numbers: Floats) -> Kernel:
-        """The same kernel with other numbers."""
+        """Copy of this kernel with other parameters."""
         own = dict(zip(NUMBERS, numbers.tolist(), strict=False))
         label_distances = dict(
             zip(self.label_distances, numbers[len(NUMBERS) :].tolist(), strict=True)
@@ -271,7 +278,7 @@ class Kernel:
 
 
 def groups_of(sites: Sites) -> dict[str, tuple[Group, ...]]:
-    """The label differences that have a number in each form: one per column; joined, one per label."""
+    """Label comparisons with a parameter, by form: one per column (product), or one per label (joined)."""
     columns: list[Group] = []
     labels: list[Group] = []
     for column in range(sites.labels.shape[1]):
@@ -283,14 +290,14 @@ def groups_of(sites: Sites) -> dict[str, tuple[Group, ...]]:
 
 
 class Covariance:
-    """The covariance of pairs of sites without noise, and its derivatives over the logs of the numbers.
+    """Covariance of pairs of sites without noise, and its derivatives over the logs of the kernel's parameters.
 
     Parameters
     ----------
     distances : Distances
         Distances of the pairs, of any shape.
     shares : array
-        For each pair the sum over all costs of the product of both shares in the time (`Modelled.shares`).
+        For each pair the sum, over all costs, of the product of both sites' shares (`Modelled.shares`).
     """
 
     def __init__(self, kernel: Kernel, distances: Distances, shares: Floats) -> None:
@@ -319,9 +326,9 @@ class Covariance:
         self.values += self._rest
 
     def slopes(self, outer: Floats) -> Floats:
-        """Sum over pairs of ``outer`` × the derivative over the log of each number; that of noise is 0.
+        """Sum over pairs of ``outer`` × the derivative over the log of each parameter; 0 for the noise.
 
-        All distances have one shape here: no row stands for others.
+        All distances must have the same shape here, without a single row that applies to all sites.
         """
         kernel, distances = self.kernel, self._distances
         falling = self._falling if kernel.form == JOINED else distances.along(self._falling)
@@ -345,12 +352,12 @@ class Covariance:
         return np.array([*found.values(), *labels.values()])
 
     def _differing(self) -> list[Group]:
-        """The kernel's groups in which some sites differ."""
+        """Groups of the kernel in which some sites differ."""
         return [group for group in self.kernel.label_distances if group in self._distances.differ]
 
 
 def variance(kernel: Kernel, shares: Floats) -> Floats:
-    """Variance at each site, without noise."""
+    """Prior variance at each site, without noise."""
     squares = np.sum(shares**2, axis=1)
     own = kernel.costs * squares + kernel.level if kernel.form == PRODUCT else 0.0
     return np.asarray(COMMON * (squares + 1.0) + own + kernel.residual)
@@ -361,9 +368,9 @@ def _sum(one: Floats, other: Floats) -> float:
 
 
 def inverted(matrix: Floats) -> tuple[Floats, float]:
-    """Inverse of a covariance (n, n), of which the lower triangle is read, and half the log of its determinant.
+    """Inverse of a covariance matrix (n, n), and half the log of its determinant.
 
-    It takes a third of the time of a general inverse (LAPACK's potrf and potri).
+    Only the lower triangle is read.  The time is a third of that of a general inverse (LAPACK's potrf and potri).
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Choose a kernel's numbers by maximum likelihood with a weak prior."""
+"""Choose the parameters of a kernel by maximum likelihood with a weak prior."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from icmodel.fits.kernel import NUMBERS, Covariance, Distances, Kernel, inverted
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Kernels = Mapping[str, Kernel]
-"""The kernel of each part of the rows."""
+"""Kernels by name of the part of the rows."""
 
 LOWEST = {"costs": 1e-4, "level": 1e-4, "residual": 1e-4, "noise": 1e-8, "jump": 1e-3}
 HIGHEST = {"noise": 1.0, "length": 60.0, "load_length": 60.0, "jump": 8.0}
 LEAST_LENGTH, LEAST_LABEL_DISTANCE, MOST_LABEL_DISTANCE, MOST_VARIANCE = 0.3, 1e-3, 20.0, 100.0
 LOOSENESS = 2.0
-"""Standard deviation of the prior on the log of each number: without a prior the likelihood has ridges."""
+"""Standard deviation of the prior on the log of each parameter; without a prior the likelihood has ridges."""
 STEPS = 1000
-"""Greatest number of steps; a search usually converges in a tenth of them."""
+"""Greatest number of steps of a search; a search usually converges in a tenth of this number."""
 DIGITS = 4
-"""Significant digits of a found number, few enough that any linear algebra library finds the same."""
+"""Significant digits of a found parameter, few enough that all linear algebra libraries give the same result."""
 GAIN = 1e-5
 """The search ends when a step improves the log likelihood by less than this share."""
 NOISE = NUMBERS.index("noise")
 NOT_POSITIVE = 1e10
-"""Value for a matrix that is not positive definite, so that the search turns back."""
+"""Objective for a matrix that is not positive definite, so that the search turns back."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class Hyperparameters:
         Raises
         ------
         KeyError, TypeError, ValueError
-            If the document is not one.
+            If the document does not have this form.
         """
 
         def read(kernel: Mapping[str, Any]) -> Kernel:
@@ -78,11 +78,11 @@ class Hyperparameters:
 
 
 class Piece(NamedTuple):
-    """Rows whose likelihood is computed together; the time grows with the cube of their number.
+    """Rows whose likelihood is computed together; the time grows with the cube of the number of rows.
 
-    A covariance is symmetric, so ``distances`` and ``shares`` (m,) hold each pair of rows once.  ``places`` (m,)
-    index the pairs in a flattened matrix (n, n); ``diagonal`` (n,) are the pairs of a row with itself.
-    ``residual`` and ``variance`` (n,) are in units of the residual's root mean square and its square.
+    A covariance is symmetric, so ``distances`` and ``shares`` (m,) hold each pair of rows once.  ``places`` (m,) are the
+    indices of the pairs in a flattened matrix (n, n).  ``diagonal`` (n,) are the pairs of a row with itself.
+    ``residual`` (n,) is in units of the residual's root mean square, ``variance`` (n,) in units of its mean square.
     """
 
     places: Ints
@@ -103,14 +103,14 @@ def piece_of(distances: Distances, shares: Floats, residual: Floats, variance: F
 
 
 def likeliest(prior: Kernel, pieces: Sequence[Piece], start: Kernel | None = None) -> Kernel:
-    """Find the kernel whose numbers maximise the likelihood of the pieces.
+    """Find the kernel parameters that maximise the likelihood of the pieces.
 
     Parameters
     ----------
     prior : Kernel
         Centre of the prior, and start of the search.
     start : Kernel, optional
-        Another start, of a search with few steps.
+        Another start for the search, which then takes few steps.
     """
     from scipy.optimize import minimize  # half a second to import, needed by fits alone
 
@@ -141,14 +141,14 @@ def likeliest(prior: Kernel, pieces: Sequence[Piece], start: Kernel | None = Non
 
 
 def rounded(number: float) -> float:
-    """Round a kernel's number as it is kept: still more digits than the rows determine."""
+    """Round a kernel parameter to the stored digits, which are still more than the rows determine."""
     return float(f"{number:.{DIGITS}g}")
 
 
 def negative_log_likelihood(kernel: Kernel, piece: Piece) -> tuple[float, Floats]:
-    """Negative log of the marginal likelihood, without its constant, and the gradient.
+    """Negative log of the marginal likelihood, without the constant term, and its gradient.
 
-    The gradient is over the logs of the kernel's numbers: ½ Σ (K⁻¹ − w wᵀ) ∘ dK, w = K⁻¹ r
+    The gradient is over the logs of the kernel's parameters: ½ Σ (K⁻¹ − w wᵀ) ∘ dK, w = K⁻¹ r
     (Rasmussen and Williams, Gaussian Processes for Machine Learning, 2006, eq. 5.9).
     """
     count = len(piece.residual)

@@ -18,13 +18,15 @@ from icmodel.fits.observations import Sites
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Working = tuple[str, bool | None]
-"""A protocol, and whether its hosts are at their limit; ``None`` for both."""
+"""A protocol, and whether its hosts are at their limit; ``None`` means both states."""
 ANY: Working = ("", None)
 """All protocols together."""
 
 LEAST_ROWS = 5
-"""Least rows of a protocol, or of its hosts at their limit, to have costs of their own; with fewer the costs
-fitted to more rows are used."""
+"""Least number of rows for separate costs of a protocol, or of its hosts at their limit.
+
+With fewer rows, costs fitted to a larger set of rows are used.
+"""
 CONSTANT, COSTS, QUEUE, WORK = "constant", "costs", "queue", "work"
 KINDS = (COSTS, QUEUE, WORK)
 """Kinds of cost model: costs alone; costs plus waiting in a queue that grows with the load or in a full
@@ -35,17 +37,17 @@ SHORTEST_S = 1e-300
 
 @dataclass(frozen=True, slots=True)
 class Modelled:
-    """A cost model's prediction at some sites.
+    """Prediction of a cost model at some sites.
 
-    ``log_time`` is the log of the time; ``shares`` (n, costs) is the share of each cost in it, which is the
-    derivative of log time over the log of that cost.
+    ``log_time`` is the log of the time.  ``shares`` (n, costs) is the share of each cost in the time, which is the
+    derivative of the log time over the log of that cost.
     """
 
     log_time: Floats
     shares: Floats
 
     def take(self, where: Ints) -> Modelled:
-        """The prediction at some of the sites."""
+        """Prediction at the sites with these indices."""
         return Modelled(self.log_time[where], self.shares[where])
 
 
@@ -86,12 +88,12 @@ class Mechanism:
                 self._of[working] = _fit(kind, sites.take(members), log_time[members])
         used = {self._known(working) for working in _workings(sites)}
         self.parameters = sum(int((self._of[one] > 0).sum()) for one in used)
-        """Number of fitted costs: those in use that are above 0."""
+        """Number of fitted costs that are in use and above 0."""
 
     def costs(self, protocol: str, full: bool | None = None) -> Floats:
-        """Costs per frame [s], per byte [s/B], per packet [s], and those that only the kind has.
+        """Costs per frame [s], per byte [s/B], per packet [s], and further costs of this kind of model.
 
-        ``full`` selects those of hosts at their limit (true), below it (false) or of both (``None``).
+        ``full`` selects the costs of hosts at their limit (true), below their limit (false), or of both (``None``).
         """
         return self._of[self._known((protocol, full))]
 
@@ -104,7 +106,7 @@ class Mechanism:
         return Modelled(np.log(time), parts / time[:, None])
 
     def _known(self, working: Working) -> Working:
-        """The most specific key with fitted costs that covers a protocol and its hosts' state."""
+        """Most specific key with fitted costs that covers a protocol and the state of its hosts."""
         protocol, _ = working
         return next(one for one in (working, (protocol, None), ANY) if one in self._of)
 
@@ -129,7 +131,7 @@ def _features(kind: str, sites: Sites) -> Floats:
     if kind == COSTS:
         return costs
     if kind == QUEUE:
-        # In overload a full buffer adds the time in which some frames and bytes leave it.
+        # In overload a full buffer adds the time in which some frames and bytes leave the buffer.
         full = sites.at_limit & (sites.frames_per_s > 0)
         frame_s = np.divide(1.0, sites.frames_per_s, out=np.zeros(len(sites)), where=full)
         queued = sites.queue, sites.queue * sites.payload_bytes
@@ -138,7 +140,7 @@ def _features(kind: str, sites: Sites) -> Floats:
 
 
 def possible_kinds(sites: Sites) -> tuple[str, ...]:
-    """The kinds of cost model that apply to some sites."""
+    """Kinds of cost model that apply to some sites."""
     known = {QUEUE: bool(sites.queue.any()), WORK: bool(sites.frames_per_s.any())}
     return tuple(kind for kind in KINDS if known.get(kind, True))
 

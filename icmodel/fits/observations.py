@@ -1,4 +1,4 @@
-"""The rows of one metric as arrays: their sites, values and uncertainty."""
+"""Rows of one metric as arrays: sites, values and uncertainty."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ wire time [s] and least interval [s]."""
 
 PER_BIT, PER_FRAME, DIRECT = "per bit", "per frame", "direct"
 SHIFTS = {"loss_rate": 0.1, "cpu_": 0.01}
-"""Added before the logarithm to ratios that can be 0: far below this, errors count as absolute ones."""
+"""Shifts that are added to ratios that can be 0, before the logarithm; far below the shift, errors are absolute."""
 SMALLEST = 1e-3
-"""Share of the median that is added to any other metric with a value of 0."""
+"""Share of the median that is added to other metrics if one of their values is 0."""
 
 FLOWS = ("_bps", "_per_s")
-"""Endings of metrics that are flows."""
+"""Endings of the names of metrics that are flows."""
 PACKETS = "packets_"
-"""Beginning of metrics that are fitted as multiples of theory's packets; below 1 where a sender merges frames."""
+"""Prefix of metrics that are fitted as multiples of theory's packets; below 1 if a sender merges frames."""
 ROUNDING = 1e-9
-"""Results below this share of the shift are 0."""
+"""Results below this share of the shift are set to 0."""
 
 NO_PAYLOAD = "no payload"
 """Label of rows without a payload, such as a call without data; they are placed at 1 B."""
@@ -62,7 +62,7 @@ class Quantity:
         return np.asarray(-logs if self.kind == PER_FRAME else logs)
 
     def value(self, log_time: Floats, payload_bytes: Floats) -> Floats:
-        """The metric at a log time."""
+        """Convert a log time to the value of the metric."""
         if self.kind == PER_BIT:
             logs = np.log(8 * payload_bytes) - log_time
         else:
@@ -94,10 +94,10 @@ def quantity(metric: str, values: Floats) -> Quantity:
 
 @dataclass(frozen=True, eq=False)
 class Sites:
-    """Sites at which a metric is known or predicted, as columns of equal length n.
+    """Sites (points in payload, load and labels) at which a metric is known or predicted, as n rows of columns.
 
-    ``labels`` (n, columns) are protocol, options, counts, payload or none, and regime.  Sites with equal labels are
-    of one configuration: they differ in payload and load alone.
+    ``labels`` (n, columns) are protocol, options, counts, whether there is a payload, and regime.  Sites with equal
+    labels belong to one configuration: they differ only in payload and load.
     """
 
     payload_bytes: Floats
@@ -115,17 +115,17 @@ class Sites:
 
     @cached_property
     def by_protocol(self) -> dict[str, Ints]:
-        """The sites of each protocol."""
+        """Indices of the sites of each protocol."""
         return {name: where for (name,), where in _by_labels(self.labels[:, :1]).items()}
 
     @cached_property
     def by_configuration(self) -> dict[Label, Ints]:
-        """The sites of each configuration."""
+        """Indices of the sites of each configuration."""
         return _by_labels(self.labels)
 
     @cached_property
     def by_curve(self) -> dict[tuple[Label, float], Ints]:
-        """The sites of each curve: of one configuration and load."""
+        """Indices of the sites of each curve; a curve has one configuration and one load."""
         found: dict[tuple[Label, float], Ints] = {}
         for labels, members in self.by_configuration.items():
             loads = self.load_bps[members]
@@ -140,9 +140,9 @@ class Sites:
 
     @cached_property
     def twins(self) -> tuple[Ints, ...]:
-        """Groups of sites at the same point, of two or more.
+        """Groups of two or more sites at the same point.
 
-        In overload the offered load changes little, so sites in overload are at one point whatever their load.
+        In overload the offered load has little effect, so sites in overload count as one point at any load.
         """
         load = np.where(self.labels[:, -1] == OVERLOAD, 1.0, self.load_bps)
         labels = (np.unique(column, return_inverse=True)[1] for column in self.labels.T)
@@ -152,7 +152,7 @@ class Sites:
         return tuple(np.flatnonzero(flat == k) for k in np.flatnonzero(counts > 1).tolist())
 
     def take(self, where: Ints) -> Sites:
-        """Some of the sites."""
+        """Sites with these indices."""
         return Sites(
             self.payload_bytes[where],
             self.load_bps[where],
@@ -177,7 +177,7 @@ def _by_labels(labels: NDArray[np.str_]) -> dict[Label, Ints]:
 
 @dataclass(frozen=True, slots=True)
 class Observations:
-    """Rows of one metric: sites, values, and the relative variance of each mean (0: not stated)."""
+    """Rows of one metric: sites, values, and relative variance of each mean (0: not stated)."""
 
     sites: Sites
     values: Floats
@@ -188,7 +188,7 @@ class Observations:
     It is 0 if no row states one."""
 
     def take(self, where: Ints) -> Observations:
-        """Some of the rows, in ascending order."""
+        """Rows with these indices, in ascending order."""
         if len(where) == len(self.values):
             return self
         values, variance, spread = self.values[where], self.variance[where], self.spread[where]
@@ -198,9 +198,9 @@ class Observations:
 def label(
     data: Dataset, point: Point, regime: str, options: Mapping[str, str] | None = None
 ) -> Label:
-    """Make the label of a row: protocol, options (defaults for empty cells), counts, payload or none, and regime.
+    """Make the label of a row: protocol, options (defaults for empty cells), counts, payload flag and regime.
 
-    ``options`` replace the row's own.
+    ``options`` replace the options of the row.
     """
     own = dict(zip(data.option_axes, point.options, strict=True)) if options is None else options
     values = (own.get(axis) or data.option_defaults[axis] for axis in data.option_axes)

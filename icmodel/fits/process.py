@@ -18,19 +18,19 @@ from icmodel.statistics import COVERAGE, LONE_WIDTH
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 LEAST_SCALE = 1e-6
-"""A residual below this is rounding."""
+"""A residual below this counts as rounding error."""
 REST = ""
-"""Name of the part that holds all protocols without a process of their own."""
+"""Name of the part with the rows of all protocols that have no separate process."""
 OWN_ROWS = 20
-"""Least rows of a protocol for a process of its own; fewer do not determine its numbers."""
+"""Least number of rows for a separate process of a protocol; fewer rows do not determine its parameters."""
 
 
 @dataclass(frozen=True, slots=True)
 class Process:
     """A cost model and a Gaussian process over its residual, conditioned on some rows.
 
-    ``scale`` is the residual's root mean square, the process' unit; ``shares`` are the shares of each cost at the
-    rows.  ``twins`` are groups of rows at one point, which are left out together.
+    ``scale`` is the root mean square of the residual, the unit of the process.  ``shares`` are the shares of each cost
+    in the times at the rows.  ``twins`` are groups of rows at one point, which are left out together.
     """
 
     mechanism: Mechanism
@@ -43,7 +43,7 @@ class Process:
 
     @property
     def errors(self) -> Floats:
-        """Leave-one-out error at each row in closed form; its twins are left out too.
+        """Leave-one-out error at each row in closed form; the twins of the row are left out too.
 
         For a single row it is its weight over its diagonal element of the precision matrix.  For twins their block of
         that matrix is solved for their weights (C. E. Rasmussen and C. K. I. Williams, Gaussian Processes for Machine
@@ -56,7 +56,7 @@ class Process:
 
     @property
     def deviations(self) -> Floats:
-        """Leave-one-out standard deviation at each row; its twins are left out too."""
+        """Leave-one-out standard deviation at each row; the twins of the row are left out too."""
         found = 1.0 / np.diag(self.inverse)
         for rows in self.twins:
             found[rows] = np.diag(np.linalg.inv(self.inverse[np.ix_(rows, rows)]))
@@ -112,7 +112,7 @@ def process(
 
 
 def parts_of(sites: Sites) -> dict[str, Ints]:
-    """Rows of each protocol that has enough of them, and those of all others together."""
+    """Split rows into parts: one per protocol with enough rows, and one for all other protocols together."""
     every = sites.by_protocol
     own = {name: rows for name, rows in every.items() if len(rows) >= OWN_ROWS}
     rest = [rows for name, rows in every.items() if name not in own]
@@ -158,12 +158,12 @@ class ProtocolProcesses:
 
     @property
     def mechanism(self) -> Mechanism:
-        """The cost model of all of them."""
+        """Cost model of all processes."""
         return next(iter(self.parts.values())).process.mechanism
 
     @property
     def kernels(self) -> dict[str, Kernel]:
-        """The kernel of each part."""
+        """Kernel of each part."""
         return {name: part.process.kernel for name, part in self.parts.items()}
 
     @property
@@ -182,7 +182,7 @@ class ProtocolProcesses:
         return self._by_row(lambda one: np.full(len(one.shares), one.kernel.noise * one.scale**2))
 
     def crosses(self, sites: Sites, modelled: Modelled, distances: Distances) -> list[Cross]:
-        """Each part's covariance with the sites it answers.
+        """Covariance of each part with the sites that the part answers.
 
         ``modelled`` is the cost model's prediction at the sites, ``distances`` are those from the rows.
         """

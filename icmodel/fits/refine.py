@@ -1,4 +1,4 @@
-"""Draw curves from fits: each measured curve again, with more points and on both sides of each packet break."""
+"""Draw curves from fits: redraw each measured curve with more points, also on both sides of each packet break."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ Configuration = tuple[object, ...]
 
 PER_OCTAVE = 4
 BEYOND = 2.0**6
-"""Factor by which a curve is continued beyond its payloads."""
+"""Ratio of payloads by which a curve is extended beyond its first and last payload."""
 BUSY = ("cpu_send", "cpu_recv")
 BREAKS = 4
-"""Number of packet breaks with a knot on each side; one packet more changes little after that."""
+"""Number of packet breaks with a knot on each side; beyond these, one more packet changes little."""
 LAST_BREAK_BYTES = 2**16
 
 
@@ -105,14 +105,14 @@ class Refiner:
         return have_payload and self.fits.is_fitted(metric)
 
     def refined(self, metric: str, curve: Curve, payload_bytes: Floats, where: Where) -> Curve:
-        """Draw a curve from the metric's fit; return it as measured if there is no fit.
+        """Draw a curve from the metric's fit; return the measured curve if there is no fit.
 
         A row without a payload stays as measured too, unless other options are requested.
 
         Parameters
         ----------
         payload_bytes : array
-            Knots that the curve gets between its ends, beside its own payloads [B].
+            Further payloads [B] of the drawn curve, between its first and last payload.
         """
         if (curve.anywhere and where.options is None) or not self.fits.is_fitted(metric):
             return curve
@@ -150,7 +150,7 @@ class Refiner:
         return np.array(sorted(found))
 
     def _on(self, curve: Curve, payload: Floats, ends: Floats, where: Where) -> Curve:
-        """Make the curve through these values and ends, with the basis and rows on both sides of each point."""
+        """Make the curve through these values, lows and highs, with the basis and rows beside each point."""
         first, last = curve.payload_bytes[[0, -1]]
         top = len(curve.payload_bytes) - 1
         before = np.clip(np.searchsorted(curve.payload_bytes, payload, side="right") - 1, 0, top)
@@ -210,7 +210,7 @@ class Refiner:
         return self._known_sites[key]
 
     def _label(self, curve: Curve, regime: str, where: Where) -> Label:
-        """The label of a curve's sites."""
+        """Label of the sites of a curve."""
         first = self.data.points[int(curve.rows[0])]
         return label(self.data, first, regime, where.options)
 

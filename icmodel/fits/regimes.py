@@ -1,4 +1,4 @@
-"""Regimes: how the offered load of a row compares with the capacity."""
+"""Regimes of rows: the offered load is unlimited, below the capacity, or in overload."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SHORT = 1.1
 """A limit is in overload, too, above this times its own goodput.  The margin is for frames that are lost or still
 queued when a run ends; assumed.  A limit at most this factor below the best goodput counts as close to capacity."""
 LEAST_ROWS = 10
-"""Least limited runs of a protocol from which the spread is estimated; with fewer the share is exactly 1."""
+"""Least number of limited runs of a protocol to estimate the spread; with fewer runs the share is exactly 1."""
 Place = tuple[str, tuple[str, ...], int | None]
 """Protocol, options and payload."""
 

@@ -1,7 +1,7 @@
-"""Where fits are kept: in the dataset's folder, or else in the user's cache folder.
+"""Storage of fits: in the dataset's folder, or in the user's cache folder.
 
-A fit in a dataset's folder is read and never written; further fits are made and kept in the cache.  Files are
-replaced atomically, so several processes may share them: each reads an older or a newer one.
+Fits in a dataset's folder are only read; further fits are made and written to the cache.  Files are replaced
+atomically, so several processes may share them: each process reads either the older or the newer file.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def _program() -> bytes:
 
 
 class DamagedFit(IcmodelError):  # noqa: N818  (says more than an Error at its end would)
-    """Files of a fit that cannot be read."""
+    """Error for files of a fit that cannot be read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,11 +136,11 @@ class Kept:
     Parameters
     ----------
     seal : str
-        Hash of what they are made from.
+        Hash of the data and modules that the fits are made from.
     metrics : dict
-        Maps a metric's name to its fit; ``None`` if it has too few rows.
+        Fits by name of the metric; ``None`` if the metric has too few rows.
     curves : dict
-        Maps the key of a drawn curve, 16 bytes, to its value, low and high, (3, points).
+        Value, low and high (3, points) of each drawn curve, by the key of the curve (16 bytes).
     """
 
     seal: str
@@ -153,7 +153,7 @@ class Kept:
         return len(self.metrics), len(self.curves)
 
     def add(self, other: Kept) -> None:
-        """Add the fits and curves of the other that are missing here."""
+        """Add the fits and curves of ``other`` that are missing in this object."""
         for name, one in other.metrics.items():
             self.metrics.setdefault(name, one)
         for key, ends in other.curves.items():
@@ -181,7 +181,7 @@ class Kept:
             )
 
     def text(self) -> str:
-        """The numbers as JSON, metrics in order."""
+        """Convert the hyperparameters to JSON, with the metrics in order."""
         metrics = {
             name: None if one is None else one.to_dict()
             for name, one in sorted(self.metrics.items())
@@ -192,7 +192,7 @@ class Kept:
 
 
 def read(folder: Path, seal: str) -> Kept | None:
-    """Read the fits of a folder; ``None`` if there are none, or their seal differs.
+    """Read the fits of a folder; ``None`` if there are no fits, or the seal differs.
 
     Raises
     ------
@@ -216,7 +216,7 @@ def read(folder: Path, seal: str) -> Kept | None:
 
 
 def _curves(path: Path, seal: str) -> dict[bytes, Floats]:
-    """Read the drawn curves of a file; none if there is no file, or its seal differs."""
+    """Read the drawn curves of a file; the result is empty if there is no file, or the seal differs."""
     if not path.is_file():
         return {}
     with np.load(BytesIO(path.read_bytes()), allow_pickle=False) as arrays:
@@ -234,7 +234,7 @@ def _curves(path: Path, seal: str) -> dict[bytes, Floats]:
 
 
 class Store:
-    """Folders that keep one dataset's fits: its own and that of the user's cache.
+    """Folders with the fits of one dataset: the dataset's folder and a folder in the user's cache.
 
     Parameters
     ----------
@@ -252,7 +252,7 @@ class Store:
         self._saved = (0, 0)
 
     def read(self) -> Kept:
-        """Read the fits that are kept of the dataset; a damaged file causes a warning and is ignored."""
+        """Read the stored fits of the dataset; a damaged file causes a warning and is ignored."""
         kept = Kept(self.seal)
         for folder in (self._cached, self._beside):
             if folder is not None and (found := self._read(folder)) is not None:
@@ -261,7 +261,7 @@ class Store:
         return kept
 
     def save(self, kept: Kept) -> None:
-        """Write new fits to the cache; a no-op if there is no cache or it cannot be written."""
+        """Write new fits to the cache; a no-op if there is no cache or the cache cannot be written."""
         if self._cached is None or kept.size == self._saved:
             return
         with suppress(OSError, ReportError):  # only a cache: without it fits are made again

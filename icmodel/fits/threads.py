@@ -1,4 +1,4 @@
-"""One thread for matrices of a few hundred rows, with which several threads only wait for each other."""
+"""Limit linear algebra to one thread: with matrices of a few hundred rows, threads only wait for each other."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 def one_thread() -> AbstractContextManager[Any]:
     """Context in which the linear algebra of numpy and SciPy uses one thread of this process.
 
-    On a busy machine a fit takes a hundredth of the time with it, and the numbers are the same everywhere.
+    On a busy machine a fit takes a hundredth of the time with one thread, and the numbers are the same on all machines.
     """
     limited: AbstractContextManager[Any] = _controller().limit(limits=1, user_api="blas")
     return limited

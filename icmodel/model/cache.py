@@ -134,8 +134,8 @@ class TableCache:
             if own_bps is not None:
                 measured = f"at {units.format_bps(own_bps, 4)}"
         return (
-            f"{self.data.id} was measured {measured}, and the variant {self.variant} predicts nothing "
-            f"else: ask --variant hybrid for {wanted}, leave {name} out, or take a dataset measured so"
+            f"{self.data.id} was measured {measured}, and the variant {self.variant} predicts no "
+            f"other value: use --variant hybrid for {wanted}, leave {name} out, or use a dataset measured that way"
         )
 
     def work_problem(self) -> str:
@@ -144,7 +144,7 @@ class TableCache:
             return ""
         return (
             f"the variant {self.variant} predicts the measuring programs alone, without work of the application: "
-            "leave app_send and app_recv out, or take --variant hybrid"
+            "leave app_send and app_recv out, or use --variant hybrid"
         )
 
 

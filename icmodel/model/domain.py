@@ -108,24 +108,24 @@ RULES = (
     Rule(
         "endpoints",
         lambda domain, q: (q["endpoints"] > 1) & np.logical_not(domain.sharing),
-        "{data} has no goodput of {scenario.protocol} to share: leave endpoints out",
+        "{data} has no goodput of {scenario.protocol} to divide among endpoints: leave endpoints out",
     ),
     Rule(
         "switches",
         lambda domain, q: q["switches"] < domain.least_switches,
-        "{data} measured {scenario.protocol} with switches = {domain.least_switches}: ask for that, not for "
-        "{scenario.switches}",
+        "{data} measured {scenario.protocol} with switches = {domain.least_switches} only, not with "
+        "{scenario.switches}: set switches = {domain.least_switches}",
     ),
     Rule(
         "switches",
         lambda domain, q: q["switches"] > domain.most_switches,
         "{data} has neither rows with {scenario.switches} switches nor a switch latency: leave switches out, "
-        "or take a dataset that has",
+        "or use a dataset that has either",
     ),
     Rule(
         "distance_m",
         lambda domain, q: ~np.isnan(q["distance_m"]) & np.logical_not(domain.distance),
-        "{data} states no cable length or propagation: leave distance out, or take a dataset that does",
+        "{data} states no cable length or propagation: leave distance out, or use a dataset that states one",
     ),
 )
 

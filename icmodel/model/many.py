@@ -65,7 +65,9 @@ def predict_many(
     """Answer arrays of questions; see :meth:`icmodel.model.Model.predict_many`."""
     data = model.data
     if batch.outside not in ("refuse", "nan", "extrapolate"):
-        raise ScenarioError(f"outside={batch.outside!r} is not one of refuse, nan, extrapolate")
+        raise ScenarioError(
+            f"outside={batch.outside!r} is unknown: use one of refuse, nan, extrapolate"
+        )
     questions = question_table(keywords, data.protocols)
     output = Output(data, batch, len(questions))
     groups = list(_groups(model, questions, output))
@@ -190,7 +192,7 @@ def codes(axis: str, value: object, names: tuple[str, ...]) -> object:
     """
     if isinstance(value, str):
         if value not in names:
-            raise OutOfDomain(f"there is no {axis} {value!r}: it is one of {', '.join(names)}")
+            raise OutOfDomain(f"the {axis} {value!r} is unknown: use one of {', '.join(names)}")
         return names.index(value)
     array = np.asarray(value)
     whole = array.dtype.kind in "iu"
@@ -234,7 +236,7 @@ def broadcast(values: Mapping[str, object]) -> Broadcast:
         ) from error
     if any(column.ndim for column in plain.values()):
         raise ScenarioError(
-            "labelled and plain arrays are mixed: give every array its dimension, or none"
+            "labelled and plain arrays are mixed: give all arrays labelled dimensions, or no array"
         )
     spread = xr.broadcast(*arrays)
     columns = {name: array.values for name, array in zip(labelled, spread, strict=True)}

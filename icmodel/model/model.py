@@ -170,7 +170,7 @@ class Model:
         """
         scenario = words.scenario(**question) if scenario is None else scenario
         if outside not in (REFUSE, EXTRAPOLATE):
-            raise ScenarioError(f"outside={outside!r} is not one of {REFUSE}, {EXTRAPOLATE}")
+            raise ScenarioError(f"outside={outside!r} is unknown: use {REFUSE} or {EXTRAPOLATE}")
         for metric in metrics or ():
             if metric not in (*ALWAYS, BOTTLENECK, *self.data.metrics):
                 raise OutOfDomain(no_metric(self.data, metric))
@@ -201,8 +201,8 @@ class Model:
             first, last = answer.query.payloads(answer.law.goodput)[:, 0]
             if first <= scenario.payload_bytes <= last:
                 raise OutOfDomain(
-                    f"{self.data.id} measured {scenario.protocol} at limited rates only, which state no capacity: ask "
-                    "for no more than those runs reached, or measure at unlimited rate"
+                    f"{self.data.id} measured {scenario.protocol} at limited rates only, which state no capacity: request "
+                    "at most the goodput that those runs reached, or measure at unlimited rate"
                 )
             raise OutOfDomain(
                 f"payload {scenario.payload_bytes} B is outside {self.data.id}: {scenario.protocol} was "
