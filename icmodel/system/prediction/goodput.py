@@ -50,7 +50,9 @@ def shared_goodput(own: Estimate, share: StreamShare, most_bps: float = math.inf
         high = value + (1 - SPREAD[0]) * share.others_bps
         why = UNEVEN
     elif share.shared:
-        why = "each stream loses the same part of the excess, or one stream loses all of it (assumed)"
+        why = (
+            "each stream loses the same part of the excess, or one stream loses all of it (assumed)"
+        )
         less, more = share.uneven_loss
         below, above = math.hypot(below, less), math.hypot(above, more)
     high = min(high, most_bps)  # beside other streams, no stream gets more than alone

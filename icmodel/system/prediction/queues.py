@@ -251,7 +251,10 @@ class _Crossing:
             return np.inf, np.inf, np.inf
         guard_s = self.frame.longest_bits / port.rate_bps
         first = is_open.index(True)
-        closed_s, since = [], 0.0  # duration for which the gate has been closed, at the end of each window
+        closed_s, since = (
+            [],
+            0.0,
+        )  # duration for which the gate has been closed, at the end of each window
         for window in (*windows[first:], *windows[:first]):
             since = 0.0 if priority in window.open else since + window.duration_s
             closed_s.append(since)

@@ -74,7 +74,9 @@ def stream_predictions(
     """Put together the prediction of every stream, by name."""
     overloads = overloaded_streams(system)
     full_hosts = overloaded_hosts(system, rates.alone, rates.resources.flows.sent_with)
-    virtual: set[int] = set()  # indices of streams whose dataset was measured between virtual machines
+    virtual: set[int] = (
+        set()
+    )  # indices of streams whose dataset was measured between virtual machines
     for dataset in questions.datasets:
         if any("virtual machine" in limit for limit in dataset.model.data.known_limits):
             virtual.update(dataset.streams.tolist())
@@ -238,7 +240,9 @@ class _StreamResults:
             return dict.fromkeys((*frames, *MESSAGE_TIMES), absent(why))
         if lossy and share.at not in self.buffers.sizes_bits:
             return dict.fromkeys((*frames, *MESSAGE_TIMES), absent(LOST))
-        share = replace(share, elastic=share.elastic or lossy)  # the sender's buffer holds the excess
+        share = replace(
+            share, elastic=share.elastic or lossy
+        )  # the sender's buffer holds the excess
         if self.refused is None:
             fastest = self.rates.fastest.estimate("goodput_bps", self.index)
             goodput = shared_goodput(fastest, share, fastest.high)

@@ -38,7 +38,9 @@ def link_usage(system: System, rates: Throughput, buffers: Buffers) -> dict[str,
         mean_bytes = math.inf if grows else buffers.queues.backlog_bytes.get(name, 0.0)
         most_bytes = math.inf if mean_bytes else 0.0
         queue = Estimate(mean_bytes, 0.0, most_bytes, "assumed", "by Little's law", bases)
-        if math.isinf(mean_bytes):  # the queue of a full port is between 0 and the size of its buffer
+        if math.isinf(
+            mean_bytes
+        ):  # the queue of a full port is between 0 and the size of its buffer
             queue = absent(f"{name} is full: its queue grows until its buffer is")
             if buffer is not None:
                 queue = Estimate(buffer, 0.0, buffer, "assumed", queue.why, bases)
