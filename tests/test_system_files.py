@@ -66,7 +66,7 @@ DAMAGES = [
     (DIRECT, '["A", "B"]', '["A", "A"]', "A is paired with itself"),
     (DIRECT, 'sink = "B"', 'sink = "A"', "A is paired with itself"),
     # unconnected
-    (TWO, '[[links]]\nbetween = ["S", "T"]\nrate = "100 Mb/s"\n', "", "has no way from A to B"),
+    (TWO, '[[links]]\nbetween = ["S", "T"]\nrate = "100 Mb/s"\n', "", "has no route from A to B"),
     (
         IMAGING,
         'between = ["recorder", "switch"]',
@@ -103,11 +103,11 @@ DAMAGES = [
         DSCP,
         '"wrr", weights = { 5 = 16, 4 = 3, 0 = 1 }',
         '"cbs", idle_slopes = { 6 = "90 Mb/s", 5 = "20 Mb/s" }',
-        "the idle slopes of S->B add up to 110 Mb/s of its 100 Mb/s",
+        "the idle slopes of S->B add up to 110 Mb/s, more than its 100 Mb/s",
     ),
     # looped
     (TWO, 'protocol = "udp"', 'via = ["T", "S"]\nprotocol = "udp"', "passes S twice"),
-    (TWO, 'protocol = "udp"', 'via = ["B"]\nprotocol = "udp"', "via B, which forwards nothing"),
+    (TWO, 'protocol = "udp"', 'via = ["B"]\nprotocol = "udp"', "via B, which is no switch"),
     # overloaded
     (TWO, '"50 Mb/s"', '"99 Mb/s"', "the interface of A at A->S must carry 103.4 Mb/s"),
     (
@@ -186,7 +186,7 @@ def test_an_overload_is_answered_and_a_contradiction_is_not(tmp_path: Path) -> N
 
 
 def test_a_missing_system_is_refused_with_the_bundled_names() -> None:
-    with pytest.raises(NetworkError, match="there is no system 'x': take imaging, "):
+    with pytest.raises(NetworkError, match="there is no system 'x': use imaging, "):
         load("x")
 
 
