@@ -106,7 +106,7 @@ def test_a_given_way_passes_what_is_named() -> None:
 @pytest.mark.parametrize(
     ("via", "said"),
     [
-        (("s2",), "passes s1 twice on its way h0 -> s0 -> s1 -> s2 -> s1 -> h1"),
+        (("s2",), "passes s1 twice on its route h0 -> s0 -> s1 -> s2 -> s1 -> h1"),
         (("h1",), "via h1, which is no switch"),
     ],
 )
