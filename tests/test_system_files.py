@@ -50,7 +50,7 @@ DAMAGES = [
     (IMAGING, 'name = "recorder"', 'name = "control-unit"', "two nodes are named 'control-unit'"),
     (LINE, 'name = "position"', 'name = "set-point"', "two streams are named 'set-point-1'"),
     (IMAGING, 'usecase = "imaging"', 'usecase = "imagin"', "there is no use case"),
-    (IMAGING, 'name = "picture"', 'name = "film"', "choices.streams names 'picture', which no"),
+    (IMAGING, 'name = "picture"', 'name = "film"', "choices.streams names 'picture', but no"),
     (LINE, 'stream = "reading"', 'stream = "readings"', "is about the stream readings"),
     (LINE, '"250 us"', '"250 us"\ndevice = "drive"', "device sums a CPU metric"),
     (LINE, '"250 us"', '"250 B"', "has the unknown unit 'B'"),
@@ -71,7 +71,7 @@ DAMAGES = [
         IMAGING,
         'between = ["recorder", "switch"]',
         'between = ["recorder-1", "switch"]',
-        "no way from recorder-2 to qfhd-display, nor have 1 more",
+        "no route from recorder-2 to qfhd-display, nor have 1 more",
     ),
     (
         DSCP,
