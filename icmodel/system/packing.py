@@ -38,7 +38,6 @@ class Packets:
         Sum of the sizes of all packets [b].
     longest_bits, shortest_bits, last_bits : float
         Sizes of the longest, shortest and last packet [b].
-
     """
 
     number: int

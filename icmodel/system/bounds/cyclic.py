@@ -39,7 +39,7 @@ Cuts = frozenset[tuple[str, str]]
 
 
 def cyclic_fixed_point(servers: Iterable[Server], flows: Iterable[Flow]) -> FeedForward:
-    """Cut the cycles of a network, and find jitters of its parts of flows that are bounds.
+    """Cut the cycles of a network, and find the jitters of the cut flows by a fixed point.
 
     Raises
     ------
