@@ -94,7 +94,7 @@ def test_a_contradiction_ends_with_2_and_is_found(says: Any, tmp_path: Path) -> 
         ("system nowhere", "there is no system 'nowhere': use imaging, "),
         ("system import own.toml -o x.toml", "own.toml is neither JSON nor XML"),
         ("system import nowhere.json -o x.toml", "nowhere.json cannot be read"),
-        ("system export lab-direct --format dot -o x.json", "there is no format 'dot'"),
+        ("system export lab-direct --format dot -o x.json", "the format 'dot' is unknown"),
         ("system export lab-direct", "-o"),
     ],
 )
