@@ -90,11 +90,11 @@ def test_a_contradiction_ends_with_2_and_is_found(says: Any, tmp_path: Path) -> 
     ("line", "said"),
     [
         ("system check own.toml", "own.toml: streams no. 1: the key 'protokol' is unknown"),
-        ("system show nowhere", "there is no system 'nowhere': take imaging, "),
-        ("system nowhere", "there is no system 'nowhere': take imaging, "),
+        ("system show nowhere", "there is no system 'nowhere': use imaging, "),
+        ("system nowhere", "there is no system 'nowhere': use imaging, "),
         ("system import own.toml -o x.toml", "own.toml is neither JSON nor XML"),
         ("system import nowhere.json -o x.toml", "nowhere.json cannot be read"),
-        ("system export lab-direct --format dot -o x.json", "there is no format 'dot'"),
+        ("system export lab-direct --format dot -o x.json", "the format 'dot' is unknown"),
         ("system export lab-direct", "-o"),
     ],
 )

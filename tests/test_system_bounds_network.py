@@ -55,10 +55,10 @@ REFUSED: dict[str, tuple[Callable[[], object], str]] = {
         lambda: network(ports("x"), [flow("f", "x y")]),
         "flow 'f' passes 'y', which is no server",
     ),
-    "a server twice": (lambda: network(ports("x x"), []), "server 'x' is there twice"),
+    "a server twice": (lambda: network(ports("x x"), []), "server 'x' occurs twice"),
     "a flow twice": (
         lambda: network(ports("x"), [flow("f", "x"), flow("f", "x")]),
-        "flow 'f' is there twice",
+        "flow 'f' occurs twice",
     ),
     "no path": (lambda: flow("f", ""), "path of no server"),
     "a path in a ring": (lambda: flow("f", "x y x"), "none twice"),
@@ -93,17 +93,17 @@ REFUSED: dict[str, tuple[Callable[[], object], str]] = {
     ),
     "no weight": (
         lambda: network(ports("x", scheduler=WeightedRoundRobin(weights={1: 1})), [flow("f", "x")]),
-        "weighted round robin has nothing for that class",
+        "weighted round robin does not serve that class",
     ),
     "no quantum": (
         lambda: network(
             ports("x", scheduler=DeficitRoundRobin(quanta_bytes={1: 1})), [flow("f", "x")]
         ),
-        "deficit round robin has nothing for that class",
+        "deficit round robin does not serve that class",
     ),
     "no such analysis": (
         lambda: bounds(network(ports("x"), [flow("f", "x")]), ["magic"]),
-        "'magic' is no analysis; take some of total flow",
+        "the analysis 'magic' is unknown; use one of total flow",
     ),
     "a gap longer than a packet": (
         lambda: network(ports("x", gap_bits=2 * PACKET), [flow("f", "x")]),
@@ -111,7 +111,7 @@ REFUSED: dict[str, tuple[Callable[[], object], str]] = {
     ),
     "no analysis": (
         lambda: bounds(network(ports("x"), [flow("f", "x")]), []),
-        "is no analysis",
+        "is unknown",
     ),
 }
 

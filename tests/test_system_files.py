@@ -42,15 +42,15 @@ DAMAGES = [
     (LINE, "priority = 6", "priority = 9", "priority is 9"),
     (LINE, 'kind = "hard"', 'kind = "harder"', "kind is 'harder'"),
     (LINE, '"store-and-forward"', '"store"', "forwarding is 'store'"),
-    (MOTION, 'within = "3 us"', 'within = "60 us"', "give them at most their cycle"),
-    (LINE, 'size = "40 B" }', 'size = "40 B", within = "1 s" }', "give it at most its period"),
+    (MOTION, 'within = "3 us"', 'within = "60 us"', "give within at most the cycle"),
+    (LINE, 'size = "40 B" }', 'size = "40 B", within = "1 s" }', "give within at most the period"),
     # names
     (DIRECT, 'sink = "B"', 'sink = "C"', "the stream measured names 'C'"),
     (IMAGING, '"qfhd-display", "switch"', '"qfhd-dysplay", "switch"', "is qfhd-display meant"),
     (IMAGING, 'name = "recorder"', 'name = "control-unit"', "two nodes are named 'control-unit'"),
     (LINE, 'name = "position"', 'name = "set-point"', "two streams are named 'set-point-1'"),
     (IMAGING, 'usecase = "imaging"', 'usecase = "imagin"', "there is no use case"),
-    (IMAGING, 'name = "picture"', 'name = "film"', "choices.streams names 'picture', which no"),
+    (IMAGING, 'name = "picture"', 'name = "film"', "choices.streams names 'picture', but no"),
     (LINE, 'stream = "reading"', 'stream = "readings"', "is about the stream readings"),
     (LINE, '"250 us"', '"250 us"\ndevice = "drive"', "device sums a CPU metric"),
     (LINE, '"250 us"', '"250 B"', "has the unknown unit 'B'"),
@@ -66,12 +66,12 @@ DAMAGES = [
     (DIRECT, '["A", "B"]', '["A", "A"]', "A is paired with itself"),
     (DIRECT, 'sink = "B"', 'sink = "A"', "A is paired with itself"),
     # unconnected
-    (TWO, '[[links]]\nbetween = ["S", "T"]\nrate = "100 Mb/s"\n', "", "has no way from A to B"),
+    (TWO, '[[links]]\nbetween = ["S", "T"]\nrate = "100 Mb/s"\n', "", "has no route from A to B"),
     (
         IMAGING,
         'between = ["recorder", "switch"]',
         'between = ["recorder-1", "switch"]',
-        "no way from recorder-2 to qfhd-display, nor have 1 more",
+        "no route from recorder-2 to qfhd-display, nor have 1 more",
     ),
     (
         DSCP,
@@ -103,11 +103,11 @@ DAMAGES = [
         DSCP,
         '"wrr", weights = { 5 = 16, 4 = 3, 0 = 1 }',
         '"cbs", idle_slopes = { 6 = "90 Mb/s", 5 = "20 Mb/s" }',
-        "the idle slopes of S->B add up to 110 Mb/s of its 100 Mb/s",
+        "the idle slopes of S->B add up to 110 Mb/s, more than its 100 Mb/s",
     ),
     # looped
     (TWO, 'protocol = "udp"', 'via = ["T", "S"]\nprotocol = "udp"', "passes S twice"),
-    (TWO, 'protocol = "udp"', 'via = ["B"]\nprotocol = "udp"', "via B, which forwards nothing"),
+    (TWO, 'protocol = "udp"', 'via = ["B"]\nprotocol = "udp"', "via B, which is no switch"),
     # overloaded
     (TWO, '"50 Mb/s"', '"99 Mb/s"', "the interface of A at A->S must carry 103.4 Mb/s"),
     (
@@ -186,7 +186,7 @@ def test_an_overload_is_answered_and_a_contradiction_is_not(tmp_path: Path) -> N
 
 
 def test_a_missing_system_is_refused_with_the_bundled_names() -> None:
-    with pytest.raises(NetworkError, match="there is no system 'x': take imaging, "):
+    with pytest.raises(NetworkError, match="there is no system 'x': use imaging, "):
         load("x")
 
 

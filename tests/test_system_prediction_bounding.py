@@ -466,7 +466,7 @@ def test_a_ring_has_no_bound_unless_a_fixed_point_is_asked_for() -> None:
         # Its packet is sent four times; at one port of the ring, or at both, another stands before it.
         least = 5 * packet + 3 * 5.9e-6
         assert least <= bound.value_s <= 1.01 * (least + packet)
-    with pytest.raises(BoundsError, match="take one of refuse, fixed-point"):
+    with pytest.raises(BoundsError, match="use one of refuse, fixed-point"):
         predicted(ring(), cycles="cut")
 
 

@@ -1,7 +1,7 @@
 """Check a system for unconnected, contradictory, overloaded or looped parts.
 
-A finding is one sentence. Faults that are alike for several members of a group are one finding, which
-counts them and names the worst.
+A finding is one sentence. Equal faults of several members of a group are combined into one finding. The
+finding names the worst fault and counts the others.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ REFUSED = ("unconnected", "contradictory")
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A finding of a check, as a sentence with names and numbers.
+    """One result of a check: a sentence with names and numbers.
 
     ``kind`` is ``unconnected``, ``contradictory``, ``overloaded`` or ``looped``.
     """
@@ -41,8 +41,8 @@ class Finding:
 def check(system: System) -> tuple[Finding, ...]:
     """Check a system, and return all findings.
 
-    Loads and cycles are checked only if nothing is unconnected or contradictory. A cycle of ports is
-    allowed, and reported.
+    Loads and cycles are checked only if no part is unconnected or contradictory. A cycle of ports is
+    allowed, but reported.
 
     Examples
     --------
@@ -51,7 +51,7 @@ def check(system: System) -> tuple[Finding, ...]:
     ()
     """
     headers, missing = rules.headers_of(system)
-    # Of datasets only the first of these is reported: missing or wrong ones, then their protocols.
+    # Report only the first kind of dataset fault: missing or wrong datasets, then unknown protocols.
     of_datasets = (
         (
             *_findings("contradictory", "dataset", missing),
@@ -76,20 +76,20 @@ def check(system: System) -> tuple[Finding, ...]:
     findings = list(_findings("overloaded", "port", rules.overloaded_ports(system)))
     if cycle := port_cycle(system.streams.values()):
         text = (
-            f"the ways of streams close a cycle of ports, {', then '.join(cycle)} and again: means "
-            "are predicted, and worst-case bounds need another route for one of the streams"
+            f"the routes of streams form a cycle of ports, {', then '.join(cycle)} and again: means "
+            "are predicted, but for worst-case bounds, give one of the streams another route"
         )
         findings.append(Finding("looped", text))
     return tuple(findings)
 
 
 def refusal(findings: Iterable[Finding]) -> str:
-    """First finding that makes a system invalid; empty if there is none."""
+    """Text of the first finding that makes a system invalid; empty if no finding does."""
     return next((finding.text for finding in findings if finding.refused), "")
 
 
 def _findings(kind: str, part: str, faults: Iterable[rules.Fault]) -> Iterator[Finding]:
-    """One finding for each key of faults: the most severe, with the count of the others."""
+    """Combine faults with equal keys into one finding: the most severe, and the count of the others."""
     by_key: dict[object, list[rules.Fault]] = {}
     for fault in faults:
         by_key.setdefault(fault.key, []).append(fault)

@@ -1,6 +1,7 @@
 """SystemDocument: the TOML document of a system, checked table by table (pydantic).
 
-Pydantic needs each table before the one that holds it, so the whole document is at the end.
+Pydantic needs each table to be defined before the table that contains it. So `SystemDocument` is at the
+end.
 """
 
 from __future__ import annotations
@@ -16,11 +17,11 @@ from icmodel.usecase.document import Limit
 
 SCHEMA_VERSION = 1
 MOST_PARTS = 100_000
-"""Greatest number of nodes, links and streams of a system, each, and of the cores of a device."""
+"""Greatest number of nodes in a system; also of links, of streams, and of the cores of a device."""
 
 NAME_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9_.-]*$"
 Name = Annotated[str, StringConstraints(pattern=NAME_PATTERN)]
-"""Name of a group or of a member of one: letters, digits, ``_``, ``.`` and ``-``."""
+"""Name of a group or of a group member: letters, digits, ``_``, ``.`` and ``-``."""
 _NAME_SCHEMA = {"type": "string", "pattern": NAME_PATTERN}
 Names = Annotated[
     tuple[Name, ...],
@@ -41,14 +42,14 @@ Interconnect = Literal["ethernet", "infiniband", "roce", "rapidio", "plain"]
 
 
 class PortTable(Document):
-    """The scheduler of the ports to one neighbour, if it differs from the node's."""
+    """Scheduler of a node's ports to one neighbour, if it differs from the scheduler of the node."""
 
     to: Name
     scheduler: SchedulerTable
 
 
 class Nodes(Document):
-    """A group of equal nodes: ``camera`` with ``count = 6`` is ``camera-1`` to ``camera-6``."""
+    """A group of equal nodes: ``camera`` with ``count = 6`` stands for ``camera-1`` to ``camera-6``."""
 
     name: Name
     count: Parts = 1
@@ -58,10 +59,11 @@ class Nodes(Document):
 
 
 class Devices(Nodes):
-    """A group of devices, where streams begin and end.
+    """A group of devices. Streams begin and end at devices.
 
-    ``interfaces``: number of links of each device. ``dataset``: dataset of its hosts, by default that of its
-    links. ``app_send`` and ``app_recv``: time that its application adds to a frame.
+    ``interfaces``: number of links of each device. ``dataset``: dataset for these hosts, by default the
+    dataset of their links. ``app_send`` and ``app_recv``: time per frame that the application adds when
+    it sends and when it receives.
     """
 
     interfaces: Parts = 1
@@ -75,8 +77,8 @@ class Devices(Nodes):
 class Switches(Nodes):
     """A group of switches.
 
-    ``latency``: time added to each frame, besides its queues and, for store-and-forward, the reception of its
-    packet. ``buffer``: size for each port.
+    ``latency``: time that the switch adds to each frame. Queues are not included, nor is the reception
+    of the packet in a store-and-forward switch. ``buffer``: size of the buffer at each port.
     """
 
     forwarding: Forwarding
@@ -85,13 +87,14 @@ class Switches(Nodes):
 
 
 class Links(Document):
-    """Cables between the members of two groups, all of the same kind.
+    """Equal cables between the members of two groups.
 
-    ``pairing``: the members that are joined: ``each`` with each, ``one-to-one``, or ``spread``, which
-    distributes the larger group over the smaller. ``parallel``: number of cables that join one pair; each
-    stream takes the least loaded. ``medium``: sets the propagation delay if ``propagation_s_per_m`` does
-    not. Without both, the delay is that of the usual cable of the interconnect. ``interconnect``: ``plain``
-    has no headers. ``mtu``: by default 1500 B on Ethernet, 4096 B on InfiniBand and RoCE, 256 B on RapidIO.
+    ``pairing``: which members are joined. ``each`` joins each member with each, ``one-to-one`` joins
+    pairs, and ``spread`` distributes the larger group over the smaller. ``parallel``: number of cables
+    per pair; each stream takes the least loaded cable. ``medium``: sets the propagation delay if
+    ``propagation_s_per_m`` is missing. If both are missing, the usual cable of the interconnect sets the
+    delay. ``interconnect``: ``plain`` has no headers. ``mtu``: by default 1500 B on Ethernet, 4096 B on
+    InfiniBand and RoCE, 256 B on RapidIO.
     """
 
     between: Annotated[tuple[Name, ...], Field(min_length=2, max_length=2)]
@@ -108,19 +111,19 @@ class Links(Document):
 
     @property
     def key(self) -> str:
-        """Name of the table in choices: its ends."""
+        """Name of this table in ``choices``: the names of both groups, such as ``camera<->switch``."""
         return ENDS.join(self.between)
 
 
 class Streams(Document):
-    """Streams from the members of one or more groups to those of others.
+    """Streams from the members of source groups to the members of sink groups.
 
-    ``pairing``: the members that are joined, as for links. ``multicast``: each source sends one stream to
-    all of its sinks, which is copied where their routes part. ``count``: streams for each pair.
-    ``rate``: frames per second that the sender is set to, if it differs from the produced rate. ``window``:
-    most bytes of TCP in flight unacknowledged, the lesser of its socket buffers. ``via``: switches of the
-    route, if it is not the shortest. ``allowed_shortfall``: share of the produced data that need not
-    arrive; by default all of it must.
+    ``pairing``: which members are joined, as for links. ``multicast``: each source sends one stream to
+    all of its sinks; switches copy the stream where routes part. ``count``: number of streams per pair.
+    ``rate``: frames per second that the sender is set to, if different from the produced rate.
+    ``window``: greatest number of unacknowledged bytes of TCP, the smaller of the two socket buffers.
+    ``via``: switches of the route, if the route is not the shortest. ``allowed_shortfall``: share of the
+    produced data that need not arrive; by default all data must arrive.
     """
 
     name: Name
@@ -156,17 +159,17 @@ class Streams(Document):
         return self
 
     def frame_bytes(self, payload_bytes: int | None) -> int:
-        """Useful bytes per frame [B]: the payload if one is given, else a whole frame of the source."""
+        """Useful bytes per frame [B]: the payload if given, otherwise the frame size of the source."""
         size = self.produces.frame_bytes() if payload_bytes is None else payload_bytes
-        assert size is not None  # else the document asks for a payload
+        assert size is not None  # otherwise the validator has already demanded a payload
         return size
 
 
 class SystemLimit(Limit):
-    """A requirement: a metric of a stream, or of each stream of a group, is at least or at most a limit.
+    """A requirement: a limit on a metric of a stream, a group of streams, or a device.
 
-    ``of``: if messages take several frames, the latency is that of the whole ``message``, from its first
-    byte to its last, or that of a single ``frame``.
+    ``of``: subject of a latency if messages take several frames. ``message`` is the time from the first
+    byte of a message to its last; ``frame`` is the latency of a single frame.
     """
 
     stream: Name | None = None
@@ -178,17 +181,17 @@ class SystemLimit(Limit):
 
 ALIGNED, AS_PRODUCED, WHOLE_MESSAGES = "aligned", "as-produced", "whole-messages"
 EVERY_LINK = "*"
-"""Key of choices that hold for all tables of links."""
+"""Key in ``choices.links`` that stands for all tables of links."""
 ENDS = "<->"
-"""Separator of the two groups in the key of a table of links."""
+"""Separator between the two group names in the key of a table of links."""
 
 
 class StreamChoices(Document):
-    """Options of a table of streams, besides its own values.
+    """Alternative values for a table of streams, in addition to the values in the table.
 
-    ``payload``: sizes; ``aligned`` stands for those that fill 1, 2, 4, 8 ... packets of the protocol, within
-    the measured range. ``rate``: frames per second of each sender; ``as-produced``; or ``whole-messages``,
-    the rate at which each message has frames of its own.
+    ``payload``: sizes; ``aligned`` stands for the sizes that fill 1, 2, 4, 8 ... packets of the
+    protocol, within the measured range. ``rate``: frames per second of each sender, ``as-produced`` or
+    ``whole-messages``. With ``whole-messages``, no frame contains parts of two messages.
     """
 
     protocol: tuple[Text, ...] = ()
@@ -199,7 +202,7 @@ class StreamChoices(Document):
 
 
 class DeviceChoices(Document):
-    """Options of a group of devices, besides its own values.
+    """Alternative values for a group of devices, in addition to the values in its table.
 
     ``interfaces``: number of parallel cables from each device to its only neighbour.
     """
@@ -209,7 +212,7 @@ class DeviceChoices(Document):
 
 
 class SwitchChoices(Document):
-    """Options of a group of switches, besides its own values."""
+    """Alternative values for a group of switches, in addition to the values in its table."""
 
     forwarding: tuple[Forwarding, ...] = ()
     latency_s: tuple[NotNegative, ...] = ()
@@ -217,7 +220,7 @@ class SwitchChoices(Document):
 
 
 class LinkChoices(Document):
-    """Options of a table of links, besides its own values."""
+    """Alternative values for a table of links, in addition to the values in the table."""
 
     rate_bps: tuple[Positive, ...] = ()
     dataset: tuple[Text, ...] = ()
@@ -225,9 +228,10 @@ class LinkChoices(Document):
 
 
 class Choices(Document):
-    """Options by the name of a table of streams, or of a group of devices or switches.
+    """Alternatives for `icmodel recommend`: name of a table -> its alternative values.
 
-    The name of a table of links is its ends, such as ``"camera<->switch"``; ``"*"`` stands for all links.
+    A table of links is named by its two groups, such as ``"camera<->switch"``. ``"*"`` stands for all
+    links.
     """
 
     streams: dict[Name, StreamChoices] = Field(default_factory=dict)
@@ -240,7 +244,7 @@ class Choices(Document):
         if EVERY_LINK in self.links and len(self.links) > 1:
             other = next(name for name in self.links if name != EVERY_LINK)
             raise ValueError(
-                f"links are chosen by {other!r} and all of them by '*': keep one of the two"
+                f"choices.links has both {other!r} and '*', which stands for all links: keep one of the two"
             )
         return self
 
@@ -248,9 +252,10 @@ class Choices(Document):
 class Costs(Document):
     """Costs of a system's parts, in any currency; a part without a cost is free.
 
-    ``interface``: for each interface of a device, with ``interface_per_gbps`` added for each Gb/s of its rate.
-    ``core``: for each core of a device that states its cores. ``link`` and ``link_per_m``: for each cable,
-    and for each of its metres. ``switch``: for each switch.
+    ``interface``: cost of each interface of a device. ``interface_per_gbps``: added cost for each Gb/s
+    of the interface's rate. ``core``: cost of each core, for devices that state their cores. ``link``:
+    cost of each cable. ``link_per_m``: added cost for each metre of cable. ``switch``: cost of each
+    switch.
     """
 
     currency: str = ""
@@ -266,9 +271,9 @@ class Costs(Document):
 
 
 class SystemDocument(Document):
-    """A system: devices, switches, the links between them, and the streams over these.
+    """A system: devices, switches, the links between them, and the streams over the links.
 
-    ``usecase``: name or file of a use case, whose requirements hold for the streams of the same names.
+    ``usecase``: name or file of a use case. Its requirements hold for the streams of the same names.
     ``choices`` and ``costs`` are for `icmodel recommend`.
     """
 
@@ -297,7 +302,7 @@ class SystemDocument(Document):
             for name in getattr(self.choices, part, ()):
                 if name not in known:
                     raise ValueError(
-                        f"choices.{part} names {name!r}, which no table of {part} is: name one of "
+                        f"choices.{part} names {name!r}, but no table of {part} has this name: use one of "
                         f"{', '.join(sorted(known)) or 'none'}"
                     )
         return self

@@ -36,7 +36,7 @@ from icmodel.system.schedulers import Fifo, Scheduler
 from icmodel.theory import AnyFraming, ethernet, infiniband, rapidio, roce
 
 MOST_NAMES = 8
-"""Greatest number of names in a message."""
+"""Greatest number of names listed in an error message."""
 _MTUS = {"ethernet": 1500, "infiniband": 4096, "roce": 4096, "rapidio": 256, "plain": 1500}
 """Default MTU [B] of a table of links, the same as `icmodel.tables.wire` assumes for a dataset."""
 _MEDIA = {"copper": ethernet.PROPAGATION_S_PER_M, "fibre": infiniband.PROPAGATION_S_PER_M}
@@ -102,7 +102,7 @@ def _by_name(parts: Iterable[T]) -> Mapping[str, T]:
 
 
 def _from_table(kind: type[T], table: Document, **own: object) -> T:
-    """A part with the values of its table that have the same names, and its own."""
+    """Make a part from the values of its table with the same names, and from the given values."""
     same = {each.name for each in fields(kind)} & type(table).model_fields.keys()
     return kind(**{name: getattr(table, name) for name in same} | own)
 
@@ -111,7 +111,7 @@ def _from_table(kind: type[T], table: Document, **own: object) -> T:
 
 
 def _links(tables: Iterable[Links], named: Groups) -> Iterator[Link]:
-    """A link for each pair of members and each parallel cable, numbered if a pair has several."""
+    """Make a link for each parallel cable of each pair of members; several links of a pair are numbered."""
     pairs: list[tuple[tuple[str, str], Links]] = []
     for number, table in enumerate(tables, 1):
         where = f"links no. {number}"
@@ -152,7 +152,10 @@ def _link(ends: tuple[str, str], table: Links, number: str) -> Link:
 
 
 def _ports(links: Iterable[Link], nodes: Mapping[str, Nodes], named: Groups) -> Iterator[Port]:
-    """Both directions of each link, with the scheduler of the port, else of its node."""
+    """Make a port for each direction of each link.
+
+    A port without its own scheduler gets the scheduler of its node.
+    """
     schedulers: dict[tuple[str, str], Scheduler] = {}
     for name, table in nodes.items():
         for port in table.ports:
@@ -172,7 +175,7 @@ def _ports(links: Iterable[Link], nodes: Mapping[str, Nodes], named: Groups) -> 
 def _streams(
     tables: Iterable[Streams], named: Groups, network: Topology, cables: Cables
 ) -> Iterator[Stream]:
-    """The streams of all tables on their routes."""
+    """Make the streams of all tables, each with its route."""
     lost: list[Stream] = []
     count = 0
     for table in tables:
@@ -199,13 +202,13 @@ def _streams(
         first = lost[0]
         others = f", nor have {len(lost) - 1} more" if lost[1:] else ""
         raise NetworkError(
-            f"the stream {first.name} has no way from {first.source} to {first.sink}{others}: add "
+            f"the stream {first.name} has no route from {first.source} to {first.sink}{others}: add "
             "the link that is missing"
         )
 
 
 def _sinks_by_source(table: Streams, named: Groups) -> list[tuple[str, tuple[str, ...]]]:
-    """Each source with the sinks of one of its streams: one sink, or all of a multicast set."""
+    """Pairs of a source and the sinks of one stream: one sink, or all sinks of a multicast set."""
     where = f"the stream {table.name}"
     sources, sinks = named.of_all(table.source, where), named.of_all(table.sink, where)
     pairing = table.pairing or ("each" if table.multicast else None)
@@ -222,7 +225,7 @@ def _sinks_by_source(table: Streams, named: Groups) -> list[tuple[str, tuple[str
 
 
 def _unrouted(table: Streams, sets: list[tuple[str, tuple[str, ...]]]) -> Iterator[Stream]:
-    """The streams of a table without their routes, numbered if there are several."""
+    """Make the streams of a table, without routes; several streams are numbered."""
     every = [pair for pair in sets for _ in range(table.count)]
     names = members(table.name, len(every))
     for name, (source, sinks) in zip(names, every, strict=True):
@@ -247,12 +250,12 @@ def _unrouted(table: Streams, sets: list[tuple[str, tuple[str, ...]]]) -> Iterat
 
 
 def check_count(count: int, parts: str) -> None:
-    """Refuse more parts of a kind than a system can have, before they are made.
+    """Check that a system does not have too many parts of a kind, before the parts are made.
 
     Raises
     ------
     NetworkError
-        If there are more than `MOST_PARTS`.
+        If the count exceeds `MOST_PARTS`.
     """
     if count > MOST_PARTS:
         raise NetworkError(
@@ -271,17 +274,17 @@ def members(name: str, count: int) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Groups:
-    """Members of every name: all members of a group, or the member itself."""
+    """Members by name. The name of a group has all its members; the name of a member has only itself."""
 
     members: Mapping[str, tuple[str, ...]]
 
     def of(self, name: str, where: str) -> tuple[str, ...]:
-        """Members of a name; ``where`` names the table in the message.
+        """Members with the given name; ``where`` names the table in the error message.
 
         Raises
         ------
         NetworkError
-            If no group and no member has that name.
+            If no group and no member has the name.
         """
         if name in self.members:
             return self.members[name]
@@ -291,12 +294,12 @@ class Groups:
         raise NetworkError(f"{where} names {name!r}, which is no device and no switch: {take}")
 
     def of_all(self, names: Iterable[str], where: str) -> tuple[str, ...]:
-        """Members of several names, each once."""
+        """Members of several names, each member once."""
         return tuple(dict.fromkeys(member for name in names for member in self.of(name, where)))
 
 
 def groups(counts: Iterable[tuple[str, int]]) -> Groups:
-    """Groups of names and counts.
+    """Make groups from their names and member counts.
 
     Raises
     ------
@@ -319,7 +322,7 @@ def groups(counts: Iterable[tuple[str, int]]) -> Groups:
 
 
 def link_pairs(first: tuple[str, ...], second: tuple[str, ...], pairing: str | None) -> Pairs:
-    """Pairs of members that a table of links joins; within one group each pair once.
+    """Pairs of members that a table of links joins. Within one group, each pair occurs once.
 
     Raises
     ------
@@ -333,13 +336,13 @@ def link_pairs(first: tuple[str, ...], second: tuple[str, ...], pairing: str | N
 
 
 def stream_pairs(first: tuple[str, ...], second: tuple[str, ...], pairing: str | None) -> Pairs:
-    """Pairs of source and sink; within one group each member to every other.
+    """Pairs of source and sink. Within one group, each member sends to every other member.
 
     Raises
     ------
     NetworkError
-        If the pairing is missing though both have several members, does not fit the counts, or pairs a
-        member with itself.
+        If the pairing is missing although both groups have several members. If the pairing does not fit
+        the counts, or pairs a member with itself.
     """
     if first == second and pairing == "each":
         check_count(len(first) * (len(first) - 1), "pairs of one group")

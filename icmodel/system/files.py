@@ -1,4 +1,4 @@
-"""Find and read systems: bundled ones by name, others by path."""
+"""Find and read systems: bundled systems by name, others by path."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ def load(name: str | Path) -> System:
     Raises
     ------
     NetworkError
-        If it is missing, breaks the format, or has an unconnected or contradictory part. An
-        overload is allowed, since it can be predicted.
+        If the file is missing or breaks the format, or the system has an unconnected or contradictory
+        part. An overload is allowed, since an overloaded system can be predicted.
 
     Examples
     --------
@@ -55,7 +55,7 @@ def load_checked(name: str | Path) -> tuple[System, tuple[Finding, ...]]:
     Raises
     ------
     NetworkError
-        If it is missing or breaks the format, so that there is no system to check.
+        If the file is missing or breaks the format, so that no system can be checked.
     """
     path = find_system(name)
     system, findings = read_system(read_file(path, NetworkError), path.name, path.parent)
@@ -71,14 +71,14 @@ def read_system(
     Parameters
     ----------
     file : str
-        Name in messages.
-    folder : Path
-        Folder in which a use case's path starts.
+        Name of the file in error messages.
+        folder : Path
+        Folder to which the path of a use case is relative.
 
     Raises
     ------
     NetworkError
-        As `load_checked`.
+        If the text breaks the format.
     """
     system = _read(text, file, folder).system()
     return system, check(system)
@@ -86,7 +86,7 @@ def read_system(
 
 @dataclass(frozen=True, slots=True)
 class OpenSystem:
-    """A system with its document, whose tables can be changed.
+    """A system as a document with tables that can be changed.
 
     Parameters
     ----------
@@ -95,8 +95,8 @@ class OpenSystem:
     usecase : UseCase, optional
         Use case that the document names.
     file : str
-        Name in messages.
-    derived : mapping
+        Name of the file in error messages.
+        derived : mapping
         Numbers of the use case, derived from the system's sources.
     """
 
@@ -126,7 +126,7 @@ def load_open(name: str | Path) -> OpenSystem:
     Raises
     ------
     NetworkError
-        If it is missing or breaks the format.
+        If the file is missing or breaks the format.
     """
     path = find_system(name)
     return _read(read_file(path, NetworkError), path.name, path.parent)
@@ -138,7 +138,7 @@ def _read(text: str, file: str, folder: Path) -> OpenSystem:
     if name is None:
         return OpenSystem(document, None, file)
     try:
-        # A bundled use case, else a file in the same folder.
+        # A bundled use case, otherwise a file in the same folder.
         usecase = load_usecase(name if name in usecase_names() else folder / name)
         return OpenSystem(document, usecase, file, derive_for_system(usecase, document))
     except IcmodelError as error:
@@ -146,12 +146,12 @@ def _read(text: str, file: str, folder: Path) -> OpenSystem:
 
 
 def find_system(name: str | Path) -> Path:
-    """Find the file of a system, given by bundled name or by path.
+    """Path of a system's file, given a bundled name or a path.
 
     Raises
     ------
     NetworkError
-        If neither exists.
+        If no bundled system and no file has this name.
     """
     if str(name) in system_names():
         return _bundled_folder() / f"{name}.toml"
@@ -159,7 +159,7 @@ def find_system(name: str | Path) -> Path:
         return Path(name)
     *others, last = system_names()
     raise NetworkError(
-        f"there is no system {str(name)!r}: take {', '.join(others)} or {last}, or give the path of a "
+        f"there is no system {str(name)!r}: use {', '.join(others)} or {last}, or give the path of a "
         "TOML file"
     )
 

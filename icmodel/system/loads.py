@@ -1,4 +1,4 @@
-"""Loads of ports: average rates, the rates that deadlines need, and the ports that cannot carry them."""
+"""Loads of ports: average rates, rates that deadlines need, and ports that cannot carry these rates."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ class Load:
     Parameters
     ----------
     streams : tuple of Stream
-        Streams that request a rate; unlimited ones request none.
+        Streams that request a rate; unlimited streams are left out.
     rates_bps : tuple of float
-        Average rate of each on the line [b/s].
+        Average rate of each stream on the line [b/s].
     mean_bps : float
         Sum of the average rates [b/s].
     due_bps, due_s : float
-        Greatest rate [b/s] at which messages that are due within a time [s] must be sent if all of them
-        come at once, and that time. The average and 0 if no message is due before the next one comes.
+        Greatest rate that deadlines need if all messages come at once [b/s], and the time in which these
+        messages are due [s]. If no message is due before the next one comes: the average rate, and 0.
     """
 
     port: Port
@@ -43,15 +43,15 @@ class Load:
 
     @property
     def ratio(self) -> float:
-        """Average load over the port's rate."""
+        """Average load, as a fraction of the port's rate."""
         return self.mean_bps / self.port.rate_bps
 
 
 def loads(system: System) -> Iterator[Load]:
     """Load of each port that sends streams, in the file's order.
 
-    The bits are the fewest that theory allows: frames that may be merged into full packets (TCP, and
-    protocols over it) count as merged (IC2012 §6.1.1).
+    The load counts the fewest bits that theory allows. Frames that may be merged into full packets (TCP,
+    and protocols over TCP) count as merged (IC2012 §6.1.1).
 
     Examples
     --------
@@ -85,13 +85,13 @@ class _Message:
 
     @classmethod
     def of(cls, stream: Stream, rate_bps: float) -> _Message:
-        if stream.producer is None:  # frames at the rate its sender is set to
+        if stream.producer is None:  # frames at the rate that the sender is set to
             period = stream.payload_bytes * 8 / stream.requested_goodput_bps
             return cls(rate_bps, period, period)
         return cls(rate_bps, stream.producer.period_s, stream.producer.due_s)
 
     def due_bits(self, within_s: float) -> float:
-        """Bits that must be sent within a time that begins with a message [s]."""
+        """Bits that must be sent within the given time [s], which begins when a message comes."""
         if within_s < self.due_s:
             return 0.0
         count = math.floor((within_s - self.due_s) / self.period_s) + 1
@@ -99,12 +99,12 @@ class _Message:
 
 
 def _due_rates(messages: list[_Message]) -> Iterator[tuple[float, float]]:
-    """Rate that the messages due within each time need [b/s], and that time [s].
+    """Pairs: rate that messages due within a time need [b/s], and this time [s].
 
-    It is the demand bound function divided by the time (S. K. Baruah, A. K. Mok and L. E. Rosier,
+    The rate is the demand bound function divided by the time (S. K. Baruah, A. K. Mok and L. E. Rosier,
     Preemptively scheduling hard-real-time sporadic tasks on one processor, IEEE Real-Time Systems
-    Symposium, 1990). No order of sending needs less. It exceeds the average only if messages are due
-    before the next one comes.
+    Symposium, 1990). No order of sending needs a lower rate. The rate exceeds the average
+    only if messages are due before the next message comes.
     """
     for within in {message.due_s for message in messages if message.due_s < message.period_s}:
         yield sum(message.due_bits(within) for message in messages) / within, within
@@ -117,11 +117,12 @@ class Overload:
     Parameters
     ----------
     load : Load
-        Load of all its streams, or of those of one priority.
+        Load of all streams of the port, or of the streams of one priority.
     asked_bps, most_bps : float
-        The load, and the greatest rate that the port can send [b/s].
+        Load of the port, and the greatest rate that the port can send [b/s].
     within_s : float
-        Time in which messages are due [s], if only their rate is too high; 0 if the average is.
+        Time in which messages are due [s], if only the rate that deadlines need is too high. 0 if the
+        average rate is too high.
     priority : int, optional
         Priority whose share of the port is exceeded; ``None`` for all streams of the port.
     """
@@ -134,26 +135,26 @@ class Overload:
 
     @property
     def ratio(self) -> float:
-        """Load over the greatest rate that the port can send."""
+        """Load, as a fraction of the greatest rate that the port can send."""
         return self.asked_bps / self.most_bps
 
     @property
     def beyond_allowed(self) -> bool:
-        """Whether the port cannot even send the data that must arrive, on average."""
+        """Whether the port cannot send even the data that must arrive, on average."""
         shares = zip(self.load.streams, self.load.rates_bps, strict=True)
         must = sum(rate * (1 - stream.allowed_shortfall_ratio) for stream, rate in shares)
         return _exceeds(must, self.most_bps)
 
     @property
     def when(self) -> str:
-        """The priority, or the time in which messages are due; empty for the average of all streams."""
+        """Words for the priority, or for the time in which messages are due; empty for an average overload."""
         if self.within_s:
             time = units.format_seconds(self.within_s, 4)
             return f" within {time} where all messages come at once"
         return "" if self.priority is None else f" at the priority {self.priority}"
 
     def sentence(self, system: System) -> str:
-        """A sentence with names, load and rate, and a fix."""
+        """A sentence with names, load, rate and a fix."""
         port, streams = self.load.port, self.load.streams
         interface = port.node in system.devices or port.peer in system.devices
         device = port.node if port.node in system.devices else port.peer
@@ -167,7 +168,7 @@ class Overload:
 
 
 def overloads(system: System) -> Iterator[Overload]:
-    """First overload of each port that has one: of the average, of due messages, or of a priority."""
+    """First overload of each overloaded port: by the average rate, by deadlines, or of one priority."""
     for load in loads(system):
         rate = load.port.rate_bps
         if _exceeds(load.mean_bps, rate):
@@ -179,7 +180,7 @@ def overloads(system: System) -> Iterator[Overload]:
 
 
 def _priority_overloads(load: Load) -> Iterator[Overload]:
-    """Overloads of priorities whose scheduler limits them to less than the port's rate."""
+    """Overloads of priorities that the scheduler limits to less than the port's rate."""
     port = load.port
     for priority in sorted({stream.priority for stream in load.streams}):
         most = greatest_rate_bps(port.scheduler, priority, port.rate_bps)
@@ -198,7 +199,7 @@ def _exceeds(asked_bps: float, most_bps: float) -> bool:
 
 
 def port_cycle(streams: Iterable[Stream]) -> tuple[str, ...]:
-    """Ports of one cycle in which streams wait for each other; empty if there is none."""
+    """Ports of one cycle in which streams wait for each other; empty if there is no cycle."""
     waiting: TopologicalSorter[str] = TopologicalSorter()
     for stream in streams:
         for here, there in pairwise(stream.path):

@@ -1,7 +1,7 @@
-"""Namesakes: notes on a use case and a system of one name whose streams request different rates.
+"""Namesakes: notes on a use case and a system with the same name whose streams request different rates.
 
-An evaluation requests the rate of its candidate, a system the produced rate. Both may be right and come
-to different verdicts, so each notes the difference.
+An evaluation requests the rate of its candidate; a system requests the produced rate. Both may be right,
+but come to different verdicts. So both outputs note the difference.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ _load_system = lru_cache(maxsize=32)(load)
 
 
 def notes_on_usecase(system: System) -> tuple[str, ...]:
-    """Notes of a prediction: groups of streams that request other rates in the bundled use case.
+    """Notes for a prediction: groups of streams that request other rates in the bundled use case.
 
-    That is the use case that the system names, else the one of its name.
+    The use case is the one named in the system, or else the use case with the system's name.
     """
     name = system.usecase or system.name
     if name not in usecase_names():
@@ -36,14 +36,14 @@ def notes_on_usecase(system: System) -> tuple[str, ...]:
 
 
 def notes_on_system(case: UseCase, derived: Derivations, candidate: str) -> tuple[str, ...]:
-    """Notes of an evaluation: streams that request other rates in the bundled system of its name."""
+    """Notes for an evaluation: streams that request other rates in the bundled system of the same name."""
     if case.name not in system_names():
         return ()
     return tuple(_notes(case, derived, candidate, _load_system(case.name)))
 
 
 def _notes(case: UseCase, derived: Derivations, candidate: str, system: System) -> Iterator[str]:
-    """A sentence for each stream of the use case whose namesakes in the system request another rate."""
+    """One sentence per stream of the use case whose namesakes in the system request another rate."""
     questions = next(each for each in case.candidates if each.name == candidate).scenarios
     for name, question in questions.items():
         scenario = at_needed_rate(question.scenario(), name, derived)
@@ -61,4 +61,4 @@ def _notes(case: UseCase, derived: Derivations, candidate: str, system: System) 
                 f"its candidate {candidate}, {frames} of {scenario.payload_bytes} B), `icmodel system "
                 f"{system.name}` for {other} ({why}): their verdicts may differ"
             )
-            break  # one sentence a stream of the use case
+            break  # one sentence per stream of the use case

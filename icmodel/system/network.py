@@ -1,4 +1,4 @@
-"""System: devices, links, switches and streams, with groups expanded and routes found; frozen.
+"""System: devices, links, switches and streams, after groups are expanded and routes found; frozen.
 
 All numbers are in SI, and names are keys: a group ``camera`` of six is ``camera-1`` to ``camera-6``, a
 group of one keeps its name. A link is ``a<->b``; the port from which ``a`` sends into it is ``a->b``. If
@@ -31,17 +31,17 @@ class Device:
     Parameters
     ----------
     group : str
-        Group of the document to which it belongs.
+        Group of the document to which the device belongs.
     interfaces : int
-        Greatest number of its links.
+        Greatest number of links of the device.
     cores : int, optional
-        Cores of its processor; ``None`` if unknown.
+        Number of cores of the processor; ``None`` if unknown.
     dataset : str, optional
-        Dataset with hosts like this; ``None`` stands for the dataset of its links.
+        Dataset measured with hosts like this one; ``None`` stands for the dataset of the device's links.
     cpu_clock_ratio : float
-        Its clock relative to that of the dataset's hosts.
+        CPU clock of the device over the CPU clock of the dataset's hosts.
     app_send_s, app_recv_s : float
-        Time that its application adds to a frame that it sends, and to one that it receives [s].
+        Time that the application adds to each sent frame, and to each received frame [s].
     """
 
     name: str
@@ -63,16 +63,17 @@ class Switch:
     forwarding : str
         ``store-and-forward`` or ``cut-through``.
     latency_s : float
-        Time added to each frame, besides its queues and, for ``store-and-forward``, its reception [s].
+        Time added to each frame [s]. Queues are not included, nor is the reception of a packet in a
+        ``store-and-forward`` switch.
     buffer_bytes : float, optional
         Buffer of each port [B]; ``None`` if not stated.
     scheduler : Scheduler
-        Order of sending at its ports, unless a port has its own.
+        Order of sending at the switch's ports, unless a port has its own scheduler.
 
     Raises
     ------
     NetworkError
-        If ``forwarding`` is another.
+        If ``forwarding`` has another value.
     """
 
     name: str
@@ -95,16 +96,17 @@ class Link:
     rate_bps : float
         Rate in each direction [b/s].
     length_m, delay_s : float
-        Length of the cable [m], and its propagation delay [s].
+        Length of the cable [m], and propagation delay of the whole cable [s].
     mtu_bytes : int
-        Largest packet above the frame of the link [B].
+        Largest packet inside a frame of the link, without the frame's headers [B].
     interconnect : str
-        Protocol of the link: ``ethernet``, ``infiniband``, ``roce`` or ``rapidio``; a ``plain`` link has
-        no headers, as in network calculus.
+        Protocol of the link: ``ethernet``, ``infiniband``, ``roce``, ``rapidio`` or ``plain``. A
+        ``plain`` link has no headers, as in network calculus.
     dataset : str, optional
         Dataset for streams over the link, by name or path; ``None`` uses theory alone.
     burst_bytes : float
-        Burst that passes at line rate before ``rate_bps`` limits it [B], if a token bucket limits the link.
+        Size of the token bucket that limits the link [B]: this burst passes at once, before ``rate_bps``
+        limits the rate. 0 without a token bucket.
 
     Raises
     ------
@@ -148,27 +150,28 @@ class Stream:
     Parameters
     ----------
     producer : Producer, optional
-        Source of its messages; ``None`` sends at full speed.
+        Source of the stream's messages; ``None`` sends at full speed.
     protocol : str
-        Protocol of its frames, as its dataset names it.
+        Protocol of the frames, as the dataset names the protocol.
     payload_bytes : int
         Useful bytes per frame [B].
     path : tuple of str
-        Names of the ports on its route, the source's first.
+        Names of the ports on the route, beginning with the port of the source.
     priority : int
-        0 to 7, the most urgent last.
+        Priority from 0 to 7; 7 is the most urgent.
     kind : str
-        ``hard``, ``firm`` or ``soft``, which is reported.
+        Kind of deadline: ``hard``, ``firm`` or ``soft``. It appears in reports.
     cores : int, optional
-        Parallel processes; ``None`` takes the most that its dataset measured.
+        Number of parallel processes; ``None`` takes the greatest number that the dataset measured.
     multicast : str, optional
-        Set of copies that share the ports of their common beginning; there is a stream for each sink.
+        Name of the multicast set. There is one stream for each sink; these copies share the ports at the
+        beginning of their routes.
     paced_fps : float, optional
-        Frames per second that the sender is set to [1/s], if not to the produced rate.
+        Frame rate that the sender is set to [1/s], if it differs from the produced rate.
     window_bytes : float, optional
-        Window of TCP: most bytes unacknowledged [B]; ``None`` if it limits nothing.
+        TCP window: greatest number of unacknowledged bytes [B]; ``None`` if the window is no limit.
     options : mapping
-        Options of the scenario, such as ``nagle``, as its dataset names them.
+        Options of the scenario, such as ``nagle``, as the dataset names the options.
     allowed_shortfall_ratio : float
         Share of the produced data that need not arrive, 0 to 1.
 
@@ -211,7 +214,7 @@ class Stream:
 
     @property
     def rate_fps(self) -> float | None:
-        """Frames per second [1/s]: the paced rate, else the produced rate; ``None`` if unlimited."""
+        """Frames per second [1/s]: the paced rate if set, otherwise the produced rate; ``None`` if unlimited."""
         if self.paced_fps is not None:
             return self.paced_fps
         if self.producer is None:
@@ -220,7 +223,7 @@ class Stream:
 
     @property
     def multicast_key(self) -> tuple[str, str]:
-        """Key of the packets that a port sends once: the group, and in it the multicast set or the stream."""
+        """Key of packets that a port sends only once: the group, and the name of the multicast set or stream."""
         return self.group, self.multicast or self.name
 
     @property
@@ -258,11 +261,11 @@ class StreamRequirement:
     Parameters
     ----------
     stream : str
-        A stream, or a group of streams each of which must meet it.
+        A stream, or a group of streams. Each stream of the group must meet the requirement.
     device : str, optional
-        A device, or a group of devices each of which must meet it with all of its streams.
+        A device, or a group of devices. Each device must meet the requirement with all of its streams.
     of : str
-        Subject of a latency: ``message``, or ``frame`` for a single frame of it.
+        Subject of a latency: ``message`` for the whole message, or ``frame`` for a single frame.
     """
 
     requirement: Requirement
@@ -273,9 +276,10 @@ class StreamRequirement:
 
 @dataclass(frozen=True, slots=True)
 class System:
-    """A whole system; each part is a mapping by name, in the order of its file.
+    """A whole system. Each kind of part is a mapping by name, in the order of the file.
 
-    ``file`` is the name of its file. It is empty for a bundled system, and for one made in Python.
+    ``file`` is the name of the system's file. It is empty for a bundled system or a system made in
+    Python.
 
     Raises
     ------
@@ -331,11 +335,11 @@ class System:
         )
 
     def node(self, name: str) -> Device | Switch:
-        """Device or switch with a name."""
+        """Device or switch with the given name."""
         return self.devices[name] if name in self.devices else self.switches[name]
 
     def nodes_of(self, stream: Stream) -> Iterator[str]:
-        """Names of the nodes of a stream, its source first and its sink last."""
+        """Names of the nodes on a stream's path, from source to sink."""
         for name in stream.path:
             if name not in self.ports:
                 raise NetworkError(
@@ -346,26 +350,26 @@ class System:
             yield self.ports[stream.path[-1]].peer
 
     def switches_of(self, stream: Stream) -> tuple[Switch, ...]:
-        """Switches of a stream, in their order."""
+        """Switches on a stream's path, in order."""
         return tuple(self.switches[name] for name in list(self.nodes_of(stream))[1:-1])
 
     def links_of(self, stream: Stream) -> tuple[Link, ...]:
-        """Links of a stream, in their order."""
+        """Links on a stream's path, in order."""
         return tuple(self.links[self.ports[name].link] for name in stream.path)
 
     def propagation_s(self, stream: Stream) -> float:
-        """Propagation delay of all cables of a stream [s]."""
+        """Sum of the propagation delays of all cables on a stream's path [s]."""
         return sum(link.delay_s for link in self.links_of(stream))
 
     def multicast_sets(self) -> Mapping[tuple[str, str], list[Stream]]:
-        """Streams by `Stream.multicast_key`: all copies of a multicast set, other streams alone."""
+        """`Stream.multicast_key` -> all copies of a multicast set; every other stream is alone in its set."""
         sets: dict[tuple[str, str], list[Stream]] = {}
         for stream in self.streams.values():
             sets.setdefault(stream.multicast_key, []).append(stream)
         return sets
 
     def streams_by_port(self) -> Mapping[str, tuple[Stream, ...]]:
-        """Streams that each port sends, in the file's order, for all ports.
+        """Name of each port -> streams that the port sends, in the order of the file.
 
         A port sends the copies of a multicast set once, so only the first of them is included.
         """
@@ -378,4 +382,4 @@ class System:
 
 def _check_among(what: str, value: str, allowed: tuple[str, ...]) -> None:
     if value not in allowed:
-        raise NetworkError(f"the {what} is {value!r}: take one of {', '.join(allowed)}")
+        raise NetworkError(f"the {what} is {value!r}: use one of {', '.join(allowed)}")

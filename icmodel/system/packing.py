@@ -1,12 +1,12 @@
-"""Packets of a producer's messages on links: the one description that loads, queues, times and bounds share.
+"""Packets of a producer's messages on links, as used by loads, queues, path times and bounds.
 
-A message is cut into frames, and each frame into packets of its own, the last of which may be short. TCP,
-and protocols over it, may merge frames that are handed over at once or wait together. A run of them is
-then one stream of bytes, cut into full packets and a rest. Whether TCP merges is unknown, so both cases are
+A message is cut into frames, and each frame into packets. The last packet of a frame may be short. TCP,
+and protocols over TCP, may merge frames that are handed over at once or wait together. Merged frames are
+one stream of bytes, cut into full packets and a rest. Whether TCP merges is unknown, so both cases are
 described.
 
-Packets are cut once, at the sender, for the least MTU of the stream's links of one kind (path MTU discovery,
-RFC 1191): switches do not fragment. Bits are those on the line, gap and preamble included.
+Packets are cut once, at the sender, for the least MTU of the stream's links of one kind (path MTU
+discovery, RFC 1191): switches do not fragment. Bits are those on the line, gap and preamble included.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ from icmodel.tables.wire import ZEROMQ, Wire
 from icmodel.theory import AnyFraming, Train, zmtp
 
 AT_ONCE = ("burst", "samples")
-"""Kinds of producers that hand over a whole message at once; pictures and goodputs come frame by frame."""
+"""Kinds of producers that hand over a whole message at once; other kinds hand over frame by frame."""
 
 
 @dataclass(frozen=True, slots=True)
 class Packets:
-    """Packets in a row: their number, and their bits on the line.
+    """Consecutive packets: their number, and their bits on the line.
 
     Parameters
     ----------
     sum_bits : float
-        Sum over all packets [b].
+        Sum of the sizes of all packets [b].
     longest_bits, shortest_bits, last_bits : float
-        Size of single packets [b].
+        Sizes of the longest, shortest and last packet [b].
     """
 
     number: int
@@ -59,16 +59,16 @@ class Packets:
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """Limits of the sizes of packets that come one by one, and in a row [b].
+    """Limits of the sizes of single packets, and of the sum of n consecutive packets [b].
 
     Parameters
     ----------
     longest_bits, shortest_bits : float
         Size of single packets [b].
     mean_bits, lacking_bits : float
-        Any n packets in a row have at least ``n * mean - lacking`` bits. Only the last packet of a frame, or
-        of a run of merged frames, is short. So at most one of these and the last one of a message are short
-        in a row without full packets that make up for it.
+        Any n consecutive packets have at least ``n * mean - lacking`` bits. Only the last packet of a
+        frame, or of a run of merged frames, is short. So at most two short packets come without full
+        packets between: the last packet of a frame and the last packet of a message.
     """
 
     longest_bits: float
@@ -84,20 +84,21 @@ class Packed:
     Parameters
     ----------
     ratio : float
-        Least bits on the line for each useful bit, in the long run. If frames may be merged, it is that of
-        full packets; else that of messages or, if their bytes may come as one stream, of full frames.
+        Least bits on the line for each useful bit, in the long run. If frames may be merged, this is the
+        ratio of full packets. Otherwise it is the ratio of messages or, if message bytes may come as one
+        stream, the ratio of full frames.
     gap_bits : float
-        Last bits of each packet, after which the next one may begin [b]. The packet has arrived before
-        them: they count in loads and rates, not in a delay.
+        Gap at the end of each packet, after which the next packet may begin [b]. The packet has arrived
+        before the gap. So the gap counts in loads and rates, but not in a delay.
     frame : Packets
-        A frame by itself: a full one, or the only one of a shorter message.
+        Packets of a single frame: a full frame, or the only frame of a shorter message.
     message : Packets
-        All frames of a message, each in packets of its own: the most packets that a message becomes.
+        All frames of a message, each frame cut separately. No other way of cutting gives more packets.
     merged : Packets
-        The message as one stream of bytes; equal to ``message`` if its frames are not merged.
+        The message cut as one stream of bytes; equal to ``message`` if frames are not merged.
     apart, waiting : Sizes
-        Sizes of all possible packets. In ``apart``, frames that are not handed over at once do not wait
-        together; in ``waiting`` they do, and may be merged.
+        Sizes of all possible packets. In ``apart``, only frames handed over at once may be merged. In
+        ``waiting``, frames may also wait together and be merged.
     """
 
     ratio: float
@@ -110,23 +111,23 @@ class Packed:
 
     @property
     def packet_bits(self) -> float:
-        """Longest packet of a frame by itself [b]."""
+        """Longest packet of a single frame [b]."""
         return self.frame.longest_bits
 
 
 @dataclass(frozen=True, slots=True)
 class Packing:
-    """Packets of every stream on every link of its path."""
+    """Packets of every stream on every link of the stream's path."""
 
     known: Mapping[tuple[str, str], Packed]
 
     def of(self, stream: Stream, link: Link) -> Packed:
-        """Packets of a stream on a link of its path."""
+        """Packets of a stream on a link of the stream's path."""
         return self.known[stream.name, link.name]
 
 
 def packing(system: System) -> Packing:
-    """Packets of all streams on their links.
+    """Cut the messages of all streams into packets, on every link of their paths.
 
     Examples
     --------
@@ -159,7 +160,7 @@ def packing(system: System) -> Packing:
 
 @dataclass(frozen=True, slots=True)
 class _StreamOnLink:
-    """Everything that the packets of a stream on a link depend on."""
+    """Properties of a stream and a link that determine the packets."""
 
     protocol: str
     payload_bytes: int
@@ -173,7 +174,7 @@ def _packed(kind: _StreamOnLink, link: Link) -> Packed:
     on = wire(kind.protocol, link)
     whole, rest = divmod(math.ceil(kind.message_bytes), kind.payload_bytes)
     frame, last = kind.payload_bytes, rest
-    if kind.protocol == ZEROMQ:  # which puts a header of its own before each frame
+    if kind.protocol == ZEROMQ:  # ZeroMQ adds its own header to each frame
         frame, last = (int(zmtp.framed_bytes(size)) if size else 0 for size in (frame, last))
     single = _cut(on.framing, link, [(frame, 1)])
     message = merged = _cut(on.framing, link, [(frame, whole), (last, 1)])
@@ -208,16 +209,16 @@ def _packed(kind: _StreamOnLink, link: Link) -> Packed:
 
 
 def _sizes(possible: list[Packets], mean_bits: float, short: int) -> Sizes:
-    """Sizes of all possible packets; ``short`` in a row may be short without full ones to make up for it."""
+    """Sizes of all possible packets; at most ``short`` short packets come without full packets between."""
     shortest = min(packets.shortest_bits for packets in possible)
     longest = max(packets.longest_bits for packets in possible)
     return Sizes(longest, shortest, mean_bits, short * max(mean_bits - shortest, 0.0))
 
 
 def _least_rest_bytes(frame_bytes: int, rest_bytes: int, full_bytes: int) -> int:
-    """Fewest bytes of a packet, whichever frames are merged: the least rest of a run behind full packets [B].
+    """Fewest bytes of a packet for any merging of frames: the least rest behind full packets [B].
 
-    Rests repeat after as many frames as a full packet has bytes; the last frame may end any run.
+    The rests repeat with a period of ``full_bytes`` frames. The last frame of a message may end any run.
     """
     runs = frame_bytes % full_bytes * np.arange(full_bytes, dtype=np.int64)
     rests = np.concatenate((runs, runs + rest_bytes)) % full_bytes
@@ -225,7 +226,7 @@ def _least_rest_bytes(frame_bytes: int, rest_bytes: int, full_bytes: int) -> int
 
 
 def _cut(framing: AnyFraming | None, link: Link, pieces: list[tuple[int, int]]) -> Packets:
-    """Packets of pieces, each cut by itself, given their sizes [B] and numbers; empty ones are left out."""
+    """Packets of pieces that are cut separately, given (size [B], number) pairs; empty pieces are left out."""
     trains: list[tuple[Train, int]] = []
     for size_bytes, number in pieces:
         if not (size_bytes and number):
@@ -248,7 +249,7 @@ def _cut(framing: AnyFraming | None, link: Link, pieces: list[tuple[int, int]]) 
 
 
 def wire(protocol: str, link: Link) -> Wire:
-    """Wire of a protocol on a link; a plain one has no theory."""
+    """Wire of a protocol on a link; a plain link has no theory of framing."""
     rate_bps = None if link.interconnect == "plain" else link.rate_bps
     return Wire(protocol, Interconnect(link.interconnect, rate_bps, link.mtu_bytes))
 
@@ -272,21 +273,21 @@ def wire_ratio(protocol: str, payload_bytes: int, link: Link) -> float:
 def stream_arrival_curve(
     stream: Stream, packed: Sequence[Packed], longest_bits: float, line_bps: float
 ) -> bounds.ArrivalCurve:
-    """Arrival curve of a stream at its first port, in bits on the line, whether or not frames are merged.
+    """Arrival curve of a stream at its first port, in bits on the line; valid with and without merged frames.
 
-    If messages are handed over at once, it is a message every period. Else frames come evenly: those of a
-    message each period, the last of which may be short, or the bytes as full frames. With n frames of f
-    bits of which the last has r, at most ``f + (n - 2)(f - r)/n`` come before the message's own rate. An
-    unlimited stream comes at the rate of the first link.
+    If messages are handed over at once, one message comes every period. Otherwise frames come evenly.
+    The frames of a message come each period and the last one may be short, or the bytes come as full
+    frames. With n frames of f bits, of which the last has r bits, at most ``f + (n - 2)(f - r)/n`` bits
+    exceed the message's average rate. An unlimited stream comes at the rate of the first link.
 
     Parameters
     ----------
     packed : sequence of Packed
-        The stream on its links.
+        Packets of the stream on each of its links.
     longest_bits : float
-        Its longest packet [b], which exceeds a frame if several are merged.
+        Longest packet of the stream [b]; longer than a frame if several frames are merged.
     line_bps : float
-        Rate of its first link [b/s].
+        Rate of the stream's first link [b/s].
     """
     frame = max(on.frame.sum_bits for on in packed)
     message = max(on.message.sum_bits for on in packed)
@@ -313,7 +314,10 @@ def stream_arrival_curve(
 
 
 def interval_s(stream: Stream) -> float:
-    """Least time between two hand-overs [s]: of messages if at once, else of frames; 0 if unlimited."""
+    """Least time between two hand-overs [s] of messages or, if not handed over at once, of frames.
+
+    0 for an unlimited stream.
+    """
     producer = stream.producer
     if producer is not None and producer.kind in AT_ONCE:
         return producer.period_s

@@ -1,4 +1,4 @@
-"""Requirements of a system: its own, and those of its use case, with limits derived from this system."""
+"""Requirements of a system and of its use case, with limits derived from this system."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from icmodel.usecase.document import (
 from icmodel.usecase.limits import requirements
 
 OF_DEVICES = ("received_goodput_bps", "sent_goodput_bps")
-"""Derived numbers of a device, which follow from all of its streams."""
+"""Derived numbers that describe a device; they depend on all streams of the device."""
 NOTHING: Derivations = FrozenMapping({})
 
 
 def derive_for_system(usecase: UseCase, document: SystemDocument) -> Derivations:
-    """Derive the numbers of a use case from the sources of the system's streams of the same names.
+    """Derive the numbers of a use case from the system's streams with the same names.
 
-    If the two describe a stream by different kinds, numbers that follow from the use case's kind are left
-    out. `stream_requirements` then refuses a limit that names one.
+    If use case and system give a stream different kinds of source, the numbers of that stream are left
+    out. `stream_requirements` then raises an error for a limit that names such a number.
     """
     tables = {table.name: table for table in document.streams}
     updated = {
@@ -52,7 +52,7 @@ def derive_for_system(usecase: UseCase, document: SystemDocument) -> Derivations
 
 
 def _with_source(stream: Stream, table: Streams) -> Stream | None:
-    """A use case's stream with the source of the system's table; ``None`` if their kinds differ."""
+    """Use case's stream, with the source from the system's table; ``None`` if the kinds differ."""
     source = table.produces
     update: dict[str, object]
     match stream:
@@ -75,7 +75,7 @@ def _with_source(stream: Stream, table: Streams) -> Stream | None:
 def stream_requirements(
     document: SystemDocument, usecase: UseCase | None, derived: Derivations = NOTHING
 ) -> tuple[StreamRequirement, ...]:
-    """Requirements of the use case and the document's own, with limits in SI.
+    """Requirements of the use case and of the document, with limits in SI units.
 
     A limit is a quantity with its unit, or the name of a number derived from the use case or from the
     source of a stream: ``picture.goodput_bps``, ``picture.period_s``, ``picture.message_bytes``.
@@ -83,15 +83,15 @@ def stream_requirements(
     Parameters
     ----------
     derived : mapping
-        Numbers of the use case, by `derive_for_system`; empty without a use case.
+        Numbers of the use case from `derive_for_system`; empty without a use case.
 
     Raises
     ------
     NetworkError
-        If a requirement has no stream and there are several, or one of the use case names a number that
-        does not follow from this system's sources.
+        If a requirement has no stream and the system has several groups of streams. If a requirement of
+        the use case names a number that cannot be derived from this system's sources.
     UseCaseError, UnitError
-        If a limit names no derived number, or is of another kind than its metric.
+        If a limit names an unknown number, or has another unit than its metric.
     """
     numbers = {**derived, **_numbers_of_sources(document.streams)}
     shared: tuple[StreamRequirement, ...] = ()
@@ -100,7 +100,7 @@ def stream_requirements(
         streams = map(usecase.stream_of, usecase.requirements)
         shared = _with_streams(usecase.requirements, streams, numbers)
 
-    # A requirement without a stream is about the only group of streams.
+    # A requirement without a stream applies to the only group of streams.
     names = [table.name for table in document.streams]
     own = []
     for limit in document.requirements:
@@ -131,7 +131,7 @@ def _with_streams(
 def _check_references(
     usecase: UseCase, document: SystemDocument, numbers: Mapping[str, Derivation]
 ) -> None:
-    """Refuse limits of the use case that name numbers which this system's streams do not have."""
+    """Raise NetworkError if a limit of the use case names a number that this system's streams lack."""
     kinds = {table.name: table.produces.kind for table in document.streams}
     for limit in usecase.requirements:
         for text in filter(None, (limit.at_least, limit.at_most)):
@@ -146,7 +146,7 @@ def _check_references(
 
 
 def _numbers_of_sources(tables: Iterable[Streams]) -> Mapping[str, Derivation]:
-    """Goodput, period and message of each table of streams, as numbers that a limit can name."""
+    """Name -> goodput, period or message size of each table of streams, for use in limits."""
     numbers: dict[str, Derivation] = {}
     for table in tables:
         producer = table.produces.producer(table.payload_bytes)

@@ -1,4 +1,4 @@
-"""Routes of streams: the shortest between two nodes, and the parallel cable that each stream takes."""
+"""Routes of streams: the shortest route between two nodes, and the choice among parallel cables."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Route = tuple[str, ...]
 
 
 class _Visit(NamedTuple):
-    """Best way of a search to a switch: hops, delay [s], and the previous switch."""
+    """Best route found so far to a switch: number of hops, delay [s], and the previous switch."""
 
     hops: int
     delay_s: float
@@ -24,14 +24,14 @@ class _Visit(NamedTuple):
 
 @dataclass(frozen=True)
 class Topology:
-    """Neighbours of each node, and the searches done so far.
+    """Neighbours of each node, with a cache of route searches.
 
     Parameters
     ----------
     switches : mapping
-        Forwarding nodes, by name.
+        Switches by name; only switches forward frames.
     neighbours : mapping
-        Node -> its neighbours and the least delay [s] of a link to each, in the file's order.
+        Node -> neighbour -> least delay of a link to this neighbour [s], in the order of the file.
     """
 
     switches: Mapping[str, Switch]
@@ -40,7 +40,7 @@ class Topology:
     _steps: dict[str, tuple[tuple[str, float], ...]] = field(default_factory=dict)
 
     def route(self, source: str, sink: str) -> Route | None:
-        """Route with the fewest hops, then the least delay, over switches; ``None`` if there is none."""
+        """Route over switches with the fewest hops, then the least delay; ``None`` if no route exists."""
         if sink in self.neighbours[source]:
             return (source, sink)
         best: tuple[int, float] | None = None
@@ -60,13 +60,13 @@ class Topology:
         return tuple(dict.fromkeys((source, *reversed(between), sink)))
 
     def _switches_at(self, node: str) -> Mapping[str, float]:
-        """Switches next to a node, and the delay to each [s]; a switch itself."""
+        """Switches next to a device, with the delay to each [s]; for a switch, the switch itself."""
         if node in self.switches:
             return {node: 0.0}
         return {name: s for name, s in self.neighbours[node].items() if name in self.switches}
 
     def _search(self, start: str) -> dict[str, _Visit]:
-        """Breadth-first search of all switches from one, done once."""
+        """Breadth-first search from one switch to all others; the result is cached."""
         if start in self._searches:
             return self._searches[start]
         visits = {start: _Visit(0, self.switches[start].latency_s, "")}
@@ -85,7 +85,7 @@ class Topology:
         return visits
 
     def _steps_from(self, node: str) -> tuple[tuple[str, float], ...]:
-        """Switches next to a switch, and the delay of link and switch to each [s], computed once."""
+        """Switches next to a switch, each with the delay of link and switch [s]; the result is cached."""
         if node not in self._steps:
             self._steps[node] = tuple(
                 (name, link_s + self.switches[name].latency_s)
@@ -98,7 +98,7 @@ class Topology:
 def topology(
     nodes: Iterable[str], switches: Mapping[str, Switch], links: Iterable[Link]
 ) -> Topology:
-    """Topology of nodes and the links between them."""
+    """Make the topology from nodes and links."""
     neighbours: dict[str, dict[str, float]] = {name: {} for name in nodes}
     for link in links:
         for here, there in (link.ends, link.ends[::-1]):
@@ -108,17 +108,17 @@ def topology(
 
 
 def route_via(network: Topology, stream: Stream, via: Route) -> Route | None:
-    """Route of a stream over some switches in their order; ``None`` if there is none.
+    """Route of a stream over the given switches in this order; ``None`` if no route exists.
 
     Raises
     ------
     NetworkError
-        If one is a host, or the route would pass a node twice.
+        If a name in ``via`` is no switch, or the route would pass a node twice.
     """
     for name in via:
         if name not in network.switches:
             raise NetworkError(
-                f"the stream {stream.name} leads via {name}, which forwards nothing: name switches"
+                f"the stream {stream.name} leads via {name}, which is no switch: name only switches in via"
             )
     nodes: list[str] = [stream.source]
     for here, there in pairwise((stream.source, *via, stream.sink)):
@@ -129,17 +129,17 @@ def route_via(network: Topology, stream: Stream, via: Route) -> Route | None:
     twice = next((name for name in nodes if nodes.count(name) > 1), None)
     if twice is not None:
         raise NetworkError(
-            f"the stream {stream.name} passes {twice} twice on its way {' -> '.join(nodes)}: it "
-            "loops, so correct via"
+            f"the stream {stream.name} passes {twice} twice on its route {' -> '.join(nodes)}: "
+            "correct via, so that the route has no loop"
         )
     return tuple(nodes)
 
 
 class Cables:
-    """Ports between each two nodes, and their load so far.
+    """Choice of cables: the ports between each pair of nodes, and the load of each port so far.
 
-    A stream takes the least loaded of parallel cables, relative to its rate, the first of equals. The
-    copies of a multicast set stay on one.
+    Of parallel cables, a stream takes the cable with the least load relative to its rate, or the first
+    of equally loaded cables. All copies of a multicast set take the same cable.
     """
 
     def __init__(self, ports: Iterable[Port]) -> None:
@@ -150,7 +150,7 @@ class Cables:
         self._taken: dict[tuple[tuple[str, str], str, str], str] = {}
 
     def path(self, stream: Stream, route: Route) -> tuple[str, ...]:
-        """Names of the ports of a stream along its route."""
+        """Names of the ports along the route of a stream, in order."""
         path = []
         for here, there in pairwise(route):
             key = (stream.multicast_key, here, there)

@@ -1,4 +1,4 @@
-"""Rules that a system must keep: each yields the faults of the parts that break it."""
+"""Rules for systems. Each rule is a function that yields the faults of parts that break the rule."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from icmodel.system.packing import wire
 from icmodel.system.schedulers import CreditBased
 
 THEORY_PROTOCOLS = {"tcp", "udp", "ethernet"}
-"""Protocols that theory has without a dataset."""
+"""Protocols that theory covers without a dataset."""
 
 
 class Fault(NamedTuple):
-    """A broken rule.
+    """A fault: one part that breaks a rule.
 
     Parameters
     ----------
     key : object
-        Equal for faults that are reported as one.
+        Faults with equal keys are reported as one finding.
     severity : float
-        Of the faults of one key, the text of the most severe is reported.
+        Severity. Of the faults with one key, only the text of the most severe fault is reported.
     text : str
         A sentence with names, numbers and a fix.
     """
@@ -44,7 +44,7 @@ class Fault(NamedTuple):
 
 
 def unlinked_nodes(system: System) -> Iterator[Fault]:
-    """Devices and switches without a link."""
+    """Find devices and switches without a link."""
     linked = {end for link in system.links.values() for end in link.ends}
     for name in (*system.devices, *system.switches):
         if name not in linked:
@@ -53,32 +53,32 @@ def unlinked_nodes(system: System) -> Iterator[Fault]:
 
 
 def too_many_links(system: System) -> Iterator[Fault]:
-    """Devices with more links than interfaces."""
+    """Find devices with more links than interfaces."""
     count = Counter(end for link in system.links.values() for end in link.ends)
     for device in system.devices.values():
         if count[device.name] > device.interfaces:
             text = (
                 f"{device.name} has {count[device.name]} links and interfaces = {device.interfaces}: "
-                "give it as many interfaces as links, or fewer links"
+                "set interfaces to the number of links, or remove links"
             )
             yield Fault(device.group, count[device.name], text)
 
 
 def too_steep_slopes(system: System) -> Iterator[Fault]:
-    """Ports whose idle slopes add up to more than their rate."""
+    """Find ports whose idle slopes add up to more than the port's rate."""
     for port in system.ports.values():
         if isinstance(port.scheduler, CreditBased):
             total = sum(port.scheduler.idle_slopes_bps.values())
             if total > port.rate_bps:
                 text = (
-                    f"the idle slopes of {port.name} add up to {units.format_bps(total)} of its "
-                    f"{units.format_bps(port.rate_bps)}: give the classes less"
+                    f"the idle slopes of {port.name} add up to {units.format_bps(total)}, more than its "
+                    f"{units.format_bps(port.rate_bps)}: give the classes smaller slopes"
                 )
                 yield Fault(port.node, total / port.rate_bps, text)
 
 
 def overloaded_ports(system: System) -> Iterator[Fault]:
-    """Ports whose load exceeds their rate."""
+    """Find ports whose load exceeds the port's rate."""
     for over in overloads(system):
         greatest = max(over.load.streams, key=lambda stream: stream.requested_goodput_bps)
         key = (greatest.group, over.most_bps, over.when)
@@ -86,7 +86,7 @@ def overloaded_ports(system: System) -> Iterator[Fault]:
 
 
 def missing_subjects(system: System) -> Iterator[Fault]:
-    """Requirements about streams or devices that do not exist."""
+    """Find requirements about streams or devices that do not exist."""
     # Each name that a requirement can use, with its group.
     group_of = {
         part: {name: member.group for member in members for name in (member.group, member.name)}
@@ -101,8 +101,8 @@ def missing_subjects(system: System) -> Iterator[Fault]:
             if name is not None and name not in groups:
                 some = ", ".join(list(dict.fromkeys(groups.values()))[:MOST_NAMES]) or "none"
                 text = (
-                    f"the requirement {each.requirement.name!r} is about the {part} {name}, which is "
-                    f"not there: name one of {some}"
+                    f"the requirement {each.requirement.name!r} is about the {part} {name}, which does "
+                    f"not exist: use one of {some}"
                 )
                 yield Fault(name, 0.0, text)
 
@@ -111,7 +111,7 @@ def missing_subjects(system: System) -> Iterator[Fault]:
 
 
 def too_large_frames(system: System) -> Iterator[Fault]:
-    """Frames that the protocol of a stream cannot carry over its first link."""
+    """Find streams whose frames are too large for the protocol on the first link."""
     for stream in system.streams.values():
         link = system.links[system.ports[stream.path[0]].link]
         most = wire(stream.protocol, link).greatest_payload_bytes()
@@ -124,7 +124,7 @@ def too_large_frames(system: System) -> Iterator[Fault]:
 
 
 def too_small_mtus(system: System) -> Iterator[Fault]:
-    """Links with a smaller MTU than the link before on the route of a stream."""
+    """Find streams with a link whose MTU is smaller than the MTU of the previous link."""
     for stream in system.streams.values():
         for before, after in pairwise(system.links_of(stream)):
             if after.mtu_bytes < before.mtu_bytes:
@@ -137,14 +137,14 @@ def too_small_mtus(system: System) -> Iterator[Fault]:
 
 
 def unserved_priorities(system: System) -> Iterator[Fault]:
-    """Streams whose priority is never sent by a port on their route."""
+    """Find streams whose priority is never served by a port on their route."""
     for stream in system.streams.values():
         ports = (system.ports[name] for name in stream.path)
         port = next((one for one in ports if not one.scheduler.serves(stream.priority)), None)
         if port is not None:
             text = (
                 f"the stream {stream.name} has the priority {stream.priority}, which the "
-                f"{port.scheduler.kind} scheduler of {port.name} never serves: name it there, "
+                f"{port.scheduler.kind} scheduler of {port.name} never serves: add this priority there, "
                 "or give the stream another"
             )
             yield Fault(stream.group, 0.0, text)
@@ -155,7 +155,7 @@ def unserved_priorities(system: System) -> Iterator[Fault]:
 
 @dataclass(frozen=True, slots=True)
 class DatasetHeader:
-    """Description of a dataset, without its rows: kinds of interconnect and protocols."""
+    """Header of a dataset: its id, kinds of interconnect and protocols, without its rows."""
 
     id: str
     kinds: tuple[str, ...]
@@ -168,7 +168,7 @@ def dataset_header(name: str) -> DatasetHeader:
     Raises
     ------
     DatasetError
-        If it does not exist.
+        If the dataset does not exist.
     """
     document: dict[str, Any] = read_document(find(name))
     fabrics = document.get("fabrics")
@@ -179,7 +179,7 @@ def dataset_header(name: str) -> DatasetHeader:
 
 
 def headers_of(system: System) -> tuple[Mapping[str, DatasetHeader], tuple[Fault, ...]]:
-    """Headers of the datasets that links and devices name, and a fault for each that does not exist."""
+    """Headers of the datasets that links and devices name, and a fault for each missing dataset."""
     named = {link.dataset: f"the link {link.name}" for link in system.links.values()}
     named |= {device.dataset: device.name for device in system.devices.values()}
     headers: dict[str, DatasetHeader] = {}
@@ -197,7 +197,7 @@ def headers_of(system: System) -> tuple[Mapping[str, DatasetHeader], tuple[Fault
 def datasets_of_other_kinds(
     system: System, headers: Mapping[str, DatasetHeader]
 ) -> Iterator[Fault]:
-    """Links of another kind than their dataset was measured on."""
+    """Find links whose interconnect differs from the interconnects of their dataset."""
     for link in system.links.values():
         data = headers.get(link.dataset or "")
         if data is not None and link.interconnect not in data.kinds:
@@ -209,7 +209,7 @@ def datasets_of_other_kinds(
 
 
 def unmeasured_protocols(system: System, headers: Mapping[str, DatasetHeader]) -> Iterator[Fault]:
-    """Streams whose protocol is in none of the datasets on their route."""
+    """Find streams whose protocol is in no dataset on their route."""
     for stream in system.streams.values():
         names = dict.fromkeys(link.dataset for link in system.links_of(stream))
         data = [headers[name] for name in names if name is not None and name in headers]
@@ -227,7 +227,7 @@ def unmeasured_protocols(system: System, headers: Mapping[str, DatasetHeader]) -
 
 
 def misspelt_protocols(system: System, headers: Mapping[str, DatasetHeader]) -> Iterator[Fault]:
-    """Streams whose protocol no bundled dataset has either, but one of a similar name."""
+    """Find streams whose protocol is unknown to every dataset, but similar to a known protocol."""
     if {stream.protocol for stream in system.streams.values()} <= THEORY_PROTOCOLS:
         return
     every = (*headers.values(), *map(dataset_header, catalogue()))
@@ -244,5 +244,5 @@ def misspelt_protocols(system: System, headers: Mapping[str, DatasetHeader]) -> 
 
 
 def _most_similar(name: str, known: Iterable[str]) -> str:
-    """Known name that is most similar to another; empty if none is."""
+    """Known name that is most similar to the given name; empty if no name is similar."""
     return next(iter(get_close_matches(name.lower(), sorted(set(known)), 1)), "")

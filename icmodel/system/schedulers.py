@@ -1,12 +1,12 @@
-"""Schedulers: the order in which a port sends the frames that queue there.
+"""Schedulers: the order in which a port sends its queued frames.
 
 A stream's priority, 0 to 7 with 7 the most urgent, is its class at every port (the priority code points
-of IEEE 802.1Q-2022 §6.9.3, in the order of their numbers). Schedulers choose among packets: the frames
-of Ethernet, with preamble and gap. Within a class, the first packet to come goes first. A packet that
-is being sent is finished, and the next one begins after its gap.
+of IEEE 802.1Q-2022 §6.9.3, in the order of their numbers). Schedulers choose among packets, which are
+Ethernet frames with preamble and gap. Within a class, packets are sent in order of arrival. A packet
+that is being sent is finished, and the next packet begins after the gap.
 
-Each class here is both a table of a system file and a value in Python, where its ``kind`` is the
-default. Both are checked alike; in Python a wrong value raises `pydantic.ValidationError`.
+Each class of this module is both a table of a system file and a Python value. In Python, ``kind`` has a
+default, and a wrong value raises `pydantic.ValidationError`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from icmodel.reading import Count, Document, Positive
 from icmodel.system.sharing.allocation import EXPEDITED, EXPEDITED_SHARE
 
 PRIORITIES = range(8)
-"""Classes of a port, the most urgent last."""
+"""Priorities, which are the classes of a port; the most urgent is last."""
 Priority = Annotated[int, Field(ge=0, le=7)]
 
 
@@ -29,17 +29,17 @@ class PortScheduler(Document):
     """A scheduler of ports; by default it sends frames of every priority."""
 
     name: ClassVar[str]
-    """Name in words."""
+    """Name of the scheduler in words."""
 
     def serves(self, priority: int) -> bool:
-        """Whether frames of this priority are ever sent."""
+        """Whether the scheduler ever sends frames of the given priority."""
         return True
 
     @classmethod
     def __get_pydantic_json_schema__(
         cls, core: CoreSchema, handler: GetJsonSchemaHandler
     ) -> JsonSchemaValue:
-        """JSON Schema of the table, in which ``kind`` is required though Python has a default."""
+        """JSON Schema of the table; ``kind`` is required in files, although it has a default in Python."""
         schema = super().__get_pydantic_json_schema__(core, handler)
         schema["required"] = ["kind", *schema["required"]]
         del schema["properties"]["kind"]["default"]
@@ -47,23 +47,24 @@ class PortScheduler(Document):
 
 
 class Fifo(PortScheduler):
-    """First come, first served; priorities make no difference."""
+    """First come, first served, whatever the priority."""
 
     kind: Literal["fifo"] = "fifo"
     name: ClassVar[str] = "FIFO"
 
 
 class StrictPriority(PortScheduler):
-    """The most urgent priority that waits is sent first; a frame that is being sent is finished."""
+    """Strict priority: the most urgent waiting frame goes first; a frame that is being sent is finished."""
 
     kind: Literal["strict-priority"] = "strict-priority"
     name: ClassVar[str] = "strict priority"
 
 
 class WeightedRoundRobin(PortScheduler):
-    """Priorities take turns of a number of packets, whatever their length: ``weights = { 5 = 7, 1 = 2 }``.
+    """Priorities take turns; the weight is the number of packets per turn: ``weights = { 5 = 7, 1 = 2 }``.
 
-    A priority that has nothing to send passes its turn, and keeps nothing of it for later.
+    The length of the packets does not matter. A priority without packets passes its turn, and saves
+    nothing for later.
     """
 
     kind: Literal["wrr"] = "wrr"
@@ -71,16 +72,17 @@ class WeightedRoundRobin(PortScheduler):
     name: ClassVar[str] = "weighted round robin"
 
     def serves(self, priority: int) -> bool:
-        """Whether frames of this priority are ever sent."""
+        """Whether the scheduler ever sends frames of the given priority."""
         return priority in self.weights
 
 
 class DeficitRoundRobin(PortScheduler):
-    """Priorities take turns of a number of bytes: ``quanta = { 5 = "9 kB", 1 = "3 kB" }``.
+    """Priorities take turns; the quantum is the bytes per turn: ``quanta = { 5 = "9 kB", 1 = "3 kB" }``.
 
-    A priority keeps the rest of its quantum while its packets wait, and loses it when its queue empties
-    (M. Shreedhar and G. Varghese, Efficient fair queuing using deficit round-robin, IEEE/ACM Trans.
-    Networking 4, 1996). A scheduler that keeps it then is another one, which may delay others longer.
+    A priority keeps the rest of its quantum while packets wait, and loses the rest when its queue
+    empties (M. Shreedhar and G. Varghese, Efficient fair queuing using deficit round-robin, IEEE/ACM
+    Trans. Networking 4, 1996). A scheduler that keeps the rest of an empty queue is not covered: it may
+    delay other priorities longer.
     """
 
     kind: Literal["drr"] = "drr"
@@ -88,16 +90,16 @@ class DeficitRoundRobin(PortScheduler):
     name: ClassVar[str] = "deficit round robin"
 
     def serves(self, priority: int) -> bool:
-        """Whether frames of this priority are ever sent."""
+        """Whether the scheduler ever sends frames of the given priority."""
         return priority in self.quanta_bytes
 
 
 class CreditBased(PortScheduler):
-    """Strict priority with shaped priorities, which need credit to send: ``idle_slopes = { 6 = "20 Mb/s" }``.
+    """Strict priority in which shaped priorities need credit to send: ``idle_slopes = { 6 = "20 Mb/s" }``.
 
-    A packet may begin if the credit is not negative. All its bits cost credit, gap and preamble too. The
-    idle slope is the rate at which credit grows (IEEE 802.1Q-2022 §8.6.8.2). If nothing waits, positive
-    credit is lost, and negative credit grows back to 0.
+    A packet may begin if the credit is not negative. All its bits cost credit, including gap and
+    preamble. The idle slope is the rate at which credit grows (IEEE 802.1Q-2022 §8.6.8.2). If nothing
+    waits, positive credit is lost, and negative credit grows back to 0.
     """
 
     kind: Literal["cbs"] = "cbs"
@@ -106,18 +108,18 @@ class CreditBased(PortScheduler):
 
 
 class Window(Document):
-    """A part of the cycle of gates, and the priorities that may send in it."""
+    """One window in the cycle of gates: its duration, and the priorities that may send (``open``)."""
 
     open: Annotated[tuple[Priority, ...], Field(min_length=1)]
     duration_s: Positive
 
 
 class Gates(PortScheduler):
-    """Windows that repeat one after another; within one, strict priority.
+    """Time windows that repeat in a cycle; within a window, strict priority.
 
-    As the gate control list of IEEE 802.1Q-2022 §8.6.8.4 (formerly 802.1Qbv): a packet begins only if it
-    ends, gap included, before its gate closes. A port whose packets overrun their window is another
-    scheduler. For a guard band, give a window of a priority that no stream has.
+    This is the gate control list of IEEE 802.1Q-2022 §8.6.8.4 (formerly 802.1Qbv). A packet begins only
+    if it ends, gap included, before its gate closes. Ports whose packets overrun their window are not
+    covered. For a guard band, add a window with a priority that no stream has.
     """
 
     kind: Literal["gates"] = "gates"
@@ -130,14 +132,14 @@ class Gates(PortScheduler):
         return sum(window.duration_s for window in self.windows)
 
     def serves(self, priority: int) -> bool:
-        """Whether frames of this priority are ever sent."""
+        """Whether the scheduler ever sends frames of the given priority."""
         return any(priority in window.open for window in self.windows)
 
 
 class Dscp(PortScheduler):
-    """Expedited and assured forwarding as IC2012 measured it (§6.5.3): ``classes = { 5 = "ef", 1 = "af1" }``.
+    """Expedited and assured forwarding as measured in IC2012 §6.5.3: ``classes = { 5 = "ef", 1 = "af1" }``.
 
-    The switch had its factory settings. Priorities without a class are best effort.
+    The measured switch had factory settings. Priorities without a class are best effort.
     """
 
     kind: Literal["dscp"] = "dscp"
@@ -157,8 +159,9 @@ SCHEDULERS = ("fifo", "strict-priority", "wrr", "drr", "cbs", "gates", "dscp")
 def greatest_rate_bps(scheduler: Scheduler, priority: int, rate_bps: float) -> float:
     """Greatest average rate of a priority at a port of a given rate [b/s].
 
-    A shaped class is limited to its idle slope (IEEE 802.1Q-2022 Annex L), gates to the share of the cycle in
-    which they are open. Expedited forwarding had at most 5.5 of 9.4 Gb/s (IC2012 §6.5.3).
+    A shaped class is limited to its idle slope (IEEE 802.1Q-2022 Annex L). A gated class is limited to
+    the share of the cycle in which its gate is open. Expedited forwarding reached at most 5.5 of 9.4
+    Gb/s (IC2012 §6.5.3).
 
     Examples
     --------

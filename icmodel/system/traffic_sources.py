@@ -1,7 +1,7 @@
 """Traffic sources: the ``produces`` tables of streams, and the messages that they make.
 
-Each table describes one kind of source. Its `producer` gives the same in bytes every period, which is
-all that predictions use.
+Each table describes one kind of source. The table's `producer` method converts it to a number of bytes
+per period. Predictions use only this `Producer`.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Producer:
             if not 0 < value < math.inf:
                 raise NetworkError(
                     f"a message of {self.message_bytes:g} B every {self.period_s:g} s, due within "
-                    f"{self.due_s:g} s, is none: give all of them above 0"
+                    f"{self.due_s:g} s, is not possible: give all of them above 0"
                 )
 
     @property
@@ -75,12 +75,12 @@ class Producer:
 
 
 class _Source(Document):
-    """A ``produces`` table, by default of frames whose size the stream states as its payload."""
+    """A ``produces`` table of a stream; by default, the stream states the size of its frames (payload)."""
 
     kind: str
 
     def producer(self, payload_bytes: int | None) -> Producer | None:
-        """Messages of the source; ``None`` if it is unlimited.
+        """Messages of the source; ``None`` if the source is unlimited.
 
         Parameters
         ----------
@@ -90,12 +90,12 @@ class _Source(Document):
         return None
 
     def frame_bytes(self) -> int | None:
-        """Default payload of a frame [B]; ``None`` if the stream must state it."""
+        """Default payload of a frame [B]; ``None`` if the stream must state its payload."""
         return None
 
 
 class Image(_Source):
-    """Pictures of a size, a depth and a rate: one picture is a message."""
+    """Pictures with a width, height, colour depth and rate. One picture is one message."""
 
     kind: Literal["image"]
     width_px: Count
@@ -104,13 +104,16 @@ class Image(_Source):
     rate_hz: Positive
 
     def producer(self, payload_bytes: int | None) -> Producer:
-        """One message a picture."""
+        """Return the equivalent producer: one message per picture."""
         bits = self.width_px * self.height_px * self.depth_bits
         return Producer("image", 1 / self.rate_hz, bits / 8)
 
 
 class Samples(_Source):
-    """Samples of a cycle, which are one message; ``within`` is the time it may take, by default the cycle."""
+    """Samples that are taken every cycle; all samples of a cycle are one message.
+
+    ``within`` is the time in which a message must arrive, by default the cycle.
+    """
 
     kind: Literal["samples"]
     samples: Count
@@ -122,36 +125,36 @@ class Samples(_Source):
     def _within_a_cycle(self) -> Samples:
         if self.within_s is not None and self.within_s * self.cycle_hz > 1:
             raise ValueError(
-                f"the samples have {self.within_s:g} s and come every {1 / self.cycle_hz:g} s: "
-                "give them at most their cycle"
+                f"the samples come every {1 / self.cycle_hz:g} s and have within = {self.within_s:g} s: "
+                "give within at most the cycle"
             )
         return self
 
     def producer(self, payload_bytes: int | None) -> Producer:
-        """One message a cycle."""
+        """Return the equivalent producer: one message per cycle."""
         bits = self.samples * self.size_bits
         return Producer("samples", 1 / self.cycle_hz, bits / 8, self.within_s)
 
     def frame_bytes(self) -> int:
-        """All samples of a cycle [B]."""
+        """Default payload of a frame: all samples of a cycle [B]."""
         return math.ceil(self.samples * self.size_bits / 8)
 
 
 class Goodput(_Source):
-    """A known goodput; each frame is a message."""
+    """A constant goodput; each frame is a message."""
 
     kind: Literal["goodput"]
     goodput_bps: Positive
 
     def producer(self, payload_bytes: int | None) -> Producer | None:
-        """One message a frame; ``None`` if the stream states no payload."""
+        """Return the equivalent producer: one message per frame; ``None`` if the stream has no payload."""
         if payload_bytes is None:
             return None
         return Producer("goodput", payload_bytes * 8 / self.goodput_bps, payload_bytes)
 
 
 class Burst(_Source):
-    """``burst`` frames of a size every period, which are one message."""
+    """``burst`` frames of equal size, sent together every period. All frames of a burst are one message."""
 
     kind: Literal["burst"]
     period_s: Positive
@@ -163,22 +166,22 @@ class Burst(_Source):
     def _within_a_period(self) -> Burst:
         if self.within_s is not None and self.within_s > self.period_s:
             raise ValueError(
-                f"a burst has {self.within_s:g} s and comes every {self.period_s:g} s: "
-                "give it at most its period"
+                f"a burst comes every {self.period_s:g} s and has within = {self.within_s:g} s: "
+                "give within at most the period"
             )
         return self
 
     def producer(self, payload_bytes: int | None) -> Producer:
-        """One message a burst."""
+        """Return the equivalent producer: one message per burst."""
         return Producer("burst", self.period_s, self.burst * self.size_bytes, self.within_s)
 
     def frame_bytes(self) -> int:
-        """One frame of the burst [B]."""
+        """Default payload of a frame: one frame of the burst [B]."""
         return self.size_bytes
 
 
 class Unlimited(_Source):
-    """No limit: the sender sends at full speed."""
+    """A source without a limit: the sender sends at full speed."""
 
     kind: Literal["unlimited"]
 

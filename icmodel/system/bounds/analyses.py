@@ -1,7 +1,7 @@
 """Delay bounds of the flows of one path: total flow, separate flow, and pay multiplexing only once.
 
-Each analysis takes a `PathAggregate` and returns the delay bound of each of its flows in s. The
-linear programme is apart, as only that needs scipy.
+Each analysis takes a `PathAggregate` and returns the delay bound of each flow of the aggregate [s]. The
+linear programme is in another module, since only this analysis needs scipy.
 
 References
 ----------
@@ -34,16 +34,17 @@ from icmodel.system.bounds.propagation import Propagation, Queue, StageNumbers
 _Service = TypeVar("_Service")
 
 MOST_CHOICES = 64
-"""Combinations of a service curve at each hop up to which all are tried."""
+"""Greatest number of combinations (one service curve per hop) for which all are tried."""
 
 
 # --- analyses ---------------------------------------------------------------------------------
 
 
 def total_flow(path: PathAggregate) -> dict[str, float]:
-    """Total flow analysis: waiting and transmission, summed over the servers [s].
+    """Total flow analysis: delay bound as the sum of wait and transmission over the servers [s].
 
-    Behind a cut-through switch a packet waits for its header, not for its end, but at the last server.
+    A cut-through switch forwards a packet after its header. Only the last server waits for the end of
+    the packet.
     """
     delays_s = {}
     for flow in path.flows:
@@ -56,7 +57,7 @@ def total_flow(path: PathAggregate) -> dict[str, float]:
 
 
 def separate_flow(path: PathAggregate) -> dict[str, float]:
-    """Separate flow analysis: horizontal deviation from the convolved leftover services [s].
+    """Separate flow analysis: delay bound as the horizontal deviation from the convolved leftover services [s].
 
     The burst is paid only once (Le Boudec and Thiran, §1.4.3).
     """
@@ -67,10 +68,10 @@ def separate_flow(path: PathAggregate) -> dict[str, float]:
 
 
 def separate_flow_services(path: PathAggregate) -> list[ServiceCurve]:
-    """Service curves of a whole path: leftover services at its hops, convolved, for each choice.
+    """Service curves of a whole path: the convolution of the leftover services, for each choice of curves.
 
-    If packets are forwarded whole, a packet that is not yet whole is not there: the curve less one
-    packet (the packetizer; Le Boudec and Thiran, theorem 1.7.1), once for each hop but the last.
+    If packets are forwarded whole, an incomplete packet does not count. So one packet is subtracted from
+    the curve (the packetizer; Le Boudec and Thiran, theorem 1.7.1), for each hop but the last.
     """
     last = len(path.queues) - 1
     left = []
@@ -83,7 +84,7 @@ def separate_flow_services(path: PathAggregate) -> list[ServiceCurve]:
 
 
 def pay_multiplexing_once(path: PathAggregate) -> dict[str, float]:
-    """Pay multiplexing only once: cross traffic that stays on the path delays once [s]."""
+    """Pay multiplexing only once: delay bound in which cross traffic that stays on the path counts once [s]."""
     services = pay_multiplexing_once_services(path)
     return {
         flow.name: min(path.delay_s(flow, service) for service in services) for flow in path.flows
@@ -91,12 +92,12 @@ def pay_multiplexing_once(path: PathAggregate) -> dict[str, float]:
 
 
 def pay_multiplexing_once_services(path: PathAggregate) -> list[ServiceCurve]:
-    """Leftover services of a whole path under arbitrary multiplexing, each sound by itself.
+    """Leftover services of a whole path under arbitrary multiplexing; each service curve alone is valid.
 
     The theorem (J. B. Schmitt, F. A. Zdarsky, I. Martinovic, *Improving performance bounds in
-    feed-forward networks by paying multiplexing only once*, MMB 2008) takes one rate and latency a server and one bucket a
-    cross flow. So the first or the fastest piece of each server is tried, with the bucket of each
-    cross flow that costs least or with its flattest one.
+    feed-forward networks by paying multiplexing only once*, MMB 2008) takes one rate and latency per
+    server and one token bucket per cross flow. So the first or the fastest piece of each server's curve
+    is tried. Of each cross flow, the bucket with the least cost or the flattest bucket is tried.
     """
     crossing = list(_cross_flows(path))
     if not all(each.arrival.buckets for each in crossing):
@@ -104,7 +105,7 @@ def pay_multiplexing_once_services(path: PathAggregate) -> list[ServiceCurve]:
     last = len(path.queues) - 1
     pieces: list[list[RateLatency]] = []
     for hop, queue in enumerate(path.queues):
-        # Where packets are forwarded whole, one packet of the class may not be whole yet.
+        # If packets are forwarded whole, one packet of the class may be incomplete.
         longest = queue.traffic.max_packet_bits
         bits = 0.0 if hop == last else path.forwarding_bits(hop, longest)
         left = [curve.after_bits(bits).pieces for curve in queue.services]
@@ -138,7 +139,7 @@ def _leftover_of_path(
 
 @dataclass(frozen=True)
 class _CrossFlow:
-    """Cross traffic of a path that comes over one link, with its first and last hop on the path."""
+    """Cross traffic of a path that comes over one link, and its first and last hop on the path."""
 
     arrival: ArrivalCurve
     first: int
@@ -146,7 +147,7 @@ class _CrossFlow:
 
     @property
     def hops(self) -> slice:
-        """Hops that it passes."""
+        """Hops of the path that the cross flow passes."""
         return slice(self.first, self.last + 1)
 
     def cheapest_bucket(self, time_s: float) -> TokenBucket:
@@ -155,7 +156,7 @@ class _CrossFlow:
 
 
 def _cross_flows(path: PathAggregate) -> Iterator[_CrossFlow]:
-    """Cross traffic of a path; what comes over one link and leaves at one server is one.
+    """Cross flows of a path; traffic that comes over one link and leaves at one server is one cross flow.
 
     Traffic that leaves the path and comes back counts twice.
     """
@@ -179,7 +180,10 @@ def _cross_flows(path: PathAggregate) -> Iterator[_CrossFlow]:
 def service_choices(
     services: Sequence[Sequence[_Service]], most: int = MOST_CHOICES
 ) -> list[tuple[_Service, ...]]:
-    """Combinations of a service at each hop; if there are more than ``most``, the k-th at every hop."""
+    """Combinations of one service curve per hop.
+
+    If the number of combinations exceeds ``most``, use only those with the k-th curve at every hop.
+    """
     if math.prod(map(len, services)) <= most:
         return list(product(*services))
     longest = max(map(len, services))
@@ -190,7 +194,7 @@ def service_choices(
 
 
 def path_aggregates(propagation: Propagation) -> Iterator[PathAggregate]:
-    """All flows of a network; flows of one path and class together if they are served in order."""
+    """Path aggregates of all flows; flows of one path and class are combined if served in order."""
     together: dict[tuple[object, ...], list[Flow]] = {}
     for flow in propagation.network.flows.values():
         alone = () if propagation.network.is_fifo(flow) else (flow.name,)
@@ -201,10 +205,10 @@ def path_aggregates(propagation: Propagation) -> Iterator[PathAggregate]:
 
 @dataclass(frozen=True)
 class PathAggregate:
-    """Flows of one path and class that are served first come, first served; else one flow alone.
+    """Flows of one path and class that are served first come, first served; otherwise a single flow.
 
-    The delay bound of the aggregate is a bound for each of its flows. It is tighter than one that
-    takes the other flows for cross traffic.
+    The delay bound of the aggregate holds for each of its flows. The bound is tighter than a bound that
+    treats the other flows as cross traffic.
     """
 
     flows: tuple[Flow, ...]
@@ -218,13 +222,13 @@ class PathAggregate:
 
     @cached_property
     def own_stages(self) -> tuple[StageNumbers, ...]:
-        """Numbers of these flows' stages at each hop."""
+        """Numbers of the aggregate's stages at each hop."""
         chains = [self.propagation.chains[flow.name] for flow in self.flows]
         return tuple(frozenset(numbers) for numbers in zip(*chains, strict=True))
 
     @cached_property
     def stages_of_interest(self) -> StageNumbers:
-        """Stages to leave out upstream: these flows' if no server keeps an order; see `StageArrivals`."""
+        """Stages to leave out upstream; see `StageArrivals`. Empty if a server keeps an order between flows."""
         orderless = not any(queue.server.is_fifo for queue in self.queues)
         return frozenset().union(*self.own_stages) if orderless else frozenset()
 
@@ -251,8 +255,8 @@ class PathAggregate:
     def arrival_for(self, flow: Flow) -> ArrivalCurve:
         """Arrival curve of the aggregate in which each packet of one flow has its latest release.
 
-        Packets that come earlier are served no later than these. So a service curve bounds the time
-        from the latest release of a packet to its departure.
+        Packets that come earlier are served no later than packets with the latest release. So a service
+        curve bounds the time from the latest release of a packet to its departure.
         """
         if flow.release_jitter_s <= 0.0:
             return self.arrival
@@ -263,7 +267,7 @@ class PathAggregate:
         return aggregate(list(curves.values()))
 
     def wait_s(self, flow: Flow, hop: int) -> float:
-        """`Queue.wait_s`; at the first queue from the latest release on, see `arrival_for`."""
+        """`Queue.wait_s` at a hop; at the first hop it counts from the latest release, see `arrival_for`."""
         queue, bits = self.queues[hop], flow.min_packet_bits
         wait = self.propagation.arrivals.wait_s(queue, bits)
         if hop > 0 or flow.release_jitter_s <= 0.0 or not queue.is_fifo:
@@ -274,8 +278,8 @@ class PathAggregate:
     def delay_s(self, flow: Flow, service: ServiceCurve) -> float:
         """Delay bound of a flow's packets [s] for a service curve of the whole path.
 
-        A packet of l bits waits for ``alpha - l`` bits. Once begun on the last line, it is sent
-        without a pause; see `Queue.wait_s`.
+        A packet of l bits waits for ``alpha - l`` bits. On the last line, a packet that has begun is
+        sent without a pause; see `Queue.wait_s`.
         """
         last = self.queues[-1].server
         own = flow.min_packet_bits if last.line_rate_bps else 0.0

@@ -1,4 +1,4 @@
-"""Bounds of a whole network: the least delay bound of each flow over all analyses, and backlogs."""
+"""Bounds of a whole network: least delay bound of each flow over all analyses, and backlog bounds."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ _ANALYSES: Mapping[str, Callable[[PathAggregate], dict[str, float]]] = {
 }
 METHODS = tuple(_ANALYSES)
 CYCLES_CUT = "cycles by a fixed point"
-"""Feature of bounds that rest on a fixed point."""
+"""Name of the feature for bounds found by a fixed point."""
 
 
 def bounds(network: Network, methods: Sequence[str] = METHODS) -> dict[str, Bound]:
-    """Least delay bound of each flow of a network, over some analyses.
+    """Least delay bound of each flow of a network over the given analyses.
 
     Parameters
     ----------
     methods
-        Analyses to use, some of `METHODS`.
+        Analyses to use, a selection of `METHODS`.
 
     Raises
     ------
     BoundsError
-        If a method is unknown, or there is none.
+        If a method is unknown, or ``methods`` is empty.
 
     Examples
     --------
@@ -70,7 +70,7 @@ class Bound:
     value_s
         The bound [s]; inf if more may arrive than is served.
     method
-        Analysis that gave it, one of `METHODS`.
+        Analysis that gave the bound, one of `METHODS`.
     covers
         Features of the network that the bound accounts for. Compare bounds only if these are equal.
     """
@@ -82,14 +82,14 @@ class Bound:
 
 @dataclass(frozen=True)
 class FeedForward:
-    """A feed-forward network, whose flows are the parts of those of a network that may have cycles.
+    """Feed-forward network made from a network that may have cycles, by cutting flows into parts.
 
     Attributes
     ----------
     propagation
         Arrival and service curves at each server of the network.
     parts
-        By flow its parts in the network, one after the other; the flow itself if it was not cut.
+        Name of a flow -> its consecutive parts in this network; the flow itself if it was not cut.
     """
 
     propagation: Propagation
@@ -102,12 +102,12 @@ class FeedForward:
 
     @property
     def features(self) -> tuple[str, ...]:
-        """Features that bounds account for, with the fixed point if one was needed."""
+        """Features that bounds account for, including the fixed point if it was needed."""
         cut = any(len(parts) > 1 for parts in self.parts.values())
         return (*self.network.features, *((CYCLES_CUT,) if cut else ()))
 
     def bounds(self, methods: Sequence[str] = METHODS) -> dict[str, Bound]:
-        """Least bound of each flow over some analyses: the sum over its parts; see `bounds`."""
+        """Least bound of each flow over the given analyses: the sum over the flow's parts; see `bounds`."""
         delays_s, covers = delays_by_method(self.propagation, methods), self.features
         least = {}
         for name, parts in self.parts.items():
@@ -121,7 +121,7 @@ class FeedForward:
     def backlogs_bits(self) -> dict[str, float]:
         """Backlog bound of each server over all its queues [b].
 
-        A packet counts from the time when it is there as a whole until its last bit has been sent.
+        A packet counts from its complete arrival until its last bit has been sent.
         """
         return {name: self.propagation.backlog_bits(name) for name in self.network.servers}
 
@@ -139,11 +139,13 @@ def delays_by_method(
     Raises
     ------
     BoundsError
-        If a method is unknown, or there is none.
+        If a method is unknown, or ``methods`` is empty.
     """
     for method in methods or ("",):
         if method not in _ANALYSES:
-            raise BoundsError(f"{method!r} is no analysis; take some of {', '.join(METHODS)}")
+            raise BoundsError(
+                f"the analysis {method!r} is unknown; use one of {', '.join(METHODS)}"
+            )
     delays_s: dict[str, dict[str, float]] = {method: {} for method in methods}
     for path in path_aggregates(propagation):
         for method, by_flow in delays_s.items():

@@ -20,19 +20,19 @@ from itertools import pairwise
 
 @dataclass(frozen=True, slots=True)
 class TokenBucket:
-    """At most ``burst_bits + rate_bps * t`` bits in any interval of length t > 0."""
+    """Token bucket: at most ``burst_bits + rate_bps * t`` bits in any interval of length t > 0."""
 
     burst_bits: float
     rate_bps: float
 
     def at(self, time_s: float) -> float:
-        """Most bits that arrive within a time."""
+        """Greatest number of bits that arrive within a time [b]."""
         return self.burst_bits + self.rate_bps * time_s
 
 
 @dataclass(frozen=True, slots=True)
 class RateLatency:
-    """At least ``rate_bps * (t - latency_s)`` bits served within a busy time t."""
+    """Rate-latency curve: at least ``rate_bps * (t - latency_s)`` bits served within a busy time t."""
 
     rate_bps: float
     latency_s: float = 0.0
@@ -67,7 +67,7 @@ class ArrivalCurve:
 
     @property
     def burst_bits(self) -> float:
-        """Bits that may arrive at once."""
+        """Burst: bits that may arrive at once [b]."""
         return self.buckets[0].burst_bits if self.buckets else math.inf
 
     @property
@@ -76,11 +76,11 @@ class ArrivalCurve:
         return self.buckets[-1].rate_bps if self.buckets else math.inf
 
     def at(self, time_s: float) -> float:
-        """Most bits that arrive within a time above 0 s."""
+        """Greatest number of bits that arrive within a time above 0 s [b]."""
         return min((bucket.at(time_s) for bucket in self.buckets), default=math.inf)
 
     def breakpoints(self) -> list[tuple[float, float]]:
-        """Times in s at which another bucket becomes the minimum, with the bits then; first (0, burst)."""
+        """Pairs: time at which another bucket becomes the minimum [s], bits at this time [b]; first (0, burst)."""
         crossings = [(_crossing_s(steep, flat), steep) for steep, flat in pairwise(self.buckets)]
         return [(0.0, self.burst_bits), *((time, steep.at(time)) for time, steep in crossings)]
 
@@ -97,7 +97,7 @@ class ArrivalCurve:
         )
 
     def add_bits(self, bits: float) -> ArrivalCurve:
-        """Shift the curve up by a number of bits, or down if negative; the burst stays at least 0."""
+        """Shift the curve up by a number of bits (down if negative); the burst stays at least 0."""
         return arrival_curve(
             TokenBucket(max(0.0, bucket.burst_bits + bits), bucket.rate_bps)
             for bucket in self.buckets
@@ -139,7 +139,7 @@ class ServiceCurve:
 
     @property
     def latency_s(self) -> float:
-        """Seconds until the first bit is sure to be served."""
+        """Greatest time until the first bit is served [s]."""
         return self.pieces[0].latency_s if self.pieces else math.inf
 
     def at(self, time_s: float) -> float:
@@ -151,7 +151,7 @@ class ServiceCurve:
         return min((piece.time_of(bits) for piece in self.pieces), default=math.inf)
 
     def breakpoints_s(self) -> list[float]:
-        """Times in s at which service begins, and at which another piece becomes the maximum."""
+        """Times at which service begins, or another piece becomes the maximum [s]."""
         crossings = [_piece_crossing_s(slow, fast) for slow, fast in pairwise(self.pieces)]
         return [*(piece.latency_s for piece in self.pieces[:1]), *crossings]
 
@@ -236,13 +236,13 @@ def _piece_crossing_s(slow: RateLatency, fast: RateLatency) -> float:
 
 
 def aggregate(arrivals: Sequence[ArrivalCurve]) -> ArrivalCurve:
-    """Arrival curve of an aggregate of flows: the sum of theirs, with one bucket for each slope."""
+    """Arrival curve of an aggregate: the sum of the flows' arrival curves, with one bucket per slope."""
     if len(arrivals) == 1:
         return arrivals[0]
     if not all(each.buckets for each in arrivals):
         return ArrivalCurve(())
 
-    # Start with the steepest slope of all; the rate drops at each breakpoint of a summand.
+    # Start with the steepest slope of all summands; the rate drops at each breakpoint of a summand.
     burst = math.fsum(each.buckets[0].burst_bits for each in arrivals)
     rate = math.fsum(each.buckets[0].rate_bps for each in arrivals)
     drops = sorted(
@@ -255,7 +255,7 @@ def aggregate(arrivals: Sequence[ArrivalCurve]) -> ArrivalCurve:
         burst, rate = burst + drop * time, rate - drop
         buckets.append(TokenBucket(burst, rate))
 
-    # Rounding errors add up over many drops, so the flattest rate is summed anew.
+    # Rounding errors add up over many drops, so compute the flattest rate as a new sum.
     flattest = math.fsum(each.rate_bps for each in arrivals)
     buckets[-1] = TokenBucket(burst, flattest)
     return ArrivalCurve(tuple(buckets)) if len(buckets) == 1 else arrival_curve(buckets)
@@ -333,17 +333,17 @@ def vertical_deviation_bits(arrival: ArrivalCurve, service: ServiceCurve) -> flo
 def busy_period_s(arrival: ArrivalCurve, service: ServiceCurve) -> float:
     """Longest busy period of a server [s]: the first time at which all arrivals have been served.
 
-    It is the delay bound if the order of service is unknown (A. Bouillard, M. Boyer, E. Le Corronc,
-    *Deterministic Network Calculus*, 2018, §5.3.2).
+    If the order of service is unknown, the busy period is the delay bound (A. Bouillard, M. Boyer, E. Le
+    Corronc, *Deterministic Network Calculus*, 2018, §5.3.2).
     """
     return service.leftover_service(arrival).latency_s
 
 
 def output_curve(arrival: ArrivalCurve, service: ServiceCurve) -> ArrivalCurve:
-    """Arrival curve behind a server: the deconvolution of each bucket, which is a bucket again.
+    """Arrival curve behind a server: the deconvolution of each bucket by the service curve.
 
-    Le Boudec and Thiran, theorem 1.4.3. A bucket that is faster than the server is replaced by a
-    bucket of the backlog bound and the rate of the server.
+    The deconvolution of a bucket is a bucket again (Le Boudec and Thiran, theorem 1.4.3). If a bucket is
+    faster than the server, the backlog bound and the rate of the server make the new bucket.
     """
     if arrival.rate_bps > service.rate_bps:
         return ArrivalCurve(())
@@ -365,8 +365,8 @@ def fifo_leftover_service(
     For every ``theta``, ``[beta(t) - alpha(t - theta)]+`` for t > theta is a service curve (Le
     Boudec and Thiran, proposition 6.4.1, after Cruz). For one bucket and one rate-latency curve,
     ``theta = T + b/R`` leaves rate ``R - r`` and latency theta. For several, three values are tried:
-    the times at which the first burst, the last burst, and all arrivals are served. The one with the
-    least delay of ``own`` is kept. It is always one theta, never a mixture of several.
+    the times at which the first burst, the last burst, and all arrivals are served. The
+    theta with the least delay of ``own`` is kept.
     """
     if not cross_traffic.buckets:
         return ServiceCurve(())

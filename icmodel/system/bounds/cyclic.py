@@ -1,10 +1,11 @@
 """Networks with cyclic dependencies: cut into a feed-forward network and bounded by a fixed point.
 
-Links are cut until no cycle is left. Each flow continues behind a cut as a flow of its own, whose
-release jitter is the sum of the waits before it. Assumed jitters give waits, and so jitters again; they
-start at 0 and are computed anew round by round. Jitters that are no less than those they give are
-bounds: as long as flows keep to them, they continue to do so, since a packet on a line needs time before
-it gets behind a cut. No linearity is needed, only that a network begins empty.
+Links are cut until no cycle is left. Behind a cut, each flow continues as a separate flow. The release
+jitter of this flow is the sum of the waits before the cut. Assumed jitters give waits, and waits give
+new jitters. The jitters start at 0 and are computed again in each round. Jitters are bounds if they are
+at least as large as the jitters they give: flows that keep to them continue to keep to them, since a
+packet needs time on a line before it passes a cut. The method needs no linearity, only a network that
+begins empty.
 
 References
 ----------
@@ -30,20 +31,20 @@ MOST_ROUNDS = 300
 CONVERGED = 1e-7
 """Relative change of jitters in a round below which they have converged."""
 SLOWER = 0.999
-"""Growth of a round relative to the one before, above which jitters are taken to diverge."""
+"""Ratio of the growth in two successive rounds above which jitters are assumed to diverge."""
 MARGIN = 1e-5
-"""Relative margin added to converged jitters, so that they are no less than those that they give."""
+"""Relative margin added to converged jitters, so that they are at least the jitters they give."""
 
 Cuts = frozenset[tuple[str, str]]
 
 
 def cyclic_fixed_point(servers: Iterable[Server], flows: Iterable[Flow]) -> FeedForward:
-    """Cut the cycles of a network, and find jitters of the parts of its flows that bound themselves.
+    """Cut the cycles of a network, and find the jitters of the cut flows by a fixed point.
 
     Raises
     ------
     BoundsError
-        As `network` does; or if jitters diverge, or a packet needs no time to get behind a cut.
+        If `network` raises it, if jitters diverge, or if a packet needs no time to pass a cut.
 
     Examples
     --------
@@ -90,9 +91,9 @@ def cyclic_fixed_point(servers: Iterable[Server], flows: Iterable[Flow]) -> Feed
     worst = max(jitter_s, key=lambda name: jitter_s[name])
     links = ", ".join(f"{sender} -> {receiver}" for sender, receiver in sorted(cuts))
     raise BoundsError(
-        f"flows go round in cycles of servers, cut at {links}, and delays do not come to rest: {worst} "
-        f"comes {jitter_s[worst]:.3g} s late, which still grows by {100 * growth:.2g} % a round; ask for "
-        "less, or route a flow otherwise"
+        f"flows go round in cycles of servers, cut at {links}, and delays do not converge: {worst} "
+        f"comes {jitter_s[worst]:.3g} s late, which still grows by {100 * growth:.2g} % a round; "
+        "reduce the load, or give a flow another route"
     )
 
 
@@ -111,15 +112,15 @@ def _cuts(before: Mapping[str, set[str]]) -> Cuts:
 
 
 def _parts(flow: Flow, cuts: Cuts, servers: Mapping[str, Server]) -> Iterator[Flow]:
-    """Parts of a flow between its cuts, each with the arrival curve of the source."""
+    """Parts of a flow between cuts, each with the arrival curve of the source."""
     at = [hop for hop, link in enumerate(pairwise(flow.path), 1) if link in cuts]
     for hop in at:
         server, following = servers[flow.path[hop - 1]], servers[flow.path[hop]]
         sent_s = server.packet_s(server.forwarding_bits(flow.min_packet_bits, following))
         if sent_s + server.forwarding_s(following) <= 0.0:
             raise BoundsError(
-                f"flow {flow.name!r} goes round in a cycle by {server.name!r}, which it may pass in no "
-                "time; give the server a delay, or its line a rate and the flow a shortest packet"
+                f"flow {flow.name!r} goes round in a cycle by {server.name!r}, which it may pass in 0 s; "
+                "give the server a delay, or give its line a rate and the flow a shortest packet"
             )
     for begin, end in pairwise((0, *at, len(flow.path))):
         path = flow.path[begin:end]
@@ -134,7 +135,7 @@ def _parts(flow: Flow, cuts: Cuts, servers: Mapping[str, Server]) -> Iterator[Fl
 def _waits_before(
     propagation: Propagation, parts: Mapping[str, Iterable[Flow]]
 ) -> dict[str, float]:
-    """Sum of the waits before each part of a flow [s]: its release jitter."""
+    """Release jitter of each part of a flow [s]: the sum of the waits before the part."""
     waits: dict[str, float] = {}
     for each in parts.values():
         total = 0.0

@@ -1,14 +1,15 @@
 """Delay bound of a path as a linear programme, for queues that are served first come, first served.
 
 Variables are dates, and the bits that have arrived by each date. The constraints hold in every run, so
-the greatest delay that they allow is a bound. They are the order in queues, arrival and service curves
-between dates, and the delay of each queue by total flow analysis (A. Bouillard, G. Stea, *Exact
-worst-case delay in FIFO-multiplexing feed-forward networks*, IEEE/ACM Trans. Networking 23, 2015; A.
-Bouillard, *Trade-off between accuracy and tractability of network calculus in FIFO networks*,
-Performance Evaluation 153, 2022). Cross traffic is bounded from the sources on, as in the other analyses.
+the greatest delay that they allow is a bound. The constraints are the order in queues, arrival and
+service curves between dates, and the delay of each queue by total flow analysis (A. Bouillard, G. Stea,
+*Exact worst-case delay in FIFO-multiplexing feed-forward networks*, IEEE/ACM Trans. Networking 23, 2015;
+A. Bouillard, *Trade-off between accuracy and tractability of network calculus in FIFO networks*,
+Performance Evaluation 153, 2022). Cross traffic is bounded from the sources on, as in the other
+analyses.
 
-Departures by a date are whole packets; of one more, the line may have sent all but the last bit. The
-packet of interest has left to its last bit, and had the line for itself meanwhile.
+Departures by a date are whole packets. Of one additional packet, the line may have sent all but the last
+bit. The packet of interest has been sent completely, and nothing else was sent during its transmission.
 """
 
 from __future__ import annotations
@@ -31,21 +32,23 @@ from icmodel.system.bounds.propagation import Queue, StageNumbers
 MOST_STAGES = 128
 """Largest network (in stages) for which the linear programme is solved."""
 MOST_PROGRAMMES = 4
-"""Combinations of a service curve at each hop up to which each has a programme of its own."""
+"""Greatest number of combinations (one service curve per hop) for which each gets its own programme."""
 MOST_DATES = 8
-"""Dates at the input of a queue up to which each date at its output has a start of a busy period."""
+"""Greatest number of dates at a queue's input.
+Up to this number, each date at the output also gets the start of a busy period.
+"""
 TOLERANCE = 1e-6
-"""Relative margin added to a bound, as the solver keeps constraints to 1e-7 of their scale."""
+"""Relative margin added to a bound, since the solver may violate constraints by 1e-7 of their scale."""
 END = 0
 """Date at which the packet of interest has left the last queue."""
 
 
 def linear_programme(path: PathAggregate) -> dict[str, float]:
-    """Delay bound of each flow [s]; inf if the order of a queue is unknown, or in a large network."""
+    """Delay bound of each flow [s]; inf if the order of a queue is unknown, or the network is too large."""
     by_total_flow = total_flow(path)
     if path.propagation.arrivals.stage_count > MOST_STAGES:
         return dict.fromkeys(by_total_flow, math.inf)
-    # Flows of the path differ in nothing but their shortest packets.
+    # Flows of the path differ only in their shortest packets.
     by_packet = {flow.min_packet_bits: flow for flow in path.flows}
     delays_s = {
         bits: min(
@@ -62,14 +65,14 @@ def linear_programme(path: PathAggregate) -> dict[str, float]:
 # --- constraints ------------------------------------------------------------------------------
 
 Arrived = tuple[int, str | None, int, int]
-"""Bits that have arrived at a hop, over a link, to leave the path behind a hop, by a date."""
+"""Key of a variable: bits that arrived by a date at a hop, over a link, and leave the path after a hop."""
 Terms = list[tuple[int | Arrived, float]]
-"""Variables and their factors. A date stands for its age: the time from it to the end [s]."""
+"""Variable -> factor. A date stands for its age: the time from the date to the end [s]."""
 
 
 @dataclass(frozen=True)
 class Constraint:
-    """The sum of the terms is at most ``most``."""
+    """Constraint: the sum of the terms is at most ``most``."""
 
     terms: Terms
     most: float
@@ -85,7 +88,7 @@ class Programme:
 
     @cached_property
     def last(self) -> QueueDates:
-        """Dates of the last queue, linked to those of the queues before."""
+        """Dates of the last queue, linked to the dates of the previous queues."""
         return lp_dates(self.path)
 
     def delay_s(self, scale_s: float) -> float:
@@ -94,7 +97,7 @@ class Programme:
         Parameters
         ----------
         scale_s
-            Another delay bound [s], which gives the scale; if it is inf, so is the result.
+            Another delay bound [s], which sets the scale. If it is inf, the result is inf too.
         """
         if scale_s == math.inf or not all(queue.is_fifo for queue in self.path.queues):
             return math.inf
@@ -110,7 +113,7 @@ class Programme:
         return maximise_age_s(constraints, aim, scale_s, rate * scale_s) * (1.0 + TOLERANCE)
 
     def order_and_delay(self, dates: QueueDates) -> Iterator[Constraint]:
-        """Departures arrived before, and no longer ago than the bound of total flow analysis."""
+        """Constraints: departing bits arrived before, at most the total flow bound earlier."""
         queue, hop, waits = dates.queue, dates.hop, self.path.propagation.arrivals
         server = queue.server
         for output, date in dates.fifo.items():
@@ -126,7 +129,7 @@ class Programme:
             yield Constraint([(later, 1.0), (earlier, -1.0)], 0.0)
 
     def service(self, dates: QueueDates) -> Iterator[Constraint]:
-        """Departures since the start of a busy period are at least the service curve."""
+        """Constraints: departures since the start of a busy period are at least the service curve."""
         queue, hop, parts = dates.queue, dates.hop, dates.parts
         server = queue.server
         for output, start in dates.starts.items():
@@ -144,7 +147,7 @@ class Programme:
                 yield Constraint([*ages, *bits], piece.rate_bps * idle + more)
 
     def arrivals(self, dates: QueueDates) -> Iterator[Constraint]:
-        """Arrivals between two dates are at least 0, and at most the arrival curves."""
+        """Constraints: arrivals between two dates are at least 0, and at most the arrival curves."""
         arrivals, of_interest = self.path.propagation.arrivals, self.path.stages_of_interest
         for stages, bits in dates.aggregates():
             buckets = arrivals.of_stages(stages, of_interest).buckets
@@ -161,21 +164,22 @@ class Programme:
 
 @dataclass(frozen=True)
 class QueueDates:
-    """A queue of a path, and the dates at its input and output.
+    """A queue of a path, and the dates at the input and output of the queue.
 
     Attributes
     ----------
     outputs
-        Dates at its output; the first is that of the packet of interest, the last the earliest.
+        Dates at the output. The first date belongs to the packet of interest; the last date is the
+        earliest.
     fifo, starts
-        Dates at its input by date at the output: the arrival of what then departs, and the start of
-        the busy period. Some dates have no start, see `MOST_DATES`.
+        Output date -> input date. ``fifo`` has the arrival of the bits that depart at the output date;
+        ``starts`` has the start of their busy period. Some output dates have no start, see `MOST_DATES`.
     order
-        Pairs of dates at the input, the first of which is never before the second.
+        Pairs of dates at the input; the first date of a pair is never before the second.
     parts
-        Stages by the hop behind which they leave the path.
+        Hop -> stages that leave the path after this hop.
     before
-        Dates of the queue before on the path; None at the first.
+        Dates of the previous queue on the path; None for the first queue.
     """
 
     hop: int
@@ -189,14 +193,14 @@ class QueueDates:
 
     @cached_property
     def along(self) -> StageNumbers:
-        """Stages that come from the queue before."""
+        """Stages that come from the previous queue."""
         there = frozenset() if self.before is None else frozenset(self.before.queue.stages)
         stages = self.queue.stages.values()
         return frozenset(stage.number for stage in stages if stage.before in there)
 
     @cached_property
     def entering(self) -> Mapping[str | None, Mapping[int, StageNumbers]]:
-        """Stages that enter the path here, by link and by the hop behind which they leave it."""
+        """Link -> hop -> stages that enter the path at this queue over the link, and leave it after the hop."""
         return {
             link: {
                 hop: here
@@ -207,13 +211,13 @@ class QueueDates:
         }
 
     def upstream(self) -> Iterator[QueueDates]:
-        """Dates of this queue, and of those before."""
+        """Dates of this queue, then of all previous queues."""
         yield self
         if self.before is not None:
             yield from self.before.upstream()
 
     def aggregates(self) -> Iterator[tuple[StageNumbers, Callable[[int, float], Terms]]]:
-        """Stages with one known arrival curve, and the terms of the bits that have arrived of them."""
+        """Sets of stages with a known arrival curve, each with a function for the terms of its arrived bits."""
         for link, parts in self.entering.items():
             for hop, numbers in parts.items():
                 yield numbers, partial(self.entered, link, (hop,))
@@ -222,24 +226,24 @@ class QueueDates:
                 yield self.queue.links[link], partial(self.over_link, link)
 
     def entered(self, link: str | None, leaving: Collection[int], date: int, sign: float) -> Terms:
-        """Bits that have entered the path over a link by a date, to leave it behind some hops."""
+        """Terms of bits that entered the path over a link by a date, and leave it after the given hops."""
         hops = (hop for hop in self.entering[link] if hop in leaving)
         return [((self.hop, link, hop, date), sign) for hop in hops]
 
     def forwarded(self, leaving: Collection[int], date: int, sign: float) -> Terms:
-        """Bits that have come from the queue before: those that had arrived there by its FIFO date."""
+        """Terms of bits from the previous queue: bits that had arrived at that queue by its FIFO date."""
         before = self.before
         return [] if before is None else before.arrived(leaving, before.fifo[date], sign)
 
     def arrived(self, leaving: Collection[int], date: int, sign: float) -> Terms:
-        """All bits that have arrived at the queue by a date, to leave the path behind some hops."""
+        """Terms of all bits that arrived at the queue by a date, and leave the path after the given hops."""
         entered = [
             term for link in self.entering for term in self.entered(link, leaving, date, sign)
         ]
         return entered + self.forwarded(leaving, date, sign)
 
     def over_link(self, link: str | None, date: int, sign: float) -> Terms:
-        """All bits that have arrived over a link by a date."""
+        """Terms of all bits that arrived over a link by a date."""
         entered = self.entered(link, self.parts, date, sign)
         if not self.queue.links[link] & self.along:
             return entered
@@ -265,7 +269,7 @@ def _queue_dates(
     some = outputs if 2 * len(outputs) <= MOST_DATES else (outputs[0], outputs[-1])
     starts = {date: next(dates) for date in some}
 
-    # Inputs keep the order of the outputs, and a busy period starts before what then departs arrives.
+    # Input dates have the order of output dates; a busy period starts before its departing bits arrive.
     order = [(fifo[date], starts[date]) for date in starts]
     for later_of, earlier_of in ((fifo, fifo), (fifo, starts), (starts, starts)):
         order += [
@@ -294,14 +298,14 @@ def _queue_dates(
 def maximise_age_s(
     constraints: Sequence[Constraint], date: int, unit_s: float, unit_bits: float
 ) -> float:
-    """Greatest age of a date that constraints allow [s]; inf if there is none. `END` has the age 0.
+    """Greatest age of a date that the constraints allow [s]; inf without a limit. `END` has the age 0.
 
     Parameters
     ----------
     unit_s, unit_bits
-        Units of ages and bits, so that the solver sees numbers about 1.
+        Units of ages and bits, so that the solver gets numbers near 1.
     """
-    from scipy.optimize import linprog  # half a second that only these bounds pay
+    from scipy.optimize import linprog  # takes half a second to import, so import it only here
     from scipy.sparse import csr_array
 
     names = dict.fromkeys(
@@ -310,7 +314,7 @@ def maximise_age_s(
     columns = {name: column for column, name in enumerate(names)}
     units = {name: unit_s if isinstance(name, int) else unit_bits for name in columns}
 
-    # One row of the sparse matrix a constraint, divided by its greatest factor.
+    # Sparse matrix: one row per constraint, divided by the greatest factor of the row.
     factors: list[float] = []
     places: list[int] = []
     ends, most = [0], []

@@ -1,4 +1,4 @@
-"""Networks for worst-case bounds: servers, and flows that pass them in series.
+"""Networks for worst-case bounds: servers, and flows that pass servers in series.
 
 A server is a port: one direction of a link, where packets queue. Units are bits, bits per second and
 seconds.
@@ -25,26 +25,29 @@ class Server:
     Attributes
     ----------
     service
-        Strict service curve that all flows together get. For a port: rate-latency of the line rate and
-        the longest pause before it sends. From measurements: rate and delay that held for every packet
-        measured; the bound then rests on them.
+        Strict service curve for all flows together. For a port: rate-latency curve of the line rate and
+        the longest pause before the port sends. From measurements: rate and delay that held for every
+        measured packet; the bound then rests on the measurements.
     scheduler
         Order of service; first come, first served by default.
     line_rate_bps
-        Rate at which bits leave: traffic behind this server comes no faster, and a packet is sent
-        without a pause once it has begun. None: unknown, both are left out.
+        Rate at which bits leave. Traffic behind this server comes no faster, and a packet that has begun
+        is sent without a pause. None: the rate is unknown, and neither property is used.
     header_bits
-        A cut-through switch behind the link forwards a packet after so many bits to lines that are no
-        faster. It stores the packet for faster lines, which would run dry. None: it stores every packet.
+        Number of bits after which a cut-through switch behind the link forwards a packet to a line that
+        is no faster. For a faster line, the switch stores the packet. None: the switch stores every
+        packet.
     delay_s
-        Time of every packet from here to the next queue, or to the end: propagation and switching.
+        Time of every packet from this server to the next queue, or to the end: propagation and
+        switching.
     gap_bits
-        Last bits of each packet, which the line needs before the next one and no receiver waits for.
+        Gap at the end of each packet. The line needs it before the next packet, but no receiver waits
+        for it.
 
     Raises
     ------
     BoundsError
-        If the line is slower than the service, or a shaper has another service than its line.
+        If the line is slower than the service, or the service of a shaper differs from the line rate.
     """
 
     name: str
@@ -86,7 +89,7 @@ class Server:
         return rate_in is not None and rate_out is not None and rate_out <= rate_in
 
     def forwarding_bits(self, bits: float, following: Server | None) -> float:
-        """Bits of a packet sent before the next server, or the end, has it: all, or the header."""
+        """Bits of a packet that are sent before the next server or the end gets it: all bits, or the header."""
         if self.header_bits is None or not self.cuts_through(following):
             return bits
         return min(self.header_bits, bits)
@@ -94,7 +97,7 @@ class Server:
     def forwarding_s(self, following: Server | None) -> float:
         """Time [s] from the last of `forwarding_bits` to the next queue or the end.
 
-        If the whole packet is sent, its gap is subtracted, as no receiver waits for it.
+        If the whole packet is sent, the gap is subtracted, since no receiver waits for the gap.
         """
         whole = not self.cuts_through(following)
         return self.delay_s - (self.packet_s(self.gap_bits) if whole else 0.0)
@@ -110,7 +113,7 @@ def port(
     header_bits: float | None = None,
     gap_bits: float = 0.0,
 ) -> Server:
-    """Server of one direction of a link that sends whenever something waits.
+    """Make the server for one direction of a link that sends whenever packets wait.
 
     Parameters
     ----------
@@ -123,7 +126,7 @@ def port(
     pause_s
         Longest pause of the port before it sends [s].
     header_bits, gap_bits
-        As in `Server` [b].
+        The same as in `Server` [b].
 
     Examples
     --------
@@ -137,27 +140,27 @@ def port(
 
 @dataclass(frozen=True)
 class Flow:
-    """Packets that keep to an arrival curve at the first server of their path.
+    """Flow: packets that keep to an arrival curve at the first server of their path.
 
     Attributes
     ----------
     path
-        Names of the servers, in order, none twice.
+        Names of the servers, in order; no name twice.
     arrival
-        Arrival curve at the source, in which a packet counts as a whole.
+        Arrival curve at the source. A packet counts as a whole.
     traffic_class
-        Class at the schedulers; the greater number has priority.
+        Class of the flow at all schedulers; the greater number has priority.
     max_packet_bits, min_packet_bits
-        Longest and shortest packet on the line, gap and preamble included. 0: fluid.
+        Longest and shortest packet on the line [b], gap and preamble included. 0: the flow is a fluid.
     multicast
-        Flows with the same name here are copies of the same packets. They count once on the servers
-        that their paths share from the beginning.
+        Name of a multicast set. Flows with the same name are copies of the same packets. They count once
+        on the servers that their paths share from the beginning.
     mean_packet_bits, lacking_bits
-        Any n of its packets in a row have at least ``n * mean - lacking`` bits (a packet curve). 0:
-        only the shortest packet is known.
+        Any n consecutive packets have at least ``n * mean - lacking`` bits (a packet curve). 0: only the
+        shortest packet is known.
     release_jitter_s
-        A packet reaches the first queue up to so much later than the source made it, in order. Delay
-        bounds count from the first queue on.
+        Greatest delay from the source to the first queue; packets stay in order. Delay bounds count from
+        the first queue on.
 
     Raises
     ------
@@ -202,7 +205,7 @@ class Network:
     Attributes
     ----------
     order
-        Names of the servers, each after all that send to it.
+        Names of the servers; each server comes after all servers that send to it.
     """
 
     servers: Mapping[str, Server]
@@ -273,22 +276,22 @@ def _by_name(what: str, items: Iterable[_T]) -> dict[str, _T]:
     by_name: dict[str, _T] = {}
     for item in items:
         if item.name in by_name:
-            raise BoundsError(f"{what} {item.name!r} is there twice; give each a name of its own")
+            raise BoundsError(f"{what} {item.name!r} occurs twice; give each a different name")
         by_name[item.name] = item
     return by_name
 
 
 def _check_path(flow: Flow, servers: Mapping[str, Server]) -> None:
-    """Refuse a path over missing servers, or over servers that cannot carry the flow's packets."""
+    """Raise BoundsError if a server on the path is missing, or cannot carry the flow's packets."""
     for name in flow.path:
         if name not in servers:
             raise BoundsError(
-                f"flow {flow.name!r} passes {name!r}, which is no server; add it or mend the path"
+                f"flow {flow.name!r} passes {name!r}, which is no server; add the server or correct the path"
             )
         if not servers[name].scheduler.serves(flow.traffic_class):
             raise BoundsError(
                 f"flow {flow.name!r} of class {flow.traffic_class} passes {name!r}, whose "
-                f"{servers[name].scheduler.name} has nothing for that class; give it a share above 0"
+                f"{servers[name].scheduler.name} does not serve that class; give the class a share above 0"
             )
         if servers[name].gap_bits > flow.min_packet_bits:
             raise BoundsError(
@@ -298,7 +301,7 @@ def _check_path(flow: Flow, servers: Mapping[str, Server]) -> None:
 
 
 def senders(servers: Iterable[str], flows: Iterable[Flow]) -> dict[str, set[str]]:
-    """Servers that send to each server, by its name."""
+    """Name of a server -> names of the servers that send to it."""
     before: dict[str, set[str]] = {name: set() for name in servers}
     for path in {flow.path for flow in flows}:
         for sender, receiver in pairwise(path):

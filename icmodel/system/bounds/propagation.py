@@ -1,6 +1,7 @@
-"""Propagation of arrival curves from the sources on: arrivals and service curves at each server.
+"""Propagation of arrival curves from the sources: arrival and service curves at each server.
 
-Servers are taken in their order, each once, so that the work grows with the lengths of all paths.
+Each server is processed once, in topological order. So the work grows with the total length of all
+paths.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ StageNumbers = frozenset[int]
 _NONE: StageNumbers = frozenset()
 
 _LOOK_BACK = ((64, 64), (2_000, 1))
-"""Stages of a network, and servers that are looked back if it has no more; 0 for larger networks."""
+"""Pairs: greatest number of stages of a network, and number of servers to look back. 0 for larger networks."""
 
 
 @dataclass(frozen=True)
@@ -39,11 +40,11 @@ class Propagation:
     Attributes
     ----------
     chains
-        By flow the numbers of its stages along its path.
+        Name of a flow -> numbers of its stages along its path.
     queues
-        By server the queue of each class; a single queue 0 if the scheduler has no classes.
+        Name of a server -> class -> queue. A scheduler without classes has a single queue 0.
     arrivals
-        Arrival curves of any stages together.
+        Arrival curves of any set of stages together.
     """
 
     network: Network
@@ -52,14 +53,14 @@ class Propagation:
     arrivals: StageArrivals
 
     def queue(self, flow: Flow, server: str) -> Queue:
-        """Queue of a flow at a server of its path."""
+        """Queue of a flow at a server on the flow's path."""
         return self.queues[server][_class_at(self.network.servers[server], flow)]
 
     def backlog_bits(self, name: str) -> float:
         """Backlog bound of a server [b]; a packet counts whole until its last bit is sent.
 
-        It is the sum over queues. On a work-conserving line it is also at most the backlog of the
-        aggregate, and the one packet that is being sent.
+        The bound is the sum over queues. On a work-conserving line, the bound is also at most the
+        backlog of the aggregate plus the one packet that is being sent.
         """
         server, queues = self.network.servers[name], self.queues[name].values()
         sum_bits = math.fsum(queue.backlog_bits for queue in queues)
@@ -75,7 +76,7 @@ def propagate(network: Network) -> Propagation:
     numbers: dict[tuple[object, ...], int] = {}
     chains: dict[str, tuple[int, ...]] = {}
     for name, flow in network.flows.items():
-        # Flows of one path and class share their stages; copies do as long as their paths agree.
+        # Flows of one path and class share their stages; copies share stages as long as their paths agree.
         if flow.multicast is not None:
             hops = range(1, len(flow.path) + 1)
             keys: list[tuple[object, ...]] = [(flow.multicast, *flow.path[:hop]) for hop in hops]
@@ -84,7 +85,7 @@ def propagate(network: Network) -> Propagation:
             keys = [(server, whose) for server in flow.path]
         chains[name] = tuple(numbers.setdefault(key, len(numbers)) for key in keys)
 
-    # By stage its server, the stage before, the link it comes over, and its flows.
+    # Key of a stage: its server, the previous stage, its link and its flows.
     plans: dict[int, tuple[str, int | None, str | None, list[Flow]]] = {}
     for name, chain in chains.items():
         flow = network.flows[name]
@@ -106,7 +107,7 @@ def propagate(network: Network) -> Propagation:
 
 
 def _queues(server: Server, plans: list[_Plan], arrivals: StageArrivals) -> dict[int, Queue]:
-    """Queues of a server, each with the service curves that the scheduler leaves to its class."""
+    """Queues of a server, each with the service curves that the scheduler leaves to the queue's class."""
     stages: dict[int, dict[int, Stage]] = {}
     for plan in plans:
         own = _class_at(server, plan.flows[0])
@@ -125,13 +126,13 @@ def _queues(server: Server, plans: list[_Plan], arrivals: StageArrivals) -> dict
 
 
 def _class_at(server: Server, flow: Flow) -> int:
-    """Class whose queue a flow waits in."""
+    """Class in whose queue a flow waits."""
     return flow.traffic_class if has_classes(server.scheduler) else 0
 
 
 @dataclass(frozen=True)
 class _Plan:
-    """A stage before its arrival curve is known: its number, the one before, its flows."""
+    """A stage whose arrival curve is not known yet: its number, the previous stage and its flows."""
 
     number: int
     before: int | None
@@ -157,7 +158,7 @@ class _Plan:
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """Packets of one or more flows at one server, with their arrival curve there.
+    """Packets of one or more flows at one server, with the arrival curve of these packets at the server.
 
     Flows of one path and class are one stage at each server, so that one computation serves all of
     them. Copies of a multicast are one stage as long as their paths agree.
@@ -165,9 +166,9 @@ class Stage:
     Attributes
     ----------
     before
-        Number of the stage that they come from; None at the source.
+        Number of the previous stage of the packets; None at the source.
     link
-        Server that they come from; None at the source.
+        Server from which the packets come; None at the source.
     """
 
     number: int
@@ -183,10 +184,10 @@ class Stage:
 
 @dataclass(frozen=True)
 class Queue:
-    """Stages of one class at one server, the arrival curve of their aggregate, and their service curves.
+    """Stages of one class at one server, with the arrival curve of the aggregate and the service curves.
 
-    Each of ``services`` is a service curve by itself. A bound is the minimum over all of them, so that
-    one more flow never switches to a curve with a lower bound.
+    Each element of ``services`` is a valid service curve. A bound is the minimum over all elements, so
+    that an additional flow never switches to a curve with a lower bound.
     """
 
     server: Server
@@ -196,7 +197,7 @@ class Queue:
 
     @cached_property
     def links(self) -> dict[str | None, StageNumbers]:
-        """Numbers of stages by the server that they come from."""
+        """Previous server -> numbers of the stages that come from this server."""
         return _by_link(self.stages.values())
 
     @cached_property
@@ -230,7 +231,7 @@ class Queue:
     def leftover_services(
         self, own: ArrivalCurve, cross_traffic: ArrivalCurve
     ) -> list[ServiceCurve]:
-        """Leftover service of each service curve for a part of the queue, beside its other traffic."""
+        """Leftover service of each service curve for a part of the queue, beside the queue's other traffic."""
         if self.is_fifo:
             return [fifo_leftover_service(service, cross_traffic, own) for service in self.services]
         return [service.leftover_service(cross_traffic) for service in self.services]
@@ -238,15 +239,15 @@ class Queue:
     def wait_s(self, min_packet_bits: float, arrival: ArrivalCurve | None = None) -> float:
         """Longest time from a packet's arrival to the start of its transmission [s].
 
-        In order of arrival, a packet of l bits waits for ``alpha - l`` bits, and is sent at the line
-        rate once begun (Mohammadpour, Stai, Le Boudec, IEEE Networking Letters 1, 2019, arXiv
-        1905.04956). So a short packet waits longest. If the line rate is unknown, the transmission
+        If packets are served in order of arrival, a packet of l bits waits for ``alpha - l`` bits, and
+        then is sent at the line rate (Mohammadpour, Stai, Le Boudec, IEEE Networking Letters 1, 2019,
+        arXiv 1905.04956). So a short packet waits longest. If the line rate is unknown, the transmission
         time is part of the wait.
 
         Parameters
         ----------
         arrival
-            Arrival curve of the queue, if it differs from its own.
+            Arrival curve of the queue, if it differs from the queue's stored curve.
         """
         if not self.is_fifo:
             busy = min(busy_period_s(self.arrival, service) for service in self.services)
@@ -257,16 +258,16 @@ class Queue:
 
 
 class StageArrivals:
-    """Arrival curves of several stages together, each computed once.
+    """Arrival curves of sets of stages, each computed once.
 
-    The stages of the flow of interest can be left out upstream if no server keeps an order between
-    flows. Its worst case is then one in which all others go first. They never wait for it, but for a
-    packet that has begun; so on links that it shares with them, it does not delay them.
+    If no server keeps an order between flows, the stages of the flow of interest can be left out
+    upstream. In the worst case of this flow, all other flows go first. Other flows then wait only for
+    one of its packets that has begun. So the flow of interest does not delay them on shared links.
 
     Parameters
     ----------
     look_back
-        Number of servers before a stage whose aggregate output is used as a further bound.
+        Number of servers before a stage whose aggregate output serves as an additional bound.
     """
 
     def __init__(self, look_back: int) -> None:
@@ -298,15 +299,15 @@ class StageArrivals:
     def cross_traffic(
         self, queue: Queue, numbers: StageNumbers, of_interest: StageNumbers = _NONE
     ) -> ArrivalCurve:
-        """Arrival curve of a queue without some of its stages."""
+        """Arrival curve of a queue without the given stages."""
         return self._cross_traffic(queue, numbers, of_interest, self._look_back)
 
     def behind(self, number: int) -> ArrivalCurve:
-        """Arrival curve of a stage behind its server."""
+        """Arrival curve of a stage after its server."""
         return self._behind(frozenset((number,)), self._queue_of[number], _NONE, self._look_back)
 
     def wait_s(self, queue: Queue, min_packet_bits: float) -> float:
-        """`Queue.wait_s`, computed once."""
+        """`Queue.wait_s`; the result is cached."""
         key = (id(queue), min_packet_bits)
         if key not in self._waits_s:
             self._waits_s[key] = queue.wait_s(min_packet_bits)
@@ -336,9 +337,9 @@ class StageArrivals:
     def _over_link_without(
         self, link: str | None, numbers: StageNumbers, left_out: int
     ) -> ArrivalCurve:
-        """Arrival curve over a link without one stage: the sum of all less that one.
+        """Arrival curve over a link without one stage: the sum of all stages, less this stage.
 
-        So a large network needs no new sum for each stage. The line still counts packets of all.
+        So a large network needs no new sum for each stage. The line still counts packets of all stages.
         """
         own = self._stages[left_out].arrival.buckets
         if len(own) != 1:
@@ -353,7 +354,7 @@ class StageArrivals:
     def _over_link(
         self, link: str | None, numbers: StageNumbers, of_interest: StageNumbers, look_back: int
     ) -> ArrivalCurve:
-        """Arrival curve of stages that come over one link: their sum, or a bound of the aggregate."""
+        """Arrival curve of stages that come over one link: the sum of the stages, or a bound of the aggregate."""
         key = (numbers, of_interest, look_back)
         if key not in self._over_links:
             stages = [self._stages[number] for number in sorted(numbers)]
@@ -366,7 +367,7 @@ class StageArrivals:
     def _aggregate_bounds(
         self, stages: list[Stage], of_interest: StageNumbers, look_back: int
     ) -> Iterator[ArrivalCurve]:
-        """Arrival curves of an aggregate that comes over one link: the line, the output of the server before."""
+        """Arrival curves of an aggregate that comes over one link: by the line, and by the previous server."""
         yield from self._line_shaping(frozenset(stage.number for stage in stages))
         if look_back == 0 or not (len(stages) > 1 or of_interest):
             return
@@ -386,7 +387,7 @@ class StageArrivals:
         )
 
     def _line_shaping(self, numbers: StageNumbers) -> tuple[ArrivalCurve, ...]:
-        """Arrival curve of the line that stages come over; none if its rate is unknown.
+        """Arrival curve of the line over which stages come; an empty tuple if the line rate is unknown.
 
         Within t, packets that have become whole have ``C t`` bits and at most one longest packet
         more (Mifdaoui and Leydier, *Beyond the accuracy-complexity tradeoffs of compositional
@@ -408,10 +409,10 @@ class StageArrivals:
         look_back: int,
         same_link: StageNumbers = _NONE,
     ) -> ArrivalCurve:
-        """Output of a queue for some of its stages: the minimum of two bounds.
+        """Output of a queue for the given stages: the minimum of two bounds.
 
-        As bits: the output curve for the leftover service, and one packet more, as packets count when
-        they are whole. As packets: each waits between nothing and the longest wait.
+        By bits: the output curve of the leftover service plus one packet, since packets count only when
+        whole. By packets: each packet waits between 0 and the longest wait.
         """
         stages = [queue.stages[number] for number in numbers]
         arrival = self._of_stages(numbers, of_interest, look_back)
@@ -427,7 +428,7 @@ class StageArrivals:
 
 
 def _by_link(stages: Iterable[Stage]) -> dict[str | None, StageNumbers]:
-    """Numbers of stages by the server that they come from."""
+    """Previous server -> numbers of the stages that come from this server."""
     numbers: dict[str | None, set[int]] = {}
     for stage in stages:
         numbers.setdefault(stage.link, set()).add(stage.number)

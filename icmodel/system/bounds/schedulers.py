@@ -1,8 +1,8 @@
 """Service curves that a scheduler leaves to each traffic class of a port.
 
 Within a class the port serves first come, first served; only `Arbitrary` guarantees no order. A packet
-on the line is never interrupted. Each class gets one or more *alternative* curves, each of which is a
-service curve by itself. A bound uses one of them; the maximum of two is not a service curve.
+on the line is never interrupted. Each class gets one or more *alternative* curves. Each of these curves
+alone is a valid service curve, but the maximum of two curves is not. So a bound uses one curve.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ Scheduler = (
 
 @dataclass(frozen=True, slots=True)
 class ClassTraffic:
-    """Traffic of one class at a port: its arrival curve, and its packets [b] as `Flow` describes them."""
+    """Traffic of one class at a port: arrival curve, and packet sizes [b] as in `Flow`."""
 
     arrival: ArrivalCurve
     max_packet_bits: float
@@ -65,7 +65,7 @@ Traffic = Mapping[int, ClassTraffic]
 
 
 def has_classes(scheduler: Scheduler) -> bool:
-    """Whether each class has a queue of its own."""
+    """Whether each class has a separate queue."""
     return not isinstance(scheduler, Fifo | Arbitrary)
 
 
@@ -102,7 +102,7 @@ def _longest_lower_packet_bits(own: int, traffic: Traffic) -> float:
 
 
 def _leftover_of_other_classes(line: ServiceCurve, own: int, traffic: Traffic) -> ServiceCurve:
-    """Leftover service of a work-conserving line if all other classes go first."""
+    """Leftover service of a work-conserving line after all other classes have been served."""
     others = [each.arrival for name, each in traffic.items() if name != own]
     return line.leftover_service(aggregate(others))
 
@@ -123,7 +123,7 @@ def strict_priority_service(line: ServiceCurve, own: int, traffic: Traffic) -> S
 def weighted_round_robin_services(
     weights: Mapping[int, int], line: ServiceCurve, own: int, traffic: Traffic
 ) -> Iterator[ServiceCurve]:
-    """Share of a class that sends up to its weight in packets each turn.
+    """Service curves of a class that sends up to ``weight`` packets per turn.
 
     With ``q = w * shortest own packet`` and ``Q`` the sum of ``w * longest packet`` of the others:
     ``q/(q + Q) * [beta - Q]+``, strict for any traffic of the others (Bouillard, Boyer, Le Corronc
@@ -149,7 +149,7 @@ def weighted_round_robin_services(
 def deficit_round_robin_service(
     quanta_bits: Mapping[int, float], line: ServiceCurve, own: int, traffic: Traffic
 ) -> ServiceCurve:
-    """Share of a class that sends up to its quantum and its saved deficit each turn.
+    """Service curve of a class that sends up to its quantum and its saved deficit per turn.
 
     A class that is busy over p whole turns sends at least ``p Q - d`` bits, where d is its greatest
     deficit: its longest packet. Each other class sends at most ``(p + 1) Q_j + d_j``. With p
@@ -180,7 +180,7 @@ def _scaled(line: ServiceCurve, share: float) -> ServiceCurve:
 # --- credit-based shaper ----------------------------------------------------------------------
 
 Slopes = Mapping[int, float]
-"""Class -> idle slope: rate at which its credit grows [b/s]."""
+"""Class -> idle slope, the rate at which the credit of the class grows [b/s]."""
 
 
 def credit_based_service(
@@ -215,7 +215,7 @@ def credit_based_service(
         if name not in slopes_bps:
             higher.append(each.arrival)
             continue
-        # A shaped class sends its idle slope, and at most the whole range of its credit at once.
+        # A shaped class sends at its idle slope, plus at most the whole range of its credit at once.
         greatest = _max_credit_bits(slopes_bps, line, name, traffic)
         credit_range = greatest - _min_credit_bits(slopes_bps, line, name, traffic)
         higher.append(token_bucket(credit_range, slopes_bps[name]))
@@ -224,7 +224,7 @@ def credit_based_service(
 
 
 def _max_credit_bits(slopes_bps: Slopes, line: ServiceCurve, own: int, traffic: Traffic) -> float:
-    """Greatest credit of a shaped class: c_max of `credit_based_service`."""
+    """Greatest credit of a shaped class [b]: c_max of `credit_based_service`."""
     fastest = line.pieces[-1]
     higher = [name for name in traffic if name > own]
     shaped = [name for name in higher if name in slopes_bps]
@@ -304,7 +304,7 @@ def _openings(windows: Windows, own: int, together: Traffic, rate_bps: float) ->
         return [(0.0, math.fsum(window.duration_s for window in windows))]
     lost_s = together[own].max_packet_bits / rate_bps
 
-    # Begin with a closed window, so that no opening goes over the end of the cycle.
+    # Begin with a closed window, so that no opening extends beyond the end of the cycle.
     closed = is_open.index(False)
     found, start, before = [], 0.0, set[int]()
     for here, group in groupby([*windows[closed:], *windows[:closed]], lambda w: own in w.open):
@@ -322,7 +322,7 @@ def _openings(windows: Windows, own: int, together: Traffic, rate_bps: float) ->
 def _longest_wait_s(openings: Openings, cycle_s: float, share: float) -> float:
     """Least T such that from any moment on at least ``share * (t - T)`` seconds are open within t.
 
-    The worst moment is the end of an opening, and the worst t ends where another begins.
+    The worst moment is the end of an opening, and the worst t ends at the beginning of another opening.
     """
     longest = 0.0
     count = len(openings)

@@ -1,8 +1,8 @@
 """Formats: import systems from files of other tools, and export them.
 
 ``saihu`` reads Saihu's output-port network (JSON) and physical network (the XML of WOPANet), and writes
-the former. ``node_link`` reads and writes the JSON of networkx. Both go through the tables of
-``imported``. A remark names each part that a format cannot express.
+the output-port network. ``node_link`` reads and writes the JSON of networkx. Both readers build the
+tables of ``imported``. A remark names each part that a format cannot express.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ EXPORTS: Mapping[str, Exporter] = {
     "saihu": saihu.export_ports,
     "node-link": node_link.export_graph,
 }
-"""Formats of exported systems."""
+"""Names of the formats for export."""
 
 
 def import_system(path: Path) -> tuple[str, tuple[str, ...]]:
@@ -32,7 +32,7 @@ def import_system(path: Path) -> tuple[str, tuple[str, ...]]:
     Raises
     ------
     NetworkError
-        If the file is of no known format, or damaged.
+        If the format of the file is unknown, or the file is damaged.
     """
     text, file = read_file(path, NetworkError), path.name
     if text.lstrip().startswith("<"):
@@ -48,7 +48,7 @@ def import_system(path: Path) -> tuple[str, tuple[str, ...]]:
         made = node_link.import_graph(document, file)
     else:
         raise NetworkError(
-            f"{file} is of no known format: give Saihu's output-port JSON (with servers), its physical "
+            f"the format of {file} is unknown: give Saihu's output-port JSON (with servers), its physical "
             "XML (with stations and switches), or node-link JSON of networkx (with nodes)"
         )
     return toml_text(made.document()), tuple(made.remarks)
@@ -60,7 +60,7 @@ def export_system(system: System, form: str) -> tuple[str, tuple[str, ...]]:
     Raises
     ------
     NetworkError
-        If there is no such format.
+        If the format is unknown.
 
     Examples
     --------
@@ -70,6 +70,6 @@ def export_system(system: System, form: str) -> tuple[str, tuple[str, ...]]:
     100000000.0
     """
     if form not in EXPORTS:
-        raise NetworkError(f"there is no format {form!r}: take one of {', '.join(EXPORTS)}")
+        raise NetworkError(f"the format {form!r} is unknown: use one of {', '.join(EXPORTS)}")
     document, remarks = EXPORTS[form](system)
     return json.dumps(document, indent=2, ensure_ascii=False) + "\n", remarks

@@ -1,4 +1,4 @@
-"""ImportedSystem: the tables of a system file, while another tool's file is read into them."""
+"""ImportedSystem: the tables of a system file, built while another tool's file is read."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from icmodel.system.document import SCHEMA_VERSION
 Table = dict[str, Any]
 
 FAST_BPS = 1e12
-"""Rate [b/s] of links without a stated rate; it adds a ten-thousandth of the time that 100 Mb/s adds."""
+"""Rate assumed for links without a stated rate [b/s]; 10 000 times as fast as 100 Mb/s."""
 
 
 @dataclass
 class ImportedSystem:
-    """Devices, switches, links and streams of another tool's file, and remarks on what it cannot say."""
+    """Devices, switches, links and streams read from another tool's file, with remarks on lost parts."""
 
     name: str
     title: str
@@ -32,7 +32,7 @@ class ImportedSystem:
     remarks: list[str] = field(default_factory=list)
 
     def document(self) -> Table:
-        """The system file, with the remarks as its known limits."""
+        """Content of the system file; the remarks become known limits."""
         slug = re.sub(r"[^a-z0-9]+", "-", self.name.lower()).strip("-")
         # A device without a stated number of interfaces has one for each of its links.
         ends = Counter(end for link in self.links for end in link["between"])
@@ -53,12 +53,12 @@ class ImportedSystem:
         return {key: value for key, value in parts.items() if value or key == "schema_version"}
 
     def remark(self, text: str) -> None:
-        """Add a remark on a part that is left out or changed, once."""
+        """Add a remark on a part that is left out or changed; the same remark is added only once."""
         if text not in self.remarks:
             self.remarks.append(text)
 
     def allowed_name(self, name: object) -> str:
-        """Name that system files allow, with a remark if it differs from the file's."""
+        """Convert a name to one that system files allow; add a remark if the name changes."""
         text = str(name)
         allowed = re.sub(r"[^A-Za-z0-9_.-]+", "-", text).lstrip("-_.") or "unnamed"
         if allowed != text:
@@ -68,24 +68,26 @@ class ImportedSystem:
 
 @dataclass(frozen=True, slots=True)
 class TokenBucketFlow:
-    """Burst [b] and rate [b/s] of a flow, and its longest packet [b], 0 if unknown."""
+    """Flow with a burst [b], a rate [b/s] and a longest packet [b]; 0 if the packet is unknown."""
 
     burst_bits: float
     rate_bps: float
     packet_bits: float
 
     def stream_table(self, name: str, made: ImportedSystem) -> Table:
-        """Table of a stream without its ends: messages as large as the burst, at the flow's rate.
+        """Table of a stream without source and sink: messages as large as the burst, at the flow's rate.
 
         Raises
         ------
         NetworkError
-            If there is no burst or no rate.
+            If the flow has no burst or no rate.
         """
         if not (self.burst_bits > 0 and self.rate_bps > 0):
             raise NetworkError(f"the flow {name} has no burst or no rate: give both above 0")
         if self.packet_bits > self.burst_bits:
-            made.remark(f"the longest packet of {name} is larger than its burst: the burst is kept")
+            made.remark(
+                f"the longest packet of {name} is larger than its burst: the burst is used in its place"
+            )
         payload = min(self.packet_bits or self.burst_bits, self.burst_bits)
         produces: Table = {
             "kind": "samples",
@@ -102,7 +104,7 @@ class TokenBucketFlow:
 
 
 def plain_cable(here: str, there: str, rate_bps: float) -> Table:
-    """Table of a link without headers, as in network calculus."""
+    """Table of a plain link, which has no headers, as in network calculus."""
     return {"between": [here, there], "rate_bps": rate_bps, "interconnect": "plain"}
 
 
@@ -112,22 +114,22 @@ def tables(document: Mapping[str, Any], key: str, file: str) -> list[Mapping[str
     Raises
     ------
     NetworkError
-        If it is something else.
+        If the value of the key is no list of tables.
     """
     value = document.get(key, [])
     if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
-        raise NetworkError(f"{file} has {key} that are no list of tables: correct it")
+        raise NetworkError(f"{file}: {key} must be a list of tables: correct the file")
     return value
 
 
 def needed(table: Mapping[str, Any], key: str, where: str) -> Any:
-    """Value of a key that a table must have.
+    """Value of a required key of a table.
 
     Raises
     ------
     NetworkError
-        If it is missing or empty.
+        If the key is missing or its value is empty.
     """
     if table.get(key) in (None, "", []):
-        raise NetworkError(f"{where} has no {key}: it is needed")
+        raise NetworkError(f"{where} has no {key}, which is required: add it")
     return table[key]

@@ -1,7 +1,7 @@
-"""Node-link JSON of networkx: a graph's nodes and edges with attributes, as ``node_link_data`` writes it.
+"""Node-link JSON of networkx: nodes and edges of a graph with attributes, as written by ``node_link_data``.
 
-Attributes that are keys of system files are read as such (``rate_bps`` or ``rate``, ``length``, ``latency``
-...). Streams are an attribute of the graph, each a table of a system file.
+Attributes with the names of system-file keys are read (``rate_bps`` or ``rate``, ``length``, ``latency``
+...). The graph's attribute ``streams`` is a list of stream tables.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ _NOT_OF_NODES = ("name", "group", "scheduler")
 
 
 def import_graph(document: Mapping[str, Any], file: str) -> ImportedSystem:
-    """Read a graph; a node without ``kind`` is a device if one edge ends at it, else a switch.
+    """Read a graph. A node without ``kind`` is a device if it has one edge, otherwise a switch.
 
     Raises
     ------
     NetworkError
-        If a node has no id, or an edge ends at no node.
+        If a node has no id, or an edge names a missing node.
     """
     graph = document.get("graph")
     graph = graph if isinstance(graph, dict) else {}
@@ -41,14 +41,16 @@ def import_graph(document: Mapping[str, Any], file: str) -> ImportedSystem:
     )
     nodes: dict[str, Mapping[str, Any]] = {}
     for node in tables(document, "nodes", file):
-        if node.get("id") is None:  # which may be 0
-            raise NetworkError("a node has no id: it is needed")
+        if node.get("id") is None:  # an id may be 0
+            raise NetworkError("a node has no id: add an id, which is required")
         nodes[str(node["id"])] = node
     edges = tables(document, "edges" if "edges" in document else "links", file)
     ends_of = [(str(edge.get("source")), str(edge.get("target"))) for edge in edges]
     missing = next((end for ends in ends_of for end in ends if end not in nodes), None)
     if missing is not None:
-        raise NetworkError(f"an edge ends at {missing!r}, which is no node of the file: add it")
+        raise NetworkError(
+            f"an edge ends at {missing!r}, which is no node of the file: add this node"
+        )
 
     degree = Counter(end for ends in ends_of for end in ends)
     for node_id, node in nodes.items():
@@ -57,7 +59,7 @@ def import_graph(document: Mapping[str, Any], file: str) -> ImportedSystem:
         rest = {key: value for key, value in edge.items() if key not in ("source", "target", "key")}
         own = _known_keys(rest, Links, "links", made)
         if not {"rate", "rate_bps"} & set(own):
-            made.remark("links of which the file says no rate have 1 Tb/s")
+            made.remark("links without a rate in the file have 1 Tb/s")
             own["rate_bps"] = FAST_BPS
         made.links.append({"between": [made.allowed_name(end) for end in ends], **own})
     for stream in tables(graph, "streams", file):
@@ -69,10 +71,10 @@ def _add_node(node_id: str, node: Mapping[str, Any], degree: int, made: Imported
     """Add the table of a node, as a device or a switch."""
     kind = node.get("kind", node.get("type"))
     if kind is None:
-        made.remark("nodes without kind are devices where one edge ends at them, else switches")
+        made.remark("nodes without kind are devices if they have one edge, otherwise switches")
     kind = kind or (DEVICE if degree <= 1 else SWITCH)
     if kind not in (SWITCH, DEVICE):
-        made.remark(f"nodes of the kind {kind!r} are devices here")
+        made.remark(f"nodes of the kind {kind!r} are imported as devices")
     rest = {key: value for key, value in node.items() if key not in ("id", "kind", "type", "name")}
     name = {"name": made.allowed_name(node_id)}
     if kind != SWITCH:
@@ -81,7 +83,7 @@ def _add_node(node_id: str, node: Mapping[str, Any], degree: int, made: Imported
     own = _known_keys(rest, Switches, "switches", made)
     has_latency = bool({"latency", "latency_s"} & set(own))
     if "forwarding" not in own or not has_latency:
-        made.remark("switches store and forward and add nothing where the file says nothing else")
+        made.remark("switches without stated values store and forward, and add no latency")
     defaults: Table = {"forwarding": "store-and-forward"}
     if not has_latency:
         defaults["latency_s"] = 0.0
@@ -91,7 +93,7 @@ def _add_node(node_id: str, node: Mapping[str, Any], degree: int, made: Imported
 def _known_keys(
     table: Mapping[str, Any], model: type[Document], parts: str, made: ImportedSystem
 ) -> Table:
-    """Attributes that are keys of a table of system files; a remark names the others."""
+    """Attributes that a table of a system file has as keys; a remark names the other attributes."""
     keys = {*model.model_fields, *model.text_spellings()}
     left_out = [key for key in table if key not in keys]
     if left_out:
@@ -104,7 +106,7 @@ def _known_keys(
 
 
 def export_graph(system: System) -> tuple[Mapping[str, object], tuple[str, ...]]:
-    """Write an undirected multigraph, with the streams among its attributes; and remarks."""
+    """Return an undirected multigraph with the streams as an attribute, and remarks on lost parts."""
     nodes = []
     for kind, members in ((DEVICE, system.devices), (SWITCH, system.switches)):
         for node in members.values():
@@ -145,14 +147,16 @@ def export_graph(system: System) -> tuple[Mapping[str, object], tuple[str, ...]]
     if any(port.scheduler.kind != "fifo" for port in system.ports.values()):
         remarks.append("schedulers are left out: every port is first come, first served")
     if any(stream.multicast for stream in system.streams.values()):
-        remarks.append("the ways of multicast copies are found anew when the file is read")
+        remarks.append(
+            "the routes of multicast copies are not kept: they are computed again when the file is read"
+        )
     return document, tuple(remarks)
 
 
 def _stream(system: System, name: str, copies: list[Stream]) -> dict[str, object]:
-    """Table of a stream, or one of all copies of a multicast set.
+    """Table of a stream, or a single table for all copies of a multicast set.
 
-    Any source is written as one sample each period: that keeps its message, period and time.
+    Every source is written as one sample per period. So message size, period and ``within`` are kept.
     """
     first = copies[0]
     multicast = first.multicast is not None

@@ -31,7 +31,7 @@ ServerPath = list[str]
 Services = Mapping[str, tuple[float, float]]
 """Rate [b/s] and latency [s] of each server."""
 ARROW = "->"
-"""Separator in the names of our ports: from the node that sends to the one that receives."""
+"""Separator in port names of icmodel: sending node, separator, receiving node."""
 
 
 # --- import of output-port networks -----------------------------------------------------------
@@ -43,7 +43,7 @@ def import_ports(document: Mapping[str, Any], file: str) -> ImportedSystem:
     Raises
     ------
     NetworkError
-        If a needed key is missing, or a flow goes over a server that is not there.
+        If a required key is missing, or a flow passes a server that does not exist.
     """
     about = document.get("network")
     about = about if isinstance(about, dict) else {}
@@ -60,12 +60,12 @@ def import_ports(document: Mapping[str, Any], file: str) -> ImportedSystem:
     orders = multiplexing if isinstance(multiplexing, list) else [multiplexing]
     if any(str(order).upper() != "FIFO" for order in orders):
         made.remark(
-            f"the multiplexing {multiplexing} is not carried over: every scheduler is first come, first "
+            f"the multiplexing {multiplexing} is not imported: every scheduler is first come, first "
             "served"
         )
     for key in ("packetizer", "analysis_option", "min_packet_length"):
         if about.get(key):
-            made.remark(f"{key} of the network, {about[key]}, is not carried over")
+            made.remark(f"{key} of the network, {about[key]}, is not imported")
 
     services = {str(server["name"]): _service(server, units, made) for server in servers}
     _add_switches(services, node_of, made)
@@ -76,22 +76,22 @@ def import_ports(document: Mapping[str, Any], file: str) -> ImportedSystem:
 
 
 def _paths(flow: Mapping[str, Any], servers: list[str]) -> list[ServerPath]:
-    """Servers on a flow's path, and on each further one of a multicast."""
+    """Paths of a flow as lists of servers; a multicast flow has several paths."""
     where = f"the flow {flow['name']}"
     branches = [flow, *tables(flow, "multicast", where)]
     paths = [[str(server) for server in needed(branch, "path", where)] for branch in branches]
     for server in (name for path in paths for name in path):
         if server not in servers:
             raise NetworkError(
-                f"{where} goes over {server!r}, which is no server of the file: add it"
+                f"{where} passes {server!r}, which is no server of the file: add this server"
             )
     return paths
 
 
 def _nodes(servers: list[str], paths: list[ServerPath], made: ImportedSystem) -> dict[str, str]:
-    """Node of each server: all servers that follow one server are ports of the same node.
+    """Name of a server -> its node. All servers that follow the same server are ports of one node.
 
-    A node is named by the common part of its servers, as s1 of s1-o0 and s1-o1, or of s1->s2.
+    The name of a node is the common part of its servers' names: s1 for s1-o0 and s1-o1, or for s1->s2.
     """
     after: dict[str, list[str]] = {}
     for path in paths:
@@ -117,14 +117,14 @@ def _nodes(servers: list[str], paths: list[ServerPath], made: ImportedSystem) ->
 
 
 def _service(server: Mapping[str, Any], units: Units, made: ImportedSystem) -> tuple[float, float]:
-    """Rate [b/s] and latency [s] of the piece of a service curve that begins first."""
+    """Rate [b/s] and latency [s] of a service curve's piece with the least latency."""
     where, own = f"the server {server['name']}", units.within(server)
     pieces = _pieces(
         server, "service_curve", (("latencies", "time"), ("rates", "rate")), own, where
     )
     if len(pieces) > 1:
         made.remark(
-            "of a service curve of several pieces the one that begins first is kept: a lower one, "
+            "of a service curve with several pieces, only the piece with the least latency is kept: a lower curve, "
             "so that bounds stay bounds"
         )
     capacity = server.get("capacity")
@@ -144,7 +144,7 @@ def _pieces(
     units: Units,
     where: str,
 ) -> list[tuple[float, float]]:
-    """Pieces of a curve: a pair of numbers each, of two lists with their kinds of quantity."""
+    """Pieces of a curve, each a pair of numbers; the two lists of the file are named with their units."""
     curve = needed(table, key, where)
     first, second = (
         [units.read(kind, value) for value in needed(curve, name, where)] for name, kind in lists
@@ -157,7 +157,7 @@ def _pieces(
 
 
 def _add_switches(services: Services, node_of: Mapping[str, str], made: ImportedSystem) -> None:
-    """Add a switch for each node, with the greatest latency of its servers."""
+    """Add a switch for each node; its latency is the greatest latency of the node's servers."""
     latencies: dict[str, float] = {}
     for name, (_, own) in services.items():
         node = node_of[name]
@@ -171,7 +171,7 @@ def _add_switches(services: Services, node_of: Mapping[str, str], made: Imported
 def _add_links(
     services: Services, node_of: Mapping[str, str], paths: list[ServerPath], made: ImportedSystem
 ) -> None:
-    """Add the link of each server to the node that follows; to a device if only ends of flows follow."""
+    """Add a link from each server to the next node, or to a device if flows end after the server."""
     leads_to = {here: node_of[there] for path in paths for here, there in pairwise(path)}
     for name, (rate, _) in services.items():
         peer = leads_to.get(name)
@@ -192,18 +192,18 @@ def _add_flow(
     units: Units,
     made: ImportedSystem,
 ) -> None:
-    """Add a device that sends a flow, and the stream from it to each end of the flow."""
+    """Add a device that sends a flow, and a stream from this device to each end of the flow."""
     name, where = made.allowed_name(flow["name"]), f"the flow {flow['name']}"
     source = f"{name}-source"
     made.devices.append({"name": source})
     made.links.append(plain_cable(source, node_of[paths[0][0]], FAST_BPS))
-    made.remark("devices that send have links of 1 Tb/s, which the file does not know")
+    made.remark("the links of sending devices are not in the file: they have 1 Tb/s")
     sinks = [_sink(path, node_of, made) for path in paths]
 
     pieces = _pieces(flow, "arrival_curve", (("bursts", "data"), ("rates", "rate")), units, where)
     if len(pieces) > 1:
         made.remark(
-            "of an arrival curve of several pieces the one with the least burst is kept: a higher one, "
+            "of an arrival curve with several pieces, only the piece with the least burst is kept: a higher curve, "
             "so that bounds stay bounds"
         )
     burst, rate = min(pieces)
@@ -218,7 +218,10 @@ def _add_flow(
 
 
 def _sink(path: ServerPath, node_of: Mapping[str, str], made: ImportedSystem) -> str:
-    """Device at the end of a flow: that of its last server, else a new one beside the node behind it."""
+    """Device at the end of a flow.
+
+    This is the device after the last server, or else a new device at the node after that server.
+    """
     own = made.allowed_name(_sink_name(path[-1]))
     if any(device["name"] == own for device in made.devices):
         return own
@@ -227,7 +230,9 @@ def _sink(path: ServerPath, node_of: Mapping[str, str], made: ImportedSystem) ->
         link["between"][1] for link in made.links if link["between"][0] == node_of[path[-1]]
     )
     made.links.append(plain_cable(node, own, FAST_BPS))
-    made.remark("devices at which flows end before others go on have links of 1 Tb/s")
+    made.remark(
+        "where one flow ends and another goes on, an added device receives the first over a link of 1 Tb/s"
+    )
     return own
 
 
@@ -242,7 +247,7 @@ def import_physical(text: str, file: str) -> ImportedSystem:
     Raises
     ------
     NetworkError
-        If it is no XML, or an element lacks a needed attribute.
+        If the file is not valid XML, or an element lacks a required attribute.
     """
     try:
         root = ElementTree.fromstring(text)
@@ -254,7 +259,7 @@ def import_physical(text: str, file: str) -> ImportedSystem:
     made = ImportedSystem(name, name, f"{file}, a physical network of Saihu")
     if technology := about.get("technology"):
         made.remark(
-            f"the technology {technology} chooses how Saihu analyses, and is not carried over; every "
+            f"the technology {technology} selects Saihu's analysis, and is not imported; every "
             "scheduler is first come, first served"
         )
     for element in root.iter("station"):
@@ -270,7 +275,7 @@ def import_physical(text: str, file: str) -> ImportedSystem:
 
 
 def _physical_links(root: Element, made: ImportedSystem) -> Iterator[Table]:
-    """A cable for each link, one for two that lead there and back."""
+    """Yield a cable for each link; two links in opposite directions are one cable."""
     nodes = {node.get("name"): node for kind in ("station", "switch") for node in root.iter(kind)}
     one_way: dict[tuple[str, str], list[float]] = {}
     for element in root.iter("link"):
@@ -279,13 +284,13 @@ def _physical_links(root: Element, made: ImportedSystem) -> Iterator[Table]:
         for end in (here, there):
             if end not in nodes:
                 raise NetworkError(
-                    f"{where} names {end!r}, which is no station and no switch: add it"
+                    f"{where} names {end!r}, which is no station and no switch: add this node"
                 )
         rate = _physical_rate_bps(element, nodes[here], made)
         if back := one_way.get((there, here)):
             if back.pop(0) != rate:
                 made.remark(
-                    f"{where} is slower or faster than the way back: the cable has the rate of the first"
+                    f"{where} and its opposite direction have different rates: the cable has the rate of the first"
                 )
             continue
         one_way.setdefault((here, there), []).append(rate)
@@ -293,7 +298,7 @@ def _physical_links(root: Element, made: ImportedSystem) -> Iterator[Table]:
 
 
 def _physical_rate_bps(link: Element, node: Element, made: ImportedSystem) -> float:
-    """Service rate of a link or of the node it leaves, else the capacity, else 1 Tb/s."""
+    """Service rate of a link or of its sending node; if missing, the capacity; if missing, 1 Tb/s."""
     rates = [
         PHYSICAL_UNITS.read("rate", element.get(key))
         for key in ("service-rate", "transmission-capacity")
@@ -301,7 +306,7 @@ def _physical_rate_bps(link: Element, node: Element, made: ImportedSystem) -> fl
         if element.get(key) is not None
     ]
     if not rates:
-        made.remark("links of which the file says no rate have 1 Tb/s")
+        made.remark("links without a rate in the file have 1 Tb/s")
         return FAST_BPS
     if rates[0] < max(rates):
         made.remark(
@@ -312,7 +317,7 @@ def _physical_rate_bps(link: Element, node: Element, made: ImportedSystem) -> fl
 
 
 def _physical_flow(element: Element, about: Mapping[str, str], made: ImportedSystem) -> Table:
-    """A stream to the only target of a flow, or to all of them by multicast."""
+    """Table of a stream to the only target of a flow, or to all its targets by multicast."""
     where = f"the flow {element.get('name', '')}".rstrip()
     table = dict(element.attrib)
     if table.get("arrival-curve", "leaky-bucket") != "leaky-bucket":
@@ -332,11 +337,13 @@ def _physical_flow(element: Element, about: Mapping[str, str], made: ImportedSys
         for target in element.iter("target")
     ]
     if not paths or not all(paths):
-        raise NetworkError(f"{where} has a target without a path: name its nodes")
+        raise NetworkError(f"{where} has a target without a path: name the nodes of the path")
     stream = {**bucket.stream_table(name, made), "source": source}
     if len(paths) == 1:
         return {**stream, "sink": paths[0][-1], "via": paths[0][:-1]}
-    made.remark(f"the ways of the copies of {name} are found anew: those of the file are not kept")
+    made.remark(
+        f"the routes of the copies of {name} are not kept from the file: they are computed again"
+    )
     sinks = list(dict.fromkeys(path[-1] for path in paths))
     return {**stream, "sink": sinks, "multicast": True}
 
@@ -344,13 +351,13 @@ def _physical_flow(element: Element, about: Mapping[str, str], made: ImportedSys
 # --- export of output-port networks -----------------------------------------------------------
 
 NOT_IN_SAIHU = (
-    "schedulers, priorities, buffers, datasets, cores and requirements have no place in Saihu's file: every "
+    "Saihu's file cannot hold schedulers, priorities, buffers, datasets, cores and requirements: every "
     "port is first come, first served"
 )
 
 
 def export_ports(system: System) -> tuple[Mapping[str, object], tuple[str, ...]]:
-    """Write servers for all ports that send, and flows with their bits on the wire; and remarks."""
+    """Return servers for all sending ports, flows with their bits on the wire, and remarks on lost parts."""
     packed = packing(system)
     streams = system.streams.values()
     limited = [stream for stream in streams if stream.producer is not None]
@@ -381,12 +388,12 @@ def export_ports(system: System) -> tuple[Mapping[str, object], tuple[str, ...]]
 
     remarks = [
         NOT_IN_SAIHU,
-        "bursts and rates are those on the wire, with all that goes around a frame",
+        "bursts and rates are those on the wire, with headers, preamble and gap",
     ]
     if len(used) < len({name for stream in limited for name in stream.path}):
         remarks.append("ports of 1 Tb/s, which stand for links without a stated rate, are left out")
     remarks += [
-        f"{stream.name} sends as fast as it goes, which no arrival curve says: left out"
+        f"{stream.name} sends at full speed, which no arrival curve can express: left out"
         for stream in streams
         if stream.producer is None
     ]
@@ -394,7 +401,7 @@ def export_ports(system: System) -> tuple[Mapping[str, object], tuple[str, ...]]
 
 
 def _known_ports(system: System, stream: Stream) -> list[str]:
-    """Ports of a stream, without those of links whose rate is unknown."""
+    """Ports on a stream's path, without ports of links with an unknown rate."""
     known = [name for name in stream.path if system.ports[name].rate_bps != FAST_BPS]
     return known or list(stream.path)
 
@@ -438,7 +445,7 @@ _NUMBER = re.compile(r"\s*([0-9.]+(?:[eE][+-]?[0-9]+)?)\s*([A-Za-zµ]*)\s*")
 
 @dataclass(frozen=True, slots=True)
 class Units:
-    """Units of plain numbers at one place of a file; a text has its own.
+    """Units of plain numbers at one place of a file; a number in a text states its own unit.
 
     A unit is a prefix (a f p n u m k M G T P E, powers of 1000) before b or B (data), s, m or h (time; m
     is minutes), or data ``p`` time (rates): ``10kbps``, ``2kB``, ``1ms``.
@@ -449,16 +456,16 @@ class Units:
     time: str = "s"
 
     def within(self, table: Mapping[str, Any]) -> Units:
-        """Units in a table, which may state its own (``data_unit``, ``rate_unit``, ``time_unit``)."""
+        """Units inside a table, which may override them (``data_unit``, ``rate_unit``, ``time_unit``)."""
         return Units(*(str(table.get(f"{kind}_unit", getattr(self, kind))) for kind in _BASES))
 
     def read(self, kind: str, value: object) -> float:
-        """Read a quantity of a kind (data, rate, time) in bits, b/s or seconds.
+        """Read a quantity of a kind (data, rate or time), and convert it to bits, b/s or seconds.
 
         Raises
         ------
         NetworkError
-            If it is no number with or without a unit.
+            If the value is no number, with or without a unit.
 
         Examples
         --------
@@ -473,12 +480,12 @@ class Units:
             return float(Fraction(match[1]) * factor(kind, match[2] or getattr(self, kind)))
         except ValueError:
             raise NetworkError(
-                f"{value!r} is no {kind}: write a number, or a text with its unit"
+                f"{value!r} is no {kind}: write a number, or a text with number and unit"
             ) from None
 
 
 PHYSICAL_UNITS = Units(data="B", rate="Mbps", time="us")
-"""Units of plain numbers in physical networks: bytes as Saihu's README says; the others are rarely plain."""
+"""Units of plain numbers in physical networks: bytes as in Saihu's README; rates and times are assumed."""
 
 
 def factor(kind: str, unit: str) -> Fraction:
@@ -487,7 +494,7 @@ def factor(kind: str, unit: str) -> Fraction:
     Raises
     ------
     NetworkError
-        If it is no unit of that kind.
+        If the text is no unit of this kind.
     """
     for name, base in _BASES[kind].items():
         prefix = unit.removesuffix(name)

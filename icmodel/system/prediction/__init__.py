@@ -1,7 +1,8 @@
 """Prediction of whole systems: every stream's goodput, latency and loss; every link's load; every device's CPU.
 
-``predicting`` is the page to read first. It calls, in this order: ``answers`` (datasets), ``path_times``, ``throughput`` with
-``resources``, ``queues``, ``bounding``, ``buffers``, ``latency``, ``streams`` with ``goodput`` and ``arrival``, ``usage``, ``judging``.
+Read ``predicting`` first. It calls these modules in order: ``answers`` (datasets), ``path_times``,
+``throughput`` with ``resources``, ``queues``, ``bounding``, ``buffers``, ``latency``, ``streams`` with
+``goodput`` and ``arrival``, ``usage``, ``judging``.
 """
 
 from icmodel.system.prediction.predicting import predict as predict

@@ -1,7 +1,8 @@
-"""Datasets' answers: the dataset that answers for each stream, the questions put to it, and its numbers.
+"""Datasets' answers: the dataset for each stream, the questions put to that dataset, and its numbers.
 
-A dataset answers for a stream alone, or beside a number of others with a goodput of their own. The questions are
-columns of `Model.predict_many`, one row a stream, so each dataset is asked once for all its streams.
+A dataset predicts a stream alone, or beside a number of other streams with a stated goodput. The
+questions are the columns of `Model.predict_many`, with one row per stream. So each dataset is asked once
+for all its streams.
 """
 
 from __future__ import annotations
@@ -28,28 +29,28 @@ if TYPE_CHECKING:
     import xarray
 
 SIDES = (("source", "send"), ("sink", "recv"))
-"""Both ends of a stream, and the side of the CPU metrics that belongs to each."""
+"""Both ends of a stream, each with its side in the names of CPU metrics."""
 ENDS = ("", "_low", "_high", "_basis")
-"""Suffixes of the four columns of a metric."""
+"""Suffixes of a metric's four columns: value, low, high and basis."""
 IF_MEASURED = (
     *(f"latency_{statistic}_s" for statistic in ("min", "p50", "p90", "p99", "p999", "max")),
     *(f"rtt_half_{statistic}_s" for statistic in ("mean", "p50", "p99", "max")),
     *(f"rtt_{statistic}_s" for statistic in ("mean", "p50", "p99", "max")),
     *(f"cpu_{side}_process_cores" for side in ("send", "recv")),
 )
-"""Metrics requested in addition to those of every prediction, if a dataset has them."""
+"""Metrics requested beyond the default ones; a dataset without such a metric leaves it out."""
 
 
 @dataclass(frozen=True, slots=True)
 class DatasetChoice:
-    """The caller's dataset, variant and cache, in place of the datasets that the system names.
+    """Dataset, variant and cache chosen by the caller, in place of the datasets named in the system file.
 
     Parameters
     ----------
     dataset : Model, Dataset, str, Path or mapping of Model, optional
-        For all streams. A mapping has models by the name that the system gives their dataset.
+        Used for all streams. A mapping has one model for each dataset name in the system file.
     variant : str, optional
-        Of the model; by default each dataset's own.
+        Variant of the model; by default the default variant of each dataset.
     cache : bool
         Whether fits of ``hybrid`` are kept in the user's cache folder.
     """
@@ -59,13 +60,13 @@ class DatasetChoice:
     cache: bool = True
 
     def model(self, dataset: Model | Dataset | str | Path) -> Model:
-        """Make the model of a dataset; a Model is returned unchanged."""
+        """Return the model of a dataset; return a Model unchanged."""
         if isinstance(dataset, Model):
             return dataset
         return Model(dataset, self.variant, cache=self.cache)
 
     def options(self) -> dict[str, str]:
-        """Dataset and variant as options of the command line; empty if the system's own are used."""
+        """Dataset and variant as command-line options; empty if the caller chose neither."""
         model = self.dataset if isinstance(self.dataset, Model) else None
         variant = self.variant if model is None else model.variant
         data = self.dataset if model is None else model.data
@@ -77,16 +78,17 @@ class DatasetChoice:
 
 @dataclass(frozen=True, slots=True)
 class DatasetQuestions:
-    """The questions to one dataset with some options.
+    """Questions to one dataset that all have the same options.
 
     Parameters
     ----------
     streams : array of int (questions,)
         Index of each question's stream in the system.
     columns : mapping
-        Parameters of the questions by name, arrays (questions,); each stream alone, as it requests.
+        Parameters of the questions by name, arrays (questions,). They describe each stream alone, at
+        its requested rate.
     notes : tuple of str
-        Assumptions that hold for all its answers.
+        Assumptions that hold for all answers of the dataset.
     """
 
     model: Model
@@ -96,9 +98,9 @@ class DatasetQuestions:
     notes: tuple[str, ...]
 
     def answers(self, columns: Mapping[str, Floats]) -> xarray.Dataset | None:
-        """Ask the dataset; ``None`` if it has nothing at these options.
+        """Ask the dataset; ``None`` if the dataset has no rows with these options.
 
-        Metrics of `IF_MEASURED` that exist at other options only are left out.
+        Metrics of `IF_MEASURED` that the dataset has only at other options are left out.
         """
         data = self.model.data
         extra = tuple(name for name in IF_MEASURED if name in data.metrics and name not in ALWAYS)
@@ -126,7 +128,7 @@ class Answers:
     count : int
         Number of streams.
     metrics : mapping
-        By metric an array (4, streams) of value, low, high and code of the basis; NaN without an answer.
+        Metric -> array (4, streams): value, low, high and code of the basis; NaN without an answer.
     bottleneck : array of int (streams,)
         Index in `icmodel.estimate.BOTTLENECKS`; −1 without an answer.
     datasets : mapping
@@ -139,16 +141,16 @@ class Answers:
     datasets: Mapping[int, str] = field(default_factory=dict)
 
     def ends(self, metric: str) -> Floats:
-        """Value, low, high and code of the basis, (4, streams)."""
+        """Value, low, high and code of the basis of a metric, array (4, streams)."""
         known = self.metrics.get(metric)
         return np.full((len(ENDS), self.count), np.nan) if known is None else known
 
     def value(self, metric: str) -> Floats:
-        """Values of a metric, (streams,); NaN without an answer."""
+        """Values of a metric, array (streams,); NaN without an answer."""
         return np.asarray(self.ends(metric)[0])
 
     def estimate(self, metric: str, stream: int) -> Estimate:
-        """One number as an Estimate; an absent one has the reason."""
+        """One metric of one stream as an Estimate; an absent Estimate states the reason."""
         value, low, high, basis = self.ends(metric)[:, stream].tolist()
         if value != value:
             dataset = self.datasets.get(stream, "theory alone")
@@ -156,7 +158,7 @@ class Answers:
         return Estimate(value, low, high, BASES[int(basis)])
 
     def latencies(self, stream: int) -> dict[str, Estimate]:
-        """All latencies of a stream that its dataset has, by metric."""
+        """All latencies that the dataset gives for a stream, by metric."""
         names = [name for name in self.metrics if name.startswith("latency_")]
         found = {name: self.estimate(name, stream) for name in names}
         return {name: estimate for name, estimate in found.items() if not estimate.absent}
@@ -171,9 +173,9 @@ class StreamQuestions:
     count : int
         Number of streams.
     datasets : tuple of DatasetQuestions
-        The questions by dataset and options.
+        Groups of questions, one for each dataset and set of options.
     unanswered : mapping
-        Why no dataset is asked for a stream, by index of stream.
+        Index of a stream -> reason why no dataset is asked for the stream.
     """
 
     count: int
@@ -182,18 +184,18 @@ class StreamQuestions:
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """Assumptions of the datasets' answers, a sentence each."""
+        """Assumptions of the datasets' answers, one sentence for each assumption."""
         return tuple(note for dataset in self.datasets for note in dataset.notes)
 
     def gaps(self, system: System) -> Iterator[str]:
-        """Groups of streams without a dataset, and why, a sentence each."""
+        """Groups of streams without a dataset: one sentence per reason, with the names and the reason."""
         streams = list(system.streams.values())
         groups = group_by_key((why, streams[k].group) for k, why in self.unanswered.items())
         for why, names in groups.items():
             yield f"{', '.join(dict.fromkeys(names))}: {why}"
 
     def limited_to(self, limit_bps: Floats) -> StreamQuestions:
-        """The same questions with requests of at most a goodput [b/s], (streams,)."""
+        """The same questions, with each request limited to a goodput [b/s], array (streams,)."""
         limited = []
         for dataset in self.datasets:
             most_fps = limit_bps[dataset.streams] / (8 * dataset.columns["payload_bytes"])
@@ -202,7 +204,7 @@ class StreamQuestions:
         return replace(self, datasets=tuple(limited))
 
     def ask(self, **changed: Floats) -> Answers:
-        """Ask every dataset once, with some parameters changed for all streams, arrays (streams,)."""
+        """Ask every dataset once, with the given parameters changed for all streams, arrays (streams,)."""
         metrics: dict[str, Floats] = {}
         bottleneck = np.full(self.count, -1)
         datasets: dict[int, str] = {}
@@ -225,7 +227,7 @@ class StreamQuestions:
 
 
 def stream_questions(system: System, choice: DatasetChoice) -> StreamQuestions:
-    """Find the dataset that answers for each stream, and put the stream's question.
+    """Find the dataset that answers for each stream, and form the question to it.
 
     Raises
     ------
@@ -257,7 +259,10 @@ def stream_questions(system: System, choice: DatasetChoice) -> StreamQuestions:
 
 
 def dataset_of(system: System, stream: Stream) -> str | None:
-    """Name the dataset that answers for a stream: of its sink's host, its source's, else of its last link that has one."""
+    """Name of the dataset that answers for a stream.
+
+    The sink's dataset goes first, then the source's, then that of the last link with a dataset.
+    """
     hosts = (system.devices[stream.sink].dataset, system.devices[stream.source].dataset)
     links = [link.dataset for link in reversed(system.links_of(stream))]
     return next((name for name in (*hosts, *links) if name is not None), None)
@@ -266,10 +271,10 @@ def dataset_of(system: System, stream: Stream) -> str | None:
 def _questions_to(
     model: Model, system: System, streams: Mapping[int, Stream], options: Mapping[str, str]
 ) -> tuple[DatasetQuestions | None, dict[int, str]]:
-    """Put the questions of some streams to one dataset; also the reasons of those it refuses, by index.
+    """Form the questions of the given streams to one dataset; also the reasons for refusals, by stream index.
 
-    `Model.fit_question` decides once for all questions that differ only in payload, rate and length of cable. What it
-    leaves out are delays, which the system adds itself.
+    `Model.fit_question` is called once for all questions that differ only in payload, rate and cable
+    length. It leaves out delays, which the system prediction adds.
     """
     fits: dict[Scenario, Scenario | str] = {}
     accepted: dict[int, Scenario] = {}
@@ -302,7 +307,10 @@ def _questions_to(
 
 
 def _scenario(system: System, model: Model, stream: Stream, options: Mapping[str, str]) -> Scenario:
-    """Turn a stream into a question; a stream without cores is one connection if the dataset counts them."""
+    """Turn a stream into a question.
+
+    A stream without cores counts as one connection if the dataset has a number of cores.
+    """
     links = system.links_of(stream)
     rate_bps = min(links[0].rate_bps, links[-1].rate_bps)
     measured_bps = model.data.link(options).line_rate_bps
@@ -323,7 +331,7 @@ def _scenario(system: System, model: Model, stream: Stream, options: Mapping[str
 
 
 def few_cores(system: System, stream: Stream, scenario: Scenario) -> str:
-    """Why a host of a stream has fewer cores than its question asks for; empty if both have enough."""
+    """Reason why a host has fewer cores than the stream's question; empty if both hosts have enough."""
     ends = (system.devices[end] for end in (stream.source, stream.sink))
     counts = {device.name: device.cores for device in ends if device.cores is not None}
     name = min(counts, key=lambda device: counts[device], default="")
@@ -336,7 +344,7 @@ def few_cores(system: System, stream: Stream, scenario: Scenario) -> str:
 
 
 def _row(model: Model, scenario: Scenario) -> dict[str, float]:
-    """One question as a row of numbers; NaN stands for what it leaves open."""
+    """One question as a row of numbers; NaN stands for a parameter that the question leaves open."""
 
     def known(value: float | None) -> float:
         return np.nan if value is None else float(value)
@@ -355,9 +363,10 @@ def _row(model: Model, scenario: Scenario) -> dict[str, float]:
 
 
 def refusals(system: System, questions: StreamQuestions, answers: Answers) -> dict[int, str]:
-    """Why no dataset gives a goodput for a stream, by index; each question is asked once.
+    """Reasons why no dataset gives a goodput for a stream, by stream index.
 
-    The column of an answer has no reason. So the question is put again by itself, at an unlimited rate.
+    The columns of an answer contain no reasons. So each question is asked again alone, once, at an
+    unlimited rate.
     """
     streams, reasons = list(system.streams.values()), dict(questions.unanswered)
     known: dict[Scenario, str] = {}

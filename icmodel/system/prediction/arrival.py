@@ -1,7 +1,7 @@
 """Whether the data of each stream arrive: surely, surely not, or undecided.
 
-All that a stream produces must arrive, unless it is unlimited or its file allows a shortfall. If less passes, its queue
-grows without limit, so that it has no latency.
+All data of a stream must arrive, unless the stream is unlimited or its file allows a shortfall. If less
+passes, the stream's queue grows without limit, so the stream has no latency.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from icmodel.system.prediction.answers import SIDES, Answers
 from icmodel.system.sharing import SAME
 
 OF_TIME = ("latency_", "rtt_", "message_latency_")
-"""Beginnings of the metrics that do not exist if a queue grows without limit."""
+"""Prefixes of the metrics that do not exist if a queue grows without limit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,11 +31,12 @@ class Arrival:
     Parameters
     ----------
     outcome : str
-        Outcome as of a requirement: met, undecided or not met; met for an unlimited sender.
+        Outcome, as for a requirement: met, undecided or not met. Always met for an unlimited sender.
     why : str
-        Why less passes, or may; empty if everything arrives.
+        Reason why less data pass, or may pass; empty if everything arrives.
     late : str
-        Why messages that are due before the next one surely miss their time; empty if they need not.
+        Reason why messages with a deadline before the next message surely miss it; empty if they may
+        meet it.
     """
 
     outcome: str = MET
@@ -44,7 +45,7 @@ class Arrival:
 
     @property
     def grows(self) -> bool:
-        """Whether the queue of the stream surely grows without limit."""
+        """Whether the stream's queue surely grows without limit."""
         return self.outcome == NOT_MET
 
     def to_dict(self) -> dict[str, object]:
@@ -53,12 +54,12 @@ class Arrival:
 
 
 def overloaded_streams(system: System) -> Mapping[str, Sequence[Overload]]:
-    """Overloaded ports on the path of each stream that requests a rate of them, by name of the stream."""
+    """Name of each stream that requests a rate -> overloaded ports on its path."""
     found: dict[str, list[Overload]] = {}
     for overload in overloads(system):
         for stream in overload.load.streams:
             found.setdefault(stream.name, []).append(overload)
-    # the load of a port counts only the first copy of a multicast set
+    # in the load of a port, only the first copy of a multicast set counts
     for copies in system.multicast_sets().values():
         shared = [overload for copy in copies for overload in found.get(copy.name, ())]
         for copy in copies:
@@ -71,10 +72,10 @@ def overloaded_streams(system: System) -> Mapping[str, Sequence[Overload]]:
 
 
 def overloaded_hosts(system: System, alone: Answers, sent_with: Ints) -> dict[str, str]:
-    """Streams with a host that surely has too few cores, by name, each with a sentence.
+    """Name of each stream whose host surely has too few cores -> a sentence that states the reason.
 
-    A stream needs at least the busy cores per b/s of its dataset's answer alone, times the goodput that must arrive. A host
-    needs the sum over its streams.
+    The dataset gives the busy cores per b/s of the stream alone. A stream needs at least this number
+    times the goodput that must arrive. A host needs the sum over its streams.
     """
     needed: dict[str, dict[str, float]] = {}
     for index, stream in enumerate(system.streams.values()):
@@ -94,7 +95,7 @@ def overloaded_hosts(system: System, alone: Answers, sent_with: Ints) -> dict[st
             others = f" and {len(more)} more" if more else ""
             why = (
                 f"{name} needs at least {total:.4g} busy cores of its {cores} for the stream {first}{others}: "
-                "give it more cores, or the streams less to carry"
+                "give the host more cores, or the streams less data"
             )
             reasons |= dict.fromkeys(busy, why)
     return reasons
@@ -113,13 +114,13 @@ def arrival(
     Parameters
     ----------
     goodput : Estimate
-        Goodput that it gets [b/s].
+        Goodput that the stream gets [b/s].
     limit : str
-        Its bottleneck.
+        Bottleneck of the stream.
     overloaded : sequence of Overload
-        Overloaded ports on its path.
+        Overloaded ports on the stream's path.
     full_host : str
-        Why a host of it surely has too few cores; empty otherwise.
+        Reason why a host of the stream surely has too few cores; empty otherwise.
     """
     late = next((overload.sentence(system) for overload in overloaded if overload.within_s), "")
     least_bps = stream.must_arrive_bps * (1 - SAME)
@@ -152,7 +153,7 @@ def arrival(
 
 
 def without_times(metrics: Mapping[str, Estimate], why: str) -> dict[str, Estimate]:
-    """Metrics of a stream whose queue grows without limit: no latency exists."""
+    """Metrics of a stream whose queue grows without limit, with all latencies absent."""
     none = absent(f"its queue grows without limit: {why}")
     return {
         name: none if name.startswith(OF_TIME) else estimate for name, estimate in metrics.items()
@@ -160,7 +161,7 @@ def without_times(metrics: Mapping[str, Estimate], why: str) -> dict[str, Estima
 
 
 def times_of_arrivals(metrics: Mapping[str, Estimate]) -> dict[str, Estimate]:
-    """Metrics of a stream with a shortfall: its times are those of what arrives."""
+    """Metrics of a stream with a shortfall; its latencies count only the data that arrive."""
     return {
         name: replace(estimate, why="; ".join(filter(None, (estimate.why, "of what arrives"))))
         if name.startswith(OF_TIME) and not estimate.absent

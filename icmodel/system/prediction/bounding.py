@@ -1,9 +1,9 @@
 """Worst-case bounds of a system: producers become arrival curves, and ports become servers.
 
-The bound of a stream holds for its packets in the network, if its producer keeps its period. Its hosts add what was
-measured at most: the greatest latency that its dataset has of such a stream alone, less the network's part in it. So the
-bound rests on measurement. Without a greatest latency it is of the network alone, and says so. Frames that a host may hold
-back come closer together in the network.
+The bound of a stream holds for its packets in the network, if its producer keeps its period. The hosts
+add the greatest measured latency of the stream alone, less the network's part in that latency. So the
+bound rests on measurement. Without a greatest latency, the bound covers the network alone and says so.
+Frames that a host may hold back come closer together in the network.
 """
 
 from __future__ import annotations
@@ -26,11 +26,14 @@ MEASURED = "hosts as far as measured"
 NETWORK = "the network without its hosts"
 PERIODS = "producers that keep their period"
 REFUSE, FIXED_POINT = CYCLES = ("refuse", "fixed-point")
-"""Treatment of streams that wait for each other in a cycle: no bound, or one by a fixed point."""
+"""Treatment of streams that wait for each other in a cycle: no bound, or a bound by a fixed point."""
 EVERY_METHOD = 500
-"""Most streams for which all analyses are tried; for more only total flow, the fastest."""
+"""Most streams for which all analyses run; larger systems use only total flow analysis, the fastest."""
 AT_ITS_FIRST_BIT = 0.0
-"""Bits of a packet after which a cut-through switch passes it on; its latency has what it must read first (RFC 1242)."""
+"""Bits of a packet that a cut-through switch receives before it forwards the packet.
+
+The switch's latency already includes the time to read the header (RFC 1242).
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,13 +43,13 @@ class WorstCase:
     Parameters
     ----------
     network : mapping
-        Bounds of the streams' packets in the network.
+        Name of a stream -> bound of its packets in the network.
     backlog_bytes : mapping
-        Greatest queue by port [B].
+        Name of a port -> greatest queue [B].
     hosts_s : mapping
-        Greatest time that the hosts of each stream add [s], where it is known.
+        Name of a stream -> greatest time that its hosts add [s]; only streams with a known time.
     why : str
-        Why there are no bounds at all; empty if there are.
+        Reason why the system has no bounds at all; empty if it has bounds.
     """
 
     network: Mapping[str, bounds.Bound]
@@ -55,7 +58,7 @@ class WorstCase:
     why: str = ""
 
     def of(self, stream: Stream) -> LatencyBound | None:
-        """Bound of one stream [s], with its hosts if they are known; ``None`` without a bound."""
+        """Latency bound of one stream [s], hosts included if known; ``None`` if there is no bound."""
         bound, hosts_s = self.network.get(stream.name), self.hosts_s.get(stream.name)
         if bound is None or not math.isfinite(bound.value_s):
             return None
@@ -69,7 +72,7 @@ NOT_REQUESTED = WorstCase({}, {}, {}, "bounds were not requested")
 def measured_hosts_s(
     system: System, alone: Answers, paths: Sequence[PathTimes]
 ) -> dict[str, float]:
-    """Greatest time that the hosts of each stream add to its path [s], by name, where a dataset has it."""
+    """Name of a stream -> greatest time that its hosts add [s]; only streams whose dataset gives it."""
     found = {}
     for index, name in enumerate(system.streams):
         most_s = host_latency_s(alone.estimate("latency_max_s", index), paths[index].contained_s)
@@ -84,9 +87,9 @@ def host_latency_s(greatest: Estimate, network_s: float) -> float | None:
     Parameters
     ----------
     greatest : Estimate
-        Greatest latency of the stream alone, as its dataset has it [s].
+        Greatest latency of the stream alone, from its dataset [s].
     network_s : float
-        Least part of the network in that latency [s].
+        Least part of that latency that the network causes [s].
     """
     if greatest.absent or not math.isfinite(greatest.high):
         return None
@@ -96,22 +99,23 @@ def host_latency_s(greatest: Estimate, network_s: float) -> float | None:
 def worst_case(
     system: System, packets: Packing, hosts_s: Mapping[str, float], cycles: str = REFUSE
 ) -> WorstCase:
-    """Bound all streams and ports; without bounds of the network the result has the reason.
+    """Bound all streams and ports; if the network has no bounds, the result states the reason.
 
     Parameters
     ----------
     hosts_s : mapping
-        Greatest time that the hosts of each stream add [s]; those of others are taken to add nothing.
+        Name of a stream -> greatest time that its hosts add [s]. Hosts of streams that are not listed
+        add nothing.
     cycles : str
         Treatment of streams that wait for each other in a cycle, one of `CYCLES`.
 
     Raises
     ------
     BoundsError
-        If ``cycles`` is none of them.
+        If ``cycles`` is not one of `CYCLES`.
     """
     if cycles not in CYCLES:
-        raise BoundsError(f"cycles are {cycles!r}: take one of {', '.join(CYCLES)}")
+        raise BoundsError(f"cycles = {cycles!r} is unknown: use one of {', '.join(CYCLES)}")
     try:
         network = _network_of(system, packets, hosts_s, cycles)
     except BoundsError as error:
@@ -125,14 +129,16 @@ def worst_case(
 def _network_of(
     system: System, packets: Packing, hosts_s: Mapping[str, float], cycles: str
 ) -> bounds.FeedForward:
-    """The network of servers and flows, in which streams merge only frames that may wait together.
+    """Network of servers and flows, in which a stream merges only frames that may wait together.
 
-    Frames of a stream wait together only if one is still on its path when the next is sent. As long as none wait, none
-    are merged. So if the bound without merging is at most the time between frames, none ever are. Of many streams all
-    are first taken to wait, and then only those whose bound still exceeds that time: two rounds.
+    Frames of a stream wait together only if a frame is still on its path when the next frame is sent.
+    Frames that do not wait together are never merged. So no frames merge if the bound without merging is
+    at most the time between frames. In a large system the search takes two rounds. The first round
+    assumes that all streams wait; the second merges only streams whose bound still exceeds the time
+    between frames.
     """
     servers = list(_servers(system, packets))
-    merging = {}  # streams whose packets differ if frames wait together
+    merging = {}  # names of streams whose packets differ if frames wait together
     for name, stream in system.streams.items():
         each = [packets.of(stream, link) for link in system.links_of(stream)]
         if any(on.apart != on.waiting for on in each):
@@ -161,7 +167,7 @@ def _network_of(
 
 
 def _servers(system: System, packets: Packing) -> Iterator[bounds.Server]:
-    """The server of each port, whose packets have the gap of its link."""
+    """Server of each port, with the packet gap of the port's link."""
     for name, streams in system.streams_by_port().items():
         port = system.ports[name]
         if isinstance(port.scheduler, Dscp):
@@ -185,12 +191,12 @@ def _servers(system: System, packets: Packing) -> Iterator[bounds.Server]:
 def _flows(
     system: System, packets: Packing, hosts_s: Mapping[str, float], waiting: Collection[str]
 ) -> Iterator[bounds.Flow]:
-    """The flow of each stream; copies of a multicast set are the same packets.
+    """Flow of each stream; copies of a multicast set are the same packets.
 
     Parameters
     ----------
     waiting : collection of str
-        Streams whose frames may wait together.
+        Names of the streams whose frames may wait together.
     """
     for multicast_key, copies in system.multicast_sets().items():
         each = [packets.of(copy, link) for copy in copies for link in system.links_of(copy)]

@@ -1,8 +1,9 @@
-"""Stated buffers of switches: the frames they drop where bursts meet, and the longest wait of a frame in them.
+"""Stated buffers of switches: frames dropped where bursts meet, and the longest wait of a frame.
 
-A stream without back-pressure loses what does not fit. Low is its loss if no two bursts meet, high if all come at once;
-the value is the share expected of independent, uniform phases. TCP reduces its rate: what its packets lose is sent again,
-and no figure of it is given. A buffer is taken to hold all frames of its port, in one queue, until they are sent (assumed).
+A stream without back-pressure loses the frames that do not fit into a buffer. Its low loss holds if no
+two bursts meet, its high loss if all bursts arrive at once. The value is the expected loss for
+independent, uniform phases. A TCP stream reduces its rate and sends lost packets again, so it has no
+loss rate. A buffer is assumed to hold all frames of its port, in one queue, until they are sent.
 """
 
 from __future__ import annotations
@@ -28,16 +29,17 @@ from icmodel.system.sharing import FULL
 from icmodel.system.sharing.loss import Curve, beyond_bits, expected_beyond
 
 BUFFERS = "stated buffers"
-"""Method of a bound that adds up what stated buffers hold."""
+"""Name of the method for a bound that adds up the sizes of stated buffers."""
 ARRIVING = "frames that arrive"
 BUNCHED_S = 1.0
-"""Least time between two moments at which hosts hold frames back for their greatest latency, and bunch them [s]. A greatest
-latency is that of a whole run, and runs take a second or more (assumed)."""
+"""Least time between two bunches of frames [s]. A host bunches frames when it holds them back for its
+greatest latency. The greatest latency is measured over a whole run of at least a second (assumed).
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class BufferLoss:
-    """Share of a stream's frames that full buffers drop: value, low and high, and the port that drops most."""
+    """Share of a stream's frames that full buffers drop: value, low and high; and the port that drops most."""
 
     value: float
     low: float
@@ -52,15 +54,16 @@ class Buffers:
     Parameters
     ----------
     losses : mapping
-        Loss by index of stream; only of streams that may lose something.
+        Index of a stream -> its loss, only for streams that may lose frames.
     overflowing : frozenset of str
         Ports whose queue may exceed their buffer.
     queues : Queues
-        Queues, none of them greater than its buffer.
+        Queues, each limited to the size of its buffer.
     bounds : WorstCase
-        Bounds, none of them greater than the buffers allow; without those of TCP streams that a full buffer may delay.
+        Bounds, limited to the time that the buffers allow. TCP streams that a full buffer may delay
+        have no bound.
     sizes_bits : mapping
-        Stated buffers by port [b].
+        Sizes of the stated buffers by port [b].
     """
 
     losses: Mapping[int, BufferLoss]
@@ -78,7 +81,7 @@ def stated_buffers(
     worst: WorstCase,
     paths: Sequence[PathTimes],
 ) -> Buffers:
-    """Work out what stated buffers drop, and limit queues and bounds to what they hold."""
+    """Work out the frames that stated buffers drop, and limit queues and bounds to the buffer sizes."""
     sizes_bits = {}
     for name, port in system.ports.items():
         node = system.node(port.node)
@@ -96,7 +99,7 @@ def stated_buffers(
         for index, loss in meeting.losses(queues, bound_bits):
             drops.setdefault(index, []).append(loss)
     losses = {}
-    for index, some in drops.items():  # what one port drops does not come to the next
+    for index, some in drops.items():  # frames dropped at one port do not reach the next
         value, low, high = (
             1 - math.prod(1 - getattr(loss, end) for loss in some)
             for end in ("value", "low", "high")
@@ -118,18 +121,18 @@ def stated_buffers(
 
 @dataclass(frozen=True, slots=True)
 class _Burst:
-    """The bursts of a stream at a port.
+    """Bursts of one stream at one port.
 
     Parameters
     ----------
     stream, hop : int
-        Index of the stream, and of the port on its path.
+        Index of the stream, and index of the port on its path.
     slowest_bps : float
         Rate of the slowest line before the port [b/s].
     frames, packets : int
-        Frames of a burst, and packets of a frame.
+        Number of frames per burst, and number of packets per frame.
     copies : list of int
-        Streams of the same multicast set that share these packets.
+        Indices of the streams of the same multicast set that share these packets.
     """
 
     stream: int
@@ -145,7 +148,7 @@ class _Burst:
 
 @dataclass(frozen=True)
 class _Meeting:
-    """The bursts that meet at a port with a buffer; only the first of copies."""
+    """Bursts that meet at a port with a buffer; multicast copies count once."""
 
     port: Port
     buffer_bits: float
@@ -153,19 +156,20 @@ class _Meeting:
 
     @property
     def demand_bps(self) -> float:
-        """Average rate of all that arrives [b/s]."""
+        """Average arrival rate of all streams together [b/s]."""
         return sum(burst.curve.rate_bps for burst in self.bursts)
 
     @property
     def full(self) -> bool:
-        """Whether the demand fills the port on average."""
+        """Whether the average demand fills the port."""
         return self.demand_bps >= FULL * self.port.rate_bps
 
     @cached_property
     def beyond(self) -> tuple[float, float]:
-        """Bits that do not fit if all bursts come at once, and the bits that arrived until then.
+        """Bits that do not fit into the buffer if all bursts come at once, and the bits that arrived until then.
 
-        The buffer may also hold a packet of each link that has not arrived whole, and one that is being sent.
+        The buffer may also hold one incomplete packet of each incoming link, and the packet that is
+        being sent.
         """
         longest: dict[str, float] = {}
         for burst in self.bursts:
@@ -176,10 +180,12 @@ class _Meeting:
         return beyond_bits(curves, self.port.rate_bps, room)
 
     def losses(self, queues: Queues, bound_bits: float) -> Iterator[tuple[int, BufferLoss]]:
-        """Loss of each stream without back-pressure; the loss of an overloaded port is in the streams' shares.
+        """Loss of each stream without back-pressure, by index.
 
-        If bursts that come at once fit, only frames that hosts bunch may be lost: the part of the queue's bound beyond
-        the buffer, once in `BUNCHED_S`. A frame is lost with any of its packets, and a burst loses whole frames.
+        Loss at an overloaded port is not counted here: the shares of the streams include it. If
+        simultaneous bursts fit into the buffer, only frames bunched by hosts may be lost. That loss is
+        the part of the queue's bound beyond the buffer, once per `BUNCHED_S`. A frame is lost if any of
+        its packets is lost, and a burst loses whole frames.
         """
         rate_bps = self.port.rate_bps
         excess, arrived = self.beyond
@@ -214,7 +220,7 @@ class _Meeting:
 def _meetings(
     system: System, packets: Packing, rates: Throughput, sizes_bits: Mapping[str, float]
 ) -> dict[str, _Meeting]:
-    """The bursts at each port with a stated buffer, by port."""
+    """Bursts at each port with a stated buffer, by name of the port."""
     usage, arriving_bps = rates.resources.flows.usage, rates.allocation.arriving_bps
     copies: dict[tuple[str, tuple[str, str]], list[int]] = {}
     found = {name: _Meeting(system.ports[name], bits, []) for name, bits in sizes_bits.items()}
@@ -260,14 +266,16 @@ class _BufferedPort:
     urgent: int
 
     def drain_bps(self, priority: int) -> float | None:
-        """Rate at which a full buffer drains before a frame [b/s]; ``None`` if others may overtake it."""
+        """Rate at which a full buffer drains ahead of a frame [b/s]; ``None`` if other frames may overtake."""
         if isinstance(self.port.scheduler, Fifo):
             return self.port.rate_bps
         first = isinstance(self.port.scheduler, StrictPriority) and priority == self.urgent
         return self.port.rate_bps if first else None
 
     def wait_s(self, priority: int, bound_bits: float) -> float:
-        """Greatest wait of a frame that arrives [s]: for the queue before it, and a packet on the wire; infinite if unknown.
+        """Greatest wait of an arriving frame [s]; infinite if unknown.
+
+        The frame waits for the queue ahead and for one packet on the wire.
 
         Parameters
         ----------
@@ -281,7 +289,7 @@ class _BufferedPort:
 def _buffered_ports(
     system: System, packets: Packing, sizes_bits: Mapping[str, float]
 ) -> dict[str, _BufferedPort]:
-    """All ports that send something; a port without a stated buffer holds any number of bits."""
+    """Every port that sends a stream; a port without a stated buffer has an infinite one."""
     found = {}
     for name, streams in system.streams_by_port().items():
         port = system.ports[name]
@@ -295,7 +303,7 @@ def _buffered_ports(
 def _limited_queues(
     shared: SharedResources, ports: Mapping[str, _BufferedPort], queues: Queues
 ) -> Queues:
-    """Limit queues to the buffers of their ports; endless ones stay endless."""
+    """Limit queues to the buffers of their ports; a queue stays infinite if its buffer is unknown."""
     most_s = np.full(shared.flows.path.shape, np.inf)
     for resource, (kind, name, priority) in enumerate(shared.keys):
         rate_bps = ports[name].drain_bps(priority) if kind == PORT else None
@@ -304,7 +312,7 @@ def _limited_queues(
     endless = np.isinf(queues.mean_s)
 
     def limited(mean_s: Floats, variance_s2: Floats) -> tuple[Floats, Floats]:
-        """Mean and variance of waits between 0 and the greatest one (Bhatia and Davis, 2000)."""
+        """Limit mean and variance of waits that lie between 0 and the greatest wait (Bhatia and Davis, 2000)."""
         mean_s = np.where(endless, np.inf, np.minimum(mean_s, most_s))
         known = np.isfinite(most_s) & np.isfinite(mean_s)
         with np.errstate(invalid="ignore"):
@@ -313,7 +321,7 @@ def _limited_queues(
 
     mean_s, variance_s2 = limited(queues.mean_s, queues.variance_s2)
     last_mean_s, last_variance_s2 = limited(queues.last_mean_s, queues.last_variance_s2)
-    full = endless & np.isfinite(most_s)  # its buffer holds the bursts of others, too
+    full = endless & np.isfinite(most_s)  # the buffer also holds the bursts of the other streams
     return replace(
         queues,
         mean_s=mean_s,
@@ -335,7 +343,7 @@ def _limited_bounds(
     overflowing: set[str],
     paths: Sequence[PathTimes],
 ) -> WorstCase:
-    """Limit bounds to what buffers hold, and drop those of TCP streams with a buffer that may overflow."""
+    """Limit bounds to the buffer sizes, and drop the bounds of TCP streams whose buffer may overflow."""
     if worst.why:
         return worst
     network = dict(worst.network)

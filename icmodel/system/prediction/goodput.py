@@ -1,4 +1,4 @@
-"""Goodput, loss and rates of a stream: its dataset's numbers, reduced to the stream's share and by stated buffers."""
+"""Goodput, loss and rates of a stream: numbers of its dataset, reduced by shared resources and buffers."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ from icmodel.system.prediction.throughput import StreamShare
 from icmodel.system.sharing import SAME
 
 SPREAD = (0.62 / 0.94, 2.47 / 0.94)
-"""The least and the greatest of ten TCP streams over the mean of all, on one 10 Gb/s link for 10 s: 0.62 and
-2.47 Gb/s, Jain's fairness index 0.77 (a published run of iperf3)."""
+"""Least and greatest goodput of ten TCP streams, each over the mean of all ten. The streams shared one
+10 Gb/s link for 10 s: 0.62 and 2.47 Gb/s, Jain's fairness index 0.77 (a published run of iperf3).
+"""
 UNEVEN = "shares of a link differ by as much as in a published run of ten streams"
 RECEIVED = re.compile("frames_per_s|packets_received_per_s|cpu_recv.*").fullmatch
 SENT = re.compile("sent_bps|packets_sent_per_s|cpu_send.*").fullmatch
@@ -24,14 +25,14 @@ BY_WINDOW = "one window per round trip, taken as twice the latency of a single f
 
 
 def shared_goodput(own: Estimate, share: StreamShare, most_bps: float = math.inf) -> Estimate:
-    """Limit the dataset's goodput to the stream's share; the interval is as wide as shares are uneven.
+    """Limit the dataset's goodput to the stream's share; the interval covers uneven shares.
 
     Parameters
     ----------
     own : Estimate
-        The goodput beside the others, as the dataset has it [b/s].
+        Goodput beside the other streams, from the dataset [b/s].
     most_bps : float
-        Upper end of its goodput alone, at its request [b/s].
+        High of the stream's goodput alone, at its request [b/s].
     """
     limited = share.limited_at is not None and share.rate_bps < own.value * (1 - SAME)
     least_bps = SPREAD[0] * share.fair_bps
@@ -49,31 +50,33 @@ def shared_goodput(own: Estimate, share: StreamShare, most_bps: float = math.inf
         high = value + (1 - SPREAD[0]) * share.others_bps
         why = UNEVEN
     elif share.shared:
-        why = "of the excess each stream loses the same part, or one of them all of it (assumed)"
+        why = (
+            "each stream loses the same part of the excess, or one stream loses all of it (assumed)"
+        )
         less, more = share.uneven_loss
         below, above = math.hypot(below, less), math.hypot(above, more)
-    high = min(high, most_bps)  # no stream gets more beside others than alone
+    high = min(high, most_bps)  # beside other streams, no stream gets more than alone
     ends = (value, max(value * (1 - below), 0.0), min(value * (1 + above), max(high, value)))
     bases = ("derived", "assumed") if why else ("derived",)
     return derived(own, ends, bases, f"its share of {share.at}", why)
 
 
 def windowed(goodput: Estimate) -> Estimate:
-    """Add the reason to a goodput that the stream's window limits."""
+    """Goodput that the stream's window limits, with this reason added."""
     return goodput if goodput.absent else derived(goodput, goodput.ends, ("assumed",), BY_WINDOW)
 
 
 def goodput_by_theory(share: StreamShare, why: str) -> Estimate:
     """Goodput of a stream without a dataset: at most what its links allow.
 
-    If lossy streams share too little, another one may lose the whole excess.
+    If lossy streams overload a resource, any one of them may lose the whole excess.
     """
     most_bps = share.sent_bps if share.shared and not share.elastic else share.rate_bps
     return Estimate(share.rate_bps, 0.0, most_bps, "theory", why, ("theory",))
 
 
 def after_buffer(goodput: Estimate, loss: BufferLoss) -> Estimate:
-    """Goodput less the part that full buffers drop."""
+    """Subtract the part that full buffers drop from a goodput."""
     if goodput.absent:
         return goodput
     kept = (1 - loss.value, 1 - loss.high, 1 - loss.low)
@@ -84,7 +87,7 @@ def after_buffer(goodput: Estimate, loss: BufferLoss) -> Estimate:
 
 
 def loss_by_theory(loss: BufferLoss, why: str) -> Estimate:
-    """Loss rate of a stream without a dataset: at least that of full buffers, since hosts may lose anything."""
+    """Loss rate of a stream without a dataset: at least the loss of full buffers; hosts may lose more."""
     why = f"{why}; the buffer of {loss.at} drops this part, and hosts may lose more"
     return Estimate(loss.value, loss.low, 1.0, "assumed", why, ("theory", "assumed"))
 
@@ -92,14 +95,14 @@ def loss_by_theory(loss: BufferLoss, why: str) -> Estimate:
 def loss_rate(
     own: Estimate, goodput: Estimate, own_goodput: Estimate, share: StreamShare
 ) -> Estimate:
-    """Loss rate of a stream: its dataset's, or the part of what it sends that does not arrive.
+    """Loss rate of a stream: from its dataset, or the part of the sent data that does not arrive.
 
     Parameters
     ----------
     own, own_goodput : Estimate
-        As the dataset has them.
+        Loss rate and goodput from the dataset.
     goodput : Estimate
-        What arrives [b/s].
+        Goodput that arrives [b/s].
     """
     less = goodput.low < own_goodput.low * (1 - SAME)
     less |= goodput.value < own_goodput.value * (1 - SAME)
@@ -114,10 +117,10 @@ def loss_rate(
 def proportional_rates(
     own: Mapping[str, Estimate], goodput: Estimate, share: StreamShare, requested_bps: float
 ) -> dict[str, Estimate]:
-    """Metrics of a stream, with rates and processor time in proportion to what it sends and receives (assumed).
+    """Metrics of a stream, with rates and CPU time in proportion to the data sent and received (assumed).
 
-    The work of the receiver follows what arrives, and that of the sender what is sent. A lossy stream sends all it
-    requests, whatever arrives.
+    The receiver's work is proportional to the data that arrive, the sender's work to the data that are
+    sent. A lossy stream sends its whole request, even if part of it is lost.
     """
     metrics = dict(own)
     own_goodput, sent = own["goodput_bps"], own.get("sent_bps", absent(""))
@@ -142,14 +145,14 @@ def proportional_rates(
 
 
 def bottleneck(code: int, share: StreamShare, own: Estimate, goodput: Estimate) -> tuple[str, str]:
-    """Name and place of the bottleneck of a stream; the dataset's bottleneck if its share is none.
+    """Name and location of a stream's bottleneck; that of the dataset if no shared resource limits it.
 
     Parameters
     ----------
     code : int
         The dataset's bottleneck, as in `Answers.bottleneck`.
     own, goodput : Estimate
-        Goodput as the dataset has it, and as it arrives [b/s].
+        Goodput from the dataset, and goodput that arrives [b/s].
     """
     less = not goodput.value >= own.value * (1 - SAME)
     limited = share.limited_at is not None and (share.by_host or share.crowded or less)

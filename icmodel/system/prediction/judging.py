@@ -1,4 +1,4 @@
-"""Judge the requirements of a system, stream by stream and device by device, and those that always hold."""
+"""Judge the requirements of a system for each stream and device, including the implied requirements."""
 
 from __future__ import annotations
 
@@ -23,14 +23,15 @@ LATE = (
     MESSAGE_TIME,
     *(f"latency_{statistic}_s" for statistic in ("mean", "p90", "p99", "p999", "max")),
 )
-"""Metrics whose limit, if it is no longer than a message's time, requires that time."""
+"""Metrics of message latency. A limit on one of them may already require the time stated for messages."""
 STD = "latency_std_s"
 
 
 def judge_requirements(prediction: SystemPrediction) -> tuple[Judged, ...]:
-    """Judge every requirement of the system for every stream or device that it applies to.
+    """Judge every requirement for every stream or device to which it applies.
 
-    In addition to the requirements of the file, all that a stream produces must arrive: see `always_required`.
+    In addition to the requirements of the file, all data that a stream produces must arrive; see
+    `always_required`.
     """
     named: dict[str, dict[str, StreamPrediction]] = {}
     for result in prediction.streams.values():
@@ -52,7 +53,10 @@ def judge_requirements(prediction: SystemPrediction) -> tuple[Judged, ...]:
 
 
 def judge_stream(required: StreamRequirement, prediction: StreamPrediction) -> Judged:
-    """Judge a requirement of one stream; a goodput and a time are met only if all that it produces arrives."""
+    """Judge a requirement of one stream.
+
+    A required goodput or latency is met only if all data of the stream arrive.
+    """
     requirement, stream, arrival = required.requirement, prediction.stream, prediction.arrival
     timed = requirement.metric.startswith(OF_TIME) and requirement.at_most is not None
     if timed and arrival.grows:
@@ -80,17 +84,18 @@ def judge_stream(required: StreamRequirement, prediction: StreamPrediction) -> J
 
 
 def _at_best(verdict: Verdict, outcome: str, why: str) -> Verdict:
-    """A verdict that is no better than an outcome."""
+    """Limit a verdict, so that it is no better than the given outcome."""
     if verdict.outcome == NOT_MET or outcome == MET or verdict.outcome == outcome:
         return verdict
     return replace(verdict, outcome=outcome, why=why)
 
 
 def judge_time(required: StreamRequirement, prediction: StreamPrediction) -> Judged:
-    """Judge a time: of a whole message of several frames, unless the file asks for that of a frame.
+    """Judge a latency: that of a whole message, unless the file asks for a single frame.
 
-    The bound decides a hard limit on the greatest latency, if it includes the hosts and is of the same subject.
-    A bound within the limit meets it. Beyond the limit the least that the greatest latency can be decides.
+    The worst-case bound decides a hard limit on the greatest latency. The bound must include the hosts
+    and cover the same subject, message or frame. A bound within the limit meets the requirement. If the
+    bound exceeds the limit, the low of the greatest latency decides.
     """
     requirement, stream, bound = required.requirement, prediction.stream, prediction.latency_bound
     several = stream.frames_a_message > 1 and requirement.metric not in (MESSAGE_TIME, STD)
@@ -121,9 +126,10 @@ def judge_device(
     device: Device,
     streams: Sequence[StreamPrediction],
 ) -> Judged:
-    """Judge a requirement of a device with its streams that it sends or receives.
+    """Judge a requirement of a device over the streams that it sends or receives.
 
-    Its utilisation is that of all its streams together. If its cores are unknown, the cores of each stream add up.
+    The utilisation of a device counts all its streams together. If the number of cores is unknown, the
+    cores of all streams are added up.
     """
     requirement = required.requirement
     end = "source" if requirement.metric.startswith("cpu_send") else "sink"
@@ -142,7 +148,7 @@ def judge_device(
             estimate = Estimate(value, low, high, weakest(bases), why, bases)
     verdict = judge(requirement, estimate, "cpu")
     if requirement.at_most is not None:
-        # the utilisation of a full host does not exceed 1: what does not arrive decides
+        # utilisation never exceeds 1; so for a full host the data that do not arrive decide
         for stream in prediction.streams.values():
             if stream.bottleneck_at == device.name:
                 verdict = _at_best(verdict, stream.arrival.outcome, stream.arrival.why)
@@ -153,10 +159,10 @@ def judge_device(
 
 
 def always_required(system: System) -> tuple[StreamRequirement, ...]:
-    """Requirements of every stream that produces something, in addition to those of the file.
+    """Implied requirements of every stream that produces data, in addition to those of the file.
 
-    What it produces must arrive, and in time if the file states a time that is less than the period. A requirement of the
-    file that asks at least as much of the stream replaces either.
+    The produced data must arrive. They must arrive in time if the file states a time shorter than the
+    period. A requirement of the file that demands at least as much replaces an implied requirement.
     """
     stated: dict[str, list[StreamRequirement]] = {}
     for required in system.requirements:
@@ -178,7 +184,7 @@ def always_required(system: System) -> tuple[StreamRequirement, ...]:
 
 
 def demands_all(stream: Stream, required: StreamRequirement) -> bool:
-    """Whether a requirement is met only if all that the stream produces arrives."""
+    """Whether a requirement is met only if all data that the stream produces arrive."""
     limit, least_bps = required.requirement, stream.must_arrive_bps
     if limit.metric != GOODPUT or limit.at_least is None:
         return False
@@ -186,7 +192,7 @@ def demands_all(stream: Stream, required: StreamRequirement) -> bool:
 
 
 def demands_its_time(stream: Stream, required: StreamRequirement) -> bool:
-    """Whether a requirement is met only if whole messages arrive within the time that the file states for them."""
+    """Whether a requirement is met only if whole messages arrive within the time stated in the file."""
     limit, made = required.requirement, stream.producer
     if made is None or limit.at_most is None or limit.metric not in LATE:
         return False
@@ -194,7 +200,7 @@ def demands_its_time(stream: Stream, required: StreamRequirement) -> bool:
 
 
 def whole_message(stream: Stream, required: StreamRequirement) -> bool:
-    """Whether a requirement on a time applies to whole messages; a message may be a single frame."""
+    """Whether a required latency applies to whole messages; a message may be a single frame."""
     if required.requirement.metric == MESSAGE_TIME or stream.frames_a_message <= 1:
         return True
     return required.of == MESSAGE

@@ -1,4 +1,4 @@
-"""Latency of a stream in a system: its dataset's, and the times that its path and queues add."""
+"""Latency of a stream in a system: the latency from its dataset, plus the times of path and queues."""
 
 from __future__ import annotations
 
@@ -24,22 +24,24 @@ from icmodel.system.sharing.waiting import quantile_s
 QUANTILES = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p999": 0.999, "p9999": 0.9999}
 MEDIAN = 0.5
 RUNS = 0.95
-"""Quantile of waits that the mean wait of a run exceeds in 5 % of runs, since each run has phases of its own."""
+"""Quantile of the waits used as upper limit of the mean wait.
+
+Each run has its own phases, so the mean wait of 5 % of runs exceeds this quantile.
+"""
 ANYWHERE = 0.45
-"""Half-width of the mean level of a full port's buffer that is anywhere between empty and full, around one half: 90 % of
-all levels."""
+"""Half-width of the mean fill level of a full port's buffer, around one half: 90 % of all levels."""
 NOT_FULL = 0.1
-"""Fraction by which a buffer that stays full may be less than full (assumed)."""
+"""Fraction of a buffer that may be empty although the buffer stays full (assumed)."""
 MOST_LOG = 500.0
-"""Greatest logarithm of a factor that a float holds."""
+"""Greatest logarithm of a factor, so that the factor fits into a float."""
 RULES = ("derived", "assumed")
-"""Bases of a latency to which path or queues add, besides those of its dataset."""
+"""Bases of a latency with added times of path or queues, besides the bases of its dataset."""
 HOSTS_ADD = "hosts add to it"
 
 
 @dataclass(frozen=True, slots=True)
 class AddedLatency:
-    """Times that path and queues add to the dataset's latency of a stream.
+    """Times that path and queues add to a stream's latency from its dataset.
 
     Parameters
     ----------
@@ -48,21 +50,21 @@ class AddedLatency:
     queues_s : mapping
         Mean wait by port [s].
     mean_s, std_s : float
-        Mean and deviation of the wait in all queues together [s].
+        Mean and standard deviation of the wait in all queues together [s].
     once_s : float
-        Wait if all others send their bursts once [s].
+        Wait if every other stream sends its burst once [s].
     quantiles_s : mapping
-        Wait that a fraction of frames does not exceed [s], by fraction.
+        Fraction of frames -> wait that this fraction does not exceed [s].
     worst_s : float
-        Wait that no frame exceeds, by its bound in the network [s]; infinite without a bound.
+        Wait that no frame exceeds, from the bound of the network [s]; infinite without a bound.
     between_s : float
         Time to drain the buffers of full ports whose level is anywhere between empty and full [s].
     stays_full_s : float
         Time to drain the buffers of overloaded ports, which stay full [s].
     meanwhile_s : float
-        Time of what others send at full ports while the frame's own packets arrive [s].
+        Time in which full ports send other streams while the frame's own packets arrive [s].
     why : str
-        Why the wait is unknown; empty if it is known.
+        Reason why the wait is unknown; empty if the wait is known.
     """
 
     shifts_s: Mapping[str, float]
@@ -84,11 +86,11 @@ class AddedLatency:
 
     @property
     def nothing(self) -> bool:
-        """Whether the dataset's latency holds unchanged."""
+        """Whether no time is added, so that the dataset's latency holds unchanged."""
         return not (self.mean_s or self.full_s or self.why or any(self.shifts_s.values()))
 
     def wait_s(self, statistic: str) -> float:
-        """Wait in queues of a mean, a quantile or the greatest latency [s]."""
+        """Wait in queues [s] that is added to a statistic of the latency: a mean, a quantile or the maximum."""
         if statistic == "mean":
             return self.mean_s
         return self.quantiles_s[QUANTILES[statistic]] if statistic in QUANTILES else self.once_s
@@ -101,7 +103,7 @@ class AddedLatency:
         name : str
             Name of the metric.
         own, mean : Estimate
-            The metric and the mean latency, as the dataset has them.
+            The metric and the mean latency, both from the dataset.
         """
         if own.absent or self.nothing:
             return own
@@ -133,7 +135,7 @@ class AddedLatency:
         return self._with_reasons(own, (value, value - below, value + above))
 
     def _with_reasons(self, own: Estimate, ends: Iterable[float]) -> Estimate:
-        """A latency of given ends, with the times that were added as its reasons."""
+        """Latency with the given value, low and high; its reasons list the added times."""
         reasons = []
         if self.queues_s:
             where = max(self.queues_s, key=lambda port: self.queues_s[port])
@@ -155,14 +157,15 @@ def added_latencies(
     worst: WorstCase,
     paths: Sequence[PathTimes],
 ) -> list[AddedLatency]:
-    """Add up the times of path and queues for each stream.
+    """Add up the times of path and queues of each stream.
 
-    Means and quantiles of waits hold for independent phases. They are found port by port, and add up as if ports were
-    independent, too. Where they are not, that may be too much. So a mean wait is at most the worst over all phases, and a
-    quantile at most the greatest wait. An upper quantile is at least the mean, since the phases of a run last.
+    Means and quantiles of waits hold for independent phases. They are computed for each port, and added
+    up as if ports were independent. If ports depend on each other, the sum may be too large. So a mean
+    wait is limited to the worst over all phases, and a quantile to the greatest wait. An upper quantile
+    is at least the mean, since the phases of a run do not change.
 
-    The latency of a stream that gets less than it requests, and gives way, has the queue that such streams make: it is
-    part of the dataset's latency of a request that is not achieved.
+    An elastic stream that gets less than it requests makes a queue of its own. The dataset's latency for
+    a request that is not achieved already includes that queue.
     """
     worst_s = np.array(
         [
@@ -219,16 +222,17 @@ def added_latencies(
 def _drain_s(
     system: System, ports: Mapping[str, bool], *, sender_too: bool
 ) -> tuple[float, float, str]:
-    """Time to drain the buffers of full ports [s]: of those between empty and full, and of those that stay full.
+    """Time to drain the buffers of full ports [s]: with a level between empty and full, and always full.
 
-    The third value says why it is unknown.
+    The third value is the reason why the time is unknown; empty if it is known.
 
     Parameters
     ----------
     ports : mapping
-        Whether each full port stays full.
+        Name of a full port -> whether its buffer stays full.
     sender_too : bool
-        Whether to count a port of the sender itself; its queue is part of the latency of a request not achieved.
+        Whether to count the sender's own port. The latency of a request that is not achieved already
+        includes the queue of that port.
     """
     drain_s = {True: 0.0, False: 0.0}
     for name, stays_full in ports.items():
@@ -248,14 +252,15 @@ def _drain_s(
 
 
 def latencies(own: Mapping[str, Estimate], added: AddedLatency) -> dict[str, Estimate]:
-    """All latencies of a stream on its path, in their order at value, low and high.
+    """All latencies of a stream on its path; value, low and high each keep the order of the statistics.
 
-    Times added to the mean, to a quantile and to the greatest are found separately, so the results could cross.
+    The times added to mean, quantiles and maximum are computed separately, so results could cross
+    without this correction.
 
     Parameters
     ----------
     own : mapping
-        Metrics of the stream as the dataset has them.
+        Metrics of the stream from its dataset.
     """
     mean = own.get("latency_mean_s", absent(""))
     found = {
@@ -285,19 +290,20 @@ def latencies(own: Mapping[str, Estimate], added: AddedLatency) -> dict[str, Est
 def congested_latency(own: Estimate, ratios: Sequence[float], together: int = 1) -> Estimate:
     """Latency of an elastic stream that gets less than it requests.
 
-    Its sender's buffers and window are full, and drain at the goodput it gets: L = B / λ (J. D. C. Little, A proof for the
-    queuing formula L = λW, Operations Research 9, 1961). Its dataset has that time at the goodput of the stream alone; the
-    bytes are taken to be the same within `HELD` (assumed). Of n streams that fill a port together each has a window and
-    buffers that grow with it. They are between all and an n-th of those alone: n to the power of −`GROWTH` (assumed).
+    The sender's buffers and window are full, and drain at the goodput that the stream gets: L = B / λ
+    (J. D. C. Little, A proof for the queuing formula L = λW, Operations Research 9, 1961). The dataset
+    has that latency at the goodput of the stream alone. The buffered bytes are assumed to be the same
+    within `HELD`. If n streams fill a port together, each stream's window and buffers may shrink. They are
+    between the whole and an n-th of the size alone: n to the power of −`GROWTH` (assumed).
 
     Parameters
     ----------
     own : Estimate
         The latency of the stream alone at an unlimited rate [s].
     ratios : sequence of three floats
-        Goodput alone over the goodput it gets: for the value, the least and the greatest latency.
+        Goodput of the stream alone over the goodput it gets, for value, low and high of the latency.
     together : int
-        Number of such streams that fill the port.
+        Number of elastic streams that fill the port together.
     """
     value = own.value * ratios[0] / together**GROWTH
     below = _joint_factor(
@@ -311,7 +317,7 @@ def congested_latency(own: Estimate, ratios: Sequence[float], together: int = 1)
 
 
 def _joint_factor(more: Sequence[float], less: Sequence[float]) -> float:
-    """Factor by which a product may be too large, if each ``more`` over its ``less`` is independent of the others."""
+    """Factor by which a product may be too large, if each ratio of ``more`` to ``less`` is independent."""
     pairs = zip(more, less, strict=True)
     logs = [math.log(over / under) if under > 0 else math.inf for over, under in pairs if over > 0]
     return math.exp(min(math.hypot(*logs), MOST_LOG))
@@ -323,15 +329,15 @@ def _joint_factor(more: Sequence[float], less: Sequence[float]) -> float:
 def latencies_by_theory(
     stream: Stream, path: PathTimes, added: AddedLatency, why: str
 ) -> dict[str, Estimate]:
-    """Latencies of a stream without a dataset: at least theory's times of its frames; hosts may add anything.
+    """Latencies of a stream without a dataset: at least the frame times by theory; hosts may add any time.
 
-    The mean over frames that are sent one by one counts the last frame of a message with its own length. If all frames
-    of a message are sent at once, the first one counts, which is full.
+    If frames are sent one by one, the mean counts the last frame of a message with its own length. If
+    all frames of a message are sent at once, the first frame counts, which is full.
 
     Parameters
     ----------
     why : str
-        Why no dataset answers.
+        Reason why no dataset answers.
     """
     least = path.application_s + min(path.least_s, path.last_frame_s)
     shorter = 0.0 if sent_at_once(stream) else (path.last_frame_s - path.least_s) / path.frames

@@ -1,8 +1,8 @@
-"""Times of a stream's frames on its path where they meet nothing, by theory and beside its dataset's latency.
+"""Times of a stream's frames on a path without other traffic: by theory, and added to a dataset's latency.
 
-Forwarding is decided switch by switch: a cut-through switch stores a packet that goes on to a faster line. The part of
-the network in a dataset's own latency is a path, too: as many switches as it answered for, of its kind, and lines of its
-rate. What a system adds to that latency is the difference of both paths: nothing where they are equal.
+Forwarding is decided for each switch: a cut-through switch stores a packet that goes on to a faster
+line. The latency from a dataset includes a measured path with a number of switches and a line rate. A
+system adds the difference between its own path and the measured path: 0 if both paths are equal.
 """
 
 from __future__ import annotations
@@ -21,9 +21,12 @@ from icmodel.system.sharing.transfer import Run, pipelined_s, storing
 SWITCHES, CABLES, APPLICATION = "switches", "cables", "the application"
 CUT_THROUGH = "cut-through"
 CUTTING_KINDS = ("infiniband", "rapidio")
-"""Interconnects whose datasets were measured over cut-through switches; all others store and forward (assumed)."""
+"""Interconnects whose datasets were measured over cut-through switches (assumed).
+
+The switches of all other interconnects store and forward.
+"""
 NO_WIRE = "loopback"
-"""Kind of a dataset without any wire in its latency."""
+"""Interconnect kind of a dataset whose latency includes no wire."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,17 +36,17 @@ class PathTimes:
     Parameters
     ----------
     least_s : float
-        Theory's least time of a full frame over its links and switches.
+        Least time of a full frame over all links and switches, by theory.
     last_frame_s : float
-        The same of the last frame of a message, which may be short.
+        Least time of the last frame of a message, which may be short.
     frames : int
         Number of frames of a message.
     application_s : float
-        Work of the applications of both ends for a frame.
+        Time of the applications at source and sink for a frame.
     bucket_s : float
-        Longest wait for an empty token bucket that the dataset's hosts found full.
+        Longest wait for an empty token bucket. The bucket was full in the dataset's measurement.
     shifts_s : dict
-        Times to add to the dataset's latency, by cause: the application, switches, cables.
+        Cause -> time to add to the dataset's latency; causes are the application, switches and cables.
     contained_s : float
         Least part of the network in the dataset's latency; 0 without a dataset.
     """
@@ -60,10 +63,11 @@ class PathTimes:
 def path_times(
     system: System, packets: Packing, questions: StreamQuestions
 ) -> tuple[PathTimes, ...]:
-    """Work out the times of every stream, in the order of the system.
+    """Work out the path times of every stream, in the order of the system.
 
-    The latency of a dataset's switch is compared with that of the system's switch as the file states it. Storing a packet
-    counts only where both paths differ in it. Links whose token bucket passes a frame at once store nothing.
+    The switch latency in the dataset is compared with the switch latency stated in the system file. The
+    time to store a packet counts only if the two paths differ in storing. A link whose token bucket
+    passes a frame at once stores nothing.
     """
     measured = _MeasuredPath.by_stream(questions)
     found = []
@@ -83,7 +87,7 @@ def path_times(
                 shifts_s[SWITCHES] += stored_s - own.stored_s(path, own.switches)
             if not own.cables:
                 shifts_s[CABLES] = cables_s
-            # a switch that stores may do so within its stated latency: that counts for nothing
+            # a storing switch may store within its stated latency: so its storing time is not added
             if own.rate_bps is not None and not own.at_once:
                 contained_s += own.stored_s(path, 0)
             contained_s += own.switches * (own.latency_s or 0.0)
@@ -104,18 +108,18 @@ def path_times(
 
 @dataclass(frozen=True, slots=True)
 class _MeasuredPath:
-    """The path that a dataset answered for.
+    """Path on which a dataset's latency was measured, as the dataset's answer states it.
 
     Parameters
     ----------
     rate_bps : float, optional
-        Of its lines [b/s]; ``None`` if its source does not state it.
+        Rate of the lines [b/s]; ``None`` if the dataset's source does not state it.
     latency_s : float, optional
-        Of each of its switches [s].
+        Latency of each switch [s].
     at_once : bool
-        Whether its lines are token buckets that pass a burst at once.
+        Whether the lines are token buckets that pass a burst at once.
     cables : bool
-        Whether its answer has the cables of the system.
+        Whether the dataset's answer includes the cables of the system.
     """
 
     kind: str
@@ -127,7 +131,7 @@ class _MeasuredPath:
 
     @classmethod
     def by_stream(cls, questions: StreamQuestions) -> dict[int, _MeasuredPath]:
-        """The path that a dataset answered for, by index of stream."""
+        """Index of a stream -> path on which the latency of its dataset was measured."""
         found = {}
         for dataset in questions.datasets:
             link = dataset.model.data.link(dataset.options)
@@ -147,9 +151,9 @@ class _MeasuredPath:
         return found
 
     def stored_s(self, path: _Path, switches: int) -> float:
-        """Time of a frame's packets on its lines and so many of its switches [s].
+        """Time of a frame's packets on the lines and in the given number of switches [s].
 
-        Lines of unknown rate are as fast as the slower of the stream's first and last link (assumed).
+        Lines of unknown rate are assumed as fast as the slower of the stream's first and last link.
         """
         if self.kind == NO_WIRE:
             return 0.0
@@ -162,7 +166,7 @@ class _MeasuredPath:
 
 @dataclass(frozen=True, slots=True)
 class _Path:
-    """The lines of a stream: its packets, rate and burst on each, and whether each switch between stores them."""
+    """Lines of a stream: packets, rate and burst on each line, and whether each switch stores packets."""
 
     stream: Stream
     packed: Sequence[Packed]
@@ -172,7 +176,7 @@ class _Path:
 
     @classmethod
     def of(cls, system: System, packets: Packing, stream: Stream) -> _Path:
-        """The lines and switches of a stream's path."""
+        """Make the path of a stream from its links and switches."""
         links = system.links_of(stream)
         rates = [link.rate_bps for link in links]
         cuts = [switch.forwarding == CUT_THROUGH for switch in system.switches_of(stream)]
@@ -182,7 +186,7 @@ class _Path:
         )
 
     def stored_s(self, frames: Sequence[Packets] = ()) -> float:
-        """Time of a frame's packets on the lines and in switches that store them [s].
+        """Time of a frame's packets on the lines and in the switches that store packets [s].
 
         ``frames`` has the packets on each line; by default those of the first frame of a message.
         """
@@ -190,12 +194,13 @@ class _Path:
         return _packets_s(frames, self.rates_bps, self.stores, [on.gap_bits for on in self.packed])
 
     def last_frame(self, full_s: float, stored_s: float) -> tuple[float, int]:
-        """Time of the last frame of a message [s], and the number of its frames.
+        """Time of the last frame of a message [s], and the number of frames of the message.
 
         Parameters
         ----------
         full_s, stored_s : float
-            Time of a full frame, and the part of it on lines and in switches that store it [s].
+            Time of a full frame, and the part of this time on lines and in switches that store packets
+            [s].
         """
         made = self.stream.producer
         size = 0.0 if made is None else made.message_bytes
@@ -212,13 +217,13 @@ class _Path:
         return full_s - stored_s + self.stored_s(last), whole + 1
 
     def bucket_s(self) -> float:
-        """Longest wait for a token bucket that is empty, where it is full for a frame alone [s]."""
+        """Longest wait for a token bucket that is empty, but full for a frame without other traffic [s]."""
         lines = zip(self.packed, self.rates_bps, self.bursts_bytes, strict=True)
         return max(min(8 * burst, on.frame.sum_bits) / rate for on, rate, burst in lines)
 
 
 def _first_frame(stream: Stream, packed: Packed) -> Packets:
-    """The packets of a full frame, or of a message that is shorter."""
+    """Packets of a full frame; those of the whole message if it is shorter than a frame."""
     made = stream.producer
     short = made is not None and made.message_bytes < stream.payload_bytes
     return packed.message if short else packed.frame
@@ -230,9 +235,9 @@ def _packets_s(
     stores: Sequence[bool],
     gaps_bits: Sequence[float],
 ) -> float:
-    """Time of one frame on lines [s], given its packets on each: the first, those between, the last.
+    """Time of one frame on lines [s], given its packets on each line: first, middle and last packets.
 
-    A line with fewer packets than another is taken to cut the frame evenly into as many (assumed).
+    If another line has more packets, a line is assumed to cut the frame evenly into the same number.
     """
     number = max(frame.number for frame in frames)
     cut = []

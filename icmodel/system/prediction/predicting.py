@@ -1,4 +1,4 @@
-"""Predict a whole system: ask the datasets, share the resources, wait in queues, bound, and judge."""
+"""Predict a whole system: ask the datasets, share the resources, compute queues and bounds, and judge."""
 
 from __future__ import annotations
 
@@ -38,39 +38,41 @@ def predict(
     worst: bool = True,
     cycles: str = REFUSE,
 ) -> SystemPrediction:
-    """Predict goodput, latency and loss of every stream, load and queue of every link, CPU of every device.
+    """Predict each stream's goodput, latency and loss, each link's load and queue, and each device's CPU.
 
-    Each dataset is asked for its streams three times: alone at an unlimited rate, alone at their requests, and beside the
-    others on their paths. Between the second and the third time the streams share the resources of the system.
+    Each dataset is asked for its streams three times: alone at an unlimited rate, alone at the requested
+    rate, and beside the other streams. The resources are shared among the streams before the third time.
 
     Parameters
     ----------
     system : System
-        As `icmodel.system.load` returns it, or made in Python.
+        System returned by `icmodel.system.load`, or made in Python.
     dataset : Model, Dataset, str, Path or mapping of Model, optional
-        Used for all streams, in place of the datasets that the system names for hosts and links. A Model keeps its
-        tables for the next system. So do the models of a mapping, by the name that the system gives their dataset.
+        Used for all streams, in place of the datasets that the system names for hosts and links. A Model
+        keeps its tables for the next system. A mapping has one Model for each dataset name in the
+        system.
     variant : str, optional
-        Of the model; by default each dataset's own.
+        Variant of the model; by default the default variant of each dataset.
     cache : bool
         Whether fits of ``hybrid`` are kept in the user's cache folder.
     worst : bool
         Whether to bound latency and queues in the worst case.
     cycles : str
-        Treatment of streams that wait for each other in a cycle: no bound (``refuse``), or one by a fixed point, if
-        there is one (``fixed-point``).
+        Treatment of streams that wait for each other in a cycle. ``refuse`` gives no bound;
+        ``fixed-point`` gives a bound if a fixed point exists.
 
     Returns
     -------
     SystemPrediction
-        Metrics in SI units, as their suffix says. What a dataset cannot answer is absent, with the reason.
+        Predictions by stream, link and device, in SI units as the suffix of each metric states. A metric
+        that no dataset gives is absent, with the reason.
 
     Raises
     ------
     DatasetError, ScenarioError
         If a dataset is missing or damaged, or has no such variant.
     BoundsError
-        If ``cycles`` is neither of the two.
+        If ``cycles`` is neither ``refuse`` nor ``fixed-point``.
 
     Examples
     --------
@@ -91,12 +93,12 @@ def predict(
     choice = DatasetChoice(dataset, variant, cache)
     packets = packing(system)
 
-    # ask the datasets, and share what streams share
+    # ask the datasets, and share the resources among streams
     questions = stream_questions(system, choice)
     paths = path_times(system, packets, questions)
     rates = throughput(system, packets, questions, paths)
 
-    # wait at ports: on average, at worst, and no longer than stated buffers allow
+    # waits at ports: the average, the worst case, and the limits of stated buffers
     queues = port_queues(system, packets, rates)
     bounds = NOT_REQUESTED
     if worst:
@@ -105,7 +107,7 @@ def predict(
     buffers = stated_buffers(system, packets, rates, queues, bounds, paths)
     added = added_latencies(system, rates, buffers.queues, buffers.bounds, paths)
 
-    # put together, and judge
+    # put the results together, and judge the requirements
     streams = stream_predictions(system, questions, rates, added, buffers, paths)
     models = [answering.model for answering in questions.datasets]
     notes = (*questions.gaps(system), *notes_on_usecase(system), *questions.assumptions)

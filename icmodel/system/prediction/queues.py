@@ -1,4 +1,4 @@
-"""Waits of streams for each other at the ports of a system, and mean queues of the ports."""
+"""Queueing delay of streams at the ports of a system, and mean queue of each port."""
 
 from __future__ import annotations
 
@@ -20,27 +20,28 @@ from icmodel.system.sharing.loss import NOWHERE, behind_buckets
 from icmodel.system.sharing.waiting import LEAST, Arrivals, Waits, all_bursts_once_s, spread, waits
 
 ONE_SERVER = (Fifo, StrictPriority)
-"""Schedulers whose classes wait for one another; with others each class has a rate of its own."""
+"""Schedulers whose classes wait for one another; other schedulers give each class its own rate."""
 
 
 @dataclass(frozen=True, slots=True)
 class Queues:
-    """Waits of each stream at each hop, beside those in its dataset's latency; and mean queues of ports.
+    """Waits of each stream at each hop, and mean queues of ports.
 
-    Arrays are (streams, hops): infinite if a queue grows without limit, 0 at hops that are no ports.
+    Waits that the dataset's latency already includes are not counted. Arrays are (streams, hops):
+    infinite if a queue grows without limit, 0 at hops that are no ports.
 
     Parameters
     ----------
     mean_s, variance_s2 : arrays
-        Wait of the first frame of what a stream sends at once [s].
+        Mean [s] and variance [s²] of the wait of the first frame that a stream sends in a burst.
     last_mean_s, last_variance_s2 : arrays
-        Wait of its last packet [s].
+        Mean [s] and variance [s²] of the wait of the last packet of the burst.
     burst_s : array
-        Time that all others of the port need if each sends its burst once [s].
+        Time that the port needs to send one burst of each other stream [s].
     meanwhile_s : array
-        Time of what others send while the packets of one frame arrive [s].
+        Time in which the port sends packets of other streams while one frame arrives [s].
     backlog_bytes : mapping
-        Mean queue by port [B].
+        Name of a port -> mean queue [B].
     """
 
     mean_s: Floats
@@ -86,7 +87,7 @@ def port_queues(system: System, packets: Packing, rates: Throughput) -> Queues:
         + np.where(np.isfinite(first.mean_s), first.bucket_s, 0.0)
     )
 
-    backlog_bytes: dict[str, float] = {}  # Little's law: what arrives during the mean wait
+    backlog_bytes: dict[str, float] = {}  # Little's law: bytes that arrive during the mean wait
     for crossing, wait_s in zip(
         crossings, ((first.mean_s + last.mean_s) / 2).tolist(), strict=True
     ):
@@ -117,7 +118,7 @@ def port_queues(system: System, packets: Packing, rates: Throughput) -> Queues:
 
 
 def _numbered(names: Sequence[Hashable]) -> Ints:
-    """Number of each name, in the order of first use."""
+    """Replace each name by a number, in the order of first use."""
     numbers: dict[Hashable, int] = {}
     return np.array([numbers.setdefault(name, len(numbers)) for name in names], dtype=np.int64)
 
@@ -132,15 +133,16 @@ class _Crossing:
     Parameters
     ----------
     before : Port, optional
-        The port it comes from; ``None`` at its sender.
+        Previous port on the stream's path; ``None`` at the sender.
     packed : Packed
-        Its packets on the port's link.
+        Packets of the stream on the port's link.
     wire_bps : float
-        Rate at which the port sends it [b/s].
+        Rate at which the port sends the stream [b/s].
     available_bps : float
-        Rate that its class could have [b/s].
+        Rate available to the stream's class [b/s].
     came_bps : float
-        Rate of the slowest line and shaper before, at which packets of one frame arrive [b/s].
+        Rate at which packets of one frame arrive: that of the slowest line or shaper before the port
+        [b/s].
     bucket_bits : float
         Size of the link's token bucket [b].
     """
@@ -161,72 +163,72 @@ class _Crossing:
 
     @property
     def rate_bps(self) -> float:
-        """Rate at which it is served: that of the port, or what the turns of other classes leave [b/s]."""
+        """Service rate of the stream: the port's rate, or the rate that other classes leave [b/s]."""
         if self.one_server:
             return self.port.rate_bps
         return max(self.available_bps, LEAST * self.port.rate_bps)
 
     @property
     def server(self) -> tuple[str, int]:
-        """Server that it waits for: the port, or its class."""
+        """Server for which the stream waits: the port, or one class of the port."""
         return self.port.name, NOWHERE if self.one_server else self.stream.priority
 
     @property
     def source(self) -> tuple[str, int, str]:
-        """Origin of packets that arrive one after the other: a line that is no faster, else the stream itself."""
+        """Origin of packets that arrive one after the other: a line no faster than this port, else the stream."""
         if self.before is None or paced_bps(self.before, self.stream) > self.rate_bps:
             return *self.server, self.stream.name
         return *self.server, self.before.name
 
     @property
     def priority(self) -> int:
-        """Its class, if classes wait for one another."""
+        """Priority of the stream if classes wait for one another; otherwise 0."""
         one_queue = isinstance(self.port.scheduler, Fifo) or not self.one_server
         return 0 if one_queue else self.stream.priority
 
     @property
     def burst(self) -> Packets:
-        """Packets that it sends at once, for which others wait; merged where its protocol may merge frames."""
+        """Packets that the stream sends at once; merged if its protocol may merge frames."""
         return self.packed.merged if sent_at_once(self.stream) else self.packed.frame
 
     @property
     def frame(self) -> Packets:
-        """The first frame of its burst, which never waits for its own stream."""
+        """Packets of the first frame of a burst, which never waits for its own stream."""
         return min(self.burst, self.packed.frame, key=lambda packets: packets.sum_bits)
 
     @property
     def burst_arrives_s(self) -> float:
-        """Time from the first packet of its burst to the last [s]; 0 at the port of its own host.
+        """Time from the first packet of the stream's burst to the last [s]; 0 at the port of its own host.
 
-        Behind a slower line or a shaper packets arrive with pauses. Nobody waits for more of them than if they came as
-        fast as the port sends.
+        Behind a slower line or a shaper, packets arrive with pauses. Other streams then wait for no more
+        of these packets than if the packets arrived at the rate of the port.
         """
         if self.before is None:
             return 0.0
         return self._behind_bits(self.burst) / max(self.came_bps, self.rate_bps)
 
     def works_s(self, packets: Packets) -> float:
-        """Time from the first of some packets to the last [s], if the port sends them without a pause; else 0."""
+        """Time from the first of the packets to the last [s] if the port sends without a pause; else 0."""
         if self.before is None or self.came_bps < self.rate_bps:
             return 0.0
         return self._behind_bits(packets) / self.came_bps
 
     def _behind_bits(self, packets: Packets) -> float:
-        """Bits behind the first packet, or behind a bucket that passes at once [b]."""
+        """Bits behind the first packet, or behind the bits that a token bucket passes at once [b]."""
         return min(packets.behind_bits, max(packets.sum_bits - self.bucket_bits, 0.0))
 
     def spare_s(self, packets: Packets) -> float:
-        """Rest of the port's full bucket behind some packets, as time of its rate [s]."""
+        """Rest of the port's full token bucket behind the packets, as time at the port's rate [s]."""
         return max(self.bucket_bits - packets.sum_bits, 0.0) / self.rate_bps
 
     def bucket_s(self, packets: Packets) -> float:
-        """Part of some packets that a full bucket passes at once, as time of the port's rate [s]."""
+        """Part of the packets that a full token bucket passes at once, as time at the port's rate [s]."""
         return min(self.bucket_bits, packets.sum_bits) / self.rate_bps
 
     def shaped_s(self, packets: Packets) -> float:
-        """Delay of the last of some packets behind a credit-based shaper [s].
+        """Delay of the last of the packets at a credit-based shaper [s].
 
-        Behind a shaper or a slower line that they have passed already they come no faster than that sends them.
+        Packets that passed a shaper or a slower line before arrive no faster than its rate.
         """
         if not isinstance(self.port.scheduler, CreditBased):
             return 0.0
@@ -249,7 +251,10 @@ class _Crossing:
             return np.inf, np.inf, np.inf
         guard_s = self.frame.longest_bits / port.rate_bps
         first = is_open.index(True)
-        closed_s, since = [], 0.0  # how long the gate has been closed at the end of each window
+        closed_s, since = (
+            [],
+            0.0,
+        )  # duration for which the gate has been closed, at the end of each window
         for window in (*windows[first:], *windows[:first]):
             since = 0.0 if priority in window.open else since + window.duration_s
             closed_s.append(since)
@@ -265,9 +270,9 @@ class _Crossing:
 
 
 def _crossings(system: System, packets: Packing, rates: Throughput) -> Iterator[_Crossing]:
-    """Every stream at every port that sends it; only the first of the copies of a multicast set."""
+    """Every stream at every port of its path; of multicast copies only the first."""
     shared, allocation = rates.resources, rates.allocation
-    # elastic streams fill a port whose receiver takes no more until the port itself is full
+    # if a receiver limits elastic streams, they fill its port until the port itself is full
     load = shared.by_place(allocation.load)
     keyed = zip(shared.keys, shared.resources.capacity, strict=True)
     capacity = {(key.kind, key.place): float(value) for key, value in keyed}
@@ -302,17 +307,17 @@ def sent_at_once(stream: Stream) -> bool:
 
 
 def burst_bytes(stream: Stream) -> float:
-    """Bytes that a stream sends at once [B]: its message if that is produced at once, else a frame."""
+    """Bytes that a stream sends at once [B]: a message if it is produced at once, otherwise a frame."""
     if stream.producer is None or not sent_at_once(stream):
         return float(stream.payload_bytes)
     return max(stream.producer.message_bytes, float(stream.payload_bytes))
 
 
 def paced_bps(port: Port, stream: Stream) -> float:
-    """Greatest rate at which packets of a stream follow each other out of a port [b/s]: its rate, or an idle slope.
+    """Greatest rate at which packets of a stream leave a port [b/s]: the port's rate, or an idle slope.
 
-    A shaped class earns credit only while it waits. So packets that come at once follow each other at its idle slope
-    (IEEE 802.1Q-2022 §8.6.8.2).
+    A shaped class earns credit only while it waits. So packets that come at once follow each other at
+    its idle slope (IEEE 802.1Q-2022 §8.6.8.2).
     """
     if not isinstance(port.scheduler, CreditBased):
         return port.rate_bps
@@ -323,7 +328,10 @@ def paced_bps(port: Port, stream: Stream) -> float:
 
 
 class _Waits(NamedTuple):
-    """Mean [s] and variance [s²] of waits, what others send meanwhile, and what empty buckets add [s], (crossings,)."""
+    """Waits as arrays (crossings,).
+
+    Mean [s], variance [s²], time in which others are sent meanwhile [s], and delay by empty buckets [s].
+    """
 
     mean_s: Floats
     variance_s2: Floats
@@ -338,14 +346,14 @@ def _waits_of(
     at_once: Waits,
     blocked: Floats,
 ) -> _Waits:
-    """Waits of the last of some packets of each crossing.
+    """Waits of the last packet of each crossing.
 
     Parameters
     ----------
     at_once : Waits
-        Waits for bursts that arrive at one moment.
+        Waits if all packets of a burst arrive at one moment.
     blocked : array (crossings, 3)
-        Mean, variance and greatest wait for gates and packets of other classes.
+        Mean [s], variance [s²] and greatest wait [s] for gates and for packets of other classes.
     """
     each = list(zip(crossings, packets, strict=True))
     over_time = spread(
@@ -369,7 +377,7 @@ def _waits_of(
 def _waits_for_packet(crossings: Sequence[_Crossing]) -> Floats:
     """Mean [s], variance [s²] and greatest [s] wait for a packet of another class on the wire, (crossings, 3).
 
-    It applies where each class has a rate of its own. At gates it is part of the wait for them.
+    This wait applies if each class has its own rate. At gates the wait for the gate includes it.
     """
     by_class: dict[tuple[str, int], Floats] = {}
     for crossing in crossings:

@@ -1,7 +1,8 @@
-"""Shared resources of a system, and its streams as flows over them, in numbers.
+"""Shared resources of a system as arrays, and its streams as flows over these resources.
 
-A *shared resource* is a class of a port, the receiving interface of a host, or its processor. Its capacity is in a unit of
-its own: b/s of a port, busy cores of a processor, 1 of an interface. A flow's *usage* is what 1 b/s of its goodput takes.
+A *shared resource* is a class of a port, the receiving interface of a host, or the processor of a host.
+Each kind of resource has its own unit of capacity: b/s of a port, busy cores of a processor. An
+interface has the capacity 1. The *usage* of a flow is the capacity that 1 b/s of its goodput takes.
 """
 
 from __future__ import annotations
@@ -46,13 +47,13 @@ from icmodel.system.sharing.loss import NOWHERE
 
 PROCESSOR, OWN_CORES, PORT, INTERFACE = "processor", "own cores", "port", "interface"
 HOSTS = (PROCESSOR, OWN_CORES)
-"""Resources of a host: all its cores, and those that a stream with work of its application may use."""
+"""Resources of a host: all cores, and the cores that a stream with application work may use."""
 ORIGIN = 3
-"""The first hops of a flow are its sender's own: its processor, its own cores and its interface."""
+"""Number of hops at the sender: the processor, the stream's own cores and the sending interface."""
 
 
 class ResourceKey(NamedTuple):
-    """A resource by its kind, the port or device it belongs to, and its class of priority."""
+    """Key of a resource: its kind, its port or device, and its priority class."""
 
     kind: str
     place: str
@@ -60,14 +61,14 @@ class ResourceKey(NamedTuple):
 
 
 Hop = tuple[ResourceKey, float]
-"""A resource on the path of a stream, and the stream's usage of it."""
+"""A resource on the path of a stream, and the capacity that 1 b/s of the stream takes there."""
 
 
 @dataclass(frozen=True, slots=True)
 class SharedResources:
-    """All resources of a system, and its streams as flows over them.
+    """All resources of a system, and its streams as flows over these resources.
 
-    ``keys`` name the resources in the order of their arrays.
+    ``keys`` names the resources, in the order of the resource arrays.
     """
 
     resources: Resources
@@ -75,30 +76,30 @@ class SharedResources:
     keys: Sequence[ResourceKey]
 
     def allocate(self, offered_bps: Floats, windows: Windows) -> Allocation:
-        """Share the resources among streams that request or send this much [b/s], (streams,)."""
+        """Share the resources among streams that offer the given goodputs [b/s], array (streams,)."""
         return share(replace(self.flows, offered_bps=offered_bps), self.resources, windows)
 
     def by_place(self, values: Floats | Ints) -> dict[tuple[str, str], float]:
-        """Sum a number of each resource over its classes, by kind and place."""
+        """Sum a value of each resource over the classes of a port; the key is kind and location."""
         sums: dict[tuple[str, str], float] = {}
         for (kind, place, _), value in zip(self.keys, values.tolist(), strict=True):
             sums[kind, place] = sums.get((kind, place), 0.0) + value
         return sums
 
     def ports(self, stream: int) -> Iterator[tuple[int, str]]:
-        """Hop and name of each port on the path of a stream."""
+        """Index of the hop and name of each port on the path of a stream."""
         for hop, resource in enumerate(self.flows.path[stream].tolist()):
             if resource != NOWHERE and self.keys[resource].kind == PORT:
                 yield hop, self.keys[resource].place
 
 
 def is_elastic(stream: Stream) -> bool:
-    """Whether a stream reduces its rate where it meets others, and loses nothing (TCP)."""
+    """Whether a stream reduces its rate beside other streams, and loses no data (TCP)."""
     return stream.protocol in RELIABLE
 
 
 def sent_with(streams: Sequence[Stream]) -> Ints:
-    """Index of the first stream of each one's multicast set that leaves by the same port, (streams,)."""
+    """Index of the first stream of the same multicast set and sending port, array (streams,)."""
     first: dict[tuple[object, ...], int] = {}
     sent = [first.setdefault((*one.multicast_key, one.path[0]), k) for k, one in enumerate(streams)]
     return np.array(sent, dtype=np.int64)
@@ -107,12 +108,12 @@ def sent_with(streams: Sequence[Stream]) -> Ints:
 def shared_resources(
     system: System, packets: Packing, alone: Answers, capacity_bps: Floats
 ) -> SharedResources:
-    """Number the resources of a system, and route its streams over them.
+    """Number the resources of a system, and route its streams over the resources.
 
     Parameters
     ----------
     alone : Answers
-        Of each stream without the others, at its request.
+        Answers for each stream without the others, at its request.
     capacity_bps : array (streams,)
         Greatest goodput of each stream alone; infinite if unknown.
     """
@@ -132,7 +133,7 @@ def shared_resources(
                 continue
             key, used = hop
             path[k, place] = numbers.setdefault(key, len(numbers))
-            # a port sends the copies of a multicast set once, and their sender works for them once
+            # multicast copies count once at a port, and once in the work of the sender
             sent = (key, streams[k].multicast_key)
             copied = key.kind == PORT and streams[k].multicast is not None and sent in counted
             copied |= place < ORIGIN - 1 and first[k] != k
@@ -152,7 +153,7 @@ def _hops(
     alone: Answers,
     capacity_bps: Floats,
 ) -> Iterator[Hop | None]:
-    """The resources of a stream in their order: the source's cores, ports, the sink's interface, its cores."""
+    """Resources of a stream, in order: cores of the source, ports, interface of the sink, cores of the sink."""
     yield from _cores(system, stream, index, alone, "send")
     for name in stream.path:
         port = system.ports[name]
@@ -168,10 +169,10 @@ def _hops(
 def _cores(
     system: System, stream: Stream, index: int, alone: Answers, side: str
 ) -> Iterator[Hop | None]:
-    """The cores of one end of a stream: all of its host, if their number is known, and those it may use itself.
+    """Cores at the source or sink of a stream: all known cores of the host, and the stream's own cores.
 
-    A dataset that answers for the stream counts the work of its application, and limits the stream to its own cores.
-    Without a dataset only that work is known: a core handles one frame at a time.
+    A dataset that answers for the stream counts the application's work, and limits the stream to its own
+    cores. Without a dataset only the application's work is known: a core handles one frame at a time.
     """
     device = system.devices[stream.source if side == "send" else stream.sink]
     work_s = device.app_send_s if side == "send" else device.app_recv_s
@@ -188,8 +189,11 @@ def _cores(
 
 
 def _resources(system: System, keys: Sequence[ResourceKey]) -> Resources:
-    """Capacity and class of each resource; classes of a port share its rate, and those of an interface its 1."""
-    sizes: dict[str, dict[int, list[float]]] = {}  # packets of each priority at each port [B]
+    """Capacity and class of each resource.
+
+    Classes of a port share the port's rate; classes of an interface share a capacity of 1.
+    """
+    sizes: dict[str, dict[int, list[float]]] = {}  # port -> priority -> sizes of its packets [B]
     for stream in system.streams.values():
         most = min(link.mtu_bytes for link in system.links_of(stream))
         for name in stream.path:
@@ -223,12 +227,12 @@ def _resources(system: System, keys: Sequence[ResourceKey]) -> Resources:
 
 
 def _discipline(port: Port, mean_bytes: Mapping[int, float]) -> Discipline | None:
-    """How the classes of a port share its rate; ``None`` if all wait in one queue.
+    """Rule by which the classes of a port share its rate; ``None`` if all classes wait in one queue.
 
     Parameters
     ----------
     mean_bytes : mapping
-        Priority -> mean packet [B], by which turns of packets are weighted.
+        Priority -> mean size of its packets [B], the weight of a turn of one packet.
     """
     match port.scheduler:
         case StrictPriority():

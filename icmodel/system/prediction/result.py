@@ -23,7 +23,7 @@ LISTED = (
     "message_latency_s",
     "loss_rate",
 )
-"""Metrics of a stream that every JSON document has; absent ones have the reason."""
+"""Metrics of a stream that every JSON document has; an absent metric states the reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,13 +35,13 @@ class LatencyBound:
     value_s : float
         The latency [s].
     method : str
-        Method by which it was found.
+        Method that gave the bound.
     covers : tuple of str
-        Features of the system that it covers.
+        Features of the system that the bound covers.
     whole : bool
-        Whether no whole message exceeds it either, since its frames are sent at once.
+        Whether the bound holds for whole messages too, since their frames are sent at once.
     network_s : float
-        Part of it in the network alone [s].
+        Part of the bound in the network alone [s].
     """
 
     value_s: float
@@ -64,18 +64,18 @@ class StreamPrediction:
     metrics : mapping
         Estimates by metric, in SI units as the suffix says.
     bottleneck, bottleneck_at : str
-        What limits its goodput, one of `icmodel.estimate.BOTTLENECKS`, ``window`` or ``buffer``; and the port or device
-        where, empty if it is at none.
+        Cause that limits the goodput: one of `icmodel.estimate.BOTTLENECKS`, ``window`` or ``buffer``.
+        And the port or device of the bottleneck; empty if it has no location.
     terms : mapping
-        Parts of its mean latency beside its dataset's, by cause [s].
+        Cause -> time that it adds to the dataset's mean latency [s].
     latency_bound : LatencyBound, optional
-        A latency that no frame exceeds.
-    no_bound : str
-        Why there is no bound; empty if there is one.
+        Latency that no frame exceeds.
+        no_bound : str
+        Reason why the stream has no bound; empty if it has one.
     arrival : Arrival
-        Whether all that it produces arrives.
+        Whether all data that the stream produces arrive.
     message_times : mapping
-        Latencies of whole messages of several frames, under the names of a frame's.
+        Latencies of whole messages of several frames, under the same metric names as for a frame.
     """
 
     stream: Stream
@@ -90,7 +90,7 @@ class StreamPrediction:
     message_times: Mapping[str, Estimate] = field(default_factory=dict)
 
     def __getattr__(self, name: str) -> Estimate:
-        """A metric by its name."""
+        """Return a metric by its name."""
         try:
             return self.metrics[name]
         except KeyError:
@@ -116,13 +116,15 @@ class PortPrediction:
     Parameters
     ----------
     load_ratio : float
-        Load that it carries over its rate.
+        Load that the port carries, over its rate.
     asked_ratio : float
-        Demand of its streams over its rate: of all they produce, whether or not it comes so far.
+        Demand of the port's streams over its rate. It counts all data produced, even data lost before
+        the port.
     backlog_mean_bytes : Estimate
-        Mean queue of what it carries [B].
+        Mean queue of the carried load [B].
     backlog_bound_bytes : float, optional
-        Greatest queue [B]; ``None`` if unknown, as at a port with more demand than its rate and no stated buffer.
+        Greatest queue [B]; ``None`` if unknown, for example at an overloaded port without a stated
+        buffer.
     """
 
     load_ratio: float
@@ -138,18 +140,18 @@ class PortPrediction:
 
 @dataclass(frozen=True, slots=True)
 class LinkPrediction:
-    """Results of a link, by its two ports."""
+    """Results of a link: those of its two ports."""
 
     ports: Mapping[str, PortPrediction]
 
     @property
     def load_ratio(self) -> float:
-        """Load ratio of the direction that carries more."""
+        """Load ratio of the busier direction."""
         return max((port.load_ratio for port in self.ports.values()), default=0.0)
 
     @property
     def backlog_bound_bytes(self) -> float | None:
-        """Greatest queue of both directions [B]; ``None`` if one has no bound."""
+        """Greatest queue of both directions [B]; ``None`` if a direction has no bound."""
         bounds = [port.backlog_bound_bytes for port in self.ports.values()]
         known = [bound for bound in bounds if bound is not None]
         return max(known) if known and len(known) == len(bounds) else None
@@ -166,10 +168,10 @@ class DevicePrediction:
     Parameters
     ----------
     cpu, cpu_cores : Estimate
-        Utilisation of its cores, 0 to 1, and number of busy cores.
+        Utilisation of the host's cores, 0 to 1, and number of busy cores.
     by_core : tuple of float
-        Utilisation of each core, the busiest first, if the processes of streams are dealt over them; empty if the number
-        of cores is unknown.
+        Utilisation of each core, the busiest first, with the streams' processes distributed over the
+        cores. Empty if the number of cores is unknown.
     """
 
     cpu: Estimate
@@ -188,11 +190,12 @@ class Judged:
     Parameters
     ----------
     stream, device : str
-        Names; ``device`` is empty for a requirement on a stream.
+        Names of the stream and the device; ``device`` is empty for a requirement on a stream.
     by_bound : bool
-        Whether the bound decided, in place of the prediction.
+        Whether the worst-case bound decided the verdict, in place of the prediction.
     of : str
-        Subject of a time: a whole ``message`` of several frames, or a single ``frame`` of it; empty without a difference.
+        Subject of a latency: a whole ``message`` of several frames, or a single ``frame``. Empty if a
+        message is one frame.
     """
 
     verdict: Verdict
@@ -203,7 +206,7 @@ class Judged:
 
     @property
     def badness(self) -> tuple[int, float]:
-        """Sort key, greater is worse: the outcome, then the margin; without a margin worst."""
+        """Sort key, greater is worse: the outcome, then the margin; a missing margin is the worst."""
         margin = self.verdict.margin
         outcome = OUTCOMES.index(self.verdict.outcome)
         return outcome, math.inf if math.isnan(margin) else -margin
@@ -214,7 +217,7 @@ class Judged:
 
 
 def by_requirement(judged: Iterable[Judged]) -> dict[str, list[Judged]]:
-    """Group what was judged by requirement, the worst first; requirements with the worst verdict first."""
+    """Group verdicts by requirement, the worst first; requirements with the worst verdict come first."""
     groups: dict[str, list[Judged]] = {}
     for one in judged:
         groups.setdefault(one.verdict.requirement.name, []).append(one)
@@ -225,18 +228,18 @@ def by_requirement(judged: Iterable[Judged]) -> dict[str, list[Judged]]:
 
 @dataclass(frozen=True, slots=True)
 class SystemPrediction:
-    """Results of a whole system: its streams, links and devices by name, and the requirements judged.
+    """Results of a whole system: streams, links and devices by name, and verdicts on requirements.
 
     Parameters
     ----------
     datasets : mapping
-        SHA-256 of each dataset used, by name.
+        Name of each dataset used -> SHA-256.
     variants : tuple of str
         Variants of the models used.
     judged : tuple of Judged
-        Verdicts on the requirements of the file, and on the arrival of all that streams produce.
+        Verdicts on the requirements of the file, and on the arrival of all data that streams produce.
     notes : tuple of str
-        Assumptions, and the streams without a dataset.
+        Assumptions of the prediction, and the streams without a dataset, as sentences.
     asked : mapping
         Options given to `predict`: dataset, variant and treatment of cycles.
 
@@ -290,16 +293,16 @@ class SystemPrediction:
 def derived(
     own: Estimate, ends: Iterable[float], bases: tuple[str, ...], *reasons: str
 ) -> Estimate:
-    """Make a new estimate of another one by a rule.
+    """Derive a new estimate from another one by a rule.
 
     Parameters
     ----------
     ends : iterable of three floats
-        Value, low and high.
-    bases : tuple of str
-        Bases of the rule, in addition to those of the estimate.
+        Value, low and high of the new estimate.
+        bases : tuple of str
+        Bases of the rule, in addition to the bases of the original estimate.
     reasons : str
-        Added to its own reason; empty ones are left out.
+        Reasons to append to the original reason; empty ones are left out.
     """
     rests = (*(own.bases or (own.basis,)), *bases)
     value, low, high = ends

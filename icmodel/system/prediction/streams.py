@@ -1,4 +1,4 @@
-"""The prediction of each stream, put together from the results of all stages."""
+"""Stream predictions, put together from the results of all stages."""
 
 from __future__ import annotations
 
@@ -52,12 +52,12 @@ from icmodel.system.sharing import SAME
 
 MEAN = "latency_mean_s"
 MESSAGE_TIMES = (MEAN, "latency_p99_s", "latency_max_s")
-"""Latencies of whole messages that are listed as absent if no message arrives whole."""
+"""Latencies of whole messages that are reported as absent if no message arrives whole."""
 VIRTUAL = "the worst runs of a virtual machine"
 BY_HOSTS = ("cpu", "packet-rate", "receiver", "window")
-"""Bottlenecks at which frames wait in hosts, or are lost there."""
+"""Bottlenecks in hosts, where frames wait or are lost."""
 BUFFER = "buffer"
-"""Bottleneck of a stream that gets its request, less the part that a stated buffer drops."""
+"""Bottleneck of a stream whose only shortfall is the part that a stated buffer drops."""
 UNBOUNDED = "more may come to a port of its path than the port can send"
 NO_LATENCY = "no latency of a frame is known"
 LOST = "all senders at once lose frames: no message arrives whole"
@@ -74,7 +74,9 @@ def stream_predictions(
     """Put together the prediction of every stream, by name."""
     overloads = overloaded_streams(system)
     full_hosts = overloaded_hosts(system, rates.alone, rates.resources.flows.sent_with)
-    virtual: set[int] = set()  # streams whose dataset was measured between virtual machines
+    virtual: set[int] = (
+        set()
+    )  # indices of streams whose dataset was measured between virtual machines
     for dataset in questions.datasets:
         if any("virtual machine" in limit for limit in dataset.model.data.known_limits):
             virtual.update(dataset.streams.tolist())
@@ -102,11 +104,11 @@ class _StreamResults:
     Parameters
     ----------
     overloads : sequence of Overload
-        Overloaded ports on its path.
+        Overloaded ports on the stream's path.
     full_host : str
-        Why a host of it surely has too few cores; empty otherwise.
+        Reason why a host of the stream surely has too few cores; empty otherwise.
     virtual : bool
-        Whether its dataset was measured between virtual machines.
+        Whether the stream's dataset was measured between virtual machines.
     """
 
     index: int
@@ -121,7 +123,7 @@ class _StreamResults:
     virtual: bool
 
     def prediction(self, system: System) -> StreamPrediction:
-        """Goodput and latency first, then whether everything arrives, and a bound only if it may."""
+        """Predict goodput and latency, then whether all data arrive, then the bound if one may hold."""
         stream = self.stream
         metrics = self.metrics() if self.refused is None else self.metrics_by_theory(self.refused)
         times = self.message_times(metrics)
@@ -155,12 +157,12 @@ class _StreamResults:
 
     @property
     def refused(self) -> str | None:
-        """Why no dataset has its goodput; ``None`` if one has."""
+        """Reason why no dataset has the goodput of the stream; ``None`` if a dataset has it."""
         return self.rates.refused.get(self.index)
 
     @property
     def sent_again(self) -> str:
-        """Why a TCP stream may wait for packets that are sent again; empty if it never does."""
+        """Reason why a TCP stream may wait for packets that are sent again; empty if it never waits."""
         full = next((port for port in self.stream.path if port in self.buffers.overflowing), "")
         if not full or not is_elastic(self.stream):
             return ""
@@ -169,7 +171,7 @@ class _StreamResults:
     # --- metrics ------------------------------------------------------------------------------
 
     def metrics(self) -> dict[str, Estimate]:
-        """Metrics of a stream with a dataset: its answers beside the others, and what the path adds."""
+        """Metrics of a stream with a dataset: the answer beside other streams, plus the times of the path."""
         rates, share, index = self.rates, self.share, self.index
         own = {name: rates.beside.estimate(name, index) for name in rates.beside.metrics}
         most_bps = rates.alone.estimate("goodput_bps", index).high
@@ -179,7 +181,7 @@ class _StreamResults:
         if rates.held_back[index] and share.elastic:
             own |= self.congested_latencies(goodput)
         elif self.added.full_s:
-            own |= rates.alone.latencies(index)  # the full port is added to it
+            own |= rates.alone.latencies(index)  # the wait at the full port is added later
         loss = self.buffers.losses.get(index)
         if loss is not None:
             goodput = after_buffer(goodput, loss)
@@ -196,7 +198,10 @@ class _StreamResults:
         return metrics
 
     def congested_latencies(self, goodput: Estimate) -> dict[str, Estimate]:
-        """Latencies of a stream that others hold back: those alone at an unlimited rate, over the goodput it gets."""
+        """Latencies of a stream that other streams hold back.
+
+        The latencies alone at an unlimited rate, scaled by the goodput alone over the goodput it gets.
+        """
         rates, index = self.rates, self.index
         fastest = rates.fastest.estimate("goodput_bps", index)
         if fastest.absent or not 0 < goodput.value < fastest.value * (1 - SAME):
@@ -220,7 +225,7 @@ class _StreamResults:
         return {"goodput_bps": goodput, "loss_rate": loss_by_theory(loss, why), **times}
 
     def message_times(self, metrics: Mapping[str, Estimate]) -> dict[str, Estimate]:
-        """Latencies of whole messages of several frames, if all streams with such messages send theirs at once."""
+        """Latencies of whole messages of several frames, if all streams send such messages at once."""
         if self.rates.shares_at_once is None or self.stream.frames_a_message == 1:
             return {}
         frames = {
@@ -235,7 +240,9 @@ class _StreamResults:
             return dict.fromkeys((*frames, *MESSAGE_TIMES), absent(why))
         if lossy and share.at not in self.buffers.sizes_bits:
             return dict.fromkeys((*frames, *MESSAGE_TIMES), absent(LOST))
-        share = replace(share, elastic=share.elastic or lossy)  # its buffer holds the excess
+        share = replace(
+            share, elastic=share.elastic or lossy
+        )  # the sender's buffer holds the excess
         if self.refused is None:
             fastest = self.rates.fastest.estimate("goodput_bps", self.index)
             goodput = shared_goodput(fastest, share, fastest.high)
@@ -244,7 +251,11 @@ class _StreamResults:
         return {name: self.message_time(frame, goodput) for name, frame in frames.items()}
 
     def message_time(self, frame: Estimate, goodput: Estimate) -> Estimate:
-        """Latency of a whole message by that of its last frame; without an upper end at least the time of its bytes."""
+        """Latency of a whole message, derived from the latency of its last frame.
+
+        If that latency has no upper limit, the result is at least the time to transfer the message's
+        bytes.
+        """
         made, payload_bytes = self.stream.producer, self.stream.payload_bytes
         size_bytes = 0.0 if made is None else made.message_bytes
         if math.isfinite(frame.high):
@@ -257,7 +268,7 @@ class _StreamResults:
     # --- bottleneck and bound -----------------------------------------------------------------
 
     def bottleneck(self, goodput: Estimate) -> tuple[str, str]:
-        """Name and place of the bottleneck."""
+        """Name and location of the bottleneck."""
         beside, index = self.rates.beside, self.index
         own = beside.estimate("goodput_bps", index)
         limit, where = bottleneck(int(beside.bottleneck[index]), self.share, own, goodput)
@@ -267,7 +278,7 @@ class _StreamResults:
     def bound(
         self, arrives: Arrival, limit: str, goodput: Estimate
     ) -> tuple[LatencyBound | None, str]:
-        """The latency that no frame exceeds, or why there is none."""
+        """Latency that no frame exceeds, or the reason why there is no such bound."""
         if arrives.grows:
             return None, f"its queue grows without limit: {arrives.why}"
         if less := self.less_passes(limit, goodput):
@@ -289,10 +300,10 @@ class _StreamResults:
         return with_applications, ""
 
     def less_passes(self, limit: str, goodput: Estimate) -> str:
-        """Why no bound holds for a stream of which less may pass than it requests; empty if a bound may hold.
+        """Reason why no bound holds for a stream that may get less than it requests; empty if one may hold.
 
-        If the network drops frames of a stream without back-pressure, a bound of those that arrive remains. If a host
-        holds frames back, none does, even for an unlimited sender.
+        If the network drops frames of a stream without back-pressure, the bound holds for the frames
+        that arrive. If a host holds frames back, no bound holds, even for an unlimited sender.
         """
         share, stream = self.share, self.stream
         if share.by_host and not stream.produced_bps:

@@ -1,4 +1,4 @@
-"""Throughput of a system: each stream asked alone, its share of what it shares with others, and asked beside them."""
+"""Throughput of a system: ask the datasets for each stream alone, share resources, and ask again."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from icmodel.system.sharing.allocation import Allocation, Windows
 from icmodel.system.sharing.loss import NOWHERE
 
 MOST_ENDPOINTS = 1e6
-"""Most senders that a dataset is asked for, where the share of a stream is tiny."""
+"""Greatest number of senders in a dataset's question; it is reached if the share of a stream is tiny."""
 OVERLOAD = 1.001
-"""Demand above this fraction of what a resource can carry counts as overload."""
+"""Demand above this fraction of the available capacity counts as overload."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,17 +38,17 @@ class StreamShare:
     Parameters
     ----------
     sent_bps, rate_bps : float
-        Goodput that it sends and gets [b/s].
+        Goodput that the stream sends, and goodput that arrives [b/s].
     limited_at : tuple of str, optional
-        Kind and place of the resource that limits it; ``None`` if none does.
+        Kind and location of the resource that limits the stream; ``None`` if no resource does.
     others_bps : float
-        Goodput of the others there [b/s].
+        Goodput of the other streams at that resource [b/s].
     crowded : bool
-        Whether any others use that resource, in other classes too.
+        Whether any other stream uses that resource, in any class.
     elastic : bool
-        Whether it reduces its rate where it meets others, and loses nothing.
+        Whether the stream reduces its rate beside other streams, and loses no data.
     fair_bps : float
-        Least fair share of the full resources on its path [b/s]; infinite if none is full.
+        Least fair share at the full resources on the path [b/s]; infinite if no resource is full.
     """
 
     sent_bps: float
@@ -61,22 +61,22 @@ class StreamShare:
 
     @property
     def at(self) -> str:
-        """Place of the resource that limits it; empty if none does."""
+        """Location of the resource that limits the stream; empty if no resource does."""
         return "" if self.limited_at is None else self.limited_at[1]
 
     @property
     def by_host(self) -> bool:
-        """Whether cores of a host limit it."""
+        """Whether cores of a host limit the stream."""
         return self.limited_at is not None and self.limited_at[0] in HOSTS
 
     @property
     def shared(self) -> bool:
-        """Whether others get a part of the resource that limits it."""
+        """Whether other streams get a part of the resource that limits the stream."""
         return self.limited_at is not None and self.others_bps > 0
 
     @property
     def limit(self) -> str:
-        """Its bottleneck, by the name in `icmodel.estimate.BOTTLENECKS`."""
+        """Bottleneck of the stream, by the name in `icmodel.estimate.BOTTLENECKS`."""
         if self.limited_at is None:
             return "request"
         if self.by_host:
@@ -87,10 +87,10 @@ class StreamShare:
 
     @property
     def uneven_loss(self) -> tuple[float, float]:
-        """Fractions of its share by which a lossy stream may get less and more.
+        """Fractions of its share that a lossy stream may lose or gain.
 
-        A full queue drops whatever comes. Which of several periodic streams that is depends on their phases: one stream
-        may lose the whole excess, and another nothing.
+        A full queue drops every frame that comes. The phases of periodic streams decide whose frames are
+        dropped: one stream may lose the whole excess, and another stream nothing.
         """
         if not 0 < self.rate_bps < self.sent_bps:
             return 0.0, 0.0
@@ -102,21 +102,23 @@ class StreamShare:
 
 @dataclass(frozen=True, slots=True)
 class Throughput:
-    """The rates that all streams reach alone and together.
+    """Rates that streams reach alone and together.
 
     Parameters
     ----------
     fastest, alone, beside : Answers
-        Of each stream alone at an unlimited rate, alone at its request, and beside the others.
+        Answers for each stream: alone at an unlimited rate, alone at its request, and beside the other
+        streams.
     refused : mapping
-        Why no dataset has a goodput of a stream, by index.
+        Index of a stream -> reason why no dataset gives its goodput.
     shares : sequence of StreamShare
     shares_at_once : sequence of StreamShare, optional
-        Shares while all messages of several frames are sent at once; ``None`` without such messages.
+        Shares while all streams with messages of several frames send a message at once. ``None`` without
+        such streams.
     held_back, by_window : arrays of bool (streams,)
-        Streams that get less than they request because of others, and those that a window limits.
+        Whether other streams hold a stream back, and whether its TCP window limits a stream.
     overloaded : array of bool (resources,)
-        Resources with a demand beyond what they can carry, which stay full.
+        Whether the demand on a resource exceeds its available capacity, so that the resource stays full.
     """
 
     resources: SharedResources
@@ -135,24 +137,24 @@ class Throughput:
 def throughput(
     system: System, packets: Packing, questions: StreamQuestions, paths: Sequence[PathTimes]
 ) -> Throughput:
-    """Ask the datasets for each stream alone, share the resources, and ask again beside the others.
+    """Ask the datasets for each stream alone, share the resources, and ask again beside other streams.
 
     Parameters
     ----------
     paths : sequence of PathTimes
-        Of each stream, for the round trips of its window.
+        Path times of each stream, for the round-trip time of its window.
     """
     streams = list(system.streams.values())
     windows = _windows(streams, questions, paths)
     questions = questions.limited_to(windows.limit_bps)
 
-    # ask for each stream alone
+    # ask the datasets for each stream alone
     fastest = questions.ask(rate_fps=np.full(len(streams), np.inf))
     alone = questions.ask()
     capacity_bps = np.fmax(fastest.value("goodput_bps"), alone.value("goodput_bps"))
     capacity_bps = np.where(np.isnan(capacity_bps), np.inf, capacity_bps)
 
-    # share: elastic streams offer what they can get, lossy ones what they send
+    # share the resources: elastic streams offer the goodput they reach alone, lossy ones the goodput they send
     resources = shared_resources(system, packets, alone, capacity_bps)
     elastic, sent_bps = resources.flows.elastic, alone.value("sent_bps")
     requested_bps = np.array([stream.requested_goodput_bps for stream in streams])
@@ -161,7 +163,7 @@ def throughput(
     offered_bps = np.where(elastic, np.minimum(limited_bps, capacity_bps), lossy_bps)
     allocation = resources.allocate(offered_bps, windows)
 
-    # share again, with all messages of several frames at once
+    # share again, with all messages of several frames sent at once
     at_once = None
     several = np.array([stream.frames_a_message > 1 for stream in streams], dtype=bool)
     if several.any():
@@ -189,10 +191,10 @@ def throughput(
 def _windows(
     streams: Sequence[Stream], questions: StreamQuestions, paths: Sequence[PathTimes]
 ) -> Windows:
-    """The windows that the system states, and the round trips of their streams.
+    """TCP windows stated in the system, and the round-trip times of their streams.
 
-    An acknowledgement is taken to need as long as a single frame: the dataset's latency at one frame a second, or
-    theory's least time of a frame (assumed).
+    An acknowledgement is assumed to need as long as a single frame. That is the dataset's latency at one
+    frame per second, or the least time of a frame by theory.
     """
     bits = np.array(
         [
@@ -214,7 +216,7 @@ def _windows(
 
 
 def _shares(shared: SharedResources, allocation: Allocation) -> list[StreamShare]:
-    """The share of each stream of what limits it, and its fair share of full resources."""
+    """Share of each stream at the resource that limits it, and its fair share of full resources."""
     path, usage, count = shared.flows.path, shared.flows.usage, len(shared.keys)
     used = (path != NOWHERE) & (usage > 0)
     streams_at = shared.by_place(np.bincount(path[used], minlength=count))
@@ -225,8 +227,8 @@ def _shares(shared: SharedResources, allocation: Allocation) -> list[StreamShare
         for resource in allocation.limiting.tolist()
     ]
 
-    # the fair share of a full resource is what a stream would get if it requested more: an equal part of its own
-    # load, and of the loads that the resource limits
+    # fair share of a full resource: goodput that a stream would get if it requested more, an equal part of its
+    # own load and of the loads that the resource limits
     load = allocation.rate_bps[:, None] * usage
     limited = (path == allocation.limiting[:, None]) & (path != NOWHERE)
     total = np.bincount(path[limited], weights=load[limited], minlength=count)
@@ -252,12 +254,12 @@ def _shares(shared: SharedResources, allocation: Allocation) -> list[StreamShare
 def _meeting(
     shared: SharedResources, allocation: Allocation, at: Ints
 ) -> tuple[Ints, Floats, Floats]:
-    """Number of streams at one resource of each stream, its own goodput there, and that of the others [b/s].
+    """Number of streams at a resource, goodput of the stream itself, and goodput of the others [b/s].
 
     Parameters
     ----------
     at : array of int (streams,)
-        The resource of each stream; ``NOWHERE`` if it meets nobody.
+        Resource considered for each stream; ``NOWHERE`` if the stream shares no resource.
     """
     path, arriving_bps = shared.flows.path, allocation.arriving_bps
     used = (path != NOWHERE) & (shared.flows.usage > 0)
@@ -269,19 +271,20 @@ def _meeting(
     return count[at], own, others
 
 
-# --- the others, as a dataset is asked for them -----------------------------------------------
+# --- other streams, in the question to a dataset ----------------------------------------------
 
 
 def _others(
     shared: SharedResources, allocation: Allocation, capacity_bps: Floats
 ) -> dict[str, Floats]:
-    """``endpoints`` and ``other_goodput_bps`` of each stream, (streams,).
+    """``endpoints`` and ``other_goodput_bps`` of each stream's question, arrays (streams,).
 
-    If a resource limits the stream, the others get the rest of what it reaches alone. Otherwise they get what they carry
-    at its busiest resource, and at most that rest. If lossy streams meet at a receiver, the others get what they offer:
-    the dataset itself has the loss of all.
+    If a resource limits the stream, the others get the goodput that the stream reaches alone, less its
+    share. Otherwise the others get their goodput at the stream's busiest resource, with the same upper
+    limit. If lossy streams meet at a receiver, the others get the goodput they offer: the dataset itself
+    includes the loss of all streams.
     """
-    # the busiest port or interface of each stream, of those it shares; of equal ones the last
+    # busiest shared port or interface of each stream; if several are equally busy, the last one
     path = shared.flows.path
     used = (path != NOWHERE) & (shared.flows.usage > 0)
     count = np.bincount(path[used], minlength=len(shared.keys) + 1)

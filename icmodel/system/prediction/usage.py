@@ -38,7 +38,9 @@ def link_usage(system: System, rates: Throughput, buffers: Buffers) -> dict[str,
         mean_bytes = math.inf if grows else buffers.queues.backlog_bytes.get(name, 0.0)
         most_bytes = math.inf if mean_bytes else 0.0
         queue = Estimate(mean_bytes, 0.0, most_bytes, "assumed", "by Little's law", bases)
-        if math.isinf(mean_bytes):  # at a full port anything up to its buffer
+        if math.isinf(
+            mean_bytes
+        ):  # the queue of a full port is between 0 and the size of its buffer
             queue = absent(f"{name} is full: its queue grows until its buffer is")
             if buffer is not None:
                 queue = Estimate(buffer, 0.0, buffer, "assumed", queue.why, bases)
@@ -60,7 +62,8 @@ def device_usage(
     Parameters
     ----------
     sent_with : array of int (streams,)
-        The stream with whose work each is sent; a sender works once for all copies of a multicast set.
+        Index of the stream whose sending work covers each stream. A sender works once for all copies of
+        a multicast set.
     """
     work: dict[str, list[tuple[Stream, Estimate]]] = {name: [] for name in system.devices}
     for index, prediction in enumerate(streams.values()):
@@ -75,12 +78,12 @@ def device_usage(
 
 
 def _processor(device: Device, work: list[tuple[Stream, Estimate]]) -> DevicePrediction:
-    """Load of a processor by the busy cores of its streams, the work of their applications included."""
+    """Processor load of a device: the sum of its streams' busy cores, including application work."""
     unknown = next((busy for _, busy in work if busy.absent), None)
     if unknown is not None:
         return DevicePrediction(absent(unknown.why), absent(unknown.why), ())
 
-    # ends add up, since rows of one dataset are wrong in the same direction
+    # lows add up, and so do highs: errors of one dataset have the same direction
     known = sorted(
         (busy for _, busy in work), key=lambda one: (one.value, one.low, one.high, one.basis)
     )
@@ -92,7 +95,7 @@ def _processor(device: Device, work: list[tuple[Stream, Estimate]]) -> DevicePre
         why = f"the number of cores of {device.name} is unknown: give cores"
         return DevicePrediction(absent(why), total, ())
 
-    # a host is busy with all its cores at most: it limits its streams
+    # at most all cores of a host are busy: the host limits its streams
     value, low, high = (min(end, float(device.cores)) for end in total.ends)
     busy = replace(total, value=value, low=low, high=high)
     value, low, high = (min(end / device.cores, 1.0) for end in busy.ends)
@@ -102,7 +105,7 @@ def _processor(device: Device, work: list[tuple[Stream, Estimate]]) -> DevicePre
 
 
 def _by_core(cores: int, work: list[tuple[Stream, Estimate]]) -> tuple[float, ...]:
-    """Load of each core, if processes are dealt over cores with the busiest stream first (assumed)."""
+    """Load of each core, if processes are distributed over cores, the busiest stream first (assumed)."""
     load = [0.0] * cores
     for stream, busy in sorted(work, key=lambda one: (-one[1].value, one[0].name)):
         count = min(stream.cores or cores, cores)

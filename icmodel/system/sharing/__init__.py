@@ -1,4 +1,4 @@
-"""Rates, losses and waits of flows over shared resources, as arrays of numbers without names."""
+"""Rates, losses and waits of flows over shared resources, in pure numbers (arrays without names)."""
 
 SAME = 1e-9
 """Relative tolerance: two rates, loads or times that differ by less are equal."""

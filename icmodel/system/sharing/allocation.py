@@ -1,9 +1,10 @@
 """Allocation of shared resources: elastic flows share them max-min fair, lossy flows send what they offer.
 
-A *resource* is what flows share: a class of a port, or the processor or the receiving interface of a host. A sender waits
-for its own interface, so at first all flows share max-min fair. Further on, flows without back-pressure (UDP) send what they
-offer, and lose what does not pass. Elastic flows (TCP) reduce their rate upon loss, and divide the rest (assumed: the
-sources measured the two apart).
+A *resource* is shared by flows: a class of a port, or the processor or the receiving interface of a
+host. A sender waits for its own resources, so all flows share these max-min fair. At later resources,
+flows without back-pressure (UDP) send the rate they offer, and lose the excess. Elastic flows (TCP)
+reduce their rate upon loss, and divide the rest. This order is assumed: the sources measured UDP and TCP
+separately.
 """
 
 from __future__ import annotations
@@ -19,17 +20,17 @@ from icmodel.system.sharing import FULL, SAME
 from icmodel.system.sharing.loss import NOWHERE, passing
 
 WINDOW_ROUNDS = 20
-"""Most rounds in which flows with windows find the queue that they fill."""
+"""Most rounds of the search for the queue that flows with windows fill."""
 HALVINGS = 100
 CLASS_ROUNDS = 20
-"""Most rounds in which classes of a port get what others leave."""
+"""Most rounds in which classes of a port get the capacity that other classes leave."""
 SAME_LEVEL = 1e-12
-"""Relative rounding error of levels of filling."""
+"""Relative rounding error of fill levels; smaller differences count as equal."""
 
 Classes = Mapping[int, float]
-"""A number of each class, by priority."""
+"""Priority -> a number for this class."""
 Discipline = Callable[[float, Classes], dict[int, float]]
-"""(rate of the port [b/s], demand of its classes [b/s]) -> rate available to each [b/s]."""
+"""Function: (port rate [b/s], demand of each class [b/s]) -> rate available to each class [b/s]."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +40,12 @@ class Resources:
     Parameters
     ----------
     capacity : array
-        In the unit of its flows' usage: b/s of a port, busy cores of a processor.
+        Capacity of each resource, in its own unit: b/s of a port, busy cores of a processor.
     port, priority : arrays of int
-        Port whose class it is, and that class; port ``NOWHERE`` if it is no class.
+        For a resource that is a class of a port: the port and the priority of the class. Other resources
+        have the port ``NOWHERE``.
     disciplines : mapping
-        Port -> how its classes share its rate; ports with one queue have none.
+        Port -> rule by which its classes share its rate. Ports with one queue have no entry.
     """
 
     capacity: Floats
@@ -52,7 +54,7 @@ class Resources:
     disciplines: Mapping[int, Discipline]
 
     def by_port(self) -> dict[int, Ints]:
-        """The resources of each port that serves classes apart."""
+        """Port -> its resources, for each port that serves classes separately."""
         found: dict[int, list[int]] = {}
         for resource, port in enumerate(self.port.tolist()):
             if port in self.disciplines:
@@ -67,16 +69,18 @@ class Flows:
     Parameters
     ----------
     offered_bps, weights : arrays (flows,)
-        Requested or sent goodput [b/s], and the weight by which elastic flows divide a resource.
+        Requested or sent goodput [b/s], and the weight by which elastic flows divide a resource among
+        themselves.
     elastic : array of bool (flows,)
     path : array of int (flows, hops)
-        Resources in the order of the path; ``NOWHERE`` fills it.
+        Resources in the order of the path; shorter paths are filled up with ``NOWHERE``.
     usage : array (flows, hops)
-        Part of the resource that 1 b/s of goodput takes; 0 of a copy that is counted already.
+        Capacity of the resource that 1 b/s of goodput takes; 0 for a multicast copy that is counted
+        already.
     origin : int
-        Number of hops, from the first, that are the sender's own.
+        Number of hops at the beginning of each path that belong to the sender.
     sent_with : array of int (flows,)
-        The flow that each is a copy of at its sender; itself if it is none.
+        Index of the flow of which each flow is a copy at the sender; its own index if it is no copy.
     """
 
     offered_bps: Floats
@@ -88,7 +92,7 @@ class Flows:
     sent_with: Ints
 
     def crossings(self, some: Bools, hops: slice) -> Crossings:
-        """Some flows over some hops; flows keep their indices."""
+        """Crossings of the selected flows over the selected hops; flows keep their indices."""
         path = np.where(some[:, None], self.path, NOWHERE)[:, hops]
         flow, hop = np.nonzero(path != NOWHERE)
         return Crossings(flow, path[flow, hop], self.usage[:, hops][flow, hop])
@@ -96,12 +100,12 @@ class Flows:
 
 @dataclass(frozen=True, slots=True)
 class Windows:
-    """Windows of flows.
+    """TCP windows of flows.
 
     Parameters
     ----------
     bits, round_trip_s : arrays (flows,)
-        Window [b], infinite if unknown, and round trip without queues [s].
+        Window [b], infinite if unknown, and round-trip time without queues [s].
     """
 
     bits: Floats
@@ -109,12 +113,12 @@ class Windows:
 
     @property
     def limit_bps(self) -> Floats:
-        """Greatest goodput of each [b/s], (flows,): a window in a round trip."""
+        """Greatest goodput of each flow [b/s], array (flows,): one window per round trip."""
         return self.bits / self.round_trip_s
 
     @property
     def known(self) -> Bools:
-        """Whether each has a window, (flows,)."""
+        """Whether each flow has a known window, array (flows,)."""
         return np.isfinite(self.bits)
 
 
@@ -125,13 +129,13 @@ class Allocation:
     Parameters
     ----------
     sent_bps, rate_bps : arrays (flows,)
-        Goodput that each sends and gets [b/s].
+        Goodput that each flow sends, and goodput that it gets [b/s].
     limiting : array of int (flows,)
-        Resource at which a flow gets less than it offers; ``NOWHERE`` if it gets all.
+        Resource at which a flow gets less than it offers; ``NOWHERE`` if the flow gets its whole offer.
     load, demand : arrays (resources,)
-        Load that each carries, and load that arrives, in its unit.
+        Load that each resource carries, and load that arrives there, in the unit of the resource.
     available : array (resources,)
-        Load that each could carry beside the other classes of its port.
+        Load that each resource could carry beside the other classes of its port.
     arriving_bps : array (flows, hops)
         Goodput of each flow that arrives at each hop [b/s].
     """
@@ -146,10 +150,10 @@ class Allocation:
 
 
 def share(flows: Flows, resources: Resources, windows: Windows) -> Allocation:
-    """Share all resources, by windows if all elastic flows have one, else evenly.
+    """Share all resources: by windows if all elastic flows have a window, otherwise evenly.
 
-    A flow with a window of W bits gets W over its round trip and the queue that it waits in. A flow without a window fills
-    any queue, and no rule says how much it leaves.
+    A flow with a window of W bits gets W divided by the sum of its round trip and its wait in queues. A
+    flow without a window fills any queue, so no rule gives the rate that it leaves to others.
     """
     elastic = flows.elastic
     if not elastic.any() or not windows.known[elastic].all():
@@ -169,7 +173,10 @@ def share(flows: Flows, resources: Resources, windows: Windows) -> Allocation:
 
 
 def standing_queue_s(bits: Floats, round_trip_s: Floats, rate_bps: float) -> float:
-    """Wait q in the queue that windows fill, from ``sum of W / (RTT + q) = rate`` [s]; 0 if they do not fill it."""
+    """Wait q in the queue that windows fill [s]; 0 if the windows are too small to fill the rate.
+
+    q solves ``sum of W / (RTT + q) = rate``.
+    """
     if rate_bps <= 0 or (bits / round_trip_s).sum() <= rate_bps:
         return 0.0
     low, high = 0.0, float(bits.sum()) / rate_bps
@@ -188,8 +195,8 @@ def standing_queue_s(bits: Floats, round_trip_s: Floats, rate_bps: float) -> flo
 def allocate(flows: Flows, resources: Resources) -> Allocation:
     """Share all resources by the weights of the flows.
 
-    Classes of a port share it in rounds, until what one leaves to the others no longer changes. If it still changes after
-    `CLASS_ROUNDS`, the last loads are scaled to the rate of the port.
+    Classes of a port share its rate in rounds, until the rate that each class leaves no longer changes.
+    If the rates still change after `CLASS_ROUNDS`, the last loads are scaled to the rate of the port.
     """
     capacity = resources.capacity
     found = _allocate_apart(flows, capacity)
@@ -218,7 +225,7 @@ def allocate(flows: Flows, resources: Resources) -> Allocation:
 
 
 def _allocate_apart(flows: Flows, available: Floats) -> Allocation:
-    """Share resources that each have a capacity of their own."""
+    """Share resources whose capacities do not depend on each other."""
     path, elastic = flows.path, flows.elastic
     # senders wait for their own resources
     everyone = np.ones(len(flows.offered_bps), dtype=bool)
@@ -226,12 +233,12 @@ def _allocate_apart(flows: Flows, available: Floats) -> Allocation:
     at_sender = max_min(available, first, flows.offered_bps, flows.weights)
     sent = np.where(elastic, 0.0, at_sender.rate_bps[flows.sent_with])
 
-    # lossy flows lose what does not pass
+    # lossy flows lose the excess
     passed, arriving = passing(sent, path, flows.usage, available)
     here = path != NOWHERE
     lossy = np.bincount(path[here], (arriving[:, :-1] * flows.usage)[here], len(available))
 
-    # elastic flows divide the rest; no copy gets more than the flow it is a copy of
+    # elastic flows divide the rest; a copy gets at most the rate of its original
     crossings = flows.crossings(elastic, slice(None))
     offered = np.where(elastic, flows.offered_bps, 0.0)
     shares = max_min(np.maximum(available - lossy, 0.0), crossings, offered, flows.weights)
@@ -240,7 +247,7 @@ def _allocate_apart(flows: Flows, available: Floats) -> Allocation:
     elastic_bps = np.minimum(shares.rate_bps, shares.rate_bps[flows.sent_with])
     elastic_load = crossings.per_link(elastic_bps, len(available))
 
-    # a lossy flow is limited where the least part of it passes, or at its sender
+    # the limit of a lossy flow is the resource that passes the least part of it, or its sender
     kept = np.where(here, passed[path], 1.0)
     hop = kept.argmin(axis=1)[:, None]
     drops = np.take_along_axis(kept, hop, 1)[:, 0] < FULL
@@ -264,9 +271,10 @@ def _allocate_apart(flows: Flows, available: Floats) -> Allocation:
 
 @dataclass(frozen=True, slots=True)
 class Crossings:
-    """Which flows cross which links: for 1 b/s of ``flow[k]``, ``link[k]`` carries ``usage[k]``; arrays (entries,).
+    """Pairs of a flow and a link that it crosses, arrays (entries,).
 
-    A usage other than 1 is that of headers, of a link that is crossed twice, or of acknowledgements the other way.
+    For 1 b/s of ``flow[k]``, ``link[k]`` carries ``usage[k]``. Headers, a link that is crossed twice, or
+    acknowledgements in the other direction make a usage other than 1.
     """
 
     flow: Ints
@@ -274,18 +282,21 @@ class Crossings:
     usage: Floats
 
     def of(self, entries: Bools) -> Crossings:
-        """Some of the entries."""
+        """Select entries by a mask."""
         return Crossings(self.flow[entries], self.link[entries], self.usage[entries])
 
     def per_link(self, of_flow: Floats, links: int) -> Floats:
-        """Sum over the flows of each link, of a number of each flow times its usage, (links,)."""
+        """Sum, over the flows of each link, of the flow's value times its usage, array (links,)."""
         taken = of_flow[self.flow] * self.usage
         return np.bincount(self.link, taken, links).astype(np.float64)
 
 
 @dataclass(frozen=True, slots=True)
 class Shares:
-    """Rate of each flow [b/s], and the link that limits it, −1 if its request does; (flows,)."""
+    """Rate of each flow [b/s], and the link that limits it, as arrays (flows,).
+
+    The link is −1 if the flow's own request limits it.
+    """
 
     rate_bps: Floats
     limiting: Ints
@@ -294,19 +305,21 @@ class Shares:
 def max_min(
     capacity_bps: Floats, crossings: Crossings, requests_bps: Floats, weights: Floats
 ) -> Shares:
-    """Weighted max-min fair shares of links, for flows that get at most their requests.
+    """Weighted max-min fair shares of links; each flow gets at most its request.
 
     Parameters
     ----------
     capacity_bps : array (links,)
     requests_bps, weights : arrays (flows,)
-        A request may be infinite: then a link limits its flow, if it crosses any.
+        Requested rate [b/s], and weight of each flow. A flow with an infinite request is limited by a
+        link, if it crosses one.
 
     Notes
     -----
-    Progressive filling: a link's fill level is its remaining capacity per unit weight of its unsettled flows. As flows are
-    settled below it, the level only grows. So a link is full if its level is the least on the path of each of its
-    flows. All such links are settled in one round. A request is a link that no other flow crosses.
+    Progressive filling: a link's fill level is its remaining capacity per unit weight of its unsettled
+    flows. As flows are settled below it, the level only grows. So a link is full if its level is the
+    least on the path of each of its flows. All such links are settled in one round. A request is a link
+    that no other flow crosses.
 
     Examples
     --------
@@ -349,22 +362,22 @@ def max_min(
 # --- disciplines of ports ---------------------------------------------------------------------
 
 ASSURED_WEIGHTS = (7.0, 2.4)
-"""Goodput of AF4 and AF1, both unlimited TCP with large frames, of 9.4 Gb/s (IC2012 §6.5.3)."""
+"""Goodputs of AF4 and AF1 [Gb/s], together 9.4 Gb/s. Both were unlimited TCP with large frames (IC2012 §6.5.3)."""
 EXPEDITED_SHARE = 5.5 / 9.4
 """Greatest share of expedited forwarding: 5.5 of the 9.4 Gb/s of goodput on a 10 Gb/s line (IC2012 §6.5.3)."""
 EXPEDITED = "ef"
 ASSURED = ("af1", "af2", "af3", "af4")
 BEHAVIOURS = (EXPEDITED, *ASSURED)
-"""Forwarding behaviours of a class (RFC 3246, RFC 2597); a class with none of them is best effort."""
+"""Forwarding behaviours of a class (RFC 3246, RFC 2597); a class without a behaviour is best effort."""
 
 
 def strict_priority(rate_bps: float, demand: Classes) -> dict[int, float]:
-    """Strict priority: a class could have what the more urgent ones leave."""
+    """Strict priority: each class may use the rate that more urgent classes leave."""
     return shaped(rate_bps, demand, {})
 
 
 def shaped(rate_bps: float, demand: Classes, slopes_bps: Classes) -> dict[int, float]:
-    """Strict priority in which some classes get at most their idle slope (IEEE 802.1Q-2022 §8.6.8.2)."""
+    """Strict priority with shaped classes, limited to their idle slopes (IEEE 802.1Q-2022 §8.6.8.2)."""
     left, available = rate_bps, {}
     for priority in sorted(demand, reverse=True):
         available[priority] = min(left, slopes_bps.get(priority, math.inf))
@@ -373,15 +386,15 @@ def shaped(rate_bps: float, demand: Classes, slopes_bps: Classes) -> dict[int, f
 
 
 def weighted(rate_bps: float, demand: Classes, weights: Classes) -> dict[int, float]:
-    """Turns by weight: what a class does not ask for is divided among those that ask for more.
+    """Weighted turns: capacity that a class does not need is divided among classes that need more.
 
-    Each class could have its max-min share of the port if it asked for any rate, beside the demand of the others.
+    The rate available to a class is its max-min share of the port if only its own demand were unlimited.
 
     Parameters
     ----------
     weights : mapping
-        Priority -> bytes a turn: quanta of deficit round robin; of weighted round robin packets times their mean size. A
-        class without a weight is not served.
+        Priority -> bytes per turn. For deficit round robin this is the quantum. For weighted round robin
+        it is the number of packets times their mean size. A class without a weight is not served.
 
     Examples
     --------
@@ -406,9 +419,9 @@ def weighted(rate_bps: float, demand: Classes, weights: Classes) -> dict[int, fl
 def gated(
     rate_bps: float, demand: Classes, windows: Sequence[tuple[float, Sequence[int]]]
 ) -> dict[int, float]:
-    """Gates that open in turn; within a window strict priority (IEEE 802.1Q-2022 §8.6.8.4).
+    """Gates that open in turn, with strict priority within a window (IEEE 802.1Q-2022 §8.6.8.4).
 
-    A class is taken to send evenly over the windows in which its gate is open.
+    A class is assumed to send evenly over the windows in which its gate is open.
 
     Parameters
     ----------
@@ -433,14 +446,15 @@ def differentiated(
 ) -> dict[int, float]:
     """DSCP as IC2012 §6.5.3 measured it at a switch with its factory settings.
 
-    Expedited forwarding comes first, with at most 5.5 of 9.4 parts. The assured classes share the rest by weight, AF4 and AF1
-    as 7 to 2.4. AF2 and AF3 lie evenly between them, and best effort counts as AF1 (both assumed). Drop precedences make
-    little difference, and none here.
+    Expedited forwarding goes first, with at most 5.5/9.4 of the rate. The assured classes share the rest
+    by weight: AF4 and AF1 as 7 to 2.4. AF2 and AF3 lie evenly between AF1 and AF4, and best effort
+    counts as AF1 (both assumed). Drop precedences made little difference in the measurement; they are
+    ignored.
 
     Parameters
     ----------
     behaviours : mapping
-        Priority -> ``ef``, ``af1`` to ``af4``; others are best effort.
+        Priority -> ``ef``, or ``af1`` to ``af4``. Priorities without an entry are best effort.
     """
     urgent = {one for one in demand if behaviours.get(one) == EXPEDITED}
     available = shaped(rate_bps, {one: demand[one] for one in urgent}, {})
@@ -465,7 +479,7 @@ def assured_weight(behaviour: str) -> float:
 def scaled(
     capacity: float, demand: Classes, *, rule: Discipline, rate_bps: float
 ) -> dict[int, float]:
-    """Apply the discipline of a port to demands in another unit than b/s, such as parts of an interface."""
+    """Apply a port's discipline to demands in another unit than b/s, such as fractions of an interface."""
     scale = rate_bps / capacity
     available = rule(rate_bps, {priority: part * scale for priority, part in demand.items()})
     return {priority: value / scale for priority, value in available.items()}

@@ -1,8 +1,9 @@
-"""Loss of flows without back-pressure: at overloaded ports in proportion to each flow, at stated buffers by bursts.
+"""Loss of flows without back-pressure: proportional at overloaded ports, caused by bursts at buffers.
 
-A port is a fluid model of one queue, first come, first served. A full queue cannot tell whose frame it drops. So of what
-arrives beyond the rate, the same part of each flow is lost, and less arrives at the next hop. IC2012 §6.5.3 shows that two
-UDP senders share a receiver evenly; for unequal ones the rule is assumed.
+A port is a fluid model of one queue, first come, first served. A full queue drops frames of any flow
+alike. So if the load exceeds the rate, each flow loses the same part, and less arrives at the next hop.
+IC2012 §6.5.3 shows that two equal UDP senders share a receiver evenly. For unequal senders the rule is
+assumed.
 """
 
 from __future__ import annotations
@@ -16,32 +17,33 @@ import numpy as np
 from icmodel.arrays import Floats, Ints
 
 ROUNDS = 1000
-"""Most rounds of the fixed point where paths form a cycle; without a cycle it takes one for each hop."""
+"""Most rounds of the fixed point if paths form a cycle; without a cycle, one round per hop is enough."""
 SETTLED = 1e-12
-"""Relative change below which the fixed point has settled."""
+"""Relative change below which the fixed point has converged."""
 NOWHERE = -1
-"""Fills the rows of paths that have fewer hops than the longest."""
+"""Filler value for paths with fewer hops than the longest path."""
 
 
 def passing(
     offered_bps: Floats, path: Ints, usage: Floats, capacity_bps: Floats
 ) -> tuple[Floats, Floats]:
-    """Fraction of the load that passes each link, and rate of each flow at each hop.
+    """Fraction of the load that passes each link, and rate of each flow at each hop [b/s].
 
     Parameters
     ----------
     offered_bps : array (flows,)
-        Rate at the first hop [b/s].
+        Rate of each flow at its first hop [b/s].
     path : array of int (flows, hops)
-        Link of each hop; ``NOWHERE`` behind the last.
+        Link of each hop; ``NOWHERE`` after the last hop.
     usage : array (flows, hops)
-        Bits on the link for 1 bit of the flow; 0 of a copy that is counted already.
+        Bits on the link for 1 bit of the flow; 0 for a multicast copy that is counted already.
     capacity_bps : array (links,)
 
     Returns
     -------
     array (links,), array (flows, hops + 1)
-        The last column is the rate that leaves the path [b/s].
+        Fraction for each link, and rate for each flow and hop. The last column of the rates is the rate
+        that leaves the path [b/s].
 
     Examples
     --------
@@ -66,7 +68,7 @@ def passing(
         new = np.divide(capacity_bps, load, out=np.ones(links), where=load > capacity_bps)
         if np.allclose(new, passed, rtol=SETTLED, atol=0.0):
             break
-        # in a cycle it may swing: half the step settles it
+        # in a cycle the rates may oscillate: half a step makes them converge
         passed = new if turn <= hops else (passed + new) / 2
     return passed, arriving_bps()
 
@@ -76,16 +78,16 @@ def passing(
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """Arrival curve of a flow: a burst, then an average rate, over a link of a peak rate.
+    """Arrival curve of a flow: a burst, then an average rate, limited by the peak rate of a link.
 
     Parameters
     ----------
     link : str
-        Link before; its flows arrive one after the other.
+        Name of the previous link; flows of one link arrive one after the other.
     peak_bps : float
         Rate of that link [b/s].
     burst_bits, rate_bps : float
-        Burst [b] and average rate [b/s].
+        Burst [b] and average rate of the flow [b/s].
     """
 
     link: str
@@ -97,11 +99,11 @@ class Curve:
 def beyond_bits(
     curves: Iterable[Curve], rate_bps: float, buffer_bits: float
 ) -> tuple[float, float]:
-    """Bits that do not fit into a buffer if all bursts come at once, and bits that arrived until then.
+    """Bits that do not fit into a buffer if all bursts come at once, and bits that arrived by that time.
 
-    The queue is the greatest vertical distance between arrivals, a token bucket behind each link, and service (R. L. Cruz, A
-    calculus for network delay, part I, IEEE Trans. Information Theory 37, 1991). It is concave in time, so it is greatest
-    at the end of a link's burst.
+    The queue is the greatest vertical distance between the arrival and service curves; each link is a
+    token bucket (R. L. Cruz, A calculus for network delay, part I, IEEE Trans. Information Theory 37,
+    1991). The distance is concave in time, so it is greatest at the end of a link's burst.
     """
     links: dict[str, list[Curve]] = {}
     for curve in curves:
@@ -120,15 +122,16 @@ def beyond_bits(
 
 
 def expected_beyond(mean_s: float, variance_s2: float, room_s: float, burst_s: float) -> float:
-    """Expected fraction of a burst that finds a full buffer, from its wait in a buffer without limit.
+    """Expected fraction of a burst that finds a full buffer, given its wait in an unlimited buffer.
 
-    The wait has the distribution of `icmodel.system.sharing.waiting.quantile_s`. Beyond the time that the buffer holds it
-    has an exponential tail. The burst loses as much as that tail, at most itself (assumed).
+    The wait has the distribution of `icmodel.system.sharing.waiting.quantile_s`. This distribution has
+    an exponential tail beyond the time to drain the buffer. The burst is assumed to lose as much as that
+    tail, at most the whole burst.
 
     Parameters
     ----------
     mean_s, variance_s2 : float
-        Of the wait [s], [s²].
+        Mean [s] and variance [s²] of the wait.
     room_s : float
         Time to send a full buffer [s].
     burst_s : float
@@ -148,24 +151,25 @@ def expected_beyond(mean_s: float, variance_s2: float, room_s: float, burst_s: f
 
 
 SELDOM = 1e-9
-"""Waits of a smaller fraction of frames than this count as none."""
+"""If a smaller fraction of frames waits, the wait counts as 0."""
 SHORTEST_S = 1e-15
-"""Shorter mean waits stay unchanged [s]."""
+"""Mean waits shorter than this time stay unchanged [s]."""
 
 
 def behind_buckets(mean_s: Floats, variance_s2: Floats, spare_s: Floats) -> tuple[Floats, Floats]:
-    """Mean [s] and variance [s²] of the waits at ports that are token buckets, (n,).
+    """Mean [s] and variance [s²] of the waits at ports that are token buckets, arrays (n,).
 
-    A bucket of depth b delays by the queue of a link of its rate, less b, where that is more than 0: the backlog of a greedy
-    shaper (J.-Y. Le Boudec, P. Thiran, Network Calculus, 2001, §1.5). The wait at the link is taken to have the
-    distribution of `icmodel.system.sharing.waiting.quantile_s` (assumed).
+    Compare a token bucket of depth b with a plain link of the same rate. The bucket's queue is the
+    link's queue less b, and at least 0 (backlog of a greedy shaper: J.-Y. Le Boudec, P. Thiran, Network
+    Calculus, 2001, §1.5). The wait at the link is assumed to have the distribution of
+    `icmodel.system.sharing.waiting.quantile_s`.
 
     Parameters
     ----------
     mean_s, variance_s2 : arrays (n,)
-        Of the wait at a link of the same rate.
+        Mean [s] and variance [s²] of the wait at a link of the same rate.
     spare_s : array (n,)
-        Rest of the bucket behind the frame, as time of the rate [s]; 0 for a link.
+        Rest of the bucket behind the frame, as time at the link's rate [s]; 0 for a plain link.
     """
     found_mean, found_variance = mean_s.copy(), variance_s2.copy()
     here = np.flatnonzero((spare_s > 0) & (mean_s > SHORTEST_S) & np.isfinite(mean_s))

@@ -1,4 +1,4 @@
-"""Time of packets over lines that nothing else uses, switch by switch."""
+"""Transfer time of packets over a path of lines and switches without other traffic."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from icmodel.arrays import Floats
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Equal packets that follow each other.
+    """Sequence of equal packets.
 
     Parameters
     ----------
     number : int
     bits : array (lines,)
-        Bits of each packet on every line.
+        Size of each packet on every line [b].
     """
 
     number: int
@@ -34,18 +34,22 @@ def pipelined_s(
 ) -> float:
     """Time from the first bit sent to the last bit received, without cables and latencies of switches [s].
 
-    A packet enters a line when it has arrived there, and the packet before it has left with its gap. The last of equal
-    packets enters line i at the greatest time over all lines j up to i: the first one enters j, goes on from j to i, and
-    waits for the others on the slowest line between. That is the longest path through a permutation flow shop (S. M.
-    Johnson, Optimal two- and three-stage production schedules, Naval Research Logistics Quarterly 1, 1954).
+    A packet enters a line after two events: the packet has arrived, and the previous packet and its gap
+    have been sent. The time at which the last of equal packets enters line i is a maximum over all lines
+    j up to i. For each j, the first packet enters line j and goes on from j to i, and the others follow
+    at the rate of the slowest line between. This is the longest path through a permutation flow shop (S.
+    M. Johnson, Optimal two- and three-stage production schedules, Naval Research Logistics Quarterly 1,
+    1954).
 
     Parameters
     ----------
     rates_bps : sequence of float (lines,)
     stores : sequence of bool (lines - 1,)
-        Whether the switch behind a line forwards a packet with its last bit (store-and-forward) or with its first.
+        Whether the switch behind a line forwards a packet with its last bit (store-and-forward) or with
+        its first.
     gap_bits : array (lines,)
-        End of each packet's bits [b]: the next packet waits for it, and the packet itself does not.
+        Last bits of each packet on each line [b]. The next packet waits for these bits; the arrival of
+        the packet does not.
 
     Examples
     --------
@@ -74,13 +78,15 @@ def pipelined_s(
 
 
 def storing(cuts_through: Sequence[bool], rates_bps: Sequence[float]) -> list[bool]:
-    """Whether each switch of a path stores packets: unless it cuts through, to a line that is no faster.
+    """Whether each switch of a path stores packets.
+
+    A switch stores packets unless it is a cut-through switch and the next line is no faster.
 
     Parameters
     ----------
     cuts_through : sequence of bool (switches,)
     rates_bps : sequence of float (switches + 1,)
-        Of the lines before and behind them [b/s].
+        Rates of the lines before and behind the switches [b/s].
     """
     lines = pairwise(rates_bps)
     return [

@@ -1,6 +1,7 @@
-"""Waits of streams at ports: mean and variance for periodic bursts, and the quantiles that follow from both.
+"""Waits of streams at ports: mean and variance for periodic bursts, and the quantiles that follow.
 
-Each stream at a port is an *entry*. Entries of one source arrive one after the other, and never wait for each other.
+Each stream at a port is an *entry*. Entries of one source arrive one after the other, and never wait for
+each other.
 """
 
 from __future__ import annotations
@@ -18,24 +19,25 @@ NODES = 40
 WAIT_NODES = 12
 """Nodes of the integral over s, by Gauss and Legendre, on each side of 0."""
 STEP = 1.2
-"""Factor within which times count as equal for the variance."""
+"""Ratio up to which two times count as equal in the variance."""
 LATE = 0.5
-"""Fraction of cases in which a packet comes late by any time behind one that is being sent (assumed)."""
+"""Fraction of cases in which a packet comes too late to follow the previous one directly (assumed)."""
 LEAST = 1e-9
-"""Least fraction of a port's rate that a class is taken to have, so that its times stay finite."""
+"""Least fraction of a port's rate assumed for a class, so that its times stay finite."""
 EVERY = slice(None)
 
 
 def quantile_s(mean_s: Floats, variance_s2: Floats, share: float) -> Floats:
-    """Time that a share of the waits does not exceed [s], (n,).
+    """Quantile of the waits: time that a share of them does not exceed [s], array (n,).
 
-    If the wait varies more than an exponential one, it is 0 with some probability and exponential otherwise. If it varies
-    less, it is a fixed time and an exponential one.  Exact for M/M/1.
+    A wait that varies more than an exponential distribution is 0 with some probability, and exponential
+    otherwise. A wait that varies less is the sum of a fixed time and an exponential time. Exact for
+    M/M/1.
 
     Parameters
     ----------
     mean_s, variance_s2 : arrays (n,)
-        Of the waits [s], [s²].
+        Mean [s] and variance [s²] of the waits.
 
     Examples
     --------
@@ -60,13 +62,13 @@ class Arrivals:
     ----------
     port : array of int
     source : array of int
-        Source of the entry, numbered over all ports.
+        Number of the entry's source; sources are numbered over all ports.
     priority : array of int
-        Higher ones are served first; a packet that is being sent is finished.
+        Priority of the entry. Higher numbers are served first; a packet that is being sent is finished.
     load : array
-        Fraction of the port's time that it takes.
+        Fraction of the port's time that the entry takes.
     burst_s, packet_s : arrays
-        Time to send its burst, and the longest packet of it [s].
+        Time to send the entry's burst, and time to send the longest packet of the burst [s].
     """
 
     port: Ints
@@ -78,25 +80,25 @@ class Arrivals:
 
     @property
     def rate_fps(self) -> Floats:
-        """Bursts per second of each entry [1/s], (entries,)."""
+        """Bursts per second of each entry [1/s], array (entries,)."""
         none = np.zeros_like(self.load)
         return np.asarray(np.divide(self.load, self.burst_s, out=none, where=self.burst_s > 0))
 
     def others(self, values: Floats, of: Ints | slice = EVERY) -> Floats:
-        """Sum of values (entries, ...) over the port of some entries, without their own source."""
+        """Sum of values (entries, ...) at the port of the given entries, without the entries' own source."""
         port, source = self.port[of], self.source[of]
         found = _sums(self.port, values)[port] - _sums(self.source, values)[source]
         return np.asarray(np.maximum(found, 0.0))
 
     def longest_below_s(self, priority: int) -> Floats:
-        """Longest less urgent packet at the port of each entry [s], (entries,)."""
+        """Time to send the longest less urgent packet at the port of each entry [s], array (entries,)."""
         longest = np.zeros(int(self.port.max(initial=-1)) + 1)
         np.maximum.at(longest, self.port, np.where(self.priority < priority, self.packet_s, 0.0))
         return np.asarray(longest[self.port])
 
 
 def _sums(number: Ints, values: Floats) -> Floats:
-    """Sums of values by number."""
+    """Sums of the values that have the same number; each value gets the sum of its number."""
     total = np.zeros((int(number.max(initial=-1)) + 1, *values.shape[1:]))
     np.add.at(total, number, values)
     return total
@@ -111,23 +113,24 @@ def _ratio(one: Floats, other: Floats, otherwise: float) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class Waits:
-    """Mean [s] and variance [s²] of the wait of each entry; infinite if its queue grows without limit."""
+    """Mean [s] and variance [s²] of each entry's wait; infinite if the entry's queue grows without limit."""
 
     mean_s: Floats
     variance_s2: Floats
 
 
 def waits(at: Arrivals) -> Waits:
-    """Wait of each entry for all others, if bursts arrive at one moment.
+    """Wait of each entry for all other entries, if all packets of a burst arrive at one moment.
 
-    A class waits for three things: the packet that is being sent, no less urgent packets that were there before, and more
-    urgent ones that arrive meanwhile. That is A. Cobham's formula for random arrivals (Priority assignment in waiting
-    line problems, Operations Research 2, 1954), here in a form for periodic ones. One packet of the less urgent classes
-    may be on the wire; these get what the others leave.
+    A class waits for three things: the packet that is being sent, packets of the same or higher priority
+    that already wait, and more urgent packets that arrive meanwhile. This is A. Cobham's formula for
+    random arrivals (Priority assignment in waiting line problems, Operations Research 2, 1954), adapted
+    to periodic arrivals. One packet of a less urgent class may be on the wire. Less urgent classes get
+    the rate that the others leave.
     """
     mean, variance = np.zeros(len(at.port)), np.zeros(len(at.port))
 
-    # nodes t and weights of the integral for each port, (ports, nodes), where its integrand is not small
+    # nodes t and weights of the integral for each port, arrays (ports, nodes), where the integrand is not small
     ports = int(at.port.max(initial=-1)) + 1
     load = np.minimum(np.bincount(at.port, at.load, ports), 1.0)
     squares = np.bincount(at.port, at.load**2, ports)
@@ -159,17 +162,17 @@ def waits(at: Arrivals) -> Waits:
 
 @dataclass(frozen=True, slots=True)
 class _Encounters:
-    """Others that some entries encounter, arrays (entries,).
+    """Sums over the other streams that each entry encounters, arrays (entries,).
 
     Parameters
     ----------
     load : array
     residual_s, square_s2 : arrays
-        Σ ρ b / 2 and Σ ρ b² / 3: the rest of a burst that is being sent, and its square.
+        Σ ρ b / 2 and Σ ρ b² / 3: mean rest of a burst that is being sent, and mean of its square.
     growth, square_growth : arrays
-        Factors by which bursts that wait behind it make them more.
+        Factors on these two sums, caused by bursts that wait behind the burst being sent.
     pairs_s : array
-        What pairs of bursts add to half the square, over ``residual_s``.
+        Contribution of pairs of bursts to half the square, divided by ``residual_s``.
     """
 
     load: Floats
@@ -180,7 +183,7 @@ class _Encounters:
     pairs_s: Floats
 
     def behind_own_bursts(self, load: Floats, burst_s: Floats) -> Floats:
-        """Factor on the mean wait of entries whose own bursts queue behind these others, (entries,)."""
+        """Factor on the mean wait of entries whose own bursts queue behind these streams, array (entries,)."""
         others_s = 1.5 * _ratio(self.square_s2, self.residual_s, 0.0)  # Σ ρ b² / Σ ρ b
         endless = np.full(len(load), np.inf)
         gained_s = np.divide(burst_s, load, out=endless, where=load > 0) - burst_s
@@ -189,7 +192,7 @@ class _Encounters:
 
 
 def _encounters(at: Arrivals, some: Bools, of: Ints, nodes: tuple[Floats, Floats]) -> _Encounters:
-    """Encounters of entries with some others, without their own source."""
+    """Encounters of entries with the selected other entries, without the entries' own source."""
     t, weight = (of_port[at.port] for of_port in nodes)
     load = np.where(some, at.load, 0.0)
     grown = 1 + load[:, None] * t
@@ -230,10 +233,11 @@ def _on_the_wire(
 
 
 def all_bursts_once_s(at: Arrivals) -> Floats:
-    """Wait of each entry if all others send at once [s]: bursts no less urgent, and one packet that is less urgent.
+    """Wait of each entry if all others send at once [s]: equal or more urgent bursts, one less urgent packet.
 
-    Packets of its own source come one after the other. More urgent ones that come meanwhile take their part of the
-    port (leftover service of strict priority, J.-Y. Le Boudec and P. Thiran, Network Calculus, 2001, §2.4).
+    Packets of the entry's own source come one after the other. More urgent packets that come meanwhile
+    take their part of the port (leftover service of strict priority, J.-Y. Le Boudec and P. Thiran,
+    Network Calculus, 2001, §2.4).
     """
     wait_s = np.zeros(len(at.port))
     for priority in np.unique(at.priority):
@@ -255,11 +259,11 @@ class Spread:
     Parameters
     ----------
     later_s : array
-        Added to the mean wait [s].
+        Time added to the mean wait [s].
     variance_ratio, variance_s2 : arrays
-        Factor on its variance, and a term added to the variance [s²].
+        Factor on the variance of the wait, and a term added to the variance [s²].
     meanwhile_s : array
-        Time of what others send while the frame's own packets arrive [s].
+        Time in which other streams are sent while the frame's own packets arrive [s].
     """
 
     later_s: Floats
@@ -276,11 +280,13 @@ def spread(at: Arrivals, arrival_s: Floats, own_s: Floats, paused: Bools) -> Spr
     at : Arrivals
         The same entries as for `icmodel.system.sharing.waiting.waits`.
     arrival_s : array (entries,)
-        Time from the first packet of the burst that others wait for to its last [s]; 0 if it arrives at once.
+        Time from the first packet of the burst that others wait for to its last [s]; 0 if it arrives at
+        once.
     own_s : array (entries,)
-        The same of the frame that waits [s].
+        Time from the first packet of the waiting frame to its last [s].
     paused : array of bool (entries,)
-        Entries over a slower line, so that less urgent packets go between theirs.
+        Entries that arrive over a slower line, so that less urgent packets are sent between their
+        packets.
     """
     entries = len(at.port)
     later, ratio, slips, meanwhile = (np.full(entries, value) for value in (0.0, 1.0, 0.0, 0.0))
@@ -303,10 +309,10 @@ def spread(at: Arrivals, arrival_s: Floats, own_s: Floats, paused: Bools) -> Spr
 def _variance_ratio(
     at: Arrivals, arrival_s: Floats, frame_s: Floats, urgent: Bools, here: Bools
 ) -> Floats:
-    """Variance for frames that arrive over a time over that for frames at one moment, in first order."""
+    """Ratio of two variances, in first order: frames arrive over a time, or all at one moment."""
     before = at.others(np.where(urgent, at.load * at.burst_s**2 / 3, 0.0))
     ratio = np.ones(len(at.port))
-    step = np.log(STEP)  # times are rounded to powers of it; 0 stays 0
+    step = np.log(STEP)  # times are rounded to powers of STEP; 0 stays 0
     powers = np.round(np.log(np.where(frame_s > 0, frame_s, 1.0)) / step)
     rounded_s = np.where(frame_s > 0, np.exp(powers * step), 0.0)
     for own_s in np.unique(rounded_s[here]):
@@ -317,9 +323,9 @@ def _variance_ratio(
 
 
 def _square(at: Arrivals, arrival_s: Floats, own_s: float) -> Floats:
-    """Rate times the integral of x² over s, for bursts of each entry (entries,).
+    """Rate times the integral of x² over s, for bursts of each entry, array (entries,).
 
-    x(s) is what a burst that begins s later adds to the wait of a last packet [s].
+    x(s) is the time that a burst which begins s later adds to the wait of a last packet [s].
     """
     points, weights = np.polynomial.legendre.leggauss(WAIT_NODES)
     u = (points + 1) / 2
@@ -338,9 +344,9 @@ def _square(at: Arrivals, arrival_s: Floats, own_s: float) -> Floats:
 def _slip_s(at: Arrivals, priority: int, own_s: Floats) -> Floats:
     """Wait for a less urgent packet that is sent between two packets of a frame that arrives over a time [s].
 
-    It happens once a frame, if a packet of it is late (`LATE`) and a less urgent one waits. From then on the frame's packets
-    queue, as they do if a less urgent one was on the wire when the first arrived. The wait is assumed to be as uncertain
-    as it is long.
+    This happens once per frame, if a packet of the frame is late (`LATE`) and a less urgent packet
+    waits. From then on the frame's packets queue. They also queue if a less urgent packet was on the
+    wire when the first one arrived. The standard deviation of the wait is assumed equal to the wait.
     """
     lower = at.priority < priority
     load = np.bincount(at.port, np.where(lower, at.load, 0.0))[at.port]
