@@ -135,9 +135,9 @@ def _unit_problem(kind: _Kind, unit: str) -> str:
     if not unit:
         return "has no unit"
     if unit.startswith(","):
-        return "has a comma, but a number needs a decimal point and no thousands separator"
+        return "has a comma, and numbers take a decimal point and no thousands separator"
     if unit[0] in "0123456789_'.":
-        return "has a broken number, but a number has at most one decimal point and no separators"
+        return "has a broken number, and numbers take one decimal point and no separator"
     decimal, binary = "k" + unit[1:], "Ki" + unit[1:]
     if unit.startswith("K") and decimal in kind.factors:
         choice = f"{decimal} (1000) or {binary} (1024)" if binary in kind.factors else decimal
@@ -145,7 +145,7 @@ def _unit_problem(kind: _Kind, unit: str) -> str:
     if unit + "/s" in kind.factors:
         return "is an amount where a rate is needed ('/s' is missing)"
     if unit.endswith(("/s", "ps")):
-        return f"has the unknown unit {unit!r} (it is misspelt, or a rate where none is expected)"
+        return f"has the unknown unit {unit!r} (a rate where it does not belong, or misspelt)"
     return f"has the unknown unit {unit!r}"
 
 
@@ -243,7 +243,7 @@ def parse(kind: str, text: str) -> float:
     9400000000.0
     """
     if kind not in QUANTITIES:
-        raise UnitError(f"{kind!r} is not a kind of quantity: use one of {', '.join(QUANTITIES)}")
+        raise UnitError(f"{kind!r} is no kind of quantity: use one of {', '.join(QUANTITIES)}")
     return QUANTITIES[kind](text)
 
 
