@@ -477,9 +477,9 @@ def test_whatever_stands_in_the_file_is_read_whole_or_refused(data: st.DataObjec
 @pytest.mark.parametrize(
     ("pattern", "new", "told"),
     [
-        ("schema_version = 1", "schema_version = 2", " has schema_version 2: this icmodel reads 1"),
+        ("schema_version = 1", "schema_version = 2", " has schema_version 2: this icmodel reads version 1"),
         ("schema_version = 1", 'schema_version = "1"', " has schema_version '1'"),
-        ("schema_version = 1\n", "", " has schema_version None: this icmodel reads 1"),
+        ("schema_version = 1\n", "", " has schema_version None: this icmodel reads version 1"),
         ("schema_version = 1", "schema_version 1", " is not valid TOML: "),
         (r"\[tool\]", "[tool", " is not valid TOML: "),
         ('protocols = .*', 'protocols = ["tcp", "udp"]', " lists the protocols ['tcp', 'udp'], "),

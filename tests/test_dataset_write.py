@@ -146,7 +146,7 @@ def test_a_missing_held_out_file_is_named(held: Path) -> None:
 def test_a_wrong_count_of_runs_is_named(held: Path) -> None:
     path = held / "dataset.toml"
     path.write_text(path.read_text().replace("runs = 2", "runs = 3"))
-    with pytest.raises(DatasetError, match=r"has 2 runs where dataset\.toml says 3"):
+    with pytest.raises(DatasetError, match=r"has 2 runs, but dataset\.toml has runs = 3"):
         _ = load(held).held_out
 
 
@@ -155,7 +155,7 @@ def test_a_wrong_count_of_runs_is_named(held: Path) -> None:
     [
         (r"^run,", "trial,", "line 1: the columns must be run, protocol"),
         (r"\nb,", "\n,", "every row must name its run"),
-        (r"\na,", "\nc,", "rows are sorted by it first"),
+        (r"\na,", "\nc,", "rows must be sorted by run first"),
         (r",512,", ",0,", "line 2: payload_bytes '0' is not a whole number"),
         (r"\n(?s:.)*", "\n", "has no rows"),
     ],

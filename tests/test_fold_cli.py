@@ -88,7 +88,7 @@ def test_refusals_are_sentences(
     assert "not compared" in refused(capsys, records, "-o", tmp_path / "x", "--apart", "mac")
     assert "not valid TOML" in refused(capsys, records, "-o", tmp_path / "x", "--about", records)
     assert "no variant 'best'" in refused(capsys, tmp_path / "none", "--variant", "best")
-    assert "'Bad Name' would name" in refused(
+    assert "'Bad Name' cannot be the id" in refused(
         capsys, tmp_path / "none", "-o", tmp_path / "Bad Name"
     )
     assert not (tmp_path / "x").exists()

@@ -162,7 +162,11 @@ WRONG = [
     ('interconnect = "rest"', 'interconnect = "12 ms"', "add up to 45 ms of 50 ms"),
     ('interconnect = "rest"', 'interconnect = "22 ms"', "add up to 55 ms of 50 ms"),
     ('capture = "33 ms"', 'capture = "33 B"', "'33 B' has the unknown unit"),
-    ("schema_version = 1", "schema_version = 2", "schema_version is 2: this icmodel reads 1"),
+    (
+        "schema_version = 1",
+        "schema_version = 2",
+        "schema_version is 2: this icmodel reads version 1",
+    ),
     ('name = "mine"', 'name = "My Case"', "name is 'My Case': use lower-case letters"),
     ('name = "display"', 'name = "camera"', "two devices are named 'camera'"),
     ('device = "display" ', 'device = "camera" ', "camera, which receives no 'video'"),
