@@ -1,6 +1,6 @@
 """Predict whether an interconnect carries a use case: goodput, latency, CPU load and loss.
 
-Every public name is loaded from its room when it is first used.
+Every public name is loaded from its room (a subpackage or module) on first use.
 
 Examples
 --------
@@ -17,7 +17,7 @@ import sys
 from importlib import import_module
 from types import ModuleType
 
-TYPE_CHECKING = False  # what type checkers take as true; `typing` itself is not needed here
+TYPE_CHECKING = False  # type checkers take this as true; importing `typing` would cost time
 if TYPE_CHECKING:
     from icmodel.dataset import Dataset as Dataset
     from icmodel.dataset import load as load
@@ -68,13 +68,13 @@ _ROOM_OF = {
     "sweep": "sweep",
     "verify": "verify",
 }
-"""Public name -> room that defines it."""
+"""Public name -> room (subpackage or module) that defines the name."""
 
 __all__ = sorted([*_ROOM_OF, "__version__"])  # type checkers read the imports above
 
 
 class _Package(ModuleType):
-    """The package as a module whose public functions are not replaced by rooms of the same name.
+    """Module class of icmodel: public functions are not replaced by rooms of the same name.
 
     Importing the room ``icmodel.report`` would bind its module over the function ``icmodel.report``;
     likewise ``recommend``, ``sweep`` and ``verify``. ``from icmodel.report import ...`` works as usual.
@@ -90,7 +90,7 @@ sys.modules[__name__].__class__ = _Package
 if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> object:
-        """Load a public name from its room, and keep it."""
+        """Load a public name from its room, and store it in the package."""
         if name not in _ROOM_OF:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         value = getattr(import_module(f"{__name__}.{_ROOM_OF[name]}"), name)

@@ -1,4 +1,4 @@
-"""``python -m icmodel`` is the command ``icmodel``; Ctrl-C ends it quietly from its first moment."""
+"""``python -m icmodel`` is the command ``icmodel``; Ctrl-C ends it quietly, even during imports."""
 
 import gc
 import os
@@ -9,13 +9,16 @@ from types import FrameType, TracebackType
 
 INTERRUPTED = 130
 RETRY_S = 0.001
-"""Time after which an interruption that was lost is raised again."""
+"""Time after which a lost KeyboardInterrupt is raised again [s]."""
 GC_THRESHOLD = 200_000
-"""New objects between two garbage collections; a short command ends before the first."""
+"""Number of new objects that starts a garbage collection.
+
+A short command ends before the first collection.
+"""
 
 
 def exit_at_once(_number: int, _frame: FrameType | None) -> None:
-    """Handle Ctrl-C while only imports have been done: nothing needs to be cleaned up."""
+    """Handle Ctrl-C during imports: exit at once, since nothing needs to be cleaned up."""
     os._exit(INTERRUPTED)
 
 
@@ -29,9 +32,9 @@ def report_uncaught(
 
 
 def interrupt_again(lost: "sys.UnraisableHookArgs") -> None:
-    """Interrupt again if Python could not raise the interruption, e.g. while it deleted an object.
+    """Repeat a KeyboardInterrupt that Python lost, e.g. while Python deleted an object.
 
-    A timer raises it after `RETRY_S`, since an exception raised in here would be lost as well.
+    A timer raises the interrupt after `RETRY_S`, since an exception raised in this function would be lost as well.
     """
     if isinstance(lost.exc_value, KeyboardInterrupt):
         signal.setitimer(signal.ITIMER_REAL, RETRY_S)
@@ -40,14 +43,14 @@ def interrupt_again(lost: "sys.UnraisableHookArgs") -> None:
 
 
 def exit_quietly_on_interrupt() -> None:
-    """From now on Ctrl-C ends this process quietly, unless the process was started to ignore it."""
+    """Make Ctrl-C end this process quietly, unless the process was started to ignore Ctrl-C."""
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, exit_at_once)
         sys.excepthook, sys.unraisablehook = report_uncaught, interrupt_again
 
 
 def set_handler(handler: Callable[[int, FrameType | None], object] | signal.Handlers) -> None:
-    """Handle Ctrl-C, and the timer of a lost interruption, by ``handler``."""
+    """Set the handler of Ctrl-C and of the timer that repeats a lost interrupt."""
     signal.signal(signal.SIGINT, handler)
     signal.signal(signal.SIGALRM, handler)
 
@@ -56,7 +59,7 @@ def main() -> int:
     """Run the command line of this process and return its exit code."""
     gc.set_threshold(GC_THRESHOLD)
     exit_quietly_on_interrupt()
-    from icmodel.cli import main as run  # takes half of the time of a short command
+    from icmodel.cli import main as run  # this import takes half of the time of a short command
 
     if signal.getsignal(signal.SIGINT) is not exit_at_once:
         return run()
@@ -66,7 +69,7 @@ def main() -> int:
     except KeyboardInterrupt:
         return INTERRUPTED
     finally:
-        set_handler(signal.SIG_IGN)  # the answer is printed
+        set_handler(signal.SIG_IGN)  # the answer is printed, so Ctrl-C no longer matters
 
 
 if __name__ == "__main__":

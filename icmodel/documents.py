@@ -1,8 +1,8 @@
 """Documents: read TOML and JSON with one kind of error, and write values as JSON and TOML.
 
 Python's parsers raise further errors for absurd documents: a `RecursionError` for deep nesting, another
-one for a number of thousands of digits. The readers here turn each into the error that the parser has
-for a damaged document, so that callers handle one kind.
+error for a number of thousands of digits. The readers of this module raise the parser's usual error for
+a damaged document instead, so that callers handle one kind of error.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 from icmodel.errors import IcmodelError
 
 MOST_NESTED = 64
-"""Greatest depth of nested tables and lists; documents of icmodel and of measuring tools reach ten."""
+"""Maximum depth of nested tables and lists; real documents have at most ten levels."""
 _TOO_DEEP = f"it is nested deeper than {MOST_NESTED} levels, which no document needs"
 
 
@@ -31,7 +31,7 @@ def toml(text: str) -> dict[str, Any]:
     Raises
     ------
     tomllib.TOMLDecodeError
-        If it is not TOML, is nested too deep, or holds a number of too many digits.
+        If the text is not TOML, is nested too deep, or has a number with too many digits.
 
     Examples
     --------
@@ -57,7 +57,7 @@ def toml_file(path: Path, error: type[IcmodelError]) -> dict[str, Any]:
     Raises
     ------
     IcmodelError
-        Of the class ``error``, if the file cannot be read or is not TOML.
+        If the file cannot be read or is not TOML; ``error`` is the class of the exception.
     """
     try:
         return toml(path.read_text(encoding="utf-8"))
@@ -73,9 +73,9 @@ def json_value(text: str | bytes) -> object:
     Raises
     ------
     ValueError
-        If it is not JSON, is nested too deep, or holds a number of too many digits.
+        If the text is not JSON, is nested too deep, or has a number with too many digits.
     """
-    import json  # not needed to answer a question
+    import json  # imported here, since most commands do not need it
 
     try:
         document: object = json.loads(text)
@@ -106,7 +106,7 @@ def json_text(document: Mapping[str, object]) -> str:
     Raises
     ------
     ValueError
-        If it holds NaN or an infinity.
+        If the document holds NaN or an infinity.
     """
     import json
 
@@ -136,13 +136,13 @@ def json_form(value: Any) -> Any:
 
 
 def json_of(record: Any, *names: str) -> dict[str, Any]:
-    """JSON form of some attributes of a record by name; without names, of all fields of a dataclass."""
+    """Return attributes of a record as JSON, by name; without names all fields of a dataclass."""
     names = names or tuple(field.name for field in fields(record))
     return {name: json_form(getattr(record, name)) for name in names}
 
 
 def number_or_none(value: float) -> float | None:
-    """JSON form of a number: NaN and infinities become ``None``."""
+    """Return the JSON form of a number: NaN and infinities become ``None``."""
     return value if math.isfinite(value) else None
 
 
@@ -157,7 +157,7 @@ _ESCAPES = {code: f"\\u{code:04X}" for code in (*range(0x20), 0x7F)} | {
     ord("\r"): "\\r",
 }
 _WIDE = 100
-"""Longer lists are written with one item a line."""
+"""Maximum line length of a list [characters]; a longer list has one item per line."""
 
 
 def toml_text(document: Mapping[str, object]) -> str:
@@ -180,10 +180,10 @@ def toml_text(document: Mapping[str, object]) -> str:
 
 
 def _table_lines(path: tuple[str, ...], table: Mapping[str, Any], header: str) -> Iterator[str]:
-    """Lines of a table: its values, then the tables in it, then the lists of tables in it.
+    """Yield the lines of a table: its values, then inner tables, then lists of tables.
 
-    ``header`` is ``[{}]`` for a table, which needs none if it only holds tables, and ``[[{}]]`` for
-    an item of a list of tables.
+    ``header`` is ``[{}]`` for a table and ``[[{}]]`` for an item of a list of tables. A table that
+    holds only tables has no header line.
     """
     tables = {key: value for key, value in table.items() if isinstance(value, Mapping)}
     lists = {key: value for key, value in table.items() if _is_list_of_tables(value)}
@@ -210,7 +210,7 @@ def _key(key: str) -> str:
 
 
 def _value(value: object) -> str:
-    """A value as it stands behind ``=``."""
+    """Return the text of a value behind ``=``."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):
@@ -229,8 +229,8 @@ def _value(value: object) -> str:
             line = "\n".join(["[", *(f"  {item}," for item in items), "]"])
         return line
     raise IcmodelError(
-        f"{value!r} cannot stand in TOML: text, numbers, true, false, lists and tables can; "
-        "leave out what is not known"
+        f"{value!r} cannot be written as TOML: use text, numbers, true, false, lists or tables, "
+        "and leave out unknown values"
     )
 
 
@@ -241,7 +241,7 @@ V = TypeVar("V")
 
 
 def group_by_key(pairs: Iterable[tuple[K, V]]) -> dict[K, list[V]]:
-    """Values of each key; keys and values keep their order.
+    """Group values by their key; keys and values keep their order.
 
     Examples
     --------

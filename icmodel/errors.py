@@ -7,7 +7,7 @@ import os
 
 
 class IcmodelError(Exception):
-    """Base class of all errors that a user can cause; the command line prints it and exits with 2.
+    """Base class of all errors that a user can cause; the command line then exits with code 2.
 
     Examples
     --------
@@ -29,11 +29,11 @@ class DatasetError(IcmodelError):
 
 
 class ScenarioError(IcmodelError):
-    """A question that no dataset could answer."""
+    """An impossible question, which no dataset could answer, e.g. a payload of 0 B."""
 
 
 class OutOfDomain(IcmodelError):  # noqa: N818  (the name is part of the public face)
-    """A question that this dataset cannot answer."""
+    """A possible question that this dataset cannot answer."""
 
 
 class UseCaseError(IcmodelError):
@@ -49,7 +49,7 @@ class RecordError(IcmodelError):
 
 
 class ProbeMissing(IcmodelError):  # noqa: N818  (says more than an Error at its end would)
-    """icprobe, the measuring tool, is not installed or does not run."""
+    """The measuring tool icprobe is not installed or does not run."""
 
 
 class ReportError(IcmodelError):
@@ -84,14 +84,14 @@ _BROKEN = (errno.EIO, errno.ENXIO)
 
 
 def is_disk_error(error: BaseException) -> bool:
-    """Whether the disk or folder of a file causes an error, rather than a defect of icmodel."""
+    """Whether an error is caused by a disk or folder, rather than by a defect of icmodel."""
     return isinstance(error, OSError) and error.errno in (*_FULL, *_CLOSED, *_BROKEN)
 
 
 def unwritable(what: object, error: OSError) -> str:
-    """Sentence about a file that cannot be written: its name, the reason, and what to do."""
+    """Return a sentence about a file that cannot be written: name, reason and advice."""
     code = error.errno
-    # Libraries put whole paragraphs into `strerror`; the number gives the message of the system.
+    # Libraries put whole paragraphs into `strerror`; `errno` gives the short message of the system.
     reason = os.strerror(code) if code else " ".join(str(error).split())
     if code in _FULL:
         advice = "make space there, or choose another place"

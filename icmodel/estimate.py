@@ -1,4 +1,4 @@
-"""Estimate and Prediction: the answer of the model to one scenario, and its words for people."""
+"""Estimate and Prediction: the model's answer to one scenario, and texts for metrics and numbers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from icmodel.errors import UnitError
 from icmodel.scenario import Scenario
 
 EXTRAPOLATED = "extrapolated"
-"""The basis of estimates outside the data."""
+"""Basis of an estimate beyond the measured range."""
 BASES = (
     "measured",
     "tabulated",
@@ -26,13 +26,13 @@ BASES = (
     "assumed",
     EXTRAPOLATED,
 )
-"""Every basis a number can rest on, the strongest first."""
+"""Every basis (kind of evidence) of a number, the strongest first."""
 BOTTLENECKS = ("request", "cpu", "packet-rate", "wire", "share", "receiver", "unknown")
-"""Everything that can limit a stream's goodput."""
+"""Names of the limits of a stream's goodput."""
 
 
 def weakest(bases: Sequence[str]) -> str:
-    """The weakest of some bases; ``theory`` if there is none, since nothing measured was used."""
+    """Return the weakest of the bases; ``theory`` if there is none, as nothing measured was used."""
     return max(bases, key=BASES.index) if bases else "theory"
 
 
@@ -45,11 +45,11 @@ class Estimate:
     value, low, high : float
         Value and interval, in the SI unit of the metric's suffix; all three are NaN if the metric is absent.
     basis : str
-        The weakest basis the number rests on, one of `BASES`.
+        Weakest kind of evidence used for the number, one of `BASES`.
     why : str
-        Reason why the metric is absent or extrapolated, if so.
+        Reason why the metric is absent or extrapolated; otherwise empty.
     bases : tuple of str
-        All bases the number rests on.
+        All kinds of evidence used for the number.
 
     Examples
     --------
@@ -76,7 +76,7 @@ class Estimate:
 
     @property
     def ends(self) -> tuple[float, float, float]:
-        """Value, low and high."""
+        """Value, low and high of the estimate, in this order."""
         return self.value, self.low, self.high
 
     def __repr__(self) -> str:
@@ -85,7 +85,7 @@ class Estimate:
         return f"Estimate({self.value!r}, low={self.low!r}, high={self.high!r}, {self.basis})"
 
     def to_dict(self) -> dict[str, object]:
-        """JSON form; unknown numbers become ``None``."""
+        """Return the JSON form; unknown numbers become ``None``."""
         return {
             "value": number_or_none(self.value),
             "low": number_or_none(self.low),
@@ -97,7 +97,7 @@ class Estimate:
 
 
 def absent(why: str) -> Estimate:
-    """An Estimate without a value, with the reason.
+    """Make an Estimate without a value, from the reason.
 
     >>> absent("not measured")
     Estimate(absent, not measured)
@@ -106,14 +106,14 @@ def absent(why: str) -> Estimate:
 
 
 def shortened(text: str, most: int = 200) -> str:
-    """A text on one line of at most ``most`` characters, for a ``repr``."""
+    """Shorten a text to one line of at most ``most`` characters, for a ``repr``."""
     line = " ".join(text.split())
     return line if len(line) <= most else f"{line[: most - 1]}…"
 
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """The parts that a prediction is made of.
+    """Parts of a prediction: latency terms, goodput bounds and bottleneck.
 
     ``latency_terms`` [s] sum to the mean latency; the least of ``goodput_bounds`` [b/s] is the goodput.
     """
@@ -128,7 +128,7 @@ class Explanation:
 
 
 class UsedRow(NamedTuple):
-    """A dataset row that a prediction rests on."""
+    """Dataset row used by a prediction."""
 
     line: int
     metric: str
@@ -143,13 +143,16 @@ class UsedRow(NamedTuple):
         return f"UsedRow(line {self.line}, {where}: {self.value!r}, {self.basis})"
 
     def to_dict(self) -> dict[str, object]:
-        """JSON form; an unlimited load is the text ``inf``."""
+        """Return the JSON form; an unlimited load is the text ``inf``."""
         unlimited = self.load_bps is not None and math.isinf(self.load_bps)
         return {**self._asdict(), "load_bps": "inf" if unlimited else self.load_bps}
 
 
 class Metrics:
-    """The metrics that a prediction can have as attributes, for type checkers; ``metrics`` has any other."""
+    """Metrics that are attributes of a prediction, declared for type checkers.
+
+    Further metrics of a dataset are in the mapping ``metrics``.
+    """
 
     if TYPE_CHECKING:
         goodput_bps: Estimate
@@ -218,9 +221,9 @@ class Prediction(Metrics):
     terms, bounds : mapping of str to float
         Terms of the mean latency [s]; bounds of the goodput [b/s].
     rows : tuple of UsedRow
-        The dataset rows that the numbers rest on.
+        The dataset rows used for the numbers.
     notes : tuple of str
-        Sentences on the limits of the answer.
+        Sentences on the limits of validity of the answer.
 
     Examples
     --------
@@ -245,7 +248,7 @@ class Prediction(Metrics):
     rows: tuple[UsedRow, ...]
     notes: tuple[str, ...] = field(default=())
 
-    if not TYPE_CHECKING:  # a type checker that sees this takes any misspelt name for a metric
+    if not TYPE_CHECKING:  # hidden from type checkers, which would accept misspelt metrics
 
         def __getattr__(self, name: str) -> Estimate:
             metrics: Mapping[str, Estimate] = self.__dict__.get("metrics", {})
@@ -254,7 +257,7 @@ class Prediction(Metrics):
             if name.startswith("__"):
                 raise AttributeError(name)
             known = ", ".join(sorted(metrics))
-            raise AttributeError(f"a prediction has no metric {name!r}; this one has {known}")
+            raise AttributeError(f"this prediction has no metric {name!r}: it has {known}")
 
     def __repr__(self) -> str:
         known = sum(not estimate.absent for estimate in self.metrics.values())
@@ -265,11 +268,11 @@ class Prediction(Metrics):
         )
 
     def explain(self) -> Explanation:
-        """The terms of the mean latency and the bounds of the goodput."""
+        """Return the terms of the mean latency and the bounds of the goodput."""
         return Explanation(self.terms, self.bounds, self.bottleneck)
 
     def to_dict(self) -> dict[str, object]:
-        """The JSON document of ``icmodel predict --json``."""
+        """Return the JSON document of ``icmodel predict --json``."""
         return {
             "schema_version": 1,
             "scenario": self.scenario.to_dict(),
@@ -327,7 +330,7 @@ _LIMITS = {
 
 
 def metric_name(metric: str) -> str:
-    """The name of a metric in words; an unknown metric keeps its field name.
+    """Return the name of a metric in words; an unknown metric keeps its field name.
 
     >>> metric_name("latency_mean_s"), metric_name("cpu_recv")
     ('mean latency', 'receiving CPU')
@@ -344,7 +347,7 @@ def metric_name(metric: str) -> str:
 
 
 def long_name(column: str) -> str:
-    """The name of a column of many answers in words, for the axes of plots.
+    """Return the name of a result column in words, for the axes of plots.
 
     >>> long_name("latency_mean_s_high")
     'mean latency (high end of the interval)'
@@ -356,24 +359,27 @@ def long_name(column: str) -> str:
 
 
 def limit_name(bottleneck: str) -> str:
-    """The name of a bottleneck in words, ``the CPU`` for ``cpu``; empty if it is not known."""
+    """Return the name of a bottleneck in words, ``the CPU`` for ``cpu``; empty if unknown."""
     return _LIMITS.get(bottleneck, bottleneck)
 
 
 # --- numbers for people -----------------------------------------------------------------------
 
 GROWS = "grows without limit"
-"""Text for a latency if less data passes than is produced."""
+"""Text for a latency if the network carries less data than the stream produces."""
 EXACT_DIGITS = 7
-"""Significant digits of a number that is known exactly."""
+"""Number of significant digits of an exact number."""
 LEAST_DIGITS, HALF_WIDTH_DIGITS = 2, 2
-"""Least number of digits; digits of the interval's half-width, which determine the last digit of a number."""
+"""Least number of digits of a value, and number of digits of its interval's half-width.
+
+A value is rounded to the last digit of the half-width.
+"""
 WIDTH = 100
-"""Greatest number of characters of a printed line."""
+"""Maximum number of characters of a printed line."""
 
 
 def quantity(name: str, value: float, digits: int = EXACT_DIGITS) -> str:
-    """A value with the unit of its field name; a name without a unit is a count.
+    """Return a value with the unit of its field name; without a unit it is a count.
 
     >>> quantity("goodput_bps", 9.4e9), quantity("cores", 4)
     ('9.4 Gb/s', '4')
@@ -385,7 +391,7 @@ def quantity(name: str, value: float, digits: int = EXACT_DIGITS) -> str:
 
 
 def estimated(metric: str, estimate: Estimate) -> str:
-    """A value rounded to the digits that its interval supports; an exact one has all digits.
+    """Return a value rounded to the digits that its interval supports; exact values keep all.
 
     >>> estimated("latency_mean_s", Estimate(1.2345e-4, 1.1e-4, 1.4e-4, "measured"))
     '123 µs'
@@ -396,7 +402,10 @@ def estimated(metric: str, estimate: Estimate) -> str:
 
 
 def compared(metric: str, estimate: Estimate, limit: float) -> str:
-    """A value with the digits that its interval supports, and as many more as show its side of a limit."""
+    """Return a value with the digits that its interval supports.
+
+    More digits are added until the text shows on which side of the limit the value is.
+    """
     value = estimate.value
     if estimate.absent or not math.isfinite(value):
         return estimated(metric, estimate)
@@ -415,7 +424,7 @@ def compared(metric: str, estimate: Estimate, limit: float) -> str:
 
 
 def interval(metric: str, estimate: Estimate) -> str:
-    """The 90 % interval; ``exact`` if both ends are equal, empty if there is none.
+    """Return the 90 % interval as text; ``exact`` if low equals high, empty without interval.
 
     >>> interval("latency_mean_s", Estimate(1.2345e-4, 1.1e-4, 1.4e-4, "measured"))
     '110 – 140 µs'
@@ -439,7 +448,7 @@ def interval(metric: str, estimate: Estimate) -> str:
 
 
 def _digits(value: float, estimate: Estimate) -> int:
-    """Significant digits of a value or an end, down to the second digit of the half-width."""
+    """Return the number of significant digits, down to the second digit of the half-width."""
     half = (estimate.high - estimate.low) / 2
     if not math.isfinite(half):
         return 4
@@ -450,7 +459,7 @@ def _digits(value: float, estimate: Estimate) -> int:
 
 
 def percent(share: float) -> str:
-    """A share in percent with two significant digits, above 100 % with three.
+    """Return a ratio in per cent with two significant digits; above 100 % with three.
 
     >>> percent(0.0074), percent(1.234)
     ('0.74 %', '123 %')
@@ -461,12 +470,15 @@ def percent(share: float) -> str:
 
 
 def plural(count: int, noun: str) -> str:
-    """``1 row``, ``2 rows``, ``2 switches``."""
+    """Return a count with its noun: ``1 row``, ``2 rows``, ``2 switches``."""
     if count == 1:
         return f"1 {noun}"
     return f"{count} {noun}{'es' if noun.endswith('ch') else 's'}"
 
 
 def wrapped(text: str, first: str = "", then: str = "", width: int = WIDTH) -> list[str]:
-    """A text in lines of at most ``width`` characters, with indents of the first line and of the others."""
+    """Wrap a text into lines of at most ``width`` characters.
+
+    ``first`` is the indent of the first line, ``then`` the indent of the other lines.
+    """
     return wrap(text, width, initial_indent=first, subsequent_indent=then, break_on_hyphens=False)

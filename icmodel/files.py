@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all."""
+"""Write files atomically: an interrupted write leaves no incomplete file."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from icmodel.errors import ReportError, unwritable
 
 
 def check_place(path: str | Path) -> None:
-    """Raise ReportError for a path that no file can have, before its content is computed.
+    """Raise ReportError if no file can be written at a path; call before computing the content.
 
     Raises
     ------
@@ -31,14 +31,15 @@ def check_place(path: str | Path) -> None:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """Yield a new file beside ``path`` that replaces it in the end; a failure leaves no file behind.
+    """Yield the path of a temporary file that replaces ``path`` at the end of the context.
 
-    A path that exists and is no regular file, such as a device, is written in place.
+    After a failure the temporary file is removed. An existing path that is not a regular file, such as a device, is
+    written in place.
 
     Raises
     ------
     ReportError
-        If the file cannot be written; an older file is then unchanged.
+        If the file cannot be written; an existing file then stays unchanged.
     """
     check_place(path)
     if path.exists() and not path.is_file():
@@ -62,12 +63,12 @@ def replacing(path: Path) -> Iterator[Path]:
 
 
 def write(path: str | Path, content: bytes) -> None:
-    """Write a file as a whole.
+    """Write a file atomically.
 
     Raises
     ------
     ReportError
-        If the file cannot be written; an older file is then unchanged.
+        If the file cannot be written; an existing file then stays unchanged.
     """
     with replacing(Path(path)) as beside:
         beside.write_bytes(content)

@@ -1,8 +1,8 @@
 """Time that a program adds to a frame, learned from its results on hosts for which a dataset exists.
 
-A program that reaches less goodput than the dataset's measuring tool between the same hosts needs longer for a frame.
-The additional time is fitted by a time per frame and a time per byte: least squares of the relative error, neither
-below 0.  Runs that the wire limits say nothing about the program and are left out.
+If a program reaches less goodput than the dataset's measuring tool between the same hosts, it needs more time per
+frame.  The additional time is fitted by a time per frame and a time per byte, both at least 0, with least squares of
+the relative error.  Runs limited by the wire contain no information on the program and are left out.
 """
 
 from __future__ import annotations
@@ -24,14 +24,17 @@ from icmodel.statistics import NORMAL, student
 SENDER, RECEIVER = "send", "recv"
 ENDS = (SENDER, RECEIVER)
 BY_WIRE = 0.9
-"""From this fraction of theory's goodput bound on, the wire may limit a run."""
+"""Fraction of the goodput bound by theory; runs above it may be limited by the wire."""
 METRICS = ("goodput_bps", "sent_bps")
-"""Result of a run: the goodput, or the sent rate if the tool reports no received rate."""
+"""Metrics used as the result of a run.
+
+The sent rate is used if the tool reports no received rate.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """The time for a frame of one payload on one core at full speed [s]: the program's, and the hosts' own."""
+    """Times per frame of one payload on one core at full speed [s]: of the program and the hosts."""
 
     payload_bytes: int
     program_s: float
@@ -40,7 +43,7 @@ class Compared:
 
 @dataclass(frozen=True, slots=True)
 class OwnWork:
-    """Time that a program adds at one end of a protocol's streams, and the payloads it was fitted to.
+    """Time per frame that a program adds at one end of a protocol's streams.
 
     ``frame_s`` is a time per frame [s] and ``byte_s`` a time per byte [s/B], both with 90 % intervals.
     """
@@ -53,7 +56,7 @@ class OwnWork:
 
     @property
     def work(self) -> ApplicationWork:
-        """The times as a parameter of a `Scenario`."""
+        """Return the times as an application's work, a parameter of a `Scenario`."""
         if self.end == SENDER:
             return ApplicationWork(send_s=self.frame_s.value, send_s_per_byte=self.byte_s.value)
         return ApplicationWork(recv_s=self.frame_s.value, recv_s_per_byte=self.byte_s.value)
@@ -86,17 +89,18 @@ def own_work(over: Model, results: Dataset, end: str = SENDER) -> tuple[OwnWork,
     results : Dataset
         The program's results: its goodput at the unlimited load.
     end : "send" or "recv"
-        End at which the work is assumed to be done; a goodput does not show it.
+        End at which the work is assumed to be done; the goodput does not show which end it is.
 
     Raises
     ------
     OutOfDomain
         If the variant does not support an application's work.
     ScenarioError
-        If there is no such end, or no result can be compared: all are limited by the wire or of other protocols.
+        If ``end`` is unknown, or no result can be compared.  No result can be compared if all are limited by the wire,
+        or have other protocols than the dataset.
     """
     if end not in ENDS:
-        raise ScenarioError(f"end={end!r} is not one of {', '.join(ENDS)}")
+        raise ScenarioError(f"end={end!r} is unknown: use one of {', '.join(ENDS)}")
     if problem := over.work_problem():
         raise OutOfDomain(problem)
     fits = []
@@ -107,17 +111,17 @@ def own_work(over: Model, results: Dataset, end: str = SENDER) -> tuple[OwnWork,
                 fits.append(OwnWork(protocol, end, *fit_costs(compared), compared))
     if not fits:
         raise ScenarioError(
-            f"no result of {results.id} says what its program adds over {over.data.id}: it takes runs as "
-            "fast as they go, of the same protocols, that do not fill the wire"
+            f"no result of {results.id} can be compared with {over.data.id}: measure the same protocols at "
+            "an unlimited load, with payloads that do not fill the wire"
         )
     return tuple(fits)
 
 
 def _compared(over: Model, results: Dataset, protocol: str, end: str) -> Iterator[Compared]:
-    """The payloads whose fastest runs are limited by the program."""
+    """Yield the payloads whose fastest runs are limited by the program."""
     has_cores = any(row.cores for row in over.data.points if row.protocol == protocol)
     for point in _fastest(results, protocol):
-        assert point.payload_bytes is not None  # `_fastest` leaves out rows without
+        assert point.payload_bytes is not None  # `_fastest` leaves out rows without a payload
         cores = point.cores or 1
         scenario = Scenario(protocol, point.payload_bytes, cores=cores if has_cores else None)
         bound_bps = over.greatest_goodput_bps(scenario)
@@ -126,12 +130,12 @@ def _compared(over: Model, results: Dataset, protocol: str, end: str) -> Iterato
         try:
             host = over.host_times_s(scenario)[ENDS.index(end)]
         except OutOfDomain:
-            continue  # this payload or these cores were not measured, others may be
+            continue  # this payload or number of cores was not measured; try the next one
         yield Compared(point.payload_bytes, cores * 8 * point.payload_bytes / point.value, host)
 
 
 def _fastest(results: Dataset, protocol: str) -> list[Point]:
-    """The runs at the unlimited load, of one sender at the default options, by payload."""
+    """Return the runs of one sender at an unlimited load and default options, by payload."""
     points = [
         point
         for point in results.select(protocol, {})
@@ -149,9 +153,9 @@ def _fastest(results: Dataset, protocol: str) -> list[Point]:
 def fit_costs(compared: Sequence[Compared]) -> tuple[Estimate, Estimate]:
     """Fit a time per frame [s] and a time per byte [s/B], with 90 % intervals.
 
-    Of the two terms those are fitted that leave the least error with neither time below 0.  The interval follows
-    from the larger of two errors: the deviation of the payloads from the fit, by Student's t with as many degrees of
-    freedom as there are payloads beyond the fitted terms; and the uncertainty of the hosts' own time.
+    Fit one or both terms, whichever has the least error without a negative time.  The interval is computed from the
+    larger of two errors.  One is the deviation of the payloads from the fit, by Student's t; its degrees of freedom
+    are the number of payloads minus the number of fitted terms.  The other is the uncertainty of the hosts' own time.
     """
     payload = np.array([float(one.payload_bytes) for one in compared])
     program = np.array([one.program_s for one in compared])
@@ -181,7 +185,7 @@ def fit_costs(compared: Sequence[Compared]) -> tuple[Estimate, Estimate]:
 
 
 def _half_widths(terms: Floats, left: Floats, unsure: Floats) -> Floats:
-    """Half of the 90 % interval of each fitted time."""
+    """Return half of the 90 % interval of each fitted time."""
     degrees = len(left) - terms.shape[1]
     of_host = NORMAL * math.sqrt(float(np.mean(unsure**2)))
     of_fit = student(degrees) * math.sqrt(float(left @ left) / degrees) if degrees else 0.0

@@ -1,4 +1,4 @@
-"""Reading: a TOML text becomes a checked document, or one sentence that names the first mistake."""
+"""Read TOML texts as checked documents; an error names the first mistake in one sentence."""
 
 from __future__ import annotations
 
@@ -32,18 +32,18 @@ SLUG_PATTERN = r"^[a-z][a-z0-9-]*$"
 REFERENCE_PATTERN = r"^[a-z][a-z0-9-]*\.[a-z][a-z0-9_-]*$"
 
 Slug = Annotated[str, StringConstraints(pattern=SLUG_PATTERN)]
-"""Name of a use case, or of a device, stream, budget or candidate in one: lower case, digits, hyphens."""
+"""Name of a use case, device, stream, budget or candidate: lower-case letters, digits, hyphens."""
 Reference = Annotated[str, StringConstraints(pattern=REFERENCE_PATTERN)]
 """Name of a derived number, such as ``response.interconnect_s``."""
 Text = Annotated[str, StringConstraints(min_length=1)]
 Count = Annotated[int, Field(strict=True, ge=1, le=MOST)]
-"""A whole number that is exact as a float."""
+"""Whole number of at least 1, small enough to be exact as a float."""
 Positive = Annotated[float, Field(strict=True, gt=0, allow_inf_nan=False)]
 NotNegative = Annotated[float, Field(strict=True, ge=0, allow_inf_nan=False)]
 Factor = Annotated[float, Field(strict=True, gt=0, allow_inf_nan=False), units.parse_factor]
-"""A number relative to a measured one; its texts have their own parser."""
+"""Ratio to a measured number, above 0; texts are read by `units.parse_factor`."""
 Share = Annotated[float, Field(strict=True, ge=0, le=1)]
-"""A part of a whole, 0 to 100 %."""
+"""Share from 0 to 1."""
 
 
 def is_reference(text: str) -> bool:
@@ -52,7 +52,9 @@ def is_reference(text: str) -> bool:
 
 
 def quantity_kind(name: str) -> str | None:
-    """Kind of the quantity that the suffix of a name states, a key of `units.QUANTITIES`, or None.
+    """Return the kind of quantity that the suffix of a name states, or None.
+
+    The kind is a key of `units.QUANTITIES`.
 
     Examples
     --------
@@ -68,7 +70,7 @@ def quantity_kind(name: str) -> str | None:
 
 
 class Document(BaseModel):
-    """A table of a document; it is frozen, and unknown keys are errors.
+    """Table of a document; it is frozen, and unknown keys are errors.
 
     A field with a unit suffix has two spellings: ``within_s = 3e-6`` and ``within = "3 us"``. In a
     table or a list of quantities, such as ``quanta = { 5 = "9 kB" }``, each value has a unit.
@@ -78,7 +80,7 @@ class Document(BaseModel):
 
     @classmethod
     def text_spellings(cls) -> dict[str, str]:
-        """Key without unit suffix -> field with it."""
+        """Return a mapping from key without unit suffix to field with unit suffix."""
         fields = {name: quantity_kind(name) for name in cls.model_fields}
         return {name.removesuffix(f"_{kind}"): name for name, kind in fields.items() if kind}
 
@@ -106,7 +108,10 @@ class Document(BaseModel):
 
     @classmethod
     def _value_in_si(cls, key: str, value: object, field: str) -> object:
-        """One quantity in SI, or each of a table or a list; words that the field allows stay."""
+        """Convert a quantity to SI, or each quantity of a table or list.
+
+        Words that the field allows in place of a quantity are kept.
+        """
         annotation = cls.model_fields[field].annotation
         shape = get_origin(annotation)
         if isinstance(value, dict) and shape is dict:
@@ -137,7 +142,7 @@ class Document(BaseModel):
     def __get_pydantic_json_schema__(
         cls, core: CoreSchema, handler: GetJsonSchemaHandler
     ) -> JsonSchemaValue:
-        """The JSON Schema with both spellings of every quantity."""
+        """Return the JSON Schema with both spellings of every quantity."""
         schema = handler.resolve_ref_schema(handler(core))
         properties, required = schema["properties"], set(schema.get("required", []))
         for key, field in cls.text_spellings().items():
@@ -159,7 +164,7 @@ class Document(BaseModel):
 
 
 def _literals(annotation: Any) -> tuple[object, ...]:
-    """All literals of an annotation: the words that may replace a quantity."""
+    """Return all literals of an annotation, which are words that may replace a quantity."""
     if get_origin(annotation) is Literal:
         return get_args(annotation)
     return tuple(word for part in get_args(annotation) for word in _literals(part))
@@ -172,20 +177,20 @@ D = TypeVar("D", bound=Document)
 
 @dataclass(frozen=True)
 class Form(Generic[D]):
-    """A kind of document.
+    """Kind of document: its schema, version and error class.
 
     Parameters
     ----------
     model : type
         Class of the checked document.
     version : int
-        Its ``schema_version``.
+        ``schema_version`` of the document.
     error : type
         Error to raise for a damaged document.
     kinds : mapping
-        Key of tables that differ by their ``kind`` -> the possible kinds.
+        Key of a table with the key ``kind`` -> possible values of ``kind``.
     example : str
-        Place with an example of each key, for the message about a missing key.
+        Words of an error about a missing key that name a document with an example of each key.
     """
 
     model: type[D]
@@ -201,7 +206,7 @@ def read_file(path: Path, error: type[IcmodelError]) -> str:
     Raises
     ------
     IcmodelError
-        Of the class ``error``, if the file cannot be read or is not UTF-8.
+        If the file cannot be read or is not UTF-8; ``error`` is the class of the exception.
     """
     try:
         return path.read_bytes().decode("utf-8")
@@ -212,19 +217,20 @@ def read_file(path: Path, error: type[IcmodelError]) -> str:
 
 
 def read_text(text: str, file: str, form: Form[D]) -> D:
-    """Check the document of a TOML text; ``file`` names it in messages.
+    """Check the document in a TOML text; ``file`` is the name of the file in messages.
 
     Raises
     ------
     IcmodelError
-        Of the class ``form.error``, with the first mistake in one sentence.
+        If the document is wrong; the message names the first mistake in one sentence.  The class of the
+        exception is ``form.error``.
     """
     try:
         document = toml(text)
         version = document.get("schema_version")
         if version != form.version:
             raise form.error(
-                f"schema_version is {version!r}: this icmodel reads {form.version}, write "
+                f"schema_version is {version!r}: this icmodel reads version {form.version}, so write "
                 f"schema_version = {form.version} at the top"
             )
         return form.model.model_validate(document)
@@ -237,19 +243,19 @@ def read_text(text: str, file: str, form: Form[D]) -> D:
 
 
 WRONG_SHAPE = {
-    "string_type": "write a text in quotes, a quantity with its unit",
-    "string_pattern_mismatch": "take lower-case letters, digits and hyphens, starting with a letter",
+    "string_type": "write a text in quotes; a quantity needs a unit",
+    "string_pattern_mismatch": "use lower-case letters, digits and hyphens, and start with a letter",
     "int_type": "write a whole number",
     "int_from_float": "write a whole number",
-    "tuple_type": "write a list, for tables with [[ ]] around the name",
+    "tuple_type": "write a list; a list of tables needs [[ ]] around the name",
     "model_type": "write one table, with [ ] around its name",
     "dict_type": "write a table such as { video = 1 }",
 }
-"""Fix of a value of the wrong shape, by pydantic's name of the problem."""
+"""Pydantic's name of a problem -> advice for a value of the wrong type."""
 
 
 def first_problem(error: ValidationError, form: Form[D]) -> str:
-    """The first mistake as one sentence: where it is, the value, and what is allowed."""
+    """Return the first mistake as one sentence: its place, the value, and what is allowed."""
     problem = error.errors(include_url=False)[0]
     loc, problem_type, value = problem["loc"], problem["type"], problem["input"]
     where = _place(loc, form.kinds)
@@ -274,13 +280,13 @@ def first_problem(error: ValidationError, form: Form[D]) -> str:
 
 
 def _place(loc: tuple[int | str, ...], kinds: Mapping[str, tuple[str, ...]]) -> str:
-    """A place such as ``candidates no. 2, scenarios, picture``, without pydantic's own words."""
+    """Return a place as text, such as ``candidates no. 2, scenarios, picture``."""
     place, key = "", ""
     for part in loc:
         if isinstance(part, int):
             place += f" no. {part + 1}"
         elif part in kinds.get(key, ()):
-            key = ""  # a key of the kind's table may have its name
+            key = ""  # the name of a kind may also be a key of its table
         elif part != "[key]":
             place, key = f"{place}, {part}" if place else part, part
     return place

@@ -15,21 +15,21 @@ MET = "met"
 NOT_MET = "not met"
 UNDECIDED = "undecided"
 OUTCOMES = (MET, UNDECIDED, NOT_MET)
-"""All outcomes, the best first; of several requirements the worst outcome counts."""
+"""All outcomes, the best first; the outcome of several requirements is the worst one."""
 ROUNDING = 1e-9
 """Relative difference up to which a goodput equals the produced rate."""
 SIGNS = {MET: "✓", NOT_MET: "✗", UNDECIDED: "?"}
-"""A sign for each outcome, so that colour is never the only mark."""
+"""Outcome -> its sign, so that colour is never the only mark of an outcome."""
 
 
 @dataclass(frozen=True, slots=True)
 class Requirement:
-    """A metric must be at least, or at most, a limit.
+    """Requirement that a metric is at least, or at most, a limit.
 
     Parameters
     ----------
     name : str
-        What must hold, in words.
+        Name of the requirement, in words.
     metric : str
         Name of the metric, whose suffix gives the SI unit of the limit.
     at_least, at_most : float, optional
@@ -37,12 +37,12 @@ class Requirement:
     kind : str
         ``soft`` or ``hard``.
     source : str
-        Where the requirement comes from.
+        Source of the requirement, such as a document.
 
     Raises
     ------
     UseCaseError
-        If not exactly one limit is given, or it is not finite.
+        If not exactly one limit is given, or the limit is not finite.
     """
 
     name: str
@@ -55,7 +55,7 @@ class Requirement:
     def __post_init__(self) -> None:
         if (self.at_least is None) == (self.at_most is None):
             raise UseCaseError(
-                f"requirement {self.name!r} needs exactly one of at_least and at_most"
+                f"requirement {self.name!r} needs exactly one of at_least and at_most: give one"
             )
         if not math.isfinite(self.limit):
             raise UseCaseError(
@@ -64,12 +64,12 @@ class Requirement:
 
     @property
     def sign(self) -> str:
-        """``≥`` or ``≤``."""
+        """Sign of the limit: ``≥`` or ``≤``."""
         return "≤" if self.at_least is None else "≥"
 
     @property
     def limit(self) -> float:
-        """The limit, on either side."""
+        """Value of the limit: ``at_least`` or ``at_most``."""
         return float(self.at_least if self.at_least is not None else self.at_most or 0.0)
 
     def to_dict(self) -> dict[str, object]:
@@ -79,10 +79,10 @@ class Requirement:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Whether an estimate meets a requirement.
+    """Verdict on an estimate: whether it meets a requirement.
 
-    ``margin`` is the distance from the limit relative to the limit, positive if met; if the limit is 0, the distance
-    itself [SI].  ``limiting`` names the bottleneck, ``why`` gives a reason.
+    ``margin`` is the distance from the limit, positive if met.  It is relative to the limit; if the limit is 0, it is
+    the distance itself [SI].  ``limiting`` names the bottleneck, ``why`` gives a reason.
     """
 
     requirement: Requirement
@@ -100,8 +100,8 @@ class Verdict:
 def judge(requirement: Requirement, estimate: Estimate, limiting: str = "") -> Verdict:
     """Compare the interval of an estimate with a requirement.
 
-    It is *met* if the whole interval is on the required side of the limit, and *not met* if no part of it is.
-    Otherwise, or without an interval, it is *undecided*.
+    The requirement is *met* if the whole interval is on the required side of the limit.  It is *not met* if the whole
+    interval is on the other side.  Otherwise, or without an interval, it is *undecided*.
 
     Examples
     --------
@@ -121,26 +121,31 @@ def judge(requirement: Requirement, estimate: Estimate, limiting: str = "") -> V
         met, failed = estimate.high <= limit, estimate.low > limit
         margin = limit - estimate.value
     outcome = MET if met else NOT_MET if failed else UNDECIDED
-    margin = (margin / abs(limit) if limit else margin) or 0.0  # no negative zero
+    margin = (
+        margin / abs(limit) if limit else margin
+    ) or 0.0  # `or 0.0` turns a negative zero into 0
     return Verdict(requirement, outcome, estimate, margin, limiting, estimate.why)
 
 
 def worst_outcome(outcomes: Sequence[str]) -> str:
-    """The outcome of several requirements together: the worst of them, *undecided* if there is none."""
+    """Return the worst outcome, which is that of several requirements together.
+
+    Without requirements the outcome is *undecided*.
+    """
     return max(outcomes, key=OUTCOMES.index) if outcomes else UNDECIDED
 
 
 def outcome_text(outcome: str) -> str:
-    """An outcome with its sign: ``✓ met``."""
+    """Return an outcome with its sign: ``✓ met``."""
     return f"{SIGNS[outcome]} {outcome}"
 
 
 def while_all_passes(latency: Estimate, goodput: Estimate, produced_bps: float) -> Estimate:
-    """A latency that holds only if all produced data passes.
+    """Return a latency that accounts for data that cannot pass.
 
-    If the goodput is less than the produced rate, the queue grows without limit: the latency is infinite and has no
-    value.  If the goodput's interval leaves that open, the latency has no upper end.  A queue with a load above 1
-    has no steady state: L. Kleinrock, Queueing Systems, vol. 1, 1975.
+    If the goodput is less than the produced rate, the queue grows without limit.  Then the latency is infinite and the
+    estimate has no value.  If the goodput's interval contains the produced rate, the latency has no upper end.
+    A queue with a load above 1 has no steady state: L. Kleinrock, Queueing Systems, vol. 1, 1975.
 
     Parameters
     ----------

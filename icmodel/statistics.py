@@ -1,4 +1,4 @@
-"""Intervals for one new run from few runs by Student's t, and the width assumed for single numbers."""
+"""90 % intervals for one new run, from few runs by Student's t; and the width for single numbers."""
 
 from __future__ import annotations
 
@@ -6,11 +6,14 @@ import math
 from collections.abc import Iterable
 
 COVERAGE = 0.9
-"""Nominal share of new runs within an interval."""
+"""Share of new runs that an interval should contain."""
 NORMAL = 1.644854
-"""Normal quantile of a two-sided 90 % interval, to the digits with which answers have been computed from the first."""
+"""Normal quantile of a two-sided 90 % interval.
+
+Its digits are fixed, so that answers stay equal between versions.
+"""
 LONE_WIDTH = 0.2
-"""Assumed relative half-width if too few rows can be left out to estimate it."""
+"""Assumed relative half-width if too few rows can be left out to estimate the half-width."""
 
 # Two-sided 90 % quantiles of Student's t for 1..30 degrees of freedom (0.95 one-sided).
 _STUDENT = (
@@ -21,9 +24,9 @@ _STUDENT = (
 
 
 def median(numbers: Iterable[float]) -> float:
-    """The median of at least one number.
+    """Return the median of at least one number.
 
-    `numpy.median` imports masked arrays, which takes a tenth of the time of a short command.
+    `numpy.median` is not used: it imports masked arrays, which takes a tenth of the time of a short command.
 
     >>> median([3.0, 1.0, 2.0, 4.0])
     2.5
@@ -34,9 +37,9 @@ def median(numbers: Iterable[float]) -> float:
 
 
 def spread_half_width(std: float, n: int | None) -> float:
-    """Half the width of a 90 % prediction interval for one new run.
+    """Return half the width of a 90 % prediction interval for one new run.
 
-    It is Student's t times std·√(1 + 1/n); the normal quantile times std if ``n`` is not known.
+    The half-width is Student's t times std·√(1 + 1/n).  If ``n`` is unknown, it is the normal quantile times std.
 
     Parameters
     ----------
@@ -54,7 +57,7 @@ def spread_half_width(std: float, n: int | None) -> float:
 
 
 def student(degrees: int) -> float:
-    """The 95 % quantile of Student's t, from a table or, beyond 30 degrees of freedom, by expansion.
+    """Return the 95 % quantile of Student's t; above 30 degrees of freedom by an expansion.
 
     M. Abramowitz and I. A. Stegun, Handbook of Mathematical Functions, 1964, 26.7.5, two terms.
     """

@@ -13,7 +13,7 @@ C = TypeVar("C")
 
 @dataclass(frozen=True, slots=True)
 class Table(Generic[C]):
-    """Rows of cells under a header, independent of how they are drawn.
+    """Table of cells with a header, independent of how the table is drawn.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ class Table(Generic[C]):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the columns, without the mark of numbers."""
+        """Names of the columns, without the leading ``#`` that marks numbers."""
         return tuple(name.removeprefix("#") for name in self.columns)
 
     @property
@@ -51,12 +51,12 @@ class Table(Generic[C]):
         return tuple(name.startswith("#") for name in self.columns)
 
     def lines(self: Table[str]) -> list[str]:
-        """Header and rows as aligned lines of text."""
+        """Return header and rows as aligned lines of text."""
         return aligned([self.names, *self.rows], self.right)
 
 
 def aligned(rows: Sequence[Sequence[str]], right: Sequence[bool] = ()) -> list[str]:
-    """Rows as lines whose columns align, to the right where ``right`` is true.
+    """Return rows as lines with aligned columns; a column aligns right if ``right`` is true.
 
     Examples
     --------
@@ -67,7 +67,7 @@ def aligned(rows: Sequence[Sequence[str]], right: Sequence[bool] = ()) -> list[s
 
 
 def padded(rows: Sequence[Sequence[str]], right: Sequence[bool] = ()) -> list[list[str]]:
-    """Cells padded to the width of their column, on the left where ``right`` is true."""
+    """Pad cells to the width of their column; if ``right`` is true, pad on the left."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     pads = [str.rjust if at_right else str.ljust for at_right in right or [False] * len(widths)]
     return [

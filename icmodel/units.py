@@ -35,12 +35,12 @@ _PREFIXES = "with k, M, G, T (powers of 1000) or Ki, Mi, Gi (powers of 1024)"
 
 
 def _prefixed(units: Mapping[str, int], prefixes: Mapping[str, int]) -> dict[str, Fraction]:
-    """Every combination of a prefix and a unit, with its factor to the base unit."""
+    """Return every combination of a prefix and a unit, with its factor to the base unit."""
     return {p + u: Fraction(f * g) for p, f in prefixes.items() for u, g in units.items()}
 
 
 class _Kind(NamedTuple):
-    """A kind of quantity: all its units with their factors, and the words for an error message."""
+    """Kind of quantity: all units with their factors, and words for an error message."""
 
     noun: str
     factors: Mapping[str, Fraction]
@@ -104,7 +104,7 @@ _RATIO = _Kind("share", {"%": Fraction(1, 100)}, "% from 0 to 100", "0.1 %")
 
 
 def _refusal(kind: _Kind, text: object, problem: str) -> UnitError:
-    """The error of every parser: the text, the problem, and the allowed units."""
+    """Make the error of a parser: the text, the problem, and the allowed units."""
     return UnitError(
         f"the {kind.noun} {text!r} {problem}: write a number and one unit of "
         f"{kind.allowed}, such as {kind.example}"
@@ -131,7 +131,7 @@ def _exact(kind: _Kind, text: str) -> Fraction:
 
 
 def _unit_problem(kind: _Kind, unit: str) -> str:
-    """Why the text behind the number is no unit of a kind."""
+    """Return the reason why the text behind a number is not a unit of this kind."""
     if not unit:
         return "has no unit"
     if unit.startswith(","):
@@ -233,7 +233,7 @@ QUANTITIES: Mapping[str, Callable[[str], float]] = MappingProxyType(
         "ratio": parse_ratio,
     }
 )
-"""Suffix of a field name -> the parser of its quantity."""
+"""Suffix of a field name -> parser of the quantity."""
 
 
 def parse(kind: str, text: str) -> float:
@@ -255,7 +255,10 @@ _NO_STEPS = ((0, ""),)
 
 
 _LEAST_EXPONENT = -4
-"""Exponent of the first digit below which a number is printed with an exponent instead of leading zeros."""
+"""Least decimal exponent of a number that is printed with leading zeros.
+
+Smaller numbers are printed with an exponent.
+"""
 
 
 def _scaled(
@@ -267,7 +270,7 @@ def _scaled(
 ) -> str:
     """Print a value with the largest prefix that leaves at least 1 before the point.
 
-    It is rounded to significant digits, without trailing zeros.
+    The value is rounded to significant digits and has no trailing zeros.
     """
     value = float(value)
     if math.isnan(value):
@@ -287,64 +290,64 @@ def _scaled(
 
 
 def format_bps(value: float, digits: int = 7) -> str:
-    """``2.718282 Gb/s``; infinite is ``unlimited``, NaN is ``–``."""
+    """Print a bit rate: ``2.718282 Gb/s``; infinity is ``unlimited``, NaN is ``–``."""
     return _scaled(value, " b/s", digits, _SI_STEPS, infinite="unlimited")
 
 
 def format_rate(value: float, digits: int = 7) -> str:
-    """``6700/s``, ``14.88095 M/s``; infinite is ``unlimited``, NaN is ``–``."""
+    """Print a frame rate: ``6700/s``, ``14.88095 M/s``; infinity is ``unlimited``, NaN is ``–``."""
     return _scaled(value, "/s", digits, _LARGE_STEPS, infinite="unlimited")
 
 
 def format_bits(value: float, digits: int = 7) -> str:
-    """``64 kb``."""
+    """Print an amount of data: ``64 kb``."""
     return _scaled(value, " b", digits, _SI_STEPS)
 
 
 def format_bytes(value: float, digits: int = 7) -> str:
-    """``65535 B``; whole numbers are printed in full."""
+    """Print a size: ``65535 B``; whole numbers are printed in full."""
     if isinstance(value, int) or float(value).is_integer():
         return f"{int(value)} B"
     return _scaled(value, " B", digits)
 
 
 def format_seconds(value: float, digits: int = 7) -> str:
-    """``27.18282 µs``."""
+    """Print a time: ``27.18282 µs``."""
     return _scaled(value, " s", digits, _TIME_STEPS)
 
 
 def format_metres(value: float, digits: int = 7) -> str:
-    """``50 m``."""
+    """Print a length: ``50 m``."""
     return _scaled(value, " m", digits, _LENGTH_STEPS)
 
 
 def format_hertz(value: float, digits: int = 7) -> str:
-    """``20 kHz``."""
+    """Print a frequency: ``20 kHz``."""
     return _scaled(value, " Hz", digits, _SI_STEPS)
 
 
 def format_ratio(value: float, digits: int = 7) -> str:
-    """``2.72 %``."""
+    """Print a ratio: ``2.72 %``."""
     return _scaled(value, " %", digits, ((-2, ""),))
 
 
 def format_count(value: float, digits: int = 7) -> str:
-    """``4``, ``0.2824``: a number without a unit."""
+    """Print a number without a unit: ``4``, ``0.2824``."""
     return _scaled(value, "", digits)
 
 
 def format_cores(value: float, digits: int = 7) -> str:
-    """``0.2824 cores``."""
+    """Print a number of cores: ``0.2824 cores``."""
     return _scaled(value, " core" if value == 1 else " cores", digits)
 
 
 def format_delay_per_metre(value: float, digits: int = 7) -> str:
-    """``4.27 ns/m``."""
+    """Print a delay per length: ``4.27 ns/m``."""
     return _scaled(value, " s/m", digits, _TIME_STEPS)
 
 
 def format_seconds_per_byte(value: float, digits: int = 7) -> str:
-    """``0.3 ns/B``."""
+    """Print a time per byte: ``0.3 ns/B``."""
     return _scaled(value, " s/B", digits, _TIME_STEPS)
 
 
@@ -384,7 +387,9 @@ def format_quantity(name: str, value: float, digits: int = 7) -> str:
             return form(value, digits)
     if name.startswith("cpu_"):  # cpu_send, cpu_recv and their modes: ratios
         return format_ratio(value, digits)
-    raise UnitError(f"the field name {name!r} says no unit: end it in a suffix such as _bps or _s")
+    raise UnitError(
+        f"the field name {name!r} has no unit suffix: end it in a suffix such as _bps or _s"
+    )
 
 
 _UNITS = {
@@ -399,7 +404,7 @@ _UNITS = {
 
 
 def unit_of(name: str) -> str:
-    """Unit that a name's ending gives, in the spelling of netCDF's conventions; ``1`` without one.
+    """Return the unit that the suffix of a name gives, in netCDF's spelling; ``1`` without suffix.
 
     >>> unit_of("goodput_bps_low"), unit_of("loss_rate")
     ('bit/s', '1')

@@ -203,9 +203,9 @@ def test_the_check_shows_what_the_probe_says(
 
 
 WRONG = [
-    ((), "no folder to measure into"),
-    (("--hosts", "a", "b"), "no folder to measure into"),
-    (("--hosts", "a", "-o", "here"), "--hosts was given -o for a host: it takes two"),
+    ((), "the folder for the measurements is missing"),
+    (("--hosts", "a", "b"), "the folder for the measurements is missing"),
+    (("--hosts", "a", "-o", "here"), "--hosts was given -o for a host: name two hosts"),
     (("--lab", "--hosts", "a", "b", "-o", "here"), "--lab and --hosts are both given"),
     (("--budget", "10", "-o", "here"), "has no unit"),
     (("--error", "0 %", "-o", "here"), "an error of 0 % is no aim"),
@@ -213,11 +213,14 @@ WRONG = [
     (("--usecase", "pigeons", "-o", "here"), "pigeons"),
     (("--usecase", "imaging", "-o", "here"), "no run can decide the use case imaging"),
     (("--variant", "pigeon", "-o", "here"), "pigeon"),
-    (("--address", "192.0.2.1", "-o", "here"), "--address is that of the second of two hosts"),
-    (("--hosts", "a", "b", "--topology", "direct", "-o", "here"), "--topology is for the lab"),
+    (("--address", "192.0.2.1", "-o", "here"), "--address needs --hosts"),
+    (
+        ("--hosts", "a", "b", "--topology", "direct", "-o", "here"),
+        "--topology cannot be combined with --hosts",
+    ),
     (("--cores", "0", "-o", "here"), "0 cores are not possible"),
     (("--error", "100 %", "-o", "here"), "an error of 100 % is no aim"),
-    (("-o", "Bad Name"), "'Bad Name' would name the dataset"),
+    (("-o", "Bad Name"), "'Bad Name' cannot be the id of a dataset"),
     (("-o", "here"), "ended with exit code 2"),
 ]
 

@@ -127,7 +127,7 @@ def test_an_import_overwrites_nothing(says: Any, tmp_path: Path) -> None:
     says("system export lab-direct --format node-link -o net.json")
     code, _, err = says("system import net.json -o mine.toml")
     assert code == 2
-    assert "is there already" in err
+    assert "already exists" in err
     assert (tmp_path / "mine.toml").read_text(encoding="utf-8") == "mine"
 
 

@@ -69,7 +69,7 @@ def test_a_new_usecase_evaluates_and_is_never_overwritten(
     assert run_icmodel("evaluate my-own.toml").code == 0
     again = run_icmodel("usecases new my-own")
     assert again.code == 2
-    assert "my-own.toml is there already" in again.err
+    assert "my-own.toml already exists" in again.err
     assert (tmp_path / "my-own.toml").read_text(encoding="utf-8") == text
     assert run_icmodel("usecases new my-own -o other.toml").code == 0
     assert (tmp_path / "other.toml").read_text(encoding="utf-8") == text

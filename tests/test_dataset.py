@@ -260,7 +260,7 @@ def test_a_dataset_without_a_seal_is_refused(copy: Path) -> None:
         ("switches", "none", "switches 'none' is not a whole number of at least 0"),
         ("endpoints", "0", "endpoints '0' is not a whole number of at least 1"),
         ("other_goodput_bps", "-5", "other_goodput_bps '-5' is out of range"),
-        ("value", "", "value is empty: every row is one number"),
+        ("value", "", "value is empty: every row needs a number"),
         ("value", "12,5", "value '12,5' is not a number in SI"),
         ("value", "fast", "value 'fast' is not a number in SI"),
         ("value", "1_000", "value '1_000' is not a number in SI"),
@@ -281,9 +281,9 @@ def test_a_dataset_without_a_seal_is_refused(copy: Path) -> None:
         ("basis", "interpolated", "basis 'interpolated' is not one of"),
         ("basis", "extrapolated", "basis 'extrapolated' is not one of"),
         ("source", "", "source is empty: every row needs a source"),
-        ("metric", "goodput", "metric 'goodput' carries no unit: it must be one of"),
-        ("metric", "", "metric '' carries no unit"),
-        ("metric", "latency_ms", "metric 'latency_ms' carries no unit"),
+        ("metric", "goodput", "metric 'goodput' has no unit: it must be one of"),
+        ("metric", "", "metric '' has no unit"),
+        ("metric", "latency_ms", "metric 'latency_ms' has no unit"),
     ],
 )
 def test_a_damaged_cell_is_named(copy: Path, column: str, text: str, told: str) -> None:
@@ -300,7 +300,7 @@ def test_a_damaged_cell_is_named(copy: Path, column: str, text: str, told: str) 
         ("goodput_bps", {"value": "10", "low": "11"}, "not between low 11.0 and high 10.0"),
         ("goodput_bps", {"value": "10", "high": "9"}, "not between low 10.0 and high 9.0"),
         ("goodput_bps", {"value": "10", "low": "5", "high": "8"}, "not between low 5.0 and high 8"),
-        ("cpu_send", {"value": "1.01"}, "cpu_send 1.01 is above 1: ratios run from 0 to 1"),
+        ("cpu_send", {"value": "1.01"}, "cpu_send 1.01 is above 1: a ratio must be from 0 to 1"),
         ("cpu_send", {"value": "0.9", "high": "1.2"}, "cpu_send 1.2 is above 1"),
         ("cpu_send", {"value": "99"}, "cpu_send 99.0 is above 1"),
         ("cpu_send", {"basis": "assumed"}, "an assumed row needs low and high"),
@@ -477,14 +477,14 @@ def test_whatever_stands_in_the_file_is_read_whole_or_refused(data: st.DataObjec
 @pytest.mark.parametrize(
     ("pattern", "new", "told"),
     [
-        ("schema_version = 1", "schema_version = 2", " has schema_version 2: this icmodel reads 1"),
+        ("schema_version = 1", "schema_version = 2", " has schema_version 2: this icmodel reads version 1"),
         ("schema_version = 1", 'schema_version = "1"', " has schema_version '1'"),
-        ("schema_version = 1\n", "", " has schema_version None: this icmodel reads 1"),
+        ("schema_version = 1\n", "", " has schema_version None: this icmodel reads version 1"),
         ("schema_version = 1", "schema_version 1", " is not valid TOML: "),
         (r"\[tool\]", "[tool", " is not valid TOML: "),
         ('protocols = .*', 'protocols = ["tcp", "udp"]', " lists the protocols ['tcp', 'udp'], "),
-        ('protocols = .*', "protocols = []", " lists the protocols [], points.csv has ['tcp']"),
-        ('\nprotocols = .*', "", " lists the protocols None, points.csv has ['tcp']"),
+        ('protocols = .*', "protocols = []", " lists the protocols [], but points.csv has ['tcp']"),
+        ('\nprotocols = .*', "", " lists the protocols None, but points.csv has ['tcp']"),
         ('protocols = .*', 'protocols = "tcp"', " lists the protocols 'tcp', "),
         ('(default_protocol) = .*', r'\1 = "udp"', ": default_protocol 'udp' has no rows"),
         (r"\[axes.offload\]", "[axes.other]", ": the axis offload of points.csv needs [axes.off"),
@@ -717,7 +717,7 @@ def test_an_unknown_axis_is_refused_with_those_there_are(central: Dataset) -> No
         central.select("tcp", {"naggle": "on"})
     assert str(caught.value) == (
         "ethernet-10g-2012 has no axis 'naggle': its option axes are nagle, priority, read, test; "
-        "leave naggle out or take another dataset"
+        "leave naggle out or use another dataset"
     )
     with pytest.raises(DatasetError, match="its option axes are none"):
         load("rapidio-tsi721").select("tcp", {"nagle": "on"})

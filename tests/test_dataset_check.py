@@ -48,9 +48,9 @@ def test_every_bundled_dataset_passes(name: str) -> None:
         ('kind = "infiniband"', 'kind = "token-ring"', "ethernet.*infiniband.*roce"),
         ('default_variant = "corrected"', 'default_variant = "best"', "appendix-h"),
         ("[axes.server]", "[axes.client]", "server"),
-        ("[axes.cores]", "[axes.lanes]", r"\[axes.lanes\] is no column"),
-        ("[fabrics.qdr]", "[fabrics.fdr]", "fabric = fdr, and no row does"),
-        ('id = "infiniband', 'id = "infinibund', "stands in the folder"),
+        ("[axes.cores]", "[axes.lanes]", r"\[axes.lanes\] is not a column"),
+        ("[fabrics.qdr]", "[fabrics.fdr]", "fabric = fdr, but no row"),
+        ('id = "infiniband', 'id = "infinibund', "is not the name of the folder"),
         ('protocol = "rc"', 'protocol = "rd"', "'rd'"),
         ('metric = "rtt_mean_s"', 'metrics = "rtt_mean_s"', "absences"),
     ],
@@ -106,7 +106,7 @@ def test_a_text_that_looks_like_a_seal_is_left_alone(copy: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "told"),
     [
-        (b",rtt_mean_s,", b",rtt_mean,", "carries no unit"),
+        (b",rtt_mean_s,", b",rtt_mean,", "has no unit"),
         (b",tabulated,", b",guessed,", "guessed"),
         (b"rc,1,", b"rc,one,", "'one'"),
     ],

@@ -97,7 +97,7 @@ def test_a_part_is_not_kept(
     own: Path, words: tuple[str, ...], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["validate", str(own), "--keep", *words]) == 2
-    assert "--keep is for all metrics" in capsys.readouterr().err
+    assert "--keep stores all metrics" in capsys.readouterr().err
     assert not (own / FILE).exists()
 
 

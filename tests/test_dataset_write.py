@@ -146,7 +146,7 @@ def test_a_missing_held_out_file_is_named(held: Path) -> None:
 def test_a_wrong_count_of_runs_is_named(held: Path) -> None:
     path = held / "dataset.toml"
     path.write_text(path.read_text().replace("runs = 2", "runs = 3"))
-    with pytest.raises(DatasetError, match=r"has 2 runs where dataset\.toml says 3"):
+    with pytest.raises(DatasetError, match=r"has 2 runs, but dataset\.toml has runs = 3"):
         _ = load(held).held_out
 
 
@@ -154,8 +154,8 @@ def test_a_wrong_count_of_runs_is_named(held: Path) -> None:
     ("pattern", "new", "told"),
     [
         (r"^run,", "trial,", "line 1: the columns must be run, protocol"),
-        (r"\nb,", "\n,", "every row names its run"),
-        (r"\na,", "\nc,", "rows are sorted by it first"),
+        (r"\nb,", "\n,", "every row must name its run"),
+        (r"\na,", "\nc,", "rows must be sorted by run first"),
         (r",512,", ",0,", "line 2: payload_bytes '0' is not a whole number"),
         (r"\n(?s:.)*", "\n", "has no rows"),
     ],
@@ -192,7 +192,7 @@ def test_what_breaks_the_format_changes_nothing(held: Path) -> None:
         write_dataset(held, DOCUMENT, AXES, [point(64, "cpu_send", 1.5)])
     with pytest.raises(DatasetError, match=re.escape(f"{held / 'dataset.toml'}: title")):
         write_dataset(held, {**DOCUMENT, "title": ""}, AXES, POINTS)
-    with pytest.raises(IcmodelError, match="cannot stand in TOML"):
+    with pytest.raises(IcmodelError, match="cannot be written as TOML"):
         write_dataset(held, {**DOCUMENT, "title": None}, AXES, POINTS)
     assert files(held) == before
     assert [path.name for path in held.parent.iterdir()] == ["small"]

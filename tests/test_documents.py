@@ -152,7 +152,7 @@ def test_plain_values_stand_before_tables_and_long_lists_one_item_a_line() -> No
 
 @pytest.mark.parametrize("value", [None, {1, 2}, b"bytes", [None], {"inner": None}])
 def test_what_toml_cannot_say_is_refused(value: object) -> None:
-    with pytest.raises(IcmodelError, match="cannot stand in TOML"):
+    with pytest.raises(IcmodelError, match="cannot be written as TOML"):
         toml_text({"key": value})
 
 

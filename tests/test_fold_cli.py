@@ -81,14 +81,14 @@ def test_an_about_file_describes_the_dataset(records: Path, tmp_path: Path) -> N
 def test_refusals_are_sentences(
     records: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert "-o DIR is missing" in refused(capsys, records)
+    assert "the folder of the dataset is missing" in refused(capsys, records)
     assert "holds no folded dataset" in refused(capsys, tmp_path)
     assert "cannot be read" in refused(capsys, tmp_path / "none", "-o", tmp_path / "x")
     assert "is no flag" in refused(capsys, records, "-o", tmp_path / "x", "--refuse", "slow")
     assert "not compared" in refused(capsys, records, "-o", tmp_path / "x", "--apart", "mac")
     assert "not valid TOML" in refused(capsys, records, "-o", tmp_path / "x", "--about", records)
     assert "no variant 'best'" in refused(capsys, tmp_path / "none", "--variant", "best")
-    assert "'Bad Name' would name" in refused(
+    assert "'Bad Name' cannot be the id" in refused(
         capsys, tmp_path / "none", "-o", tmp_path / "Bad Name"
     )
     assert not (tmp_path / "x").exists()

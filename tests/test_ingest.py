@@ -376,7 +376,7 @@ def test_without_a_result_nothing_is_written(
             ["--tool", "ping"],
             "icmodel: the tool 'ping' is unknown: it is one of imb, iperf2, iperf3",
         ),
-        (["-o", "Bad Name"], "'Bad Name' would name the dataset"),
+        (["-o", "Bad Name"], "'Bad Name' cannot be the id of a dataset"),
     ],
 )
 def test_the_error_of_a_wrong_option_names_the_allowed_ones(

@@ -234,9 +234,9 @@ def test_a_question_beside_the_use_case_is_refused(
     words: tuple[str, ...], name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main([*ASKED, *words]) == 2
-    assert f"{name} is given beside --usecase" in capsys.readouterr().err
+    assert f"{name} cannot be combined with --usecase" in capsys.readouterr().err
 
 
 def test_why_needs_a_use_case(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["compare", "--payload", "64 B", "--why"]) == 2
-    assert "--why is given without --usecase" in capsys.readouterr().err
+    assert "--why needs --usecase" in capsys.readouterr().err

@@ -148,9 +148,7 @@ def test_the_defaults_are_a_lone_unlimited_stream_on_the_most_cores() -> None:
 def test_the_variant_is_the_datasets_or_the_asked_one() -> None:
     assert MODEL.variant == "corrected"
     assert repr(Model(CENTRAL, "appendix-h")) == "Model('ethernet-10g-2012', variant='appendix-h')"
-    with pytest.raises(
-        ScenarioError, match="no variant 'best': it is one of appendix-h, corrected"
-    ):
+    with pytest.raises(ScenarioError, match="no variant 'best': use one of appendix-h, corrected"):
         Model(CENTRAL, "best")
 
 

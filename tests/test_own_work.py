@@ -63,7 +63,7 @@ def test_the_same_may_be_taken_to_be_done_at_the_receiver() -> None:
     assert found.work.recv_s == pytest.approx(6e-6, rel=0.03)
     assert found.work.send_s == 0
     assert "app_recv_s" in found.to_dict()
-    with pytest.raises(ScenarioError, match="not one of send, recv"):
+    with pytest.raises(ScenarioError, match="use one of send, recv"):
         own_work(MODEL, program(ADDED), "both")
 
 

@@ -314,7 +314,9 @@ def test_a_logarithmic_axis_labels_round_values_with_their_own_prefix(model: Mod
 
 
 def test_an_unknown_axis_is_refused(model: Model) -> None:
-    with pytest.raises(ReportError, match="no plot over 'time': take one of payload, load, cores"):
+    with pytest.raises(
+        ReportError, match="the axis 'time' is unknown: use one of payload, load, cores"
+    ):
         metric_plot(model, "goodput_bps", "time", ASKED)
 
 
@@ -387,7 +389,7 @@ def test_the_same_plot_is_the_same_picture_every_time(model: Model) -> None:
 @pytest.mark.parametrize("name", ["plot.pdf", "plot", "svg"])
 def test_another_picture_is_refused(model: Model, tmp_path: Path, name: str) -> None:
     spec = metric_plot(model, "goodput_bps", "payload", ASKED)
-    with pytest.raises(ReportError, match=r"is no picture: let the name end in \.svg or \.png"):
+    with pytest.raises(ReportError, match=r"is not a picture file: end the name in \.svg or \.png"):
         save(spec, tmp_path / name)
     assert list(tmp_path.iterdir()) == []
 

@@ -220,7 +220,7 @@ def test_fields_print_in_the_unit_of_their_name(name: str, value: float, text: s
 
 
 def test_a_field_without_a_unit_is_refused() -> None:
-    with pytest.raises(UnitError, match="'goodput' says no unit"):
+    with pytest.raises(UnitError, match="'goodput' has no unit suffix"):
         units.format_quantity("goodput", 1.0)
 
 

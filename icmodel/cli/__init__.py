@@ -117,7 +117,7 @@ def icmodel(
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command line (that of this process by default) and return its exit code.
+    """Run a command line, by default the one of this process, and return its exit code.
 
     Examples
     --------

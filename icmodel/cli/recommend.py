@@ -123,7 +123,7 @@ def searched_lines(found: Recommendation) -> Iterator[str]:
     ]
     parts = [f"{search.may_meet} may meet all", *(f"{n} {what}" for n, what in left_out if n)]
     yield from hanging([f"{counts.all} designs: {', '.join(parts)}"])
-    yield "scores leave out queues and what streams do to each other's hosts; what is told is predicted:"
+    yield "scores ignore queues and the load of streams on each other's hosts; designs shown are predicted:"
     more = f", and {search.unchecked} of the best by score are not" if search.unchecked else ""
     yield f"{plural(search.checked, 'design')} in full{more}"
 

@@ -102,7 +102,7 @@ def sweep(
     as_json: AsJson = False,
     output: Output = None,
 ) -> None:
-    """Predict every combination of some parameters' values: a table, CSV, JSON, netCDF or Parquet.
+    """Predict all combinations of the given values: a table, CSV, JSON, netCDF or Parquet.
 
     Any parameter takes a list ("64 B, 1448 B") or a range ("64 B..65535 B"). A range stands for the
     measured values of the dataset between its two limits. With ":25" it stands for 25 values at

@@ -181,7 +181,7 @@ class _Plot:
     def y(self) -> Spec:
         """Return the y axis.
 
-        It is logarithmic for times over a wide range, and for goodputs if some are too small to
+        It is logarithmic for times over a wide range, and for goodputs if values are too small to
         see.
         """
         metric = self.metric

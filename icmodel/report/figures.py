@@ -27,9 +27,9 @@ def figures(evaluation: Evaluation) -> Iterator[Block]:
     """Yield the plots of the judged candidate, stream by stream."""
     model, chosen = evaluation.model, evaluation.chosen
     yield Text(
-        "Points are rows of the dataset, their shape what they rest on, thin lines the range their "
-        "source gives; the line is predicted, the shaded band its 90 % interval, pale where it is "
-        "extrapolated."
+        "Points are rows of the dataset. The shape of a point shows its basis, a thin line the range "
+        "given by its source. The thick line is predicted. The shaded band is its 90 % interval, "
+        "pale where it is extrapolated."
     )
     for answer in chosen.answers:
         yield Heading(f"{chosen.name}: {answer.stream}")
@@ -83,13 +83,17 @@ def _figure(walk: Profile, metric: str, requirement: Requirement | None) -> Figu
     if walk.substituted:
         sentences.append(f"{BORROWED.capitalize()}.")
     if walk.over == "payload" and not fastest:
-        sentences.append("The requested goodput stays as it is, cut into other frames.")
+        sentences.append(
+            "The requested goodput stays constant; only the payload of its frames changes."
+        )
     if walk.over == "load":
         sentences.append("Points without a load limit stand at the right end.")
     if any(row["shade"] for row in spec["datasets"].get("benchmarked", ())):
-        sentences.append("Grey points are of other payloads.")
+        sentences.append("Grey points have other payloads.")
     if metric == "goodput_bps" and walk.here.scenario.endpoints > 1:
-        sentences.append("The points are of one stream alone, the line is this stream's share.")
+        sentences.append(
+            "The points show a single stream; the line shows this stream's share beside others."
+        )
     numbers = _numbers(spec, walk, metric)
     return Figure(title, " ".join(sentences), spec["description"], spec, numbers)
 

@@ -25,7 +25,7 @@ from icmodel.report.markup import Markup, element, joined
 from icmodel.requirement import SIGNS
 
 NO_PLOTS = (
-    f"The plots are left out, since vl-convert is not here: {plots.EXTRA}, and write the "
+    f"The plots are left out, since vl-convert is not installed: {plots.EXTRA}, and write the "
     "report again. Their numbers:"
 )
 POLICY = "default-src 'none'; style-src 'unsafe-inline'"

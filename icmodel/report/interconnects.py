@@ -21,13 +21,14 @@ NUMBERS = ("Gb/s",)
 NAMES = {"ethernet": "Ethernet", "roce": "RoCE", "infiniband": "InfiniBand", "rapidio": "RapidIO"}
 NOT_STATED = "?"
 RULES = (
-    "Each link is asked what each stream needs: samples in frames of one connection's payload, a stated "
-    "goodput in those of the default candidate, pictures in up to four measured sizes (the largest, the "
-    "largest aligned, one packet, the fastest); on the fewest, the fastest and the most cores measured, "
-    "as far apart and through as many switches as the use case says. The best answer stands here.",
-    "A link is met if one dataset meets it, and not met if all that answer fail or theory refutes it "
-    "(wire: no host can); theory alone never proves what hosts add. +3: three more are open. A rate of "
-    "? is one that no source states.",
+    "Each stream is predicted on each link. Samples are sent in frames of one connection's payload. A stated "
+    "goodput is sent in frames of the default candidate's payload. Pictures are sent in up to four measured "
+    "payloads: the largest, the largest aligned, one packet, and the fastest. Each is tried on the fewest, the "
+    "fastest and the most cores measured, with the distance and switches of the use case. The best answer is "
+    "shown.",
+    "A link is met if one dataset meets the use case. It is not met if all datasets with an answer fail, or if "
+    "theory refutes it (wire: no host can). Theory alone never proves a link, since hosts add time. +3 means that "
+    "three more requirements are undecided. ? is a rate that no source states.",
 )
 """Rules by which the table was made, as printed below the table."""
 

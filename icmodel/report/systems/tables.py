@@ -318,7 +318,7 @@ def devices(found: SystemPrediction, summary: Summary) -> Table:
     return Table(caption, columns, tuple(rows), numbers=columns[1:5])
 
 
-# --- texts of some streams --------------------------------------------------------------------
+# --- texts of several streams -----------------------------------------------------------------
 
 
 def by_group(found: SystemPrediction) -> dict[str, list[StreamPrediction]]:
