@@ -208,7 +208,7 @@ WRONG = [
     (("--hosts", "a", "-o", "here"), "--hosts was given -o for a host: it takes two"),
     (("--lab", "--hosts", "a", "b", "-o", "here"), "--lab and --hosts are both given"),
     (("--budget", "10", "-o", "here"), "has no unit"),
-    (("--error", "0 %", "-o", "here"), "an error of 0 % is no aim"),
+    (("--error", "0 %", "-o", "here"), "an error of 0 % is not possible"),
     (("--protocol", "pigeon", "-o", "here"), "pigeon cannot be measured"),
     (("--usecase", "pigeons", "-o", "here"), "pigeons"),
     (("--usecase", "imaging", "-o", "here"), "no run can decide the use case imaging"),
@@ -216,7 +216,7 @@ WRONG = [
     (("--address", "192.0.2.1", "-o", "here"), "--address is that of the second of two hosts"),
     (("--hosts", "a", "b", "--topology", "direct", "-o", "here"), "--topology is for the lab"),
     (("--cores", "0", "-o", "here"), "0 cores are not possible"),
-    (("--error", "100 %", "-o", "here"), "an error of 100 % is no aim"),
+    (("--error", "100 %", "-o", "here"), "an error of 100 % is not possible"),
     (("-o", "Bad Name"), "'Bad Name' would name the dataset"),
     (("-o", "here"), "ended with exit code 2"),
 ]

@@ -102,7 +102,7 @@ def fold(
     ordered = sorted(records, key=lambda record: (record.document.started_utc, record.run))
     apart = {one.run: why for one in ordered if (why := why_apart(one, chosen.most_steal))}
     if len(apart) == len(ordered):
-        raise RecordError(f"there is no run to make points of: {_counted(apart)}")
+        raise RecordError(f"no run can be used for points: {_counted(apart)}")
 
     # environments are compared as icprobe wrote them; everything else uses the stored records
     compared = compare([one for one in ordered if one.run not in apart], chosen.apart)
@@ -128,7 +128,7 @@ def fold(
     points = merged(open_runs, left_out)
     if not points:
         reasons = {one.run: apart.get(one.run, HELD) for one in ordered}
-        raise RecordError(f"no run is left to make points of: {_counted(reasons)}")
+        raise RecordError(f"no run is left for points: {_counted(reasons)}")
 
     document = dataset_document(chosen, rest, points, axes, compared.meanings)
     sessions = between_sessions(open_runs, left_out)

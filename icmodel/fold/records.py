@@ -279,7 +279,7 @@ def read_records(files: Iterable[str | Path], progress: Progress | None = None) 
                 )
             duplicates += before is not record
     if not found:
-        raise RecordError(f"there is no record in what was given: {HOW_TO_MAKE}")
+        raise RecordError(f"the given files have no record: {HOW_TO_MAKE}")
     ordered = sorted(found.values(), key=lambda record: (record.document.started_utc, record.run))
     return Reading(tuple(ordered), duplicates, tuple(notes))
 

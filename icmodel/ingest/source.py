@@ -100,7 +100,7 @@ def read_source(path: Path) -> Source:
             unpacker = zlib.decompressobj(wbits=31)
             unpacked = unpacker.decompress(body, LARGEST_BYTES)
         except zlib.error as error:
-            raise RecordError(f"it is no gzip file: {error}") from error
+            raise RecordError(f"it is not a gzip file: {error}") from error
         if not unpacker.eof:
             raise RecordError("its gzip stream is cut off or unpacks to too much: pack it again")
     if not unpacked.strip():

@@ -47,7 +47,7 @@ def sheet_rows(body: bytes, sheet: str) -> Iterator[list[str]]:
             path = target.lstrip("/") if target.startswith("/") else f"xl/{target}"
             page = _part(book, path)
     except (zipfile.BadZipFile, KeyError, ElementTree.ParseError) as error:
-        raise RecordError(f"it is no XLSX file that can be read: {error}") from error
+        raise RecordError(f"it is not a readable XLSX file: {error}") from error
     line = 0
     for row in page.iter(f"{MAIN}row"):
         number = int(row.get("r", line + 1))
