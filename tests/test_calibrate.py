@@ -208,7 +208,7 @@ WRONG = [
     (("--hosts", "a", "-o", "here"), "--hosts was given -o for a host: name two hosts"),
     (("--lab", "--hosts", "a", "b", "-o", "here"), "--lab and --hosts are both given"),
     (("--budget", "10", "-o", "here"), "has no unit"),
-    (("--error", "0 %", "-o", "here"), "an error of 0 % is no aim"),
+    (("--error", "0 %", "-o", "here"), "an error of 0 % is not possible"),
     (("--protocol", "pigeon", "-o", "here"), "pigeon cannot be measured"),
     (("--usecase", "pigeons", "-o", "here"), "pigeons"),
     (("--usecase", "imaging", "-o", "here"), "no run can decide the use case imaging"),
@@ -219,7 +219,7 @@ WRONG = [
         "--topology cannot be combined with --hosts",
     ),
     (("--cores", "0", "-o", "here"), "0 cores are not possible"),
-    (("--error", "100 %", "-o", "here"), "an error of 100 % is no aim"),
+    (("--error", "100 %", "-o", "here"), "an error of 100 % is not possible"),
     (("-o", "Bad Name"), "'Bad Name' cannot be the id of a dataset"),
     (("-o", "here"), "ended with exit code 2"),
 ]

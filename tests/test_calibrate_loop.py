@@ -345,7 +345,7 @@ def test_damaged_records_are_said(tmp_path: Path) -> None:
     folder = tmp_path / "lab"
     calibrate(Simulated(), settings(budget_s=3), folder)
     good = (folder / RECORDS).read_bytes()
-    for bad, said in ((b"{\n", "line 1 is no JSON"), (b'{"plan": {}}\n', "of no calibration")):
+    for bad, said in ((b"{\n", "line 1 is not valid JSON"), (b'{"plan": {}}\n', "of no calibration")):
         (folder / RECORDS).write_bytes(bad + good)
         with pytest.raises(CalibrationError, match=said):
             calibrate(Simulated(), settings(), folder)
@@ -359,7 +359,7 @@ def test_damaged_records_are_said(tmp_path: Path) -> None:
         ({"least_payload_bytes": 0}, "no range"),
         ({"loads": (0.5,)}, "as fast as it goes"),
         ({"budget_s": 0.0}, "a budget of 0 s has no time for a run"),
-        ({"error_ratio": 1.0}, "an error of 100 % is no aim"),
+        ({"error_ratio": 1.0}, "an error of 100 % is not possible"),
         ({"cores": 0}, "0 cores are not possible: give 1 to 64"),
         ({"mtu_bytes": 10}, "an MTU of 10 B is not possible"),
         ({"window_s": 0.0}, "a window of 0 s is not possible"),

@@ -149,7 +149,7 @@ def test_whatever_was_measured_every_run_has_one_fate_and_comes_back(
     try:
         fold_files([write(place / "r.jsonl", *texts)], place / "lab", CHOSEN)
     except RecordError as error:
-        assert "no run is left to make points of" in str(error)  # noqa: PT017
+        assert "no run is left for points" in str(error)  # noqa: PT017
         return
     data, before = check_dataset(place / "lab"), files(place / "lab")
     account = json.loads(before["folded.json"])

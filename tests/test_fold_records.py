@@ -96,8 +96,8 @@ def test_a_whole_last_line_needs_no_line_feed(tmp_path: Path) -> None:
         ('{"end": {}}\n', "not a record of icprobe"),
         ("iperf3 done\n", "line 1: not a record of icprobe"),
         ("[]\n", "line 1: not a record of icprobe"),
-        ("", "there is no record in what was given"),
-        ("\n\n", "there is no record in what was given"),
+        ("", "the given files have no record"),
+        ("\n\n", "the given files have no record"),
     ],
 )
 def test_what_is_no_record_is_refused(tmp_path: Path, text: str, told: str) -> None:

@@ -374,7 +374,7 @@ def test_without_a_result_nothing_is_written(
         (["--line-rate", "10"], "no unit"),
         (
             ["--tool", "ping"],
-            "icmodel: the tool 'ping' is unknown: it is one of imb, iperf2, iperf3",
+            "icmodel: the tool 'ping' is unknown: use one of imb, iperf2, iperf3",
         ),
         (["-o", "Bad Name"], "'Bad Name' cannot be the id of a dataset"),
     ],

@@ -155,12 +155,12 @@ def test_a_sheet_is_chosen_by_name() -> None:
 
 def test_a_broken_spreadsheet_is_refused(tmp_path: Path) -> None:
     body = (TABLE / "goodput.xlsx").read_bytes()
-    with pytest.raises(RecordError, match="no XLSX"):
+    with pytest.raises(RecordError, match="XLSX"):
         list(sheet_rows(body[: len(body) // 2], ""))
     empty = tmp_path / "empty.xlsx"
     with zipfile.ZipFile(empty, "w") as book:
         book.writestr("word/document.xml", "<a/>")
-    with pytest.raises(RecordError, match="no XLSX"):
+    with pytest.raises(RecordError, match="XLSX"):
         list(sheet_rows(empty.read_bytes(), ""))
 
 

@@ -135,7 +135,7 @@ class Aim:
             )
         if self.error_ratio is not None and not 0 < self.error_ratio < 1:
             raise CalibrationError(
-                f"an error of {100 * self.error_ratio:g} % is no aim: give one above 0 % and below "
+                f"an error of {100 * self.error_ratio:g} % is not possible: give an error above 0 % and below "
                 "100 %, or leave it out to use up the budget"
             )
 

@@ -120,7 +120,7 @@ class Folder:
                 yield json_value(line)  # type: ignore[misc]
             except ValueError as error:
                 raise CalibrationError(
-                    f"{path} line {number} is no JSON: the file was changed; restore it, or "
+                    f"{path} line {number} is not valid JSON: the file was changed; restore it, or "
                     "calibrate into a new folder"
                 ) from error
 

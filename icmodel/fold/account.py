@@ -1,4 +1,4 @@
-"""The account of what became of every record, written to folded.json and README.md."""
+"""Account of the outcome of every record, written to folded.json and README.md."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ BEGIN, END = "<!-- folded: begin -->", "<!-- folded: end -->"
 WATCHED = ("goodput_bps", "latency_mean_s")
 """Metrics of the reference point whose drift is reported."""
 ROUNDING = 1.02
-"""Greatest goodput over the line rate; frames partly outside the window may count in full."""
+"""Greatest accepted ratio of goodput to line rate; frames partly outside the window may count in full."""
 
 SPOILS_BY_OTHERS: Mapping[str, str] = {
     BESIDE: "everything; where others sent on purpose `cpu_recv*` and `packets_received*`",
     BUSY: "where others sent from the sender's own cores everything but `goodput_bps` and `loss_rate`",
 }
-"""README's words on flags whose effect depends on which other streams sent."""
+"""Sentences for README.md on flags whose effect depends on which other streams sent."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fate:
-    """What became of one run.
+    """Outcome of one run: used, held out, or kept apart with the reason.
 
     Parameters
     ----------
@@ -41,9 +41,9 @@ class Fate:
     fate : str
         ``used``, ``held out`` or ``kept apart`` (that is, in no row).
     why : str
-        The reason if it was kept apart, else empty.
+        Reason if the run was kept apart, else empty.
     left_out : mapping
-        Metric -> flags, for each metric that is in no row because flags make it unusable.
+        Metrics that flags make unusable, each with these flags; such metrics are in no row.
     flags : tuple of str
         The run's flags.
     """
@@ -74,22 +74,22 @@ class Fate:
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """What became of all records, and what they have in common.
+    """Outcome of all records, and the options that they share.
 
     Parameters
     ----------
     settings : mapping
-        The settings that a person chose.
+        Settings chosen by the user.
     sha256 : str
         SHA-256 of the uncompressed records.
     duplicates : int
         Number of records that occurred twice.
     fates : tuple of Fate
-        One for each run, in order of time.
+        Outcome of each run, in order of time.
     fixed : mapping
         Options that all runs share.
     explained : mapping
-        Properties of the hosts that differ between runs along with an option axis -> their values.
+        Properties of the hosts that differ together with an option axis, each with its values.
     notes, remarks : tuple of str
         Problems met while reading, and anomalies in the records.
     """
@@ -104,7 +104,7 @@ class Account:
     remarks: tuple[str, ...] = ()
 
     def count(self, fate: str) -> int:
-        """The number of runs with a fate."""
+        """Number of runs with a given outcome."""
         return sum(item.fate == fate for item in self.fates)
 
     def reasons(self) -> dict[str, int]:
@@ -113,7 +113,7 @@ class Account:
         return dict(sorted(found.items()))
 
     def flags(self) -> dict[str, dict[str, int]]:
-        """For each flag the number of runs with it, and of those that lost a metric to it."""
+        """For each flag, the number of runs with the flag, and the number of runs that lost a metric to it."""
         seen = Counter(flag for item in self.fates for flag in item.flags)
         spoilt = Counter(
             flag

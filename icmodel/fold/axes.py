@@ -1,4 +1,4 @@
-"""Option axes: columns made of the records' points, and of environments that differ.
+"""Option axes: columns made from the records' points and from differing environments.
 
 Hardware and software of a host must be the same in all records.  Its settings may differ if the
 records' points already distinguish them, by their MTU or by a label such as ``offload``.
@@ -18,7 +18,7 @@ from icmodel.errors import RecordError
 from icmodel.fold.records import Label, Record
 
 DERIVED = ("rate_fps",)
-"""Keys of a point that follow from others: the load is rate times payload."""
+"""Keys of a point that follow from other keys: the rate is the load divided by the payload."""
 
 LEFT_ALONE: Mapping[str, str] = {
     "waiting": "blocking",
@@ -35,12 +35,12 @@ LEFT_ALONE: Mapping[str, str] = {
     "high_water_mark": "library",
     "batch_bytes": "library",
 }
-"""The value for runs that did not set an option which other runs of the protocol set."""
+"""Value of an option for runs that did not set it, if other runs of the protocol set it."""
 NOT_LABELLED = "none"
 """The value for runs without a label that other runs of the protocol have."""
 
 FIRST_CHOICE: Mapping[str, str] = {"pattern": "stream", "nagle": "on"}
-"""The default of an axis, if the axis has this value."""
+"""Preferred default of an axis; it is used only if the axis has this value."""
 
 MEANINGS: Mapping[str, str] = {
     "pattern": "who sends what when: stream, ping-pong, oneway-batch, twoway-batch, call",
@@ -80,7 +80,7 @@ HOST = (
 )
 """Properties that identify a host: hardware and software."""
 SETTING = ("mtu_bytes", "offloads", "qdisc", "link_speed_bps", "sysctls", "libzmq")
-"""Settings of a host."""
+"""Properties that are settings of a host."""
 NOT_COMPARED: Mapping[str, str] = {
     "interface": "a name",
     "mac": "a name; another card shows in driver, firmware or speed",
@@ -113,11 +113,11 @@ class OptionAxes:
     names : tuple of str
         The axes in alphabetical order.
     cells : mapping
-        Run -> its values in the order of ``names``; empty for axes that its protocol does not have.
+        Values of each run, in the order of ``names``; empty for axes that the run's protocol does not have.
     defaults : mapping
-        Axis -> the value that a question without it takes.
+        Default of each axis: the value for a question that does not state the axis.
     fixed : mapping
-        Options with one value in all runs, which are no axes.
+        Options with the same value in all runs, which are not axes.
     """
 
     names: tuple[str, ...]
@@ -127,14 +127,14 @@ class OptionAxes:
 
 
 def option_axes(records: Sequence[Record], labels: Mapping[str, Mapping[str, str]]) -> OptionAxes:
-    """The option axes of some records.
+    """Find the option axes of the given records.
 
     Parameters
     ----------
     records : sequence of Record
-        The records that become rows.
+        Records that become rows.
     labels : mapping
-        Run -> further options by name, which distinguish environments.
+        Further options of each run by name, which distinguish environments.
 
     Raises
     ------
@@ -164,7 +164,7 @@ def option_axes(records: Sequence[Record], labels: Mapping[str, Mapping[str, str
         else:
             fixed[name] = values.pop()
 
-    # runs that did not set an option have the value of one left alone, if their protocol has it
+    # runs that did not set an option get the value of an unset option, if their protocol has the option
     unset = {name: LEFT_ALONE.get(name, NOT_LABELLED) for name in names}
     cells = {
         run: tuple(
@@ -192,7 +192,7 @@ def axis_entries(axes: OptionAxes, apart: Mapping[str, str]) -> dict[str, dict[s
 
 
 def cell(value: Label) -> str:
-    """An option's value as a cell of points.csv: lower case, no commas, on or off, plain numbers."""
+    """Convert an option's value to a cell of points.csv: lower case, no commas, on or off, plain numbers."""
     if isinstance(value, bool):
         return "on" if value else "off"
     if isinstance(value, (int, float)):
@@ -206,7 +206,7 @@ def column_name(record: Record, name: str) -> str:
     Raises
     ------
     RecordError
-        If nothing is left of the name, or another column has it.
+        If no valid character is left in the name, or another column has the same name.
     """
     column = re.sub(r"[^a-z0-9_]+", "_", name.lower()).strip("_")
     if not column or column in (*AXES, *REST, RUN):
@@ -218,7 +218,7 @@ def column_name(record: Record, name: str) -> str:
 
 
 def most_frequent(words: Iterable[str]) -> str:
-    """The most frequent of some words, the first in the alphabet if tied."""
+    """The most frequent word; among equally frequent words the first in the alphabet."""
     counts = Counter(words)
     return min(counts, key=lambda word: (-counts[word], word))
 
@@ -233,11 +233,11 @@ class Compared:
     Parameters
     ----------
     labels : mapping
-        Run -> axis -> value, for properties that become an option axis.
+        Values by run and axis, for properties that become an option axis.
     meanings : mapping
-        Axis -> its meaning.
+        Meaning of each axis.
     explained : mapping
-        Property that differs along with an option of the points -> its values.
+        Properties that differ together with an option of the points, each with its values.
     """
 
     labels: Mapping[str, Mapping[str, str]]
@@ -251,9 +251,9 @@ def compare(records: Sequence[Record], apart: Sequence[str]) -> Compared:
     Parameters
     ----------
     records : sequence of Record
-        The records that become rows.
+        Records that become rows.
     apart : sequence of str
-        Properties that become an option axis each.
+        Properties of which each becomes an option axis.
 
     Raises
     ------
@@ -266,7 +266,7 @@ def compare(records: Sequence[Record], apart: Sequence[str]) -> Compared:
     names = sorted({name for one in found for name in one})
     differing = [name for name in names if len({one.get(name, "none") for one in found}) > 1]
 
-    # MTU and labels of a point may explain settings: each of them then occurs with one value only
+    # MTU and labels of a point may explain a setting: then each of their values occurs with one value of it
     reasons = [
         tuple((key, str(record.point[key])) for key in sorted(record.point) if key not in OPTIONS)
         for record in records
@@ -299,9 +299,9 @@ def compare(records: Sequence[Record], apart: Sequence[str]) -> Compared:
 
 
 def _check_lengths(records: Sequence[Record]) -> None:
-    """Refuse repeats of a point with windows of different length.
+    """Raise RecordError if repeats of a point have windows of different length.
 
-    The greatest latency of a longer window is greater, so such runs are no repeats.
+    A longer window has a greater maximum latency, so such runs are not repeats.
     """
     lengths: dict[str, Record] = {}
     for record in records:
@@ -316,7 +316,7 @@ def _check_lengths(records: Sequence[Record]) -> None:
 
 
 def host_properties(record: Record) -> Properties:
-    """The properties of both ends; each offload and kernel setting is one of its own."""
+    """Properties of both hosts; each offload and each kernel setting is a separate property."""
     hosts: dict[str, Properties] = {}
     for end in ENDS:
         words = hosts[end] = {}
@@ -340,12 +340,12 @@ def _word(value: object) -> str:
 
 
 def axis_label(axis: str, record: Record, properties: Properties, differing: Sequence[str]) -> str:
-    """The value of a run on an axis that tells environments apart.
+    """Value of a run on an axis that distinguishes environments.
 
     Parameters
     ----------
     differing : sequence of str
-        Properties that differ between runs; of offloads and kernel settings only these are named.
+        Properties that differ between runs; only differing offloads and kernel settings are named.
     """
     if axis == "plan":
         return "none" if record.document.plan is None else cell(record.document.plan.name)

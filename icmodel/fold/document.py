@@ -13,7 +13,7 @@ from icmodel.fold.records import Record
 from icmodel.fold.settings import Settings
 
 VIRTUAL = ("veth", "tun", "bridge", "dummy")
-"""Drivers of virtual links, whose stated speed means nothing."""
+"""Drivers of virtual links; the speed that they state is meaningless."""
 AXIS_MEANINGS: Mapping[str, tuple[str, str]] = {
     "payload_bytes": ("useful bytes of one frame", "B"),
     "load_bps": ("goodput that was asked for, over all streams; inf: as fast as it goes", "b/s"),
@@ -36,9 +36,9 @@ def dataset_document(
     Parameters
     ----------
     records, points
-        The runs used, and the rows made of them.
+        Records of the runs used, and rows made from these runs.
     apart : mapping
-        Meanings of axes that tell environments apart.
+        Meanings of the axes that distinguish environments.
     """
     host = records[0].host("caller")
     protocols = sorted({str(record.point["protocol"]) for record in records})
@@ -69,7 +69,7 @@ def dataset_document(
 
 
 def _over(made: Mapping[str, object], about: Mapping[str, object]) -> dict[str, object]:
-    """The generated document with a person's keys over it; lists of known limits are joined."""
+    """Merge the user's keys into the generated document; lists of known limits are joined."""
     merged: dict[str, object] = dict(made)
     for key, said in about.items():
         before = merged.get(key)
@@ -83,7 +83,7 @@ def _over(made: Mapping[str, object], about: Mapping[str, object]) -> dict[str, 
 
 
 def interconnect(settings: Settings, record: Record) -> dict[str, object]:
-    """Kind, line rate [b/s] and MTU [B] of the link; a virtual card's speed is not taken."""
+    """Kind, line rate [b/s] and MTU [B] of the link; the speed of a virtual card is ignored."""
     host = record.host("caller")
     loopback = host.get("interface") == "lo"
     link: dict[str, object] = {"kind": "loopback" if loopback else "ethernet"}
@@ -104,7 +104,7 @@ def _positive(value: object) -> float | None:
 
 
 def host_entry(host: Mapping[str, Any], role: str) -> dict[str, str]:
-    """Name, processor, network card and kernel of a host, as far as known."""
+    """Name, processor, network card and kernel of a host; unknown entries are left out."""
     driver, firmware = host.get("driver"), host.get("firmware")
     nic = " ".join(str(part) for part in (driver, firmware) if part)
     cpu = f"{host.get('cpu_model', '')}, {host.get('cpus', '?')} cores"

@@ -1,8 +1,8 @@
-"""Flags of a run, and which of its metrics each one makes unusable (spoils).
+"""Flags of a run, and the metrics that each flag makes unusable (spoils).
 
-Some flags mean that a number is wrong or is not the quantity its name says: such metrics are left
-out.  Others mean that the hosts were disturbed: such runs are used, since leaving them out would
-select runs by their results and understate the tail of one more run on these hosts.
+Some flags mean that a metric is wrong, or is not the quantity that its name states. Such metrics are left out. Other
+flags mean that the hosts were disturbed. Such runs are used: leaving them out would select runs by their results, and
+would understate the spread of a new run on these hosts.
 """
 
 from __future__ import annotations
@@ -10,17 +10,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 EVERY = ("",)
-"""A prefix of every metric."""
+"""Prefix that matches every metric."""
 CPU = ("cpu_send", "cpu_recv")
 LATENCIES = ("latency_",)
 BESIDE = "overlapping"
-"""The flag of a responder that served two runs at once."""
+"""Flag of a run whose responder served two runs at once."""
 BESIDE_ON_PURPOSE = ("cpu_recv", "packets_received")
-"""Metrics that this flag spoils when the plan itself has other streams to the same interface."""
+"""Metrics that the flag `BESIDE` spoils if the plan itself has other streams to the same interface."""
 BUSY = "busy-host"
-"""The flag of an end that was busy before the run; it does not say which end."""
+"""Flag of a run before which the sender's or the receiver's host was busy; it does not state which host."""
 THROUGH = ("goodput_bps", "loss_rate")
-"""Metrics still usable when other streams were sent from the sender's own cores."""
+"""Metrics that stay usable if other streams were sent from the sender's own cores."""
 
 _FLAGS: Mapping[str, tuple[tuple[str, ...], str]] = {
     "incomplete": (EVERY, "the window is empty or cut short"),
@@ -44,14 +44,14 @@ _FLAGS: Mapping[str, tuple[tuple[str, ...], str]] = {
     "steal": ((), "the hypervisor took time from a core"),
 }
 SPOILS = {flag: prefixes for flag, (prefixes, _) in _FLAGS.items()}
-"""Flag -> prefixes of the metrics it spoils; none if it only reports a disturbed host."""
+"""Prefixes of the metrics that each flag spoils; empty for a flag that only reports a disturbed host."""
 WHY = {flag: why for flag, (_, why) in _FLAGS.items()}
-"""Flag -> what it means."""
+"""Meaning of each flag."""
 
 PROCESS_CPU = ("cpu_send_process_cores", "cpu_recv_process_cores")
-"""CPU time of the process alone, which other work on its cores does not change."""
+"""Metrics of the CPU time of the process alone, which other work on the same cores does not change."""
 SPARE_PROCESS_CPU = ("shared-cores", "unsteered", "foreign-frames")
-"""Flags that spoil all CPU metrics but these two."""
+"""Flags that spoil all CPU metrics except `PROCESS_CPU`."""
 
 
 def spoilt_by(flag: str, metric: str, *, others: bool = False, same_cores: bool = False) -> bool:
@@ -64,7 +64,7 @@ def spoilt_by(flag: str, metric: str, *, others: bool = False, same_cores: bool 
     others : bool
         Whether the point has other streams to the same interface.
     same_cores : bool
-        Whether those are sent from the sender's own cores.
+        Whether these other streams are sent from the sender's own cores.
     """
     if same_cores and flag == BUSY:
         return metric not in THROUGH
@@ -82,7 +82,7 @@ def spoilers(
     others: bool = False,
     same_cores: bool = False,
 ) -> tuple[str, ...]:
-    """The flags for which a metric of a run is left out.
+    """Flags because of which a metric of a run is left out.
 
     Parameters
     ----------
@@ -97,7 +97,7 @@ def spoilers(
     others : bool
         Whether the point has other streams to the same interface.
     same_cores : bool
-        Whether those are sent from the sender's own cores.
+        Whether these other streams are sent from the sender's own cores.
     """
 
     def spoils(flag: str) -> bool:

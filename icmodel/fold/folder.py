@@ -1,4 +1,4 @@
-"""The folder of a folded dataset, which holds its records too and can be rebuilt from them."""
+"""Folder of a folded dataset, which also stores the records; the dataset can be rebuilt from these."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ RECORDS_FILE = "records.jsonl.gz"
 ACCOUNT_FILE = "folded.json"
 README_FILE = "README.md"
 Choose = Callable[[Dataset], tuple[str, str]]
-"""Chooses the default variant of a dataset; returns it with the reason."""
+"""Function that chooses the default variant of a dataset; it returns the variant and the reason."""
 
 
 def fold_files(
@@ -66,12 +66,12 @@ def fold_files(
 def rebuild(folder: str | Path, progress: Progress | None = None) -> Folded:
     """Fold the records of a folded dataset again with the settings of folded.json.
 
-    The files are the same to the byte.
+    The rebuilt files are identical to the original files.
 
     Raises
     ------
     RecordError
-        If the folder lacks the records or folded.json, or they were changed.
+        If the records or folded.json are missing from the folder, or were changed.
     DatasetError
         If the folder cannot be written, or its name cannot be an id.
     """
@@ -94,7 +94,7 @@ def rebuild(folder: str | Path, progress: Progress | None = None) -> Folded:
 def write_folded(folder: str | Path, folded: Folded) -> Dataset:
     """Write a folded dataset: rows, document, held-out runs, records, account and README.
 
-    A present archive with the same records is left as it is; so is README's text around the account.
+    An existing archive with the same records stays unchanged, and so does README's text around the account.
 
     Raises
     ------
@@ -125,9 +125,9 @@ def is_folded(folder: Path) -> bool:
 
 
 def packed(path: Path, body: bytes) -> bytes:
-    """The lines compressed without name and time, so that the same lines give the same bytes.
+    """Compress lines without name and time, so that the same lines give the same bytes.
 
-    A present archive with the same lines is kept, since another zlib may compress them differently.
+    If the existing archive has the same lines, it is kept, since another zlib may compress differently.
     """
     if path.is_file():
         before = path.read_bytes()
@@ -147,7 +147,7 @@ class _Counted(BaseModel):
 
 
 class _Account(BaseModel):
-    """What a folder is rebuilt from; `Account.document` writes it."""
+    """Parts of folded.json needed to rebuild a folder; `Account.document` writes folded.json."""
 
     schema_version: Literal[1]
     settings: dict[str, Any] = Field(default_factory=dict)
@@ -156,7 +156,7 @@ class _Account(BaseModel):
 
 
 def account_of(folder: Path) -> _Account:
-    """The account in folded.json of a folder, checked."""
+    """Read and check the account in the folded.json of a folder."""
     path = folder / ACCOUNT_FILE
     try:
         return _Account.model_validate_json(path.read_bytes())

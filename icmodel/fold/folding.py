@@ -87,30 +87,30 @@ def fold(
     Parameters
     ----------
     records : sequence of Record
-        Each run once, in any order.
+        Records in any order; each run occurs once.
     settings : Settings, optional
-        The settings that a person chose.
+        Settings chosen by the user.
     duplicates, notes
-        Number of repeated records and notes from reading, for the account.
+        Number of duplicate records, and notes from reading the files; both appear in the account.
 
     Raises
     ------
     RecordError
-        If the runs are not of one pair of hosts, or none of them can be used for points.
+        If the runs come from several pairs of hosts, or no run can be used for points.
     """
     chosen = settings or Settings()
     ordered = sorted(records, key=lambda record: (record.document.started_utc, record.run))
     apart = {one.run: why for one in ordered if (why := why_apart(one, chosen.most_steal))}
     if len(apart) == len(ordered):
-        raise RecordError(f"there is no run to make points of: {_counted(apart)}")
+        raise RecordError(f"no run can be used for points: {_counted(apart)}")
 
-    # environments are compared as icprobe wrote them, everything else is as it is stored
+    # environments are compared as icprobe wrote them; everything else uses the stored records
     compared = compare([one for one in ordered if one.run not in apart], chosen.apart)
     ordered = [stored(one, chosen.withhold, chosen.histogram_digits) for one in ordered]
     rest = [one for one in ordered if one.run not in apart]
     axes = option_axes(rest, compared.labels)
 
-    # a point that any run holds out is closed to all runs of it
+    # if any run of a point is held out, no run of that point is used
     runs = [(place_of(one, axes), one) for one in rest]
     closed = {where(place) for place, one in runs if one.held_out}
     apart |= {
@@ -118,7 +118,7 @@ def fold(
     }
     runs = [(place, one) for place, one in runs if one.run not in apart]
 
-    # rows of each run; a run without a row says why
+    # rows of each run; a run without a row is kept apart with a reason
     left_out = {one.run: spoilt_metrics(one, chosen) for _, one in runs}
     alone = {one.run: single(place, one, left_out[one.run]) for place, one in runs}
     for run in (run for run, rows in alone.items() if not rows):
@@ -128,7 +128,7 @@ def fold(
     points = merged(open_runs, left_out)
     if not points:
         reasons = {one.run: apart.get(one.run, HELD) for one in ordered}
-        raise RecordError(f"no run is left to make points of: {_counted(reasons)}")
+        raise RecordError(f"no run is left for points: {_counted(reasons)}")
 
     document = dataset_document(chosen, rest, points, axes, compared.meanings)
     sessions = between_sessions(open_runs, left_out)
@@ -154,7 +154,7 @@ def fold(
 
 
 def why_apart(record: Record, most_steal: float | None) -> str:
-    """Reason why a run cannot be used for its point; empty if it can.
+    """Reason why a run cannot be used for its point; empty if the run can be used.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Merge runs into rows: the repeats of a point become one row for each metric."""
+"""Merge runs into rows: all repeats of a point become one row for each metric."""
 
 from __future__ import annotations
 
@@ -23,26 +23,26 @@ NOT_METRICS = (
     "latency_steady_std_s",
     "longest_stall_s",
 )
-"""Results that describe the run and not the interconnect; they stay in the records only."""
+"""Results that describe the run instead of the interconnect; only the records keep them."""
 DIGITS = 9
-"""Significant digits of values in rows, more than twice as many as any clock resolves."""
+"""Number of significant digits of values in rows, more than twice the digits that any clock resolves."""
 
 LEAST_SHARE = 1e-9
-"""Shares of a core below this are rounding errors and become 0."""
+"""Least share of a core; smaller shares are rounding errors and become 0."""
 
 GAP_S = 1800.0
-"""A pause of this length begins another session."""
+"""Length of a pause after which a new session begins [s]."""
 LEAST_POINTS = 10
-"""Points measured in several sessions that an estimate of the spread needs."""
+"""Number of points in several sessions required to estimate the spread between sessions."""
 NORMAL = 1.4826 / math.sqrt(2)
-"""Standard deviation of a normal distribution over the median absolute difference of two draws."""
+"""Ratio for a normal distribution: standard deviation / median absolute difference of two draws."""
 
 Place = tuple[object, ...]
-"""The columns of a row before its metric."""
+"""Columns of a row that precede the metric."""
 Runs = Sequence[tuple[Point, Record]]
-"""The axes of a run, and its record."""
+"""Runs as pairs: axes of the run, and record."""
 LeftOut = Mapping[str, Mapping[str, tuple[str, ...]]]
-"""Run -> metric that is left out -> the flags that spoil it."""
+"""Omitted metrics by run, each with the flags that make the metric unusable."""
 
 
 def place_of(record: Record, axes: OptionAxes) -> Point:
@@ -73,7 +73,7 @@ def place_of(record: Record, axes: OptionAxes) -> Point:
 
 
 def axis_value(record: Record, name: str) -> Any:
-    """The value of a numeric axis; ``None`` if the run does not say it."""
+    """Value of a numeric axis; ``None`` if the record does not state it."""
     value = record.point.get(name)
     if value is None:
         return None
@@ -99,7 +99,7 @@ def metrics_of(record: Record) -> dict[str, float]:
 
 
 def spoilt_metrics(record: Record, settings: Settings) -> dict[str, tuple[str, ...]]:
-    """The metrics of a run that are left out -> the flags that spoil them."""
+    """Omitted metrics of a run, each with the flags that make the metric unusable."""
     found = {
         metric: spoilers(
             record.flags,
@@ -115,7 +115,7 @@ def spoilt_metrics(record: Record, settings: Settings) -> dict[str, tuple[str, .
 
 
 def merged(runs: Runs, left_out: LeftOut) -> tuple[Point, ...]:
-    """The rows of all runs, without the metrics that are left out: mean, spread, number of runs."""
+    """Rows of all runs with mean, spread and number of runs, without the omitted metrics."""
     rows = []
     for group in by_point(runs):
         by_metric: dict[str, list[tuple[float, str]]] = {}
@@ -146,7 +146,7 @@ def by_point(runs: Runs) -> list[list[tuple[Point, Record]]]:
 
 
 def single(place: Point, record: Record, left_out: Container[str]) -> tuple[Point, ...]:
-    """The rows of one run on its own, without the metrics that are left out."""
+    """Rows of a single run, without the omitted metrics."""
     plan = record.document.plan
     source = f"run {record.run}" if plan is None else f"plan {plan.name}"
     return tuple(
@@ -165,16 +165,17 @@ def between_sessions(runs: Runs, left_out: LeftOut) -> dict[str, object] | None:
     """Spread between sessions: the table ``between_sessions`` of dataset.toml.
 
     Runs of one session share the state of the machine, such as caches, other guests and the
-    placement of memory.  So their spread understates how far the next session may differ.  A metric's spread is the standard deviation between the means of sessions: from the median
-    difference of two runs of a point in different sessions, less the one within a session.  It is
+    placement of memory.  So the spread of these runs understates the difference to another session.  The spread of a
+    metric is the standard deviation between the means of sessions. It is computed from the median
+    difference of two runs of a point in different sessions, less the median difference within a session. The spread is
     absolute for ratios and relative for other metrics.
 
     Parameters
     ----------
     runs : sequence of (place, record)
-        The runs that points are made of.
+        Runs from which points are made.
     left_out : mapping
-        Run -> metrics to leave out.
+        Metrics to omit, by run.
 
     Returns
     -------
@@ -196,7 +197,7 @@ def between_sessions(runs: Runs, left_out: LeftOut) -> dict[str, object] | None:
 
 
 def session_numbers(records: Sequence[Record]) -> dict[str, int]:
-    """Run -> the number of its session, counted in order of time."""
+    """Number of the session of each run, counted in order of time."""
     found: dict[str, int] = {}
     before, count = None, 0
     for record in sorted(records, key=lambda r: r.document.started_utc):

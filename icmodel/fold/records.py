@@ -1,4 +1,4 @@
-"""A record of icprobe: its line unchanged, and the parts that a dataset is made of, checked."""
+"""Record of icprobe: the unchanged line, and the checked parts that a dataset needs."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class Hosts(Part):
 
 
 class CoreTime(Part):
-    """The use of one core, as shares of the time."""
+    """Use of one core, as shares of the time by mode."""
 
     core: int
     steal: Number = 0.0
@@ -78,19 +78,19 @@ class CoreTime(Part):
 
 
 class Baseline(Part):
-    """The idle hosts before a run."""
+    """Use of the cores while the hosts are idle before a run."""
 
     cores: tuple[CoreTime, ...] = Field(default=(), strict=False)
 
 
 class Modes(Baseline):
-    """The use of the cores of one end during the window, and while idle before the run."""
+    """Use of one host's cores during the window, and while the host is idle before the run."""
 
     baseline: Baseline | None = None
 
 
 class RecordDocument(Part):
-    """The keys of a record that a dataset is made of; icprobe's schema describes all keys."""
+    """Keys of a record that a dataset needs; icprobe's schema describes all keys."""
 
     schema_version: Literal[1]
     run: Text
@@ -108,7 +108,7 @@ class RecordDocument(Part):
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One run: its record as a document, and the line that it was read from."""
+    """One run: the record as a document, and the line from which it was read."""
 
     line: str
     document: RecordDocument
@@ -125,7 +125,7 @@ class Record:
 
     @property
     def result(self) -> Mapping[str, float]:
-        """The measured values by metric, in SI."""
+        """Measured values by metric, in SI units."""
         return self.document.result
 
     @property
@@ -135,7 +135,7 @@ class Record:
 
     @property
     def held_out(self) -> bool:
-        """Whether the plan holds this run out of every fit."""
+        """Whether the plan excludes this run from every fit."""
         return self.document.plan is not None and self.document.plan.held_out
 
     @property
@@ -184,12 +184,12 @@ class Record:
 
     @property
     def source(self) -> str:
-        """The source of rows made of this record: its plan and point, or else the run."""
+        """Source of the rows from this record: plan and point, or the run if there is no plan."""
         plan = self.document.plan
         return f"run {self.run}" if plan is None else f"plan {plan.name} point {plan.point}"
 
     def host(self, end: str) -> Mapping[str, Any]:
-        """The host of an end, ``caller`` or ``responder``; swapped for a reversed run."""
+        """Host of an end (``caller`` or ``responder``); the two ends are swapped in a reversed run."""
         reverse = self.point.get("reverse") is True
         hosts = self.document.environment
         return hosts.send if (end == "caller") != reverse else hosts.recv
@@ -225,13 +225,13 @@ def record_of(line: str) -> Record:
 
 
 Progress = Callable[[int, int], None]
-"""Called with the number of records read and in total."""
+"""Progress function, called with the number of records read and the total number."""
 _GZIP = b"\x1f\x8b"
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """The records of some files, the number of duplicates, and notes on what was left out."""
+    """Records of the given files, number of duplicates, and notes on omitted lines."""
 
     records: tuple[Record, ...]
     duplicates: int = 0
@@ -241,7 +241,7 @@ class Reading:
 def read_records(files: Iterable[str | Path], progress: Progress | None = None) -> Reading:
     """The records of all files in order of time, each run once.
 
-    An incomplete last line is left out and noted, since the campaign would repeat that run.
+    An incomplete last line is omitted with a note, because the campaign would repeat that run.
 
     Parameters
     ----------
@@ -279,13 +279,13 @@ def read_records(files: Iterable[str | Path], progress: Progress | None = None) 
                 )
             duplicates += before is not record
     if not found:
-        raise RecordError(f"there is no record in what was given: {HOW_TO_MAKE}")
+        raise RecordError(f"the given files have no record: {HOW_TO_MAKE}")
     ordered = sorted(found.values(), key=lambda record: (record.document.started_utc, record.run))
     return Reading(tuple(ordered), duplicates, tuple(notes))
 
 
 def unpacked(body: bytes, path: Path) -> bytes:
-    """The bytes of a file, decompressed if it is gzip.
+    """Bytes of a file, decompressed if the file is gzip.
 
     Raises
     ------
@@ -301,7 +301,7 @@ def unpacked(body: bytes, path: Path) -> bytes:
 
 
 def numbered_lines(path: Path) -> tuple[list[tuple[int, str]], bool]:
-    """The non-empty lines with their numbers, and whether an incomplete last one was left out."""
+    """Non-empty lines with their numbers, and whether an incomplete last line was omitted."""
     try:
         body = unpacked(path.read_bytes(), path)
     except OSError as error:

@@ -15,18 +15,18 @@ WITHHELD = ("hostname", "kernel_cmdline", "mac")
 
 REPLACEMENT = "withheld"
 HIDDEN = (None, "", REPLACEMENT)
-"""Values that tell nothing."""
+"""Values that reveal nothing, so that they need not be withheld."""
 
 
 def stored(record: Record, withhold: Sequence[str], digits: int | None) -> Record:
-    """A record as the dataset's folder keeps it.
+    """Record in the form stored in the dataset's folder.
 
     Parameters
     ----------
     withhold : sequence of str
         Properties of the hosts to withhold, each one of `WITHHELD`.
     digits : int, optional
-        Most significant digits of histograms; all by default.
+        Greatest number of significant digits in histograms; by default all digits stay.
     """
     shown = without(record, withhold)
     return shown if digits is None else coarser(shown, digits)
@@ -40,7 +40,7 @@ def without(record: Record, names: Sequence[str]) -> Record:
     record : Record
         The record as icprobe wrote it.
     names : sequence of str
-        Properties, each one of `WITHHELD`.
+        Properties to withhold, each one of `WITHHELD`.
 
     Raises
     ------
@@ -93,10 +93,11 @@ def coarser(record: Record, digits: int) -> Record:
 
 
 def merged_buckets(buckets: list[list[int]], digits: int) -> list[list[int]]:
-    """Buckets ``[lower, upper, count]`` merged into those of fewer digits.
+    """Merge buckets ``[lower, upper, count]`` into wider buckets with fewer digits.
 
-    The width of a bucket is a power of two, the greatest that resolves the digits.  So a bucket of
-    fewer digits consists of whole buckets of more digits, and no count is divided.
+    The width of a bucket is the greatest power of two that resolves the digits. So a bucket with fewer digits consists
+    of
+    whole buckets with more digits, and no count is divided.
     """
     bits = (2 * 10**digits).bit_length()
     counts: Counter[tuple[int, int]] = Counter()

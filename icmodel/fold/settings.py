@@ -1,4 +1,4 @@
-"""Settings of folding: what a person may choose."""
+"""Settings of folding that the user can choose."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from icmodel.fold.flags import SPOILS
 from icmodel.fold.redaction import LEAST_DIGITS, MOST_DIGITS, WITHHELD
 
 WORKED_OUT = ("schema_version", "id", "sha256", "protocols", "held_out", "tool")
-"""Keys of dataset.toml that cannot be set, since they follow from the records or the folder."""
+"""Keys of dataset.toml that the user cannot set, because they follow from the records or the folder."""
 
 
 @dataclass(frozen=True)
@@ -27,11 +27,11 @@ class Settings:
     default_variant : str
         Variant of the model that answers by default.
     line_rate_bps : float, optional
-        Line rate; by default as the network card states it, unless the card is virtual.
+        Line rate [b/s]; by default the rate that the network card states, unless the card is virtual.
     tolerate, refuse : tuple of str
         Flags to ignore, and flags that make a whole run unusable.
     apart : tuple of str
-        Properties of the hosts that become option axes; others must not differ between runs.
+        Properties of the hosts that become option axes; other properties must not differ between runs.
     most_steal : float, optional
         Greatest share of a core in use, 0…1, that the hypervisor may take; other runs are kept apart.
     withhold : tuple of str
@@ -86,7 +86,7 @@ class Settings:
                 )
 
     def document(self) -> dict[str, object]:
-        """The settings as a JSON document, without those at their defaults."""
+        """Settings as a JSON document, without settings at their defaults."""
         said = {item.name: getattr(self, item.name) for item in fields(self)}
         lists = {name: list(v) if isinstance(v, tuple) else v for name, v in said.items()}
         return {name: value for name, value in lists.items() if value not in ("", None, [], {})}
@@ -99,12 +99,12 @@ def _check_names(option: str, names: Iterable[str], known: Collection[str], prob
 
 
 def settings_of(document: Mapping[str, object]) -> Settings:
-    """The settings of a document that `Settings.document` made.
+    """Read settings from a document made by `Settings.document`.
 
     Raises
     ------
     RecordError
-        If a key is no setting.
+        If a key is not the name of a setting.
     """
     known = {item.name for item in fields(Settings)}
     unknown = sorted(set(document) - known)

@@ -1,4 +1,4 @@
-"""Result: one result of a tool in SI, with the end that counted each number, and notes for people."""
+"""Result of a tool in SI units, with the end that counted each number, and notes for the user."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PER_CENT = Decimal("0.01")
 
 @dataclass(frozen=True, slots=True)
 class Printed:
-    """A number of at least 0, with the least and the greatest value it may have been rounded from.
+    """A number of at least 0, with the least and greatest values that round to it.
 
     Products and quotients are interval arithmetic.
 
@@ -37,12 +37,12 @@ class Printed:
         return max(self.high - self.value, self.value - self.low)
 
     def __mul__(self, other: Printed | float) -> Printed:
-        """The product with a number, or with a factor without rounding."""
+        """Product with another printed number, or with an exact factor."""
         by = other if isinstance(other, Printed) else Printed(other, other, other)
         return Printed(self.value * by.value, self.low * by.low, self.high * by.high)
 
     def __truediv__(self, other: Printed) -> Printed:
-        """The quotient."""
+        """Quotient of two printed numbers."""
         return Printed(
             _over(self.value, other.value), _over(self.low, other.high), _over(self.high, other.low)
         )
@@ -61,12 +61,12 @@ def _over(one: float, other: float) -> float:
 
 
 def printed(text: str, factor: int | Decimal = 1, *, truncated: bool = False) -> Printed:
-    """The number in a text times a factor, in exact arithmetic.
+    """Read a number from a text and multiply it by a factor, in exact arithmetic.
 
     Parameters
     ----------
     truncated
-        Whether the tool may truncate: the number was then up to one unit of the last digit greater.
+        Whether the tool may truncate numbers. Then the true number is up to one unit of the last digit greater.
 
     >>> printed("25.869", MICRO).value
     2.5869e-05
@@ -78,7 +78,7 @@ def printed(text: str, factor: int | Decimal = 1, *, truncated: bool = False) ->
 
 
 def total_of(numbers: Sequence[Printed]) -> Printed:
-    """The sum of some numbers, by interval arithmetic."""
+    """Sum of printed numbers, by interval arithmetic."""
     return Printed(
         sum(number.value for number in numbers),
         sum(number.low for number in numbers),
@@ -92,7 +92,7 @@ def exact(value: float) -> Printed:
 
 
 def unit_of(text: str) -> Decimal:
-    """One unit of the last digit of a printed number: 0.01 of ``0.12``, 1 of ``15``."""
+    """One unit of the last digit of a printed number: 0.01 for ``0.12``, 1 for ``15``."""
     exponent = Decimal(text).as_tuple().exponent
     return Decimal(1).scaleb(exponent if isinstance(exponent, int) else 0)
 
@@ -106,11 +106,11 @@ CLIENT: Side = "the client, whose count the server repeats"
 
 
 HOST_CPU = {"cpu_send_host": "cpu_send_cores", "cpu_recv_host": "cpu_recv_cores"}
-"""CPU utilisation of a whole host -> the metric in busy cores that it is converted to."""
+"""Metrics of a whole host's CPU utilisation, each with the metric in busy cores after conversion."""
 
 
 class NotTakenError(RecordError):
-    """A run does not measure a stream; the other runs of its file are taken."""
+    """Raised for a run that does not measure a stream; other runs of the same file are used."""
 
 
 class Number(NamedTuple):
@@ -119,15 +119,15 @@ class Number(NamedTuple):
     Parameters
     ----------
     side
-        The end that counted it; both ends for a round trip.
+        End that counted the number: sender or receiver; both ends for a round trip.
     low, high
         Range that the tool reports.
     n
         Number of runs that the tool averaged.
     quality
-        A reason to trust the number less; empty if there is none.
+        Reason for lower trust in the number; empty without a reason.
     half
-        Greatest error because the tool rounds what it prints.
+        Greatest error from the rounding of printed numbers.
     """
 
     metric: str
@@ -142,17 +142,17 @@ class Number(NamedTuple):
 
     @classmethod
     def read(cls, metric: str, number: Printed, side: Side, *, quality: str = "") -> Number:
-        """A number with its rounding, as a tool prints it, in SI."""
+        """Make a number in SI units from a printed number, with the error of rounding."""
         return cls(metric, number.value, side, quality=quality, half=number.half)
 
     @property
     def printed(self) -> Printed:
-        """The number with the interval it may have been rounded from."""
+        """The number with the interval of values that round to it."""
         low = max(self.value - self.half, min(self.value, 0.0))
         return Printed(self.value, low, self.value + self.half)
 
     def in_cores(self, host_cores: int | None) -> Number | None:
-        """CPU utilisation of a host in busy cores, other numbers unchanged; ``None`` if its cores are unknown."""
+        """Convert CPU utilisation of a host to busy cores; ``None`` if the number of cores is unknown."""
         if self.metric not in HOST_CPU:
             return self
         if host_cores is None:
@@ -167,7 +167,7 @@ class Number(NamedTuple):
 
     @property
     def latency_kind(self) -> str | None:
-        """The kind of latency: rtt, rtt/2 or owd; none for other metrics."""
+        """Kind of latency: rtt, rtt/2 or owd; None for other metrics."""
         for start, kind in (("rtt_half_", "rtt/2"), ("rtt_", "rtt"), ("latency_", "owd")):
             if self.metric.startswith(start):
                 return kind
@@ -175,7 +175,7 @@ class Number(NamedTuple):
 
     @property
     def cpu_scope(self) -> str | None:
-        """The scope of CPU: process, host or core; none for other metrics."""
+        """Scope of a CPU metric: process, host or core; None for other metrics."""
         if not self.metric.startswith("cpu_"):
             return None
         if self.metric.endswith("_process_cores"):
@@ -184,14 +184,14 @@ class Number(NamedTuple):
 
 
 class Payloads(NamedTuple):
-    """The payloads that a tool's counts of bytes and messages allow, which it prints rounded.
+    """Payloads that are consistent with a tool's rounded counts of bytes and messages.
 
     Parameters
     ----------
     low, high
         Least and greatest bytes per message.
     counts
-        The two counts as the tool prints them, for messages.
+        The two counts as printed by the tool, for use in error messages.
     """
 
     low: float
@@ -204,12 +204,12 @@ class Payloads(NamedTuple):
 
     @property
     def only(self) -> int | None:
-        """The payload, if only one is possible."""
+        """The payload, if only one payload is possible; otherwise None."""
         least, most = math.ceil(self.low), math.floor(self.high)
         return least if least == most > 0 else None
 
     def __str__(self) -> str:
-        """The least and the greatest payload, or the only one."""
+        """Text of the least and greatest payload, or of the only possible payload."""
         ends = f"{self.low:.7g} to {self.high:.7g}"
         return ends if self.only is None else str(self.only)
 
@@ -249,16 +249,16 @@ class Hosts(NamedTuple):
 
 
 class Limits(NamedTuple):
-    """Upper limits of a run's numbers that follow from how the tool counts.
+    """Upper limits of a run's numbers that follow from the tool's way of counting.
 
     Parameters
     ----------
     most_cores
-        Greatest number of cores that its processes could keep busy.
+        Greatest number of cores that the tool's processes could keep busy.
     payloads
-        The payloads that its counts allow, if the file does not state the payload.
+        Payloads that the counts allow, if the file does not state the payload.
     windows
-        Greatest ratio of received to sent, since each end counts over its own window.
+        Greatest ratio of received to sent data, since each end counts over its own window.
     """
 
     most_cores: float | None = None
@@ -274,7 +274,7 @@ class Assumed(NamedTuple):
     label
         The name of the label.
     option
-        The option of the tool that sets it.
+        Option of the tool that sets the label.
     """
 
     label: str
@@ -296,7 +296,7 @@ class Result:
     Parameters
     ----------
     labels
-        The axes that the file states.
+        Axes of the result that the file states.
     numbers
         The measured numbers in SI.
     kind
@@ -306,11 +306,11 @@ class Result:
     implied
         Labels that follow from the numbers, used if neither the file nor a person states them.
     assumed
-        The tool's defaults, used for labels that are not implied either.
+        Defaults of the tool, used for labels that are neither stated nor implied.
     pace_fps
         Rate limit of the sender, if the tool states it in messages per second.
     notes
-        Numbers left out, with the reason, and caveats.
+        Notes on omitted numbers, with the reason, and on caveats.
     """
 
     origin: Origin
@@ -328,7 +328,7 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A file of which no result is taken, and the reason."""
+    """A file or run of which no result is used, and the reason."""
 
     file: str
     reason: str
@@ -336,7 +336,7 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """A file whose results are taken."""
+    """A file whose results are used."""
 
     file: str
     sha256: str
@@ -344,5 +344,5 @@ class Taken:
 
 
 def printed_of(numbers: Sequence[Number], metric: str) -> Printed | None:
-    """A metric among some numbers, with its rounding interval; none if it is missing."""
+    """Look up a metric among numbers, with its rounding interval; None if the metric is missing."""
     return next((number.printed for number in numbers if number.metric == metric), None)

@@ -36,9 +36,9 @@ class Source:
     first
         Number of the first line of the text in the file.
     run
-        Number of the run in a file of several; 0 for the only one.
+        Number of the run in a file with several runs; 0 if the file has one run.
     typed
-        The command line above an earlier run that this run belongs to as well.
+        Command line above an earlier run, if this run belongs to the same command.
     """
 
     path: Path
@@ -73,7 +73,7 @@ class Source:
 
     @property
     def place(self) -> str:
-        """The run's number and its first line with a word, for messages."""
+        """Number of the run and of its first line with a word, for messages."""
         word = _WORD.search(self.text)
         line = f"line {self.line_at(word.start() if word else 0)}"
         return f"run {self.run} at {line}" if self.run else line
@@ -100,7 +100,7 @@ def read_source(path: Path) -> Source:
             unpacker = zlib.decompressobj(wbits=31)
             unpacked = unpacker.decompress(body, LARGEST_BYTES)
         except zlib.error as error:
-            raise RecordError(f"it is no gzip file: {error}") from error
+            raise RecordError(f"it is not a gzip file: {error}") from error
         if not unpacker.eof:
             raise RecordError("its gzip stream is cut off or unpacks to too much: pack it again")
     if not unpacked.strip():
@@ -109,7 +109,7 @@ def read_source(path: Path) -> Source:
 
 
 def documents(text: str) -> Iterator[dict[str, object] | list[object]]:
-    """Every JSON object or list in a text, which may have other text before and between them.
+    """Every JSON object or list in a text; other text before and between these is skipped.
 
     Raises
     ------
@@ -163,7 +163,7 @@ def text_of(document: Mapping[str, object], key: str) -> str:
 
 
 def shifted(value: str | float, places: int) -> float:
-    """A number times a power of ten, correctly rounded, which a floating-point product is not.
+    """Multiply a number by a power of ten with correct rounding, unlike a floating-point product.
 
     >>> shifted("25", -6), 25 * 1e-6
     (2.5e-05, 2.4999999999999998e-05)
@@ -172,19 +172,19 @@ def shifted(value: str | float, places: int) -> float:
 
 
 def require(condition: object, message: str) -> None:
-    """Refuse a run unless a condition holds.
+    """Raise RecordError with a message unless a condition holds.
 
     Raises
     ------
     RecordError
-        With the message, if the condition is false.
+        If the condition is false; the text is ``message``.
     """
     if not condition:
         raise RecordError(message)
 
 
 def number(text: str, what: str) -> float:
-    """The number in a text; ``what`` names it in messages.
+    """Read the number in a text; ``what`` names the number in messages.
 
     Raises
     ------

@@ -20,14 +20,14 @@ _CELL = re.compile(r"([A-Z]+)([0-9]+)")
 
 
 def sheet_rows(body: bytes, sheet: str) -> Iterator[list[str]]:
-    """The rows of the named sheet, or of the first one if the name is empty; empty cells are ``""``.
+    """Rows of the named sheet, or of the first sheet if the name is empty; empty cells are ``""``.
 
-    A formula counts as the value that was saved with it.
+    For a formula, the saved value is used.
 
     Raises
     ------
     RecordError
-        If it is no XLSX file or has no such sheet.
+        If the file is not XLSX or has no sheet with that name.
     """
     try:
         with zipfile.ZipFile(io.BytesIO(body)) as book:
@@ -47,7 +47,7 @@ def sheet_rows(body: bytes, sheet: str) -> Iterator[list[str]]:
             path = target.lstrip("/") if target.startswith("/") else f"xl/{target}"
             page = _part(book, path)
     except (zipfile.BadZipFile, KeyError, ElementTree.ParseError) as error:
-        raise RecordError(f"it is no XLSX file that can be read: {error}") from error
+        raise RecordError(f"it is not a readable XLSX file: {error}") from error
     line = 0
     for row in page.iter(f"{MAIN}row"):
         number = int(row.get("r", line + 1))
@@ -71,7 +71,7 @@ def _part(book: zipfile.ZipFile, name: str) -> Element:
 
 
 def _cells(row: Element, shared: list[str]) -> list[str]:
-    """The texts of a row, with empty ones for missing cells."""
+    """Texts of the cells of a row; missing cells are empty texts."""
     cells: list[str] = []
     for cell in row.iter(f"{MAIN}c"):
         at = len(cells)
@@ -97,5 +97,5 @@ def _cells(row: Element, shared: list[str]) -> list[str]:
 
 
 def _text(item: Element) -> str:
-    """The plain text of a string, its formatted runs put together."""
+    """Plain text of a string, joined from its formatted parts."""
     return "".join(part.text or "" for part in item.iter(f"{MAIN}t"))

@@ -1,4 +1,4 @@
-"""Tables in CSV or XLSX, read by a mapping of their columns that a person writes in TOML.
+"""Tables in CSV or XLSX, read with a column mapping that the user writes in TOML.
 
 For example ``[columns."Throughput (Mb/s)"]`` with ``field = "goodput_bps"`` and ``unit = "Mb/s"``.
 Every quantity needs its unit, since cells are bare numbers.
@@ -24,14 +24,14 @@ from icmodel.ingest.source import Source, require
 from icmodel.ingest.spreadsheet import sheet_rows
 
 NAME = "table"
-"""The tool name of a table."""
+"""Name that a table uses in place of a tool's name."""
 NUMBERED = AXES[1:]
 BESIDE = ("low", "high", "n")
-"""Fields of a column that belongs to the column of a metric."""
+"""Fields that add to a metric's column: lower limit, upper limit and number of runs."""
 BASES = ("measured", "tabulated", "stated", "derived")
 KEYS = ("columns", "options", "basis", "source", "sheet", "header_row", "delimiter", "decimal")
 EXAMPLES = {"bytes": "B", "bps": "Mb/s", "fps": "/s", "s": "us", "share": "%"}
-"""Kind of quantity -> a unit of it, for messages."""
+"""Example unit for each kind of quantity, used in messages."""
 UNLIMITED = ("inf", "unlimited")
 _NUMBER = re.compile(r"[+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _KINDS = (
@@ -40,7 +40,7 @@ _KINDS = (
     ("_per_s", "fps"),
     ("_s", "s"),
 )
-"""Ending of a field and its kind of quantity; ``_per_s`` before ``_s``."""
+"""Endings of fields with the kind of quantity; ``_per_s`` must come before ``_s``."""
 _GROUPS = re.compile(r"[0-9]{1,3}(?:\.[0-9]{3})+")
 
 
@@ -54,7 +54,8 @@ class Column:
     Parameters
     ----------
     name, field
-        Its head in the table, and the field it holds: an axis, an option, a metric, or ``low``, ``high`` or ``n``.
+        Heading of the column in the table, and the column's field: an axis, an option, a metric, ``low``, ``high`` or
+        ``n``.
     option
         Whether the field is an option axis.
     of
@@ -69,7 +70,7 @@ class Column:
 
     @classmethod
     def from_entry(cls, name: str, entry: object, place: str) -> Column:
-        """A column of its entry in the mapping, with a unit that suits its field."""
+        """Make a column from an entry of the mapping; the unit must suit the field."""
         if not isinstance(entry, Mapping) or not isinstance(entry.get("field"), str):
             raise RecordError(f'{place} has no field: write field = "goodput_bps" and its unit')
         if unknown := sorted(set(entry) - {"field", "unit", "option", "of"}):
@@ -128,7 +129,7 @@ class Column:
 
     @property
     def kind(self) -> str:
-        """The kind of quantity: one of `icmodel.units`, a count or a share; empty if the field is unknown."""
+        """Kind of quantity: a kind of `icmodel.units`, a count or a share; empty if the field is unknown."""
         name = self.of if self.field in BESIDE else self.field
         is_cpu = name.endswith("_cores") or re.fullmatch(r"cpu_(send|recv)_[a-z]+", name)
         if name in RATIOS or is_cpu:
@@ -148,7 +149,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class ColumnMap:
-    """The columns of a table and its format of numbers."""
+    """Columns of a table, and format of the table's numbers."""
 
     columns: Mapping[str, Column]
     options: Mapping[str, str] = field(default_factory=dict)
@@ -168,7 +169,7 @@ class ColumnMap:
         }
 
     def plain(self, column: Column, text: str, place: str) -> str:
-        """A cell's number as Python writes it; ``place`` names its row in messages."""
+        """Number of a cell in Python's notation; ``place`` names the row in messages."""
         plain = text.strip().lower()
         if self.decimal != ".":
             require(
@@ -217,7 +218,7 @@ def column_map(document: Mapping[str, object], where: str) -> ColumnMap:
     'bytes'
     """
     for key in document:
-        require(key in KEYS, f"{where}: the key {key!r} is unknown: it is one of {', '.join(KEYS)}")
+        require(key in KEYS, f"{where}: the key {key!r} is unknown: use one of {', '.join(KEYS)}")
     entries = document.get("columns")
     if not isinstance(entries, Mapping) or not entries:
         raise RecordError(f'{where} has no [columns."NAME"]: write one for each column to take')
@@ -226,7 +227,7 @@ def column_map(document: Mapping[str, object], where: str) -> ColumnMap:
         for name, entry in entries.items()
     }
 
-    # Two columns for one field, or a range or count of a metric that no column holds.
+    # Refuse two columns for one field, and a range or count of a metric without a column.
     metrics = {column.field for column in columns.values()}
     first: dict[tuple[str, str], str] = {}
     for column in columns.values():
@@ -274,7 +275,7 @@ def read_table(source: Source, columns: ColumnMap) -> list[Result]:
     Raises
     ------
     RecordError
-        If a mapped column is missing or a cell does not hold a value of its column.
+        If a mapped column is missing, or a cell has no valid value for the column.
     """
     rows: list[Sequence[str]]
     if source.body[:4] == b"PK\x03\x04":
@@ -296,7 +297,7 @@ def read_table(source: Source, columns: ColumnMap) -> list[Result]:
     places = {name: header.index(name) for name in columns.columns}
     results = []
     for line, row in enumerate(rows[first:], start=first + 1):
-        # With cells beyond the header, a comma parts a number, and all cells after it have moved.
+        # If a row has more cells than the header, a comma splits a number, and the cells after it are shifted.
         require(
             not any(cell.strip() for cell in row[len(header) :]),
             f"line {line} has {len(row)} cells under {len(header)} names: a delimiter stands inside a "
@@ -340,7 +341,7 @@ def _result(cells: Mapping[str, str], columns: ColumnMap, place: str) -> Result:
 
 
 def _number(column: Column, cells: Mapping[str, str], columns: ColumnMap, place: str) -> Number:
-    """A number with its range and count; ``half`` is the greatest rounding error of its cells."""
+    """Number of a metric with range and count; ``half`` is the greatest rounding error of these cells."""
     parts = {key: one for key, one in columns.beside(column).items() if cells[one.name]}
     n = cells[parts.pop("n").name] if "n" in parts else ""
     require(not n or n.isdigit(), f"{place}: n {n!r} is no whole number")

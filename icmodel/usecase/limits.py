@@ -21,7 +21,8 @@ RequiredLimits = tuple[tuple[Limit, Requirement], ...]
 def required(case: UseCase, derived: Derivations) -> RequiredLimits:
     """Requirements of a use case, and for every stream the implied requirement that its data arrives.
 
-    A stream has no implied requirement if the file requires that goodput anyway, or if ``allowed_shortfall`` is 100 %.
+    A stream has no implied requirement if the file states a requirement of that goodput, or if ``allowed_shortfall`` is
+    100 %.
     """
     stated = tuple(zip(case.requirements, requirements(case.requirements, derived), strict=True))
     implied = []

@@ -1,6 +1,6 @@
-"""Validation: how well a model predicts rows it was not fitted to, and how often intervals hold them.
+"""Validation: errors of a model on rows it was not fitted to, and coverage of the intervals.
 
-A dataset and a variant come in; errors and interval coverage of each metric, by kind of fold, go out.
+The input is a dataset and a variant. The output is errors and interval coverage of each metric, by kind of fold.
 """
 
 from icmodel.validate.choice import Choice, choose

@@ -1,4 +1,4 @@
-"""Choice of the variant that answers by default: the one that predicts left-out rows best."""
+"""Choice of the default variant: the variant that predicts left-out rows best."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ USUAL, OTHER = "corrected", "hybrid"
 """The variants compared; the first wins a tie.  `appendix-h` is a reference, never chosen."""
 MOST_FOLDS, FEWEST_FOLDS = 12, 8
 AT_MOST_ROWS = 2_400
-"""Upper limit of rows times folds, since large datasets fit slowly; ``FEWEST_FOLDS`` has precedence."""
+"""Limit on rows times folds, since large datasets fit slowly; ``FEWEST_FOLDS`` takes precedence."""
 LEAST_ANSWERS = 6
-"""Left-out rows of a metric that both variants must answer; a median of fewer is unreliable."""
+"""Least number of left-out rows of a metric that both variants answer; a median of fewer is unreliable."""
 TIE = 0.95
-"""Ratios of errors above this are a tie.  The four limits above and this one are assumed."""
+"""A ratio of errors above this value is a tie. This value and the four limits above are assumed."""
 
 Progress = Callable[[int, int], None]
 
@@ -35,7 +35,7 @@ class Choice:
 
 
 def choose(data: Dataset, progress: Progress | None = None) -> Choice:
-    """The variant with the smaller errors on left-out rows; ``corrected`` if tied or rows are few.
+    """Choose the variant with smaller errors on left-out rows; ``corrected`` if tied or if rows are few.
 
     At most 12 points, drawn evenly, are left out one by one.  For each metric with at least 30 rows
     the ratio of the variants' median errors is taken; the geometric mean of the ratios decides.
@@ -78,7 +78,7 @@ def choose(data: Dataset, progress: Progress | None = None) -> Choice:
 
 
 def _part(progress: Progress | None, k: int) -> Progress | None:
-    """The progress of the ``k``-th of the two variants as a part of the whole."""
+    """Progress of one of the two variants (``k``), as a part of the total progress."""
     if progress is None:
         return None
     return lambda done, folds: progress(k * folds + done, 2 * folds)
@@ -87,7 +87,7 @@ def _part(progress: Progress | None, k: int) -> Progress | None:
 def _errors(
     data: Dataset, variant: str, wishes: Wishes, progress: Progress | None
 ) -> Mapping[str, list[float]]:
-    """The errors of a variant by metric, rows in the same order for both; NaN if unanswered."""
+    """Errors of a variant by metric; both variants have the same order of rows, with NaN for no answer."""
     outcomes: list[Outcome] = []
     for trial in validate(data, variant, wishes, progress).trials:
         outcomes += trial.outcomes
@@ -98,7 +98,7 @@ def _errors(
 
 
 def _ratio(usual: list[float], other: list[float]) -> float:
-    """Median error of the other variant over that of the usual one; 0 if too few rows or no error."""
+    """Ratio of median errors, other variant to usual variant; 0 with too few rows or no error."""
     both = np.array([usual, other])
     both = both[:, ~np.isnan(both).any(axis=0)]
     if both.shape[1] < LEAST_ANSWERS:

@@ -44,7 +44,7 @@ def document(found: Validation) -> dict[str, object]:
 
 
 def score_document(score: Score) -> dict[str, object]:
-    """One score; coverage is the share of rows inside, with the ends of its own 95 % interval."""
+    """One score; the coverage is a share of rows, given with the 95 % interval of that share."""
     covered = score.coverage
     known = (None, None, None, 0)
     share, low, high, intervals = (
@@ -104,7 +104,7 @@ def records(found: Validation) -> Iterator[dict[str, object]]:
 
 
 KINDS = (LEAVE_ONE, HELD_OUT)
-"""Kinds of folds that resemble a user's question; the others remove whole parts of the grid."""
+"""Kinds of folds that resemble a user's question; other kinds remove whole parts of the grid."""
 NUMBERS = ("error", "n", "median", "half_width", "coverage", "coverage_low", "coverage_high", "intervals")  # fmt: skip
 
 

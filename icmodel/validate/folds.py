@@ -1,12 +1,12 @@
-"""Folds: training rows that a model is fitted to, and test rows that it is then asked to predict.
+"""Folds: training rows to which a model is fitted, and test rows that the model then predicts.
 
-Only rows of basis ``measured`` or ``tabulated`` train or test.  An assumed, derived or stated row
-often repeats a measured number (a rule applied to it, a sentence that rounds it) and would leak the
-answer that was left out.  So no score depends on assumed rows or on rows derived from predictions
+Only rows of basis ``measured`` or ``tabulated`` are used. An assumed, derived or stated row often repeats a measured
+number, by a rule or by rounding. Such a row would reveal the left-out answer.  So no score depends on assumed rows or
+on rows derived from predictions
 (IC2012 table 8-2).
 
-A point is left out with all its metrics, since its goodput gives away its frame rate, and with
-every other row that answers the same question.
+A point is left out with all its metrics, since for example the goodput reveals the frame rate. All other rows that
+answer the same question are left out too.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from icmodel.fits.regimes import OVERLOAD, regimes_of
 from icmodel.tables.wire import Wire
 
 SCORED_BASES = ("measured", "tabulated")
-"""Bases of rows whose number is one run's or stands in a table of runs."""
+"""Bases of rows that are scored: one run, or a table of runs."""
 LEAST_ROWS = 30
-"""Scored rows a metric needs; one with fewer is not scored but listed as having too few."""
+"""Least number of rows for scoring a metric; a metric with fewer rows is listed as having too few."""
 TOO_MUCH = "asked too much"
 """Replaces the load in the name of a fold of requests in overload."""
 SEED = 20120
-"""Seed of the draw of folds where not all are taken; any number would do."""
+"""Seed for drawing folds if not all folds are used; the value has no meaning."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class Folds:
     known : tuple of Point
         The scored rows.
     left_out, asked : mapping
-        By name of the fold: the rows it takes out of ``known``, and the test rows among them.
+        By name of the fold: rows removed from ``known``, and the test rows among these.
     names : tuple of Key
         The folds, in the order they are made.
     """
@@ -95,9 +95,9 @@ def counts(points: Iterable[Point]) -> Mapping[str, int]:
 
 
 def leave_one_out(data: Dataset, *metrics: str, most: int | None = None) -> Folds:
-    """A fold for each point: it is tested, all other points train.
+    """Make a fold for each point: the point is tested, and all other points train.
 
-    Requests in overload are one point whatever their load, since they measure the same.
+    All requests in overload count as one point at any load, since they measure the same.
 
     Parameters
     ----------
@@ -118,7 +118,7 @@ def leave_one_out(data: Dataset, *metrics: str, most: int | None = None) -> Fold
 
 
 def leave_a_curve_out(data: Dataset, *metrics: str, most: int | None = None) -> Folds:
-    """A fold for each curve along the payload: all points of its load, counts and options leave."""
+    """Make a fold for each curve: all payloads with the same load, counts and options are left out."""
     return _leave_out(data, metrics, lambda point: curve(data, point), most)
 
 
@@ -129,10 +129,10 @@ def leave_a_break_out(
     breaks_bytes: Sequence[int] | None = None,
     most: int | None = None,
 ) -> Folds:
-    """A fold for each curve and break, which leaves out the two points next to the break.
+    """Make a fold for each curve and break, which leaves out the two points next to the break.
 
-    The two are the greatest measured payload up to the break and the least one above it.  A curve
-    with points on one side of a break only has no fold there.
+    These points have the greatest measured payload up to the break, and the least payload above the break. A curve with
+    points on only one side of a break has no fold for that break.
 
     Parameters
     ----------
@@ -151,10 +151,10 @@ def leave_break_sizes_out(
     breaks_bytes: Sequence[int] | None = None,
     most: int | None = None,
 ) -> Folds:
-    """A fold for each break, which leaves out the two payloads next to it on every curve.
+    """Make a fold for each break, which leaves out the two payloads next to the break on every curve.
 
-    Curves of one protocol at other loads or options resemble each other.  When one curve leaves out
-    its two points, a model can learn the break from the others; here no curve keeps its points.
+    Curves of one protocol at other loads or options resemble each other.  If one
+    curve leaves out its two points, a model can learn the break from other curves. Here all curves leave them out.
     """
     known = scored(data)
     places = next_to_break(data, scored(data, metric), breaks_bytes)
@@ -171,18 +171,18 @@ def leave_break_sizes_out(
 
 
 def held_out(data: Dataset, runs: Sequence[Point] | None = None) -> tuple[Fold, ...]:
-    """One fold that tests the runs a campaign held out, or ``runs`` instead; no fold if none scored."""
+    """One fold that tests the held-out runs, or ``runs`` instead; no fold if no run can be scored."""
     test = tuple(p for p in (data.held_out if runs is None else runs) if is_scored(p))
     return (Fold("held-out runs", training(data), test),) if test else ()
 
 
 def runs_of(data: Dataset, other: Dataset) -> tuple[Point, ...]:
-    """The held-out runs of another dataset, with this dataset's option axes.
+    """Held-out runs of another dataset, converted to the option axes of ``data``.
 
     Raises
     ------
     DatasetError
-        If the other has no held-out runs, or they set an option that this one has no axis for.
+        If ``other`` has no held-out runs, or the runs set an option for which ``data`` has no axis.
     """
     if not other.held_out_runs:
         raise DatasetError(
@@ -229,7 +229,7 @@ def _drawn(names: list[Key], most: int | None) -> list[Key]:
 
 Pair = tuple[int, int]
 FEWEST_SIZES = 4
-"""Payloads a curve needs so that one of its steps has a step before it and one after it."""
+"""Least number of payloads of a curve for finding a break: a step needs a step before and after it."""
 
 
 def next_to_break(
@@ -247,7 +247,7 @@ def next_to_break(
     Returns
     -------
     dict
-        Place of each point -> its curve, followed by the payloads [B] before and after the break.
+        For each point's place, its curve and the payloads [B] before and after the break.
     """
     found: dict[Key, Key] = {}
     for line, members in group_by_key((curve(data, p), p) for p in points).items():
@@ -267,13 +267,13 @@ def next_to_break(
 
 
 def _between(sizes: Sequence[int], at: int) -> Pair | None:
-    """The greatest payload up to a break and the least above it; none if either is missing."""
+    """The greatest payload up to a break and the least payload above it; None if either is missing."""
     below, above = [s for s in sizes if s <= at], [s for s in sizes if s > at]
     return (below[-1], above[0]) if below and above else None
 
 
 def _first_packet(data: Dataset, point: Point, sizes: Sequence[int]) -> Pair | None:
-    """The payloads on both sides of the greatest one of one packet; none unless on Ethernet."""
+    """Payloads on both sides of the greatest payload of one packet; None except on Ethernet."""
     link = data.link(data.options_of(point))
     if link.kind != "ethernet":
         return None
@@ -299,7 +299,7 @@ UNSPECIFIED = -1.0
 
 
 def place(data: Dataset, point: Point) -> Key:
-    """The question a row answers; rows of one place are metrics, or repeats, of one point.
+    """Key of the question that a row answers; rows with one key are metrics or repeats of one point.
 
     Empty cells count as a question's defaults: unlimited load, no switch, one endpoint, the default
     of an option.
@@ -309,7 +309,7 @@ def place(data: Dataset, point: Point) -> Key:
 
 
 def curve(data: Dataset, point: Point) -> Key:
-    """The place of a row without its payload, which is what rows of one curve share."""
+    """Key of a row's curve: the row's place without the payload."""
     options = (
         value or data.option_defaults[axis]
         for axis, value in zip(data.option_axes, point.options, strict=True)

@@ -13,7 +13,7 @@ from icmodel.scenario import Options, Scenario
 from icmodel.validate.folds import Fold, Key, place
 
 DEFAULT_PAYLOAD_BYTES = 1
-"""Payload asked for a row without one, which carries no data or holds for every payload."""
+"""Payload in the question for a row without a payload; such a row has no data or holds for all payloads."""
 
 
 def question(data: Dataset, point: Point) -> Scenario:
@@ -45,7 +45,7 @@ def answers(
     """Predictions of a fold's test rows by a variant fitted to its training rows.
 
     The model extrapolates, since a test row at the end of its curve lies outside the training rows.
-    A row that it cannot answer has an absent estimate with the reason.
+    If the model cannot answer a row, the estimate is absent, with the reason.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ def answers(
 def answers_of(
     model: Model, data: Dataset, test: Sequence[Point], metrics: Collection[str] | None = None
 ) -> tuple[Estimate, ...]:
-    """Predictions of rows, in their order; rows of one place are asked for once."""
+    """Predictions of rows in the given order; rows of one place are predicted together."""
     known: dict[Key, dict[str, Estimate] | str] = {}
     found = []
     for point in test:

@@ -22,7 +22,7 @@ from icmodel.estimate import Estimate, absent
 from icmodel.validate.folds import Key, place
 
 CLOSE = 1e-9
-"""Relative tolerance at an interval's ends, so that rounding puts no row on an end outside."""
+"""Relative tolerance at the limits of an interval, so that rounding excludes no row."""
 FAR = 3.0
 NORMAL_95 = 1.959963984540054
 """The 97.5 % quantile of the normal distribution."""
@@ -47,7 +47,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """The share of rows that their 90 % interval held, with the share's 95 % interval (Wilson).
+    """Share of rows inside their 90 % interval, with the 95 % interval of that share (Wilson).
 
     ``far`` rows lie more than three times as far from the value as the interval's end on their side.
     """
@@ -62,7 +62,7 @@ class Coverage:
 
 @dataclass(frozen=True, slots=True)
 class Errors:
-    """Quantiles of the errors of some answers, and their median bias; NaN if there are none."""
+    """Quantiles and median bias of prediction errors; NaN if there are no predictions."""
 
     median: float
     p25: float
@@ -76,9 +76,11 @@ class Errors:
 class Score:
     """Errors of one metric over many rows, and the coverage of its intervals.
 
-    ``n`` counts the answered rows, ``points`` the different points among them: runs of one point
-    share the model's error, so they tell less than runs of different points.  ``half_width`` is the
-    median of half the interval's width, relative or absolute as the errors are (``kind``).
+    ``n`` is the number of answered rows, and ``points`` the number of different points among them. Runs of one point
+    share
+    the model's error, so they are less informative than runs of different points. ``half_width`` is the median of half
+    the
+    interval's width. It is relative or absolute like the errors (``kind``).
     """
 
     metric: str
@@ -93,7 +95,7 @@ class Score:
 
 
 def outcome(fold: str, point: Point, estimate: Estimate) -> Outcome:
-    """The outcome of a row and its prediction; absent for a relative error of a row that is 0."""
+    """Compare a row with its prediction; the estimate becomes absent if a relative error needs to divide by 0."""
     scale = _scale(point)
     if scale == 0 and not estimate.absent:
         estimate = absent(TRUTH_IS_ZERO)
@@ -104,7 +106,7 @@ def outcome(fold: str, point: Point, estimate: Estimate) -> Outcome:
 
 
 def covers(estimate: Estimate, value: float) -> bool | None:
-    """Whether an answer's interval holds a value; ``None`` where it has no interval."""
+    """Whether a prediction's interval contains a value; ``None`` without an interval."""
     if math.isnan(estimate.low) or math.isnan(estimate.high):
         return None
     slack = CLOSE * abs(value)
@@ -147,19 +149,19 @@ def score(outcomes: Sequence[Outcome]) -> Score:
 
 
 def is_far(estimate: Estimate, value: float) -> bool:
-    """Whether a value lies farther than ``FAR`` times from the answer to the interval's end on its side."""
+    """Whether a value is more than ``FAR`` times as far from the prediction as the interval's limit on that side."""
     end = estimate.high if value > estimate.value else estimate.low
     beyond = abs(value - estimate.value) > FAR * abs(end - estimate.value)
     return beyond and covers(estimate, value) is False
 
 
 def _scale(point: Point) -> float:
-    """The number that errors of a row are divided by."""
+    """Divisor for the errors of a row."""
     return 1.0 if kind(point.metric) == ABSOLUTE else point.value
 
 
 def coverage(covered: Sequence[bool]) -> Coverage | None:
-    """The share of intervals that held their row; ``None`` if there are none."""
+    """Share of intervals that contain their row; ``None`` without intervals."""
     n, inside = len(covered), sum(covered)
     if not n:
         return None
@@ -168,7 +170,7 @@ def coverage(covered: Sequence[bool]) -> Coverage | None:
 
 
 def wilson(inside: int, n: int) -> tuple[float, float]:
-    """The 95 % interval of the probability of an event seen ``inside`` times in ``n`` trials.
+    """The 95 % interval of an event's probability, from ``inside`` occurrences in ``n`` trials.
 
     E. B. Wilson, Journal of the American Statistical Association 22, 1927.
     """
@@ -182,7 +184,7 @@ def wilson(inside: int, n: int) -> tuple[float, float]:
 
 
 def worst(outcomes: Iterable[Outcome], count: int) -> list[Outcome]:
-    """The ``count`` greatest errors, greatest first, one for each point; ties keep their order."""
+    """The ``count`` outcomes with the greatest errors, greatest first, at most one per point."""
     answered = [one for one in outcomes if not one.estimate.absent]
     points: dict[object, Outcome] = {}
     for one in sorted(answered, key=lambda one: -one.error):
@@ -192,7 +194,7 @@ def worst(outcomes: Iterable[Outcome], count: int) -> list[Outcome]:
 
 EXTRAPOLATED = "extrapolated"
 DEFAULT_MTU_BYTES = 1500
-"""Ethernet's MTU, for datasets that give none."""
+"""MTU for datasets that state none: the usual MTU of Ethernet [B]."""
 BANDS = ((1 / 3, "load up to a third"), (2 / 3, "load up to two thirds"), (math.inf, "load above"))
 """Bands of the limited load: upper end as a fraction of the line rate, and name."""
 
@@ -204,11 +206,11 @@ class Partition:
     Parameters
     ----------
     next_to_break : mapping
-        The places next to a break, by metric.
+        Places of rows next to a break, by metric.
     trained : collection of Key, optional
-        The places of the training rows, where test rows may share them.
+        Places of the training rows, if test rows may have the same places.
     full_bps : float
-        The load of which the bands are fractions.
+        Load of which the bands are fractions [b/s].
     """
 
     data: Dataset

@@ -54,21 +54,21 @@ WHY_NO_FOLDS = {
     LEAVE_SIZES: "no curve has points on both sides of a break",
     HELD_OUT: "it has no held-out runs of these metrics",
 }
-"""Why a dataset has no folds of a kind."""
+"""Reasons why a dataset has no folds, by kind of fold."""
 Progress = Callable[[int, int], None]
-"""Called with the number of folds done and in total."""
+"""Progress function, called with the number of folds done and the total number."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wishes:
-    """What to validate.
+    """Options of a validation.
 
     Parameters
     ----------
     kinds : tuple of str
         Kinds of folds.
     metrics : tuple of str
-        Metrics to score; none for all.  Either way only those with 30 scored rows are.
+        Metrics to score; empty for all metrics. Only metrics with at least 30 rows are scored.
     breaks_bytes : tuple of int, optional
         Greatest payloads before a break; by default each curve's break is found from its data.
     most : int, optional
@@ -140,9 +140,9 @@ def validate(
     Parameters
     ----------
     variant : str, optional
-        The dataset's default variant if omitted.
+        Variant to validate; by default the dataset's default variant.
     wishes : Wishes, optional
-        All kinds of folds and all metrics if omitted.
+        Options of the validation; by default all kinds of folds and all metrics.
     progress : callable, optional
         Called after each fold with the number of folds done and in total.
 
@@ -154,7 +154,7 @@ def validate(
         If a requested metric has no scored rows, or no requested kind has a fold.
     """
     asked = wishes or Wishes()
-    model = Model(data, variant)  # raises at once if there is no such variant
+    model = Model(data, variant)  # raises immediately if the variant does not exist
     known = counts(scored(data))
     _check(data, asked, known)
     rows = {m: known.get(m, 0) for m in data.metrics if m in (asked.metrics or data.metrics)}
@@ -191,9 +191,7 @@ def validate(
 def _check(data: Dataset, asked: Wishes, known: Mapping[str, int]) -> None:
     for kind in asked.kinds or ("",):
         if kind not in KINDS:
-            raise ScenarioError(
-                f"there is no kind of fold {kind!r}: it is one of {', '.join(KINDS)}"
-            )
+            raise ScenarioError(f"there is no kind of fold {kind!r}: use one of {', '.join(KINDS)}")
     for metric in asked.metrics:
         if metric not in known:
             have = ", ".join(known) or "none at all"
@@ -217,7 +215,7 @@ Plan = Sequence[Folds | tuple[Fold, ...]]
 
 
 def _plan(kind: str, data: Dataset, chosen: Sequence[str], asked: Wishes) -> Plan:
-    """The folds of one kind; empty where the kind has nothing to leave out."""
+    """Folds of one kind; empty if the kind has nothing to leave out."""
     if not chosen:
         return ()
     if kind == LEAVE_ONE:

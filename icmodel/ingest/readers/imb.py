@@ -1,7 +1,7 @@
 """Intel MPI Benchmarks 3.2 to 2021.3: the tables of PingPong and Uniband that IMB-MPI1 prints.
 
-A time of PingPong is half a round trip; its Mbytes/sec are size over time, the same number twice.
-Megabytes are 10^6 B since about 2017 and were 2^20 B before; the rows show which.  Not taken: Sendrecv,
+A time of PingPong is half a round trip. Its Mbytes/sec are the size divided by that time, so they add nothing new.
+Megabytes are 10^6 B since about 2017, and were 2^20 B before; the rows show which holds.  Not taken: Sendrecv,
 Exchange, PingPing and Biband, which load both directions at once, and collective operations.  ::
 
     #    Intel(R) MPI Benchmarks 2019 Update 5, MPI-1 part
@@ -46,7 +46,7 @@ from icmodel.ingest.source import Source, require
 NAME = "imb"
 MEGA, MEBI = 8 * 10**6, 8 * 2**20
 SLACK = 2e-3
-"""Relative tolerance of a rate against the numbers it is worked out from, beyond rounding."""
+"""Relative tolerance between a rate and the numbers from which it is computed, beyond rounding."""
 _SUITE = re.compile(r"^#\s+Intel ?\(R\) MPI Benchmarks?(?: Suite)? (.+?), MPI-\d+ part", re.M)
 _BLOCK = re.compile(r"^# Benchmarking (\S+)[ \t]*$", re.M)
 LAYOUT = Layout(start=_SUITE)
@@ -54,7 +54,7 @@ _PROCESSES = re.compile(r"^# #processes = (\d+)", re.M)
 _HEAD = re.compile(r"^\s*#bytes\s+#repetitions\s+(.*?)\s*$")
 _ROW = re.compile(r"^\s*\d+\s+\d+(?:\s+[0-9.]+)+\s*$")
 _OUT_OF_MEMORY = re.compile(r"^\s*(\d+)\s+out-of-mem.*$", re.M)
-"""The row of a size that IMB skipped because memory was too small."""
+"""Row of a size that IMB skipped because memory was too small."""
 _LONGEST = re.compile(r"^# Maximum message length in bytes:\s+(\d+)", re.M)
 PINGPONG, UNIBAND = "PingPong", "Uniband"
 HEADS = {
@@ -64,7 +64,7 @@ HEADS = {
     ),
     UNIBAND: (["Mbytes/sec", "Msg/sec"],),
 }
-"""Benchmark that is taken -> the columns after size and repetitions, in each of its forms."""
+"""Columns after size and repetitions for each supported benchmark, in each version of the table."""
 
 
 def recognises(text: str) -> bool:
@@ -78,7 +78,7 @@ def read(source: Source) -> list[Result]:
     Raises
     ------
     RecordError
-        If it has neither, or a table contradicts itself.
+        If the run has neither PingPong nor Uniband, or a table contradicts itself.
     """
     text = source.text
     blocks = list(sections(_BLOCK, source))
@@ -91,7 +91,7 @@ def read(source: Source) -> list[Result]:
             f"it has {', '.join(names)}, which are no measurement of one stream: ingest PingPong or Uniband"
         )
 
-    # The head announces the longest message.  A block that is repeated has lost its own head.
+    # The head announces the longest message. A repeated block has no head of its own.
     longest = int(first_group(_LONGEST, text) or 0)
     first = {(block.title[1], _processes(block)): block for block in reversed(taken)}
     for block in first.values():

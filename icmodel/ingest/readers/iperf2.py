@@ -1,8 +1,8 @@
 """iperf 2 up to 2.1.8: its text, and the lines of ``-y C``.
 
-Bits are in units of 10^6 and 10^9; MBytes are 2^20 B.  Of several lines of a stream the one over the whole
-run counts, and of parallel streams their sum.  A client of UDP repeats the server's report, from which
-goodput and loss are taken.  Not taken: one-way latency of ``-e``, which needs synchronised clocks.  ::
+Prefixes of bits are 10^6 and 10^9; MBytes are 2^20 B. If a stream has several lines, the line over the whole run
+counts. For parallel streams, their sum counts. A client of UDP repeats the server's report, which gives the goodput
+and the loss.  Not taken: one-way latency of ``-e``, which needs synchronised clocks.  ::
 
     Client connecting to 192.0.2.2, TCP port 5001
     [  1] local 192.0.2.1 port 41000 connected with 192.0.2.2 port 5001
@@ -74,7 +74,7 @@ LAYOUT = Layout(start=_START, holds=_ROW)
 _REPORT = re.compile(r"^\[.*\] Server Report:")
 _DATAGRAM = re.compile(r"^Sending (\d+) byte datagrams(?:, IPG target: ([0-9.]+) us)?", re.M)
 _BUFFER = re.compile(r"^Write buffer size: (\d+) (K?)Byte", re.M)
-"""Size of a write, if it is a whole number; in MByte it is rounded."""
+"""Size of a write, if it is printed as a whole number; a size in MByte is rounded."""
 _VERSION = re.compile(r"\(peer ([0-9.]+)")
 _LATE = re.compile(r"\s(\d+) datagrams received out-of-order")
 _FAILED = re.compile(
@@ -86,13 +86,13 @@ _CSV = re.compile(
     re.M,
 )
 TCP_FIELDS = 9
-"""Fields of a CSV line of TCP; a line of UDP has more."""
+"""Number of fields in a CSV line of TCP; a line of UDP has more fields."""
 SLACK = 5e-3
-"""Relative tolerance among bytes, seconds and rate, beyond rounding: streams end one after another."""
+"""Relative tolerance among bytes, seconds and rate, beyond rounding, since streams end one after another."""
 CSV_SLACK = 0.02
-"""Relative tolerance in CSV, whose seconds are those asked for, not those that passed."""
+"""Relative tolerance in CSV, which prints the requested seconds instead of the measured seconds."""
 DIGITS = 3
-"""Significant digits that a gap between datagrams needs to give a rate."""
+"""Least number of significant digits in a gap between datagrams for computing a rate."""
 DEFAULT_BYTES, DEFAULT_BPS = {"tcp": 128 * 2**10, "udp": 1470}, 2.0**20
 """Defaults of the size of a write, and of the rate limit of UDP (iperf 2's manual)."""
 
@@ -129,7 +129,7 @@ def read(source: Source) -> list[Result]:
         }
         duplex = all(directions.values())
         for sends, rows in directions.items():
-            # With both directions, [SUM] is of both.
+            # If both directions ran, [SUM] is the sum of both directions.
             taken = [row for row in rows if row["id"] != "SUM"] if duplex else rows
             if taken:
                 results.append(group.result(source, taken, sends=sends, duplex=duplex))
@@ -151,7 +151,7 @@ def _result(
     notes: Sequence[str],
     assumes_payload: bool,
 ) -> Result:
-    """The result of one direction, with its load: stated, by ``-b``, or as UDP sent."""
+    """Result of one direction; the load is stated, set by ``-b``, or the sent rate of UDP."""
     limit = command_of(source, "iperf").amount("-b", "--bandwidth", small=1000, large=1024)
     if load is None and limit is not None:
         load = limit * streams
@@ -185,7 +185,7 @@ def _typed_size(source: Source) -> int | None:
 
 
 def _before_loss(rate_bps: float, lost: int, of: int) -> float:
-    """The sent rate of an arrived rate; the same if no packet is counted or all were lost."""
+    """Compute the sent rate from the received rate; unchanged if no packet is counted or all are lost."""
     return rate_bps / (1 - lost / of) if 0 <= lost < of else rate_bps
 
 
@@ -193,7 +193,7 @@ def _before_loss(rate_bps: float, lost: int, of: int) -> float:
 
 
 class _Head(NamedTuple):
-    """Heads of a run: the protocol, whether a client wrote them, and the port on which it also listens."""
+    """Heads of a run: protocol, whether a client wrote the heads, and port on which that client also listens."""
 
     protocol: str
     at_client: bool
@@ -201,7 +201,7 @@ class _Head(NamedTuple):
 
     @classmethod
     def of(cls, starts: Sequence[re.Match[str]]) -> _Head:
-        """The heads of a run; ``-d`` and ``-r`` have two."""
+        """Read the heads of a run; ``-d`` and ``-r`` print two heads."""
         at_client = any(start["role"].startswith("Client") for start in starts)
         ports = [start["port"] for start in starts if start["role"].startswith("Server")]
         listens = ports[0] if at_client and ports else ""
@@ -219,7 +219,7 @@ class _Group:
 
     @classmethod
     def split(cls, source: Source, head: _Head) -> Iterator[_Group]:
-        """The runs below one head: each begins with its connections, after the rows of the one before."""
+        """Split the runs below one head; each run begins with its connections."""
         groups = [cls(head)]
         is_report = False
         for line in source.lines:
@@ -260,7 +260,7 @@ class _Group:
         whole, streams = _Sum.whole(rows, duplex=duplex)
         notes = ["text of iperf 2 has three digits: -y C has more"]
 
-        # The size is printed by -e, set by -l, or follows from a server's counts.
+        # The size is printed by -e, set by -l, or computed from a server's counts.
         size, load = None, None
         if protocol == "udp" and (datagram := _DATAGRAM.search(text)):
             size, gap = int(datagram[1]), datagram[2] or ""
@@ -295,7 +295,7 @@ class _Group:
                 "one-way latency needs synchronised clocks, which iperf does not check: not taken"
             )
 
-        # The hosts are known if all connections are between the same two.
+        # The hosts are known if all connections are between the same two hosts.
         pairs = {(one["local"], one["remote"]) for one in self.connections.values()}
         local, remote = pairs.pop() if len(pairs) == 1 else ("", "")
         return _result(
@@ -342,7 +342,8 @@ class _Sum(NamedTuple):
     def whole(cls, rows: Sequence[re.Match[str]], *, duplex: bool) -> tuple[_Sum, int]:
         """The sum over the whole run, and the number of streams.
 
-        With ``duplex`` there is no line of the streams' sum, so they are added up; otherwise it is checked.
+        With ``duplex`` no line gives the sum of the streams, so the streams are added. Otherwise the printed sum is
+        checked.
         """
         last = max(float(row["end"]) for row in rows)
         whole = [row for row in rows if float(row["start"]) == 0 and float(row["end"]) > last / 2]
@@ -367,7 +368,7 @@ class _Sum(NamedTuple):
 
     @classmethod
     def total(cls, sums: Sequence[_Sum]) -> _Sum:
-        """Parallel streams as one; losses are known if all streams have them."""
+        """Add parallel streams; the losses are known only if all streams have losses."""
         lost = [one.lost for one in sums if one.lost is not None]
         seconds = max((one.seconds for one in sums), key=lambda time: time.value)
         moved, rate = total_of([one.moved for one in sums]), total_of([one.rate for one in sums])
@@ -375,7 +376,7 @@ class _Sum(NamedTuple):
         return cls(seconds, moved, rate, total if len(lost) == len(sums) else None)
 
     def received(self, size: int | None, protocol: str) -> list[Number]:
-        """Goodput and loss that a receiver counted; goodput by its datagrams if those have more digits."""
+        """Goodput and loss counted by a receiver; goodput is computed from datagrams if these have more digits."""
         require(
             protocol != "udp" or self.lost is not None,
             "the line of a receiver of UDP has no losses: it was cut off or changed",
@@ -427,7 +428,7 @@ def read_csv(source: Source) -> list[Result]:
     Raises
     ------
     RecordError
-        If a line was changed, or none is over the whole run.
+        If a line was changed, or no line covers the whole run.
     """
     lines = []
     for number, text in source.numbered():
@@ -448,7 +449,7 @@ def read_csv(source: Source) -> list[Result]:
     ]
     require(whole, "it has no line over the whole run: the run was cut off")
 
-    # A stream whose id comes again begins the next run.
+    # If the id of a stream occurs again, the next run begins.
     runs: list[list[_Line]] = [[]]
     for line in whole:
         if line.stream in {one.stream for one in runs[-1]}:

@@ -1,8 +1,8 @@
 """iperf3 3.1.3 to 3.16: the JSON of ``-J`` and the lines of ``--json-stream``.
 
-A rate is bytes over seconds of the same block.  CPU is that of the process, and which end is ``host``
-depends on who sends.  Loss is counted by gaps in a sequence number, so it leaves out a lost tail: if the
-sender's count is known, the range goes up to the loss with the tail.  ::
+A rate is bytes divided by seconds of the same block. CPU is that of the process; which end is called ``host`` depends
+on the direction. Loss is counted by gaps in a sequence number, which leaves out a lost tail. If the sender's count is
+known, the upper limit of the loss includes the tail.  ::
 
     {"start": {"version": "iperf 3.12", "test_start": {"protocol": "TCP", "num_streams": 1, "blksize": 1448}},
      "intervals": [{}],
@@ -48,7 +48,7 @@ NAME = "iperf3"
 LAYOUT = Layout(start=re.compile(r'\{(?!"event")|\{"event":\s*"start"'))
 _TEXT = re.compile(r"^\[ *(?:ID|SUM|\d+) *\] +(?:Interval|local |[0-9.]+-)", re.M)
 _IPERF2 = re.compile(r"^(?:Client connecting to|Server listening on (?:TCP|UDP) port)", re.M)
-"""Head of iperf 2, whose other lines look alike."""
+"""Head of iperf 2, whose other lines look like those of iperf3."""
 _JSON = re.compile(
     r'"(?:cpu_utilization_percent|connecting_to|accepted_connection|json-stream)"\s*:'
 )
@@ -60,11 +60,11 @@ _MULTITHREADED = (3, 16)
 DEFAULT_BPS = 2.0**20
 """Default rate limit of UDP (iperf3's manual)."""
 OMITTED = 1.5
-"""Greatest ratio of received to sent with -O: packets under way count in the receiver's window alone."""
+"""Greatest ratio of received to sent data with -O, since packets in flight count only at the receiver."""
 SLACK = 2e-3
-"""Relative tolerance of a rate against bytes over seconds: their windows close one after another."""
+"""Relative tolerance between a rate and bytes divided by seconds, since their windows end at different times."""
 CPU_SLACK = 1.1
-"""Greatest ratio of a process' CPU to its threads: its counters tick."""
+"""Greatest ratio of a process's CPU to its number of threads, since CPU counters advance in ticks."""
 
 Document = Mapping[str, object]
 
@@ -83,7 +83,7 @@ def read(source: Source) -> list[Result]:
     Raises
     ------
     RecordError
-        If it is text, broken, or a run that failed.
+        If the output is text, is broken, or comes from a failed run.
     """
     if _TEXT.search(source.text) and not _OPENS.search(source.text):
         raise NotTakenError(
@@ -137,7 +137,7 @@ class _Direction:
     Parameters
     ----------
     reverse
-        Whether it goes from the server to the client.
+        Whether the direction is from the server to the client.
     duplex
         Whether the other direction was loaded at the same time.
     """
@@ -205,7 +205,7 @@ class _Direction:
             yield replace(direction, document=own)
 
     def result(self, place: str, command: Command) -> Result:
-        """The result of one self."""
+        """Result of this direction."""
         self.check()
         start, test = self.start, self.test
         omitted = real(test, "omit")
@@ -270,7 +270,7 @@ class _Direction:
         )
 
     def check(self) -> None:
-        """Refuse a run that failed, and one whose streams or bytes are not those that were asked for."""
+        """Raise RecordError if the run failed, or if its streams or bytes differ from the request."""
         start, end, test = self.start, self.end, self.test
         if error := self.document.get("error"):
             raise RecordError(f"the run failed: iperf3 says {error!s}")
@@ -303,7 +303,7 @@ class _Direction:
                 check_count(total, counted, f"the bytes of {len(counts)} streams' {side}", whole)
 
     def rates(self, notes: list[str]) -> list[Number]:
-        """Goodput and sent rate; for old versions UDP's goodput by the packets that arrived."""
+        """Goodput and sent rate; in old versions, UDP's goodput is computed from received packets."""
         end = self.end
         received, sent = (_rate(end, name) for name in ("sum_received", "sum_sent"))
         numbers = []
@@ -344,7 +344,7 @@ class _Direction:
         if per_cent is not None:
             check_share(per_cent / 100, loss, f"{lost:.0f} lost of {packets:.0f} packets")
 
-        # Packets that the sender counted in all, or over its intervals.
+        # Packets that the sender counted in total, or summed over its intervals.
         sent = real(table(end, "sum_sent"), "packets")
         blocks = [table(interval, "sum") for interval in tables(self.document, "intervals")]
         if not any(one.get("sender") is False for one in blocks):
@@ -362,7 +362,7 @@ class _Direction:
         ]
 
     def cpu(self) -> list[Number]:
-        """CPU of both processes; a server does not know that of its client and prints 0."""
+        """CPU of both processes; a server does not know the client's CPU and prints 0."""
         block = table(self.end, "cpu_utilization_percent")
         numbers = []
         for name, sends in (("host", self.local_sends), ("remote", not self.local_sends)):
@@ -374,7 +374,7 @@ class _Direction:
 
 
 def _rate(end: Document, name: str) -> float | None:
-    """Bytes over seconds of a block [b/s], checked against the rate that it prints."""
+    """Rate of a block [b/s] from bytes and seconds, checked against the printed rate."""
     block = table(end, name)
     size, seconds, rate = (real(block, key) for key in ("bytes", "seconds", "bits_per_second"))
     if not size or not seconds:

@@ -1,8 +1,8 @@
 """The perf tools of libzmq 2.1.1 to 4.3.4: local_thr and remote_lat.
 
-A latency is the time of all round trips over twice their number.  local_thr starts its clock after the
-first message but divides all messages by its time: the rates are (N - 1) / N of the printed ones.  Its Mb
-are 10^6 b.  ::
+A latency is the time of all round trips divided by twice their number. local_thr starts its clock after the first of N
+messages, but divides all N messages by the time. So the true rates are (N - 1) / N of the printed rates. Mb are 10^6 b.
+::
 
     message size: 64 [B]
     roundtrip count: 10000
@@ -47,7 +47,7 @@ def read(source: Source) -> list[Result]:
     Raises
     ------
     RecordError
-        If it is NetMQ's own table, or incomplete.
+        If the output is NetMQ's own table, or is incomplete.
     """
     text = source.text
     if _NETMQ.search(text):

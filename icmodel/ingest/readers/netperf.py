@@ -60,7 +60,7 @@ UNITS = {
     "MBytes/s": 8 * 2**20,
     "GBytes/s": 8 * 2**30,
 }
-"""Unit -> b/s."""
+"""Factor of each unit to b/s."""
 FLAGS = {
     "k": "10^3bits/s",
     "m": "10^6bits/s",
@@ -69,7 +69,7 @@ FLAGS = {
     "M": "MBytes/s",
     "G": "GBytes/s",
 }
-"""Value of ``-f`` -> the unit it sets."""
+"""Unit that each value of ``-f`` sets."""
 PROTOCOLS = {"TCP": "tcp", "UDP": "udp", "SCTP": "sctp"}
 LATENCIES = {
     "MIN_LATENCY": "min",
@@ -100,12 +100,12 @@ COLUMNS = {
     "Remote CPU Util %": "REMOTE_CPU_UTIL",
     "Protocol": "PROTOCOL",
 }
-"""Column of omni's CSV -> key of its key=value form."""
+"""Columns of omni's CSV, each with the key in omni's key=value form."""
 SLACK, CLASSIC_SLACK = 0.02, 5e-3
-"""Relative tolerance of omni's mean round trip, and of a classic table's numbers, beyond rounding."""
+"""Relative tolerances beyond rounding: for omni's mean round trip, and for numbers of a classic table."""
 NOT_MEASURED = -1
 VERBOSE_CELLS = 8
-"""Numbers in the line that -v 2 prints below a request/response test given as throughput."""
+"""Number of cells in the line that -v 2 prints below a request/response test reported as throughput."""
 
 _BANNER = re.compile(
     r"^(?:MIGRATED )?(?P<test>(?:TCP|UDP|SCTP|OMNI)\b.*?)\s*TEST from (?P<rest>.*)$", re.M
@@ -184,7 +184,7 @@ class Test:
 
     @property
     def round_trips(self) -> bool:
-        """Whether it sends requests and waits for each response."""
+        """Whether the test sends requests and waits for each response."""
         return "REQUEST/RESPONSE" in self.words.upper() or "SEND|RECV" in self.words.upper()
 
     @property
@@ -193,7 +193,7 @@ class Test:
         return "MAERTS" in self.words or self.words.startswith("OMNI Receive")
 
     def typed_size(self) -> int | None:
-        """The size that the command line sets after its ``--``, if any [B]."""
+        """Size that the command line sets after ``--`` [B]; None without a size."""
         for match in _SIZE.finditer(self.command.partition(" -- ")[2]):
             if match["key"] == ("r" if self.round_trips else "m"):
                 return int(match["size"]) * {"": 1, "k": 1024, "m": 2**20}[match["unit"].lower()]
@@ -212,7 +212,7 @@ class Test:
         return numbers
 
     def check_equal(self, request: int, response: int) -> None:
-        """Refuse requests and responses of different sizes."""
+        """Raise RecordError if requests and responses have different sizes."""
         require(
             request == response,
             f"{self.place}: requests of {request} B and responses of {response} B have no payload "
@@ -330,7 +330,7 @@ class _Omni:
                 )
                 keys = [COLUMNS.get(name.strip(), name.strip()) for name in names]
                 return cls(test, dict(zip(keys, cells, strict=False)))
-        # Of the columns of -O, with names over several lines, only two need no guess.
+        # The names of -O's columns span several lines; only two columns can be read without guessing.
         rows = [line.split() for line in lines]
         if len(rows) >= 3 and rows[0] == ["Throughput", "Throughput"] and rows[1] == ["Units"]:
             pairs = {"THROUGHPUT": rows[2][0], "THROUGHPUT_UNITS": " ".join(rows[2][1:])}
@@ -395,7 +395,7 @@ class _Omni:
         )
 
     def stream(self, rate: Printed) -> list[Number]:
-        """The throughput of a stream; that of UDP is the sent rate."""
+        """Throughput of a stream; for UDP the throughput is the sent rate."""
         side = RECEIVER if self.test.reverse else SENDER
         metric = "goodput_bps"
         if self.test.protocol == "udp" and side == SENDER:
@@ -493,7 +493,7 @@ class _Table:
         return test.result(numbers, self.notes, int(float(row[2])))
 
     def udp(self) -> Result:
-        """The result of the two rows of UDP: the sender's and the receiver's."""
+        """Result of the two rows of UDP, one from the sender and one from the receiver."""
         place, rows = self.test.place, self.rows
         require(
             len(rows) >= 2 and len(rows[0]) >= 6 and len(rows[1]) >= 4,
@@ -533,7 +533,7 @@ class _Table:
         return self.test.result(numbers, self.notes, int(float(size)))
 
     def round_trips(self) -> Result:
-        """The result of a request/response test, whose rate ``-v 2`` prints besides."""
+        """Result of a request/response test; ``-v 2`` prints the rate in a further line."""
         test, row, unit = self.test, self.rows[0], self.units[0]
         require(len(row) >= 6, f"{test.place}: its row has {len(row)} numbers where 6 are needed")
         request, response = int(float(row[2])), int(float(row[3]))

@@ -2,7 +2,7 @@
 
 MB are 2^20 B on Windows and 10^6 B on Linux; both print 10^6 b/s, which is checked against bytes and
 seconds.  Each end writes its own file, so the sender's rate of UDP is no goodput.  CPU is that of the whole
-host.  A receiver on Linux has one thread a port and one that listens, so the number of connections is
+host.  A receiver on Linux has one thread per port and one listening thread, so the number of connections is
 unknown.  ::
 
     $ ntttcp -s 192.0.2.2 -t 10
@@ -83,15 +83,15 @@ _COLUMNS = (
     "Errors",
     "Avg. CPU %",
 )
-"""Columns of the totals that Windows prints; the first four are always there."""
+"""Columns of the totals on Windows; every version prints the first four."""
 _COLUMN = re.compile("|".join(re.escape(one) for one in sorted(_COLUMNS, key=len, reverse=True)))
 _TOTALS = re.compile(r"^[ \t]*#+ +Totals: +#+[ \t]*$", re.M)
 _THREAD_ROW = re.compile(r"^[ \t]*\d+((?:[ \t]+[0-9.]+){3})[ \t]*$", re.M)
 _CELLS = re.compile(r"[ \t]*[0-9.]+(?:[ \t]+[0-9.]+)*[ \t]*")
 FRAMES = 0.01
-"""Relative tolerance of packets times their average size against the bytes."""
+"""Relative tolerance between packets × average size and the printed bytes."""
 SLACK = 5e-3
-"""Relative tolerance of the rate against bytes over seconds, beyond rounding."""
+"""Relative tolerance between the rate and bytes divided by seconds, beyond rounding."""
 
 
 def recognises(text: str) -> bool:
@@ -105,7 +105,7 @@ def read(source: Source) -> list[Result]:
     Raises
     ------
     RecordError
-        If it is cut off, or bytes over seconds are not the rate.
+        If the output is cut off, or the rate differs from bytes divided by seconds.
     """
     if _XML.search(source.text):
         return [read_xml(source)]

@@ -44,7 +44,7 @@ MEBIBYTE = 2**20
 DEFAULT_BYTES, DEFAULT_BPS = 2**16, 1e6
 """Defaults of the size of a write to TCP, and of the rate limit of UDP (nuttcp's manual)."""
 SLACK = 5e-3
-"""Relative tolerance of the rate against bytes over seconds, beyond rounding."""
+"""Relative tolerance between the rate and bytes divided by seconds, beyond rounding."""
 TINY = 1e-12
 """Relative error of a floating-point division."""
 _LINE = re.compile(
@@ -58,7 +58,7 @@ _HEADING = re.compile(r"[ \t]*[#=*~]")
 """A line after which an earlier command line no longer counts."""
 _LENGTH = re.compile(r"-l\s*(?P<size>\d+)(?P<unit>[kKmM]?)\b")
 _RATE = re.compile(r"-R(?:u|(?:i\s*)?(?P<rate>\d+(?:\.\d+)?)(?P<unit>[kKmMgG]?))\b")
-"""A rate limit; 0 and u mean none."""
+"""Rate limit in the option -R; 0 and u mean no limit."""
 _STREAMS = re.compile(r"-N\s*(?P<count>\d+)\b")
 _MARK = re.compile(
     r"^[ \t]*[0-9.]+ \w?B /\s*[0-9.]+ sec =|^megabytes=[0-9.]+ real_seconds=|^nuttcp-[tr]:",
@@ -97,7 +97,7 @@ def read(source: Source) -> list[Result]:
     Raises
     ------
     RecordError
-        If there is none.
+        If no line ends a run.
     """
     results = []
     options = _Options()

@@ -43,7 +43,7 @@ from icmodel.ingest.source import Source, require
 NAME = "osu"
 MB = 8 * 10**6
 SLACK = 1e-3
-"""Relative tolerance of bandwidth against messages times their size, beyond rounding."""
+"""Relative tolerance between bandwidth and messages × size, beyond rounding."""
 _TITLE = re.compile(
     r"^# OSU (?P<api>MPI)?(?:-(?P<memory>[A-Z]+))?(?P<test>.*?) Test(?: v(?P<version>\S+))?[ \t]*$",
     re.M,
@@ -64,7 +64,7 @@ COLUMNS = {
     "Messages/s": "Messages/s",
     "Validation": "Validation",
 }
-"""Head of a column -> its content."""
+"""Content of each column, by the column's heading."""
 QUANTILES = ("mean", "p50", "p90", "p99")
 
 

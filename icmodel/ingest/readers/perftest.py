@@ -1,6 +1,6 @@
 """perftest, which prints no version: the tables of ib_write_bw, ib_send_lat and their kin, raw Ethernet included.
 
-"MB/sec" and "MiB/sec" are 2^20 B/s.  Latencies are half a round trip, those of READ and ATOMIC the whole.
+"MB/sec" and "MiB/sec" are 2^20 B/s.  Latencies are half a round trip; for READ and ATOMIC they are a whole round trip.
 Not taken: t_max, which is the second largest sample, and t_stdev, which is computed in whole microseconds.  ::
 
                         RDMA_Write BW Test
@@ -44,7 +44,7 @@ from icmodel.ingest.source import Source, require
 NAME = "perftest"
 MEBI = 2**20
 SLACK = 2e-3
-"""Relative tolerance of bandwidth against messages times their size, beyond rounding."""
+"""Relative tolerance between bandwidth and messages × size, beyond rounding."""
 _TITLE = re.compile(
     r"^[ \t]*(?P<verb>RDMA_Write|RDMA_Read|Send|Atomic\w*|Write|Read)(?P<mode>(?: \w+)*?) (?P<kind>BW|Latency)"
     r"(?: \w+)* Test[ \t]*$",
@@ -60,15 +60,15 @@ _BANDWIDTH = re.compile(r"BW average\[(MB|MiB|Gb)/sec\]")
 _WAITS = re.compile(r"^\s*\* Waiting for client to connect", re.M)
 _OLD_JSON = re.compile(r"^\s*test_info:\s*\{", re.M)
 DURATION_COLUMNS = 4
-"""Columns of latencies with -D: size, iterations, mean, transactions a second."""
+"""Number of columns of latencies with -D: size, iterations, mean, transactions per second."""
 WIDTHS = {"MB": 8 * MEBI, "MiB": 8 * MEBI, "Gb": 10**9}
 RATE_UNITS = {"g": 1e9, "M": 8.0 * MEBI}
-"""Value of --rate_units -> unit of --rate_limit [b/s]; p stands for messages."""
+"""Unit of --rate_limit [b/s] for each value of --rate_units; the value p means messages."""
 VERBS = {"RDMA_Write": "rdma-write", "RDMA_Read": "rdma-read", "Send": "rdma-send"}
 PLACES = {"min": 2, "p50": 4, "mean": 5, "p99": 7, "p999": 8}
-"""Column of each latency that is taken."""
+"""Column of each latency that the reader uses."""
 LEAST = {"p99": 100, "p999": 1000}
-"""Iterations that a quantile needs."""
+"""Least number of iterations for a quantile."""
 
 
 def recognises(text: str) -> bool:
@@ -82,7 +82,7 @@ def read(source: Source) -> list[Result]:
     Raises
     ------
     RecordError
-        If it has no table, holds different tests, or sums both directions.
+        If the output has no table, has different tests, or sums both directions.
     """
     text = source.text
     if _OLD_JSON.search(text) or '"test_info"' in text:

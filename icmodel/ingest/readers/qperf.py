@@ -49,7 +49,7 @@ _VALUE = re.compile(r"([0-9][0-9,.]*)\s*(.*)")
 _EXACT = re.compile(r"\(([0-9,]+)\)")
 _SPEED = re.compile(r"([KMG]?)(B|bytes|b|bits)?/sec")
 SLACK = 0.01
-"""Relative tolerance of a latency against the messages of its test, beyond rounding."""
+"""Relative tolerance between a latency and the message rate of the same test, beyond rounding."""
 PREFIXES = {"": Decimal(1), "K": Decimal(10**3), "M": Decimal(10**6), "G": Decimal(10**9)}
 SIZES = {"bytes": 0, "KB": 3, "MB": 6, "GB": 9, "TB": 12}
 COUNTS = {"": 0, "million": 6, "billion": 9, "trillion": 12}
@@ -57,7 +57,7 @@ COUNTED = ("send", "recv", "loc_send", "loc_recv", "rem_send", "rem_recv")
 TIMES = {"ns": -9, "us": -6, "ms": -3, "sec": 0}
 PROTOCOLS = ("tcp", "udp", "sctp", "rds")
 DEFAULTS = {"tcp_bw": 2**16, "udp_bw": 2**15, "sctp_bw": 2**16}
-"""Default message size of a bandwidth test [B]; that of a latency is 1 B (qperf's manual)."""
+"""Default message size of a bandwidth test [B]; a latency test has 1 B by default (qperf's manual)."""
 CPU: tuple[tuple[str, str, Side], ...] = (
     ("send_cpus_used", "cpu_send_cores", SENDER),
     ("recv_cpus_used", "cpu_recv_cores", RECEIVER),
@@ -177,7 +177,7 @@ def _number(lines: Mapping[str, str], key: str, metric: str, side: Side) -> Numb
 
 
 def _payloads(test: str, lines: Mapping[str, str]) -> Payloads | None:
-    """The payloads that bytes and messages allow, of the end that allows the fewest."""
+    """Payloads consistent with bytes and messages, from the end that allows the fewest payloads."""
     allowed = []
     for end in COUNTED:
         size, count = lines.get(f"{end}_bytes", ""), lines.get(f"{end}_msgs", "")

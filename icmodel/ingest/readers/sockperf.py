@@ -37,7 +37,7 @@ from icmodel.ingest.source import Source, number, require
 NAME = "sockperf"
 MEBI = 2**20
 SLACK = 2e-3
-"""Relative tolerance of bandwidth against messages times their size, beyond truncation."""
+"""Relative tolerance between bandwidth and messages × size, beyond truncation."""
 _VERSION = re.compile(r"== version #(\S+) ==")
 LAYOUT = Layout(start=re.compile(r"sockperf: +== version"))
 _PEER = re.compile(r"IP = (\S+)\s+PORT =\s*\d+\s*# (TCP|UDP)")
@@ -64,11 +64,11 @@ QUANTILES = {"50.000": "p50", "90.000": "p90", "99.000": "p99", "99.900": "p999"
 DEFAULT_BYTES, DEFAULT_MPS = 14, 10_000
 """Defaults of the message size and of the messages per second under load (sockperf's README)."""
 UNDER_LOAD = 0.9
-"""With fewer answers per message than this the run is no ping-pong."""
+"""Least number of answers per message in a ping-pong run."""
 PACED = 0.05
 """Greatest relative distance between the sent rate and the default that is assumed for it."""
 LEAST = {"p50": 2, "p90": 10, "p99": 100, "p999": 1000}
-"""Observations that a quantile needs."""
+"""Least number of observations for a quantile."""
 
 
 def recognises(text: str) -> bool:
@@ -82,7 +82,7 @@ def read(source: Source) -> list[Result]:
     Raises
     ------
     RecordError
-        If it holds none, or several.
+        If the text has no run or several runs.
     """
     text = source.text.partition("\npacket, txTime")[0]
     require(

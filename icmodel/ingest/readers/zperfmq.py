@@ -1,4 +1,4 @@
-"""zperfmq: its JSON, by its source code; no output of the tool was available for this reader.
+"""zperfmq: JSON, read as the tool's source code writes it; no output of the tool was available.
 
 A measurement is ``yodel`` (round trips, answered by ``echo``), ``send`` or ``recv``.  CPU is that of the
 process.  Python's driver writes plan and results apart; the C++ tool writes both together.  ::
@@ -35,7 +35,7 @@ def read(source: Source) -> list[Result]:
     Raises
     ------
     RecordError
-        If a result does not say what was measured.
+        If a result does not state the kind of measurement.
     """
     results = []
     runs = [run for document in documents(source.text) for run in _runs(document)]
@@ -85,7 +85,7 @@ def read(source: Source) -> list[Result]:
 
 
 def _runs(document: object) -> Iterator[dict[str, object]]:
-    """Each run with its plan, together or apart, of one end or of both."""
+    """Each run with its plan, from one end or both ends; the plan may be in a separate part of the document."""
     if isinstance(document, list):
         for item in document:
             yield from _runs(item)
