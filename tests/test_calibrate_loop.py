@@ -345,7 +345,10 @@ def test_damaged_records_are_said(tmp_path: Path) -> None:
     folder = tmp_path / "lab"
     calibrate(Simulated(), settings(budget_s=3), folder)
     good = (folder / RECORDS).read_bytes()
-    for bad, said in ((b"{\n", "line 1 is not valid JSON"), (b'{"plan": {}}\n', "of no calibration")):
+    for bad, said in (
+        (b"{\n", "line 1 is not valid JSON"),
+        (b'{"plan": {}}\n', "of no calibration"),
+    ):
         (folder / RECORDS).write_bytes(bad + good)
         with pytest.raises(CalibrationError, match=said):
             calibrate(Simulated(), settings(), folder)

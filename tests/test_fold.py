@@ -148,9 +148,7 @@ def test_no_other_run_of_a_held_out_point_is_fitted() -> None:
 
 
 def test_held_out_runs_alone_are_no_dataset() -> None:
-    with pytest.raises(
-        RecordError, match="no run is left for points: 1 runs: the plan holds"
-    ):
+    with pytest.raises(RecordError, match="no run is left for points: 1 runs: the plan holds"):
         fold([held_out("a")])
 
 
