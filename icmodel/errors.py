@@ -33,7 +33,7 @@ class ScenarioError(IcmodelError):
 
 
 class OutOfDomain(IcmodelError):  # noqa: N818  (the name is part of the public face)
-    """A possible question that this dataset cannot answer."""
+    """A valid question that this dataset cannot answer."""
 
 
 class UseCaseError(IcmodelError):

@@ -143,7 +143,7 @@ SOLVERS: Mapping[str, Callable[[Model, Scenario, float], int | None]] = MappingP
 
 
 def solved(scenario: Scenario, parameter: str, value: int, goodput_bps: float) -> Scenario:
-    """Put a solution into its scenario; a solved payload or core count gets the least rate for the goodput [b/s]."""
+    """Put a solution into its scenario; beside a solved payload or core count, set the least rate that carries the goodput [b/s]."""
     if parameter == "rate":
         return replace(scenario, rate_fps=float(value))
     if parameter == "payload":

@@ -72,7 +72,7 @@ def payloads(protocol: str, settings: Settings) -> tuple[int, ...]:
 
 
 def loads(settings: Settings, reference_bps: float) -> tuple[float, ...]:
-    """Loads of the grid [b/s], ascending, rounded to two digits; ``reference_bps`` is the load of share 1."""
+    """Loads of the grid [b/s], ascending, rounded to two digits; a share of 1 is the load ``reference_bps``."""
     asked = {share * reference_bps for share in settings.grid.loads}
     limited = {float(f"{load:.{DIGITS - 1}e}") for load in asked if math.isfinite(load)}
     return tuple(sorted(limited | {load for load in asked if math.isinf(load)}))

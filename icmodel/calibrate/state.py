@@ -27,7 +27,7 @@ PLAN = "calibrate, step "
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """A finished run: step, repeat, and either the record or the reason for the refusal."""
+    """A finished run: step, repeat, and either its record, or the reason why a host refused it."""
 
     step: int
     run: Run

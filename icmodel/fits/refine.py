@@ -338,7 +338,7 @@ class Refiner:
 
 
 def _regime(metric: str, curve: Curve, where: Where) -> str:
-    """Regime whose fit draws a curve; goodput is drawn as capacity, whatever the load."""
+    """Regime of the fit from which a curve is drawn; for goodput the capacity regime, at any load."""
     if where.overloaded:
         return OVERLOAD
     return UNLIMITED if metric == "goodput_bps" else regime_of(curve.load_bps)

@@ -187,7 +187,7 @@ def with_work(time: CpuTime) -> CpuTime:
 
 
 def with_application(query: TableQuery, flow: Flow, found: dict[str, Floats]) -> dict[str, Floats]:
-    """Convert metrics of the limited request to metrics of the original request."""
+    """Convert metrics of the request as limited by the application to metrics of the original request."""
     pace = pace_of(query)
     if pace is None:
         return found

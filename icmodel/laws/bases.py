@@ -154,6 +154,6 @@ def cores_notes(scenario: Scenario, needed: Mapping[str, float]) -> Iterator[str
 
 
 def not_achieved_note(flow: Flow, scenario: Scenario, instead: str) -> Iterator[str]:
-    """Note on the runs that answer for a request that is not achieved."""
+    """Note for a request above capacity: it names the runs that the answer rests on."""
     if flow.not_achieved[VALUE, 0] and math.isfinite(scenario.requested_goodput_bps):
         yield f"the request is not achieved: {instead}"

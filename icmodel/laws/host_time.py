@@ -55,7 +55,10 @@ def host_times(query: TableQuery, alone: Flow) -> HostTimes:
 
 
 def utilisation_at_full_speed(query: TableQuery) -> Floats:
-    """Utilisation of the sender's and receiver's cores at the unlimited load, (2, ends, n); NaN if no row states it."""
+    """Utilisation of the sender's and receiver's cores at the unlimited load; NaN if no row states it.
+
+    The shape is (2, ends, n): sender and receiver; value, low and high; questions.
+    """
     both = []
     for name in UTILISATIONS:
         found = np.full((query.ends, len(query.q)), np.nan)

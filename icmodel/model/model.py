@@ -291,7 +291,7 @@ class Model:
         return self._tables.domain(protocol, self._tables.own_options(Options(options))).cores
 
     def rows(self, protocol: str, options: Mapping[str, str]) -> Rows:
-        """Rows that answer a protocol at some options, and the reason if the rows have other options.
+        """Rows used for a protocol at given options; also the reason, if the options of the rows differ.
 
         Raises
         ------
@@ -329,7 +329,7 @@ class Model:
         return bound if math.isfinite(bound) else None
 
     def _wire(self, scenario: Scenario) -> Wire:
-        """Wire of a scenario at the requested line rate; theory knows the wire in any variant."""
+        """Wire of a scenario at the requested line rate; every variant computes it from theory."""
         path = wire(self.data, scenario.protocol, scenario.options)
         if scenario.line_rate_bps is None:
             return path

@@ -50,7 +50,7 @@ class TooLate:
 
     @property
     def least_s(self) -> float:
-        """Least time for the bits of all messages and the cables [s]."""
+        """Least possible time [s]: the transmission of all messages, plus the propagation over the cables."""
         return self.bits / self.rate_bps + self.cable_s
 
     def sentences(self) -> tuple[str, ...]:

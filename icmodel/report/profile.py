@@ -119,7 +119,7 @@ def _moved(base: Scenario, over: str, x: float) -> Scenario:
 
 
 def answering_rows(model: Model, scenario: Scenario) -> Rows:
-    """Return the rows used for a scenario, and the reason if these rows have other options."""
+    """Return the rows used for a scenario; also the reason, if their options differ from the requested ones."""
     return model.rows(scenario.protocol, dict(scenario.options))
 
 

@@ -275,9 +275,9 @@ def stream_arrival_curve(
 ) -> bounds.ArrivalCurve:
     """Arrival curve of a stream at its first port, in bits on the line; valid with and without merged frames.
 
-    If messages are handed over at once, one message comes every period. Otherwise frames come evenly.
-    The frames of a message come each period and the last one may be short, or the bytes come as full
-    frames. With n frames of f bits, of which the last has r bits, at most ``f + (n - 2)(f - r)/n`` bits
+    A source that hands over whole messages sends one burst per period. Other sources send evenly spaced
+    frames, cut in one of two ways: each message has its own frames, of which the last may be short; or
+    the messages are one stream of bytes in full frames. With n frames of f bits, of which the last has r bits, at most ``f + (n - 2)(f - r)/n`` bits
     exceed the message's average rate. An unlimited stream comes at the rate of the first link.
 
     Parameters

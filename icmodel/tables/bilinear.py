@@ -138,8 +138,8 @@ def _choose_curves(
 ) -> Floats:
     """Choose the curves of one surface, write them to ``sides``, and return the highest limited loads (cells,).
 
-    The unlimited curve answers in the last slot.  If no limited load is usable in a cell, a curve whose load the source
-    does not state answers in every slot.  Without such a curve, the unlimited curve answers limited requests, marked
+    The unlimited curve answers in the last slot.  If a cell has no usable limited load, a curve of
+    unstated load fills every slot.  Without such a curve, the unlimited curve answers limited requests, marked
     ``extrapolated``; the highest limited load is then 0.
     """
     load = cells.load_bps[curves]

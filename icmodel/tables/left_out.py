@@ -114,7 +114,7 @@ def _leave_each_out(
     median, typical : float
         Median and typical error of the line through the neighbours.
     scores : array, shape (rows left out,)
-        Each error beyond the rows' own half-widths, in units of its local scale.
+        For each left-out row: the part of its error beyond the rows' half-widths, over the local scale.
     """
     rows = [point for curve in curves for point in curve]
     x = np.array([float(p.payload_bytes or 1) for p in rows])

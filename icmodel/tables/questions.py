@@ -62,7 +62,7 @@ class Frames:
 
     @cached_property
     def greatest_bps(self) -> Floats:
-        """Greatest goodput of a stream of such frames [b/s], (n,)."""
+        """Greatest goodput of a stream of each question's frames [b/s], (n,)."""
         return self._column(1)
 
     @cached_property

@@ -171,7 +171,7 @@ def _rank(statistic: str) -> float:
 
 
 def _statistic(metric: str) -> str | None:
-    """Statistic in a latency's name, such as ``p99``; ``None`` for a standard deviation, without bounds."""
+    """Statistic in a latency's name, such as ``p99``; ``None`` for a standard deviation, which nothing bounds."""
     if not metric.startswith("latency_") or metric == "latency_std_s":
         return None
     return metric.removeprefix("latency_").removesuffix("_s")

@@ -78,7 +78,7 @@ class Criterion:
 
     @property
     def streams(self) -> int:
-        """The number of streams summed on one host; 1 if no device is named."""
+        """Number of streams whose values are summed for one host; 1 if the requirement names no device."""
         hosts = self.candidate.hosts.get(self.limit.device or "", 1)
         return math.ceil(self.case.streams_at(self.limit) / hosts)
 

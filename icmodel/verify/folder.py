@@ -140,7 +140,7 @@ class Folder:
         Raises
         ------
         VerificationError
-            If a pass is damaged, has other streams, or was measured after another prediction.
+            If a pass is damaged, has other streams, or belongs to a different prediction.
         """
         found = []
         for place in sorted(self.path.glob(PASS.format(0).replace("000", "*"))):

@@ -1,7 +1,7 @@
 """Steps that all readers share: tables in a text, command lines, rate limits, and checks of printed numbers.
 
 A reader is a module with ``NAME``, ``LAYOUT``, ``recognises(text)`` and ``read(source)``.  ``read`` finds the
-lines of a run, checks what the tool prints twice, and returns each result in SI with the labels that the
+lines of a run, compares numbers that the tool prints in two places, and returns each result in SI with the labels that the
 tool prints.  Its docstring names the versions that were seen, with a sample.
 """
 

@@ -172,7 +172,7 @@ Streams = Sequence[StreamPrediction]
 
 
 def streams(found: SystemPrediction) -> Iterator[Block]:
-    """Yield the streams by group, then one by one, and what their latency bounds cover.
+    """Yield a table of groups, a table of single streams, and a note on the scope of the latency bounds.
 
     A group is shown by its worst stream.
     """
@@ -202,7 +202,7 @@ def streams(found: SystemPrediction) -> Iterator[Block]:
 
 
 def _flow_table(caption: str, named: Mapping[str, Streams], of: dict[str, str]) -> Table:
-    """Make a table of request, goodput, loss, limit and verdict; each row is a worst stream."""
+    """Make a table of request, goodput, loss, limit and verdict; each row shows the worst stream of a group."""
     rows = []
     for name, some in named.items():
         stream = some[0].stream

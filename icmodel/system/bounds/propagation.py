@@ -354,7 +354,7 @@ class StageArrivals:
     def _over_link(
         self, link: str | None, numbers: StageNumbers, of_interest: StageNumbers, look_back: int
     ) -> ArrivalCurve:
-        """Arrival curve of stages that come over one link: the sum of the stages, or a bound of the aggregate."""
+        """Arrival curve of the traffic that several stages receive over one link: the sum of their curves, or a bound of the aggregate."""
         key = (numbers, of_interest, look_back)
         if key not in self._over_links:
             stages = [self._stages[number] for number in sorted(numbers)]

@@ -158,7 +158,7 @@ class _Crossing:
 
     @property
     def one_server(self) -> bool:
-        """Whether all classes of the port wait for one another."""
+        """Whether all classes of the port share one server, so that each can delay any other."""
         return isinstance(self.port.scheduler, ONE_SERVER)
 
     @property
@@ -228,7 +228,7 @@ class _Crossing:
     def shaped_s(self, packets: Packets) -> float:
         """Delay of the last of the packets at a credit-based shaper [s].
 
-        Packets that passed a shaper or a slower line before arrive no faster than its rate.
+        Packets that have already passed a shaper or a slower line arrive at most at its rate.
         """
         if not isinstance(self.port.scheduler, CreditBased):
             return 0.0

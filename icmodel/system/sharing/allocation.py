@@ -64,7 +64,7 @@ class Resources:
 
 @dataclass(frozen=True, slots=True)
 class Flows:
-    """Streams in numbers.
+    """Streams as arrays, one entry per flow.
 
     Parameters
     ----------

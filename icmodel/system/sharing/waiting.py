@@ -233,7 +233,7 @@ def _on_the_wire(
 
 
 def all_bursts_once_s(at: Arrivals) -> Floats:
-    """Wait of each entry if all others send at once [s]: equal or more urgent bursts, one less urgent packet.
+    """Wait of each entry if all others send at once [s]: the bursts of equal or higher priority, and one packet of lower priority.
 
     Packets of the entry's own source come one after the other. More urgent packets that come meanwhile
     take their part of the port (leftover service of strict priority, J.-Y. Le Boudec and P. Thiran,
