@@ -149,7 +149,7 @@ def test_the_command_line_tells_it(capsys: pytest.CaptureFixture[str]) -> None:
     assert "whole message, sent at once" in said
     assert "whole message, as captured" in said
     assert main([*words[:3], "--message-within", "33 ms"]) == 2
-    assert "needs --message" in capsys.readouterr().err
+    assert "--message-within needs" in capsys.readouterr().err
 
 
 def test_imaging_reads_whole_pictures_both_ways_and_neither_decides() -> None:

@@ -124,5 +124,5 @@ def test_a_name_that_is_nowhere_is_refused() -> None:
     ],
 )
 def test_a_value_out_of_range_is_refused_in_a_sentence(made: Callable[[], object]) -> None:
-    with pytest.raises(NetworkError, match=r"give|take"):
+    with pytest.raises(NetworkError, match=r"give|take|use"):
         made()

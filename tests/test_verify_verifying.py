@@ -90,9 +90,9 @@ def test_the_same_settings_continue_and_others_are_refused(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"slower": 0.0}, "a scale of 0 cannot be"),
-        ({"members": 0}, "members of 0 cannot be"),
-        ({"repeats": -1}, "repeats of -1 cannot be"),
+        ({"slower": 0.0}, "a scale of 0 is too small"),
+        ({"members": 0}, "members of 0 is too small"),
+        ({"repeats": -1}, "repeats of -1 is too small"),
     ],
 )
 def test_impossible_options_are_refused(options: dict[str, Any], message: str) -> None:
