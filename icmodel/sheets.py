@@ -14,6 +14,7 @@ import re
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -129,13 +130,14 @@ def answer_sheet(
     -------
     Sheet
         The columns of ``sheet``, followed by the columns of the answers.  Each metric that at least one row has takes
-        four columns: value, low, high and basis.  The bottleneck and the reason of an empty answer follow.  Columns of
-        ``sheet`` that are named in `ANSWER_HEADS` are replaced.
+        four columns: value, low, high and basis.  The bottleneck and the reason of an empty answer follow.  The answers of
+        a sheet that was answered before are replaced.
 
     Raises
     ------
     ScenarioError
-        If no column names a payload, or two columns name the same parameter.
+        If no column names a payload, two columns name the same parameter, a head with a unit is a misspelt
+        parameter, or a column of a sheet without answers has the head of an answer.
 
     Examples
     --------
@@ -148,12 +150,15 @@ def answer_sheet(
     >>> answered.rows[1][-1]
     'payload is empty: give bytes, such as 1448 B'
     """
-    kept = [place for place, head in enumerate(sheet.head) if head.strip() not in ANSWER_HEADS]
+    heads = [head.strip() for head in sheet.head]
+    taken = [head for head in heads if head in ANSWER_HEADS]
+    if taken and not {LIMITED_BY, WHY} <= set(taken):
+        raise ScenarioError(
+            f"the column {taken[0]!r} would be replaced by the answer: give it another head"
+        )
+    kept = [place for place, head in enumerate(heads) if head not in ANSWER_HEADS]
     columns = _columns([sheet.head[place] for place in kept])
-    questions = [
-        _Question(index, tuple(row[place] for place in kept))
-        for index, row in enumerate(sheet.rows)
-    ]
+    questions = [_Question(tuple(row[place] for place in kept)) for row in sheet.rows]
     models = _Models(dataset, variant, cache)
     groups: dict[tuple[object, ...], list[_Question]] = {}
     for question in questions:
@@ -205,8 +210,7 @@ class _Column(NamedTuple):
             If the cell is not a number, or has no unit.
         """
         text = str(cell).strip()
-        plain = not isinstance(cell, str) or _is_number(text)
-        if not plain:
+        if not _is_number(text):
             if self.parse is None:
                 raise ScenarioError(f"{self.name} is {text!r}: give a number")
             return _parsed(self.parse, text)
@@ -225,7 +229,15 @@ PARSERS = dict(TEXT_SPELLINGS.values())
 
 
 def _columns(heads: Sequence[str]) -> dict[int, _Column]:
-    """Columns that may name a parameter or an option, by index in the head."""
+    """Columns that may name a parameter or an option, by index in the head.
+
+    Raises
+    ------
+    ScenarioError
+        If no column names a payload, two columns name one parameter, or a head with a unit is nearly a parameter:
+        a misspelt request would be answered as no request at all.
+    """
+    known = {*TEXT_SPELLINGS, *SI_NAMES}
     found: dict[int, _Column] = {}
     for place, head in enumerate(heads):
         match = HEAD.fullmatch(head)
@@ -237,6 +249,10 @@ def _columns(heads: Sequence[str]) -> dict[int, _Column]:
             if si_name in SI_NAMES or si_name in MODEL:
                 raise ScenarioError(f"two columns name {si_name}: keep one of them")
             continue
+        if match["unit"] and name not in known and (near := get_close_matches(name, known, 1, 0.8)):
+            raise ScenarioError(
+                f"the column {head!r} names no parameter: write {near[0].replace('_', ' ')!r}, or another head"
+            )
         unit = "/s" if match["unit"] == "1/s" else match["unit"] or ""
         found[place] = _Column(si_name, unit, PARSERS.get(si_name), name == si_name)
     if "payload_bytes" not in {column.name for column in found.values()}:
@@ -253,17 +269,15 @@ def _parsed(parse: Callable[[str], float], text: str) -> float:
 
 def _is_number(text: str) -> bool:
     try:
-        float(text)
+        return math.isfinite(float(text))
     except ValueError:
         return False
-    return True
 
 
 @dataclass(slots=True)
 class _Question:
     """A row of a sheet: its cells, its scenario, and its answer."""
 
-    index: int
     own: tuple[Cell, ...]
     model: Model | None = None
     values: dict[str, float] = field(default_factory=dict)
@@ -296,7 +310,8 @@ class _Question:
         axes = self.model.data.option_axes
         for name, (column, cell) in named.items():
             if name == "protocol" or name in axes:
-                self.texts[name] = str(cell).strip()
+                whole = isinstance(cell, float) and cell.is_integer()
+                self.texts[name] = str(int(cell) if whole else cell).strip()
             elif name in SI_NAMES:
                 self.values[name] = column.number(_decimal_point(cell) if decimal_comma else cell)
         if "payload_bytes" not in self.values:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import math
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from icmodel.cli import main
-from icmodel.dataset import catalogue, load
-from icmodel.errors import ReportError, ScenarioError
+from icmodel.dataset import VARIANTS, catalogue, load
+from icmodel.errors import IcmodelError, ReportError, ScenarioError
 from icmodel.model import Model
 from icmodel.sheets import (
     ANSWERS,
@@ -227,6 +229,74 @@ def test_any_cell_gives_an_answer_or_a_reason(rows: list[tuple[Cell, ...]]) -> N
         assert empty or answer[-1] is not None or answer[found.head.index("limited by")] is not None
 
 
+@pytest.mark.parametrize("cell", [True, "nan", "inf", -5, 0, 1e30, "", "x"])
+@pytest.mark.parametrize("head", ["payload [B]", "cores", "rate [1/s]"])
+def test_an_impossible_cell_costs_its_own_row_alone(cell: Cell, head: str) -> None:
+    heads = ("payload [B]", "cores", "rate [1/s]")
+    good = (1448.0, 4, 1000)
+    bad = tuple(cell if name == head else value for name, value in zip(heads, good, strict=True))
+    found = answer_sheet(Sheet(heads, (good, bad)), DATA)
+    assert by_head(found, 0)["goodput [Gb/s]"] == pytest.approx(0.011584)
+    answered = by_head(found, 1)[
+        "limited by"
+    ]  # so many frames are an overload, and an empty cell is no limit
+    assert bool(answered) == (
+        (head, cell) in {("cores", ""), ("rate [1/s]", ""), ("rate [1/s]", 1e30)}
+    )
+    assert bool(by_head(found, 1)["why"]) != bool(answered)
+
+
+def test_a_misspelt_request_is_refused_and_not_answered_as_none() -> None:
+    sheet = Sheet(("payload [B]", "requsted goodput [Gb/s]"), ((1473, 160),))
+    with pytest.raises(ScenarioError, match="write 'requested goodput'"):
+        answer_sheet(sheet, DATA)
+
+
+def test_a_column_of_ones_own_is_never_replaced_by_an_answer() -> None:
+    with pytest.raises(ScenarioError, match="would be replaced by the answer"):
+        answer_sheet(Sheet(("payload [B]", "goodput [Gb/s]"), ((1448, 7.5),)), DATA)
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("name", [DATASET, "lab-1g-2026"])
+def test_every_variant_answers_a_sheet_as_single_questions(name: str, variant: str) -> None:
+    data = load(name)
+    rows: list[tuple[Cell, ...]] = [
+        (protocol, payload, goodput)
+        for protocol in data.protocols
+        for payload in (1, 1448, 1473, 65535)
+        for goodput in (None, 0.01, 0.9, 160.0)
+    ]
+    head = ("protocol", "payload [B]", "requested goodput [Gb/s]")
+    found, model = answer_sheet(Sheet(head, tuple(rows)), data, variant), Model(data, variant)
+    reasons: list[tuple[Cell, str]] = []
+    for place, (protocol, payload, goodput) in enumerate(rows):
+        cells = by_head(found, place)
+        asked: dict[str, Any] = {"protocol": protocol, "payload_bytes": payload}
+        if isinstance(goodput, float):
+            asked["requested_goodput_bps"] = goodput * 1e9
+        try:
+            truth = model.predict(**asked)
+        except IcmodelError as error:
+            reasons.append((cells["why"], str(error)))
+            continue
+        assert cells["limited by"] == truth.bottleneck
+        for one in ANSWERS:
+            estimate = truth.metrics.get(one.metric)
+            if estimate is None or estimate.absent:
+                assert cells.get(one.heads[0]) is None
+                continue
+            numbers = [estimate.value / one.si, estimate.low / one.si, estimate.high / one.si]
+            shown = [cells[name] for name in one.heads[:3]]
+            for cell, number in zip(shown, numbers, strict=True):
+                assert (
+                    cell is None
+                    if not math.isfinite(number)
+                    else cell == pytest.approx(number, rel=1e-9)
+                )
+    assert all(cell == reason for cell, reason in reasons)
+
+
 # --- the command ------------------------------------------------------------------------------
 
 
@@ -259,6 +329,7 @@ def test_the_command_writes_a_template_that_it_answers(
         (("--from", "scenarios.csv"), "--from needs a file for the answers"),
         (("--from", "scenarios.csv", "-o", "a.pdf"), "unsupported file extension"),
         (("--from", "none.csv", "-o", "a.csv"), "cannot be read"),
+        (("--from", "scenarios.csv", "-o", "a.csv", "--rate", "5/s"), "add a column"),
     ],
 )
 def test_the_command_refuses_in_a_sentence(

@@ -23,6 +23,7 @@ from icmodel.cli.options import (
     ProtocolName,
     Question,
     VariantName,
+    given_options,
     make_app,
     option,
     quantity_text,
@@ -158,6 +159,10 @@ def predict(
         )
         return 0
     if scenarios is not None:
+        if protocol is not None or given_options(question):
+            raise ScenarioError(
+                "--from takes every parameter from the file: add a column in place of the option"
+            )
         return answer_rows(
             scenarios, output, data, variant, extrapolate=extrapolate, cache=not no_cache
         )
