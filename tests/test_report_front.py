@@ -198,13 +198,13 @@ def test_the_command_of_own_files_works_beside_them(
 def test_a_change_of_the_file_changes_its_hash(tmp_path: Path) -> None:
     small = small_evaluation(tmp_path)
     assert small.file is not None
-    facts = dict(front_of(page("evaluate imaging original")).repeat)
+    facts = dict(front_of(page("evaluate imaging")).repeat)
     assert facts["imaging"] != f"sha256 {small.file.sha256}"
 
 
 def test_a_masthead_is_printed_in_every_format() -> None:
     head = masthead(author="A. Person", project="Hall 7", revision="B", date="2026-11-25")
-    found = answer("evaluate imaging original")
+    found = answer("evaluate imaging")
     for file in ("a.html", "a.md"):
         made = report_bytes(found, file, head).decode()
         assert "Hall 7 · A. Person · revision B · 2026-11-25" in made

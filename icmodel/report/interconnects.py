@@ -333,6 +333,7 @@ def _map(comparison: Comparison) -> Figure:
     spec: Spec = {
         "$schema": SCHEMA,
         "background": None,
+        "padding": {"left": 24, "right": 5, "top": 5, "bottom": 8},
         "width": 420,
         "height": {"step": 15},
         "data": {"values": points},

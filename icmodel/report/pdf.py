@@ -23,11 +23,13 @@ from icmodel.report.masthead import Logo
 from icmodel.requirement import SIGNS
 
 EXTRA = "pip install 'icmodel[pdf]'"
+NO_GLYPH = "could not be displayed"
+"""Words of typst's error about a character that is in none of its fonts; only PDF/UA-1 forbids it."""
 LONGEST_WORD = 24
 """Greatest number of characters of a word that is not broken at the end of a line."""
 WIDE_PX = 900.0
 """Width of a drawing [px] above which the drawing has a page of its own in landscape format."""
-LINE_WIDTH, BADGE_WIDTH, GAP_WIDTH = 118.0, 6.0, 2.0
+LINE_WIDTH, BADGE_WIDTH, GAP_WIDTH = 150.0, 4.0, 2.0
 """Widths in characters: of a line, of an outcome's frame, of the gap between columns."""
 LABELS = {name.lower(): getattr(blocks, name) for name in ("CHANGE", "BUY", "DOUBTS", "REPEAT")}
 
@@ -35,12 +37,21 @@ LABELS = {name.lower(): getattr(blocks, name) for name in ("CHANGE", "BUY", "DOU
 def pdf_bytes(content: Page) -> bytes:
     """Render a page as PDF; the same content gives the same bytes.
 
+    A character that the fonts of typst lack, such as one of Chinese, is set in a font of the system. Then the bytes
+    depend on the fonts installed, and the file does not claim PDF/UA-1.
+
     Raises
     ------
     ReportError
         If typst is not installed, or the logo of the template cannot be drawn.
     """
-    made: bytes = _compiled(content, "pdf", pdf_standards=["ua-1"])
+    made: bytes
+    try:
+        made = _compiled(content, "pdf", pdf_standards=["ua-1"])
+    except ReportError as error:
+        if NO_GLYPH not in str(error):
+            raise
+        made = _compiled(content, "pdf", ignore_system_fonts=False)
     return made
 
 
@@ -75,10 +86,9 @@ def _compiled(content: Page, form: str, **options: Any) -> Any:
                 root=empty,
                 format=form,
                 sys_inputs={"page": json.dumps(document, ensure_ascii=False)},
-                ignore_system_fonts=True,
                 package_path=empty,
                 package_cache_path=empty,
-                **options,
+                **{"ignore_system_fonts": True, **options},
             )
         except setter.TypstError as error:
             raise ReportError(f"the PDF cannot be set: {error}") from error
