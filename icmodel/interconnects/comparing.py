@@ -90,7 +90,7 @@ def compare_interconnects(
         rows += sources.row(link)
         if watch is not None:
             watch(number, len(links))
-    used = () if datasets is None else tuple(data.reference for data in loaded)
+    used = None if datasets is None else tuple(data.reference for data in loaded)
     return Comparison(case, tuple(rows), file, used)
 
 

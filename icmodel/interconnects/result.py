@@ -202,13 +202,13 @@ class Comparison:
     """One use case on every link.
 
     ``file`` is the file of the use case, ``None`` if given as an object. ``datasets`` are the names of the datasets
-    that the caller chose; empty if all bundled ones were used.
+    that the caller chose; ``None`` if all bundled ones were used.
     """
 
     usecase: UseCase
     rows: tuple[Row, ...]
     file: SourceFile | None = None
-    datasets: tuple[str, ...] = ()
+    datasets: tuple[str, ...] | None = None
 
     def __repr__(self) -> str:
         counts = (

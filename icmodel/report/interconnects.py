@@ -198,7 +198,7 @@ def page(comparison: Comparison, masthead: Masthead = PLAIN, file: str = "") -> 
     case, name = comparison.usecase, comparison.usecase.name
     name = name if name in usecase_names() else f"{name}.toml"
     words = ["compare", "--usecase", name if comparison.file is None else comparison.file.name]
-    words += [word for data in comparison.datasets for word in ("--dataset", data)]
+    words += [word for data in comparison.datasets or () for word in ("--dataset", data)]
     line = command(words, masthead, file or f"{case.name}-compared.html")
 
     ranked = sorted(comparison.rows, key=lambda row: row.source.order)
@@ -216,13 +216,11 @@ def page(comparison: Comparison, masthead: Masthead = PLAIN, file: str = "") -> 
         ("decide", "What would decide", (Items("", needed or ("Nothing is open.",)),)),
         ("why", "Why", why),
     )
-    used = "the bundled datasets"
-    if comparison.datasets:
-        used = ", ".join(comparison.datasets)
+    used = ("the bundled datasets",) if comparison.datasets is None else comparison.datasets
     return Page(
         title=f"{case.title}: interconnects compared",
         question=case.question,
-        basis=f"{used} and theory",
+        basis=f"{', '.join(used)} and theory" if used else "theory alone",
         answer=conclude(comparison, ranked),
         sections=tuple(Section(anchor, title, tuple(blocks)) for anchor, title, blocks in titled),
         made_by=f"icmodel {__version__}",
