@@ -174,8 +174,8 @@ def test_a_system_is_drawn_within_its_place(browser: Browser, pages: dict[str, P
     assert drawn.count() == 2, "folded on the first page, and whole"
     outside = page.evaluate(
         """() => {
-             const whole = document.querySelector('.system-drawing').getBoundingClientRect();
              return [...document.querySelectorAll('.system-drawing text')].filter(text => {
+               const whole = text.closest('.system-drawing').getBoundingClientRect();
                const one = text.getBoundingClientRect();
                return one.left < whole.left || one.right > whole.right || one.bottom > whole.bottom;
              }).map(text => text.textContent);

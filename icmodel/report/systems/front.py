@@ -156,14 +156,12 @@ def _goodput_parts(found: SystemPrediction, one: StreamPrediction) -> tuple[str,
     busiest = max(port.asked_ratio for port in ports)
     network = f"{units.format_bps(rate_bps)} at most, asked for {percent(busiest)} by all streams"
     goodput, request_bps = one.goodput_bps, one.stream.requested_goodput_bps
-    if goodput.absent or goodput.basis == "theory":  # no dataset has hosts like these
-        hosts = NOT_KNOWN
-    elif one.bottleneck in HOST_LIMITS:
+    known = not goodput.absent and goodput.basis != "theory"  # theory knows no hosts
+    hosts = NOT_KNOWN
+    if known and one.bottleneck in HOST_LIMITS:
         hosts = f"limit it to {units.format_bps(goodput.value, 4)}"
-    else:
-        hosts = (
-            "may limit it" if goodput.low < min(request_bps, goodput.value) else "do not limit it"
-        )
+    elif known and goodput.low >= min(request_bps, goodput.value):
+        hosts = "do not limit it"
     asks = units.format_bps(request_bps) if math.isfinite(request_bps) else "all there is"
     return network, hosts, f"asks for {asks}"
 
