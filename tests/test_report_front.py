@@ -20,6 +20,7 @@ from icmodel.report.pdf import plain, printable
 from icmodel.report.writing import report_bytes
 from icmodel.requirement import OUTCOMES
 from icmodel.system import SystemPrediction
+from icmodel.units import parse
 from icmodel.usecase import Evaluation
 from reported import MAKERS, answer, page
 from small_case import small_evaluation
@@ -209,3 +210,28 @@ def test_a_masthead_is_printed_in_every_format() -> None:
         made = report_bytes(found, file, head).decode()
         assert "Hall 7 · A. Person · revision B · 2026-11-25" in made
         assert "--revision B" in made
+
+
+def test_a_part_that_nothing_supports_is_not_known() -> None:
+    front = front_of(page("evaluate imaging on mpi-csd3"))
+    assert front.parts is not None
+    cells = [[cell.text for cell in row[1:3]] for row in front.parts.rows]
+    assert cells == [["not known", "not known"]] * 2, "the dataset has no such protocol"
+    alone = front_of(page("system lab-switch"))
+    assert alone.parts is not None
+    assert [row[2].text for row in alone.parts.rows] == ["not known"] * 2, "theory knows no hosts"
+
+
+def test_the_parts_of_a_latency_sum_to_its_mean() -> None:
+    found = answer("evaluate imaging, met")
+    assert isinstance(found, Evaluation)
+    parts = front_of(page("evaluate imaging, met")).parts
+    assert parts is not None
+    stream = found.chosen.decisive.stream
+    [one] = [each for each in found.chosen.answers if each.stream == stream]
+    assert one.prediction is not None
+    shown = [
+        parse("s", text.removeprefix("takes ").removeprefix("add "))
+        for text in (parts.rows[1][1].text, parts.rows[1][2].text)
+    ]
+    assert sum(shown) == pytest.approx(one.prediction.latency_mean_s.value, rel=1e-3)

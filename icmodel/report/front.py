@@ -201,9 +201,12 @@ def _changes(evaluation: Evaluation) -> Iterator[str]:
     for finding in (decisive, *chosen.findings):
         if finding.outcome != MET and finding.remedy:
             yield f"“{finding.title}”: {finding.remedy}."
-    for finding in chosen.findings:
-        if finding.outcome == UNDECIDED and finding.rests_on.settle:
-            yield f"“{finding.title}”: {finding.rests_on.settle}."
+    open_ones = [one for one in chosen.findings if one.outcome == UNDECIDED]
+    settling_by = group_by_key((one.rests_on.settle, one.title) for one in open_ones)
+    for settle, titles in settling_by.items():
+        others = f" and {plural(len(titles) - 1, 'more requirement')}" if len(titles) > 1 else ""
+        if settle:
+            yield f"“{titles[0]}”{others}: {settle}."
     by = limit_name(decisive.verdict.limiting)
     needed = f"“{decisive.title}” decides: {limit_text(decisive.verdict)} is needed"
     yield f"{needed}{f', limited by {by}' if by else ''}."
@@ -305,19 +308,20 @@ def parts(answer: Answer, model: Model | None = None) -> Table:
 def _goodput_parts(answer: Answer, model: Model | None) -> tuple[str, str, str]:
     """Return what the network allows, the hosts reach and the application asks for."""
     bounds = {} if answer.prediction is None else answer.prediction.bounds
+    scenario = answer.scenario
 
     def least(names: Iterable[str]) -> tuple[float, str]:
         known = ((bounds[name], f" ({limit_name(name)})") for name in names if name in bounds)
         return min((pair for pair in known if math.isfinite(pair[0])), default=(math.inf, ""))
 
     network, by = least(NETWORK_BOUNDS)
-    if math.isinf(network) and model is not None:
+    if math.isinf(network) and model is not None and scenario.protocol in model.data.protocols:
         network, by = _theory(model.greatest_goodput_bps, answer), " (theory)"
     (hosts, host), (own, _) = least(HOST_BOUNDS), least(APPLICATION_BOUNDS)
     host = "" if hosts == bounds.get("benchmark") else host
     asked = "as fast as it goes"
-    if answer.scenario.rate_fps is not None:
-        asked = f"asks for {quantity('goodput_bps', answer.scenario.requested_goodput_bps)}"
+    if scenario.rate_fps is not None:
+        asked = f"asks for {quantity('goodput_bps', scenario.requested_goodput_bps)}"
     return (
         f"at most {quantity('goodput_bps', network)}{by}" if math.isfinite(network) else NOT_KNOWN,
         f"reach {quantity('goodput_bps', hosts)}{host}" if math.isfinite(hosts) else NOT_KNOWN,
@@ -332,7 +336,9 @@ def _latency_parts(answer: Answer, model: Model | None) -> tuple[str, str, str]:
     own = f"adds {quantity('latency_mean_s', own_s, 4)}" if own_s else "its own work is not stated"
     terms = {} if answer.prediction is None else answer.prediction.terms
     if not terms:
-        least_s = math.inf if model is None else _theory(model.least_latency_s, answer)
+        least_s = math.inf
+        if model is not None and answer.scenario.protocol in model.data.protocols:
+            least_s = _theory(model.least_latency_s, answer)
         known = math.isfinite(least_s)
         return (
             f"at least {quantity('latency_mean_s', least_s, 4)}" if known else NOT_KNOWN,

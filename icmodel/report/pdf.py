@@ -29,7 +29,7 @@ LONGEST_WORD = 24
 """Greatest number of characters of a word that is not broken at the end of a line."""
 WIDE_PX = 900.0
 """Width of a drawing [px] above which the drawing has a page of its own in landscape format."""
-LINE_WIDTH, BADGE_WIDTH, GAP_WIDTH = 126.0, 3.0, 3.0
+LINE_WIDTH, BADGE_WIDTH, GAP_WIDTH = 126.0, 3.0, 4.0
 """Widths in characters: of a line, of an outcome's frame, of the gap between columns."""
 LABELS = {name.lower(): getattr(blocks, name) for name in ("CHANGE", "BUY", "DOUBTS", "REPEAT")}
 
