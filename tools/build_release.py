@@ -54,7 +54,15 @@ def build(root: Path, dist: Path) -> tuple[Path, Path]:
         with tarfile.open(fileobj=io.BytesIO(git("archive", "HEAD"))) as tree:
             tree.extractall(source, filter="data")
         environment = {**os.environ, "SOURCE_DATE_EPOCH": str(epoch)}
-        command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", built, source]
+        command = [
+            sys.executable,
+            "-m",
+            "build",
+            "--no-isolation",
+            "--outdir",
+            str(built),
+            str(source),
+        ]
         subprocess.run(command, check=True, env=environment, stdout=subprocess.DEVNULL)
         (sdist,), (wheel,) = built.glob("*.tar.gz"), built.glob("*.whl")
         bill = bill_of_materials(source, commit, epoch)
