@@ -62,7 +62,7 @@ class OwnWork:
         return ApplicationWork(recv_s=self.frame_s.value, recv_s_per_byte=self.byte_s.value)
 
     def to_dict(self) -> dict[str, object]:
-        """JSON form."""
+        """Convert the work of an application to its JSON form, a dictionary."""
         return {
             "protocol": self.protocol,
             "end": self.end,

@@ -74,7 +74,7 @@ class TooLate:
         )
 
     def to_dict(self) -> dict[str, object]:
-        """JSON form."""
+        """Convert this late stream to its JSON form, a dictionary."""
         return {
             "requirement": self.requirement,
             "streams": self.group,

@@ -35,7 +35,7 @@ class OpenRequirement:
     settle: str
 
     def to_dict(self) -> dict[str, object]:
-        """JSON form."""
+        """Convert this open requirement to its JSON form, a dictionary."""
         return {**self.verdict.to_dict(), **json_of(self, "where", "settle")}
 
 
@@ -80,7 +80,7 @@ class Checked:
         return 1 / full - 1 if full > 0 else math.inf
 
     def to_dict(self) -> dict[str, object]:
-        """JSON form."""
+        """Convert this checked to its JSON form, a dictionary."""
         return {
             **json_of(self, "changed", "chosen", "changes", "verdict", "basis"),
             **dict(zip(OBJECTIVES, map(number_or_none, self.objectives), strict=True)),
@@ -96,7 +96,7 @@ class Nearest:
     stream: str
 
     def to_dict(self) -> dict[str, object]:
-        """JSON form."""
+        """Convert this nearest to its JSON form, a dictionary."""
         return {**self.verdict.to_dict(), "stream": self.stream}
 
 
@@ -125,7 +125,7 @@ class Searched:
     unpredicted: int
 
     def to_dict(self) -> dict[str, object]:
-        """JSON form."""
+        """Convert this searched to its JSON form, a dictionary."""
         counts = self.counts
         return {
             "designs": counts.all,
@@ -186,7 +186,7 @@ class Recommendation:
         return {MET: 0, NOT_MET: 1, UNDECIDED: 3}[self.verdict]
 
     def to_dict(self) -> dict[str, object]:
-        """JSON form."""
+        """Convert this recommendation to its JSON form, a dictionary."""
         return {
             "schema_version": SCHEMA_VERSION,
             **json_of(self, "system", "title", "datasets", "variants", "verdict", "searched"),

@@ -1,4 +1,4 @@
-"""Wire of a dataset: theory of frames on its link, chosen by the kind of link and the protocol."""
+"""Wire of a dataset: theoretical bounds for frames on its link, chosen by the kind of link and the protocol."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class Wire:
 
     @property
     def merges(self) -> bool:
-        """Whether a stream fills its packets whatever the frame size (IC2012 §6.1.1)."""
+        """Whether a stream of this protocol merges frames into full packets, whatever their size (IC2012 §6.1.1)."""
         return self.link.kind == "ethernet" and self.protocol not in FRAMED
 
     def serialisation_s(self, payload_bytes: Floats) -> Floats:
@@ -160,7 +160,7 @@ class Wire:
         return framed.astype(np.int64)
 
     def _full_packets(self) -> ethernet.Framing:
-        """Framing of a stream with full packets; without headers above IP if the carrier is unknown."""
+        """Framing of a stream with full packets; if the transport protocol is unknown, without headers above IP."""
         framing = self.framing
         over_tcp = self.protocol == "tcp" or self._has_header
         if over_tcp and isinstance(framing, ethernet.Framing):
@@ -171,7 +171,10 @@ class Wire:
 def wire(
     data: Dataset, protocol: str, options: Mapping[str, str], *, with_headers: bool = False
 ) -> Wire:
-    """Make the wire of a protocol; a dataset with several fabrics uses the chosen fabric."""
+    """Make the wire (link and theoretical bounds) of a protocol in a dataset.
+
+    If the dataset has several fabrics, ``options`` choose one.
+    """
     return Wire(protocol, data.link(options), with_headers)
 
 

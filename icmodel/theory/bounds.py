@@ -65,7 +65,7 @@ def wire_bits(payload_bytes: ArrayLike, framing: AnyFraming) -> NDArray[np.int64
 def max_goodput_bps(
     payload_bytes: ArrayLike, framing: AnyFraming, line_rate_bps: float
 ) -> NDArray[np.float64]:
-    """Goodput of back-to-back frames, each in packets of its own [b/s].
+    """Goodput [b/s] of back-to-back frames, if each frame has packets of its own.
 
     The goodput is line rate × payload / bytes on the wire. TCP may merge small frames into full packets and exceed it:
     see `stream_goodput_bps`.
@@ -105,7 +105,7 @@ def min_latency_s(
     switch_latency_s: float = 0.0,
     switching: str = "cut-through",
 ) -> NDArray[np.float64]:
-    """Least one-way latency: propagation, all bits of the frame, and the switches [s].
+    """Least one-way latency of a frame [s]: propagation, all bits of the frame, and the switches.
 
     The latency ends with the last bit of the frame, before the gap that only the next packet waits for; IC2012 §6.2,
     and Ethernet's framing with ``padded=False``, include that gap. For a read, the result is the latency of the answer,

@@ -106,7 +106,7 @@ class Bounded:
         return self.measured_s <= self.bound_s
 
     def to_dict(self) -> dict[str, object]:
-        """JSON form."""
+        """Convert this bounded to its JSON form, a dictionary."""
         return {
             "bound": self.bound_s,
             "measured": number_or_none(self.measured_s),

@@ -89,7 +89,7 @@ class Verification:
         return EXIT_CODES[self.verdict]
 
     def to_dict(self) -> dict[str, object]:
-        """JSON form."""
+        """Convert this verification to its JSON form, a dictionary."""
         document = self.stored.document
         return {
             "schema_version": SCHEMA_VERSION,
