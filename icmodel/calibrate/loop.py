@@ -24,7 +24,7 @@ MOST_REFUSED = 3
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """State of a calibration after a run or a step; only the state after a step has scores.
+    """Progress of a calibration after a run or a step; only the progress after a step has scores.
 
     ``disturbed`` is the number of runs excluded because the hypervisor took too much of a core;
     ``requirements`` has the outcome of each requirement of the use case.
@@ -42,7 +42,7 @@ class Progress:
 
     @property
     def error(self) -> float:
-        """Error that is compared with the target: the greatest median error of any metric."""
+        """Error that is compared with the target error: the greatest of all metrics' median errors."""
         return worst(self.scores)
 
 
@@ -51,7 +51,10 @@ Watch = Callable[[Progress], None]
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """Outcome of a calibration; ``reason`` of the end is error, verdict, budget or exhausted."""
+    """Outcome of a calibration's measurements: records, refused runs, and the reason why they ended.
+
+    ``reason`` is error, verdict, budget or exhausted.
+    """
 
     reason: str
     records: tuple[Record, ...]
@@ -62,7 +65,9 @@ class Result:
 def calibrate(
     system: Testbed, settings: Settings, folder: Path, watch: Watch | None = None
 ) -> Result:
-    """Measure until the target error or the budget is reached; an interrupted calibration goes on.
+    """Measure a system until the target error or the budget is reached.
+
+    A calibration that was interrupted is continued.
 
     Parameters
     ----------
@@ -93,7 +98,7 @@ def calibrate(
 
 
 class _Loop:
-    """A calibration while it runs."""
+    """Calibration loop while it runs: its testbed, plan, folder and the runs done so far."""
 
     def __init__(self, system: Testbed, plan: Planner, folder: Folder, watch: Watch) -> None:
         self.system = system
@@ -118,7 +123,7 @@ class _Loop:
             step += 1
 
     def _measure(self, step: int, turns: Sequence[Turn]) -> bool:
-        """Measure the missing runs of a step; False if the budget ends before the step does."""
+        """Measure the missing runs of a step; returns False if the budget has no time for all of them."""
         have = {(one.run, one.repeat) for one in self.done if one.step == step}
         for run, repeat in turns:
             if (run, repeat) in have:
@@ -134,7 +139,7 @@ class _Loop:
         return True
 
     def _stored(self, step: int, run: Run, repeat: int, answer: Record | Refused) -> Done:
-        """Store a record, or a refusal; raise an error if the hosts refuse every run."""
+        """Store the record of a run, or its refusal; raise CalibrationError if the hosts refuse every run."""
         if not isinstance(answer, Refused):
             return self.folder.keep(step, run, repeat, answer)
         if not any(one.record for one in self.done) and len(self.done) + 1 >= MOST_REFUSED:
@@ -145,7 +150,7 @@ class _Loop:
 
     @property
     def spent_s(self) -> float:
-        """Measuring time so far."""
+        """Measuring time that the calibration has spent so far [s]."""
         return self.settings.timing.cost_s * len(self._records)
 
     def _progress(

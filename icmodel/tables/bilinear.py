@@ -342,7 +342,10 @@ class Cells(NamedTuple):
     inside: Bools
 
     def at(self, curve: Ints, cell: Ints) -> Cells:
-        """Select n pairs of curve and cell; an axis of length n replaces the axes of curves and cells."""
+        """Select the terms of n pairs of a curve and a payload cell.
+
+        In the result, an axis of length n replaces the axes of curves and cells.
+        """
         place = curve * self.inside.shape[1] + cell
         terms = self.terms.reshape(3, 3, -1).take(place, axis=2)
         basis, rows = (part.reshape(2, -1).take(place, axis=1) for part in (self.basis, self.rows))

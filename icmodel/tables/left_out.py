@@ -42,7 +42,10 @@ class InterpolationErrors(NamedTuple):
     enough: bool
 
     def of_rows(self, points: Sequence[Point]) -> Floats:
-        """Half-widths of the intervals below and above the rows of a curve, (2, n)."""
+        """Half-widths (2, n) of the 90 % intervals below and above the rows of a curve.
+
+        They come from the rows' own spread or range; without one, from the metric's median interpolation error.
+        """
         half = row_half_widths(points)
         value = np.array([p.value for p in points])
         if self.enough:

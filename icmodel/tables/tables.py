@@ -202,7 +202,7 @@ class Packed(NamedTuple):
 
     @classmethod
     def of(cls, surfaces: Sequence[Surfaces], axes: Axes) -> Packed:
-        """Pack the surfaces of several tables one after another."""
+        """Pack the surfaces (coefficients) of several look-up tables one after another into joint arrays."""
         every = [no_surfaces(1, axes.cells, axes.slots), *surfaces]
         count = sum(len(one.top_load) for one in every)
         linear = np.empty((4, 3, axes.slots, count, axes.cells))

@@ -63,7 +63,7 @@ class RdmaFraming(AnyFraming):
 
     @property
     def max_payload_bytes(self) -> int:
-        """Largest message [B]: 2**31; one packet for a datagram."""
+        """Largest message [B]: 2**31, or the data of one packet for a datagram."""
         return self.mtu_bytes if self.operation == "datagram" else MAX_MESSAGE_BYTES
 
     def train(self, payload_bytes: ArrayLike) -> _wire.Train:

@@ -20,7 +20,7 @@ from icmodel.system.schedulers import Fifo
 
 @dataclass(frozen=True)
 class Server:
-    """A port, or anything else that serves a queue.
+    """Server of queued packets: a port (one direction of a link), or anything else that serves a queue.
 
     Attributes
     ----------
@@ -82,20 +82,23 @@ class Server:
         return bits / self.line_rate_bps if self.line_rate_bps else 0.0
 
     def cuts_through(self, following: Server | None) -> bool:
-        """Whether a packet is forwarded to another server before it is whole."""
+        """Whether the switch between this server and ``following`` forwards a packet before it is complete."""
         if self.header_bits is None or following is None:
             return False
         rate_in, rate_out = self.line_rate_bps, following.line_rate_bps
         return rate_in is not None and rate_out is not None and rate_out <= rate_in
 
     def forwarding_bits(self, bits: float, following: Server | None) -> float:
-        """Bits of a packet that are sent before the next server or the end gets it: all bits, or the header."""
+        """Bits of a packet that this server sends before the next server (or the receiver) gets the packet.
+
+        They are all bits, or the header if the next switch is cut-through.
+        """
         if self.header_bits is None or not self.cuts_through(following):
             return bits
         return min(self.header_bits, bits)
 
     def forwarding_s(self, following: Server | None) -> float:
-        """Time [s] from the last of `forwarding_bits` to the next queue or the end.
+        """Time [s] from the last of the bits in `forwarding_bits` until the next queue (or receiver) gets the packet.
 
         If the whole packet is sent, the gap is subtracted, since no receiver waits for the gap.
         """
@@ -113,7 +116,7 @@ def port(
     header_bits: float | None = None,
     gap_bits: float = 0.0,
 ) -> Server:
-    """Make the server for one direction of a link that sends whenever packets wait.
+    """Make the server for one direction of a link, which sends whenever packets wait.
 
     Parameters
     ----------
@@ -200,7 +203,7 @@ class Flow:
 
 @dataclass(frozen=True)
 class Network:
-    """Servers and flows by name, checked by `network`: a feed-forward network, without cycles.
+    """Feed-forward network without cycles: servers and flows by name, as checked by `network`.
 
     Attributes
     ----------
@@ -218,7 +221,7 @@ class Network:
 
     @property
     def features(self) -> tuple[str, ...]:
-        """Features that bounds of this network account for: packets, links, copies, schedulers."""
+        """Names of the features that bounds of this network account for, such as ``cut-through`` or ``multicast``."""
         flows, servers = self.flows.values(), self.servers.values()
         packets = any(flow.max_packet_bits > 0.0 for flow in flows)
         present = {
@@ -236,7 +239,7 @@ _T = TypeVar("_T", Server, Flow)
 
 
 def network(servers: Iterable[Server], flows: Iterable[Flow]) -> Network:
-    """Check servers and flows, and put them together.
+    """Check servers and flows, and make a feed-forward network of them.
 
     Raises
     ------
@@ -301,7 +304,7 @@ def _check_path(flow: Flow, servers: Mapping[str, Server]) -> None:
 
 
 def senders(servers: Iterable[str], flows: Iterable[Flow]) -> dict[str, set[str]]:
-    """Name of a server -> names of the servers that send to it."""
+    """Map the name of each server to the names of the servers that send to it."""
     before: dict[str, set[str]] = {name: set() for name in servers}
     for path in {flow.path for flow in flows}:
         for sender, receiver in pairwise(path):
