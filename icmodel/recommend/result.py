@@ -1,4 +1,4 @@
-"""Recommendation: the search, the designs found, the requirements that no choice can meet, and the JSON form."""
+"""Recommendation, with its JSON form: the search, the designs found, and requirements that no choice can meet."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ LEFT_OUT = (
     "changes of the parallel cable that a stream takes, if another choice changes its rate",
     "worst-case bounds of streams that share resources",
 )
-"""Effects that scores leave out; returned designs were predicted in full."""
+"""Effects that the scores of designs leave out; the returned designs were predicted in full."""
 
 
 @dataclass(frozen=True, slots=True)
 class OpenRequirement:
-    """A requirement that a design does not surely meet, for the stream or device farthest from the limit.
+    """Requirement that a design does not surely meet, with the stream or device farthest from the limit.
 
     ``settle`` is the measurement that would decide the requirement, or the reason why no measurement would.
     """
@@ -35,13 +35,13 @@ class OpenRequirement:
     settle: str
 
     def to_dict(self) -> dict[str, object]:
-        """Convert this open requirement to its JSON form, a dictionary."""
+        """Convert this requirement to its JSON form, a dictionary."""
         return {**self.verdict.to_dict(), **json_of(self, "where", "settle")}
 
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """A design that was predicted in full.
+    """Design that was predicted in full: its choices, verdict and objectives.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ class Checked:
     changes: int
 
     def objective(self, name: str) -> float:
-        """Look up one objective by name."""
+        """Value of one objective, such as ``cost``, of this design by name."""
         return self.objectives[OBJECTIVES.index(name)]
 
     @property
@@ -80,7 +80,7 @@ class Checked:
         return 1 / full - 1 if full > 0 else math.inf
 
     def to_dict(self) -> dict[str, object]:
-        """Convert this checked to its JSON form, a dictionary."""
+        """Convert this design to its JSON form, a dictionary."""
         return {
             **json_of(self, "changed", "chosen", "changes", "verdict", "basis"),
             **dict(zip(OBJECTIVES, map(number_or_none, self.objectives), strict=True)),
@@ -90,19 +90,19 @@ class Checked:
 
 @dataclass(frozen=True, slots=True)
 class Nearest:
-    """The stream that alone comes closest to a requirement, over the whole search."""
+    """Stream that alone (without other streams) comes closest to meeting a requirement, over the whole search."""
 
     verdict: Verdict
     stream: str
 
     def to_dict(self) -> dict[str, object]:
-        """Convert this nearest to its JSON form, a dictionary."""
+        """Convert this stream and its verdict to its JSON form, a dictionary."""
         return {**self.verdict.to_dict(), "stream": self.stream}
 
 
 @dataclass(frozen=True, slots=True)
 class Searched:
-    """Number of designs by outcome.
+    """Size of a search: the number of its designs by outcome.
 
     Parameters
     ----------
@@ -125,7 +125,7 @@ class Searched:
     unpredicted: int
 
     def to_dict(self) -> dict[str, object]:
-        """Convert this searched to its JSON form, a dictionary."""
+        """Convert these numbers of designs to their JSON form, a dictionary."""
         counts = self.counts
         return {
             "designs": counts.all,
@@ -138,7 +138,7 @@ class Searched:
 
 @dataclass(frozen=True, slots=True)
 class Recommendation:
-    """The recommendation for a system.
+    """Recommendation for a system: the designs found in its search space.
 
     Parameters
     ----------
@@ -174,7 +174,7 @@ class Recommendation:
 
     @property
     def verdict(self) -> str:
-        """Met if a design meets all requirements; undecided if a design may meet them; otherwise not met."""
+        """Verdict on the system: met if a design meets all requirements, undecided if one may, otherwise not met."""
         if self.front:
             return MET
         may = self.undecided or self.searched.unpredicted or self.searched.counts.far
