@@ -346,7 +346,9 @@ def test_a_cut_row_is_named(copy: Path, line: int) -> None:
     table = cells(copy)
     table[line - 1] = table[line - 1][:-2]
     rewrite(copy, table)
-    assert "the row has 15 cells, but the header has 17; the row is cut" in refusal(copy, "points.csv", line)
+    assert "the row has 15 cells, but the header has 17; the row is cut" in refusal(
+        copy, "points.csv", line
+    )
 
 
 def test_a_stray_comma_is_named(copy: Path) -> None:
