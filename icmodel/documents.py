@@ -157,7 +157,7 @@ _ESCAPES = {code: f"\\u{code:04X}" for code in (*range(0x20), 0x7F)} | {
     ord("\r"): "\\r",
 }
 _WIDE = 100
-"""Maximum line length of a list [characters]; a longer list has one item per line."""
+"""Maximum length of a list on one line of TOML [characters]; a longer list has one item per line."""
 
 
 def toml_text(document: Mapping[str, object]) -> str:

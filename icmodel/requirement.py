@@ -64,12 +64,12 @@ class Requirement:
 
     @property
     def sign(self) -> str:
-        """Sign of the limit: ``≥`` or ``≤``."""
+        """Sign of the required limit: ``≥`` or ``≤``."""
         return "≤" if self.at_least is None else "≥"
 
     @property
     def limit(self) -> float:
-        """Value of the limit: ``at_least`` or ``at_most``."""
+        """Value of the required limit: ``at_least`` or ``at_most``, whichever is given."""
         return float(self.at_least if self.at_least is not None else self.at_most or 0.0)
 
     def to_dict(self) -> dict[str, object]:

@@ -142,7 +142,7 @@ def least_cores(model: Model, scenario: Scenario, goodput_bps: float) -> int | N
 SOLVERS: Mapping[str, Callable[[Model, Scenario, float], int | None]] = MappingProxyType(
     {"rate": least_rate, "payload": least_payload, "cores": least_cores}
 )
-"""Solver functions by the parameter that they solve for."""
+"""Functions that solve a scenario, by the parameter that they solve for."""
 
 
 def solved(scenario: Scenario, parameter: str, value: int, goodput_bps: float) -> Scenario:

@@ -268,7 +268,7 @@ def _scaled(
     steps: tuple[tuple[int, str], ...] = _NO_STEPS,
     infinite: str = "∞",
 ) -> str:
-    """Print a value with the largest prefix that leaves at least 1 before the point.
+    """Print a value in a unit with the largest prefix (``k``, ``M`` ...) that leaves at least 1 before the point.
 
     The value is rounded to significant digits and has no trailing zeros.
     """

@@ -20,7 +20,7 @@ from icmodel.usecase import load_usecase
 
 SCHEMA_VERSION = 1
 DIGITS = 6
-"""Decimal places of seconds in the JSON document."""
+"""Number of decimal places of times [s] in the JSON document of a calibration."""
 
 
 @dataclass(frozen=True, slots=True)

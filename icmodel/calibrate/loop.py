@@ -109,7 +109,7 @@ class _Loop:
         self.plan = plan
 
     def go(self) -> Result:
-        """Plan and measure step by step, beginning with the interrupted step, if any."""
+        """Run the calibration: plan and measure step by step, beginning with the interrupted step, if any."""
         step = max((one.step for one in self.done), default=0)
         while True:
             before = [one for one in self.done if one.step < step]

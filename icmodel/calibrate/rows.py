@@ -35,7 +35,7 @@ def table(records: Iterable[Record], settings: Settings) -> Dataset:
 
 
 def slim(record: Record) -> dict[str, object]:
-    """Reduce a record to the keys that folding reads; this drops the long histograms."""
+    """Reduce a record to the keys that are needed to fold it into a dataset; this drops the long histograms."""
     return {key: record[key] for key in RecordDocument.model_fields if key in record}
 
 

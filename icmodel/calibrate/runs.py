@@ -54,7 +54,7 @@ class Run:
         return hashlib.sha256(text.encode("ascii")).hexdigest()[:16]
 
     def words(self) -> tuple[str, ...]:
-        """Options of ``icprobe run`` for this run."""
+        """Options of the command ``icprobe run`` that set the conditions of this run."""
         asked = ("--protocol", self.protocol, "--payload", f"{self.payload_bytes} B")
         cores = ("--cores", str(self.cores))
         load = () if self.unlimited else ("--load", f"{self.load_bps:.0f} b/s")

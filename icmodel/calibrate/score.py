@@ -13,7 +13,7 @@ from icmodel.validate.questions import answers
 from icmodel.validate.scores import Outcome, by_metric, outcome, score
 
 FOLDS = 8
-"""Number of parts into which the measured runs are divided; each part is left out once."""
+"""Number of parts into which cross-validation divides the measured runs; each part is left out once."""
 NORMAL_MEDIAN = 0.6745
 """Median absolute deviation of a normal distribution, in standard deviations."""
 

@@ -228,7 +228,7 @@ class Settings:
 
     @property
     def digest(self) -> str:
-        """SHA-256 of all settings except the stop conditions."""
+        """SHA-256 of all settings of the calibration except the stop conditions."""
         text = json.dumps(self._measured(), sort_keys=True)
         return hashlib.sha256(text.encode("utf-8")).hexdigest()
 

@@ -30,7 +30,7 @@ CARRIED = 0.98
 CLEARLY = SHORT
 """Ratio of load to capacity above which a run counts as clear overload; the same limit as in the model."""
 MOST_ROWS = 96
-"""Greatest number of rows for fitting the kernel's hyperparameters; the time grows with its cube."""
+"""Greatest number of measured runs to which a surface's kernel is fitted; the time grows with its cube."""
 
 
 @dataclass(frozen=True, slots=True)

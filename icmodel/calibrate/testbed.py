@@ -113,7 +113,10 @@ KEEP_KEY = (
     'umask 077; d="${{TMPDIR:-/tmp}}/{name}"; rm -rf "$d"; '
     'mkdir "$d" && cat >"$d/key" && printf %s "$d/key"'
 )
-"""Shell command that stores the key in a new folder, replacing the folder of a killed calibration."""
+"""Shell command that stores a calibration's key on a host in a new folder.
+
+It replaces the folder that a killed calibration left behind.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,7 +228,7 @@ class SshPair:
         return Link()
 
     def up(self, key: Path) -> None:
-        """Copy the key to both hosts; the runs reuse these connections."""
+        """Connect to both hosts and copy the key of the calibration to them; runs reuse these connections."""
         self.address = _number(self.address or self._host_name(self._hosts[1]))
         sockets = key.parent / "%C"
         self._options += (

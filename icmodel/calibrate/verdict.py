@@ -30,7 +30,7 @@ class Standing:
 
     @property
     def decided(self) -> bool:
-        """Whether the verdict is no longer undecided."""
+        """Whether the use case's verdict is no longer undecided."""
         return self.verdict != UNDECIDED
 
 

@@ -19,7 +19,7 @@ SCHEMA_VERSION = 1
 LEAST_ROWS = 30
 """Least number of left-out rows of a metric for which a coverage is stored."""
 PROMISED = (0.85, 0.95)
-"""Acceptable range of the coverage of 90 % intervals."""
+"""Range in which the coverage of 90 % intervals is acceptable; outside it, predictions get a note."""
 
 Kinds = Mapping[str, Mapping[str, Any]]
 """Coverage of one variant of the model, by kind of fold: the number of folds, and the numbers of each metric.
@@ -63,7 +63,7 @@ def coverage_text(sha256: str, variants: Mapping[str, Kinds]) -> str:
 
 
 def least_held(kinds: Kinds) -> dict[str, Held]:
-    """Return the least coverage of each metric over the kinds of folds."""
+    """Return the least coverage of each metric over the kinds of folds (ways of leaving rows out)."""
     least: dict[str, Held] = {}
     for trial in kinds.values():
         for metric, score in trial["metrics"].items():

@@ -26,7 +26,7 @@ SCHEMA_VERSION = 1
 HELD_OUT_FILE = "held-out.csv"
 HOW_TO_LIST = "run `icmodel datasets list` for the bundled datasets, or give the path of a folder"
 LONG = 300
-"""Greatest number of characters of a dataset's description in its ``repr``."""
+"""Greatest number of characters that the ``repr`` of a dataset shows of its description."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +126,7 @@ class Dataset:
         return tuple(sorted(self._by_metric))
 
     def of_metric(self, metric: str) -> tuple[Point, ...]:
-        """Return the rows of a metric."""
+        """Return the rows (points) of one metric."""
         return self._by_metric.get(metric, ())
 
     @cached_property

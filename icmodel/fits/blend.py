@@ -27,7 +27,7 @@ TINY = 1e-300
 LEAST_ERROR = 1e-5
 """Least error of a prediction in log time; smaller errors count as rounding errors."""
 MOST_LOSS = 50.0
-"""Largest exponent in the loss function for maxima, so that the loss stays finite."""
+"""Largest exponent in the loss function for errors of predicted maxima, so that the loss stays finite."""
 PER_TYPICAL = 1.5
 """Ratio of standard deviation to power mean of order 1/2 of absolute errors; 1.48 for normally distributed errors."""
 WIDEST = 20.0

@@ -100,8 +100,11 @@ class Fit:
     known: Known
     processes: tuple[ProtocolProcesses, ...]
     plain: ProtocolProcesses
-    """The first process before outliers lose weight; its standard deviation measures the distance from the rows.
-    It shares the cost model, the kernels and so the covariances of the first process."""
+    """The first Gaussian process of the fit, before outliers lose weight.
+
+    Its standard deviation measures the distance from the rows.  It shares the cost model and the kernels, and so the
+    covariances, of the first process.
+    """
     curves: Curves
     blend: Blend
     widths: Widths

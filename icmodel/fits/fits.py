@@ -62,7 +62,7 @@ class Fits:
         self._values: dict[tuple[object, ...], Floats] = {}
 
     def is_fitted(self, metric: str) -> bool:
-        """Whether a metric has enough rows for a fit."""
+        """Whether a metric of the dataset has enough rows for a fit."""
         if metric not in self.kept.metrics:
             self.of(metric)
         return self.kept.metrics[metric] is not None

@@ -37,7 +37,7 @@ Metrics of one kind vary alike over payload, load and options, and so do all rat
 kernels of one metric starts from the kernels of another metric of the same kind.
 """
 MAXIMUM = "_max_"
-"""Part of the name of a metric that is a greatest latency."""
+"""Part of the name of metrics that are the greatest latency of a run."""
 MEDIAN, MEAN = "_p50_s", "_mean_s"
 MULTIPLES = (MEAN, "_p99_s")
 """Endings of the names of latency metrics that are fitted as multiples of their median.
@@ -78,7 +78,7 @@ class TheoryPackets:
 
 
 def _at_own_limit(where: Sites) -> Sites:
-    """Move sites to the unlimited load, at which the goodput is fitted; sites in overload are unchanged."""
+    """Copy sites with the unlimited load, at which the goodput is fitted; sites in overload keep their load."""
     full = unlimited(where)
     over = where.labels[:, REGIME] == OVERLOAD
     labels = np.where(over[:, None], where.labels, full.labels)

@@ -47,7 +47,7 @@ class Modelled:
     shares: Floats
 
     def take(self, where: Ints) -> Modelled:
-        """Prediction at the sites with these indices."""
+        """Select the prediction at the sites with the given indices."""
         return Modelled(self.log_time[where], self.shares[where])
 
 
@@ -114,7 +114,7 @@ class Mechanism:
 
 
 def _workings(sites: Sites) -> dict[Working, Ints]:
-    """Group the sites by protocol, and by whether hosts are at their limit."""
+    """Indices of sites, grouped by protocol and by whether hosts are at their limit."""
     full = sites.at_limit
     found: dict[Working, Ints] = {}
     for protocol, members in sites.by_protocol.items():

@@ -124,7 +124,7 @@ class Sites:
 
     @cached_property
     def by_protocol(self) -> dict[str, Ints]:
-        """Indices of the sites of each protocol."""
+        """Indices of the sites (payload, load and labels) of each protocol."""
         return {name: where for (name,), where in _by_labels(self.labels[:, :1]).items()}
 
     @cached_property
@@ -161,7 +161,7 @@ class Sites:
         return tuple(np.flatnonzero(flat == k) for k in np.flatnonzero(counts > 1).tolist())
 
     def take(self, where: Ints) -> Sites:
-        """Sites with these indices."""
+        """Select the sites with the given indices."""
         return Sites(
             self.payload_bytes[where],
             self.load_bps[where],

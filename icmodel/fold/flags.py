@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 EVERY = ("",)
-"""Prefix that matches every metric."""
+"""Prefixes of metrics that match every metric."""
 CPU = ("cpu_send", "cpu_recv")
 LATENCIES = ("latency_",)
 BESIDE = "overlapping"
@@ -20,7 +20,7 @@ BESIDE_ON_PURPOSE = ("cpu_recv", "packets_received")
 BUSY = "busy-host"
 """Flag of a run before which the sender's or the receiver's host was busy; it does not state which host."""
 THROUGH = ("goodput_bps", "loss_rate")
-"""Metrics that stay usable if other streams were sent from the sender's own cores."""
+"""Metrics of a run that stay usable if other streams were sent from the sender's own cores."""
 
 _FLAGS: Mapping[str, tuple[tuple[str, ...], str]] = {
     "incomplete": (EVERY, "the window is empty or cut short"),

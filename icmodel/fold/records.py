@@ -115,7 +115,7 @@ class Record:
 
     @property
     def run(self) -> str:
-        """Name of the run."""
+        """Name of the run that this record is of."""
         return self.document.run
 
     @property
@@ -157,7 +157,7 @@ class Record:
 
     @property
     def same_cores(self) -> bool:
-        """Whether other streams, already active before the run, used the sender's own cores."""
+        """Whether other streams that were active before the run used the sender's own cores."""
         before = self._used("send", self._modes("send").baseline or Baseline())
         busy = max((1 - core.idle for core in before), default=0.0)
         return self.others and BUSY in self.document.flags and busy > BUSY_SHARE
@@ -285,7 +285,7 @@ def read_records(files: Iterable[str | Path], progress: Progress | None = None) 
 
 
 def unpacked(body: bytes, path: Path) -> bytes:
-    """Bytes of a file, decompressed if the file is gzip.
+    """Decompress the bytes of a file if it is gzip; other bytes are returned unchanged.
 
     Raises
     ------

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from itertools import groupby
 
 _BREAKS = re.compile(r"\r+\n|\r")
-"""Line ends of Windows and serial consoles; a lone carriage return restarts a progress line."""
+"""Pattern of line ends of Windows and serial consoles; a lone carriage return restarts a progress line."""
 _ESCAPES = re.compile(
     r"(?:\x1b|\^\[|␛)\[[0-?]*[ -/]*[@-~]"  # colours and cursor movements (ECMA-48, 5.4)
     r"|\x1b\][^\x07\x1b\n]*(?:\x07|\x1b\\)"  # window titles
@@ -71,7 +71,7 @@ _POINT = re.compile(r"(?<![\w.,/#-])[0-9]+\.[0-9]+(?![\w.,-])")
 
 
 def decoded(body: bytes) -> str:
-    """Decode bytes in UTF-8, UTF-16 or Windows-1252; lines of the text end in line feeds."""
+    """Decode the bytes of a text in UTF-8, UTF-16 or Windows-1252; lines of the result end in line feeds."""
     if body[:2] in (b"\xff\xfe", b"\xfe\xff"):
         text = body.decode("utf-16", errors="replace")
     elif body.count(0) * 4 > len(body):
@@ -195,7 +195,7 @@ def _dedented(lines: Sequence[str]) -> list[str]:
 
 
 def _common(texts: Sequence[str]) -> str:
-    """Longest common beginning of all texts."""
+    """Find the longest common beginning of all texts."""
     first, last = min(texts, default=""), max(texts, default="")
     ends = (k for k, (a, b) in enumerate(zip(first, last, strict=False)) if a != b)
     return first[: next(ends, len(first))]

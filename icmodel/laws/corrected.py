@@ -127,7 +127,7 @@ def flow(query: TableQuery) -> Flow:
 def sent_and_received_rates(
     query: TableQuery, able_bps: Floats, saturated: Bools, achieved_loss: Floats
 ) -> tuple[Floats, Floats]:
-    """Sent rate, and received rate without competing streams, (ends, n) [b/s].
+    """Compute the sent rate of each stream, and its received rate without competing streams, (ends, n) [b/s].
 
     If no protocol is lossy, both rates are the request itself, (n,).  ``able_bps`` is the sent rate of an
     unlimited sender.

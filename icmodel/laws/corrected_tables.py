@@ -50,7 +50,10 @@ They hold the best goodput of all loads, the loss at limited loads, and the good
 the request.
 """
 LOAD_TOLERANCE = 1.005
-"""A load counts as achieved up to this factor times the best goodput at the same payload (E14)."""
+"""Greatest ratio of an offered load to the best goodput at the same payload at which the load counts as achieved.
+
+See erratum E14.
+"""
 
 
 def prepare(data: Dataset, request: TableRequest) -> Prepared:
@@ -116,7 +119,7 @@ def flow_tables(
 
 
 def achieved_table(compile_: Compiler, shares: Floats) -> MetricTable:
-    """Compile the table of the goodput of an achieved request, as a share of the request.
+    """Compile the table of the ratio of goodput to request, for requests below capacity.
 
     ``shares`` (3, protocols) holds value, low and high.
     """

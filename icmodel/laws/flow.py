@@ -81,7 +81,7 @@ def fair_share(
     unlimited_loss: Floats,
     able_bps: Floats,
 ) -> Floats:
-    """Stream's share of the goodput that the receiver accepts, (ends, n) [b/s].
+    """Share of each stream in the goodput that a receiver accepts from several senders, (ends, n) [b/s].
 
     The share is max(receiver − others, receiver / n).  For one other stream, or several equal ones, this is exactly
     max-min fair (E2).  A receiver that loses frames does not distinguish senders, so each sender gets a share in
@@ -170,7 +170,10 @@ def switches_s(query: TableQuery, metrics: Sequence[str]) -> Floats:
 
 
 def cable_s(query: TableQuery) -> Floats:
-    """Propagation time of the cable length beyond the dataset's cable [s], (n,); see erratum E19."""
+    """Propagation time [s] in the part of the requested cable that is longer than the dataset's cable, (n,).
+
+    See erratum E19.
+    """
     return query.extra_distance_m * (query.tables.link.propagation_s_per_m or 0.0)
 
 

@@ -23,7 +23,7 @@ from icmodel.laws.metrics import UTILISATIONS
 from icmodel.tables import LOW, VALUE, Frames, TableQuery, opposite
 
 BY_WIRE = 0.9
-"""The wire counts as the bottleneck if the goodput is at least this share of theory's bound; assumed."""
+"""Least ratio of goodput to theory's bound at which the wire counts as the bottleneck (assumed)."""
 SHORTEST_S = 1e-12
 
 

@@ -162,7 +162,7 @@ def at_rate(link: Interconnect, rate_bps: float) -> Interconnect:
 
 
 def fit(data: Dataset, watch: Watch | None = None) -> Kept:
-    """Make all fits of a dataset anew, and the curves of all measured options.
+    """Make all fits of a dataset anew, and draw the curves of all options with which it was measured.
 
     ``watch`` is called after each fit with the number of finished fits and the total number of fits.
     """
@@ -245,7 +245,7 @@ class FittedTables:
 
 
 class Drawn(NamedTuple):
-    """Curves of goodput from which tables are compiled.
+    """Curves drawn from fits, from which look-up tables are compiled.
 
     ``best`` is the best goodput at any load, ``on_own_link`` the best goodput on the dataset's own link, and
     ``unlimited`` the goodput at the unlimited load.  ``shared`` is the goodput of one stream by number of endpoints.
@@ -280,7 +280,7 @@ class Shared:
 
     @cached_property
     def goodput_errors(self) -> InterpolationErrors | None:
-        """Interpolation errors of the goodput; ``None`` if a fit draws all curves of the goodput."""
+        """Interpolation errors of goodput curves; ``None`` if a fit draws all these curves with its own intervals."""
         draws_all = self.refiner.draws_all("goodput_bps")
         return None if draws_all else interpolation_errors(self.data, "goodput_bps")
 
@@ -378,7 +378,7 @@ def _tables(
 
 
 def hold_from_edge(curves: Sequence[Curve], best: Curve | None) -> list[Curve]:
-    """Hold limited curves constant beyond the payloads at which the load of the curve is achieved (E14).
+    """Hold curves of limited loads constant at payloads at which the load of the curve is not achieved (E14).
 
     Points in overload take the numbers of the nearest point not in overload, marked ``extrapolated``.
     """

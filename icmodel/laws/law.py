@@ -58,7 +58,7 @@ class Overload(NamedTuple):
 
 
 class Fitting(NamedTuple):
-    """Settings for the fits that a law makes.
+    """Settings for the fits that a law (a model variant) makes.
 
     ``watch`` is called after each fit with the number of finished fits and the total number of fits.  If ``cache``,
     fits are kept in the user's cache folder.  ``constants`` apply to every fit.
@@ -106,12 +106,12 @@ class Prepared:
 
     @cached_property
     def named(self) -> tuple[str, ...]:
-        """Names of all metrics of a prediction on these tables."""
+        """Names of all metrics in a prediction that is made from these tables."""
         return predicted(self.metrics)
 
     @cached_property
     def every_metric(self) -> tuple[str, ...]:
-        """Wanted metrics that at least one protocol has."""
+        """Names of the wanted metrics that at least one protocol of the dataset has."""
         return tuple(self.request.metrics(alone(self.every)))
 
 
@@ -141,7 +141,7 @@ def compiler(
 
 
 def of_protocols(rows: Iterable[Row], protocols: Sequence[str]) -> list[Row]:
-    """Rows of the given protocols."""
+    """Select the dataset rows of the given protocols."""
     return [row for row in rows if row.point.protocol in protocols]
 
 

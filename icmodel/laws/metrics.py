@@ -25,7 +25,7 @@ ALWAYS = (
     "cpu_send_cores",
     "cpu_recv_cores",
 )
-"""Metrics in every prediction; a metric without a value states the reason."""
+"""Names of the metrics in every prediction; a metric without a value states the reason."""
 UTILISATIONS = ("cpu_send", "cpu_recv")
 SENDER = UTILISATIONS[0]
 BUSY = "cpu_"
@@ -43,7 +43,7 @@ ANY_CORES = ("latency_", "rtt_", BUSY)
 Latency is used unchanged; CPU time is scaled.
 """
 PRIVATE = "_"
-"""Prefix of the names of tables and columns that a law makes for its own use."""
+"""Prefix of the names of look-up tables and columns that a model variant makes for its own use."""
 BOTTLENECK = "bottleneck"
 DEMAND = "_demand_"
 """Prefix of the names of result columns of demand: the utilisation of the requested cores that a stream needs.
@@ -182,6 +182,9 @@ def _push(found: dict[str, Floats], name: str, others: Sequence[str], farther: F
 
 @lru_cache(maxsize=1024)
 def _parts(name: str) -> tuple[str, str]:
-    """Split the name of a statistic: ``latency_p99_s`` into ``latency`` and ``p99``; empty texts for other names."""
+    """Split the name of a metric that is a statistic of a time: ``latency_p99_s`` into ``latency`` and ``p99``.
+
+    For other names both texts are empty.
+    """
     found = STATISTIC.fullmatch(name)
     return (found["time"], found["which"]) if found else ("", "")

@@ -25,7 +25,7 @@ from icmodel.system.document import StreamChoices
 from icmodel.system.prediction.judging import always_required
 
 MOST_DESIGNS = 1_000_000
-"""Greatest number of designs that are scored."""
+"""Greatest number of designs that a search scores by default."""
 MOST_NETWORKS = 256
 """Greatest number of networks (combinations of network options) in a search."""
 
@@ -106,7 +106,11 @@ class Design:
 
     @property
     def chosen(self) -> dict[str, str]:
-        """Protocol, payload, rate, cores and priority of each table of streams, and the network's differences."""
+        """All choices of this design as text, by parameter.
+
+        They are the protocol, payload, rate, cores and priority of each table of streams, and the network's differences
+        from the file.
+        """
         found = dict(self.space.networks[self.network].changed)
         for name, loads, index in self._tables():
             texts = loads.variants[index].texts()

@@ -39,7 +39,7 @@ def pareto_front(points: Floats) -> Ints:
 
 
 def spread(points: Floats, most: int) -> Ints:
-    """Pick at most ``most`` points: the best of each objective, then points evenly along the first objective.
+    """Pick at most ``most`` points of a Pareto front: the best of each objective, then evenly along the first one.
 
     Returns the indices of the points in the order of picking.
     """

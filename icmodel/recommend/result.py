@@ -75,7 +75,7 @@ class Checked:
 
     @property
     def headroom_ratio(self) -> float:
-        """Relative growth of all streams until a resource is full; negative if a resource is overloaded."""
+        """Relative growth of all streams at which the first resource is full; negative if one is overloaded."""
         full = self.objective("fullest_ratio")
         return 1 / full - 1 if full > 0 else math.inf
 

@@ -140,7 +140,7 @@ def _combine(ufunc: np.ufunc, parts: Sequence[np.ndarray], count: int) -> np.nda
 
 
 def _fullest(tables: Sequence[Floats], count: int) -> Floats:
-    """Utilisation of the fullest resource of each design: array (designs,).
+    """Utilisation of the fullest resource (port, interface or processor) of each design: array (designs,).
 
     Parameters
     ----------
@@ -158,12 +158,12 @@ def _fullest(tables: Sequence[Floats], count: int) -> Floats:
 
 
 def interfaces(system: System) -> int:
-    """Number of device interfaces that are connected to a link."""
+    """Number of interfaces of a system's devices that are connected to a link."""
     return sum(end in system.devices for link in system.links.values() for end in link.ends)
 
 
 def cost(system: System, document: SystemDocument) -> float:
-    """Cost of interfaces, cores, links and switches; 0 if the file states no costs."""
+    """Cost of a system: interfaces, cores, links and switches; 0 if the file states no costs."""
     per = document.costs
     if per is None:
         return 0.0

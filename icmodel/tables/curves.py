@@ -19,7 +19,7 @@ from icmodel.tables.left_out import InterpolationErrors, interpolation_errors
 VALUE, LOW, HIGH = 0, 1, 2
 """Indices into the `ends` axis of arrays: the value, and the low and the high of its interval."""
 BUSY_CORES = ("cpu_send_cores", "cpu_recv_cores", "_process_cores")
-"""Names, or endings of names, of metrics that count busy processors."""
+"""Names, or endings of names, of metrics that count busy processor cores."""
 MISSED = 1.1
 """A run counts as having missed its rate limit if the limit exceeds this multiple of its goodput (assumed).
 
@@ -264,12 +264,12 @@ def with_loads(curves: Curves, wanted: Callable[[float], bool]) -> Curves:
 
 
 def is_limited(load_bps: float | None) -> bool:
-    """Whether a run had a goodput limit; a load that is not stated counts as no limit."""
+    """Whether a run's load is limited; a load that is not stated counts as unlimited."""
     return load_bps is not None and math.isfinite(load_bps)
 
 
 def is_paced(point: Point) -> bool:
-    """Whether the limit, not the capacity, set the goodput of a run."""
+    """Whether the rate limit of a run, not its capacity, determined its goodput."""
     return is_limited(point.load_bps) and point.value * MISSED >= (point.load_bps or 0.0)
 
 

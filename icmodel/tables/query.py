@@ -87,7 +87,7 @@ class TableQuery:
 
     @cached_property
     def extra_distance_m(self) -> Floats:
-        """Cable length beyond the length of the dataset's cable [m], (n,); 0 for the dataset's own cable."""
+        """Length by which each requested cable exceeds the dataset's cable [m], (n,); 0 for the dataset's own cable."""
         extra = self.q.distance_m - (self.tables.link.cable_length_m or 0.0)
         return fast_where(np.isnan(extra), 0.0, extra)
 

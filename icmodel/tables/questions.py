@@ -57,7 +57,7 @@ class Frames:
 
     @cached_property
     def wire_s(self) -> Floats:
-        """Time for which the frame occupies the wire, the gap between packets included [s], (n,)."""
+        """Time for which each question's frame occupies the wire [s], (n,), with the gaps between packets."""
         return self._column(0)
 
     @cached_property
@@ -67,17 +67,17 @@ class Frames:
 
     @cached_property
     def packets(self) -> Floats:
-        """Number of packets of a lone frame, (n,)."""
+        """Number of packets of each question's frame, if it is sent alone, (n,)."""
         return self._column(2)
 
     @cached_property
     def least_packets(self) -> Floats:
-        """Number of packets per frame in a stream of full packets, (n,)."""
+        """Number of packets per frame, if the stream merges frames into full packets, (n,)."""
         return self._column(3)
 
     @cached_property
     def lone_s(self) -> Floats:
-        """Least time from the first to the last bit of a lone frame [s], (n,)."""
+        """Least time from the first to the last bit of each question's frame, if it is sent alone [s], (n,)."""
         return self._column(4)
 
     def take(self, where: Ints) -> Frames:

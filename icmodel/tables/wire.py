@@ -111,7 +111,7 @@ class Wire:
         return np.maximum(whole_s - 8 * (self.link.burst_bytes or 0) / rate, 0.0)
 
     def packets(self, payload_bytes: Floats) -> Floats:
-        """Number of packets of a lone frame, in the shape of the payloads [B]; 1 without theory."""
+        """Number of packets of a frame that is sent alone, in the shape of the payloads [B]; 1 without theory."""
         framing = self.framing
         if framing is None:
             return np.ones_like(payload_bytes)
@@ -155,7 +155,7 @@ class Wire:
         return self.with_headers and self.protocol == ZEROMQ
 
     def _carried(self, payload_bytes: Floats) -> Ints:
-        """Size of frames with their headers [B], which the carrier transports as its payload."""
+        """Size of frames with the headers of the messaging library [B], as the transport protocol carries them."""
         framed = zmtp.framed_bytes(payload_bytes) if self._has_header else payload_bytes
         return framed.astype(np.int64)
 
@@ -181,8 +181,9 @@ def wire(
 def frames_on_wire(
     data: Dataset, protocol: str, options: Mapping[str, str], payload_bytes: Floats
 ) -> tuple[Floats, Floats, Floats, Floats]:
-    """Return four arrays for frames with their headers: packets, least packets, delay [s] and least interval [s].
+    """Compute how frames of a protocol travel on the wire of a dataset.
 
+    Returns four arrays for frames with their headers: packets, least packets, delay [s] and least interval [s].
     A payload that is too large counts as the greatest possible payload.  The delay is the time of a lone frame on the
     wire, without a burst that passes at once.  Least packets and least interval are those of a merged stream; they may
     be below those of a lone frame.

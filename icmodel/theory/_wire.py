@@ -48,13 +48,13 @@ class Train:
 
     @property
     def longest_packet_bytes(self) -> NDArray[np.int64]:
-        """Bytes on the wire of the longest packet of each frame: its first or its last [B]."""
+        """Size on the wire of each frame's longest packet [B], which is its first or its last."""
         first = np.where(self.packets > 1, self.full_packet_bytes, 0)
         return np.maximum(first, self.last_packet_bytes)
 
     @property
     def shortest_packet_bytes(self) -> NDArray[np.int64]:
-        """Bytes on the wire of the shortest packet of each frame [B]."""
+        """Size on the wire of each frame's shortest packet [B]."""
         between = self.wire_bytes - self.full_packet_bytes - self.last_packet_bytes
         middle = between // np.maximum(self.packets - 2, 1)
         first = np.where(self.packets > 1, self.full_packet_bytes, self.last_packet_bytes)
@@ -95,7 +95,7 @@ class Train:
 
 @dataclass(frozen=True, slots=True)
 class Path:
-    """Cable and switches between the two hosts; SI units."""
+    """Path between two hosts: the cable and the switches, in SI units."""
 
     distance_m: float
     propagation_s_per_m: float
@@ -187,7 +187,7 @@ class AnyFraming(ABC):
     @property
     @abstractmethod
     def max_payload_bytes(self) -> int | None:
-        """Largest frame [B]; ``None`` if the protocol has no limit."""
+        """Largest payload of a frame [B]; ``None`` if the protocol has no limit."""
 
     @property
     def gap_bytes(self) -> int:

@@ -58,7 +58,7 @@ MIN_MTU_BYTES = {4: 68, 6: 1280}  # RFC 791, RFC 8200
 MAX_MTU_BYTES = 65535
 MAX_UDP_PAYLOAD_BYTES = {4: 65535 - 20 - 8, 6: 65535 - 8}
 PROPAGATION_S_PER_M = 4.27e-9
-"""Delay of the Cat 6a cable of IC2012 §6.2 [s/m]."""
+"""Propagation delay of the Cat 6a cable of IC2012 §6.2 [s/m]."""
 
 
 class _Cut(NamedTuple):

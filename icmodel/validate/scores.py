@@ -25,7 +25,7 @@ CLOSE = 1e-9
 """Relative tolerance within which a row counts as inside an interval; it allows for rounding."""
 FAR = 3.0
 NORMAL_95 = 1.959963984540054
-"""The 97.5 % quantile of the normal distribution."""
+"""Quantile of the normal distribution at 97.5 %, for two-sided 95 % intervals."""
 TRUTH_IS_ZERO = "the row is 0, and a relative error needs another number"
 
 

@@ -50,7 +50,7 @@ class Compared:
 
     @property
     def median(self) -> float:
-        """Median of the measured values; NaN without a measurement."""
+        """Median of the measured values over all passes; NaN without a measurement."""
         return median(self.measured) if self.measured else math.nan
 
     @property
@@ -102,7 +102,7 @@ class Bounded:
 
     @property
     def held(self) -> bool | None:
-        """Whether no frame took longer than the bound; ``None`` without a bound or a measurement."""
+        """Whether the bound held: no frame of the stream took longer; ``None`` without a bound or a measurement."""
         if self.bound_s is None or math.isnan(self.measured_s):
             return None
         return self.measured_s <= self.bound_s

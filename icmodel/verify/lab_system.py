@@ -15,7 +15,7 @@ from icmodel.system import CreditBased, Device, Dscp, Gates, Stream, Switch, Sys
 
 PROTOCOLS = ("tcp", "udp", "ethernet", "zeromq")
 OPTIONS = {("nagle", "off"): "--no-nagle"}
-"""Stream options that icprobe can set; ``nagle = on`` is its default."""
+"""Options of streams that icprobe can set, each with its command-line option; ``nagle = on`` is its default."""
 LAB_BUFFER_BYTES = 131072.0
 """Buffer of a switch's port in the lab [B] (calibration/src/lab/shaping.rs)."""
 BURST_S, FRAME_BYTES = 1e-3, 38
@@ -127,7 +127,7 @@ def _check_streams(system: System) -> None:
 
 
 def _with_fewer_members(system: System, members: int | None) -> System:
-    """Reduce each group to ``members`` devices; keep only the links and streams of the remaining devices."""
+    """Copy a system with at most ``members`` devices of each group, and only the links and streams of these."""
     if members is None:
         return system
     groups: dict[str, list[str]] = {}

@@ -18,7 +18,7 @@ SCHEMA_VERSION = 1
 AGREES, DISAGREES, UNDECIDED = "agrees", "does not agree", "undecided"
 EXIT_CODES = {AGREES: 0, DISAGREES: 1, UNDECIDED: 3}
 COVERED = 0.9
-"""Nominal share of single runs within a predicted interval."""
+"""Share of single runs that should lie in a predicted interval."""
 DOUBT = 0.01
 """Significance level of the test that rejects a prediction, if too many measurements lie outside their intervals."""
 

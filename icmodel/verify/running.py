@@ -47,7 +47,7 @@ class Times:
         return BASELINE_S + self.warmup_s + self.window_s + self.tail_s
 
     def arguments(self) -> tuple[str, ...]:
-        """Options of ``icprobe run`` that set these times."""
+        """Options of the command ``icprobe run`` that set these times."""
         return (
             *("--duration", f"{self.window_s:g} s"),
             *("--warmup", f"{self.warmup_s:g} s"),
@@ -139,7 +139,7 @@ class LabNetwork:
     times: Times
 
     def run_all_streams(self) -> RunResult:
-        """Run all streams at the same time.
+        """Run all streams of the lab system at the same time, and collect their records.
 
         Raises
         ------

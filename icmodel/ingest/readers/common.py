@@ -111,7 +111,7 @@ def first_group(pattern: re.Pattern[str], text: str) -> str:
 
 
 def begins_row(line: str) -> bool:
-    """Whether a line begins with a number, ``nan`` or ``inf``."""
+    """Whether a line of output begins a table row: with a number, ``nan`` or ``inf``."""
     return _ROW_START.match(line) is not None
 
 
@@ -279,7 +279,7 @@ iperf3, iperf 2 and netperf print each direction; other tools have no such mode.
 
 
 def is_sum(tool: str, title: str) -> bool:
-    """Whether a title names a mode that sums both directions."""
+    """Whether the title of a tool's test names a mode that prints the sum of both directions."""
     return tool in TWO_WAY_SUMS and TWO_WAY_SUMS[tool].title.search(title) is not None
 
 

@@ -86,7 +86,7 @@ _CSV = re.compile(
     re.M,
 )
 TCP_FIELDS = 9
-"""Number of fields in a CSV line of TCP; a line of UDP has more fields."""
+"""Number of fields in a line of iperf 2's CSV for TCP; a line for UDP has more fields."""
 SLACK = 5e-3
 """Relative tolerance between a printed rate and bytes divided by seconds, beyond rounding.
 

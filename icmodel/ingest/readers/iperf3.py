@@ -60,11 +60,14 @@ _MULTITHREADED = (3, 16)
 DEFAULT_BPS = 2.0**20
 """Default rate limit of UDP in iperf3 [b/s] (its manual)."""
 OMITTED = 1.5
-"""Greatest ratio of received to sent data with -O, since packets in flight count only at the receiver."""
+"""Greatest plausible ratio of received to sent data with iperf3's option -O.
+
+Packets in flight count only at the receiver.
+"""
 SLACK = 2e-3
-"""Relative tolerance between a rate and bytes divided by seconds, since their windows end at different times."""
+"""Relative tolerance between a printed rate and bytes divided by seconds; their windows end at different times."""
 CPU_SLACK = 1.1
-"""Greatest ratio of a process's CPU to its number of threads, since CPU counters advance in ticks."""
+"""Greatest plausible ratio of a process's busy cores to its number of threads; CPU counters advance in ticks."""
 
 Document = Mapping[str, object]
 
@@ -168,7 +171,7 @@ class _Direction:
 
     @property
     def at_client(self) -> bool:
-        """Whether the client wrote the document."""
+        """Whether the client, not the server, wrote the JSON document."""
         return bool(table(self.start, "connecting_to"))
 
     @property

@@ -57,7 +57,7 @@ COUNTED = ("send", "recv", "loc_send", "loc_recv", "rem_send", "rem_recv")
 TIMES = {"ns": -9, "us": -6, "ms": -3, "sec": 0}
 PROTOCOLS = ("tcp", "udp", "sctp", "rds")
 DEFAULTS = {"tcp_bw": 2**16, "udp_bw": 2**15, "sctp_bw": 2**16}
-"""Default message size of a bandwidth test [B]; a latency test has 1 B by default (qperf's manual)."""
+"""Default message size of each bandwidth test of qperf [B]; a latency test has 1 B by default (its manual)."""
 CPU: tuple[tuple[str, str, Side], ...] = (
     ("send_cpus_used", "cpu_send_cores", SENDER),
     ("recv_cpus_used", "cpu_recv_cores", RECEIVER),

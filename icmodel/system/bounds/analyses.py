@@ -41,7 +41,7 @@ MOST_CHOICES = 64
 
 
 def total_flow(path: PathAggregate) -> dict[str, float]:
-    """Total flow analysis: delay bound as the sum of wait and transmission over the servers [s].
+    """Total flow analysis: delay bound of each flow [s], the sum of wait and transmission over its servers.
 
     A cut-through switch forwards a packet after its header. Only the last server waits for the end of
     the packet.
@@ -57,7 +57,7 @@ def total_flow(path: PathAggregate) -> dict[str, float]:
 
 
 def separate_flow(path: PathAggregate) -> dict[str, float]:
-    """Separate flow analysis: delay bound as the horizontal deviation from the convolved leftover services [s].
+    """Separate flow analysis: delay bound of each flow [s], from the convolved leftover services of its path.
 
     The burst is paid only once (Le Boudec and Thiran, §1.4.3).
     """
@@ -86,7 +86,10 @@ def separate_flow_services(path: PathAggregate) -> list[ServiceCurve]:
 
 
 def pay_multiplexing_once(path: PathAggregate) -> dict[str, float]:
-    """Pay multiplexing only once: delay bound in which cross traffic that stays on the path counts once [s]."""
+    """Pay multiplexing only once: delay bound of each flow [s], by name.
+
+    Cross traffic that stays on the path delays a flow only once, not at every hop.
+    """
     services = pay_multiplexing_once_services(path)
     return {
         flow.name: min(path.delay_s(flow, service) for service in services) for flow in path.flows
@@ -247,13 +250,13 @@ class PathAggregate:
 
     @cached_property
     def arrival(self) -> ArrivalCurve:
-        """Arrival curve of the aggregate at the first queue."""
+        """Arrival curve of the aggregate's flows at the first queue of the path."""
         first = self.queues[0]
         return aggregate([first.stages[number].arrival for number in sorted(self.own_stages[0])])
 
     @cached_property
     def cross_traffic(self) -> tuple[ArrivalCurve, ...]:
-        """Arrival curve of the cross traffic at each hop."""
+        """Arrival curve of the other flows (cross traffic) at each hop of the path."""
         arrivals = self.propagation.arrivals
         return tuple(
             arrivals.cross_traffic(queue, own, self.stages_of_interest)

@@ -42,7 +42,7 @@ class RateLatency:
         return self.rate_bps * max(0.0, time_s - self.latency_s)
 
     def time_of(self, bits: float) -> float:
-        """Inverse of the curve: seconds until a number of bits is served."""
+        """Greatest time until a number of bits is served [s]: the inverse of the curve."""
         return self.latency_s + bits / self.rate_bps
 
 
@@ -101,7 +101,7 @@ class ArrivalCurve:
         )
 
     def add_bits(self, bits: float) -> ArrivalCurve:
-        """Shift the curve up by a number of bits (down if negative); the burst stays at least 0."""
+        """Shift the arrival curve up by a number of bits (down if negative); the burst stays at least 0."""
         return arrival_curve(
             TokenBucket(max(0.0, bucket.burst_bits + bits), bucket.rate_bps)
             for bucket in self.buckets
@@ -151,7 +151,7 @@ class ServiceCurve:
         return max((piece.at(time_s) for piece in self.pieces), default=0.0)
 
     def time_of(self, bits: float) -> float:
-        """Inverse of the curve: seconds until a number of bits is served."""
+        """Greatest time until a number of bits is served [s]: the inverse of the service curve."""
         return min((piece.time_of(bits) for piece in self.pieces), default=math.inf)
 
     def breakpoints_s(self) -> list[float]:

@@ -30,7 +30,10 @@ from icmodel.system.bounds.network import Flow
 from icmodel.system.bounds.propagation import Queue, StageNumbers
 
 MOST_STAGES = 128
-"""Largest network (in stages) for which the linear programme is solved."""
+"""Greatest number of stages of a network for which the linear programme is solved.
+
+A stage is the packets of some flows at one server.
+"""
 MOST_PROGRAMMES = 4
 """Greatest number of linear programmes per flow.
 

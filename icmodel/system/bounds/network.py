@@ -74,11 +74,11 @@ class Server:
 
     @property
     def is_fifo(self) -> bool:
-        """Whether each class is served first come, first served."""
+        """Whether the server serves each traffic class first come, first served."""
         return not isinstance(self.scheduler, Arbitrary)
 
     def packet_s(self, bits: float) -> float:
-        """Transmission time of a packet [s]; 0 if the line rate is unknown."""
+        """Transmission time of a packet of some bits at the line rate [s]; 0 if the line rate is unknown."""
         return bits / self.line_rate_bps if self.line_rate_bps else 0.0
 
     def cuts_through(self, following: Server | None) -> bool:
@@ -197,7 +197,7 @@ class Flow:
 
     @property
     def arrival_at_first_server(self) -> ArrivalCurve:
-        """Arrival curve at the first queue, where the release jitter makes packets come closer together."""
+        """Arrival curve of the flow at its first queue; release jitter brings packets closer together there."""
         return self.arrival.deconvolve_delay(self.release_jitter_s)
 
 

@@ -57,7 +57,7 @@ class Propagation:
     arrivals: StageArrivals
 
     def queue(self, flow: Flow, server: str) -> Queue:
-        """Queue of a flow at a server on the flow's path."""
+        """Queue in which a flow waits at a server on the flow's path."""
         return self.queues[server][_class_at(self.network.servers[server], flow)]
 
     def backlog_bits(self, name: str) -> float:
@@ -162,7 +162,7 @@ class _Plan:
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """Packets of one or more flows at one server, with the arrival curve of these packets at the server.
+    """Stage: the packets of one or more flows at one server, with their joint arrival curve there.
 
     Flows of one path and class are one stage at each server, so that one computation serves all of
     them. Copies of a multicast are one stage as long as their paths agree.

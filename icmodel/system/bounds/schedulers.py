@@ -52,7 +52,7 @@ Scheduler = (
 
 @dataclass(frozen=True, slots=True)
 class ClassTraffic:
-    """Traffic of one class at a port: arrival curve, and packet sizes [b] as in `Flow`."""
+    """Traffic of one class at a port: its arrival curve, and its packet sizes [b] as in `Flow`."""
 
     arrival: ArrivalCurve
     max_packet_bits: float
@@ -114,7 +114,7 @@ def _leftover_of_other_classes(line: ServiceCurve, own: int, traffic: Traffic) -
 
 
 def strict_priority_service(line: ServiceCurve, own: int, traffic: Traffic) -> ServiceCurve:
-    """Leftover service of non-preemptive strict priority (IEEE 802.1Q-2018 §8.6.8.1).
+    """Service curve of a class under non-preemptive strict priority (IEEE 802.1Q-2018 §8.6.8.1).
 
     ``[beta(t) - sum of alpha of higher classes - longest packet of lower classes]+``: Bouillard,
     Boyer, Le Corronc, *Deterministic Network Calculus* (2018), §7.3.2.

@@ -21,7 +21,7 @@ WAIT_NODES = 12
 STEP = 1.2
 """Ratio of two times up to which they count as equal when the variance of waits is computed."""
 LATE = 0.5
-"""Fraction of cases in which a packet comes too late to follow the previous one directly (assumed)."""
+"""Fraction of cases in which a packet of a frame comes too late to follow the previous packet directly (assumed)."""
 LEAST = 1e-9
 """Least fraction of a port's rate that is assumed for a class, so that its waiting times stay finite."""
 EVERY = slice(None)
