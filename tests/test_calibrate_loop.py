@@ -347,7 +347,7 @@ def test_damaged_records_are_said(tmp_path: Path) -> None:
     good = (folder / RECORDS).read_bytes()
     for bad, said in (
         (b"{\n", "line 1 is not valid JSON"),
-        (b'{"plan": {}}\n', "of no calibration"),
+        (b'{"plan": {}}\n', "that no calibration wrote"),
     ):
         (folder / RECORDS).write_bytes(bad + good)
         with pytest.raises(CalibrationError, match=said):

@@ -89,8 +89,8 @@ def calibrate(
     """
     if system.description != settings.system:
         raise CalibrationError(
-            f"the calibration is of {settings.system!r}, and {system.description!r} was given: "
-            "use another folder"
+            f"the folder holds a calibration of {settings.system!r}, but {system.description!r} was "
+            "given: use another folder"
         )
     plan = Planner(settings)
     with opened(folder, settings) as place, system:
@@ -123,7 +123,7 @@ class _Loop:
             step += 1
 
     def _measure(self, step: int, turns: Sequence[Turn]) -> bool:
-        """Measure the missing runs of a step; returns False if the budget has no time for all of them."""
+        """Measure the missing runs of a step; returns False if the time budget does not suffice."""
         have = {(one.run, one.repeat) for one in self.done if one.step == step}
         for run, repeat in turns:
             if (run, repeat) in have:
@@ -144,7 +144,7 @@ class _Loop:
             return self.folder.keep(step, run, repeat, answer)
         if not any(one.record for one in self.done) and len(self.done) + 1 >= MOST_REFUSED:
             raise CalibrationError(
-                f"the hosts refuse every run ({answer.why}): mend that and start again"
+                f"the hosts refuse every run ({answer.why}): remove the cause and start again"
             )
         return self.folder.refuse(step, run, repeat, answer.why)
 
@@ -178,8 +178,8 @@ class _Loop:
     def _result(self, reason: str, step: int, decided: Decided) -> Result:
         if not self._records:
             raise CalibrationError(
-                f"the budget of {self.settings.aim.budget_s:g} s has no time for one run, which takes "
-                f"{self.settings.timing.cost_s:g} s: give more"
+                f"the budget of {self.settings.aim.budget_s:g} s is too short for one run, which takes "
+                f"{self.settings.timing.cost_s:g} s: give a larger budget"
             )
         refused = tuple(one for one in self.done if one.record is None)
         return Result(reason, self._records, refused, self._progress(step, decided=decided))

@@ -54,12 +54,13 @@ class Grid:
             )
         if not 1 <= self.least_payload_bytes < self.most_payload_bytes:
             raise CalibrationError(
-                f"payloads from {self.least_payload_bytes} to {self.most_payload_bytes} B are no "
+                f"payloads from {self.least_payload_bytes} to {self.most_payload_bytes} B are not a "
                 "range: give a least payload of at least 1 B, and a greater payload"
             )
         if not self.loads or math.inf not in self.loads or min(self.loads) <= 0:
             raise CalibrationError(
-                "the loads must hold 'as fast as it goes' and otherwise shares above 0"
+                "the loads must include infinity (as fast as possible); all others are shares of the "
+                "line rate above 0"
             )
 
 
@@ -269,7 +270,7 @@ def settings_of(text: str) -> Settings:
     try:
         said: Any = json_value(text)
         if said.pop("schema_version") != SCHEMA_VERSION:
-            raise ValueError("another schema_version")
+            raise ValueError("schema_version is not the one of this release")
         said["loads"] = [math.inf if load is None else load for load in said["loads"]]
         lists = {name: tuple(value) for name, value in said.items() if isinstance(value, list)}
         return Settings.of(**{**said, **lists})

@@ -77,8 +77,8 @@ def _claim(path: Path, settings: Settings) -> None:
             (path / REFUSED).unlink(missing_ok=True)
         elif other := before.differing(settings):
             raise CalibrationError(
-                f"{path} holds a calibration with other settings: {', '.join(other)} not as before; give "
-                "the same ones to go on, or another folder"
+                f"{path} holds a calibration with other settings: {', '.join(other)} differ; give "
+                "the same settings to go on, or another folder"
             )
     elif any(one != new for one in path.iterdir()):
         raise CalibrationError(f"{path} is not empty and holds no calibration: give a new folder")
@@ -165,7 +165,7 @@ def _done(document: Mapping[str, Any], name: str) -> Done:
         repeat = int(mark["repeat"])
     except (KeyError, ValueError, TypeError, AttributeError) as error:
         raise CalibrationError(
-            f"{name} has a line that is of no calibration ({error}): the file was changed; restore "
+            f"{name} has a line that no calibration wrote ({error}): the file was changed; restore "
             "it, or calibrate into a new folder"
         ) from error
     if name == REFUSED:

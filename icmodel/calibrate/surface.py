@@ -23,7 +23,7 @@ from icmodel.fits.process import Process, process, scale_of
 from icmodel.fits.regimes import LIMITED, OVERLOAD, SHORT, UNLIMITED
 
 LABELS: tuple[Group, ...] = ((0, ""), (1, ""))
-"""Comparisons of the labels of two runs in a surface's kernel: the protocol, and the regime of the load."""
+"""Labels by which a surface's kernel compares two runs: first the protocol, second the regime of the load."""
 PRIOR = Kernel(label_distances=dict.fromkeys(LABELS, LABEL_DISTANCE))
 CARRIED = 0.98
 """Greatest ratio of load to capacity at which a run counts as within capacity."""
@@ -117,7 +117,7 @@ class Surface:
         return np.array([run.load_bps for run in runs]) / self.goodput_bps(runs)
 
     def counts(self, runs: Sequence[Run]) -> Floats:
-        """Weight of the surface's error at each run, 0 or 1.
+        """Weight (0 or 1) of each run in the error of this surface: whether a wrong prediction of the run counts.
 
         For the surface of goodput it is 1 only for runs that saturate the capacity.
         """

@@ -167,8 +167,8 @@ class LabPair:
         if not {"A", "B"} <= hosts.keys():
             self.down()
             raise CalibrationError(
-                f"the topology {self._topology} has no hosts A and B: take one that has, such as "
-                "direct-1g"
+                f"the topology {self._topology} has no hosts A and B: use one that has them, "
+                "such as direct-1g"
             )
         self.address = hosts["B"]["addresses"][0]
 
@@ -265,7 +265,7 @@ class SshPair:
         look = f"command -v {shlex.quote(self._probe)} || true"
         if not output_of(self._ssh(host, look), BRIEF_S).strip():
             raise CalibrationError(
-                f"{host} does not find {self._probe}: install it there, in a folder of the PATH that "
+                f"{self._probe} was not found on {host}: install it there, in a folder of the PATH that "
                 f"`ssh {host} 'echo $PATH'` prints, and start again"
             )
 
@@ -289,7 +289,7 @@ def _number(address: str) -> str:
         found = socket.getaddrinfo(address, None, type=socket.SOCK_STREAM)
     except OSError as error:
         raise CalibrationError(
-            f"{address} has no address known here ({error.strerror}): give the one of the "
-            "measured network with --address"
+            f"the host name {address} does not resolve here ({error.strerror}): give the host's "
+            "address in the measured network with --address"
         ) from error
     return str(found[0][4][0])

@@ -19,7 +19,7 @@ SCHEMA_VERSION = 1
 LEAST_ROWS = 30
 """Least number of left-out rows of a metric for which a coverage is stored."""
 PROMISED = (0.85, 0.95)
-"""Range in which the coverage of 90 % intervals is acceptable; outside it, predictions get a note."""
+"""Range in which the coverage of 90 % intervals is acceptable; below it, predictions get a note."""
 
 Kinds = Mapping[str, Mapping[str, Any]]
 """Coverage of one variant of the model, by kind of fold: the number of folds, and the numbers of each metric.

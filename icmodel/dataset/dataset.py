@@ -136,12 +136,12 @@ class Dataset:
 
     @property
     def citation(self) -> str:
-        """Citation of the source of the numbers."""
+        """Citation of the source of the dataset's numbers."""
         return str(self.document.get("citation", ""))
 
     @property
     def licence(self) -> str:
-        """Licence of the source of the numbers."""
+        """Licence of the source of the dataset's numbers."""
         return str(self.document.get("licence", ""))
 
     @property

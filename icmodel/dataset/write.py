@@ -86,7 +86,7 @@ def write_dataset(
     for name, body in (extra or {}).items():
         if name in RESERVED or Path(name).name != name or name.startswith("."):
             raise DatasetError(
-                f"{name!r} cannot be a further file of a dataset: use another plain name"
+                f"{name!r} cannot be the name of a further file in a dataset's folder: use another plain name"
             )
         files[name] = body
     stage = target.with_name(f".{target.name}.{os.getpid()}")

@@ -70,7 +70,10 @@ class TheoryPackets:
         return frames * np.where(full, where.least_packets, where.packets)
 
     def half(self, where: Sites) -> Floats:
-        """Half-width of the 90 % interval of the log packet rate at some sites; 0 if the whole load is carried."""
+        """Half-width of the 90 % interval of the log packet rate at some sites.
+
+        It is 0 where the whole offered load is carried, as the packet rate then follows from the load.
+        """
         flows_bps = 8 * where.payload_bytes * where.frames_per_s
         limited = where.labels[:, REGIME] == LIMITED
         _, half = self.goodput.fit.mean_at(_at_own_limit(where))
@@ -114,7 +117,7 @@ class FittedMetric:
         return log_time if self.over is None else log_time - self.over.at(where)[0]
 
     def value(self, where: Sites) -> Floats:
-        """Predict the value of the metric at some sites; for packet rates, the multiple of theory's packets."""
+        """Predict the value of the metric at some sites; for a packet rate, its ratio to the packet rate of theory."""
         return self.quantity.value(self.at(where)[0], where.payload_bytes)
 
     def elsewhere(self) -> float:

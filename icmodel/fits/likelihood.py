@@ -46,7 +46,7 @@ class Hyperparameters:
     kernels: tuple[Kernels, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """Convert the hyperparameters to its JSON form, a dictionary."""
+        """Convert the hyperparameters to their JSON form, a dictionary."""
 
         def written(kernel: Kernel) -> dict[str, Any]:
             numbers = {name: getattr(kernel, name) for name in NUMBERS}
@@ -61,7 +61,7 @@ class Hyperparameters:
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> Hyperparameters:
-        """Read hyperparameters from its JSON form.
+        """Read hyperparameters from their JSON form.
 
         Raises
         ------
@@ -150,7 +150,10 @@ def likeliest(prior: Kernel, pieces: Sequence[Piece], start: Kernel | None = Non
 
 
 def rounded(number: float) -> float:
-    """Round a kernel parameter to the stored number of digits, which is still more than the rows determine."""
+    """Round a kernel parameter to the number of digits that are stored.
+
+    The measured rows determine the parameter less exactly than these digits.
+    """
     return float(f"{number:.{DIGITS}g}")
 
 

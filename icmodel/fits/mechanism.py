@@ -47,7 +47,7 @@ class Modelled:
     shares: Floats
 
     def take(self, where: Ints) -> Modelled:
-        """Select the prediction at the sites with the given indices."""
+        """Select the cost model's predictions at the sites with the given indices."""
         return Modelled(self.log_time[where], self.shares[where])
 
 

@@ -190,7 +190,9 @@ class ProtocolProcesses:
         return self._by_row(lambda one: np.full(len(one.shares), one.kernel.noise * one.scale**2))
 
     def crosses(self, sites: Sites, modelled: Modelled, distances: Distances) -> list[Cross]:
-        """Compute, for each part, the covariance of its rows with the sites that the part predicts.
+        """Compute the covariance between rows and the sites predicted from them, for each part of the process.
+
+        A part is the process of one protocol, or of the remaining protocols.
 
         ``modelled`` is the cost model's prediction at the sites.  ``distances`` are the distances of the sites from the
         rows.

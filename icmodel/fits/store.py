@@ -40,7 +40,7 @@ VARIABLE = "ICMODEL_CACHE"
 MOST_BYTES = 200 * 10**6
 """Greatest size of the cache of fits [B]; beyond it, the least recently used fits are removed."""
 TEXTS = ("protocol", "metric", "basis")
-"""Columns of a dataset's points that hold texts, which are hashed as such."""
+"""Columns of a dataset's points that hold texts; the hash of the rows is computed from the texts themselves."""
 IGNORED = ("line", "source")
 PROGRAM = ("fits/*.py", "theory/*.py", "tables/wire.py")
 """Source files that determine a fit, and so are part of its seal: the fits themselves, and the frames on the wire."""
@@ -151,7 +151,7 @@ class Kept:
 
     @property
     def size(self) -> tuple[int, int]:
-        """Number of stored metrics, and number of stored curves."""
+        """Number of metrics, and number of curves, in this stored fit."""
         return len(self.metrics), len(self.curves)
 
     def add(self, other: Kept) -> None:

@@ -287,7 +287,7 @@ def compare(records: Sequence[Record], apart: Sequence[str]) -> Compared:
         if field in HOST or not follows:
             first = next(k for k, value in enumerate(values) if value != values[0])
             raise RecordError(
-                f"the runs are not of one environment: {name} is {values[0]!r} in run "
+                f"the runs come from different environments: {name} is {values[0]!r} in run "
                 f"{records[0].run} and {values[first]!r} in run {records[first].run}; fold them into "
                 f"two datasets, or keep them apart by an axis with --apart {field}"
             )
@@ -315,7 +315,7 @@ def _check_lengths(records: Sequence[Record]) -> None:
         first = lengths.setdefault(point, record)
         if first.length != record.length:
             raise RecordError(
-                f"runs of one point are not alike: run {first.run} measured for {first.length} and "
+                f"runs of one measured point have different lengths: run {first.run} measured for {first.length} and "
                 f"run {record.run} for {record.length}; fold them into two datasets, or keep them "
                 f"apart by an axis with --apart {LENGTH}"
             )

@@ -46,7 +46,7 @@ _FLAGS: Mapping[str, tuple[tuple[str, ...], str]] = {
 SPOILS = {flag: prefixes for flag, (prefixes, _) in _FLAGS.items()}
 """Prefixes of the metrics that each flag makes unusable; empty for a flag that only reports a disturbed host."""
 WHY = {flag: why for flag, (_, why) in _FLAGS.items()}
-"""Reason that each flag of a run states."""
+"""Explanation of each flag of a run, by flag: what disturbed the run or its measurement."""
 
 PROCESS_CPU = ("cpu_send_process_cores", "cpu_recv_process_cores")
 """Metrics of the CPU time of the process alone, which other work on the same cores does not change."""

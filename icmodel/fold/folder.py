@@ -82,7 +82,7 @@ def rebuild(folder: str | Path, progress: Progress | None = None) -> Folded:
     text = records_text(reading.records)
     if account.records.sha256 != hashlib.sha256(text.encode()).hexdigest():
         raise RecordError(
-            f"{target / RECORDS_FILE} is not what {ACCOUNT_FILE} was made of: restore it, or fold "
+            f"{target / RECORDS_FILE} does not match {ACCOUNT_FILE}: restore it, or fold "
             "it into a new folder with -o"
         )
     counted = account.records.given_twice

@@ -80,7 +80,7 @@ def axis_value(record: Record, name: str) -> Any:
     whole = not name.endswith("_bps")
     if isinstance(value, (bool, str)) or (whole and not isinstance(value, int)):
         kind = "a whole number" if whole else "a number in SI"
-        raise RecordError(f"run {record.run} has {name} {value!r}: it is {kind}")
+        raise RecordError(f"run {record.run} has {name} {value!r}: it must be {kind}")
     return value if whole else rounded(value)
 
 

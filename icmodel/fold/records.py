@@ -125,12 +125,12 @@ class Record:
 
     @property
     def result(self) -> Mapping[str, float]:
-        """Measured values by metric, in SI units."""
+        """Measured values of the run by metric, in SI units."""
         return self.document.result
 
     @property
     def flags(self) -> tuple[str, ...]:
-        """The run's flags, sorted."""
+        """Flags of the run, sorted; each names something that disturbed the run or its measurement."""
         return tuple(sorted(self.document.flags))
 
     @property
@@ -216,11 +216,13 @@ def record_of(line: str) -> Record:
     for metric, value in document.result.items():
         if value < 0 or (metric == "loss_rate" and value > 1):
             raise RecordError(
-                f"run {document.run} has {metric} {value:g}, which cannot be: the record is damaged"
+                f"run {document.run} has {metric} {value:g}, which is impossible: the record is damaged"
             )
     load = document.point.get("load_bps", 1.0)
     if isinstance(load, (bool, str)) or not 0 < load < math.inf:
-        raise RecordError(f"run {document.run} has load_bps {load!r}: it is above 0, or absent")
+        raise RecordError(
+            f"run {document.run} has load_bps {load!r}: it must be above 0, or absent"
+        )
     return Record(line, document)
 
 
@@ -274,8 +276,8 @@ def read_records(files: Iterable[str | Path], progress: Progress | None = None) 
             before = found.setdefault(record.run, record)
             if before.line != line:
                 raise RecordError(
-                    f"{path} line {number}: run {record.run} stands in two forms, one of them was "
-                    "changed; give the file that icprobe wrote"
+                    f"{path} line {number}: run {record.run} occurs twice with different content, so "
+                    "one of the two was changed; give the file that icprobe wrote"
                 )
             duplicates += before is not record
     if not found:

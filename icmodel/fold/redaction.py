@@ -56,7 +56,7 @@ def without(record: Record, names: Sequence[str]) -> Record:
     told = {name for host in hosts for name in names if host.get(name) not in HIDDEN}
     if told:
         raise RecordError(
-            f"run {record.run} says {', '.join(sorted(told))} in a form that cannot be withheld: give "
+            f"run {record.run} says {', '.join(sorted(told))} in a form that cannot be redacted: give "
             "the file that icprobe wrote"
         )
     return shown
@@ -86,7 +86,7 @@ def coarser(record: Record, digits: int) -> Record:
     line, known = HISTOGRAM.subn(reduced, record.line)
     if line.count(DIGITS) > known:
         raise RecordError(
-            f"run {record.run} has a histogram whose digits cannot be cut: give the file that "
+            f"run {record.run} has a histogram whose digits cannot be reduced: give the file that "
             "icprobe wrote"
         )
     return record if line == record.line else record_of(line)

@@ -82,7 +82,7 @@ class Settings:
         for key in WORKED_OUT:
             if key in self.about:
                 raise RecordError(
-                    f"--about says {key}, which follows from the records and the folder: leave it out"
+                    f"--about sets {key}, which follows from the records and the folder: leave it out"
                 )
 
     def document(self) -> dict[str, object]:

@@ -358,7 +358,7 @@ class Deviation(NamedTuple):
 
     @property
     def ratio(self) -> float:
-        """Ratio of the number to its expected value."""
+        """Ratio of the checked number to its expected value."""
         return self.value / self.expected
 
     @property

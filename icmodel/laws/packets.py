@@ -21,7 +21,7 @@ from icmodel.tables import HIGH, LOW, VALUE, TableQuery, Tables
 from icmodel.tables.wire import wire
 
 MULTIPLE = "theory * "
-"""Prefix of the names of tables that hold packet rates as multiples of theory's packets."""
+"""Prefix of the names of tables that hold packet rates as multiples of the packet rate of theory."""
 PACKETS, SENT, OF_SENDER = "packets_", "packets_sent", "_sent_"
 """Parts of metric names: prefix of all packet metrics, prefix of sent packets, and part in every sender's metric."""
 

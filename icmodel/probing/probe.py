@@ -167,7 +167,7 @@ def output_of(command: Sequence[str], longest_s: float, stdin: bytes | None = No
     if done.returncode != 0:
         raise MeasurementFailed(
             f"`{' '.join(command[:6])} …` ended with exit code {done.returncode} "
-            f"({error_line(done.stderr)}): put that right and start again to go on"
+            f"({error_line(done.stderr)}): remove the cause and start again to go on"
         )
     return done.stdout.decode("utf-8", "replace")
 

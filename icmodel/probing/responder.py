@@ -142,7 +142,7 @@ def responder(command: Sequence[str]) -> Iterator[subprocess.Popen[bytes]]:
             while b"answers on" not in (text := os.pread(output.fileno(), MOST_OUTPUT_BYTES, 0)):
                 if process.poll() is not None or time.monotonic() > deadline:
                     raise MeasurementFailed(
-                        f"`icprobe serve` does not answer ({error_line(text)}): put that right and "
+                        f"`icprobe serve` does not answer ({error_line(text)}): remove the cause and "
                         "start again"
                     )
                 time.sleep(POLL_S)
@@ -177,5 +177,7 @@ def record_of(done: subprocess.CompletedProcess[bytes]) -> dict[str, Any]:
             f"`icprobe run` printed no record ({error}): is the icprobe of both hosts the same?"
         ) from error
     if not isinstance(record, dict):
-        raise MeasurementFailed("`icprobe run` printed no record: look at it by hand")
+        raise MeasurementFailed(
+            "`icprobe run` printed JSON that is not a record: run it by hand to see why"
+        )
     return record

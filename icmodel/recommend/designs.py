@@ -155,11 +155,11 @@ def search_space(file: OpenSystem, models: Models, most: int = MOST_DESIGNS) -> 
     if reason := refusal(check(own)):
         raise NetworkError(f"{file.file}: {reason}")
     if not own.streams:
-        raise NetworkError(f"{file.file} has no streams: draw some before designs are searched")
+        raise NetworkError(f"{file.file} has no streams: add streams before you search designs")
     if not (own.requirements or always_required(own)):
         raise NetworkError(
-            f"{file.file} requires nothing, and its streams send as fast as they go: give it "
-            "requirements before designs are searched"
+            f"{file.file} has no requirements, and its streams have unlimited rates: add "
+            "requirements before you search designs"
         )
 
     # Networks without contradictions, with the variants of each table of streams.

@@ -99,7 +99,7 @@ def parameters(document: SystemDocument, choices: Choices) -> tuple[Parameter, .
             links = [link for link in document.links if name in link.between]
             if len(links) != 1:
                 raise NetworkError(
-                    f"the interfaces of {name} are a choice, and {len(links)} tables of links name "
+                    f"the interfaces of {name} are a choice, but {len(links)} tables of links name "
                     "it: choose interfaces only of devices that exactly one table names"
                 )
             options = _options(links[0].parallel, device.interfaces)
@@ -109,7 +109,7 @@ def parameters(document: SystemDocument, choices: Choices) -> tuple[Parameter, .
 
 
 def _options(own: object, chosen: tuple[object, ...]) -> tuple[object, ...]:
-    """List the options of a parameter: the file's own, then the other options sorted by text."""
+    """List the options of a parameter: first the one that the file sets, then the others sorted by text."""
     others = {str(option): option for option in chosen if option != own}
     return (own, *(others[text] for text in sorted(others, key=lambda text: (len(text), text))))
 

@@ -210,4 +210,4 @@ class AnyFraming(ABC):
 
     @abstractmethod
     def best_payloads(self) -> ArrayLike:
-        """Payloads that include the one with the greatest goodput [B]."""
+        """A few candidate payloads [B]; one of them has the greatest goodput of all payloads."""

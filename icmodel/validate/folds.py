@@ -191,8 +191,8 @@ def runs_of(data: Dataset, other: Dataset) -> tuple[Point, ...]:
     """
     if not other.held_out_runs:
         raise DatasetError(
-            f"{other.id} has no held-out runs: name a folder that `icmodel fold` made of a campaign "
-            "with points held out"
+            f"{other.id} has no held-out runs: give a folder that `icmodel fold` made from "
+            "runs of which some were held out"
         )
     found = []
     for point in other.held_out:

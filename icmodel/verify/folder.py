@@ -202,7 +202,7 @@ def _document(place: Path) -> dict[str, Any]:
     except (OSError, ValueError) as error:
         raise _damaged(place, str(error)) from error
     if not isinstance(found, dict):
-        raise _damaged(place, "it holds no object")
+        raise _damaged(place, "it is not a JSON object")
     return found
 
 

@@ -43,7 +43,7 @@ class Times:
 
     @property
     def run_s(self) -> float:
-        """Length of a whole run [s]."""
+        """Length of a whole run [s]: idle time, warm-up, window and tail."""
         return BASELINE_S + self.warmup_s + self.window_s + self.tail_s
 
     def arguments(self) -> tuple[str, ...]:
@@ -218,7 +218,7 @@ def stream_arguments(system: System, stream: Stream) -> tuple[str, ...]:
 
 
 def _timed(command: Sequence[str], longest_s: float) -> tuple[Mapping[str, Any], Span]:
-    """Run a command; return its record, and its start and end by this machine's clock [s]."""
+    """Run a command of icprobe; return its record, and its start and end by this machine's clock [s]."""
     begun_s = time.monotonic()
     done = run_to_end(command, longest_s)
     return record_of(done), (begun_s, time.monotonic())

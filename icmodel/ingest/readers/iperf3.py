@@ -151,22 +151,22 @@ class _Direction:
 
     @property
     def start(self) -> Document:
-        """Block ``start`` of the document: version, hosts and settings."""
+        """Block ``start`` of iperf3's JSON document: version, hosts and settings."""
         return table(self.document, "start")
 
     @property
     def end(self) -> Document:
-        """Block ``end`` of the document: sums and CPU utilisation."""
+        """Block ``end`` of iperf3's JSON document: sums and CPU utilisation."""
         return table(self.document, "end")
 
     @property
     def test(self) -> Document:
-        """Block ``test_start`` of the document: the settings of the test."""
+        """Block ``test_start`` of iperf3's JSON document: the settings of the test."""
         return table(self.start, "test_start")
 
     @property
     def protocol(self) -> str:
-        """Transport protocol of the test, in lower case."""
+        """Transport protocol of the iperf3 test, in lower case."""
         return text_of(self.test, "protocol").lower()
 
     @property

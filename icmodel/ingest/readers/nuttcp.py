@@ -55,7 +55,7 @@ _DROPS = re.compile(r"(?P<drop>\d+) /\s*(?P<pkt>\d+) drop/pkt(?:\s+(?P<data_loss
 _PARSED = re.compile(r"^\s*megabytes=[0-9.]+ real_seconds=[0-9.]+")
 _COMMAND = re.compile(r"(?:^|\s)nuttcp\s+(?P<options>-.*)$")
 _HEADING = re.compile(r"[ \t]*[#=*~]")
-"""Pattern of a line after which an earlier command line no longer counts."""
+"""Pattern of a line that looks like a heading; a command line above it does not apply to the runs below it."""
 _LENGTH = re.compile(r"-l\s*(?P<size>\d+)(?P<unit>[kKmM]?)\b")
 _RATE = re.compile(r"-R(?:u|(?:i\s*)?(?P<rate>\d+(?:\.\d+)?)(?P<unit>[kKmMgG]?))\b")
 """Pattern of the rate limit in nuttcp's option -R; 0 and u mean no limit."""

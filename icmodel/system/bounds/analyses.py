@@ -204,9 +204,10 @@ def service_choices(
 
 
 def path_aggregates(propagation: Propagation) -> Iterator[PathAggregate]:
-    """Group all flows of a network into path aggregates.
+    """Group all flows of a network into path aggregates: groups of flows that get one common delay bound.
 
     Flows of one path and class are one aggregate if they are served first come, first served.
+    Every other flow is an aggregate of its own.
     """
     together: dict[tuple[object, ...], list[Flow]] = {}
     for flow in propagation.network.flows.values():

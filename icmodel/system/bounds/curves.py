@@ -143,11 +143,11 @@ class ServiceCurve:
 
     @property
     def latency_s(self) -> float:
-        """Greatest time until the first bit is served [s]."""
+        """Latency of the service curve [s]: the greatest time until the first bit is served."""
         return self.pieces[0].latency_s if self.pieces else math.inf
 
     def at(self, time_s: float) -> float:
-        """Fewest bits that the curve guarantees to serve within a time."""
+        """Fewest bits that the service curve guarantees to serve within a time."""
         return max((piece.at(time_s) for piece in self.pieces), default=0.0)
 
     def time_of(self, bits: float) -> float:

@@ -241,9 +241,10 @@ class QueueDates:
             yield from self.before.upstream()
 
     def aggregates(self) -> Iterator[tuple[StageNumbers, Callable[[int, float], Terms]]]:
-        """Iterate over the sets of stages (packets of some flows) whose joint arrival curve is known.
+        """Iterate over the sets of stages whose joint arrival curve is known, for constraints of the linear programme.
 
-        Each set comes with a function that returns the terms of its bits arrived by a date.
+        A stage is the packets of some flows at one server.  Each set comes with a function that returns the
+        constraint terms for the bits of the set that arrived by a date.
         """
         for link, parts in self.entering.items():
             for hop, numbers in parts.items():

@@ -62,7 +62,7 @@ class Server:
         line = self.line_rate_bps
         if line is not None and not line >= self.service.rate_bps:
             raise BoundsError(
-                f"server {self.name!r} serves {self.service.rate_bps:g} b/s on a line of {line:g} b/s; "
+                f"server {self.name!r} has a service of {self.service.rate_bps:g} b/s, more than its line of {line:g} b/s; "
                 "give a line at least as fast as the service"
             )
         if pauses(self.scheduler) and line is not None and line > self.service.rate_bps:
@@ -185,7 +185,7 @@ class Flow:
     def __post_init__(self) -> None:
         if not self.path or len(set(self.path)) < len(self.path):
             raise BoundsError(
-                f"flow {self.name!r} has the path {' '.join(self.path) or 'of no server'}; name at "
+                f"flow {self.name!r} has the path {' '.join(self.path) or '(empty)'}; name at "
                 "least one server, and none twice"
             )
         if not 0.0 <= self.min_packet_bits <= self.max_packet_bits <= self.arrival.burst_bits:
@@ -244,7 +244,7 @@ def network(servers: Iterable[Server], flows: Iterable[Flow]) -> Network:
     Raises
     ------
     BoundsError
-        If a name is used twice, a path names no server, copies differ, or servers form a cycle.
+        If a name is used twice, a path names no server, copies of a multicast differ, or servers form a cycle.
 
     Examples
     --------
@@ -262,7 +262,7 @@ def network(servers: Iterable[Server], flows: Iterable[Flow]) -> Network:
         if flow != replace(other, name=flow.name, path=flow.path):
             raise BoundsError(
                 f"flows {other.name!r} and {flow.name!r} are copies of {flow.multicast!r} and differ in "
-                "arrival curve, class or packets; give them equal ones, or other names of multicast"
+                "arrival curve, class or packets; give them equal ones, or different multicast names"
             )
     try:
         order = TopologicalSorter(senders(server_of, flow_of.values())).static_order()
@@ -270,8 +270,8 @@ def network(servers: Iterable[Server], flows: Iterable[Flow]) -> Network:
     except CycleError as error:
         cycle = " -> ".join(error.args[1])
         raise BoundsError(
-            f"flows go round in a cycle of servers, {cycle}, where each waits for the others; route a "
-            "flow otherwise, or ask for cycles by a fixed point"
+            f"flows go round in a cycle of servers, {cycle}, where each waits for the others; give a "
+            "flow another route, or ask for cycles by a fixed point"
         ) from None
 
 
@@ -289,7 +289,7 @@ def _check_path(flow: Flow, servers: Mapping[str, Server]) -> None:
     for name in flow.path:
         if name not in servers:
             raise BoundsError(
-                f"flow {flow.name!r} passes {name!r}, which is no server; add the server or correct the path"
+                f"flow {flow.name!r} passes {name!r}, which is not a server; add the server or correct the path"
             )
         if not servers[name].scheduler.serves(flow.traffic_class):
             raise BoundsError(
@@ -298,8 +298,8 @@ def _check_path(flow: Flow, servers: Mapping[str, Server]) -> None:
             )
         if servers[name].gap_bits > flow.min_packet_bits:
             raise BoundsError(
-                f"flow {flow.name!r} has packets of {flow.min_packet_bits:g} b, and the gap at {name!r} "
-                f"that is part of each has {servers[name].gap_bits:g} b; give longer packets or no gap"
+                f"flow {flow.name!r} has packets of {flow.min_packet_bits:g} b, but the gap at {name!r}, "
+                f"which each packet includes, has {servers[name].gap_bits:g} b; give longer packets or no gap"
             )
 
 

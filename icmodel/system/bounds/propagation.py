@@ -441,7 +441,7 @@ class StageArrivals:
 
 
 def _by_link(stages: Iterable[Stage]) -> dict[str | None, StageNumbers]:
-    """Map each previous server to the numbers of the stages that come from it."""
+    """Group stages (packets of some flows at one server) by the server that sends them here; ``None`` at a source."""
     numbers: dict[str | None, set[int]] = {}
     for stage in stages:
         numbers.setdefault(stage.link, set()).add(stage.number)

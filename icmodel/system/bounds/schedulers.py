@@ -40,7 +40,7 @@ class Arbitrary:
     name: ClassVar[str] = "arbitrary multiplexing"
 
     def serves(self, priority: int) -> bool:
-        """Whether frames of this priority are ever sent: always."""
+        """Whether frames of this priority are ever sent; always true, since all frames share one queue."""
         return True
 
 

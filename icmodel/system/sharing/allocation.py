@@ -121,7 +121,7 @@ class Windows:
 
     @property
     def known(self) -> Bools:
-        """Boolean mask (flows,) of the flows whose window is known."""
+        """Boolean mask (flows,) of the flows whose TCP window is known."""
         return np.isfinite(self.bits)
 
 

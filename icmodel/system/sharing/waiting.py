@@ -201,9 +201,9 @@ class _Encounters:
 
 
 def _encounters(at: Arrivals, some: Bools, of: Ints, nodes: tuple[Floats, Floats]) -> _Encounters:
-    """Sum over the selected other streams that each given entry (stream at a port) meets in its port.
+    """Sum the loads and bursts of the other streams that each given entry (stream at a port) meets in its port.
 
-    Streams of the entry's own source are left out. ``nodes`` are the nodes and weights of the integral.
+    Only the streams selected by ``some`` count, and none of the entry's own source. ``nodes`` are the nodes and weights of the integral.
     """
     t, weight = (of_port[at.port] for of_port in nodes)
     load = np.where(some, at.load, 0.0)
