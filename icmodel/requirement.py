@@ -10,6 +10,7 @@ from icmodel import units
 from icmodel.documents import json_of
 from icmodel.errors import UseCaseError
 from icmodel.estimate import Estimate
+from icmodel.frozen import NanEqual
 
 MET = "met"
 NOT_MET = "not met"
@@ -77,8 +78,8 @@ class Requirement:
         return json_of(self)
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+@dataclass(frozen=True, slots=True, eq=False)
+class Verdict(NanEqual):
     """Verdict on an estimate: whether it meets a requirement.
 
     ``margin`` is the distance from the limit, positive if met.  It is relative to the limit; if the limit is 0, it is

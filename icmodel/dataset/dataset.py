@@ -120,6 +120,9 @@ class Dataset:
         text = f"{self.id!r}, {len(self.points)} rows of {', '.join(self.protocols)}: {self.title}"
         return f"Dataset({text if len(text) < LONG else f'{text[:LONG]}…'})"
 
+    def __hash__(self) -> int:
+        return hash((self.id, self.sha256))
+
     @cached_property
     def metrics(self) -> tuple[str, ...]:
         """Metrics that have at least one row."""

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from icmodel.documents import json_of, number_or_none
+from icmodel.frozen import NanEqual
 from icmodel.recommend.designs import Counts
 from icmodel.recommend.physics import TooLate
 from icmodel.recommend.scores import OBJECTIVES
@@ -39,8 +40,8 @@ class OpenRequirement:
         return {**self.verdict.to_dict(), **json_of(self, "where", "settle")}
 
 
-@dataclass(frozen=True, slots=True)
-class Checked:
+@dataclass(frozen=True, slots=True, eq=False)
+class Checked(NanEqual):
     """A design that was predicted in full.
 
     Parameters
