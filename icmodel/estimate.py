@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from textwrap import wrap
 from typing import TYPE_CHECKING, NamedTuple
@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from icmodel import units
 from icmodel.documents import number_or_none
 from icmodel.errors import UnitError
+from icmodel.frozen import NanEqual
+from icmodel.keywords import advice
 from icmodel.scenario import Scenario
 
 EXTRAPOLATED = "extrapolated"
@@ -36,8 +38,8 @@ def weakest(bases: Sequence[str]) -> str:
     return max(bases, key=BASES.index) if bases else "theory"
 
 
-@dataclass(frozen=True, slots=True)
-class Estimate:
+@dataclass(frozen=True, slots=True, eq=False)
+class Estimate(NanEqual):
     """One metric: a value, the 90 % interval for one new run, and the basis.
 
     Parameters
@@ -58,6 +60,8 @@ class Estimate:
     >>> answer = model.predict(protocol="tcp", payload_bytes=1448, rate_fps=None)
     >>> answer.goodput_bps.basis, answer.goodput_bps.value
     ('tabulated', 9410600000.0)
+    >>> float(answer.goodput_bps)
+    9410600000.0
     >>> answer.cpu_recv
     Estimate(0.5875, low=0.2938, high=0.75, assumed)
     """
@@ -78,6 +82,10 @@ class Estimate:
     def ends(self) -> tuple[float, float, float]:
         """Value, low and high of the estimate, in this order."""
         return self.value, self.low, self.high
+
+    def __float__(self) -> float:
+        """The value in SI; NaN if absent."""
+        return self.value
 
     def __repr__(self) -> str:
         if self.absent:
@@ -149,16 +157,32 @@ class UsedRow(NamedTuple):
 
 
 class Metrics:
-    """Metrics that are attributes of a prediction, declared for type checkers.
+    """Base of predictions: metrics are attributes and items, and complete by Tab.
 
-    Further metrics of a dataset are in the mapping ``metrics``.
+    The metrics of the bundled datasets are declared for type checkers. Any further metric of a dataset is an item:
+    ``p["own_metric_s"]``.
+
+    Examples
+    --------
+    >>> import icmodel
+    >>> p = icmodel.Model("ethernet-10g-2012").predict(payload="1448 B", rate="6700/s")
+    >>> p["goodput_bps"] == p.goodput_bps, "loss_rate" in p, list(p)[:2]
+    (True, True, ['cpu_recv', 'cpu_send'])
+    >>> p.godput_bps
+    Traceback (most recent call last):
+    AttributeError: there is no metric 'godput_bps': did you mean goodput_bps?
     """
 
+    __slots__ = ()
+
     if TYPE_CHECKING:
+        metrics: Mapping[str, Estimate]
         goodput_bps: Estimate
         sent_bps: Estimate
         shortfall_bps: Estimate
         loss_rate: Estimate
+        message_latency_s: Estimate
+        message_latency_paced_s: Estimate
         frames_per_s: Estimate
         packets_sent_per_s: Estimate
         packets_received_per_s: Estimate
@@ -202,6 +226,35 @@ class Metrics:
         cpu_recv_irq: Estimate
         cpu_recv_softirq: Estimate
         cpu_recv_steal: Estimate
+
+    else:  # hidden from type checkers, which would accept misspelt metrics
+
+        def __getattr__(self, name: str) -> Estimate:
+            if name.startswith("__") or name == "metrics":  # while the object is unpickled
+                raise AttributeError(name)
+            try:
+                return self[name]
+            except KeyError as error:
+                raise AttributeError(error.args[0]) from None
+
+    def __getitem__(self, name: str) -> Estimate:
+        """Return a metric by its name.
+
+        Raises
+        ------
+        KeyError
+            If there is no such metric; the message names the nearest one.
+        """
+        if name not in self.metrics:
+            raise KeyError(f"there is no metric {name!r}: {advice(str(name), self.metrics)}")
+        return self.metrics[name]
+
+    def __iter__(self) -> Iterator[str]:
+        """Iterate over the names of the metrics."""
+        return iter(self.metrics)
+
+    def __dir__(self) -> Iterable[str]:
+        return {*super().__dir__(), *self.metrics}
 
 
 @dataclass(frozen=True)
@@ -247,17 +300,6 @@ class Prediction(Metrics):
     bounds: Mapping[str, float]
     rows: tuple[UsedRow, ...]
     notes: tuple[str, ...] = field(default=())
-
-    if not TYPE_CHECKING:  # hidden from type checkers, which would accept misspelt metrics
-
-        def __getattr__(self, name: str) -> Estimate:
-            metrics: Mapping[str, Estimate] = self.__dict__.get("metrics", {})
-            if name in metrics:
-                return metrics[name]
-            if name.startswith("__"):
-                raise AttributeError(name)
-            known = ", ".join(sorted(metrics))
-            raise AttributeError(f"this prediction has no metric {name!r}: it has {known}")
 
     def __repr__(self) -> str:
         known = sum(not estimate.absent for estimate in self.metrics.values())

@@ -17,7 +17,7 @@ import pytest
 import checkout
 
 FLOORS = (
-    ("errors", "arrays", "frozen", "statistics", "table"),
+    ("errors", "arrays", "frozen", "keywords", "statistics", "table"),
     ("units", "documents", "ranges"),
     ("scenario", "files"),
     ("reading", "estimate"),

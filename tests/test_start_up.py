@@ -39,6 +39,7 @@ ROOMS_OF_PREDICT = {
     "errors",
     "estimate",
     "frozen",
+    "keywords",
     "fits",  # what arrives of carried loads
     "laws",
     "model",

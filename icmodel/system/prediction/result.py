@@ -7,7 +7,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from icmodel.documents import json_form, json_of
-from icmodel.estimate import Estimate, absent, weakest
+from icmodel.estimate import Estimate, Metrics, absent, weakest
+from icmodel.frozen import NanEqual
 from icmodel.requirement import MET, NOT_MET, OUTCOMES, UNDECIDED, Verdict, worst_outcome
 from icmodel.system.network import Stream, System
 from icmodel.system.prediction.arrival import Arrival
@@ -26,8 +27,8 @@ LISTED = (
 """Metrics of a stream that every JSON document has; an absent metric states the reason."""
 
 
-@dataclass(frozen=True, slots=True)
-class LatencyBound:
+@dataclass(frozen=True, slots=True, eq=False)
+class LatencyBound(NanEqual):
     """A latency that no frame exceeds.
 
     Parameters
@@ -56,7 +57,7 @@ class LatencyBound:
 
 
 @dataclass(frozen=True, slots=True)
-class StreamPrediction:
+class StreamPrediction(Metrics):
     """Results of one stream; metrics are attributes, too: ``stream.goodput_bps``.
 
     Parameters
@@ -88,13 +89,6 @@ class StreamPrediction:
     notes: tuple[str, ...] = ()
     arrival: Arrival = field(default_factory=Arrival)
     message_times: Mapping[str, Estimate] = field(default_factory=dict)
-
-    def __getattr__(self, name: str) -> Estimate:
-        """Return a metric by its name."""
-        try:
-            return self.metrics[name]
-        except KeyError:
-            raise AttributeError(name) from None
 
     def to_dict(self) -> dict[str, object]:
         """JSON form."""
