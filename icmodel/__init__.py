@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from icmodel import dataset as dataset
     from icmodel import errors as errors
     from icmodel import ingest as ingest
+    from icmodel import plotting as plotting
     from icmodel import probing as probing
     from icmodel import requirement as requirement
     from icmodel import scenario as scenario
@@ -87,6 +88,7 @@ _ROOMS = (
     "dataset",
     "errors",
     "ingest",
+    "plotting",
     "probing",
     "requirement",
     "scenario",

@@ -18,10 +18,10 @@ import checkout
 
 FLOORS = (
     ("errors", "arrays", "frozen", "keywords", "statistics", "table"),
-    ("units", "documents", "ranges"),
+    ("units", "documents", "notebook", "ranges"),
     ("scenario", "files"),
     ("reading", "estimate"),
-    ("requirement", "dataset", "theory"),
+    ("requirement", "dataset", "plotting", "theory"),
     ("tables",),
     ("fits",),
     ("laws",),

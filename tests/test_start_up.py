@@ -43,6 +43,7 @@ ROOMS_OF_PREDICT = {
     "fits",  # what arrives of carried loads
     "laws",
     "model",
+    "notebook",
     "ranges",
     "scenario",
     "statistics",

@@ -90,6 +90,10 @@ class Model:
     def __repr__(self) -> str:
         return f"Model({self.data.id!r}, variant={self.variant!r})"
 
+    def _repr_html_(self) -> str:
+        """Return the variant and the facts of the dataset as a table for a notebook."""
+        return self.data.html_facts(f"model {self.variant} on {self.data.id}: {self.data.title}")
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Model):
             return NotImplemented
