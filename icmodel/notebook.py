@@ -19,6 +19,10 @@ COLOURS = {
 """Outcome -> background and text colour, readable in a light and in a dark notebook."""
 
 
+MOST_ROWS = 40
+"""Greatest number of rows of a table; a note counts the others."""
+
+
 class Coloured(NamedTuple):
     """Text of a cell in the colours of an outcome."""
 
@@ -54,9 +58,13 @@ def html_table(
     <tr><td style="text-align:right">0 %</td></tr>
     </tbody></table>
     """
+    every = list(rows)
+    if len(every) > MOST_ROWS:
+        left_out = f"{len(every) - MOST_ROWS} more rows: a data frame has all"
+        notes = (left_out, *notes)
     aligns = ["right" if name.startswith("#") else "left" for name in columns]
     head = _cells("th", [name.removeprefix("#") for name in columns], aligns)
-    body = "".join(f"<tr>{_cells('td', row, aligns)}</tr>\n" for row in rows)
+    body = "".join(f"<tr>{_cells('td', row, aligns)}</tr>\n" for row in every[:MOST_ROWS])
     caption = f'<caption style="caption-side:top;text-align:left">{_text(title)}</caption>'
     below = "".join(f"\n<p>{escape(note)}</p>" for note in notes)
     return (

@@ -6,6 +6,7 @@ A plot is a Vega-Lite specification. A notebook shows it without further package
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +22,6 @@ from icmodel.estimate import (
     Estimate,
     estimated,
     interval,
-    long_name,
     metric_name,
     quantity,
 )
@@ -214,7 +214,7 @@ COUNTED = ("cores", "endpoints")
 
 
 def _grid_spec(grid: xarray.Dataset, metric: str, over: str, rows: list[dict[str, object]]) -> Spec:
-    axis_title = long_name(over.removesuffix("_bytes").removesuffix("_fps").removesuffix("_bps"))
+    axis_title = re.sub(r"_(bytes|fps|bps|s|m|ratio)$", "", over).replace("_", " ")
     name = metric_name(metric)
     text = f"{name[0].upper()}{name[1:]} over {axis_title}"
     fixed = [
@@ -229,7 +229,7 @@ def _grid_spec(grid: xarray.Dataset, metric: str, over: str, rows: list[dict[str
         "band: 90 % interval" + ("; hollow points: extrapolated" if extrapolated else "")
     )
     lines = list(dict.fromkeys(str(row["line"]) for row in rows))
-    several = len(lines) > 1
+    several = lines != [name]
     legend = (
         {"columns": 3, "symbolType": "stroke", "symbolSize": 400, "symbolOpacity": 1}
         if several
@@ -290,14 +290,14 @@ SAID = ("protocol", "payload_bytes", "rate_fps", "cores", "switches", "endpoints
 
 def _grid_x(over: str, title: str, xs: list[float]) -> Spec:
     first, last = min(xs), max(xs)
-    middle = sorted(xs)[len(xs) // 2]
+    middle = sorted(xs)[(len(xs) - 1) // 2]
     wide = first > 0 and last > WIDE * first and middle < last / 4
     scale: Spec = {"nice": False, "zero": False}
     axis: Spec = {"grid": False, "tickCount": 7}
     if over == "payload_bytes":
         title = f"{title} [B]"
-        axis["labelExpr"] = BYTE_LABELS
         if wide:
+            axis["labelExpr"] = BYTE_LABELS
             scale |= {"type": "log", "base": 2}
     elif wide:
         scale |= {"type": "log"}

@@ -13,7 +13,7 @@ import xarray as xr
 
 import icmodel
 from icmodel.estimate import Estimate, Metrics
-from icmodel.notebook import Coloured, data_frame, html_table
+from icmodel.notebook import MOST_ROWS, Coloured, data_frame, html_table
 from icmodel.system import SystemPrediction, predict
 from icmodel.system import load as load_system
 
@@ -97,6 +97,12 @@ def test_texts_of_files_are_escaped() -> None:
     object.__setattr__(system, "title", SCRIPT)
     assert "<script" not in system._repr_html_()
     assert "<script" not in predict(system)._repr_html_()
+
+
+def test_a_long_table_counts_what_it_leaves_out() -> None:
+    page = Page(html_table("many", ("row",), [(str(k),) for k in range(1000)], ["a note"]))
+    assert page.names.count("td") == MOST_ROWS
+    assert {f"{1000 - MOST_ROWS} more rows: a data frame has all", "a note"} <= set(page.texts)
 
 
 def test_verdicts_have_a_sign_and_a_colour() -> None:
