@@ -12,11 +12,13 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import jsonschema
 import pytest
 import typer
 
 from icmodel.cli import START, app, main
 from icmodel.cli.completion import KINDS, bash_script, fish_script, manual, walk, zsh_script
+from icmodel.cli.schemas import output_schemas
 from icmodel.dataset import VARIANTS, catalogue
 from icmodel.system import system_names
 from icmodel.usecase import usecase_names
@@ -197,7 +199,8 @@ def test_an_error_is_json_too(line: str, run_icmodel: Run) -> None:
     kind, where = ERRORS[line]
     assert answer.code == 2
     document = json.loads(answer.out)
-    assert set(document) == {"error"}
+    schema = {**output_schemas(), "$ref": "#/$defs/error"}
+    jsonschema.Draft202012Validator(schema).validate(document)
     error = document["error"]
     assert (error["kind"], error["where"]) == (kind, where)
     assert answer.err == f"icmodel: {error['message']}\n"
