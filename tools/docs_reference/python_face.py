@@ -23,6 +23,7 @@ ROOMS: Mapping[str, tuple[str, ...]] = {
     "icmodel.theory.roce": (),
     "icmodel.theory.rapidio": (),
     "icmodel.units": (),
+    "icmodel.plotting": ("Plot", "grid_plot"),
     "icmodel.probing": ("Probe", "find_probe", "check_probe"),
     "icmodel.requirement": ("Requirement", "Verdict", "judge"),
     "icmodel.usecase": (
