@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from html import escape
 from typing import TYPE_CHECKING, NamedTuple
 
 from icmodel.errors import IcmodelError
@@ -66,7 +65,7 @@ def html_table(
     head = _cells("th", [name.removeprefix("#") for name in columns], aligns)
     body = "".join(f"<tr>{_cells('td', row, aligns)}</tr>\n" for row in every[:MOST_ROWS])
     caption = f'<caption style="caption-side:top;text-align:left">{_text(title)}</caption>'
-    below = "".join(f"\n<p>{escape(note)}</p>" for note in notes)
+    below = "".join(f"\n<p>{_text(note)}</p>" for note in notes)
     return (
         f"<table>{caption}\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}</tbody></table>{below}"
     )
@@ -80,6 +79,8 @@ def _cells(tag: str, texts: Sequence[str | Coloured], aligns: Sequence[str]) -> 
 
 
 def _text(text: str | Coloured) -> str:
+    from html import escape  # only notebooks need it
+
     if not isinstance(text, Coloured):
         return escape(text)
     colours = COLOURS[text.outcome]

@@ -65,7 +65,7 @@ ROOMS: Mapping[str, tuple[str, ...]] = {
 """Public rooms below the public face; an empty tuple is everything public that is defined there."""
 
 
-INNER = frozenset({"Model.ground", "Model.rules"})
+INNER = frozenset({"Dataset.html_facts", "Model.ground", "Model.question", "Model.rules"})
 """What is public for icmodel's own rooms only."""
 
 
