@@ -29,6 +29,7 @@ from icmodel.estimate.texts import (
     attributes,
     compared,
     estimated,
+    fixed,
     interval,
     limit_name,
     long_name,
@@ -36,6 +37,7 @@ from icmodel.estimate.texts import (
     percent,
     plural,
     quantity,
+    quantity_text,
     wrapped,
 )
 
@@ -56,6 +58,7 @@ __all__ = [
     "compared",
     "estimate_table",
     "estimated",
+    "fixed",
     "interval",
     "labelled",
     "limit_name",
@@ -65,6 +68,7 @@ __all__ = [
     "percent",
     "plural",
     "quantity",
+    "quantity_text",
     "shortened",
     "weakest",
     "wrapped",
