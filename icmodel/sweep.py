@@ -75,6 +75,7 @@ def sweep(
     metrics: tuple[str, ...] | list[str] | None = None,
     intervals: bool = True,
     progress: Callable[[int, int], None] | None = None,
+    most: int = LARGEST_SWEEP,
     **ranges: Unpack[ScenarioArrays],
 ) -> xarray.Dataset:
     """Predict every combination of some parameters' values.
@@ -95,6 +96,8 @@ def sweep(
         Whether to add ``<metric>_low``, ``<metric>_high`` and ``<metric>_basis``.
     progress : callable, optional
         Called after every block with the number of answered points and the total number of points.
+    most : int
+        Greatest number of points.
     protocol : str or list of str
         One or several protocols; a text may list several, separated by commas.
     payload, payload_bytes : range, or numbers [B]
@@ -143,10 +146,8 @@ def sweep(
     """
     axes = axes_of(model, words.with_options(ranges))
     total = math.prod(len(axis.values) for axis in axes)
-    if total > LARGEST_SWEEP:
-        raise ScenarioError(
-            f"the sweep has {total} points: ask at most {LARGEST_SWEEP}, or in parts"
-        )
+    if total > most:
+        raise ScenarioError(f"the sweep has {total} points: ask at most {most}, or in parts")
     _check_corners(model, axes)
     options: dict[str, Any] = {"outside": outside, "metrics": metrics, "intervals": intervals}
     # Blocks of about `BLOCK` points along the longest axis.
@@ -297,6 +298,8 @@ def range_values(name: str, text: str, known: Known) -> tuple[float, ...]:
             if how is None
             else _spaced_values(name, item, first, last, how)
         )
+        if len(values) > LARGEST_RANGE:
+            raise ScenarioError(f"{name} has more than {LARGEST_RANGE} values: ask in parts")
     return tuple(dict.fromkeys(values))
 
 

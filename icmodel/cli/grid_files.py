@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from icmodel.errors import ReportError
 from icmodel.estimate import BASES, BOTTLENECKS
+from icmodel.questions.sweeping import PARTS
 
 if TYPE_CHECKING:
     import xarray
@@ -30,7 +31,6 @@ EXTRAS = {
 """File format -> extra of icmodel that installs its writer, and the modules of the writer."""
 BLOCK = 4096
 """Number of points in one written block."""
-PARTS = ("_low", "_high", "_basis")
 
 Column = NDArray[Any]
 Progress = Callable[[int, int], None]

@@ -12,18 +12,7 @@ import typer
 
 from icmodel import units
 from icmodel.cli.models import best_variant
-from icmodel.cli.options import (
-    BEST,
-    OPTION_HELP,
-    PAYLOAD_HELP,
-    AsJson,
-    expand_options,
-    given_options,
-    make_app,
-    option,
-    option_field,
-    parse_key_values,
-)
+from icmodel.cli.options import BEST, AsJson, expand_options, make_app, option
 from icmodel.cli.output import Answer, Section, Table, emit, progress_bar
 from icmodel.dataset import Interconnect, check_variant
 from icmodel.errors import ScenarioError
@@ -40,6 +29,13 @@ from icmodel.ingest import (
     write_ingested,
 )
 from icmodel.ingest import ingest as ingest_files
+from icmodel.questions.words import (
+    OPTION_HELP,
+    PAYLOAD_HELP,
+    given_options,
+    option_field,
+    parse_key_values,
+)
 
 if TYPE_CHECKING:
     from icmodel.own_work import OwnWork

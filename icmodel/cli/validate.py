@@ -18,10 +18,7 @@ from icmodel.cli.options import (
     VariantName,
     expand_options,
     make_app,
-    option_field,
-    parse_count,
     quantity_text,
-    split_names,
 )
 from icmodel.cli.output import (
     Answer,
@@ -41,6 +38,7 @@ from icmodel.dataset.coverage import FILE
 from icmodel.dataset.repeats import ABSOLUTE, kind
 from icmodel.errors import ScenarioError
 from icmodel.estimate import plural
+from icmodel.questions.words import option_field, parse_count, split_names
 from icmodel.validate import Trial, Validation, Wishes, document, kept, records, validate
 from icmodel.validate.scores import Coverage
 from icmodel.validate.validation import HELD_OUT, KINDS, LEAVE_ONE

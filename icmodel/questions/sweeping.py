@@ -1,0 +1,186 @@
+"""Questions over ranges: a grid of predictions, read point by point, and its JSON form."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from icmodel.documents import json_form
+from icmodel.errors import OutOfDomain, ScenarioError
+from icmodel.estimate import BASES, BOTTLENECKS
+from icmodel.model import Model
+from icmodel.questions.words import Question
+from icmodel.scenario import scenario
+from icmodel.sweep import LARGEST_SWEEP
+from icmodel.sweep import sweep as sweep_grid
+
+if TYPE_CHECKING:
+    import xarray
+
+REPORTED_POINTS = 4096
+"""Number of points between two updates of the progress bar."""
+PARTS = ("_low", "_high", "_basis")
+"""Suffixes of the columns of a metric's interval and basis."""
+Progress = Callable[[int, int], None]
+
+
+class GridWishes(NamedTuple):
+    """Metrics of a grid, empty for all, and the treatment of points outside the measured range."""
+
+    metrics: tuple[str, ...] = ()
+    extrapolate: bool = False
+    allow_gaps: bool = False
+
+
+def answer_grid(
+    model: Model,
+    question: Question,
+    protocols: Sequence[str],
+    wishes: GridWishes,
+    *,
+    most: int = LARGEST_SWEEP,
+    progress: Progress | None = None,
+) -> Grid:
+    """Predict all combinations of the values in a question whose parameters are ranges.
+
+    Parameters
+    ----------
+    protocols : sequence of str
+        Protocols of the model's dataset; if empty, the dataset's default protocol.
+    most : int
+        Greatest number of points.
+
+    Raises
+    ------
+    UnitError, ScenarioError
+        If a range cannot be read, or the grid is too large.
+    OutOfDomain
+        If the dataset cannot answer a point.
+
+    Examples
+    --------
+    >>> question = Question(payload="64 B, 1448 B", cores="1,4")
+    >>> grid = answer_grid(Model("ethernet-10g-2012"), question, [], GridWishes())
+    >>> grid.swept, len(grid_document(grid)["points"])
+    (['payload_bytes', 'cores'], 4)
+    """
+    if wishes.extrapolate and wishes.allow_gaps:
+        raise ScenarioError("--extrapolate and --allow-gaps are both given: give only one")
+    if question.payload is None:
+        raise ScenarioError(
+            'the sweep has no payload: add --payload, e.g. --payload "64 B..65535 B"'
+        )
+    metrics = wishes.metrics
+    ranges: dict[str, Any] = question.texts()
+    answers = sweep_grid(
+        model,
+        outside="extrapolate" if wishes.extrapolate else "nan" if wishes.allow_gaps else "refuse",
+        metrics=(*metrics, "bottleneck") if metrics else None,
+        progress=progress,
+        most=most,
+        options=question.option_values(),
+        protocol=",".join(protocols) or model.data.default_protocol,
+        **ranges,
+    )
+    return Grid(answers, metrics, notes_of_ends(model, answers, metrics))
+
+
+def notes_of_ends(
+    model: Model, answers: xarray.Dataset, metrics: tuple[str, ...]
+) -> tuple[str, ...]:
+    """Return the notes of the predictions at the first and the last point, without repeats."""
+    notes: dict[str, None] = {}
+    for place in (0, -1):
+        point = answers.isel(dict.fromkeys(answers.sizes, place))
+        values = {str(name): value.item() for name, value in point.coords.items()}
+        asked = {name: None if value == math.inf else value for name, value in values.items()}
+        try:
+            prediction = model.predict(scenario(**asked), outside="extrapolate", metrics=metrics)
+        except OutOfDomain:
+            continue
+        cores = prediction.scenario.cores
+        if "cores" not in values and cores is not None:
+            notes[f"without --cores the most that were measured: {cores}"] = None
+        notes |= dict.fromkeys(prediction.notes)
+    return tuple(notes)
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """Answers of a sweep, read point by point.
+
+    ``requested`` holds the names of the requested metrics; it is empty if all are requested.
+    """
+
+    answers: xarray.Dataset
+    requested: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+    progress: Progress | None = None
+
+    @property
+    def swept(self) -> list[str]:
+        """Return the names of the parameters with several values, in order."""
+        return [str(name) for name in self.answers.sizes]
+
+    def fixed(self) -> dict[str, object]:
+        """Return the parameters that have one value, by name."""
+        return {
+            str(name): json_form(coordinate.item())
+            for name, coordinate in self.answers.coords.items()
+            if name not in self.swept
+        }
+
+    def metrics(self) -> list[str]:
+        """Return the names of the answered metrics, without the columns of their intervals."""
+        names = map(str, self.answers.data_vars)
+        return [name for name in names if name != "bottleneck" and not name.endswith(PARTS)]
+
+    def points(self, metrics: list[str]) -> Iterator[tuple[tuple[Any, ...], list[Any], int]]:
+        """Yield for each point its parameters, its metrics, and the code of its bottleneck.
+
+        A metric has a value, the limits of its interval, and a basis.
+        """
+
+        def column(name: str) -> list[Any]:
+            values: list[Any] = self.answers[name].to_numpy().reshape(-1).tolist()
+            return values
+
+        estimates = [
+            zip(*(column(name + part) for part in ("", *PARTS)), strict=True) for name in metrics
+        ]
+        bottlenecks = column("bottleneck")
+        places = product(*(self.answers[name].to_numpy().tolist() for name in self.swept))
+        for done, (place, bottleneck) in enumerate(zip(places, bottlenecks, strict=True)):
+            if self.progress is not None and done % REPORTED_POINTS == 0:
+                self.progress(done, len(bottlenecks))
+            yield place, [next(estimate) for estimate in estimates], bottleneck
+
+
+def grid_document(grid: Grid) -> dict[str, object]:
+    """Return the JSON form of a grid: a list of points, each with all metrics."""
+    attributes = grid.answers.attrs
+    metrics = grid.metrics()
+    points = []
+    for place, estimates, bottleneck in grid.points(metrics):
+        point = json_form(dict(zip(grid.swept, place, strict=True)))
+        for name, (value, low, high, basis) in zip(metrics, estimates, strict=True):
+            numbers = json_form({"value": value, "low": low, "high": high})
+            point[name] = {**numbers, "basis": name_of(BASES, basis)}
+        points.append({**point, "bottleneck": name_of(BOTTLENECKS, bottleneck)})
+    return {
+        "schema_version": 1,
+        "dataset": {"id": attributes["dataset"], "sha256": attributes["sha256"]},
+        "variant": attributes["variant"],
+        "fixed": grid.fixed(),
+        "swept": grid.swept,
+        "notes": list(grid.notes),
+        "points": points,
+    }
+
+
+def name_of(names: tuple[str, ...], code: int) -> str:
+    """Return the name of a code, or an empty text for a point without a value."""
+    return names[code] if code >= 0 else ""
