@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import signal
+from contextlib import suppress
 from importlib.util import find_spec
 from typing import Annotated
 
@@ -63,6 +66,11 @@ def serve(*, port: Port = None, host: Host = "127.0.0.1", no_browser: NoBrowser 
 
         webbrowser.open(place.address)
 
-    from icmodel.web.server import run
+    with suppress(KeyboardInterrupt):
+        before = signal.getsignal(signal.SIGINT)
+        if before is signal.default_int_handler:  # an import would lose the interrupt
+            signal.signal(signal.SIGINT, lambda *_: os._exit(0))
+        from icmodel.web.server import run
 
-    run(place, listening)
+        signal.signal(signal.SIGINT, before)
+        run(place, listening)
