@@ -58,6 +58,7 @@ LONGEST = (
     "test_report",
     "test_interconnects_comparing",
     "test_web_api",
+    "test_web_openapi",
     "test_calibrate_loop",
     "test_report_browser",
     "test_probe_ends",

@@ -60,17 +60,17 @@ def serve(*, port: Port = None, host: Host = "127.0.0.1", no_browser: NoBrowser 
     # The socket listens before the server is imported, so that a client can connect at once.
     listening = listen(host, port)
     place = Place.of(host, listening.getsockname()[1])
+    before = signal.getsignal(signal.SIGINT)
+    if before is signal.default_int_handler:  # imports would lose an interrupt
+        signal.signal(signal.SIGINT, lambda *_: os._exit(0))
     print_text(f"{place.address}\n")
     if not no_browser:
         import webbrowser
 
         webbrowser.open(place.address)
 
-    with suppress(KeyboardInterrupt):
-        before = signal.getsignal(signal.SIGINT)
-        if before is signal.default_int_handler:  # an import would lose the interrupt
-            signal.signal(signal.SIGINT, lambda *_: os._exit(0))
-        from icmodel.web.server import run
+    from icmodel.web.server import run
 
+    with suppress(KeyboardInterrupt):
         signal.signal(signal.SIGINT, before)
         run(place, listening)
