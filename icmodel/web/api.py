@@ -49,7 +49,7 @@ from icmodel.web.work import Workshop, check_dataset, dataset, warm_model
 
 POSTED = (400, 408, 413, 415)
 """Further statuses of a refused request with a body."""
-LARGEST_GRID = 10_000
+LARGEST_GRID = 4000
 """Greatest number of points of a grid; the command line allows more."""
 
 router = APIRouter(prefix="/api/v1", responses=problems(401, 403, 422, 429, 500))
@@ -150,7 +150,7 @@ async def predict(body: PredictBody, shop: Shop) -> Response:
     "/sweep", responses=answers(Grid, *POSTED), summary="Predict a grid over any parameters"
 )
 async def sweep(body: SweepBody, shop: Shop) -> Response:
-    """Answer what `icmodel sweep --json` prints, up to 10 000 points."""
+    """Answer what `icmodel sweep --json` prints, up to 4000 points."""
 
     def work() -> bytes:
         warm = warm_model(body.dataset, body.variant)

@@ -54,7 +54,7 @@ def make_app(place: Place, workshop: Workshop | None = None) -> FastAPI:
         title="icmodel", version=__version__, docs_url=None, redoc_url=None, lifespan=warmed
     )
     app.state.workshop = shop
-    app.add_middleware(GZipMiddleware, minimum_size=COMPRESSED_BYTES)
+    app.add_middleware(GZipMiddleware, minimum_size=COMPRESSED_BYTES, compresslevel=4)
     app.add_middleware(Guard, place=place)
     app.add_exception_handler(Problem, _answer_problem)
     app.add_exception_handler(IcmodelError, _answer_problem)
