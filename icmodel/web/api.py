@@ -13,7 +13,7 @@ from icmodel.dataset import VARIANTS, Dataset, catalogue
 from icmodel.errors import IcmodelError, ScenarioError
 from icmodel.estimate import Prediction
 from icmodel.questions import showing
-from icmodel.questions.comparing import answer_columns, columns_document
+from icmodel.questions.comparing import answer_columns, columns_document, refuse_others
 from icmodel.questions.ingesting import DatasetOptions, LabelOptions
 from icmodel.questions.predicting import answer
 from icmodel.questions.sweeping import answer_grid, asked_grid, grid_document
@@ -175,8 +175,10 @@ async def sweep(body: SweepBody, shop: Shop) -> Response:
 )
 async def compare(body: CompareBody, shop: Shop) -> Response:
     """Answer what `icmodel compare --json` prints; with a use case, every interconnect is a row."""
-    names = split_names(body.dataset)
+    names, question = split_names(body.dataset), body.question()
     if body.usecase is not None or body.toml is not None:
+        others = {**question.texts(), "option": question.option, "variant": body.variant}
+        refuse_others({**others, "protocol": body.protocol, "extrapolate": body.extrapolate})
         return as_json(await shop.long(jobs.compare_usecase, body.usecase, body.toml, names))
 
     def ask(data: Dataset, variant: str, asked: Scenario) -> Prediction:
@@ -189,7 +191,7 @@ async def compare(body: CompareBody, shop: Shop) -> Response:
     def work() -> bytes:
         datasets = [dataset(name) for name in names or [DEFAULT_DATASET]]
         protocols, variants = split_names(body.protocol), split_names(body.variant)
-        columns = answer_columns(body.question(), datasets, protocols, variants, ask)
+        columns = answer_columns(question, datasets, protocols, variants, ask)
         return jobs.body_of(columns_document(columns))
 
     return as_json(await shop.quick(work))

@@ -96,9 +96,10 @@ def run(place: Place, listening: socket.socket) -> None:
     """
     config = uvicorn.Config(
         make_app(place),
-        log_level="warning",
+        log_level="critical",
         access_log=False,
         server_header=False,
+        proxy_headers=False,
         timeout_graceful_shutdown=1,
         timeout_keep_alive=30,
     )
