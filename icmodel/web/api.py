@@ -103,7 +103,9 @@ def workshop(request: Request) -> Workshop:
 
 
 Shop = Annotated[Workshop, Depends(workshop)]
-Name = Annotated[str, Path(max_length=200, examples=[DEFAULT_DATASET])]
+DatasetName = Annotated[str, Path(max_length=200, examples=[DEFAULT_DATASET])]
+UseCaseName = Annotated[str, Path(max_length=200, examples=["imaging"])]
+SystemName = Annotated[str, Path(max_length=200, examples=["lab-direct"])]
 Names = Annotated[list[str], Query(max_length=64)]
 
 
@@ -291,7 +293,7 @@ async def datasets(shop: Shop) -> Response:
     responses=answers(DatasetDocument, 404),
     summary="Show a dataset: axes, values, options, metrics and source",
 )
-async def show_dataset(name: Name, shop: Shop) -> Response:
+async def show_dataset(name: DatasetName, shop: Shop) -> Response:
     """Answer what `icmodel datasets show --json` prints."""
 
     def work() -> bytes:
@@ -306,7 +308,7 @@ async def show_dataset(name: Name, shop: Shop) -> Response:
     summary="List rows, each with its basis and source",
 )
 async def points(
-    name: Name,
+    name: DatasetName,
     shop: Shop,
     protocol: Names = [],  # noqa: B006
     metric: Names = [],  # noqa: B006
@@ -338,7 +340,7 @@ async def usecases(shop: Shop) -> Response:
     responses=answers(UseCaseText, 404),
     summary="Show a use case, with its text",
 )
-async def show_usecase(name: Name, shop: Shop) -> Response:
+async def show_usecase(name: UseCaseName, shop: Shop) -> Response:
     """Answer what `icmodel usecases show --json` prints, and the TOML text under `toml`."""
 
     def work() -> bytes:
@@ -363,7 +365,7 @@ async def systems(shop: Shop) -> Response:
 @router.get(
     "/systems/{name}", responses=answers(SystemText, 404), summary="Show a system, with its text"
 )
-async def show_system(name: Name, shop: Shop) -> Response:
+async def show_system(name: SystemName, shop: Shop) -> Response:
     """Answer what `icmodel system show --json` prints, and the TOML text under `toml`."""
 
     def work() -> bytes:
@@ -378,7 +380,7 @@ async def show_system(name: Name, shop: Shop) -> Response:
     summary="Score a model on rows that it was not fitted to",
 )
 async def validation(
-    name: Name,
+    name: DatasetName,
     shop: Shop,
     variant: Annotated[str | None, Query(max_length=20)] = None,
     folds: Annotated[list[Kind], Query(max_length=8)] = [],  # noqa: B006
