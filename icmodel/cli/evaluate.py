@@ -2,23 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Annotated
 
 import typer
 
-from icmodel.cli.options import (
-    DEFAULT_DATASET,
-    AsJson,
-    DatasetName,
-    NoCache,
-    Output,
-    VariantName,
-    make_app,
-    option,
-)
+from icmodel.cli.options import AsJson, DatasetName, NoCache, Output, VariantName, make_app, option
 from icmodel.cli.output import check_file, json_text, print_text
 from icmodel.cli.reports import MastheadChoice, with_masthead
+from icmodel.questions.words import DEFAULT_DATASET
 
 app = make_app()
 
@@ -76,21 +67,17 @@ def evaluate(
     icmodel evaluate motion-control --dataset rapidio-tsi721 --json
     icmodel evaluate my-use-case.toml --dataset path/of/my-dataset
     """  # noqa: D301
-    from icmodel import usecase as judging  # pydantic and reports are slow to import
+    from icmodel.questions.judging import evaluate_with_notes  # pydantic is slow to import
     from icmodel.report import report
     from icmodel.report.terminal import evaluation_text
     from icmodel.report.writing import ENDINGS
-    from icmodel.system.namesake import notes_on_system
 
     if output is not None:
         check_file(output, ENDINGS)
     masthead = head.masthead(output)
-    evaluation = judging.evaluate(
+    evaluation = evaluate_with_notes(
         usecase, dataset, variant=variant, candidate=candidate, strict=strict, cache=not no_cache
     )
-    derivations = {one.name: one for one in evaluation.derivations}
-    notes = notes_on_system(evaluation.usecase, derivations, evaluation.candidate)
-    evaluation = replace(evaluation, notes=notes)
     if output is not None:
         report(evaluation, output, masthead)
     if as_json:
