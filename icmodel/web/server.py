@@ -15,7 +15,7 @@ from starlette.staticfiles import StaticFiles
 
 from icmodel import __version__
 from icmodel.errors import IcmodelError, ReportError
-from icmodel.web import api
+from icmodel.web import api, pages
 from icmodel.web.guard import Guard, Place
 from icmodel.web.problems import Problem, body_problem, problem_of
 from icmodel.web.work import Workshop
@@ -47,6 +47,8 @@ def make_app(place: Place, workshop: Workshop | None = None) -> FastAPI:
     app.add_exception_handler(RequestValidationError, _answer_problem)
     app.add_exception_handler(HTTPException, _answer_problem)
     app.include_router(api.router)
+    app.include_router(pages.router)
+    app.include_router(pages.styles)
     app.mount("/", StaticFiles(directory=STATIC, html=True, check_dir=False), name="pages")
     return app
 

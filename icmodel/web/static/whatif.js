@@ -1,0 +1,363 @@
+// The what-if page: a question on the left, its answer at once on the right.
+import { badge, basisBadge, fill, get, h, latest, post, problem, rangeBar, say, select, settled, text } from "./dom.js";
+import { plot, plotTable, seriesColour } from "./plot.js";
+import { FIELDS, FIRST, GROUPS, MOST_OTHERS, MOST_PINS, OVER, along, nameOf, questions, read, write } from "./question.js";
+
+const TIMES = (statistic) => ["latency", "rtt_half", "rtt"].map((time) => `${time}_${statistic}_s`);
+const TILES = [["goodput_bps", "frames_per_s"], [...TIMES("mean"), ...TIMES("p50")], [...TIMES("p99"), ...TIMES("max")],
+  ["cpu_send", "cpu_send_cores", "cpu_send_process_cores"], ["cpu_recv", "cpu_recv_cores", "cpu_recv_process_cores"], ["loss_rate"]];
+const STEPS = 1000;
+
+export async function whatifPage(main, parameters, put) {
+  let state = read(parameters.get("dataset") ? parameters : new URLSearchParams(FIRST));
+  let form = null, own = null, answers = [], curves = [];
+  const history = { past: [write(state)], at: 0 };
+  const answered = new Map(), drawn = new Map(), fields = {};
+  const { datasets } = await get("datasets");
+
+  // --- the frame -----------------------------------------------------------------------------
+  const undo = h("button", { type: "button", class: "quiet", onclick: () => step(-1) }, "Undo");
+  const redo = h("button", { type: "button", class: "quiet", onclick: () => step(1) }, "Redo");
+  const asking = h("form", { class: "asking", "aria-label": "The question", onsubmit: (event) => event.preventDefault() });
+  const verdicts = h("ul", { class: "needs" }), tiles = h("div", { class: "tiles" }), limited = h("p", { class: "limited" });
+  const need = h("input", { type: "text", id: "need", placeholder: "mean latency ≤ 100 us", autocomplete: "off", "aria-describedby": "need-hint" });
+  const beside = h("section", { class: "beside", "aria-label": "Side by side" }), why = h("section", { class: "why" });
+  const canvas = h("div", { class: "canvas" }), choices = h("div", { class: "choices" });
+  const numbers = h("details", {}, h("summary", {}, "The numbers of the plot"), h("div"));
+  const chart = plot(canvas, (x, done) => change(() => moveTo(x), done));
+  const copies = ["command line", "Python", "row for Excel", "link"].map((what) => h("button", { type: "button", class: "quiet", onclick: (event) => copy(what, event.target) }, `Copy ${what}`));
+  fill(main, 
+    h("h1", { class: "hidden" }, "What if"), asking,
+    h("div", { class: "answer" },
+      h("div", { class: "actions" }, undo, redo, h("button", { type: "button", class: "quiet", onclick: pin }, "Pin"), h("span", { class: "spring" }), copies),
+      h("section", { class: "now", "aria-label": "The answer" }, tiles, limited),
+      h("section", { class: "wanted" }, h("form", { onsubmit: addNeed }, h("label", { for: "need" }, "Requirement"), need, h("button", {}, "Add"),
+        h("small", { id: "need-hint" }, "a metric, ≤ or ≥, and a limit with its unit")), verdicts),
+      h("section", { class: "curves", "aria-label": "Curves" }, choices, canvas, numbers), beside, why));
+
+  // --- changes -------------------------------------------------------------------------------
+
+  /** Change the state; the address follows, and a finished change can be undone. */
+  function change(work, done = true) {
+    work();
+    const query = write(state);
+    if (done && query !== history.past[history.at]) {
+      history.past.splice(history.at + 1, Infinity, query);
+      history.at += 1;
+      put(query);
+    }
+    showFields();
+    ask();
+  }
+
+  function step(way) {
+    const query = history.past[history.at + way];
+    if (query === undefined) return;
+    history.at += way;
+    restore(query);
+  }
+
+  async function restore(query) {
+    state = read(new URLSearchParams(query));
+    put(query);
+    await reform();
+    ask();
+  }
+
+  function setWord(name, value) {
+    const { words } = state.question;
+    if (value) words[name] = value;
+    else delete words[name];
+    if (value && name === "rate") delete words.requested_goodput;
+    if (value && name === "requested_goodput") delete words.rate;
+    if (value && name === "other_goodput" && Number(words.endpoints ?? 1) < 2) words.endpoints = "2";
+  }
+
+  function moveTo(x) {
+    if (state.over === "payload") setWord("payload", text("payload_bytes", x, 6));
+    else if (state.over === "cores") setWord("cores", String(x));
+    else setWord("requested_goodput", text("goodput_bps", x, 4));
+  }
+
+  function choose(name, value) {
+    const { question } = state;
+    question[name] = value;
+    if (name === "dataset") Object.assign(question, { variant: "", protocol: "", options: {} });
+    if (name === "protocol") question.options = {};
+    change(() => {});
+    reform();
+  }
+
+  // --- the form ------------------------------------------------------------------------------
+
+  async function reform() {
+    const { dataset, variant, protocol } = state.question;
+    const query = new URLSearchParams({ dataset, variant, protocol });
+    try {
+      form = await get(`pages/form?${query}`);
+    } catch (error) {
+      return void fill(asking, problem(error), datasetChoice());
+    }
+    const active = document.activeElement?.name;
+    fill(asking, 
+      h("fieldset", {}, h("legend", {}, "Model"), datasetChoice(),
+        h("div", { class: "pair" },
+          select("Variant", form.variants.map((one) => [one === form.default_variant ? "" : one, one]), variant === form.default_variant ? "" : variant, (value) => choose("variant", value), { name: "variant" }),
+          select("Protocol", form.protocols, form.protocol, (value) => choose("protocol", value), { name: "protocol" })),
+        h("p", { class: "hint" }, `${form.title}. `, h("a", { href: `#/datasets?id=${form.dataset}` }, "What it holds"))),
+      GROUPS.map(([title, group]) => h("fieldset", {}, h("legend", {}, title), group.map(fieldOf))),
+      h("fieldset", {}, h("legend", {}, "Options"), form.options.map(optionOf),
+        h("label", { class: "check" }, h("input", { type: "checkbox", name: "extrapolate", ".checked": state.question.extrapolate, onchange: (event) => change(() => (state.question.extrapolate = event.target.checked)) }), "Extrapolate beyond the benchmarks")),
+      h("p", { class: "hint" }, `${form.whose[0].toUpperCase()}${form.whose.slice(1)}.`));
+    asking.elements[active]?.focus();
+    showFields();
+  }
+
+  const datasetChoice = () => select("Dataset", datasets.map((one) => [one.id, one.id]), state.question.dataset, (value) => choose("dataset", value), { name: "dataset" });
+
+  function fieldOf([name, label, si, example, optional]) {
+    const range = form.ranges.find((one) => one.name === name);
+    const input = h("input", { type: "text", name, id: `f-${name}`, autocomplete: "off", spellcheck: "false", placeholder: example, ".disabled": !range.works,
+      "aria-describedby": `h-${name} p-${name}`,
+      oninput: (event) => change(() => setWord(name, event.target.value), false), onchange: () => change(() => {}) });
+    const slider = h("input", { type: "range", min: 0, max: range.log ? STEPS : range.greatest - range.least, step: 1, ".disabled": !range.works, "aria-label": `${label}, slider`,
+      oninput: (event) => change(() => setWord(name, wordAt(range, si, Number(event.target.value))), false), onchange: () => change(() => {}) });
+    const clear = optional && h("button", { type: "button", class: "clear", "aria-label": `Clear ${label.toLowerCase()}`, onclick: () => change(() => setWord(name, "")) }, "×");
+    const refusal = h("p", { class: "problem", id: `p-${name}` });
+    fields[name] = { input, slider, range, si, refusal, clear };
+    return h("div", { class: `field${range.works ? "" : " off"}` }, h("label", { for: `f-${name}` }, label), input, clear, slider, h("small", { id: `h-${name}` }, range.text), refusal);
+  }
+
+  function wordAt(range, si, at) {
+    if (!range.log) return String(range.least + at);
+    const value = range.least * (range.greatest / range.least) ** (at / STEPS);
+    if (si === "cpu_clock_ratio") return String(Number(value.toPrecision(3)));
+    return text(si, si === "payload_bytes" ? Math.round(value) : value, si === "payload_bytes" ? 6 : 3);
+  }
+
+  const optionOf = ({ axis, values, default: usual, meaning }) => h("div", { class: "option", title: meaning },
+    select(axis, values.map((one) => [one === usual ? "" : one, one === usual ? `${one} (default)` : one]), state.question.options[axis] ?? "",
+      (value) => change(() => (state.question.options[axis] = value)), { name: `option.${axis}` }));
+
+  /** Show the state in the fields; the field that is typed into keeps its text. */
+  function showFields() {
+    const { words } = state.question;
+    for (const [name, { input, clear }] of Object.entries(fields)) {
+      if (document.activeElement !== input) input.value = words[name] ?? "";
+      if (clear) clear.hidden = !words[name];
+    }
+    undo.disabled = history.at === 0;
+    redo.disabled = history.at === history.past.length - 1;
+  }
+
+  /** Put the sliders where the server understood the texts. */
+  function place(scenario) {
+    for (const { slider, range, si } of Object.values(fields)) {
+      if (document.activeElement === slider) continue;
+      const value = scenario[si];
+      const at = range.log ? (STEPS * Math.log(value / range.least)) / Math.log(range.greatest / range.least) : value - range.least;
+      slider.value = value === null || value === undefined ? STEPS : value <= 0 ? 0 : at;
+    }
+  }
+
+  // --- asking --------------------------------------------------------------------------------
+
+  const ask = latest(async () => {
+    const asked = structuredClone(questions(state)), first = 1 + state.others.length;
+    const key = (question) => JSON.stringify([question, state.needs]);
+    const open = asked.filter((question, at) => at < first || !answered.has(key(question)));
+    try {
+      const found = await post("pages/answers", { questions: open, requirements: state.needs });
+      open.forEach((question, at) => answered.set(key(question), found.answers[at]));
+      answers = asked.map((question) => answered.get(key(question)));
+      if (answered.size > 200) answered.clear();
+    } catch (error) {
+      return void fill(tiles, problem(error));
+    }
+    own = answers[0];
+    showAnswer();
+    showBeside(asked);
+    draw();
+  });
+
+  const draw = latest(async () => {
+    const asked = structuredClone(questions(state)).map((question) => along(question, state.over)), { over, show } = state;
+    const key = (question) => JSON.stringify([question, over, show]);
+    const open = asked.filter((question) => !drawn.has(key(question)));
+    if (open.length) {
+      const found = await post("pages/curves", { questions: open, over, metric: show });
+      if (drawn.size > 100) drawn.clear();
+      open.forEach((question, at) => drawn.set(key(question), found.curves[at]));
+    }
+    curves = asked.map((question) => drawn.get(key(question)) ?? { x: [], points: [] });
+    showCurves(asked.map(key).join());
+  });
+
+  // --- the answer ----------------------------------------------------------------------------
+
+  const tell = settled(() => own && say(own.error || shownMetrics(own).map((one) => `${one.words} ${one.text}, ${one.interval}`).join("; ")), 500);
+  const shownMetrics = (answer) => TILES.map((slot) => slot.map((name) => answer.metrics.find((one) => one.name === name && one.value !== null)).find(Boolean)).filter(Boolean);
+
+  function showAnswer() {
+    for (const [name, { input, refusal }] of Object.entries(fields)) {
+      const mine = own.error && own.field === name;
+      refusal.textContent = mine ? own.error : "";
+      if (mine) input.setAttribute("aria-invalid", "true");
+      else input.removeAttribute("aria-invalid");
+    }
+    tell();
+    showNeeds();
+    if (own.error) {
+      const field = FIELDS[own.field]?.[1];
+      fill(tiles, h("div", { class: "refused" }, h("h2", {}, field ? `No answer: ${field.toLowerCase()}` : "No answer"), h("p", {}, own.error)));
+      fill(limited);
+      return void fill(why);
+    }
+    place(own.scenario);
+    fill(tiles, shownMetrics(own).map(tile));
+    fill(limited, "limited by ", h("strong", {}, own.limited_by || "an unknown limit"));
+    showWhy();
+  }
+
+  function tile(one) {
+    const [, number, unit] = one.text.match(/^(\S+)\s*(.*)$/);
+    const most = /^cpu_\w+(?<!cores)$/.test(one.name) ? 1 : (one.high ?? one.value * 2) * 1.25 || 1;
+    return h("div", { class: "tile", title: one.why || null }, h("h2", {}, one.words), h("p", { class: "value" }, number, h("span", {}, unit)),
+      rangeBar(one.low, one.value, one.high, most), h("p", { class: "span" }, one.interval, " ", basisBadge(one.basis)));
+  }
+
+  /** Terms, bounds and rows; each part stays open while the answer changes. */
+  function showWhy() {
+    const open = new Set([...why.querySelectorAll("details[open] > summary")].map((one) => one.textContent.replace(/ \(.*/, "")));
+    const fold = (title, ...parts) => h("details", { open: open.has(title.replace(/ \(.*/, "")) }, h("summary", {}, title), parts);
+    const table = (label, heads, rows) => h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": label },
+      h("table", {}, h("thead", {}, h("tr", {}, heads.map((head) => h("th", { scope: "col" }, head)))), h("tbody", {}, rows.map((row) => h("tr", {}, row.map((cell) => h("td", {}, cell)))))));
+    const known = own.metrics.filter((one) => one.value !== null), absent = own.metrics.filter((one) => one.value === null);
+    fill(why, 
+      own.notes.length ? h("ul", { class: "notes" }, own.notes.map((note) => h("li", {}, note))) : "",
+      fold("Why", h("div", { class: "pair wide" }, bars("The mean latency, the sum of", own.terms), bars("The goodput, the least of", own.bounds)),
+        table("Rows of the dataset", ["line", "metric", "payload", "load", "value", "basis", "source"], own.rows.map((row) => [row.line, row.metric, row.payload, row.load, row.value, basisBadge(row.basis), row.source]))),
+      fold(`Every metric (${known.length})`, table("Every metric", ["metric", "value", "90 % interval", "basis", "note"], known.map((one) => [one.words, one.text, one.interval, basisBadge(one.basis), one.why])),
+        absent.length ? h("ul", { class: "notes" }, absent.map((one) => h("li", {}, `${one.words}: ${one.why}`))) : ""));
+  }
+
+  // --- requirements --------------------------------------------------------------------------
+
+  function addNeed(event) {
+    event.preventDefault();
+    const asked = need.value.trim();
+    if (!asked) return need.focus();
+    need.value = "";
+    change(() => state.needs.includes(asked) || state.needs.push(asked));
+  }
+
+  function showNeeds() {
+    const judged = own.error ? state.needs.map((asked) => ({ asked, text: asked, reason: "no answer", outcome: "undecided" })) : own.verdicts;
+    fill(verdicts, judged.map((one) => h("li", {}, one.problem ? h("span", { class: "problem" }, one.problem) : [badge(one.outcome), h("strong", {}, one.text), h("span", {}, one.reason)],
+      h("button", { type: "button", class: "clear", "aria-label": `Remove ${one.asked}`, onclick: () => change(() => (state.needs = state.needs.filter((other) => other !== one.asked))) }, "×"))));
+  }
+
+  // --- curves --------------------------------------------------------------------------------
+
+  let shownKey = "";
+  function showCurves(key) {
+    const here = own.error ? null : { x: { payload: own.scenario.payload_bytes, load: own.scenario.requested_goodput_bps, cores: own.scenario.cores }[state.over] ?? null, y: null, words: "" };
+    const metric = own.metrics.find((one) => one.name === state.show);
+    if (here && metric) Object.assign(here, { y: metric.value, words: metric.text });
+    const limits = own.verdicts.filter((one) => one.metric === state.show && one.limit !== null);
+    key += JSON.stringify([limits.map((one) => one.limit), state.log]);
+    if (key === shownKey) return chart.move(here);
+    shownKey = key;
+    const metrics = answers.find((one) => !one.error)?.metrics.filter((one) => one.value !== null) ?? [];
+    fill(choices, 
+      select("Curve of", metrics.some((one) => one.name === state.show) ? metrics.map((one) => [one.name, one.words]) : [[state.show, state.show], ...metrics.map((one) => [one.name, one.words])], state.show, (value) => change(() => (state.show = value)), { name: "show" }),
+      select("over", Object.entries(OVER), state.over, (value) => change(() => (state.over = value)), { name: "over" }),
+      h("label", { class: "check" }, h("input", { type: "checkbox", name: "log", ".checked": state.log, onchange: (event) => change(() => (state.log = event.target.checked)) }), "log scale"),
+      h("span", { class: "spring" }), otherChoice());
+    const asked = questions(state), usable = curves.map((curve, at) => [curve, at === 0 ? "this question" : nameOf(asked[at], asked[0])]).filter(([curve]) => curve.x.length);
+    const refused = curves.filter((curve) => curve.error).map((curve) => curve.error);
+    canvas.classList.toggle("empty", !usable.length);
+    if (!usable.length) {
+      chart.clear();
+      return void fill(numbers.lastChild, h("p", {}, refused[0] ?? "Nothing to draw."));
+    }
+    const shown = { over: state.over, metric: state.show, log: state.log, limits, here, curves: usable.map(([curve]) => curve), names: usable.map(([, name]) => name) };
+    chart.draw(shown);
+    fill(numbers.lastChild, refused.map((error) => h("p", { class: "problem" }, error)), plotTable(shown));
+  }
+
+  /** Choose another dataset or variant for the same question, in the same plot. */
+  function otherChoice() {
+    const taken = new Set(state.others.map((one) => `${one.dataset}|${one.variant}|${one.protocol}`));
+    const values = [["", "another dataset or variant …"], ...form.variants.filter((one) => one !== (state.question.variant || form.default_variant)).map((one) => [`${form.dataset}|${one}|${form.protocol}`, `variant ${one}`]),
+      ...datasets.flatMap((one) => one.id === form.dataset ? [] : one.protocols.map((protocol) => [`${one.id}||${protocol}`, `${one.id}, ${protocol}`]))];
+    return select("Add", values.filter(([value]) => !taken.has(value)), "", (value) => {
+      const [dataset, variant, protocol] = value.split("|");
+      change(() => state.others.push({ dataset, variant, protocol }));
+    }, { name: "with", disabled: state.others.length >= MOST_OTHERS });
+  }
+
+  // --- side by side --------------------------------------------------------------------------
+
+  function pin() {
+    if (state.pins.length >= MOST_PINS) return say(`At most ${MOST_PINS} questions can be pinned: remove one first.`);
+    change(() => state.pins.push(structuredClone(state.question)));
+    say("The question is pinned.");
+  }
+
+  function showBeside(asked) {
+    if (asked.length < 2) return fill(beside);
+    const first = 1 + state.others.length;
+    const remove = (at) => change(() => (at < first ? state.others.splice(at - 1, 1) : state.pins.splice(at - first, 1)));
+    const head = asked.map((question, at) => {
+      const swatch = h("i", { class: "swatch" });
+      swatch.style.background = seriesColour(at);
+      const name = at === 0 ? "this question" : nameOf(question, asked[0]);
+      const open = () => { state.question = structuredClone(question); change(() => {}); reform(); };
+      return h("th", { scope: "col" }, swatch, name, h("small", {}, at === 0 ? "" : at < first ? "follows" : "pinned"),
+        at > 0 && h("span", {}, h("button", { type: "button", class: "quiet", "aria-label": `Ask ${name}`, onclick: open }, "Ask"), h("button", { type: "button", class: "clear", "aria-label": `Remove ${name}`, onclick: () => remove(at) }, "×")));
+    });
+    const cell = (one) => (one ? [h("strong", {}, one.text), h("small", {}, one.interval), basisBadge(one.basis)] : "–");
+    const rows = TILES.map((slot) => {
+      const row = answers.map((answer) => answer.metrics.find((one) => slot.includes(one.name) && one.value !== null));
+      const named = row.find(Boolean);
+      return named && h("tr", {}, h("th", { scope: "row" }, named.words), row.map((one) => h("td", {}, cell(one))));
+    });
+    const needs = state.needs.map((need, at) => h("tr", {}, h("th", { scope: "row" }, need), answers.map((answer) => h("td", {}, answer.verdicts[at]?.outcome ? badge(answer.verdicts[at].outcome) : "–"))));
+    const limits = h("tr", {}, h("th", { scope: "row" }, "limited by"), answers.map((answer) => h("td", {}, answer.error ? h("span", { class: "problem" }, answer.error) : answer.limited_by)));
+    fill(beside, h("h2", {}, "Side by side"), h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Questions side by side" },
+      h("table", {}, h("thead", {}, h("tr", {}, h("td"), head)), h("tbody", {}, rows, needs, limits))));
+  }
+
+  // --- copies --------------------------------------------------------------------------------
+
+  async function copy(what, button) {
+    const content = { "command line": own?.command, Python: own?.python, "row for Excel": own?.sheet, link: location.href }[what];
+    if (!content) return say("There is no answer to copy.");
+    await navigator.clipboard.writeText(content);
+    button.textContent = "Copied";
+    say(`Copied: ${what}`);
+    setTimeout(() => (button.textContent = `Copy ${what}`), 1200);
+  }
+
+  const keys = (event) => {
+    if (!(event.ctrlKey || event.metaKey) || event.key.toLowerCase() !== "z" || event.target.type === "text") return;
+    event.preventDefault();
+    step(event.shiftKey ? 1 : -1);
+  };
+  document.addEventListener("keydown", keys);
+  await reform();
+  ask();
+  return {
+    moved: (next) => next.get("dataset") && next.toString() !== write(state) && restore(next.toString()),
+    closed: () => document.removeEventListener("keydown", keys),
+  };
+}
+
+export function bars(caption, list) {
+  return h("figure", { class: "bars" }, h("figcaption", {}, caption), h("dl", {}, list.map((one) => {
+    const bar = h("i", { "aria-hidden": "true" });
+    bar.style.width = `${100 * one.share}%`;
+    return h("div", { class: one.decides || one.mark ? "marked" : null }, h("dt", {}, one.name), h("dd", {}, h("span", { class: "track" }, bar), h("span", {}, one.text)));
+  })));
+}
