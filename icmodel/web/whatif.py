@@ -183,7 +183,7 @@ def answer(question: Question, requirements: list[str]) -> Answer:
         rows=[_row(one) for one in found.rows],
         verdicts=[_judged(text, found) for text in requirements],
         command=_command(question),
-        python=_python(question),
+        python=_python(question, found),
         sheet=_sheet(question, found),
     )
 
@@ -392,10 +392,10 @@ def _command(question: Question) -> str:
     return shlex.join([*words, *(["--extrapolate"] if question.extrapolate else [])])
 
 
-def _python(question: Question) -> str:
+def _python(question: Question, found: Prediction) -> str:
     """Return a Python program that answers the question."""
     variant = f", variant={question.variant!r}" if question.variant else ""
-    given: dict[str, object] = {"protocol": question.protocol} if question.protocol else {}
+    given: dict[str, object] = {"protocol": found.scenario.protocol}
     given |= {name: int(text) if name in COUNTS else text for name, text in question.given.items()}
     if options := {axis: value for axis, value in question.options.items() if value}:
         given["options"] = options

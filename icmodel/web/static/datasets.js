@@ -3,7 +3,7 @@ import { basisBadge, fill, get, h, post, problem, say, select, text, upload, wai
 import { report } from "./blocks.js";
 import { plot, plotTable } from "./plot.js";
 
-const MOST_ROWS = 400;
+const MOST_ROWS = 100;
 
 export async function datasetsPage(main, parameters, put) {
   const { datasets } = await get("datasets");

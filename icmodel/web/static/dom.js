@@ -25,16 +25,20 @@ export function say(text) {
 
 // --- requests ------------------------------------------------------------------------------
 
+let pending = 0;
+
 async function request(path, options) {
-  let response;
+  document.documentElement.dataset.pending = ++pending;
   try {
-    response = await fetch(`api/v1/${path}`, options);
-  } catch {
-    throw new Error("The server does not answer: start icmodel serve again, and reload this page.");
+    const response = await fetch(`api/v1/${path}`, options).catch(() => {
+      throw new Error("The server does not answer: start icmodel serve again, and reload this page.");
+    });
+    const body = await response.json();
+    if (!response.ok) throw new Error(body.detail ?? body.title ?? `The server refused (${response.status}).`);
+    return body;
+  } finally {
+    document.documentElement.dataset.pending = --pending;
   }
-  const body = await response.json();
-  if (!response.ok) throw new Error(body.detail ?? body.title ?? `The server refused (${response.status}).`);
-  return body;
 }
 
 export const get = (path) => request(path);
@@ -117,13 +121,16 @@ export function rangeBar(low, value, high, most) {
   return bar;
 }
 
+let made = 0;
+
 export function select(label, values, chosen, onchange, attributes = {}) {
+  const id = `choice-${++made}`;
   const options = values.map((one) => {
     const [value, shown] = Array.isArray(one) ? one : [one, one];
     return h("option", { value, ".selected": value === chosen }, shown);
   });
-  return h("label", { class: "choice" }, h("span", {}, label),
-    h("select", { onchange: (event) => onchange(event.target.value), ...attributes }, options));
+  return h("div", { class: "choice" }, h("label", { for: id }, label),
+    h("select", { id, onchange: (event) => onchange(event.target.value), ...attributes }, options));
 }
 
 export function problem(error) {

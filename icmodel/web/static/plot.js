@@ -197,7 +197,7 @@ export function plot(host, onmove) {
 export function plotTable({ over, metric, curves, names }) {
   const rows = curves.flatMap((curve, index) => {
     const wanted = new Set(curve.points.map((point) => point.x));
-    const keep = (x, at) => wanted.has(x) || at % 8 === 0 || at === curve.x.length - 1;
+    const keep = (x, at) => wanted.has(x) || at % Math.ceil(curve.x.length / 12) === 0 || at === curve.x.length - 1;
     return curve.x.map((x, at) => [x, at]).filter(([x, at]) => keep(x, at) && curve.value[at] !== null).map(([x, at]) => {
       const points = curve.points.filter((point) => point.x === x).map((point) => point.text).join("; ");
       const [value, low, high] = [curve.value[at], curve.low[at], curve.high[at]].map((one) => (one === null ? "–" : text(metric, one)));
