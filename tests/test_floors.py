@@ -31,7 +31,7 @@ FLOORS = (
     ("ingest", "interconnects", "fold", "validate", "own_work", "probing"),
     ("system",),
     ("recommend", "calibrate", "verify"),
-    ("report", "questions"),
+    ("report", "questions", "schemas"),
     ("web",),
     ("cli",),
     ("__main__",),

@@ -21,8 +21,8 @@ from docs_reference.markdown import with_part
 from docs_reference.places import REFERENCE
 from docs_reference.probe import probe_page
 from docs_reference.python_face import api_page
-from icmodel.cli.schemas import output_schemas
 from icmodel.dataset.check import dataset_schema
+from icmodel.schemas.commands import output_schemas
 from icmodel.system import system_schema
 from icmodel.usecase import usecase_schema
 
