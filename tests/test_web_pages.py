@@ -91,7 +91,7 @@ def visit(browser: Browser, address: str) -> Iterator[Visit]:
     """A visit that must end without a complaint and without a request to another machine."""
     context = browser.new_context(
         viewport=DESK,
-        permissions=["clipboard-read", "clipboard-write"],  # type: ignore[arg-type]
+        permissions=["clipboard-read", "clipboard-write"],
         accept_downloads=True,
     )
     visit = Visit(context.new_page(), address)

@@ -167,6 +167,7 @@ class Dot(BaseModel):
     low: float | None
     high: float | None
     text: str
+    other: bool = Field(description="Whether the point has another load than the question.")
 
 
 class Curve(BaseModel):
@@ -270,18 +271,23 @@ def _dots(rows: Iterable[Point], here: Scenario, over: Axis, metric: str) -> Ite
         )
         if alike and x is not None and math.isfinite(x):
             places.setdefault(x, []).append(row)
-    for x, all_there in places.items():
-        some = all_there
+    for x, some in places.items():
+        size = x if over == "payload" else here.payload_bytes
+        request = math.inf if here.rate_fps is None else here.rate_fps * size * 8
         loads = {row.load_bps for row in some if row.load_bps is not None}
-        if over != "load" and loads:
-            size = x if over == "payload" else here.payload_bytes
-            request = math.inf if here.rate_fps is None else here.rate_fps * size * 8
-            beside = {
-                max((load for load in loads if load <= request), default=None),
-                min((load for load in loads if load >= request), default=None),
-            }
-            some = [row for row in some if row.load_bps in (None, *beside)]
+        beside = {
+            max((load for load in loads if load <= request), default=None),
+            min((load for load in loads if load >= request), default=None),
+        }
         for row in some:
+            if over != "load" and row.load_bps not in (None, *beside):
+                continue
             load = "" if row.load_bps is None else f" at load {quantity('load_bps', row.load_bps)}"
-            text = f"{quantity(metric, row.value)}{load}, {row.basis}: {row.source}"
-            yield Dot(x=x, y=row.value, low=row.low, high=row.high, text=text)
+            yield Dot(
+                x=x,
+                y=row.value,
+                low=row.low,
+                high=row.high,
+                text=f"{quantity(metric, row.value)}{load}, {row.basis}: {row.source}",
+                other=over != "load" and row.load_bps not in (None, request),
+            )

@@ -50,15 +50,18 @@ export async function datasetsPage(main, parameters, put) {
     const { points } = await get(`datasets/${encodeURIComponent(id)}/points`);
     const filters = { protocol: "", metric: "" }, body = h("tbody"), count = h("p", { class: "hint" });
     const values = (name) => [["", "all"], ...new Set(points.map((one) => one[name]))];
-    const axes = Object.keys(points[0]).filter((name) => points.some((one) => one[name] !== null && one[name] !== ""));
+    const order = [...new Set(["line", "protocol", "metric", "value", "low", "high", "basis", "payload_bytes", "load_bps", ...Object.keys(points[0])])];
+    const head = h("tr");
     const cell = (one, name) => (name === "basis" ? basisBadge(one.basis) : typeof one[name] === "number" && /^(value|low|high|std)$/.test(name) ? text(one.metric, one[name], 7) : typeof one[name] === "number" && name !== "line" ? text(name, one[name], 7) : one[name] ?? "");
     const showSome = () => {
       const some = points.filter((one) => Object.entries(filters).every(([name, value]) => !value || one[name] === value));
+      const axes = order.filter((name) => some.some((one) => ![null, undefined, ""].includes(one[name])));
+      fill(head, axes.map((name) => h("th", { scope: "col" }, name)));
       fill(body, some.slice(0, MOST_ROWS).map((one) => h("tr", {}, axes.map((name) => h("td", {}, cell(one, name))))));
       count.textContent = some.length > MOST_ROWS ? `${MOST_ROWS} of ${some.length} rows: choose a protocol or a metric to see others` : `${some.length} rows`;
     };
     fill(host, h("h2", {}, "Rows"), h("div", { class: "choices" }, Object.keys(filters).map((name) => select(name[0].toUpperCase() + name.slice(1), values(name), "", (value) => { filters[name] = value; showSome(); }))), count,
-      h("div", { class: "scroll tall", tabindex: "0", role: "region", "aria-label": "Rows of points.csv" }, h("table", {}, h("thead", {}, h("tr", {}, axes.map((name) => h("th", { scope: "col" }, name)))), body)));
+      h("div", { class: "scroll tall", tabindex: "0", role: "region", "aria-label": "Rows of points.csv" }, h("table", {}, h("thead", {}, head), body)));
     showSome();
   }
 

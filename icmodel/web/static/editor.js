@@ -2,7 +2,7 @@
 import { download, fill, h, settled } from "./dom.js";
 
 const HEAD = /^\s*\[\[?\s*([\w.-]+)\s*\]\]?/;
-const NAME = /^\s*name\s*=\s*"([^"]*)"/;
+const NAME = /^\s*(?:name|between)\s*=\s*(.+)/;
 const QUANTITY = /([\w-]+)\s*=\s*("[0-9][^"]*"|-?[0-9][0-9_.e+-]*)(?=\s*[,}\]#]|\s*$)/g;
 const SKIPPED = new Set(["schema_version", "propagation_s_per_m"]);
 
@@ -13,7 +13,7 @@ export function quantities(toml) {
   toml.split("\n").forEach((line, at) => {
     const head = line.match(HEAD);
     if (head) [table, name, number] = [head[1], "", number + 1];
-    if (table) name ||= line.match(NAME)?.[1] ?? "";
+    if (table) name ||= line.match(NAME)?.[1].replace(/#.*|["\[\]]/g, "").replaceAll(", ", " – ").trim() ?? "";
     if (/^\s*#/.test(line)) return;
     for (const match of line.matchAll(QUANTITY)) {
       if (SKIPPED.has(match[1])) continue;

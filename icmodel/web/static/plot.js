@@ -88,10 +88,11 @@ export function plot(host, onmove) {
     ctx.rect(bbox.left - 5 * dpr, bbox.top - 5 * dpr, bbox.width + 10 * dpr, bbox.height + 10 * dpr);
     ctx.clip();
     shown.curves.forEach((curve, index) => {
-      ctx.strokeStyle = colour(SERIES[index]);
+      const [own, other] = [colour(SERIES[index]), colour("--field")];
       ctx.fillStyle = colour("--paper");
       ctx.lineWidth = 1.3 * dpr;
       for (const point of curve.points) {
+        ctx.strokeStyle = point.other ? other : own;
         const x = chart.valToPos(point.x, "x", true), y = chart.valToPos(point.y, "y", true);
         if (point.low !== null && point.high !== null && Number.isFinite(y)) {
           ctx.beginPath();

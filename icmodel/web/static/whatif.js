@@ -7,6 +7,7 @@ const TIMES = (statistic) => ["latency", "rtt_half", "rtt"].map((time) => `${tim
 const TILES = [["goodput_bps", "frames_per_s"], [...TIMES("mean"), ...TIMES("p50")], [...TIMES("p99"), ...TIMES("max")],
   ["cpu_send", "cpu_send_cores", "cpu_send_process_cores"], ["cpu_recv", "cpu_recv_cores", "cpu_recv_process_cores"], ["loss_rate"]];
 const STEPS = 1000;
+const READING = "Circles are benchmarked points, grey ones at another load; the band is the 90 % interval; on a pale ground the curve is extrapolated. Drag the line, or move it with the arrow keys.";
 
 export async function whatifPage(main, parameters, put) {
   let state = read(parameters.get("dataset") ? parameters : new URLSearchParams(FIRST));
@@ -33,7 +34,7 @@ export async function whatifPage(main, parameters, put) {
       h("section", { class: "now", "aria-label": "The answer" }, tiles, limited),
       h("section", { class: "wanted" }, h("form", { onsubmit: addNeed }, h("label", { for: "need" }, "Requirement"), need, h("button", {}, "Add"),
         h("small", { id: "need-hint" }, "a metric, ≤ or ≥, and a limit with its unit")), verdicts),
-      h("section", { class: "curves", "aria-label": "Curves" }, choices, canvas, numbers), beside, why));
+      h("section", { class: "curves", "aria-label": "Curves" }, choices, canvas, h("p", { class: "hint" }, READING), numbers), beside, why));
 
   // --- changes -------------------------------------------------------------------------------
 
@@ -226,19 +227,26 @@ export async function whatifPage(main, parameters, put) {
       rangeBar(one.low, one.value, one.high, most), h("p", { class: "span" }, one.interval, " ", basisBadge(one.basis)));
   }
 
-  /** Terms, bounds and rows; each part stays open while the answer changes. */
+  /** Terms, bounds and rows. A part is made when it is open or printed, and stays open while the answer changes. */
+  const opened = new Set(), paper = matchMedia("print");
+  paper.addEventListener("change", () => own && !own.error && showWhy());
+  function fold(name, title, make) {
+    const body = h("div"), folded = h("details", { open: opened.has(name), ontoggle: () => (folded.open ? opened.add(name) : opened.delete(name), show()) }, h("summary", {}, title), body);
+    const show = () => fill(body, folded.open || paper.matches ? make() : "");
+    show();
+    return folded;
+  }
+  const tableOf = (label, heads, rows) => h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": label },
+    h("table", {}, h("thead", {}, h("tr", {}, heads.map((head) => h("th", { scope: "col" }, head)))), h("tbody", {}, rows.map((row) => h("tr", {}, row.map((cell) => h("td", {}, cell)))))));
+
   function showWhy() {
-    const open = new Set([...why.querySelectorAll("details[open] > summary")].map((one) => one.textContent.replace(/ \(.*/, "")));
-    const fold = (title, ...parts) => h("details", { open: open.has(title.replace(/ \(.*/, "")) }, h("summary", {}, title), parts);
-    const table = (label, heads, rows) => h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": label },
-      h("table", {}, h("thead", {}, h("tr", {}, heads.map((head) => h("th", { scope: "col" }, head)))), h("tbody", {}, rows.map((row) => h("tr", {}, row.map((cell) => h("td", {}, cell)))))));
     const known = own.metrics.filter((one) => one.value !== null), absent = own.metrics.filter((one) => one.value === null);
-    fill(why, 
-      own.notes.length ? h("ul", { class: "notes" }, own.notes.map((note) => h("li", {}, note))) : "",
-      fold("Why", h("div", { class: "pair wide" }, bars("The mean latency, the sum of", own.terms), bars("The goodput, the least of", own.bounds)),
-        table("Rows of the dataset", ["line", "metric", "payload", "load", "value", "basis", "source"], own.rows.map((row) => [row.line, row.metric, row.payload, row.load, row.value, basisBadge(row.basis), row.source]))),
-      fold(`Every metric (${known.length})`, table("Every metric", ["metric", "value", "90 % interval", "basis", "note"], known.map((one) => [one.words, one.text, one.interval, basisBadge(one.basis), one.why])),
-        absent.length ? h("ul", { class: "notes" }, absent.map((one) => h("li", {}, `${one.words}: ${one.why}`))) : ""));
+    const rows = () => own.rows.map((row) => [row.line, row.metric, row.payload, row.load, row.value, basisBadge(row.basis), row.source]);
+    fill(why, own.notes.length > 0 && h("ul", { class: "notes" }, own.notes.map((note) => h("li", {}, note))),
+      fold("why", "Why", () => [h("div", { class: "pair wide" }, bars("The mean latency, the sum of", own.terms), bars("The goodput, the least of", own.bounds)),
+        tableOf("Rows of the dataset", ["line", "metric", "payload", "load", "value", "basis", "source"], rows())]),
+      fold("every", `Every metric (${known.length})`, () => [tableOf("Every metric", ["metric", "value", "90 % interval", "basis", "note"], known.map((one) => [one.words, one.text, one.interval, basisBadge(one.basis), one.why])),
+        absent.length > 0 && h("ul", { class: "notes" }, absent.map((one) => h("li", {}, `${one.words}: ${one.why}`)))]));
   }
 
   // --- requirements --------------------------------------------------------------------------
