@@ -1,5 +1,5 @@
 // The page of datasets: what each holds, where it extrapolates, and other tools' files.
-import { basisBadge, fill, get, h, post, problem, say, select, text, upload, waiting } from "./dom.js";
+import { basisBadge, download, fill, get, h, post, problem, say, select, text, waiting } from "./dom.js";
 import { report } from "./blocks.js";
 import { plot, plotTable } from "./plot.js";
 
@@ -67,20 +67,36 @@ export async function datasetsPage(main, parameters, put) {
 
   // --- ingest --------------------------------------------------------------------------------
 
-  async function ingest(files) {
-    const form = new FormData();
-    for (const file of files) form.append("files", file, file.name);
-    say(`${files.length} files are read.`);
-    fill(shown, waiting("Reading the files"));
-    try {
-      showIngested(await upload("ingest", form));
-    } catch (error) {
-      fill(shown, h("h1", {}, "Nothing was taken"), problem(error));
-    }
+  const LABELS = [["name", "Name of the dataset", "my-dataset"], ["protocol", "Protocol", "as the files say"], ["payload", "Payload", "as the files say"],
+    ["interconnect", "Link", "ethernet"], ["line_rate", "Line rate", "10 Gb/s"], ["tool", "Tool", "found from the files"]];
+
+  /** Ask what the files do not say, and then what icmodel takes from them. */
+  function ingest(chosen) {
+    if (!chosen.length) return;
+    const outcome = h("div"), fields = LABELS.map(([name, label, example]) => h("label", {}, h("span", {}, label), h("input", { type: "text", name, placeholder: example, autocomplete: "off" })));
+    const form = h("form", { class: "section labels", onsubmit: (event) => { event.preventDefault(); take(chosen, form, outcome); } },
+      h("h2", {}, "What the files do not say"), h("p", { class: "hint" }, "Empty fields are read from the files. The line rate lets icmodel refuse impossible numbers."), fields, h("button", {}, "Read the files"));
+    fill(shown, h("h1", {}, "Other tools’ results"), h("p", { class: "hint" }, chosen.map((file) => file.name).join(", ")), form, outcome);
+    take(chosen, form, outcome);
   }
 
-  function showIngested(found) {
-    fill(shown, h("h1", {}, "What was taken"), h("pre", {}, JSON.stringify(found, null, 1)));
+  async function take(chosen, form, outcome) {
+    const labels = Object.fromEntries([...new FormData(form)].filter(([, value]) => value.trim()));
+    fill(outcome, waiting("Reading"));
+    try {
+      const files = await Promise.all(chosen.map(async (file) => ({ name: file.name, text: await file.text() })));
+      const found = await post("ingest", { name: "my-dataset", ...labels, files });
+      const table = (caption, columns, rows) => ({ kind: "table", caption, columns, numbers: ["results"], rows: rows.map((row) => row.map((one) => ({ text: String(one) }))) });
+      const summary = `${found.rows} rows from ${found.files.length} of ${chosen.length} files, variant ${found.variant}.`;
+      const parts = [["taken", "What was taken", [{ kind: "text", text: summary }, table("", ["file", "results", "sha256"], found.files.map((one) => [one.file, one.results, one.sha256.slice(0, 12)])), { kind: "items", title: "Notes", items: found.notes }]],
+        ["refused", `What was refused (${found.refused.length})`, [found.refused.length ? table("", ["file", "reason"], found.refused.map((one) => [one.file, one.reason])) : { kind: "text", text: "Nothing." }]]];
+      fill(outcome, report({ sections: parts.map(([anchor, title, blocks]) => ({ anchor, title, blocks })) }),
+        h("section", { class: "section" }, h("h2", {}, "The dataset"), h("p", { class: "hint" }, `Nothing stays on the server. Save the files into a folder ${found.dataset}, and give its path to --dataset.`),
+          Object.entries(found.folder).map(([name, content]) => h("button", { type: "button", class: "quiet", onclick: () => download(name, content, "text/plain") }, `Save ${name}`))));
+      say(`${summary} ${found.refused.length} refused.`);
+    } catch (error) {
+      fill(outcome, h("section", { class: "section" }, h("h2", {}, "Nothing was taken"), problem(error)));
+    }
   }
 
   const input = h("input", { type: "file", multiple: true, id: "results", onchange: (event) => ingest([...event.target.files]) });

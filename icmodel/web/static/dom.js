@@ -44,7 +44,6 @@ async function request(path, options) {
 export const get = (path) => request(path);
 export const post = (path, body) =>
   request(path, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) });
-export const upload = (path, form) => request(path, { method: "POST", body: form });
 
 /** Return a function that runs `work` once at a time; of calls meanwhile only the latest runs next. */
 export function latest(work) {
