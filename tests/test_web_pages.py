@@ -19,11 +19,12 @@ from cli_case import RunIcmodel
 from conftest import clean_environment
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Browser, Page, ViewportSize
 
 CHROMIUM = shutil.which("chromium")
 ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
-DESK, PHONE = {"width": 1440, "height": 900}, {"width": 390, "height": 844}
+DESK: ViewportSize = {"width": 1440, "height": 900}
+PHONE: ViewportSize = {"width": 390, "height": 844}
 QUESTION = "#/?dataset=ethernet-10g-2012&payload=1448+B"
 PAGES = {
     "what-if": f"{QUESTION}&need=goodput+%E2%89%A5+3+Gb%2Fs&pin=dataset%3Drmi-loopback%26payload%3D64%2BB",
@@ -338,6 +339,29 @@ def test_texts_of_files_stay_texts(visit: Visit) -> None:
 # --- datasets ---------------------------------------------------------------------------------
 
 
+def test_files_of_other_tools_are_dropped(visit: Visit, tmp_path: Path) -> None:
+    good, bad = tmp_path / "throughput.txt", tmp_path / "notes.txt"
+    good.write_text(
+        "message size: 64 [B]\nmessage count: 1000000\nmean throughput: 1212000 [msg/s]\n"
+        "mean throughput: 620.544 [Mb/s]\n"
+    )
+    bad.write_text("nothing that a tool printed\n")
+    visit.go("#/datasets")
+    page = visit.page
+    page.locator("#results").set_input_files([good, bad])
+    visit.settle()
+    assert "throughput.txt" in page.locator("#taken").inner_text()
+    refused = page.locator("#refused").inner_text()
+    assert "What was refused (1)" in refused
+    assert "notes.txt" in refused
+    page.get_by_label("Line rate").fill("100 Mb/s")
+    page.get_by_role("button", name="Read the files").click()
+    page.locator("#taken").wait_for(state="detached")
+    visit.settle()
+    assert "Nothing was taken" in page.locator("main").inner_text()
+    assert "100 Mb/s" in page.locator("main").inner_text()
+
+
 def test_a_dataset_shows_where_it_extrapolates(visit: Visit) -> None:
     visit.go("#/datasets?id=ethernet-10g-2012")
     page = visit.page
@@ -370,7 +394,7 @@ def test_a_page_is_accessible_wide_and_narrow_light_and_dark(visit: Visit, place
         (PHONE, "light", everything),
         (PHONE, "dark", colours),
     ):
-        page.set_viewport_size(size)  # type: ignore[arg-type]
+        page.set_viewport_size(size)
         page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
         found = Axe().run(page, options=options).response["violations"]
         bad = [

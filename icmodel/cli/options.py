@@ -23,8 +23,6 @@ from icmodel.questions.words import (
 )
 from icmodel.scenario import Scenario
 
-BEST = "the variant that predicts left-out rows best"
-
 
 def make_app(group: type[TyperGroup] = TyperGroup) -> typer.Typer:
     """Make the typer application for the commands of one module."""

@@ -13,7 +13,7 @@ from icmodel.errors import ReportError
 
 app = make_app()
 
-NEEDED = ("fastapi", "uvicorn", "python_multipart")
+NEEDED = ("fastapi", "uvicorn")
 """Modules of the extra ``web``."""
 
 Port = Annotated[
@@ -52,13 +52,17 @@ def serve(*, port: Port = None, host: Host = "127.0.0.1", no_browser: NoBrowser 
         raise ReportError(
             f"serve needs {' and '.join(missing)}, which is not installed: run `pip install 'icmodel[web]'`"
         )
-    from icmodel.web.server import serve as serve_until_interrupt  # slow to import
+    from icmodel.web.place import Place, listen
 
-    def ready(address: str) -> None:
-        print_text(f"{address}\n")
-        if not no_browser:
-            import webbrowser
+    # The socket listens before the server is imported, so that a client can connect at once.
+    listening = listen(host, port)
+    place = Place.of(host, listening.getsockname()[1])
+    print_text(f"{place.address}\n")
+    if not no_browser:
+        import webbrowser
 
-            webbrowser.open(address)
+        webbrowser.open(place.address)
 
-    serve_until_interrupt(host, port, ready)
+    from icmodel.web.server import run
+
+    run(place, listening)

@@ -9,7 +9,7 @@ from typing import Any
 from icmodel.errors import ScenarioError
 
 DEFAULT_DATASET = "ethernet-10g-2012"
-OWN = "the dataset's own"
+OWN, BEST = "the dataset's own", "the variant that predicts left-out rows best"
 
 DATASET_HELP = "Name of a bundled dataset or path of a folder."
 VARIANT_HELP = "Variant of the model: corrected, hybrid or appendix-h."

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, Path, Query, Request, Response
 from fastapi.responses import JSONResponse
@@ -14,10 +14,23 @@ from icmodel.errors import IcmodelError
 from icmodel.estimate import Prediction
 from icmodel.questions import showing
 from icmodel.questions.comparing import answer_columns, columns_document
+from icmodel.questions.ingesting import DatasetOptions, LabelOptions
 from icmodel.questions.predicting import answer
 from icmodel.questions.sweeping import answer_grid, grid_document
 from icmodel.questions.words import DEFAULT_DATASET, parse_key_values, split_names
 from icmodel.scenario import Scenario
+from icmodel.schemas.datasets import DatasetDocument, Datasets, Ingested, Rows, Validation
+from icmodel.schemas.parts import Part, Version
+from icmodel.schemas.predictions import Comparison, Grid
+from icmodel.schemas.predictions import Prediction as PredictionSchema
+from icmodel.schemas.systems import (
+    CheckedSystem,
+    Recommendation,
+    SystemDocument,
+    SystemPrediction,
+    Systems,
+)
+from icmodel.schemas.usecases import Evaluation, Interconnects, UseCaseDocument, UseCases
 from icmodel.system import load, system_names
 from icmodel.usecase import find_usecase, load_usecase, usecase_names
 from icmodel.web import jobs
@@ -25,18 +38,62 @@ from icmodel.web.bodies import (
     CheckBody,
     CompareBody,
     EvaluateBody,
+    IngestBody,
     PredictBody,
     PredictSystemBody,
     SweepBody,
     SystemBody,
 )
-from icmodel.web.problems import problem_of
-from icmodel.web.work import Workshop, dataset, warm_model
+from icmodel.web.problems import answers, problem_of, problems
+from icmodel.web.work import Workshop, check_dataset, dataset, warm_model
 
+POSTED = (400, 408, 413, 415)
+"""Further statuses of a refused request with a body."""
 LARGEST_GRID = 10_000
 """Greatest number of points of a grid; the command line allows more."""
 
-router = APIRouter(prefix="/api/v1")
+router = APIRouter(prefix="/api/v1", responses=problems(401, 403, 422, 429, 500))
+
+
+Kind = Literal[
+    "leave-one-out", "leave-a-curve-out", "leave-a-break-out", "leave-break-sizes-out", "held-out"
+]
+
+
+class Index(Part):
+    """What a server answers."""
+
+    schema_version: Version
+    icmodel: str
+    variants: list[str]
+    default_dataset: str
+    datasets: list[str]
+    usecases: list[str]
+    systems: list[str]
+
+
+class UseCaseText(UseCaseDocument):
+    """A use case, and its text."""
+
+    toml: str
+
+
+class SystemText(SystemDocument):
+    """A system, and its text."""
+
+    toml: str
+
+
+class IngestedText(Ingested):
+    """What was ingested, and the files of the dataset by name."""
+
+    folder: dict[str, str]
+
+
+class KeptValidation(Validation):
+    """Scores, and the stored coverage by variant and kind of fold."""
+
+    kept: dict[str, Any]
 
 
 def workshop(request: Request) -> Workshop:
@@ -66,7 +123,11 @@ def found(name: str, find: Callable[[str], Any]) -> Any:
 # --- questions --------------------------------------------------------------------------------
 
 
-@router.post("/predict", summary="Predict one stream: every metric, and why")
+@router.post(
+    "/predict",
+    responses=answers(PredictionSchema, *POSTED),
+    summary="Predict one stream: every metric, and why",
+)
 async def predict(body: PredictBody, shop: Shop) -> Response:
     """Answer what `icmodel predict --json` prints."""
 
@@ -85,7 +146,9 @@ async def predict(body: PredictBody, shop: Shop) -> Response:
     return as_json(await shop.quick(work))
 
 
-@router.post("/sweep", summary="Predict a grid over any parameters")
+@router.post(
+    "/sweep", responses=answers(Grid, *POSTED), summary="Predict a grid over any parameters"
+)
 async def sweep(body: SweepBody, shop: Shop) -> Response:
     """Answer what `icmodel sweep --json` prints, up to 10 000 points."""
 
@@ -102,7 +165,9 @@ async def sweep(body: SweepBody, shop: Shop) -> Response:
 
 
 @router.post(
-    "/compare", summary="Compare datasets, protocols or variants; or a use case everywhere"
+    "/compare",
+    responses=answers(Comparison | Interconnects, *POSTED, 503),
+    summary="Compare datasets, protocols or variants; or a use case everywhere",
 )
 async def compare(body: CompareBody, shop: Shop) -> Response:
     """Answer what `icmodel compare --json` prints; with a use case, every interconnect is a row."""
@@ -126,37 +191,69 @@ async def compare(body: CompareBody, shop: Shop) -> Response:
     return as_json(await shop.quick(work))
 
 
-@router.post("/evaluate", summary="Judge a use case: met, not met or undecided")
+@router.post(
+    "/evaluate",
+    responses=answers(Evaluation, *POSTED, 503),
+    summary="Judge a use case: met, not met or undecided",
+)
 async def evaluate(body: EvaluateBody, shop: Shop) -> Response:
     """Answer what `icmodel evaluate --json` prints."""
     words = (body.usecase, body.toml, body.dataset, body.variant, body.candidate, body.strict)
     return as_json(await shop.long(jobs.evaluate, *words))
 
 
-@router.post("/system", summary="Predict every stream, link and device of a system")
+@router.post(
+    "/system",
+    responses=answers(SystemPrediction, *POSTED, 503),
+    summary="Predict every stream, link and device of a system",
+)
 async def system(body: PredictSystemBody, shop: Shop) -> Response:
     """Answer what `icmodel system predict --json` prints."""
     words = (body.system, body.toml, body.dataset, body.variant, body.cycles)
     return as_json(await shop.long(jobs.predict_system, *words))
 
 
-@router.post("/system/check", summary="Check the text of a system")
+@router.post(
+    "/system/check",
+    responses=answers(CheckedSystem, *POSTED, 503),
+    summary="Check the text of a system",
+)
 async def check_system(body: CheckBody, shop: Shop) -> Response:
     """Answer what `icmodel system check --json` prints."""
     return as_json(await shop.long(jobs.check_system, body.toml))
 
 
-@router.post("/recommend", summary="Find designs of a system that meet its requirements")
+@router.post(
+    "/recommend",
+    responses=answers(Recommendation, *POSTED, 503),
+    summary="Find designs of a system that meet its requirements",
+)
 async def recommend(body: SystemBody, shop: Shop) -> Response:
     """Answer what `icmodel recommend --json` prints."""
     words = (body.system, body.toml, body.dataset, body.variant)
     return as_json(await shop.long(jobs.recommend, *words))
 
 
+@router.post(
+    "/ingest",
+    responses=answers(IngestedText, *POSTED, 503),
+    summary="Make a dataset of other tools' results",
+)
+async def ingest(body: IngestBody, shop: Shop) -> Response:
+    """Answer what `icmodel ingest --json` prints, and the files of the dataset under `folder`.
+
+    Nothing stays on the server.
+    """
+    files = [(file.name, file.text) for file in body.files]
+    labels, description = body.words(LabelOptions), body.words(DatasetOptions)
+    words = (files, body.name, body.tool, labels, description)
+    return as_json(await shop.long(jobs.ingest, *words))
+
+
 # --- what there is ----------------------------------------------------------------------------
 
 
-@router.get("/", summary="What this server answers")
+@router.get("/", responses=answers(Index), summary="What this server answers")
 async def index() -> Response:
     """List the version, the variants of the model, and the names of datasets, use cases and systems."""
     return JSONResponse(
@@ -172,7 +269,7 @@ async def index() -> Response:
     )
 
 
-@router.get("/datasets", summary="List the bundled datasets")
+@router.get("/datasets", responses=answers(Datasets), summary="List the bundled datasets")
 async def datasets(shop: Shop) -> Response:
     """Answer what `icmodel datasets list --json` prints."""
 
@@ -183,7 +280,11 @@ async def datasets(shop: Shop) -> Response:
     return as_json(await shop.quick(work))
 
 
-@router.get("/datasets/{name}", summary="Show a dataset: axes, values, options, metrics and source")
+@router.get(
+    "/datasets/{name}",
+    responses=answers(DatasetDocument, 404),
+    summary="Show a dataset: axes, values, options, metrics and source",
+)
 async def show_dataset(name: Name, shop: Shop) -> Response:
     """Answer what `icmodel datasets show --json` prints."""
 
@@ -193,7 +294,11 @@ async def show_dataset(name: Name, shop: Shop) -> Response:
     return as_json(await shop.quick(work))
 
 
-@router.get("/datasets/{name}/points", summary="List rows, each with its basis and source")
+@router.get(
+    "/datasets/{name}/points",
+    responses=answers(Rows, 404),
+    summary="List rows, each with its basis and source",
+)
 async def points(
     name: Name,
     shop: Shop,
@@ -211,7 +316,7 @@ async def points(
     return as_json(await shop.quick(work))
 
 
-@router.get("/usecases", summary="List the bundled use cases")
+@router.get("/usecases", responses=answers(UseCases), summary="List the bundled use cases")
 async def usecases(shop: Shop) -> Response:
     """Answer what `icmodel usecases list --json` prints."""
 
@@ -222,7 +327,11 @@ async def usecases(shop: Shop) -> Response:
     return as_json(await shop.quick(work))
 
 
-@router.get("/usecases/{name}", summary="Show a use case, with its text")
+@router.get(
+    "/usecases/{name}",
+    responses=answers(UseCaseText, 404),
+    summary="Show a use case, with its text",
+)
 async def show_usecase(name: Name, shop: Shop) -> Response:
     """Answer what `icmodel usecases show --json` prints, and the TOML text under `toml`."""
 
@@ -234,7 +343,7 @@ async def show_usecase(name: Name, shop: Shop) -> Response:
     return as_json(await shop.quick(work))
 
 
-@router.get("/systems", summary="List the bundled systems")
+@router.get("/systems", responses=answers(Systems), summary="List the bundled systems")
 async def systems(shop: Shop) -> Response:
     """Answer what `icmodel system list --json` prints."""
 
@@ -245,7 +354,9 @@ async def systems(shop: Shop) -> Response:
     return as_json(await shop.quick(work))
 
 
-@router.get("/systems/{name}", summary="Show a system, with its text")
+@router.get(
+    "/systems/{name}", responses=answers(SystemText, 404), summary="Show a system, with its text"
+)
 async def show_system(name: Name, shop: Shop) -> Response:
     """Answer what `icmodel system show --json` prints, and the TOML text under `toml`."""
 
@@ -253,3 +364,20 @@ async def show_system(name: Name, shop: Shop) -> Response:
         return bytes(found(name, jobs.show_system))
 
     return as_json(await shop.quick(work))
+
+
+@router.get(
+    "/validation/{name}",
+    responses=answers(KeptValidation, 404, 503),
+    summary="Score a model on rows that it was not fitted to",
+)
+async def validation(
+    name: Name,
+    shop: Shop,
+    variant: Annotated[str | None, Query(max_length=20)] = None,
+    folds: Annotated[list[Kind], Query(max_length=8)] = [],  # noqa: B006
+    most: Annotated[int, Query(ge=1, le=100, description="Folds of each kind")] = 12,
+) -> Response:
+    """Answer what `icmodel validate --json` prints for a few folds, and the stored coverage under `kept`."""
+    found(name, check_dataset)
+    return as_json(await shop.long(jobs.validate, name, variant, folds, most))

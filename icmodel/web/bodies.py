@@ -7,10 +7,11 @@ their descriptions are those of `icmodel.questions.words.Question`.
 from __future__ import annotations
 
 from dataclasses import fields
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
+from icmodel.questions.ingesting import DatasetOptions, LabelOptions
 from icmodel.questions.predicting import Extras
 from icmodel.questions.sweeping import GridWishes
 from icmodel.questions.words import (
@@ -21,12 +22,24 @@ from icmodel.questions.words import (
     split_names,
 )
 
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
 Word = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 """A text such as "1448 B", or a range such as "64 B..65535 B"."""
 Toml = Annotated[str, StringConstraints(min_length=1, max_length=500_000)]
 Count = Annotated[int, Field(ge=0, le=10**9)] | Word
 """A whole number, or a range such as "1,4" or "0..2"."""
 Names = Annotated[list[Word], Field(max_length=64)]
+TEXTS = {
+    (kind, one.name): one.metadata["description"]
+    for kind in (Question, LabelOptions, DatasetOptions)
+    for one in fields(kind)
+}
+"""Dataclass of words and name of a field -> description of the field."""
+W = TypeVar("W", bound="DataclassInstance")
+LARGEST_FILE = 4 * 2**20
+"""Greatest number of characters of an uploaded file."""
 DATASET = Field(
     DEFAULT_DATASET, description="Name of a bundled dataset.", examples=[DEFAULT_DATASET]
 )
@@ -46,8 +59,22 @@ class Body(BaseModel):
 
 def described(name: str, *examples: object) -> Any:
     """A field of a question, described as the command line describes it."""
-    text = next(one.metadata["description"] for one in fields(Question) if one.name == name)
-    return Field(None, description=text, examples=list(examples) or None)
+    return Field(None, description=TEXTS[Question, name], examples=list(examples) or None)
+
+
+def labelled(name: str) -> Any:
+    """A label of results, or a part of a dataset's description, described as the command line does."""
+    text = TEXTS.get((LabelOptions, name)) or TEXTS[DatasetOptions, name]
+    return Field(None, description=text)
+
+
+def words_of(body: Body, kind: type[Any]) -> dict[str, Any]:
+    """Return the fields of a dataclass of words that a request has, in the words of the command line."""
+    words = {one.name: getattr(body, one.name) for one in fields(kind)}
+    texts: dict[str, Any] = {n: str(word) for n, word in words.items() if word is not None}
+    if "option" in texts:
+        texts["option"] = [f"{axis}={value}" for axis, value in words["option"].items()] or None
+    return texts
 
 
 class QuestionBody(Body):
@@ -75,10 +102,7 @@ class QuestionBody(Body):
 
     def question(self) -> Question:
         """Return the question in the words of the command line."""
-        words = {one.name: getattr(self, one.name) for one in fields(Question)}
-        texts = {name: str(word) for name, word in words.items() if word is not None}
-        options = [f"{axis}={value}" for axis, value in self.option.items()]
-        return Question(**{**texts, "option": options or None})  # type: ignore[arg-type]
+        return Question(**words_of(self, Question))
 
 
 class PredictBody(QuestionBody):
@@ -167,3 +191,40 @@ class CheckBody(Body):
     """Text of a system or of a use case to check."""
 
     toml: Toml
+
+
+class UploadedFile(Body):
+    """A file with results of another tool: its name without a folder, and its text."""
+
+    name: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_ .,+=@-]{0,120}$")]
+    text: Annotated[str, StringConstraints(max_length=LARGEST_FILE)]
+
+
+class IngestBody(Body):
+    """What `icmodel ingest` takes; labels stand for all files."""
+
+    files: Annotated[list[UploadedFile], Field(min_length=1, max_length=500)]
+    name: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")] = Field(
+        "uploaded", description="Id of the dataset."
+    )
+    tool: Word | None = Field(None, description="Tool that wrote all files.")
+    protocol: Word | None = labelled("protocol")
+    payload: Word | None = labelled("payload")
+    load: Word | None = labelled("load")
+    cores: Count | None = labelled("cores")
+    switches: Count | None = labelled("switches")
+    endpoints: Count | None = labelled("endpoints")
+    other_goodput: Word | None = labelled("other_goodput")
+    host_cores: Count | None = labelled("host_cores")
+    option: dict[Word, Word] = Field({}, description="Values of option axes, by axis.")
+    interconnect: Word | None = labelled("interconnect")
+    line_rate: Word | None = labelled("line_rate")
+    mtu: Word | None = labelled("mtu")
+    title: Word | None = labelled("title")
+    licence: Word | None = labelled("licence")
+    citation: Word | None = labelled("citation")
+    default_variant: Word | None = labelled("default_variant")
+
+    def words(self, kind: type[W]) -> W:
+        """Return the labels, or the description of the dataset, in the words of the command line."""
+        return kind(**words_of(self, kind))

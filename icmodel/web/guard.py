@@ -7,11 +7,9 @@ under which it found this server in Host.
 
 from __future__ import annotations
 
-import ipaddress
 import secrets
 import sys
 import traceback
-from dataclasses import dataclass, field
 from urllib.parse import parse_qsl, urlencode
 
 import anyio
@@ -20,6 +18,7 @@ from starlette.requests import Request, cookie_parser
 from starlette.responses import RedirectResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from icmodel.web.place import Place
 from icmodel.web.problems import Problem
 
 LARGEST_BODY = 2**20
@@ -29,7 +28,6 @@ UPLOADS = ("/api/v1/ingest",)
 BODY_S = 15.0
 """Time within which a whole body must arrive [s]."""
 READING = ("GET", "HEAD", "OPTIONS")
-LOCAL_NAMES = ("localhost", "127.0.0.1", "[::1]")
 HEADERS = {
     "Content-Security-Policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; "
@@ -43,65 +41,6 @@ HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Address at which the server answers.
-
-    Parameters
-    ----------
-    host : str
-        Address or name given with ``--host``.
-    port : int
-        Port on which the server listens.
-    token : str
-        Secret that every request must bring; empty on loopback, where none is needed.
-    """
-
-    host: str = "127.0.0.1"
-    port: int = 8000
-    token: str = field(default="", repr=False)
-
-    @classmethod
-    def of(cls, host: str, port: int) -> Place:
-        """Return the place for a host, with a new token unless the host is loopback."""
-        return cls(host, port, "" if is_loopback(host) else secrets.token_urlsafe(24))
-
-    @property
-    def address(self) -> str:
-        """Address to open in a browser; contains the token if one is needed."""
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"http://{host}:{self.port}/" + (f"?token={self.token}" if self.token else "")
-
-    def knows(self, host: str) -> bool:
-        """Whether a Host header names this server.
-
-        If the server listens on all addresses, every IP address is allowed: a foreign page can make its own name
-        lead here, but no name that it does not own.
-        """
-        name, _, port = host.rpartition(":") if not host.endswith("]") else (host, "", "")
-        name, port = (name, port) if name else (host, "")
-        own = self.host if ":" not in self.host else f"[{self.host}]"
-        if port not in ("", str(self.port)):
-            return False
-        if name.lower() in (*LOCAL_NAMES, own.lower()):
-            return True
-        return self.host in ("0.0.0.0", "::") and is_address(name.strip("[]"))
-
-
-def is_loopback(host: str) -> bool:
-    """Whether a host is this machine alone."""
-    return host == "localhost" or (is_address(host) and ipaddress.ip_address(host).is_loopback)
-
-
-def is_address(host: str) -> bool:
-    """Whether a host is an IP address."""
-    try:
-        ipaddress.ip_address(host)
-    except ValueError:
-        return False
-    return True
 
 
 class Guard:
@@ -134,6 +73,9 @@ class Guard:
                 await response(scope, receive, send_guarded)
                 return
             body = await read_body(scope, headers, receive)
+            kind = headers.get("content-type", "").partition(";")[0].strip().lower()
+            if scope["method"] == "POST" and kind != "application/json":
+                raise Problem(415, f"the body is {kind[:80]!r}: send application/json")
             await self.app(scope, replay(body, receive), send_guarded)
         except Problem as problem:
             await problem.response()(scope, receive, send_guarded)

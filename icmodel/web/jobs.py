@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from icmodel.dataset import load
 from icmodel.errors import IcmodelError, NetworkError, UseCaseError
+from icmodel.questions.ingesting import DatasetOptions, LabelOptions
 from icmodel.system import OpenSystem, System, find_system, read_open, system_names
 from icmodel.system.checking import check, refusal
 from icmodel.usecase import UseCase, load_usecase, read_usecase, usecase_names
@@ -157,3 +162,54 @@ def show_system(name: str) -> bytes:
     system = opened.system()
     text = find_system(name).read_text(encoding="utf-8")
     return body_of({**system_document(system, tuple(loads(system))), "toml": text})
+
+
+def ingest(
+    files: list[tuple[str, str]],
+    name: str,
+    tool: str | None,
+    labels: LabelOptions,
+    description: DatasetOptions,
+) -> bytes:
+    """Answer `icmodel ingest` for uploaded texts; ``folder`` holds the files of the dataset.
+
+    The files live in a temporary folder, which is removed at the end. Messages do not name it.
+    """
+    from icmodel.ingest import dataset_of, name_in, write_ingested
+    from icmodel.ingest import ingest as ingest_files
+    from icmodel.questions.ingesting import ingested_document
+    from icmodel.validate import choose
+
+    with TemporaryDirectory() as sandbox:
+        uploads, output = Path(sandbox, "uploads"), Path(sandbox, "made", name)
+        uploads.mkdir()
+        output.parent.mkdir()
+        try:
+            for file, text in files:
+                (uploads / file).write_text(text, encoding="utf-8")
+            paths = sorted(uploads.iterdir())
+            name_in(output)
+            about = description.about(f"icmodel ingest {shlex.join(one.name for one in paths)}")
+            ingested = ingest_files(paths, tool, labels=labels.labels(), link=about.link)
+            if description.default_variant is None:
+                choice = choose(dataset_of(ingested, output, about))
+                about = replace(about, default_variant=choice.variant, notes=(choice.why,))
+            write_ingested(ingested, output, about)
+            folder = {one.name: one.read_text(encoding="utf-8") for one in sorted(output.iterdir())}
+        except IcmodelError as error:
+            raise type(error)(
+                str(error).replace(f"{output.parent}/", "").replace(f"{uploads}/", "")
+            ) from None
+    return body_of({**ingested_document(ingested, name, about), "folder": folder})
+
+
+def validate(name: str, variant: str | None, kinds: Sequence[str], most: int) -> bytes:
+    """Answer `icmodel validate`, with at most ``most`` folds of each kind, and the kept coverage."""
+    from icmodel.validate import Wishes, document
+    from icmodel.validate import validate as score
+    from icmodel.validate.validation import KINDS
+
+    check_dataset(name)
+    data = load(name)
+    wishes = Wishes(kinds=tuple(kinds) or KINDS, most=most)
+    return body_of({**document(score(data, variant, wishes)), "kept": data.coverage})

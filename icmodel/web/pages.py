@@ -13,12 +13,16 @@ from pydantic import Field
 
 from icmodel.report.systems import drawing
 from icmodel.web import reports
-from icmodel.web.api import Shop, as_json
+from icmodel.web.api import POSTED, Shop, as_json
 from icmodel.web.bodies import DATASET, Body, Toml, Word
 from icmodel.web.curves import Curves, CurvesAsked, Form, curve, form
+from icmodel.web.problems import answers as statuses
+from icmodel.web.problems import problems
 from icmodel.web.whatif import Answers, Asked, answer
 
-router = APIRouter(prefix="/api/v1/pages", tags=["pages"])
+router = APIRouter(
+    prefix="/api/v1/pages", tags=["pages"], responses=problems(401, 403, 422, 429, 500)
+)
 Name = Annotated[str, Query(max_length=200)]
 
 
@@ -94,21 +98,29 @@ class Left(Body):
 # --- the what-if page -------------------------------------------------------------------------
 
 
-@router.post("/answers", summary="Answer questions with texts, verdicts and reasons")
+@router.post(
+    "/answers",
+    responses=statuses(Answers, *POSTED),
+    summary="Answer questions with texts, verdicts and reasons",
+)
 async def answers(asked: Asked, shop: Shop) -> Answers:
     """Answer up to eight questions; a question without an answer has the reason in place of it."""
     questions = [(one, asked.requirements) for one in asked.questions]
     return await shop.quick(lambda: Answers(answers=[answer(*one) for one in questions]))
 
 
-@router.post("/curves", summary="Draw a metric along payload, load or cores")
+@router.post(
+    "/curves",
+    responses=statuses(Curves, *POSTED),
+    summary="Draw a metric along payload, load or cores",
+)
 async def curves(asked: CurvesAsked, shop: Shop) -> Curves:
     """Predict a metric along one parameter, with the benchmarked points."""
     wanted = (asked.over, asked.metric, asked.beyond)
     return await shop.quick(lambda: Curves(curves=[curve(one, *wanted) for one in asked.questions]))
 
 
-@router.get("/form", summary="List choices and ranges of a dataset")
+@router.get("/form", responses=statuses(Form), summary="List choices and ranges of a dataset")
 async def show_form(dataset: Name, shop: Shop, variant: Name = "", protocol: Name = "") -> Form:
     """List protocols, variants, options, and the range of each parameter."""
     return await shop.quick(form, dataset, variant, protocol)
@@ -118,7 +130,9 @@ async def show_form(dataset: Name, shop: Shop, variant: Name = "", protocol: Nam
 
 
 @router.post(
-    "/usecase", summary="Judge the text of a use case", response_model=UseCasePage | Mistake
+    "/usecase",
+    summary="Judge the text of a use case",
+    responses=statuses(UseCasePage | Mistake, *POSTED, 503),
 )
 async def usecase(body: UseCaseText, shop: Shop) -> Response:
     """Judge a use case; a mistake in its text is answered with its line."""
@@ -126,25 +140,35 @@ async def usecase(body: UseCaseText, shop: Shop) -> Response:
     return as_json(await shop.long(reports.usecase_page, *words))
 
 
-@router.post("/system", summary="Predict the text of a system", response_model=SystemPage | Mistake)
+@router.post(
+    "/system",
+    summary="Predict the text of a system",
+    responses=statuses(SystemPage | Mistake, *POSTED, 503),
+)
 async def system(body: SystemText, shop: Shop) -> Response:
     """Predict and draw a system; a mistake in its text is answered with its line."""
     return as_json(await shop.long(reports.system_page, body.toml))
 
 
-@router.post("/compare", summary="Judge a use case on every interconnect", response_model=Page)
+@router.post(
+    "/compare",
+    summary="Judge a use case on every interconnect",
+    responses=statuses(Page, *POSTED, 503),
+)
 async def compare(body: UseCaseName, shop: Shop) -> Response:
     """Rank the interconnects for a bundled use case, with reasons."""
     return as_json(await shop.long(reports.compare_page, body.usecase))
 
 
-@router.get("/dataset", summary="Show a dataset as a page", response_model=Page)
+@router.get("/dataset", summary="Show a dataset as a page", responses=statuses(Page))
 async def dataset(id: Name, shop: Shop) -> Response:  # noqa: A002
     """Show metrics, ranges, coverage, hosts and sources of a dataset."""
     return as_json(await shop.quick(reports.dataset_page, id))
 
 
-@router.post("/validation", summary="Leave rows out and predict them", response_model=Page)
+@router.post(
+    "/validation", summary="Leave rows out and predict them", responses=statuses(Page, *POSTED, 503)
+)
 async def validation(body: Left, shop: Shop) -> Response:
     """Score a model on left-out rows: errors, coverage, and the worst points."""
     return as_json(await shop.long(reports.validation_page, body.dataset, body.variant))

@@ -7,13 +7,52 @@ from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from typing import Any
 
+from pydantic import BaseModel, Field
 from starlette.responses import JSONResponse
 
 from icmodel.errors import IcmodelError
 
 MEDIA_TYPE = "application/problem+json"
+MEANINGS = {
+    400: "The body is not JSON.",
+    401: "The token is missing or wrong.",
+    403: "Another site sent the request, or the host is not this server.",
+    404: "There is nothing of this name.",
+    408: "The body came too slowly.",
+    413: "The body is too large.",
+    415: "The body is of another type than application/json.",
+    422: "The question is wrong, or the dataset cannot answer it.",
+    429: "Too many requests wait.",
+    500: "icmodel has a defect.",
+    503: "The answer takes too long, or too much memory.",
+}
+"""Status -> meaning."""
 _LINE = re.compile(r"\(at line (?P<line>\d+), column (?P<column>\d+)\)")
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
+
+
+class ProblemDetails(BaseModel):
+    """A refused request: the sentence of the command line under `detail`."""
+
+    type: str = Field(description="URN of the kind of error, or about:blank.")
+    title: str
+    status: int
+    detail: str = Field(description="What is wrong, the value, and what to do, in one sentence.")
+    where: str | None = Field(None, description="Place of the mistake, if it is known.")
+
+
+SCHEMA = ProblemDetails.model_json_schema()
+
+
+def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """Describe answers with problem details, for the OpenAPI document."""
+    content = {MEDIA_TYPE: {"schema": SCHEMA}}
+    return {one: {"description": MEANINGS[one], "content": content} for one in statuses}
+
+
+def answers(model: Any, *statuses: int) -> dict[int | str, dict[str, Any]]:
+    """Describe the answer of a route, and its further problems, for the OpenAPI document."""
+    return {200: {"model": model, "description": "The answer."}, **problems(*statuses)}
 
 
 class Problem(Exception):  # noqa: N818  (the name that RFC 9457 gives it)

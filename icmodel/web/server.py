@@ -3,27 +3,30 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Callable
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
+import anyio
 import uvicorn
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.middleware.gzip import GZipMiddleware
+from starlette.responses import HTMLResponse
 from starlette.staticfiles import StaticFiles
 
 from icmodel import __version__
-from icmodel.errors import IcmodelError, ReportError
+from icmodel.errors import IcmodelError
 from icmodel.web import api, pages
-from icmodel.web.guard import Guard, Place
+from icmodel.web.docs_page import docs_page
+from icmodel.web.guard import Guard
+from icmodel.web.place import Place
 from icmodel.web.problems import Problem, body_problem, problem_of
 from icmodel.web.work import Workshop
 
 STATIC = Path(__file__).parent / "static"
 """Folder of the pages; every file in it is public."""
-TRIED_PORTS = range(8000, 8020)
-"""Ports that are tried if no port is given."""
 COMPRESSED_BYTES = 2_000
 """Least size of a compressed answer [B]."""
 
@@ -38,8 +41,19 @@ def make_app(place: Place, workshop: Workshop | None = None) -> FastAPI:
     workshop : Workshop, optional
         Threads and worker processes that answer.
     """
-    app = FastAPI(title="icmodel", version=__version__, docs_url=None, redoc_url=None)
-    app.state.workshop = workshop or Workshop()
+    shop = workshop or Workshop()
+
+    @asynccontextmanager
+    async def warmed(_: FastAPI) -> AsyncIterator[None]:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(shop.warm_up)
+            yield
+            tasks.cancel_scope.cancel()
+
+    app = FastAPI(
+        title="icmodel", version=__version__, docs_url=None, redoc_url=None, lifespan=warmed
+    )
+    app.state.workshop = shop
     app.add_middleware(GZipMiddleware, minimum_size=COMPRESSED_BYTES)
     app.add_middleware(Guard, place=place)
     app.add_exception_handler(Problem, _answer_problem)
@@ -49,6 +63,9 @@ def make_app(place: Place, workshop: Workshop | None = None) -> FastAPI:
     app.include_router(api.router)
     app.include_router(pages.router)
     app.include_router(pages.styles)
+    app.add_api_route(
+        "/docs", lambda: HTMLResponse(docs_page(app.openapi())), include_in_schema=False
+    )
     app.mount("/", StaticFiles(directory=STATIC, html=True, check_dir=False), name="pages")
     return app
 
@@ -68,26 +85,8 @@ async def _answer_problem(request: Request, error: Exception) -> Response:
     return error.response()
 
 
-def serve(host: str, port: int | None, ready: Callable[[str], None]) -> None:
-    """Serve until Ctrl-C.
-
-    Parameters
-    ----------
-    host : str
-        Address or name to listen at; other than loopback, requests need a token.
-    port : int, optional
-        Port; 0 for any free one. By default the first free port from 8000 on.
-    ready : callable
-        Called with the address when connections are accepted.
-
-    Raises
-    ------
-    ReportError
-        If the address or the port cannot be used.
-    """
-    listening = listen(host, port)
-    place = Place.of(host, listening.getsockname()[1])
-    ready(place.address)
+def run(place: Place, listening: socket.socket) -> None:
+    """Serve at a place, on its listening socket, until Ctrl-C."""
     config = uvicorn.Config(
         make_app(place),
         log_level="warning",
@@ -100,24 +99,3 @@ def serve(host: str, port: int | None, ready: Callable[[str], None]) -> None:
         uvicorn.Server(config).run(sockets=[listening])
     except KeyboardInterrupt:  # raised by uvicorn after it has ended
         return
-
-
-def listen(host: str, port: int | None) -> socket.socket:
-    """Return a listening socket.
-
-    Raises
-    ------
-    ReportError
-        If the address or the port cannot be used.
-    """
-    reason = ""
-    for number in TRIED_PORTS if port is None else (port,):
-        try:
-            family = socket.getaddrinfo(host, number, type=socket.SOCK_STREAM)[0][0]
-            return socket.create_server((host, number), family=family, backlog=512)
-        except (OSError, OverflowError) as error:
-            reason = getattr(error, "strerror", None) or str(error)
-    where = f"port {port}" if port is not None else f"ports {TRIED_PORTS[0]} to {TRIED_PORTS[-1]}"
-    raise ReportError(
-        f"{host}, {where} cannot be listened at: {reason}; choose another --port, or 0 for any free one"
-    )

@@ -23,6 +23,7 @@ from anyio import BrokenWorkerProcess, CapacityLimiter
 from icmodel.dataset import Dataset, catalogue, check_variant, load
 from icmodel.errors import DatasetError
 from icmodel.model import Model
+from icmodel.questions.words import DEFAULT_DATASET
 from icmodel.web.problems import Problem
 
 T = TypeVar("T")
@@ -127,6 +128,12 @@ class Workshop:
             memory = f"{MOST_MEMORY // 2**30} GiB"
             raise Problem(503, f"the answer needs more than {memory} of memory: {advice}") from None
 
+    async def warm_up(self) -> None:
+        """Do what the first requests would wait for: imports, the default dataset, a worker process."""
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self.quick, prepare)
+            tasks.start_soon(self.long, prepare)
+
     def check_queue(self, limiter: CapacityLimiter) -> None:
         """Raise a Problem if too many requests wait."""
         if limiter.statistics().tasks_waiting >= self.waiting:
@@ -135,6 +142,18 @@ class Workshop:
                 f"{self.waiting} requests wait already: try again later",
                 headers={"Retry-After": "1"},
             )
+
+
+def prepare() -> bytes:
+    """Load what most answers need."""
+    import icmodel.system.prediction
+    import icmodel.usecase  # noqa: F401
+    from icmodel.sweep import sweep
+
+    warm = warm_model(DEFAULT_DATASET, None)
+    with warm.lock:
+        sweep(warm.model, protocol=warm.model.data.default_protocol, payload="64 B, 1448 B")
+    return b""
 
 
 def bounded(function: Callable[[Unpack[Ts]], T], *words: *Ts) -> T:
