@@ -13,12 +13,13 @@ from pydantic import Field
 
 from icmodel.report.systems import drawing
 from icmodel.web import reports
-from icmodel.web.api import POSTED, Shop, as_json
+from icmodel.web.api import POSTED, Shop, as_json, found
 from icmodel.web.bodies import DATASET, Body, Toml, Word
 from icmodel.web.curves import Curves, CurvesAsked, Form, curve, form
 from icmodel.web.problems import answers as statuses
 from icmodel.web.problems import problems
 from icmodel.web.whatif import Answers, Asked, answer
+from icmodel.web.work import check_dataset
 
 router = APIRouter(
     prefix="/api/v1/pages", tags=["pages"], responses=problems(401, 403, 422, 429, 500)
@@ -120,9 +121,10 @@ async def curves(asked: CurvesAsked, shop: Shop) -> Curves:
     return await shop.quick(lambda: Curves(curves=[curve(one, *wanted) for one in asked.questions]))
 
 
-@router.get("/form", responses=statuses(Form), summary="List choices and ranges of a dataset")
+@router.get("/form", responses=statuses(Form, 404), summary="List choices and ranges of a dataset")
 async def show_form(dataset: Name, shop: Shop, variant: Name = "", protocol: Name = "") -> Form:
     """List protocols, variants, options, and the range of each parameter."""
+    found(dataset, check_dataset)
     return await shop.quick(form, dataset, variant, protocol)
 
 
@@ -160,9 +162,10 @@ async def compare(body: UseCaseName, shop: Shop) -> Response:
     return as_json(await shop.long(reports.compare_page, body.usecase))
 
 
-@router.get("/dataset", summary="Show a dataset as a page", responses=statuses(Page))
+@router.get("/dataset", summary="Show a dataset as a page", responses=statuses(Page, 404))
 async def dataset(id: Name, shop: Shop) -> Response:  # noqa: A002
     """Show metrics, ranges, coverage, hosts and sources of a dataset."""
+    found(id, check_dataset)
     return as_json(await shop.quick(reports.dataset_page, id))
 
 

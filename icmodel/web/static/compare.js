@@ -4,12 +4,11 @@ import { report } from "./blocks.js";
 
 export async function comparePage(main, parameters, put) {
   const { usecases } = await get("usecases");
-  const result = h("div", { class: "result", "aria-busy": "false" });
+  const result = h("div", { class: "result" });
 
   async function ask(name) {
     put(new URLSearchParams({ name }));
     fill(result, waiting("Every interconnect is asked; the first time takes some seconds"));
-    result.setAttribute("aria-busy", "true");
     try {
       const found = await post("pages/compare", { usecase: name });
       fill(result, h("h1", {}, found.title), h("p", { class: "question" }, found.question), report(found));
@@ -17,10 +16,9 @@ export async function comparePage(main, parameters, put) {
     } catch (error) {
       fill(result, problem(error));
     }
-    result.setAttribute("aria-busy", "false");
   }
 
-  const name = parameters.get("name") || "imaging";
-  fill(main, h("div", { class: "choices" }, select("Use case", usecases.map((one) => [one.name, one.title]), name, ask, { name: "usecase" })), result);
+  const name = parameters.get("name") || "imaging", titles = usecases.map((one) => [one.name, one.title]);
+  fill(main, h("div", { class: "choices" }, select("Use case", titles, name, ask, { name: "usecase" })), result);
   ask(name);
 }

@@ -132,6 +132,40 @@ export function select(label, values, chosen, onchange, attributes = {}) {
     h("select", { id, onchange: (event) => onchange(event.target.value), ...attributes }, options));
 }
 
+export const button = (text, onclick, attributes = {}) => h("button", { type: "button", class: "quiet", onclick, ...attributes }, text);
+
+export const cross = (label, onclick) => button("×", onclick, { class: "clear", "aria-label": label });
+
+export const check = (label, checked, onchange, attributes = {}) =>
+  h("label", { class: "check" },
+    h("input", { type: "checkbox", ".checked": checked, onchange: (event) => onchange(event.target.checked), ...attributes }), label);
+
+export const facts = (pairs, style = "facts") =>
+  h("dl", { class: style }, pairs.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value))));
+
+export const list = (items, style = null) => (items.length ? h("ul", { class: style }, items.map((item) => h("li", {}, item))) : null);
+
+/** A part that is wider than a narrow window scrolls alone; the keyboard reaches it. */
+export const scroll = (label, ...children) =>
+  h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": label }, children);
+
+/** A table: heads are texts or elements, and each row is a list of cells. */
+export function table(label, heads, rows) {
+  const head = h("tr", {}, heads.map((one) => (one instanceof Node ? one : h("th", { scope: "col" }, one))));
+  const body = rows.map((row) => h("tr", {}, row.map((cell) => (cell?.tagName === "TH" ? cell : h("td", {}, cell)))));
+  return scroll(label, h("table", {}, h("thead", {}, head), h("tbody", {}, body)));
+}
+
+export function bars(caption, parts) {
+  const rows = parts.map((one) => {
+    const bar = h("i", { "aria-hidden": "true" });
+    bar.style.width = `${100 * one.share}%`;
+    const value = h("dd", {}, h("span", { class: "track" }, bar), h("span", {}, one.text));
+    return h("div", { class: one.decides || one.mark ? "marked" : null }, h("dt", {}, one.name), value);
+  });
+  return h("figure", { class: "bars" }, h("figcaption", {}, caption), h("dl", {}, rows));
+}
+
 export function problem(error) {
   return h("p", { class: "problem", role: "alert" }, error.message ?? String(error));
 }

@@ -1,10 +1,10 @@
 // Curves with bands, benchmarked points, limits and a marker that can be dragged.
-import { fill, h, text } from "./dom.js";
+import { h, table, text } from "./dom.js";
 
 const SERIES = ["--accent", "--series-2", "--series-3", "--series-4", "--series-5", "--series-6", "--series-7", "--series-8"];
 const FIELDS = { payload: "payload_bytes", load: "goodput_bps", cores: "cores" };
 const TITLES = { payload: "payload", load: "requested goodput", cores: "cores" };
-const LIMIT_GAP = 6;
+const LIMIT_GAP = 6, FONT = "12px system-ui, sans-serif";
 
 /** The colour of a custom property, as a canvas takes it. */
 function colour(name, alpha = 1) {
@@ -39,23 +39,27 @@ export function plot(host, onmove) {
     shown.curves.forEach((curve, index) => {
       const at = series.length, line = SERIES[index];
       const edge = { stroke: colour(line, 0.35), width: 1, points: { show: false }, spanGaps: false };
-      series.push({ stroke: colour(line), width: 2, points: { show: over === "cores", size: 6, fill: colour(line) }, label: shown.names[index] });
+      const points = { show: over === "cores", size: 6, fill: colour(line) };
+      series.push({ stroke: colour(line), width: 2, points, label: shown.names[index] });
       series.push({ ...edge }, { ...edge });
       bands.push({ series: [at + 2, at + 1], fill: colour(line, 0.13) });
     });
-    const axis = { stroke: colour("--quiet"), grid: { stroke: colour("--grid"), width: 1 }, ticks: { stroke: colour("--grid") }, font: "12px system-ui, sans-serif", labelFont: "12px system-ui, sans-serif" };
-    const narrow = host.clientWidth < 500;
+    const grid = { stroke: colour("--grid"), width: 1 };
+    const axis = { stroke: colour("--quiet"), grid, ticks: grid, font: FONT, labelFont: FONT };
+    const range = { payload: bounds, load: [0, bounds[1]], cores: [bounds[0] - 0.2, bounds[1] + 0.2] }[over];
+    const narrow = host.clientWidth < 500, apart = narrow ? 4 : 2;
     u = new window.uPlot({
       width: host.clientWidth, height: narrow ? 260 : 340, legend: { show: false }, series, bands,
       cursor: { drag: { x: false, y: false }, y: false, points: { show: false } },
       scales: {
-        x: { time: false, distr: over === "payload" ? 3 : 1, log: 2, range: over === "cores" ? [bounds[0] - 0.2, bounds[1] + 0.2] : over === "load" ? [0, bounds[1]] : bounds },
+        x: { time: false, distr: over === "payload" ? 3 : 1, log: 2, range },
         y: { distr: log ? 3 : 1, range: log ? undefined : (_, __, most) => [0, most > 0 ? upTo(most) : 1] },
       },
       axes: [
-        { ...axis, label: TITLES[over], labelSize: 22, size: 32, space: narrow ? 60 : 50, filter: over === "payload" ? (_, splits) => splits : undefined,
+        { ...axis, label: TITLES[over], labelSize: 22, size: 32, space: narrow ? 60 : 50,
+          filter: over === "payload" ? (_, splits) => splits : undefined,
           splits: over === "cores" ? () => Array.from({ length: bounds[1] }, (_, at) => at + 1) : undefined,
-          values: (_, splits) => splits.map((value) => tick(FIELDS[over], value, over === "payload" && Math.log2(value) % (narrow ? 4 : 2) !== 0)) },
+          values: (_, splits) => splits.map((value) => tick(FIELDS[over], value, over === "payload" && Math.log2(value) % apart !== 0)) },
         { ...axis, size: 74, values: (_, splits) => splits.map((value) => tick(metric, value, false)) },
       ],
       hooks: { drawAxes: [ground], draw: [overlay], setCursor: [hover], setSize: [place] },
@@ -74,7 +78,7 @@ export function plot(host, onmove) {
     ctx.fillStyle = colour("--undecided-tint", 0.7);
     x.forEach((at, index) => {
       if (basis[index] !== "extrapolated") return;
-      const from = chart.valToPos((at + (x[index - 1] ?? at)) / 2, "x", true), to = chart.valToPos((at + (x[index + 1] ?? at)) / 2, "x", true);
+      const [from, to] = [x[index - 1], x[index + 1]].map((next) => chart.valToPos((at + (next ?? at)) / 2, "x", true));
       ctx.fillRect(from, bbox.top, to - from, bbox.height);
     });
     ctx.restore();
@@ -107,7 +111,7 @@ export function plot(host, onmove) {
       }
     });
     ctx.strokeStyle = ctx.fillStyle = colour("--limit");
-    ctx.font = `${12 * dpr}px system-ui, sans-serif`;
+    ctx.font = FONT.replace("12", 12 * dpr);
     [ctx.textAlign, ctx.textBaseline] = ["left", "alphabetic"];
     for (const { limit, text: words } of shown.limits) {
       const y = chart.valToPos(limit, "y", true);
@@ -132,8 +136,10 @@ export function plot(host, onmove) {
     if (near && distance(near) < 14) tip.textContent = `benchmarked: ${near.text}`;
     else {
       const at = text(FIELDS[shown.over], chart.data[0][idx]);
-      const values = shown.curves.map((_, index) => [shown.names[index], chart.data[1 + 3 * index][idx]]);
-      tip.textContent = [at, ...values.filter(([, value]) => value != null).map(([name, value]) => `${values.length > 1 ? `${name}: ` : ""}${text(shown.metric, value)}`)].join("\n");
+      const values = shown.curves.map((_, index) => chart.data[1 + 3 * index][idx]);
+      const name = (index) => (values.length > 1 ? `${shown.names[index]}: ` : "");
+      const lines = values.map((value, index) => value != null && `${name(index)}${text(shown.metric, value)}`);
+      tip.textContent = [at, ...lines.filter(Boolean)].join("\n");
     }
     tip.style.left = `${Math.min(left + 14, chart.over.clientWidth - 210)}px`;
     tip.style.top = `${Math.max(top - 34, 4)}px`;
@@ -151,7 +157,8 @@ export function plot(host, onmove) {
     const y = here.y === null ? null : u.valToPos(here.y, "y");
     marker.firstChild.hidden = y === null || !Number.isFinite(y);
     if (y !== null) marker.firstChild.style.top = `${y}px`;
-    const values = { valuemin: bounds[0], valuemax: bounds[1], valuenow: here.x, valuetext: `${text(FIELDS[shown.over], here.x)}${here.words ? `: ${here.words}` : ""}`, label: `operating point: ${TITLES[shown.over]}` };
+    const valuetext = [text(FIELDS[shown.over], here.x), here.words].filter(Boolean).join(": ");
+    const values = { valuemin: bounds[0], valuemax: bounds[1], valuenow: here.x, valuetext, label: `operating point: ${TITLES[shown.over]}` };
     for (const [name, value] of Object.entries(values)) marker.setAttribute(`aria-${name}`, value);
   }
 
@@ -173,7 +180,11 @@ export function plot(host, onmove) {
     if (way === undefined && end === undefined) return;
     event.preventDefault();
     const x = shown.here.x, [first, last] = bounds;
-    const step = { cores: (at) => at + Math.sign(way), payload: (at) => at * (last / first) ** (way / 80), load: (at) => at + (way * (last - first)) / 80 }[shown.over];
+    const step = {
+      cores: (at) => at + Math.sign(way),
+      payload: (at) => at * (last / first) ** (way / 80),
+      load: (at) => at + (way * (last - first)) / 80,
+    }[shown.over];
     let next = end ?? step(x);
     if (shown.over === "payload" && end === undefined && Math.round(next) === x) next = x + Math.sign(way);
     onmove(snapped(next), true);
@@ -202,10 +213,9 @@ export function plotTable({ over, metric, curves, names }) {
     return curve.x.map((x, at) => [x, at]).filter(([x, at]) => keep(x, at) && curve.value[at] !== null).map(([x, at]) => {
       const points = curve.points.filter((point) => point.x === x).map((point) => point.text).join("; ");
       const [value, low, high] = [curve.value[at], curve.low[at], curve.high[at]].map((one) => (one === null ? "–" : text(metric, one)));
-      return h("tr", {}, [names[index], text(FIELDS[over], x), value, `${low} … ${high}`, curve.basis[at], points].map((cell) => h("td", {}, cell)));
+      return [names[index], text(FIELDS[over], x), value, `${low} … ${high}`, curve.basis[at], points];
     });
   });
   const heads = ["question", TITLES[over], "value", "90 % interval", "basis", "benchmarked"];
-  return h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "The numbers of the plot" },
-    h("table", {}, h("thead", {}, h("tr", {}, heads.map((head) => h("th", { scope: "col" }, head)))), h("tbody", {}, rows)));
+  return table("The numbers of the plot", heads, rows);
 }

@@ -37,7 +37,8 @@ function questionOf(parameters) {
     else if (name.startsWith("option.")) options[name.slice(7)] = value;
   }
   const one = (name) => parameters.get(name) ?? "";
-  return { dataset: one("dataset"), variant: one("variant"), protocol: one("protocol"), words, options, extrapolate: one("extrapolate") === "1" };
+  const [dataset, variant, protocol] = ["dataset", "variant", "protocol"].map(one);
+  return { dataset, variant, protocol, words, options, extrapolate: one("extrapolate") === "1" };
 }
 
 function questionParameters(question) {
@@ -80,7 +81,8 @@ export function write(state) {
 /** All questions of the page: the own one, the same on other datasets, and the pinned ones. */
 export function questions(state) {
   const { question, others, pins } = state;
-  return [question, ...others.map((other) => ({ ...question, ...other, options: other.dataset === question.dataset ? question.options : {} })), ...pins];
+  const options = (other) => (other.dataset === question.dataset ? question.options : {});
+  return [question, ...others.map((other) => ({ ...question, ...other, options: options(other) })), ...pins];
 }
 
 /** Leave out what an axis replaces, so that one curve serves every place on it. */

@@ -1,58 +1,63 @@
 // The page of use cases: a verdict that follows the numbers of the file.
-import { fill, get, h, latest, post, problem, say, select, waiting } from "./dom.js";
+import { check, fill, get, h, latest, post, problem, say, select, waiting } from "./dom.js";
 import { report } from "./blocks.js";
 import { editor } from "./editor.js";
 
+const FOLDED = ["requirements", "reasons", "limits"];
+
 export async function usecasesPage(main, parameters, put) {
   const [{ usecases }, { datasets }] = await Promise.all([get("usecases"), get("datasets")]);
-  let name = parameters.get("name") || "imaging", dataset = parameters.get("dataset") || "ethernet-10g-2012";
-  let candidate = parameters.get("candidate") || "", strict = parameters.get("strict") === "1";
-  const result = h("div", { class: "result", "aria-busy": "false" }), choices = h("div", { class: "choices" });
+  const asked = {
+    dataset: parameters.get("dataset") || "ethernet-10g-2012",
+    candidate: parameters.get("candidate") || "",
+    strict: parameters.get("strict") === "1",
+  };
+  let name = parameters.get("name") || "imaging";
+  const result = h("div", { class: "result" }), choices = h("div", { class: "choices" });
   const file = editor("The use case as TOML", () => ask());
 
   const ask = latest(async () => {
-    result.setAttribute("aria-busy", "true");
     try {
-      const found = await post("pages/usecase", { toml: file.text, dataset, candidate, strict });
-      if (found.error) {
-        file.fail(found.error, found.line);
-        result.classList.add("stale");
-        return;
-      }
-      file.fail();
-      result.classList.remove("stale");
-      candidate = found.candidate;
-      choose(found.candidates);
-      fill(result, h("h1", {}, found.title), h("p", { class: "question" }, found.question), h("p", { class: "hint" }, `Asked of ${found.basis}.`), report(found, ["requirements", "reasons", "limits"]));
+      const found = await post("pages/usecase", { toml: file.text, ...asked });
+      result.classList.toggle("stale", Boolean(found.error));
+      file.fail(found.error, found.line);
+      if (found.error) return;
+      asked.candidate = found.candidate;
+      showChoices(found.candidates);
+      fill(result, h("h1", {}, found.title), h("p", { class: "question" }, found.question),
+        h("p", { class: "hint" }, `Asked of ${found.basis}.`), report(found, FOLDED));
       say(found.sentence);
     } catch (error) {
       fill(result, problem(error));
-    } finally {
-      result.setAttribute("aria-busy", "false");
     }
   });
 
-  function choose(candidates) {
-    const query = new URLSearchParams({ name, dataset, candidate, ...(strict ? { strict: "1" } : {}) });
-    put(query);
-    fill(choices, 
+  function showChoices(candidates) {
+    put(new URLSearchParams({ name, ...asked, strict: asked.strict ? "1" : "" }));
+    const choose = (key) => (value) => {
+      asked[key] = value;
+      ask();
+    };
+    fill(choices,
       select("Use case", usecases.map((one) => [one.name, one.title]), name, open, { name: "usecase" }),
-      select("Dataset", datasets.map((one) => one.id), dataset, (value) => { dataset = value; ask(); }, { name: "dataset" }),
-      candidates.length > 0 && select("Candidate", candidates, candidate, (value) => { candidate = value; ask(); }, { name: "candidate" }),
-      h("label", { class: "check" }, h("input", { type: "checkbox", ".checked": strict, onchange: (event) => { strict = event.target.checked; ask(); } }), "strict: assumed rows leave a requirement undecided"),
+      select("Dataset", datasets.map((one) => one.id), asked.dataset, choose("dataset"), { name: "dataset" }),
+      candidates.length > 0 && select("Candidate", candidates, asked.candidate, choose("candidate"), { name: "candidate" }),
+      check("strict: assumed rows leave a requirement undecided", asked.strict, choose("strict"), { name: "strict" }),
       h("span", { class: "spring" }), h("a", { href: `#/compare?name=${name}` }, "On every interconnect"));
   }
 
   async function open(next) {
-    name = next;
-    candidate = "";
+    [name, asked.candidate] = [next, ""];
+    await load();
+  }
+
+  async function load() {
+    fill(result, waiting("Judging"));
     file.set((await get(`usecases/${encodeURIComponent(name)}`)).toml);
     ask();
   }
 
   fill(main, choices, h("div", { class: "split" }, file.element, result));
-  choose([]);
-  fill(result, waiting("Judging"));
-  file.set((await get(`usecases/${encodeURIComponent(name)}`)).toml);
-  ask();
+  showChoices([]);
+  await load();
 }

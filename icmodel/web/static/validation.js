@@ -4,26 +4,27 @@ import { report } from "./blocks.js";
 
 export async function validationPage(main, parameters, put) {
   const { datasets } = await get("datasets");
-  const result = h("div", { class: "result", "aria-busy": "false" }), choices = h("div", { class: "choices" });
-  let dataset = parameters.get("dataset") || "ethernet-1g-2010", variant = parameters.get("variant") || "corrected";
+  const asked = { dataset: parameters.get("dataset") || "ethernet-1g-2010", variant: parameters.get("variant") || "corrected" };
+  const result = h("div", { class: "result" });
 
   async function ask() {
-    put(new URLSearchParams({ dataset, variant }));
+    put(new URLSearchParams(asked));
     fill(result, waiting("Rows are left out and predicted; this may take a minute"));
-    result.setAttribute("aria-busy", "true");
     try {
-      const found = await post("pages/validation", { dataset, variant });
+      const found = await post("pages/validation", asked);
       fill(result, h("h1", {}, found.title), h("p", { class: "question" }, found.question), report(found));
       say("The validation is done.");
     } catch (error) {
       fill(result, problem(error));
     }
-    result.setAttribute("aria-busy", "false");
   }
 
-  choices.append(
-    select("Dataset", datasets.map((one) => one.id), dataset, (value) => { dataset = value; ask(); }, { name: "dataset" }),
-    select("Variant", ["corrected", "hybrid", "appendix-h"], variant, (value) => { variant = value; ask(); }, { name: "variant" }));
-  fill(main, choices, result);
+  const choose = (name) => (value) => {
+    asked[name] = value;
+    ask();
+  };
+  fill(main, h("div", { class: "choices" },
+    select("Dataset", datasets.map((one) => one.id), asked.dataset, choose("dataset"), { name: "dataset" }),
+    select("Variant", ["corrected", "hybrid", "appendix-h"], asked.variant, choose("variant"), { name: "variant" })), result);
   ask();
 }

@@ -1,13 +1,26 @@
 // The what-if page: a question on the left, its answer at once on the right.
-import { badge, basisBadge, fill, get, h, latest, post, problem, rangeBar, say, select, settled, text } from "./dom.js";
+import {
+  badge, bars, basisBadge, button, check, cross, fill, get, h, latest, list, post, problem, rangeBar, say, select, settled, table, text,
+} from "./dom.js";
 import { plot, plotTable, seriesColour } from "./plot.js";
 import { FIELDS, FIRST, GROUPS, MOST_OTHERS, MOST_PINS, OVER, along, nameOf, questions, read, write } from "./question.js";
 
 const TIMES = (statistic) => ["latency", "rtt_half", "rtt"].map((time) => `${time}_${statistic}_s`);
-const TILES = [["goodput_bps", "frames_per_s"], [...TIMES("mean"), ...TIMES("p50")], [...TIMES("p99"), ...TIMES("max")],
-  ["cpu_send", "cpu_send_cores", "cpu_send_process_cores"], ["cpu_recv", "cpu_recv_cores", "cpu_recv_process_cores"], ["loss_rate"]];
+/** Metrics of the tiles; each tile shows the first one that has a value. */
+const TILES = [
+  ["goodput_bps", "frames_per_s"],
+  [...TIMES("mean"), ...TIMES("p50")],
+  [...TIMES("p99"), ...TIMES("max")],
+  ["cpu_send", "cpu_send_cores", "cpu_send_process_cores"],
+  ["cpu_recv", "cpu_recv_cores", "cpu_recv_process_cores"],
+  ["loss_rate"],
+];
 const STEPS = 1000;
-const READING = "Circles are benchmarked points, grey ones at another load; the band is the 90 % interval; on a pale ground the curve is extrapolated. Drag the line, or move it with the arrow keys.";
+const READING =
+  "Circles are benchmarked points, grey ones at another load; the band is the 90 % interval; on a pale ground the curve is " +
+  "extrapolated. Drag the line, or move it with the arrow keys.";
+const known = (answer) => answer.metrics.filter((one) => one.value !== null);
+const firstKnown = (answer, names) => names.map((name) => known(answer).find((one) => one.name === name)).find(Boolean);
 
 export async function whatifPage(main, parameters, put) {
   let state = read(parameters.get("dataset") ? parameters : new URLSearchParams(FIRST));
@@ -17,24 +30,30 @@ export async function whatifPage(main, parameters, put) {
   const { datasets } = await get("datasets");
 
   // --- the frame -----------------------------------------------------------------------------
-  const undo = h("button", { type: "button", class: "quiet", onclick: () => step(-1) }, "Undo");
-  const redo = h("button", { type: "button", class: "quiet", onclick: () => step(1) }, "Redo");
+
+  const undo = button("Undo", () => step(-1)), redo = button("Redo", () => step(1));
+  const copies = ["command line", "Python", "row for Excel", "link"].map((what) =>
+    button(`Copy ${what}`, (event) => copy(what, event.target)));
   const asking = h("form", { class: "asking", "aria-label": "The question", onsubmit: (event) => event.preventDefault() });
-  const verdicts = h("ul", { class: "needs" }), tiles = h("div", { class: "tiles" }), limited = h("p", { class: "limited" });
-  const need = h("input", { type: "text", id: "need", placeholder: "mean latency ≤ 100 us", autocomplete: "off", "aria-describedby": "need-hint" });
-  const beside = h("section", { class: "beside", "aria-label": "Side by side" }), why = h("section", { class: "why" });
-  const canvas = h("div", { class: "canvas" }), choices = h("div", { class: "choices" });
+  const tiles = h("div", { class: "tiles" }), limited = h("p", { class: "limited" });
+  const verdicts = h("ul", { class: "needs" });
+  const need = h("input", {
+    type: "text", id: "need", placeholder: "mean latency ≤ 100 us", autocomplete: "off", "aria-describedby": "need-hint",
+  });
+  const choices = h("div", { class: "choices" }), canvas = h("div", { class: "canvas" });
   const numbers = h("details", {}, h("summary", {}, "The numbers of the plot"), h("div"));
+  const beside = h("section", { class: "beside", "aria-label": "Side by side" }), why = h("section", { class: "why" });
   const chart = plot(canvas, (x, done) => change(() => moveTo(x), done));
-  const copies = ["command line", "Python", "row for Excel", "link"].map((what) => h("button", { type: "button", class: "quiet", onclick: (event) => copy(what, event.target) }, `Copy ${what}`));
-  fill(main, 
-    h("h1", { class: "hidden" }, "What if"), asking,
+  fill(main, h("h1", { class: "hidden" }, "What if"), asking,
     h("div", { class: "answer" },
-      h("div", { class: "actions" }, undo, redo, h("button", { type: "button", class: "quiet", onclick: pin }, "Pin"), h("span", { class: "spring" }), copies),
+      h("div", { class: "actions" }, undo, redo, button("Pin", pin), h("span", { class: "spring" }), copies),
       h("section", { class: "now", "aria-label": "The answer" }, tiles, limited),
-      h("section", { class: "wanted" }, h("form", { onsubmit: addNeed }, h("label", { for: "need" }, "Requirement"), need, h("button", {}, "Add"),
-        h("small", { id: "need-hint" }, "a metric, ≤ or ≥, and a limit with its unit")), verdicts),
-      h("section", { class: "curves", "aria-label": "Curves" }, choices, canvas, h("p", { class: "hint" }, READING), numbers), beside, why));
+      h("section", { class: "wanted" },
+        h("form", { onsubmit: addNeed }, h("label", { for: "need" }, "Requirement"), need, h("button", {}, "Add"),
+          h("small", { id: "need-hint" }, "a metric, ≤ or ≥, and a limit with its unit")),
+        verdicts),
+      h("section", { class: "curves", "aria-label": "Curves" }, choices, canvas, h("p", { class: "hint" }, READING), numbers),
+      beside, why));
 
   // --- changes -------------------------------------------------------------------------------
 
@@ -92,41 +111,48 @@ export async function whatifPage(main, parameters, put) {
   // --- the form ------------------------------------------------------------------------------
 
   async function reform() {
-    const { dataset, variant, protocol } = state.question;
-    const query = new URLSearchParams({ dataset, variant, protocol });
+    const { dataset, variant, protocol, extrapolate } = state.question;
+    const ids = datasets.map((one) => one.id);
+    const datasetChoice = select("Dataset", ids, dataset, (value) => choose("dataset", value), { name: "dataset" });
     try {
-      form = await get(`pages/form?${query}`);
+      form = await get(`pages/form?${new URLSearchParams({ dataset, variant, protocol })}`);
     } catch (error) {
-      return void fill(asking, problem(error), datasetChoice());
+      return void fill(asking, problem(error), datasetChoice);
     }
+    const usual = (one) => (one === form.default_variant ? "" : one);
+    const variants = form.variants.map((one) => [usual(one), one]);
     const active = document.activeElement?.name;
-    fill(asking, 
-      h("fieldset", {}, h("legend", {}, "Model"), datasetChoice(),
+    fill(asking,
+      h("fieldset", {}, h("legend", {}, "Model"), datasetChoice,
         h("div", { class: "pair" },
-          select("Variant", form.variants.map((one) => [one === form.default_variant ? "" : one, one]), variant === form.default_variant ? "" : variant, (value) => choose("variant", value), { name: "variant" }),
+          select("Variant", variants, usual(variant), (value) => choose("variant", value), { name: "variant" }),
           select("Protocol", form.protocols, form.protocol, (value) => choose("protocol", value), { name: "protocol" })),
         h("p", { class: "hint" }, `${form.title}. `, h("a", { href: `#/datasets?id=${form.dataset}` }, "What it holds"))),
       GROUPS.map(([title, group]) => h("fieldset", {}, h("legend", {}, title), group.map(fieldOf))),
       h("fieldset", {}, h("legend", {}, "Options"), form.options.map(optionOf),
-        h("label", { class: "check" }, h("input", { type: "checkbox", name: "extrapolate", ".checked": state.question.extrapolate, onchange: (event) => change(() => (state.question.extrapolate = event.target.checked)) }), "Extrapolate beyond the benchmarks")),
+        check("Extrapolate beyond the benchmarks", extrapolate, (on) => change(() => (state.question.extrapolate = on)))),
       h("p", { class: "hint" }, `${form.whose[0].toUpperCase()}${form.whose.slice(1)}.`));
     asking.elements[active]?.focus();
     showFields();
   }
 
-  const datasetChoice = () => select("Dataset", datasets.map((one) => [one.id, one.id]), state.question.dataset, (value) => choose("dataset", value), { name: "dataset" });
-
   function fieldOf([name, label, si, example, optional]) {
-    const range = form.ranges.find((one) => one.name === name);
-    const input = h("input", { type: "text", name, id: `f-${name}`, autocomplete: "off", spellcheck: "false", placeholder: example, ".disabled": !range.works,
+    const range = form.ranges.find((one) => one.name === name), disabled = { ".disabled": !range.works };
+    const finish = () => change(() => {});
+    const input = h("input", {
+      type: "text", name, id: `f-${name}`, autocomplete: "off", spellcheck: "false", placeholder: example, ...disabled,
       "aria-describedby": `h-${name} p-${name}`,
-      oninput: (event) => change(() => setWord(name, event.target.value), false), onchange: () => change(() => {}) });
-    const slider = h("input", { type: "range", min: 0, max: range.log ? STEPS : range.greatest - range.least, step: 1, ".disabled": !range.works, "aria-label": `${label}, slider`,
-      oninput: (event) => change(() => setWord(name, wordAt(range, si, Number(event.target.value))), false), onchange: () => change(() => {}) });
-    const clear = optional && h("button", { type: "button", class: "clear", "aria-label": `Clear ${label.toLowerCase()}`, onclick: () => change(() => setWord(name, "")) }, "×");
+      oninput: (event) => change(() => setWord(name, event.target.value), false), onchange: finish,
+    });
+    const slider = h("input", {
+      type: "range", min: 0, max: range.log ? STEPS : range.greatest - range.least, step: 1, ...disabled, "aria-label": `${label}, slider`,
+      oninput: (event) => change(() => setWord(name, wordAt(range, si, Number(event.target.value))), false), onchange: finish,
+    });
+    const clear = optional && cross(`Clear ${label.toLowerCase()}`, () => change(() => setWord(name, "")));
     const refusal = h("p", { class: "problem", id: `p-${name}` });
     fields[name] = { input, slider, range, si, refusal, clear };
-    return h("div", { class: `field${range.works ? "" : " off"}` }, h("label", { for: `f-${name}` }, label), input, clear, slider, h("small", { id: `h-${name}` }, range.text), refusal);
+    return h("div", { class: `field${range.works ? "" : " off"}` },
+      h("label", { for: `f-${name}` }, label), input, clear, slider, h("small", { id: `h-${name}` }, range.text), refusal);
   }
 
   function wordAt(range, si, at) {
@@ -136,9 +162,11 @@ export async function whatifPage(main, parameters, put) {
     return text(si, si === "payload_bytes" ? Math.round(value) : value, si === "payload_bytes" ? 6 : 3);
   }
 
-  const optionOf = ({ axis, values, default: usual, meaning }) => h("div", { class: "option", title: meaning },
-    select(axis, values.map((one) => [one === usual ? "" : one, one === usual ? `${one} (default)` : one]), state.question.options[axis] ?? "",
-      (value) => change(() => (state.question.options[axis] = value)), { name: `option.${axis}` }));
+  function optionOf({ axis, values, default: usual, meaning }) {
+    const shown = values.map((one) => (one === usual ? ["", `${one} (default)`] : [one, one]));
+    const chosen = state.question.options[axis] ?? "", set = (value) => change(() => (state.question.options[axis] = value));
+    return h("div", { class: "option", title: meaning }, select(axis, shown, chosen, set, { name: `option.${axis}` }));
+  }
 
   /** Show the state in the fields; the field that is typed into keeps its text. */
   function showFields() {
@@ -155,8 +183,8 @@ export async function whatifPage(main, parameters, put) {
   function place(scenario) {
     for (const { slider, range, si } of Object.values(fields)) {
       if (document.activeElement === slider) continue;
-      const value = scenario[si];
-      const at = range.log ? (STEPS * Math.log(value / range.least)) / Math.log(range.greatest / range.least) : value - range.least;
+      const value = scenario[si], { least, greatest } = range;
+      const at = range.log ? (STEPS * Math.log(value / least)) / Math.log(greatest / least) : value - least;
       slider.value = value === null || value === undefined ? STEPS : value <= 0 ? 0 : at;
     }
   }
@@ -182,7 +210,8 @@ export async function whatifPage(main, parameters, put) {
   });
 
   const draw = latest(async () => {
-    const asked = structuredClone(questions(state)).map((question) => along(question, state.over)), { over, show } = state;
+    const { over, show } = state;
+    const asked = structuredClone(questions(state)).map((question) => along(question, over));
     const key = (question) => JSON.stringify([question, over, show]);
     const open = asked.filter((question) => !drawn.has(key(question)));
     if (open.length) {
@@ -196,8 +225,11 @@ export async function whatifPage(main, parameters, put) {
 
   // --- the answer ----------------------------------------------------------------------------
 
-  const tell = settled(() => own && say(own.error || shownMetrics(own).map((one) => `${one.words} ${one.text}, ${one.interval}`).join("; ")), 500);
-  const shownMetrics = (answer) => TILES.map((slot) => slot.map((name) => answer.metrics.find((one) => one.name === name && one.value !== null)).find(Boolean)).filter(Boolean);
+  const tell = settled(() => {
+    const texts = () => shownMetrics(own).map((one) => `${one.words} ${one.text}, ${one.interval}`).join("; ");
+    say(own.error || texts());
+  }, 500);
+  const shownMetrics = (answer) => TILES.map((slot) => firstKnown(answer, slot)).filter(Boolean);
 
   function showAnswer() {
     for (const [name, { input, refusal }] of Object.entries(fields)) {
@@ -210,7 +242,8 @@ export async function whatifPage(main, parameters, put) {
     showNeeds();
     if (own.error) {
       const field = FIELDS[own.field]?.[1];
-      fill(tiles, h("div", { class: "refused" }, h("h2", {}, field ? `No answer: ${field.toLowerCase()}` : "No answer"), h("p", {}, own.error)));
+      const title = field ? `No answer: ${field.toLowerCase()}` : "No answer";
+      fill(tiles, h("div", { class: "refused" }, h("h2", {}, title), h("p", {}, own.error)));
       fill(limited);
       return void fill(why);
     }
@@ -223,30 +256,39 @@ export async function whatifPage(main, parameters, put) {
   function tile(one) {
     const [, number, unit] = one.text.match(/^(\S+)\s*(.*)$/);
     const most = /^cpu_\w+(?<!cores)$/.test(one.name) ? 1 : (one.high ?? one.value * 2) * 1.25 || 1;
-    return h("div", { class: "tile", title: one.why || null }, h("h2", {}, one.words), h("p", { class: "value" }, number, h("span", {}, unit)),
+    return h("div", { class: "tile", title: one.why || null },
+      h("h2", {}, one.words), h("p", { class: "value" }, number, h("span", {}, unit)),
       rangeBar(one.low, one.value, one.high, most), h("p", { class: "span" }, one.interval, " ", basisBadge(one.basis)));
   }
 
-  /** Terms, bounds and rows. A part is made when it is open or printed, and stays open while the answer changes. */
+  /** A part of the reasons. It is made when it is open or printed, and stays open while the answer changes. */
   const opened = new Set(), paper = matchMedia("print");
   paper.addEventListener("change", () => own && !own.error && showWhy());
   function fold(name, title, make) {
-    const body = h("div"), folded = h("details", { open: opened.has(name), ontoggle: () => (folded.open ? opened.add(name) : opened.delete(name), show()) }, h("summary", {}, title), body);
-    const show = () => fill(body, folded.open || paper.matches ? make() : "");
+    const body = h("div"), show = () => fill(body, folded.open || paper.matches ? make() : null);
+    const toggled = () => {
+      if (folded.open) opened.add(name);
+      else opened.delete(name);
+      show();
+    };
+    const folded = h("details", { open: opened.has(name), ontoggle: toggled }, h("summary", {}, title), body);
     show();
     return folded;
   }
-  const tableOf = (label, heads, rows) => h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": label },
-    h("table", {}, h("thead", {}, h("tr", {}, heads.map((head) => h("th", { scope: "col" }, head)))), h("tbody", {}, rows.map((row) => h("tr", {}, row.map((cell) => h("td", {}, cell)))))));
 
   function showWhy() {
-    const known = own.metrics.filter((one) => one.value !== null), absent = own.metrics.filter((one) => one.value === null);
+    const some = known(own), absent = own.metrics.filter((one) => one.value === null);
     const rows = () => own.rows.map((row) => [row.line, row.metric, row.payload, row.load, row.value, basisBadge(row.basis), row.source]);
-    fill(why, own.notes.length > 0 && h("ul", { class: "notes" }, own.notes.map((note) => h("li", {}, note))),
-      fold("why", "Why", () => [h("div", { class: "pair wide" }, bars("The mean latency, the sum of", own.terms), bars("The goodput, the least of", own.bounds)),
-        tableOf("Rows of the dataset", ["line", "metric", "payload", "load", "value", "basis", "source"], rows())]),
-      fold("every", `Every metric (${known.length})`, () => [tableOf("Every metric", ["metric", "value", "90 % interval", "basis", "note"], known.map((one) => [one.words, one.text, one.interval, basisBadge(one.basis), one.why])),
-        absent.length > 0 && h("ul", { class: "notes" }, absent.map((one) => h("li", {}, `${one.words}: ${one.why}`)))]));
+    const metrics = () => some.map((one) => [one.words, one.text, one.interval, basisBadge(one.basis), one.why]);
+    fill(why, list(own.notes, "notes"),
+      fold("why", "Why", () => [
+        h("div", { class: "pair wide" }, bars("The mean latency, the sum of", own.terms), bars("The goodput, the least of", own.bounds)),
+        table("Rows of the dataset", ["line", "metric", "payload", "load", "value", "basis", "source"], rows()),
+      ]),
+      fold("every", `Every metric (${some.length})`, () => [
+        table("Every metric", ["metric", "value", "90 % interval", "basis", "note"], metrics()),
+        list(absent.map((one) => `${one.words}: ${one.why}`), "notes"),
+      ]));
   }
 
   // --- requirements --------------------------------------------------------------------------
@@ -260,49 +302,72 @@ export async function whatifPage(main, parameters, put) {
   }
 
   function showNeeds() {
-    const judged = own.error ? state.needs.map((asked) => ({ asked, text: asked, reason: "no answer", outcome: "undecided" })) : own.verdicts;
-    fill(verdicts, judged.map((one) => h("li", {}, one.problem ? h("span", { class: "problem" }, one.problem) : [badge(one.outcome), h("strong", {}, one.text), h("span", {}, one.reason)],
-      h("button", { type: "button", class: "clear", "aria-label": `Remove ${one.asked}`, onclick: () => change(() => (state.needs = state.needs.filter((other) => other !== one.asked))) }, "×"))));
+    const open = (asked) => ({ asked, text: asked, reason: "no answer", outcome: "undecided" });
+    const judged = own.error ? state.needs.map(open) : own.verdicts;
+    const remove = (asked) => change(() => (state.needs = state.needs.filter((other) => other !== asked)));
+    fill(verdicts, judged.map((one) => h("li", {},
+      one.problem ? h("span", { class: "problem" }, one.problem)
+        : [badge(one.outcome), h("strong", {}, one.text), h("span", {}, one.reason)],
+      cross(`Remove ${one.asked}`, () => remove(one.asked)))));
   }
 
   // --- curves --------------------------------------------------------------------------------
 
   let shownKey = "";
   function showCurves(key) {
-    const here = own.error ? null : { x: { payload: own.scenario.payload_bytes, load: own.scenario.requested_goodput_bps, cores: own.scenario.cores }[state.over] ?? null, y: null, words: "" };
-    const metric = own.metrics.find((one) => one.name === state.show);
-    if (here && metric) Object.assign(here, { y: metric.value, words: metric.text });
-    const limits = own.verdicts.filter((one) => one.metric === state.show && one.limit !== null);
-    key += JSON.stringify([limits.map((one) => one.limit), state.log]);
+    const here = operatingPoint(), { show, over, log } = state;
+    const limits = own.verdicts.filter((one) => one.metric === show && one.limit !== null);
+    key += JSON.stringify([limits.map((one) => one.limit), log]);
     if (key === shownKey) return chart.move(here);
     shownKey = key;
-    const metrics = answers.find((one) => !one.error)?.metrics.filter((one) => one.value !== null) ?? [];
-    fill(choices, 
-      select("Curve of", metrics.some((one) => one.name === state.show) ? metrics.map((one) => [one.name, one.words]) : [[state.show, state.show], ...metrics.map((one) => [one.name, one.words])], state.show, (value) => change(() => (state.show = value)), { name: "show" }),
-      select("over", Object.entries(OVER), state.over, (value) => change(() => (state.over = value)), { name: "over" }),
-      h("label", { class: "check" }, h("input", { type: "checkbox", name: "log", ".checked": state.log, onchange: (event) => change(() => (state.log = event.target.checked)) }), "log scale"),
-      h("span", { class: "spring" }), otherChoice());
-    const asked = questions(state), usable = curves.map((curve, at) => [curve, at === 0 ? "this question" : nameOf(asked[at], asked[0])]).filter(([curve]) => curve.x.length);
-    const refused = curves.filter((curve) => curve.error).map((curve) => curve.error);
+    showChoices();
+    const asked = questions(state), names = asked.map((question, at) => (at === 0 ? "this question" : nameOf(question, asked[0])));
+    const usable = curves.map((curve, at) => [curve, names[at]]).filter(([curve]) => curve.x.length);
+    const refused = curves.filter((curve) => curve.error).map((curve) => h("p", { class: "problem" }, curve.error));
     canvas.classList.toggle("empty", !usable.length);
     if (!usable.length) {
       chart.clear();
-      return void fill(numbers.lastChild, h("p", {}, refused[0] ?? "Nothing to draw."));
+      return void fill(numbers.lastChild, refused.length ? refused : h("p", {}, "Nothing to draw."));
     }
-    const shown = { over: state.over, metric: state.show, log: state.log, limits, here, curves: usable.map(([curve]) => curve), names: usable.map(([, name]) => name) };
+    const shown = { over, metric: show, log, limits, here, curves: usable.map(([curve]) => curve), names: usable.map(([, name]) => name) };
     chart.draw(shown);
-    fill(numbers.lastChild, refused.map((error) => h("p", { class: "problem" }, error)), plotTable(shown));
+    fill(numbers.lastChild, refused, plotTable(shown));
+  }
+
+  /** Where the question stands on the axis of the plot; null if the question has no answer. */
+  function operatingPoint() {
+    if (own.error) return null;
+    const { payload_bytes: payload, requested_goodput_bps: load, cores } = own.scenario;
+    const metric = own.metrics.find((one) => one.name === state.show);
+    return { x: { payload, load, cores }[state.over] ?? null, y: metric?.value ?? null, words: metric?.text ?? "" };
+  }
+
+  function showChoices() {
+    const answer = answers.find((one) => !one.error), metrics = answer ? known(answer).map((one) => [one.name, one.words]) : [];
+    if (!metrics.some(([name]) => name === state.show)) metrics.unshift([state.show, state.show]);
+    fill(choices,
+      select("Curve of", metrics, state.show, (value) => change(() => (state.show = value)), { name: "show" }),
+      select("over", Object.entries(OVER), state.over, (value) => change(() => (state.over = value)), { name: "over" }),
+      check("log scale", state.log, (on) => change(() => (state.log = on)), { name: "log" }),
+      h("span", { class: "spring" }), otherChoice());
   }
 
   /** Choose another dataset or variant for the same question, in the same plot. */
   function otherChoice() {
     const taken = new Set(state.others.map((one) => `${one.dataset}|${one.variant}|${one.protocol}`));
-    const values = [["", "another dataset or variant …"], ...form.variants.filter((one) => one !== (state.question.variant || form.default_variant)).map((one) => [`${form.dataset}|${one}|${form.protocol}`, `variant ${one}`]),
-      ...datasets.flatMap((one) => one.id === form.dataset ? [] : one.protocols.map((protocol) => [`${one.id}||${protocol}`, `${one.id}, ${protocol}`]))];
-    return select("Add", values.filter(([value]) => !taken.has(value)), "", (value) => {
+    const variants = form.variants.filter((one) => one !== (state.question.variant || form.default_variant));
+    const values = [
+      ["", "another dataset or variant …"],
+      ...variants.map((one) => [`${form.dataset}|${one}|${form.protocol}`, `variant ${one}`]),
+      ...datasets.filter((one) => one.id !== form.dataset)
+        .flatMap((one) => one.protocols.map((protocol) => [`${one.id}||${protocol}`, `${one.id}, ${protocol}`])),
+    ];
+    const add = (value) => {
       const [dataset, variant, protocol] = value.split("|");
       change(() => state.others.push({ dataset, variant, protocol }));
-    }, { name: "with", disabled: state.others.length >= MOST_OTHERS });
+    };
+    const free = values.filter(([value]) => !taken.has(value));
+    return select("Add", free, "", add, { name: "with", disabled: state.others.length >= MOST_OTHERS });
   }
 
   // --- side by side --------------------------------------------------------------------------
@@ -315,37 +380,43 @@ export async function whatifPage(main, parameters, put) {
 
   function showBeside(asked) {
     if (asked.length < 2) return fill(beside);
-    const first = 1 + state.others.length;
-    const remove = (at) => change(() => (at < first ? state.others.splice(at - 1, 1) : state.pins.splice(at - first, 1)));
-    const head = asked.map((question, at) => {
-      const swatch = h("i", { class: "swatch" });
-      swatch.style.background = seriesColour(at);
-      const name = at === 0 ? "this question" : nameOf(question, asked[0]);
-      const open = () => { state.question = structuredClone(question); change(() => {}); reform(); };
-      return h("th", { scope: "col" }, swatch, name, h("small", {}, at === 0 ? "" : at < first ? "follows" : "pinned"),
-        at > 0 && h("span", {}, h("button", { type: "button", class: "quiet", "aria-label": `Ask ${name}`, onclick: open }, "Ask"), h("button", { type: "button", class: "clear", "aria-label": `Remove ${name}`, onclick: () => remove(at) }, "×")));
-    });
+    const heading = (name) => h("th", { scope: "row" }, name);
     const cell = (one) => (one ? [h("strong", {}, one.text), h("small", {}, one.interval), basisBadge(one.basis)] : "–");
     const rows = TILES.map((slot) => {
-      const row = answers.map((answer) => answer.metrics.find((one) => slot.includes(one.name) && one.value !== null));
-      const named = row.find(Boolean);
-      return named && h("tr", {}, h("th", { scope: "row" }, named.words), row.map((one) => h("td", {}, cell(one))));
+      const row = answers.map((answer) => firstKnown(answer, slot)), named = row.find(Boolean);
+      return named && [heading(named.words), ...row.map(cell)];
     });
-    const needs = state.needs.map((need, at) => h("tr", {}, h("th", { scope: "row" }, need), answers.map((answer) => h("td", {}, answer.verdicts[at]?.outcome ? badge(answer.verdicts[at].outcome) : "–"))));
-    const limits = h("tr", {}, h("th", { scope: "row" }, "limited by"), answers.map((answer) => h("td", {}, answer.error ? h("span", { class: "problem" }, answer.error) : answer.limited_by)));
-    fill(beside, h("h2", {}, "Side by side"), h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Questions side by side" },
-      h("table", {}, h("thead", {}, h("tr", {}, h("td"), head)), h("tbody", {}, rows, needs, limits))));
+    const verdict = (answer, at) => (answer.verdicts[at]?.outcome ? badge(answer.verdicts[at].outcome) : "–");
+    const needs = state.needs.map((need, at) => [heading(need), ...answers.map((answer) => verdict(answer, at))]);
+    const limit = (answer) => (answer.error ? h("span", { class: "problem" }, answer.error) : answer.limited_by);
+    const limits = [heading("limited by"), ...answers.map(limit)];
+    const heads = [h("td"), ...asked.map((question, at) => columnHead(question, at, asked[0]))];
+    fill(beside, h("h2", {}, "Side by side"), table("Questions side by side", heads, [...rows.filter(Boolean), ...needs, limits]));
+  }
+
+  function columnHead(question, at, mine) {
+    const first = 1 + state.others.length, name = at === 0 ? "this question" : nameOf(question, mine);
+    const swatch = h("i", { class: "swatch" });
+    swatch.style.background = seriesColour(at);
+    if (at === 0) return h("th", { scope: "col" }, swatch, name);
+    const remove = () => change(() => (at < first ? state.others.splice(at - 1, 1) : state.pins.splice(at - first, 1)));
+    const open = () => {
+      change(() => (state.question = structuredClone(question)));
+      reform();
+    };
+    return h("th", { scope: "col" }, swatch, name, h("small", {}, at < first ? "follows" : "pinned"),
+      h("span", {}, button("Ask", open, { "aria-label": `Ask ${name}` }), cross(`Remove ${name}`, remove)));
   }
 
   // --- copies --------------------------------------------------------------------------------
 
-  async function copy(what, button) {
+  async function copy(what, pressed) {
     const content = { "command line": own?.command, Python: own?.python, "row for Excel": own?.sheet, link: location.href }[what];
     if (!content) return say("There is no answer to copy.");
     await navigator.clipboard.writeText(content);
-    button.textContent = "Copied";
+    pressed.textContent = "Copied";
     say(`Copied: ${what}`);
-    setTimeout(() => (button.textContent = `Copy ${what}`), 1200);
+    setTimeout(() => (pressed.textContent = `Copy ${what}`), 1200);
   }
 
   const keys = (event) => {
@@ -360,12 +431,4 @@ export async function whatifPage(main, parameters, put) {
     moved: (next) => next.get("dataset") && next.toString() !== write(state) && restore(next.toString()),
     closed: () => document.removeEventListener("keydown", keys),
   };
-}
-
-export function bars(caption, list) {
-  return h("figure", { class: "bars" }, h("figcaption", {}, caption), h("dl", {}, list.map((one) => {
-    const bar = h("i", { "aria-hidden": "true" });
-    bar.style.width = `${100 * one.share}%`;
-    return h("div", { class: one.decides || one.mark ? "marked" : null }, h("dt", {}, one.name), h("dd", {}, h("span", { class: "track" }, bar), h("span", {}, one.text)));
-  })));
 }
