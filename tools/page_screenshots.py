@@ -19,9 +19,9 @@ COMPARED = (
 DESK, PHONE = (1280, 800), (390, 780)
 SHOTS = {
     "what-if": (QUESTION, DESK, "light"),
-    "what-if-compared": (COMPARED, (1200, 1000), "light"),
+    "what-if-compared": (COMPARED, (1200, 880), "light"),
     "what-if-phone": (QUESTION, PHONE, "dark"),
-    "what-if-system": ("#/systems?name=imaging&stream=picture-1", (1200, 860), "light"),
+    "what-if-system": ("#/systems?name=imaging&stream=picture-1", (1200, 800), "light"),
 }
 """Name of a picture -> place, size of the window [px], and colours."""
 READY = "html[data-pending='0']:not(:has(.waiting))"
