@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import signal
+from contextlib import suppress
 from importlib.util import find_spec
 from typing import Annotated
 
@@ -57,6 +60,9 @@ def serve(*, port: Port = None, host: Host = "127.0.0.1", no_browser: NoBrowser 
     # The socket listens before the server is imported, so that a client can connect at once.
     listening = listen(host, port)
     place = Place.of(host, listening.getsockname()[1])
+    before = signal.getsignal(signal.SIGINT)
+    if before is signal.default_int_handler:  # imports would lose an interrupt
+        signal.signal(signal.SIGINT, lambda *_: os._exit(0))
     print_text(f"{place.address}\n")
     if not no_browser:
         import webbrowser
@@ -65,4 +71,6 @@ def serve(*, port: Port = None, host: Host = "127.0.0.1", no_browser: NoBrowser 
 
     from icmodel.web.server import run
 
-    run(place, listening)
+    with suppress(KeyboardInterrupt):
+        signal.signal(signal.SIGINT, before)
+        run(place, listening)

@@ -12,18 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from icmodel import units
-from icmodel.cli.grid_files import (
-    NETCDF,
-    PARQUET,
-    XLSX,
-    Columns,
-    check_installed,
-    columns_of,
-    write_grid_csv,
-    write_grid_workbook,
-    write_netcdf,
-    write_parquet,
-)
+from icmodel.cli.grid_files import write_grid_workbook
 from icmodel.cli.options import (
     AsJson,
     DatasetName,
@@ -35,18 +24,49 @@ from icmodel.cli.options import (
     option,
     with_question,
 )
-from icmodel.cli.output import Answer, Section, Table, check_file, emit, progress_bar
+from icmodel.cli.output import (
+    Answer,
+    Section,
+    Table,
+    check_file,
+    emit,
+    print_text,
+    progress_bar,
+)
 from icmodel.cli.predict import fit_notes
-from icmodel.estimate import BASES, BOTTLENECKS, Estimate, estimated
+from icmodel.errors import ScenarioError
+from icmodel.estimate import BASES, BOTTLENECKS, Estimate, estimated, plural
+from icmodel.files import check_place
 from icmodel.model import Model
-from icmodel.questions.sweeping import Grid, GridWishes, answer_grid, grid_document, name_of
+from icmodel.questions.sweeping import (
+    Grid,
+    GridWishes,
+    answer_grid,
+    asked_grid,
+    grid_document,
+    name_of,
+)
 from icmodel.questions.words import DEFAULT_DATASET, Question, split_names
+from icmodel.sweep.files import (
+    NETCDF,
+    PARQUET,
+    XLSX,
+    ZARR,
+    Columns,
+    check_installed,
+    columns_of,
+    write_grid_csv,
+    write_netcdf,
+    write_parquet,
+)
 
 app = make_app()
 
 MAIN_METRICS = ("goodput_bps", "cpu_send", "cpu_recv", "loss_rate")
 """Metrics shown in the table, in addition to all mean times; files and JSON have all metrics."""
-GRID_FILES = (".csv", ".json", NETCDF, PARQUET, ".txt", XLSX)
+GRID_FILES = (".csv", ".json", NETCDF, PARQUET, ".txt", XLSX, ZARR)
+TARGETS = (".csv", PARQUET, ZARR)
+"""Formats that are written block by block."""
 EXTRAPOLATED = BASES.index("extrapolated")
 MARK = "*"
 """Mark of an extrapolated value in the table."""
@@ -73,6 +93,16 @@ AllowGaps = Annotated[
     typer.Option("--allow-gaps", help="Leave points outside the measured range empty."),
 ]
 Every = Annotated[bool, typer.Option("--all", help="Show every point and every note in the table.")]
+Workers = Annotated[
+    int | None,
+    option("workers", "N", "Number of worker processes; needs -o FILE.", "threads of one process"),
+]
+Cluster = Annotated[
+    str | None,
+    option("cluster", "ADDRESS", "Dask scheduler whose workers answer, e.g. tcp://host:8786."),
+]
+MOST_IN_MEMORY = 1 << 20
+"""Greatest number of points that are answered in memory, if the file can be written block by block."""
 
 
 @app.command(short_help="Predict a grid over any parameters.")
@@ -90,27 +120,66 @@ def sweep(
     no_cache: NoCache = False,
     as_json: AsJson = False,
     output: Output = None,
+    workers: Workers = None,
+    cluster: Cluster = None,
 ) -> None:
-    """Predict all combinations of the given values: a table, CSV, JSON, netCDF or Parquet.
+    """Predict all combinations of the given values: a table, or a file of any format.
 
     Any parameter takes a list ("64 B, 1448 B") or a range ("64 B..65535 B"). A range stands for the
     measured values of the dataset between its two limits. With ":25" it stands for 25 values at
     equal distances, with ":25log" at equal ratios. A value outside the measured range is refused
     unless --extrapolate or --allow-gaps is given. A file has every metric with interval and basis.
 
+    Sweeps of any size go to .zarr, .parquet (a folder of parts) or .csv in constant memory. After
+    an interruption, the same command goes on behind the finished parts. --workers uses processes,
+    --cluster the workers of a Dask scheduler; the files are the same.
+
     \b
     icmodel sweep --payload "64 B..65535 B" --cores 1,4
     icmodel sweep --protocol tcp,udp --payload "1448 B, 8 KiB" --rate "1000/s..20000/s:20"
     icmodel sweep --payload "64 B..65535 B:100log" --switches 0..2 -o grid.nc
+    icmodel sweep --payload "64 B..65535 B:2000log" --rate "100/s..20000/s:1000" -o grid.zarr
     icmodel sweep --payload "256 B" --option nagle=on,off --metric latency_mean_s --json
     """  # noqa: D301
+    from icmodel.sweep import connect, sweep_to_file
+
+    in_blocks = output is not None and output.suffix.lower() in TARGETS
     if output is not None:
-        check_file(output, GRID_FILES)
+        if in_blocks:
+            check_place(output.with_name(f"{output.name}.progress"))
+        else:
+            check_file(output, GRID_FILES)
         check_installed(output)
+    if not in_blocks and (workers is not None or cluster is not None):
+        raise ScenarioError(
+            "--workers and --cluster write a file block by block: add -o grid.zarr, .parquet or .csv"
+        )
+    if workers is not None and workers < 1:
+        raise ScenarioError(f"--workers {workers} is not a number of processes: give 1 or more")
     model = Model(dataset, variant, cache=not no_cache)
     wishes = GridWishes(tuple(split_names(metric)), extrapolate, allow_gaps)
+    asked = asked_grid(model.data, question, split_names(protocol), wishes)
+    if output is not None and in_blocks:
+        points = asked.points(model)
+        large = points > MOST_IN_MEMORY or output.suffix.lower() == ZARR
+        if large or workers is not None or cluster is not None:
+            client = None if cluster is None else connect(cluster)
+            with progress_bar("sweep") as progress, client or nullcontext():
+                sweep_to_file(
+                    model,
+                    output,
+                    outside=asked.outside,
+                    metrics=asked.wanted,
+                    workers=workers,
+                    client=client,
+                    progress=progress,
+                    **asked.ranges,
+                )
+            print_text(f"{output}: {plural(points, 'point')}\n")
+            return
+        check_file(output, GRID_FILES)
     with progress_bar("sweep") as watch:
-        answered = answer_grid(model, question, split_names(protocol), wishes, progress=watch)
+        answered = answer_grid(model, asked, watch)
     with progress_bar("write") if output is not None else nullcontext() as progress:
         grid = replace(answered, progress=progress)
 

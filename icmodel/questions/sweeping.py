@@ -3,27 +3,27 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from icmodel.dataset import Dataset
 from icmodel.documents import json_form
 from icmodel.errors import OutOfDomain, ScenarioError
 from icmodel.estimate import BASES, BOTTLENECKS
 from icmodel.model import Model
 from icmodel.questions.words import Question
 from icmodel.scenario import scenario
-from icmodel.sweep import LARGEST_SWEEP
+from icmodel.sweep import grid_of
 from icmodel.sweep import sweep as sweep_grid
+from icmodel.sweep.files import PARTS
 
 if TYPE_CHECKING:
     import xarray
 
 REPORTED_POINTS = 4096
 """Number of points between two updates of the progress bar."""
-PARTS = ("_low", "_high", "_basis")
-"""Suffixes of the columns of a metric's interval and basis."""
 Progress = Callable[[int, int], None]
 
 
@@ -35,23 +35,53 @@ class GridWishes(NamedTuple):
     allow_gaps: bool = False
 
 
-def answer_grid(
-    model: Model,
-    question: Question,
-    protocols: Sequence[str],
-    wishes: GridWishes,
-    *,
-    most: int = LARGEST_SWEEP,
-    progress: Progress | None = None,
-) -> Grid:
-    """Predict all combinations of the values in a question whose parameters are ranges.
+@dataclass(frozen=True, slots=True)
+class AskedGrid:
+    """Arguments of `icmodel.sweep`; ``metrics`` are the requested metrics, empty for all."""
 
-    Parameters
-    ----------
-    protocols : sequence of str
-        Protocols of the model's dataset; if empty, the dataset's default protocol.
-    most : int
-        Greatest number of points.
+    ranges: Mapping[str, Any]
+    outside: str
+    metrics: tuple[str, ...]
+
+    @property
+    def wanted(self) -> tuple[str, ...] | None:
+        """The metrics and the bottleneck; None for all."""
+        return (*self.metrics, "bottleneck") if self.metrics else None
+
+    def points(self, model: Model) -> int:
+        """Number of points; none is predicted."""
+        return len(grid_of(model, self.ranges, self.outside, self.wanted, intervals=True))
+
+
+def asked_grid(
+    data: Dataset, question: Question, protocols: Sequence[str], wishes: GridWishes
+) -> AskedGrid:
+    """Convert a question whose parameters are ranges to the arguments of a sweep.
+
+    ``protocols`` may be empty: then the dataset's default protocol is asked.
+
+    Raises
+    ------
+    ScenarioError
+        If the question has no payload, or the wishes contradict each other.
+    """
+    if wishes.extrapolate and wishes.allow_gaps:
+        raise ScenarioError("--extrapolate and --allow-gaps are both given: give only one")
+    if question.payload is None:
+        raise ScenarioError(
+            'the sweep has no payload: add --payload, e.g. --payload "64 B..65535 B"'
+        )
+    ranges = {
+        "options": question.option_values(),
+        "protocol": ",".join(protocols) or data.default_protocol,
+        **question.texts(),
+    }
+    outside = "extrapolate" if wishes.extrapolate else "nan" if wishes.allow_gaps else "refuse"
+    return AskedGrid(ranges, outside, wishes.metrics)
+
+
+def answer_grid(model: Model, asked: AskedGrid, progress: Progress | None = None) -> Grid:
+    """Predict all points of a grid.
 
     Raises
     ------
@@ -62,30 +92,16 @@ def answer_grid(
 
     Examples
     --------
+    >>> model = Model("ethernet-10g-2012")
     >>> question = Question(payload="64 B, 1448 B", cores="1,4")
-    >>> grid = answer_grid(Model("ethernet-10g-2012"), question, [], GridWishes())
+    >>> grid = answer_grid(model, asked_grid(model.data, question, [], GridWishes()))
     >>> grid.swept, len(grid_document(grid)["points"])
     (['payload_bytes', 'cores'], 4)
     """
-    if wishes.extrapolate and wishes.allow_gaps:
-        raise ScenarioError("--extrapolate and --allow-gaps are both given: give only one")
-    if question.payload is None:
-        raise ScenarioError(
-            'the sweep has no payload: add --payload, e.g. --payload "64 B..65535 B"'
-        )
-    metrics = wishes.metrics
-    ranges: dict[str, Any] = question.texts()
     answers = sweep_grid(
-        model,
-        outside="extrapolate" if wishes.extrapolate else "nan" if wishes.allow_gaps else "refuse",
-        metrics=(*metrics, "bottleneck") if metrics else None,
-        progress=progress,
-        most=most,
-        options=question.option_values(),
-        protocol=",".join(protocols) or model.data.default_protocol,
-        **ranges,
+        model, outside=asked.outside, metrics=asked.wanted, progress=progress, **asked.ranges
     )
-    return Grid(answers, metrics, notes_of_ends(model, answers, metrics))
+    return Grid(answers, asked.metrics, notes_of_ends(model, answers, asked.metrics))
 
 
 def notes_of_ends(

@@ -10,13 +10,13 @@ from fastapi.responses import JSONResponse
 
 from icmodel import __version__
 from icmodel.dataset import VARIANTS, Dataset, catalogue
-from icmodel.errors import IcmodelError
+from icmodel.errors import IcmodelError, ScenarioError
 from icmodel.estimate import Prediction
 from icmodel.questions import showing
 from icmodel.questions.comparing import answer_columns, columns_document
 from icmodel.questions.ingesting import DatasetOptions, LabelOptions
 from icmodel.questions.predicting import answer
-from icmodel.questions.sweeping import answer_grid, grid_document
+from icmodel.questions.sweeping import answer_grid, asked_grid, grid_document
 from icmodel.questions.words import DEFAULT_DATASET, parse_key_values, split_names
 from icmodel.scenario import Scenario
 from icmodel.schemas.datasets import DatasetDocument, Datasets, Ingested, Rows, Validation
@@ -156,9 +156,13 @@ async def sweep(body: SweepBody, shop: Shop) -> Response:
         warm = warm_model(body.dataset, body.variant)
         protocols = split_names(body.protocol)
         with warm.lock:
-            grid = answer_grid(
-                warm.model, body.question(), protocols, body.wishes(), most=LARGEST_GRID
-            )
+            asked = asked_grid(warm.model.data, body.question(), protocols, body.wishes())
+            if (points := asked.points(warm.model)) > LARGEST_GRID:
+                raise ScenarioError(
+                    f"the sweep has {points} points: ask the server for at most {LARGEST_GRID}, "
+                    "or use the command line"
+                )
+            grid = answer_grid(warm.model, asked)
         return jobs.body_of(grid_document(grid))
 
     return as_json(await shop.quick(work))

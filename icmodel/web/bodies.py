@@ -170,7 +170,9 @@ class EvaluateBody(Body):
 class SystemBody(Body):
     """What `icmodel system` and `icmodel recommend` take; the system is bundled, or the text of one."""
 
-    system: Word | None = Field(None, description="Name of a bundled system.", examples=["imaging"])
+    system: Word | None = Field(
+        None, description="Name of a bundled system.", examples=["lab-direct"]
+    )
     toml: Toml | None = Field(
         None,
         description="Text of a system, in place of a name. Datasets and use cases are bundled ones.",

@@ -51,9 +51,15 @@ class Guard:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, or pass it on with its whole body."""
-        if scope["type"] != "http":
+        if scope["type"] == "http":
+            await self.answer(scope, receive, send)
+        elif scope["type"] == "websocket":
+            await send({"type": "websocket.close"})
+        else:
             await self.app(scope, receive, send)
-            return
+
+    async def answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer an HTTP request; a refusal or a defect becomes problem details."""
         started = False
 
         async def send_guarded(message: Message) -> None:
@@ -69,13 +75,9 @@ class Guard:
             headers = Headers(scope=scope)
             self.check_origin(scope, headers)
             if self.place.token and not self.has_token(headers):
-                response = self.first_visit(Request(scope))
-                await response(scope, receive, send_guarded)
+                await self.first_visit(Request(scope))(scope, receive, send_guarded)
                 return
             body = await read_body(scope, headers, receive)
-            kind = headers.get("content-type", "").partition(";")[0].strip().lower()
-            if scope["method"] == "POST" and kind != "application/json":
-                raise Problem(415, f"the body is {kind[:80]!r}: send application/json")
             await self.app(scope, replay(body, receive), send_guarded)
         except Problem as problem:
             await problem.response()(scope, receive, send_guarded)

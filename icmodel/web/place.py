@@ -81,13 +81,17 @@ def listen(host: str, port: int | None) -> socket.socket:
     ReportError
         If the address or the port cannot be used.
     """
+    if port is not None and not 0 <= port < 2**16:
+        raise ReportError(
+            f"port {port} is not possible: ports run from 0 to 65535, 0 for any free one"
+        )
     reason = ""
     for number in TRIED_PORTS if port is None else (port,):
         try:
             family = socket.getaddrinfo(host, number, type=socket.SOCK_STREAM)[0][0]
             return socket.create_server((host, number), family=family, backlog=512)
-        except (OSError, OverflowError) as error:
-            reason = getattr(error, "strerror", None) or str(error)
+        except OSError as error:
+            reason = error.strerror or str(error)
     where = f"port {port}" if port is not None else f"ports {TRIED_PORTS[0]} to {TRIED_PORTS[-1]}"
     raise ReportError(
         f"{host}, {where} cannot be listened at: {reason}; choose another --port, or 0 for any free one"

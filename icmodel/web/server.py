@@ -66,7 +66,7 @@ def make_app(place: Place, workshop: Workshop | None = None) -> FastAPI:
     app.add_api_route(
         "/docs", lambda: HTMLResponse(docs_page(app.openapi())), include_in_schema=False
     )
-    app.mount("/", StaticFiles(directory=STATIC, html=True, check_dir=False), name="pages")
+    app.router.default = StaticFiles(directory=STATIC, html=True)
     return app
 
 
@@ -75,6 +75,9 @@ async def _answer_problem(request: Request, error: Exception) -> Response:
     if isinstance(error, IcmodelError):
         return problem_of(error).response()
     if isinstance(error, RequestValidationError):
+        kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if request.method == "POST" and kind != "application/json":
+            return Problem(415, f"the body is {kind[:80]!r}: send application/json").response()
         return body_problem(error.errors()).response()
     if isinstance(error, HTTPException):
         sentence = f"{request.method} {request.url.path[:200]!r} is not possible: {error.detail}"
@@ -86,7 +89,13 @@ async def _answer_problem(request: Request, error: Exception) -> Response:
 
 
 def run(place: Place, listening: socket.socket) -> None:
-    """Serve at a place, on its listening socket, until Ctrl-C."""
+    """Serve at a place, on its listening socket.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        After Ctrl-C, when the server has ended.
+    """
     config = uvicorn.Config(
         make_app(place),
         log_level="warning",
@@ -95,7 +104,4 @@ def run(place: Place, listening: socket.socket) -> None:
         timeout_graceful_shutdown=1,
         timeout_keep_alive=30,
     )
-    try:
-        uvicorn.Server(config).run(sockets=[listening])
-    except KeyboardInterrupt:  # raised by uvicorn after it has ended
-        return
+    uvicorn.Server(config).run(sockets=[listening])
