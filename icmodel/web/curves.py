@@ -17,6 +17,7 @@ from icmodel.errors import IcmodelError, OutOfDomain, ScenarioError
 from icmodel.estimate import quantity
 from icmodel.model import Model
 from icmodel.scenario import Scenario, scenario
+from icmodel.web.bodies import Body
 from icmodel.web.whatif import MOST_QUESTIONS, SHORT, Question, parse_word
 from icmodel.web.work import warm_model
 
@@ -150,7 +151,7 @@ def _ranges(model: Model, rows: Sequence[Point]) -> Iterable[Range]:
 # --- curves -----------------------------------------------------------------------------------
 
 
-class CurvesAsked(BaseModel):
+class CurvesAsked(Body):
     """Questions whose metric is drawn along one parameter."""
 
     questions: list[Question] = Field(min_length=1, max_length=MOST_QUESTIONS)

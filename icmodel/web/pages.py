@@ -68,7 +68,7 @@ class SystemPage(Page):
     streams: list[dict[str, Any]]
 
 
-class UseCaseText(Body):
+class AskedUseCase(Body):
     """The text of a use case, and of what it is asked."""
 
     toml: Toml
@@ -77,7 +77,7 @@ class UseCaseText(Body):
     strict: bool = False
 
 
-class SystemText(Body):
+class AskedSystem(Body):
     """The text of a system, which names bundled datasets alone."""
 
     toml: Toml
@@ -86,13 +86,13 @@ class SystemText(Body):
 class UseCaseName(Body):
     """The name of a bundled use case."""
 
-    usecase: Word = Field(examples=["imaging"])
+    usecase: Word
 
 
 class Left(Body):
     """A dataset, and the variant that predicts its left-out rows; empty for its default."""
 
-    dataset: Word = DATASET
+    dataset: Word
     variant: str = Field("", max_length=40)
 
 
@@ -136,7 +136,7 @@ async def show_form(dataset: Name, shop: Shop, variant: Name = "", protocol: Nam
     summary="Judge the text of a use case",
     responses=statuses(UseCasePage | Mistake, *POSTED, 503),
 )
-async def usecase(body: UseCaseText, shop: Shop) -> Response:
+async def usecase(body: AskedUseCase, shop: Shop) -> Response:
     """Judge a use case; a mistake in its text is answered with its line."""
     words = (body.toml, body.dataset, body.candidate, body.strict)
     return as_json(await shop.long(reports.usecase_page, *words))
@@ -147,7 +147,7 @@ async def usecase(body: UseCaseText, shop: Shop) -> Response:
     summary="Predict the text of a system",
     responses=statuses(SystemPage | Mistake, *POSTED, 503),
 )
-async def system(body: SystemText, shop: Shop) -> Response:
+async def system(body: AskedSystem, shop: Shop) -> Response:
     """Predict and draw a system; a mistake in its text is answered with its line."""
     return as_json(await shop.long(reports.system_page, body.toml))
 

@@ -11,7 +11,7 @@ import shlex
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from icmodel import units
 from icmodel.dataset import Dataset
@@ -31,6 +31,7 @@ from icmodel.report.verdicts import margin_text
 from icmodel.requirement import Requirement, judge
 from icmodel.scenario import TEXT_SPELLINGS, scenario
 from icmodel.sheets import ANSWERS, LIMITED_BY
+from icmodel.web.bodies import Body
 from icmodel.web.work import warm_model
 
 MOST_QUESTIONS = 8
@@ -41,10 +42,8 @@ SHORT = Field(max_length=200)
 """Limit of a text in a question [characters]."""
 
 
-class Question(BaseModel):
+class Question(Body):
     """One question in the words of the command line; an empty text is a parameter that is not given."""
-
-    model_config = ConfigDict(extra="forbid")
 
     dataset: str = SHORT
     variant: str = Field("", max_length=40)
@@ -66,7 +65,7 @@ class Question(BaseModel):
         return {"protocol": self.protocol or data.default_protocol, **values, "options": options}
 
 
-class Asked(BaseModel):
+class Asked(Body):
     """Questions to answer, and requirements in words, such as ``mean latency ≤ 100 us``."""
 
     questions: list[Question] = Field(min_length=1, max_length=MOST_QUESTIONS)
@@ -96,7 +95,7 @@ class Bar(BaseModel):
     decides: bool
 
 
-class Row(BaseModel):
+class RowText(BaseModel):
     """A row of the dataset that an answer rests on."""
 
     line: int
@@ -133,7 +132,7 @@ class Answer(BaseModel):
     notes: list[str] = Field(default_factory=list)
     terms: list[Bar] = Field(default_factory=list)
     bounds: list[Bar] = Field(default_factory=list)
-    rows: list[Row] = Field(default_factory=list)
+    rows: list[RowText] = Field(default_factory=list)
     verdicts: list[Judged] = Field(default_factory=list)
     command: str = ""
     python: str = ""
@@ -283,11 +282,11 @@ def bars(metric: str, parts: Mapping[str, float], decisive: Callable[..., float]
     ]
 
 
-def _row(one: UsedRow) -> Row:
+def _row(one: UsedRow) -> RowText:
     def text(name: str, value: float | None) -> str:
         return "–" if value is None else quantity(name, value)
 
-    return Row(
+    return RowText(
         line=one.line,
         metric=metric_name(one.metric),
         payload=text("payload_bytes", one.payload_bytes),
