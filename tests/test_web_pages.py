@@ -30,7 +30,7 @@ PAGES = {
     "what-if": f"{QUESTION}&need=goodput+%E2%89%A5+3+Gb%2Fs&pin=dataset%3Drmi-loopback%26payload%3D64%2BB",
     "use cases": "#/usecases?name=motion-control",
     "systems": "#/systems?name=lab-udp-overload&stream=measured",
-    "datasets": "#/datasets?id=zeromq-1g-2010",
+    "datasets": "#/datasets?id=zeromq-100g-2019",
     "compare": "#/compare?name=motion-control",
     "validation": "#/validation?dataset=zeromq-1g-2010",
 }
@@ -378,27 +378,23 @@ def test_a_dataset_shows_where_it_extrapolates(visit: Visit) -> None:
 # --- every page -------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("place", PAGES.values(), ids=PAGES.keys())
-def test_a_page_is_accessible_wide_and_narrow_light_and_dark(visit: Visit, place: str) -> None:
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_is_accessible_wide_and_narrow_light_and_dark(visit: Visit, name: str) -> None:
     from axe_playwright_python.sync_playwright import Axe
 
-    visit.go(place)
-    page = visit.page
+    visit.go(PAGES[name])
+    page, runs = (
+        visit.page,
+        4 if name == "what-if" else 2,
+    )  # a run takes seconds; colours do not depend on width
     page.evaluate(
-        "[...document.querySelectorAll('details')].slice(0, 6).forEach(one => one.open = true)"
+        "[...document.querySelectorAll('details')].slice(0, 4).forEach(one => one.open = true)"
     )
     page.emulate_media(reduced_motion="reduce")
-    everything: dict[str, object] = {"resultTypes": ["violations"]}
-    colours = {**everything, "runOnly": ["color-contrast"]}
-    for size, scheme, options in (
-        (DESK, "light", everything),
-        (DESK, "dark", colours),
-        (PHONE, "light", everything),
-        (PHONE, "dark", colours),
-    ):
+    for size, scheme in ((DESK, "light"), (PHONE, "dark"), (DESK, "dark"), (PHONE, "light"))[:runs]:
         page.set_viewport_size(size)
         page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
-        found = Axe().run(page, options=options).response["violations"]
+        found = Axe().run(page, options={"resultTypes": ["violations"]}).response["violations"]
         bad = [
             f"{one['id']}: {one['nodes'][0]['html'][:160]}"
             for one in found
