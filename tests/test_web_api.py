@@ -111,6 +111,14 @@ WRONG = {
         "compare",
         {"payload": "64 B", "protocol": ["quic"]},
     ),
+    "compare --usecase imaging --payload '64 B'": (
+        "compare",
+        {"usecase": "imaging", "payload": "64 B"},
+    ),
+    "compare --usecase imaging --extrapolate": (
+        "compare",
+        {"usecase": "imaging", "extrapolate": True},
+    ),
     "evaluate imaging --candidate none": ("evaluate", {"usecase": "imaging", "candidate": "none"}),
     "system imaging --cycles maybe": ("system", {"system": "imaging", "cycles": "maybe"}),
 }

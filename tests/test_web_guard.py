@@ -16,7 +16,9 @@ from hypothesis import strategies as st
 from starlette.datastructures import Headers
 from starlette.types import Message
 
+import checkout
 from icmodel.errors import ReportError
+from icmodel.questions import showing
 from icmodel.web import guard
 from icmodel.web.place import Place, is_loopback, listen
 from icmodel.web.problems import Problem
@@ -289,6 +291,19 @@ def test_a_broken_body_is_refused(client: Inside, body: bytes, status: int) -> N
 def test_another_type_of_body_is_refused(client: Inside, kind: str) -> None:
     answer = client.post("/api/v1/predict", content=b"{}", headers={"Content-Type": kind})
     assert problem(answer)["status"] == 415
+
+
+def test_a_defect_is_told_without_its_place(
+    client: Inside, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def broken(*_: object) -> None:
+        raise RuntimeError(str(checkout.ROOT))
+
+    monkeypatch.setattr(showing, "dataset_entry", broken)
+    answer = client.get("/api/v1/datasets")
+    assert problem(answer)["status"] == 500
+    assert "RuntimeError" not in answer.text
+    assert "RuntimeError" in capsys.readouterr().err
 
 
 def test_another_method_is_refused(client: Inside) -> None:

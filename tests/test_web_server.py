@@ -35,6 +35,16 @@ def test_ctrl_c_at_the_start_ends_with_0_too() -> None:
         assert server.stop() == 0
 
 
+def test_ctrl_c_ends_long_work_too() -> None:
+    with serving() as server, ThreadPoolExecutor(1) as client:
+        asked = client.submit(server.post, "recommend", {"system": "imaging"})
+        time.sleep(2)
+        assert server.stop() == 0
+        assert isinstance(asked.exception(), httpx.HTTPError)
+        assert server.process.stderr is not None
+        assert server.process.stderr.read() == ""
+
+
 def test_on_other_addresses_the_printed_link_brings_the_token() -> None:
     with serving("--host", "0.0.0.0") as server:
         port, token = re.fullmatch(r"http://0\.0\.0\.0:(\d+)/\?token=(.+)", server.address).groups()  # type: ignore[union-attr]

@@ -39,7 +39,7 @@ from icmodel.cli.predict import fit_notes, metric_records, shown_metrics
 from icmodel.dataset import Dataset, load
 from icmodel.errors import ScenarioError
 from icmodel.estimate import Prediction, estimated, interval, metric_name
-from icmodel.questions.comparing import Column, answer_columns, columns_document
+from icmodel.questions.comparing import Column, answer_columns, columns_document, refuse_others
 from icmodel.questions.words import DEFAULT_DATASET, Question, split_names
 from icmodel.scenario import Scenario
 
@@ -183,16 +183,6 @@ def comparison_sections(columns: list[Column], *, every: bool) -> Iterator[Secti
 
 
 # --- a use case -------------------------------------------------------------------------------
-
-
-def refuse_others(options: dict[str, object]) -> None:
-    """Raise ScenarioError if an option is given that the use case already determines."""
-    for name, value in options.items():
-        if value:
-            raise ScenarioError(
-                f"--{name.replace('_', '-')} cannot be combined with --usecase, which "
-                "determines the question: give only one"
-            )
 
 
 def compare_usecase(

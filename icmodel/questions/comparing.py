@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from icmodel.dataset import Dataset
 from icmodel.documents import json_form
-from icmodel.errors import OutOfDomain
+from icmodel.errors import OutOfDomain, ScenarioError
 from icmodel.estimate import Prediction
 from icmodel.questions.words import Question
 from icmodel.scenario import Scenario, scenario
@@ -71,3 +71,13 @@ def answer_columns(
 def columns_document(columns: list[Column]) -> dict[str, object]:
     """JSON form of a comparison: a list of columns."""
     return {"schema_version": 1, "columns": json_form(columns)}
+
+
+def refuse_others(options: dict[str, object]) -> None:
+    """Raise ScenarioError if an option is given that the use case already determines."""
+    for name, value in options.items():
+        if value:
+            raise ScenarioError(
+                f"--{name.replace('_', '-')} cannot be combined with --usecase, which "
+                "determines the question: give only one"
+            )

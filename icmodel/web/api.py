@@ -13,7 +13,7 @@ from icmodel.dataset import VARIANTS, Dataset, catalogue
 from icmodel.errors import IcmodelError, ScenarioError
 from icmodel.estimate import Prediction
 from icmodel.questions import showing
-from icmodel.questions.comparing import answer_columns, columns_document
+from icmodel.questions.comparing import answer_columns, columns_document, refuse_others
 from icmodel.questions.ingesting import DatasetOptions, LabelOptions
 from icmodel.questions.predicting import answer
 from icmodel.questions.sweeping import answer_grid, asked_grid, grid_document
@@ -49,7 +49,7 @@ from icmodel.web.work import Workshop, check_dataset, dataset, warm_model
 
 POSTED = (400, 408, 413, 415)
 """Further statuses of a refused request with a body."""
-LARGEST_GRID = 10_000
+LARGEST_GRID = 4000
 """Greatest number of points of a grid; the command line allows more."""
 
 router = APIRouter(prefix="/api/v1", responses=problems(401, 403, 422, 429, 500))
@@ -103,7 +103,9 @@ def workshop(request: Request) -> Workshop:
 
 
 Shop = Annotated[Workshop, Depends(workshop)]
-Name = Annotated[str, Path(max_length=200, examples=[DEFAULT_DATASET])]
+DatasetName = Annotated[str, Path(max_length=200, examples=[DEFAULT_DATASET])]
+UseCaseName = Annotated[str, Path(max_length=200, examples=["imaging"])]
+SystemName = Annotated[str, Path(max_length=200, examples=["lab-direct"])]
 Names = Annotated[list[str], Query(max_length=64)]
 
 
@@ -150,7 +152,7 @@ async def predict(body: PredictBody, shop: Shop) -> Response:
     "/sweep", responses=answers(Grid, *POSTED), summary="Predict a grid over any parameters"
 )
 async def sweep(body: SweepBody, shop: Shop) -> Response:
-    """Answer what `icmodel sweep --json` prints, up to 10 000 points."""
+    """Answer what `icmodel sweep --json` prints, up to 4000 points."""
 
     def work() -> bytes:
         warm = warm_model(body.dataset, body.variant)
@@ -175,8 +177,10 @@ async def sweep(body: SweepBody, shop: Shop) -> Response:
 )
 async def compare(body: CompareBody, shop: Shop) -> Response:
     """Answer what `icmodel compare --json` prints; with a use case, every interconnect is a row."""
-    names = split_names(body.dataset)
+    names, question = split_names(body.dataset), body.question()
     if body.usecase is not None or body.toml is not None:
+        others = {**question.texts(), "option": question.option, "variant": body.variant}
+        refuse_others({**others, "protocol": body.protocol, "extrapolate": body.extrapolate})
         return as_json(await shop.long(jobs.compare_usecase, body.usecase, body.toml, names))
 
     def ask(data: Dataset, variant: str, asked: Scenario) -> Prediction:
@@ -189,7 +193,7 @@ async def compare(body: CompareBody, shop: Shop) -> Response:
     def work() -> bytes:
         datasets = [dataset(name) for name in names or [DEFAULT_DATASET]]
         protocols, variants = split_names(body.protocol), split_names(body.variant)
-        columns = answer_columns(body.question(), datasets, protocols, variants, ask)
+        columns = answer_columns(question, datasets, protocols, variants, ask)
         return jobs.body_of(columns_document(columns))
 
     return as_json(await shop.quick(work))
@@ -289,7 +293,7 @@ async def datasets(shop: Shop) -> Response:
     responses=answers(DatasetDocument, 404),
     summary="Show a dataset: axes, values, options, metrics and source",
 )
-async def show_dataset(name: Name, shop: Shop) -> Response:
+async def show_dataset(name: DatasetName, shop: Shop) -> Response:
     """Answer what `icmodel datasets show --json` prints."""
 
     def work() -> bytes:
@@ -304,7 +308,7 @@ async def show_dataset(name: Name, shop: Shop) -> Response:
     summary="List rows, each with its basis and source",
 )
 async def points(
-    name: Name,
+    name: DatasetName,
     shop: Shop,
     protocol: Names = [],  # noqa: B006
     metric: Names = [],  # noqa: B006
@@ -336,7 +340,7 @@ async def usecases(shop: Shop) -> Response:
     responses=answers(UseCaseText, 404),
     summary="Show a use case, with its text",
 )
-async def show_usecase(name: Name, shop: Shop) -> Response:
+async def show_usecase(name: UseCaseName, shop: Shop) -> Response:
     """Answer what `icmodel usecases show --json` prints, and the TOML text under `toml`."""
 
     def work() -> bytes:
@@ -361,7 +365,7 @@ async def systems(shop: Shop) -> Response:
 @router.get(
     "/systems/{name}", responses=answers(SystemText, 404), summary="Show a system, with its text"
 )
-async def show_system(name: Name, shop: Shop) -> Response:
+async def show_system(name: SystemName, shop: Shop) -> Response:
     """Answer what `icmodel system show --json` prints, and the TOML text under `toml`."""
 
     def work() -> bytes:
@@ -376,7 +380,7 @@ async def show_system(name: Name, shop: Shop) -> Response:
     summary="Score a model on rows that it was not fitted to",
 )
 async def validation(
-    name: Name,
+    name: DatasetName,
     shop: Shop,
     variant: Annotated[str | None, Query(max_length=20)] = None,
     folds: Annotated[list[Kind], Query(max_length=8)] = [],  # noqa: B006

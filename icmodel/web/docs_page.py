@@ -38,6 +38,7 @@ def docs_page(openapi: Document) -> str:
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>icmodel: HTTP API</title>
+<link rel="icon" href="data:,">
 <link rel="stylesheet" href="/docs.css">
 </head>
 <body>

@@ -89,9 +89,13 @@ def listen(host: str, port: int | None) -> socket.socket:
     for number in TRIED_PORTS if port is None else (port,):
         try:
             family = socket.getaddrinfo(host, number, type=socket.SOCK_STREAM)[0][0]
-            return socket.create_server((host, number), family=family, backlog=512)
+            listening = socket.create_server((host, number), family=family, backlog=512)
         except OSError as error:
             reason = error.strerror or str(error)
+        else:
+            # Accepted connections inherit the option. Otherwise an answer in two parts waits 40 ms for a delayed ACK.
+            listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            return listening
     where = f"port {port}" if port is not None else f"ports {TRIED_PORTS[0]} to {TRIED_PORTS[-1]}"
     raise ReportError(
         f"{host}, {where} cannot be listened at: {reason}; choose another --port, or 0 for any free one"

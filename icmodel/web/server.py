@@ -54,7 +54,7 @@ def make_app(place: Place, workshop: Workshop | None = None) -> FastAPI:
         title="icmodel", version=__version__, docs_url=None, redoc_url=None, lifespan=warmed
     )
     app.state.workshop = shop
-    app.add_middleware(GZipMiddleware, minimum_size=COMPRESSED_BYTES)
+    app.add_middleware(GZipMiddleware, minimum_size=COMPRESSED_BYTES, compresslevel=4)
     app.add_middleware(Guard, place=place)
     app.add_exception_handler(Problem, _answer_problem)
     app.add_exception_handler(IcmodelError, _answer_problem)
@@ -98,9 +98,10 @@ def run(place: Place, listening: socket.socket) -> None:
     """
     config = uvicorn.Config(
         make_app(place),
-        log_level="warning",
+        log_level="critical",
         access_log=False,
         server_header=False,
+        proxy_headers=False,
         timeout_graceful_shutdown=1,
         timeout_keep_alive=30,
     )

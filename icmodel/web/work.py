@@ -21,7 +21,7 @@ import anyio.to_thread
 from anyio import BrokenWorkerProcess, CapacityLimiter
 
 from icmodel.dataset import Dataset, catalogue, check_variant, load
-from icmodel.errors import DatasetError
+from icmodel.errors import DatasetError, IcmodelError
 from icmodel.model import Model
 from icmodel.questions.words import DEFAULT_DATASET
 from icmodel.web.problems import Problem
@@ -129,10 +129,13 @@ class Workshop:
             raise Problem(503, f"the answer needs more than {memory} of memory: {advice}") from None
 
     async def warm_up(self) -> None:
-        """Do what the first requests would wait for: imports, the default dataset, a worker process."""
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(self.quick, prepare)
-            tasks.start_soon(self.long, prepare)
+        """Do what the first requests would wait for: imports, the default dataset, a worker process.
+
+        If that fails, the first requests say why.
+        """
+        with suppress(Problem, IcmodelError):
+            await self.quick(prepare)
+            await self.long(prepare)
 
     def check_queue(self, limiter: CapacityLimiter) -> None:
         """Raise a Problem if too many requests wait."""
