@@ -92,7 +92,7 @@ export function text(name, value, digits = 4) {
   const [, unit, steps] = UNITS.find(([pattern]) => pattern.test(name)) ?? [null, "", [[1, ""]]];
   const size = Math.abs(value) * (1 + 1e-9);
   const [factor, prefix] = steps.find(([least]) => size >= least) ?? steps[steps.length - 1];
-  const number = String(Number((value / factor).toPrecision(digits)));
+  const number = String(Number((value / factor).toPrecision(name.endsWith("_bytes") ? 7 : digits)));
   return prefix || /^[a-z]/.test(unit) && !unit.startsWith("/") ? `${number} ${prefix}${unit}` : `${number}${unit}`;
 }
 
