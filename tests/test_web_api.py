@@ -20,7 +20,11 @@ from test_cli import examples
 from test_docs import documents, executed, steps
 from web_case import Server, problem, request_of
 
-LONG = ("compare --usecase motion-control", "recommend imaging")
+LONG = (
+    "compare --usecase motion-control",
+    "compare --usecase imaging --dataset ethernet-10g-2012,mpi-csd3,rapidio-tsi721",
+    "recommend imaging",
+)
 """Commands that search for half a minute; shorter ones of their kind are compared."""
 UNKNOWN = "there is no dataset"
 """Beginning of the one sentence that differs: the API offers no paths."""
@@ -100,6 +104,10 @@ WRONG = {
     "predict --payload '64 B' --option nagle=maybe": (
         "predict",
         {"payload": "64 B", "option": {"nagle": "maybe"}},
+    ),
+    "predict --payload '64 B' --solve rate --goodput '1e300 b/s'": (
+        "predict",
+        {"payload": "64 B", "solve": "rate", "goodput": "1e300 b/s"},
     ),
     "sweep --payload '64 B..1 B'": ("sweep", {"payload": "64 B..1 B"}),
     "sweep --rate 5/s": ("sweep", {"rate": "5/s"}),

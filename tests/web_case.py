@@ -24,6 +24,10 @@ from icmodel.web.server import make_app
 
 COMMANDS = ("predict", "sweep", "compare", "evaluate", "system", "recommend")
 """Commands that have a request of the same name."""
+FILES = ("from", "template", "workers", "cluster")
+"""Options of whole files, which no request has."""
+IN_BLOCKS = ".zarr"
+"""Ending of files for grids that fit in no answer."""
 SWITCHES = ("--extrapolate", "--allow-gaps", "--strict")
 ONLY_PRINTED = ("--all", "--why", "--json", "--no-cache")
 LISTS = {"sweep": ("protocol", "metric"), "compare": ("dataset", "variant", "protocol")}
@@ -104,7 +108,7 @@ def inside(place: Place, address: str = "") -> Iterator[Inside]:
 
 
 def request_of(line: str) -> tuple[str, dict[str, Any]] | None:
-    """The request that asks what a command line asks; None if it needs a file, or has no request."""
+    """The request that asks what a command line asks; None if it needs or fills a file, or has no request."""
     words = shlex.split(line)[1:]
     if words[:2] == ["system", "predict"]:
         words.pop(1)
@@ -119,11 +123,13 @@ def request_of(line: str) -> tuple[str, dict[str, Any]] | None:
         if word in SWITCHES:
             body[word[2:].replace("-", "_")] = True
         elif word == "-o":
+            if words[at].endswith(IN_BLOCKS):
+                return None
             at += 1
         elif word.startswith("--"):
             name, value = word[2:].replace("-", "_"), words[at]
             at += 1
-            if name in ("from", "template"):
+            if name in FILES:
                 return None
             if name == "option":
                 axis, _, chosen = value.partition("=")

@@ -9,6 +9,7 @@ from icmodel.errors import OutOfDomain, ScenarioError
 from icmodel.estimate import Prediction
 from icmodel.model import Model
 from icmodel.questions.words import Question
+from icmodel.ranges import MOST
 from icmodel.scenario import Scenario, scenario
 
 SOLVABLE = ("rate", "payload", "cores")
@@ -116,7 +117,7 @@ def solve_for(
     from icmodel.solve import SOLVERS, solved  # rarely needed
 
     rate = units.format_bps(goodput_bps)
-    value = SOLVERS[parameter](model, asked, goodput_bps)
+    value = None if goodput_bps > MOST else SOLVERS[parameter](model, asked, goodput_bps)
     if value is None:
         noun = "count of cores" if parameter == "cores" else parameter
         raise OutOfDomain(f"{model.data.id} has no {noun} that surely carries {rate} here")
