@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from icmodel.dataset import catalogue
+from icmodel.questions.mistakes import line_of
 from icmodel.system import find_system, load
 from icmodel.usecase import find_usecase
 from icmodel.web import reports
@@ -43,7 +44,7 @@ def test_a_mistake_is_told_at_its_line(old: str, new: str) -> None:
 @settings(max_examples=times(40), deadline=None)
 @given(st.text(max_size=200), st.text(max_size=100))
 def test_any_message_has_a_line_of_the_text_or_none(toml: str, message: str) -> None:
-    line = reports.line_of(toml, message)
+    line = line_of(toml, message)
     assert line is None or line >= 1
 
 

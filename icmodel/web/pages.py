@@ -11,11 +11,12 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Response
 from pydantic import Field
 
+from icmodel.questions.curves import Form
 from icmodel.report.systems import drawing
 from icmodel.web import reports
 from icmodel.web.api import POSTED, Shop, as_json, found
 from icmodel.web.bodies import DATASET, Body, Toml, Word
-from icmodel.web.curves import Curves, CurvesAsked, Form, curve, form
+from icmodel.web.curves import Curves, CurvesAsked, curve, form
 from icmodel.web.problems import answers as statuses
 from icmodel.web.problems import problems
 from icmodel.web.whatif import Answers, Asked, answer
