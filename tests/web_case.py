@@ -24,8 +24,8 @@ from icmodel.web.server import make_app
 
 COMMANDS = ("predict", "sweep", "compare", "evaluate", "system", "recommend")
 """Commands that have a request of the same name."""
-FILES = ("from", "template", "workers", "cluster")
-"""Options of whole files, which no request has."""
+FILES = ("from", "template", "workers", "cluster", "author", "project", "revision", "date")
+"""Options of files and of reports, which no request has."""
 IN_BLOCKS = ".zarr"
 """Ending of files for grids that fit in no answer."""
 SWITCHES = ("--extrapolate", "--allow-gaps", "--strict")

@@ -10,10 +10,11 @@ from typing import Annotated
 import typer
 
 from icmodel import units
-from icmodel.cli.options import AsJson, Output, make_app, option, quantity_text
-from icmodel.cli.output import Answer, Section, Table, bullets, emit, fixed, listing
+from icmodel.cli.options import AsJson, Output, make_app, option
+from icmodel.cli.output import Answer, Section, Table, bullets, emit, listing
 from icmodel.dataset import AXES, RATIOS, Dataset, Point, catalogue, load
 from icmodel.dataset.rows import POINT
+from icmodel.estimate import fixed, quantity_text
 from icmodel.questions.showing import (
     Noises,
     axis_numbers,

@@ -8,6 +8,7 @@ import typer
 
 from icmodel.cli.options import AsJson, DatasetName, NoCache, Output, VariantName, make_app, option
 from icmodel.cli.output import check_file, json_text, print_text
+from icmodel.cli.reports import MastheadChoice, with_masthead
 from icmodel.questions.words import DEFAULT_DATASET
 
 app = make_app()
@@ -38,6 +39,7 @@ Why = Annotated[
 
 
 @app.command(short_help="Judge a use case: met, not met or undecided.")
+@with_masthead
 def evaluate(
     usecase: UseCaseName,
     *,
@@ -46,6 +48,7 @@ def evaluate(
     candidate: CandidateName = None,
     strict: Strict = False,
     why: Why = False,
+    head: MastheadChoice,
     no_cache: NoCache = False,
     as_json: AsJson = False,
     output: Output = None,
@@ -54,11 +57,12 @@ def evaluate(
 
     All candidates of the use case are judged. The verdict of the default candidate counts, or of
     the one given with --candidate. Exit codes: 0 met, 1 not met, 3 undecided. --why adds derived and predicted
-    numbers. A file is a whole report: .html (one page that opens offline), .md or .json.
+    numbers. A file is a whole report, one page first: .pdf, .html (opens offline), .md or .json.
 
     \b
     icmodel evaluate imaging
     icmodel evaluate imaging --candidate tcp-two-sets-of-cores -o imaging.html
+    icmodel evaluate imaging -o imaging.pdf --author "A. Person" --revision B
     icmodel evaluate imaging --candidate tcp-two-sets-of-cores --strict
     icmodel evaluate motion-control --dataset rapidio-tsi721 --json
     icmodel evaluate my-use-case.toml --dataset path/of/my-dataset
@@ -70,11 +74,12 @@ def evaluate(
 
     if output is not None:
         check_file(output, ENDINGS)
+    masthead = head.masthead(output)
     evaluation = evaluate_with_notes(
         usecase, dataset, variant=variant, candidate=candidate, strict=strict, cache=not no_cache
     )
     if output is not None:
-        report(evaluation, output)
+        report(evaluation, output, masthead)
     if as_json:
         print_text(json_text(evaluation.to_dict()))
     elif output is None:

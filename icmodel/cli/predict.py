@@ -23,7 +23,6 @@ from icmodel.cli.options import (
     VariantName,
     make_app,
     option,
-    quantity_text,
     question_text,
     with_question,
 )
@@ -49,6 +48,7 @@ from icmodel.estimate import (
     metric_name,
     plural,
     quantity,
+    quantity_text,
     wrapped,
 )
 from icmodel.questions.predicting import Extras, answer

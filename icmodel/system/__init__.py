@@ -19,6 +19,7 @@ from icmodel.system.files import (
     load_open,
     read_open,
     read_system,
+    system_file,
     system_names,
     system_schema,
 )
@@ -74,6 +75,7 @@ __all__ = [
     "predict",
     "read_open",
     "read_system",
+    "system_file",
     "system_names",
     "system_schema",
 ]
