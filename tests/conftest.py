@@ -50,6 +50,7 @@ PARTLY_ALONE = {
 
 LONGEST = (
     "test_docs",
+    "test_web_pages",
     "test_wheel",
     "test_contradictions",
     "test_system_contradictions",

@@ -18,7 +18,7 @@ from starlette.staticfiles import StaticFiles
 
 from icmodel import __version__
 from icmodel.errors import IcmodelError
-from icmodel.web import api
+from icmodel.web import api, pages
 from icmodel.web.docs_page import docs_page
 from icmodel.web.guard import Guard
 from icmodel.web.place import Place
@@ -61,6 +61,8 @@ def make_app(place: Place, workshop: Workshop | None = None) -> FastAPI:
     app.add_exception_handler(RequestValidationError, _answer_problem)
     app.add_exception_handler(HTTPException, _answer_problem)
     app.include_router(api.router)
+    app.include_router(pages.router)
+    app.include_router(pages.styles)
     app.add_api_route(
         "/docs", lambda: HTMLResponse(docs_page(app.openapi())), include_in_schema=False
     )
