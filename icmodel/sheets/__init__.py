@@ -1,0 +1,17 @@
+"""Sheets: scenarios and answers in CSV and XLSX files, and the workbook that computes by itself."""
+
+from icmodel.sheets.answering import Progress, answer_sheet
+from icmodel.sheets.reading import read_sheet
+from icmodel.sheets.sheet import ANSWERS, Cell, Sheet
+from icmodel.sheets.writing import write_sheet, write_template
+
+__all__ = [
+    "ANSWERS",
+    "Cell",
+    "Progress",
+    "Sheet",
+    "answer_sheet",
+    "read_sheet",
+    "write_sheet",
+    "write_template",
+]
