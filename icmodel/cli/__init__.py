@@ -38,6 +38,7 @@ COMMANDS = (
     "calibrate",
     "verify",
     "validate",
+    "workbook",
 )
 """Names of the commands; each is a module of icmodel.cli, imported on first use."""
 
