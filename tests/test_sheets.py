@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import zipfile
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 
 from icmodel.cli import main
 from icmodel.dataset import VARIANTS, catalogue, load
+from icmodel.documents import FORMULA, harmless, plain
 from icmodel.errors import IcmodelError, ReportError, ScenarioError
 from icmodel.model import Model
 from icmodel.sheets import (
@@ -24,6 +26,7 @@ from icmodel.sheets import (
     write_sheet,
     write_template,
 )
+from icmodel.sheets.sheet import library
 from search import times
 
 DATASET = "ethernet-10g-2012"
@@ -144,6 +147,32 @@ def test_texts_are_never_formulas(answered: Sheet, tmp_path: Path) -> None:
     assert "<f>" not in page
 
 
+@given(st.text(min_size=1, max_size=12))
+@settings(max_examples=times(60))
+def test_no_text_of_a_csv_file_is_a_formula(text: str) -> None:
+    cell = harmless(text)
+    assert plain(cell) == text
+    if cell.startswith(FORMULA):
+        assert math.isfinite(float(cell.replace(",", ".", 1)))
+
+
+def test_numbers_of_a_csv_file_stay_as_they_are(tmp_path: Path) -> None:
+    place = tmp_path / "answers.csv"
+    write_sheet(Sheet(("=HYPERLINK(1)", "x"), (("-3,5", -3.5), ("+1e3", 1), ("@a", None))), place)
+    assert place.read_text().splitlines() == ["'=HYPERLINK(1),x", '"-3,5",-3.5', "+1e3,1", "'@a,"]
+    assert read_sheet(place).head == ("=HYPERLINK(1)", "x")
+
+
+@given(st.lists(st.text(max_size=20), min_size=1, max_size=5))
+@settings(max_examples=times(20))
+def test_any_text_comes_back_from_xlsx(texts: list[str]) -> None:
+    kept = ["".join(c for c in one if c >= " " and not "\ud800" <= c <= "\udfff") for one in texts]
+    with TemporaryDirectory() as folder:
+        place = Path(folder) / "texts.xlsx"
+        write_sheet(Sheet(("payload [B]", "text"), tuple((1, f"x{one}") for one in kept)), place)
+        assert [row[1] for row in read_sheet(place).rows] == [f"x{one}" for one in kept]
+
+
 def test_semicolons_and_decimal_commas_are_read_and_written(tmp_path: Path) -> None:
     place = tmp_path / "scenarios.csv"
     body = "price;protocol;payload [B];rate [1/s]\n3,5;tcp;1448;1000,5\n"
@@ -198,6 +227,29 @@ def test_a_bomb_is_refused_before_it_is_unpacked(
     with zipfile.ZipFile(place, "w", zipfile.ZIP_DEFLATED) as book:
         book.writestr("xl/worksheets/sheet1.xml", b"\0" * 2**21)
     with pytest.raises(ReportError, match="unpacks to more than"):
+        read_sheet(place)
+
+
+def test_the_stated_size_of_a_part_is_not_believed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("icmodel.sheets.reading.LARGEST_BYTES", 2**20)
+    place = tmp_path / "liar.xlsx"
+    with zipfile.ZipFile(place, "w", zipfile.ZIP_DEFLATED) as book:
+        book.writestr("xl/worksheets/sheet1.xml", b"\0" * 2**21)
+    body = place.read_bytes()
+    place.write_bytes(body.replace((2**21).to_bytes(4, "little"), (10).to_bytes(4, "little")))
+    with pytest.raises(ReportError, match="unpacks to more than"):
+        read_sheet(place)
+
+
+def test_a_cell_at_the_far_corner_is_refused_before_memory_is_allocated(tmp_path: Path) -> None:
+    place = tmp_path / "corner.xlsx"
+    with library("xlsxwriter").Workbook(place) as book:
+        page = book.add_worksheet()
+        page.write_string(0, 0, "payload [B]")
+        page.write_number(1_048_575, 16_383, 1)
+    with pytest.raises(ReportError, match="row 1048576 and column 16384"):
         read_sheet(place)
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple, TextIO
 
+from icmodel.documents import harmless
 from icmodel.documents import json_text as json_text
 from icmodel.errors import ReportError
 from icmodel.table import Table as Table
@@ -167,15 +168,16 @@ def fixed(number: float, places: int) -> str:
 
 
 def write_csv(records: Iterable[Mapping[str, object]], file: TextIO) -> None:
-    """Write records as CSV with a header; ``None`` becomes an empty cell."""
+    """Write records as CSV with a header; ``None`` becomes an empty cell, and no text is a formula."""
     import csv
 
-    writer = None
-    for record in records:
-        if writer is None:
-            writer = csv.DictWriter(file, list(record), lineterminator="\n")
-            writer.writeheader()
-        writer.writerow(record)
+    writer = csv.writer(file, lineterminator="\n")
+    for line, record in enumerate(records):
+        if not line:
+            writer.writerow(record)
+        writer.writerow(
+            harmless(cell) if isinstance(cell, str) else cell for cell in record.values()
+        )
 
 
 # --- files ------------------------------------------------------------------------------------

@@ -2,16 +2,19 @@
 
 from icmodel.sheets.answering import Progress, answer_sheet
 from icmodel.sheets.reading import read_sheet
-from icmodel.sheets.sheet import ANSWERS, Cell, Sheet
-from icmodel.sheets.writing import write_sheet, write_template
+from icmodel.sheets.sheet import ANSWERS, Cell, Chart, Page, Sheet
+from icmodel.sheets.writing import write_pages, write_sheet, write_template
 
 __all__ = [
     "ANSWERS",
     "Cell",
+    "Chart",
+    "Page",
     "Progress",
     "Sheet",
     "answer_sheet",
     "read_sheet",
+    "write_pages",
     "write_sheet",
     "write_template",
 ]

@@ -4,14 +4,22 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 import zipfile
 from pathlib import Path
 
+from icmodel.documents import plain
 from icmodel.errors import ReportError
 from icmodel.sheets.sheet import Cell, Sheet, library
 
 LARGEST_BYTES = 512 * 2**20
 """Greatest unpacked size of an XLSX file that can be read [B]."""
+MOST_CELLS = 20_000_000
+"""Greatest number of rows times columns of a sheet, empty cells included."""
+PIECE_BYTES = 2**20
+REFERENCE = re.compile(rb"""[\s<]r\s*=\s*["']([A-Za-z]{1,3})([0-9]{1,7})["']""")
+"""Reference of a cell in the XML of a sheet: column and row."""
+LONGEST_REFERENCE = 40
 
 
 def read_sheet(path: str | Path) -> Sheet:
@@ -53,7 +61,7 @@ def _csv_rows(body: bytes, place: Path) -> tuple[list[list[Cell]], str]:
     first = text.partition("\n")[0]
     delimiter = max(",;\t", key=first.count)
     rows: list[list[Cell]] = [
-        list(row) for row in csv.reader(io.StringIO(text), delimiter=delimiter)
+        list(map(plain, row)) for row in csv.reader(io.StringIO(text), delimiter=delimiter)
     ]
     return rows, delimiter
 
@@ -61,9 +69,7 @@ def _csv_rows(body: bytes, place: Path) -> tuple[list[list[Cell]], str]:
 def _xlsx_rows(body: bytes, place: Path) -> list[list[Cell]]:
     calamine = library("python_calamine")
     try:
-        with zipfile.ZipFile(io.BytesIO(body)) as book:
-            if sum(part.file_size for part in book.infolist()) > LARGEST_BYTES:
-                raise ReportError(f"{place} unpacks to more than {LARGEST_BYTES} B: split it")
+        _check_size(body, place)
         sheets = calamine.CalamineWorkbook.from_filelike(io.BytesIO(body))
         table = sheets.get_sheet_by_index(0).to_python(skip_empty_area=False)
     except ReportError:
@@ -71,6 +77,43 @@ def _xlsx_rows(body: bytes, place: Path) -> list[list[Cell]]:
     except Exception as error:  # calamine has an exception for each kind of damage
         raise ReportError(f"{place} is not an XLSX file that can be read: {error}") from error
     return [[_plain_cell(cell) for cell in row] for row in table]
+
+
+def _check_size(body: bytes, place: Path) -> None:
+    """Refuse a file that unpacks to too much, or whose cells span too large an area.
+
+    calamine allocates the whole rectangle around the cells of a sheet, and a failed allocation ends the process.  The
+    stated size of a part may be wrong, so the bytes that come out are counted.
+    """
+    total, last_column, last_row = 0, 0, 0
+    with zipfile.ZipFile(io.BytesIO(body)) as book:
+        for part in book.infolist():
+            part.file_size, rest = LARGEST_BYTES + 2 * PIECE_BYTES, b""
+            with book.open(part) as file:
+                while piece := file.read(PIECE_BYTES):
+                    total += len(piece)
+                    if total > LARGEST_BYTES:
+                        raise ReportError(
+                            f"{place} unpacks to more than {LARGEST_BYTES} B: split it"
+                        )
+                    found = REFERENCE.findall(rest + piece)
+                    rest = piece[-LONGEST_REFERENCE:]
+                    for column in {column for column, _ in found}:
+                        last_column = max(last_column, _column_number(column))
+                    last_row = max(last_row, *(int(row) for _, row in found), 0)
+            if last_row * last_column > MOST_CELLS:
+                raise ReportError(
+                    f"{place} has cells in row {last_row} and column {last_column}: keep rows times columns below "
+                    f"{MOST_CELLS}"
+                )
+
+
+def _column_number(letters: bytes) -> int:
+    """Number of a column from its letters, counted from 1."""
+    number = 0
+    for letter in letters.upper():
+        number = 26 * number + letter - ord("A") + 1
+    return number
 
 
 def _plain_cell(cell: object) -> Cell:

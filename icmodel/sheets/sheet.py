@@ -67,6 +67,22 @@ class Sheet:
     delimiter: str = ","
 
 
+class Chart(NamedTuple):
+    """Charts of a table: the column of the x axis, whether the axis is logarithmic, and the columns of each chart."""
+
+    x: int
+    log: bool
+    groups: tuple[tuple[int, ...], ...]
+
+
+class Page(NamedTuple):
+    """Table as a sheet of a workbook, with its name, and with charts if ``chart`` is given."""
+
+    name: str
+    sheet: Sheet
+    chart: Chart | None = None
+
+
 def library(name: str) -> Any:
     """Import a library of the extra ``xlsx``.
 
