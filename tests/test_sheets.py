@@ -424,3 +424,46 @@ def test_a_workbook_of_a_command_holds_the_cells_of_its_csv(
                 assert cell == pytest.approx(float(str(true)), rel=1e-12)
             else:
                 assert (cell or "") == (true if true not in ("nan", "inf", None) else "")
+
+
+@pytest.mark.parametrize(
+    ("command", "sheets"),
+    [
+        (["evaluate", "imaging"], "summary verdicts answers intervals basis sources"),
+        (["system", "lab-udp-overload"], "summary verdicts answers intervals basis"),
+        (["recommend", "lab-udp-overload"], "summary designs verdicts"),
+    ],
+)
+def test_a_verdict_is_written_as_sheets_of_numbers(
+    command: list[str], sheets: str, tmp_path: Path
+) -> None:
+    place = tmp_path / "verdict.xlsx"
+    assert main([*command, "-o", str(place)]) in (0, 1, 3)
+    book = library("python_calamine").CalamineWorkbook.from_path(str(place))
+    assert book.sheet_names == sheets.split()
+    head, *rows = book.get_sheet_by_name("verdicts").to_python()
+    document = tmp_path / "verdict.json"
+    main([*command, "-o", str(document)])
+    assert len(rows) == document.read_text().count('"limiting"')
+    value, high, unit = (head.index(name) for name in ("value", "high", "unit"))
+    goodputs = [row for row in rows if row[unit] == "Gb/s" and row[value] != ""]
+    assert goodputs
+    assert all(0 <= row[value] <= row[high] * (1 + 1e-9) < 100 for row in goodputs)
+
+
+def test_a_sweep_over_one_parameter_has_charts_and_formats(tmp_path: Path) -> None:
+    place = tmp_path / "sweep.xlsx"
+    assert (
+        main(["sweep", "--protocol", "tcp", "--payload", "64 B..8 KiB:5log", "-o", str(place)]) == 0
+    )
+    with zipfile.ZipFile(place) as book:
+        names = book.namelist()
+        page, styles = (
+            book.read(f"xl/{name}.xml").decode() for name in ("worksheets/sheet1", "styles")
+        )
+    assert sum(name.startswith("xl/charts/chart") for name in names) >= 3
+    assert 'state="frozen"' in page
+    assert "<autoFilter" in page
+    assert "Gb/s" in styles
+    sheet = read_sheet(place)
+    assert all(isinstance(row[sheet.head.index("goodput_bps")], float) for row in sheet.rows)

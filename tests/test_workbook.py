@@ -17,10 +17,10 @@ from icmodel.model import Model
 from icmodel.requirement import Requirement, judge, while_all_passes
 from icmodel.scenario import NO_OPTIONS
 from icmodel.sheets.calculation import PLACE, questions_workbook
-from icmodel.sheets.formulas_answer import answers, steps, unit_of_answer
+from icmodel.sheets.formulas_answer import answers, steps
 from icmodel.sheets.formulas_question import INPUTS
 from icmodel.sheets.lookup import lookup_of
-from icmodel.sheets.sheet import Cell
+from icmodel.sheets.sheet import Cell, unit_of_metric
 from icmodel.sheets.workbook import AT_LEAST, keywords_of, write_living_workbook
 
 QUESTIONS = {"ethernet-10g-2012": 150, "lab-1g-2026": 60, "rapidio-tsi721": 40, "mpi-csd3": 50}
@@ -113,7 +113,7 @@ def test_verdicts_are_those_of_icmodel(stored: dict[str, Path], name: str) -> No
         if metric not in LIMITS:
             assert rows[label][7] == ""
             continue
-        limit = LIMITS[metric] * unit_of_answer(metric).si
+        limit = LIMITS[metric] * unit_of_metric(metric).si
         least, most = (limit, None) if metric in AT_LEAST else (None, limit)
         estimate = found.metrics[metric]
         if metric.startswith("latency_"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from textwrap import wrap
 from typing import TYPE_CHECKING
 
@@ -51,7 +52,7 @@ def recommend(
     are the measured protocols and numbers of cores, and payloads that fill packets. Every design is
     scored, and the best ones are predicted in full. The answer shows the designs that no other
     design beats in CPU, latency, headroom, interfaces and cost alike. It also shows the fewest
-    changes to the file's own design that meet all requirements. Exit codes: 0 a design surely meets
+    changes to the file's own design that meet all requirements. -o FILE writes .txt, .json or .xlsx. Exit codes: 0 a design surely meets
     all requirements, 3 a design may meet them, 1 no design does.
 
     \b
@@ -60,10 +61,19 @@ def recommend(
     icmodel recommend my-system.toml --dataset path/of/my-dataset --json
     """  # noqa: D301
     from icmodel.recommend import recommend as search
+    from icmodel.sheets import document_pages, write_pages
 
     with progress_bar("predicting designs") as watch:
         found = search(name, dataset, variant, cache=not no_cache, watch=watch)
-    answer = Answer(sections=lambda: sections(found), document=found.to_dict)
+
+    def write_sheets(path: Path) -> None:
+        write_pages(document_pages(found.to_dict()), path)
+
+    answer = Answer(
+        sections=lambda: sections(found),
+        document=found.to_dict,
+        files={".xlsx": write_sheets},
+    )
     emit(answer, as_json=as_json, output=output)
     return found.exit_code
 

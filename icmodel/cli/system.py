@@ -127,7 +127,8 @@ def predict(
     The requirements of the system, or of the use case it names, are judged for each stream. A hard
     requirement is judged by the worst-case bound, if a bound is known. Exit codes: 0 met, 1 not
     met, 3 undecided. -o FILE writes a report: .html (one page that opens offline), .md (with the
-    drawing in a separate file) or .json. With .svg only the drawing is written.
+    drawing in a separate file), .json, or .xlsx (a sheet each for verdicts, answers, intervals, basis and
+    sources). With .svg only the drawing is written.
 
     \b
     icmodel system imaging

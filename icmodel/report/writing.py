@@ -12,12 +12,12 @@ if TYPE_CHECKING:
     from icmodel.system import SystemPrediction
     from icmodel.usecase import Evaluation
 
-ENDINGS = (".html", ".md", ".json")
+ENDINGS = (".html", ".md", ".json", ".xlsx")
 SYSTEM_ENDINGS = (*ENDINGS, ".svg")
 
 
 def report(answer: Evaluation | SystemPrediction, path: str | Path) -> None:
-    """Write the report of an evaluation or of a predicted system as HTML, Markdown or JSON.
+    """Write the report of an evaluation or of a predicted system as HTML, Markdown, JSON or XLSX.
 
     The extension of the file selects the format.  The report of a system has a drawing: inside an HTML file,
     or beside a Markdown file as ``.svg`` of the same name.  For a system, ``.svg`` writes the drawing
@@ -28,7 +28,7 @@ def report(answer: Evaluation | SystemPrediction, path: str | Path) -> None:
     answer : Evaluation or SystemPrediction
         Answer of `icmodel.evaluate` or of a system's ``predict``.
     path : str or Path
-        File to write, in an existing folder: ``.html``, ``.md`` or ``.json``; for a system also ``.svg``.
+        File to write, in an existing folder: ``.html``, ``.md``, ``.json`` or ``.xlsx``; for a system also ``.svg``.
 
     Raises
     ------
@@ -57,6 +57,11 @@ def report(answer: Evaluation | SystemPrediction, path: str | Path) -> None:
             f"{', '.join(endings[:-1])} or {endings[-1]}"
         )
     check_place(path)
+    if ending == ".xlsx":
+        from icmodel.sheets import document_pages, write_pages
+
+        write_pages(document_pages(answer.to_dict()), path)
+        return
     picture = Path(path).with_suffix(".svg")
     if ending == ".md" and not of_usecase:
         write(picture, report_text(answer, ".svg").encode("utf-8"))

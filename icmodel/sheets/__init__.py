@@ -1,6 +1,7 @@
 """Sheets: scenarios and answers in CSV and XLSX files, and the workbook that computes by itself."""
 
 from icmodel.sheets.answering import Progress, answer_sheet
+from icmodel.sheets.document import document_pages
 from icmodel.sheets.reading import read_sheet
 from icmodel.sheets.sheet import ANSWERS, Cell, Chart, Page, Sheet
 from icmodel.sheets.writing import write_pages, write_sheet, write_template
@@ -13,6 +14,7 @@ __all__ = [
     "Progress",
     "Sheet",
     "answer_sheet",
+    "document_pages",
     "read_sheet",
     "write_pages",
     "write_sheet",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from icmodel.laws.bases import ASSUMED, DERIVED, STATED, THEORY
 from icmodel.laws.corrected_tables import BEST
@@ -14,6 +13,7 @@ from icmodel.model.domain import BEYOND
 from icmodel.sheets.formulas_law import FRAMES, GOODPUT, LOSS, adds_cores, law_steps
 from icmodel.sheets.formulas_question import NEVER, Step, first_of, question_steps, text
 from icmodel.sheets.lookup import PAYLOAD, REQUESTED, SWITCHES, UNLIMITED, Lookup
+from icmodel.sheets.sheet import unit_of_metric
 
 
 def steps(found: Lookup) -> Iterator[Step]:
@@ -31,27 +31,6 @@ def answers(found: Lookup) -> tuple[str, ...]:
     times = (name for name in found.metrics if not name.startswith(BUSY) and name != FRAMES)
     processors = sorted([*derived, *(name for name in found.metrics if name.startswith(BUSY))])
     return (GOODPUT, LOSS, FRAMES, *times, *processors)
-
-
-class Unit(NamedTuple):
-    """Unit of a metric in a workbook: its symbol, its size in SI, and the format of its numbers."""
-
-    symbol: str
-    si: float
-    format: str
-
-
-def unit_of_answer(metric: str) -> Unit:
-    """Unit of a metric in a workbook."""
-    if metric.endswith("_bps"):
-        return Unit("Gb/s", 1e9, "0.000###")
-    if metric.endswith("_per_s"):
-        return Unit("1/s", 1.0, "#,##0.##")
-    if metric.endswith("_s"):
-        return Unit("us", 1e-6, "0.0###")
-    if metric.endswith("_cores"):
-        return Unit("cores", 1.0, "0.00##")
-    return Unit("%", 1e-2, "0.0##")
 
 
 # --- basis and bottleneck ------------------------------------------------------------------------
@@ -128,7 +107,7 @@ def _answers(found: Lookup) -> Iterator[Step]:
     yield Step("answers", "why", f"={first_of(_reasons(found))}")
     yield Step("answers", "limited by", '=IF([answered],[bottleneck],"")')
     for metric in answers(found):
-        si = unit_of_answer(metric).si
+        si = unit_of_metric(metric).si
         number = "goodput" if metric == GOODPUT else metric
         own = f"[{number} value]"
         known = f'IF([answered],{own}<>"",FALSE)'

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, NamedTuple
 
+from icmodel import units
+from icmodel.dataset import RATIOS
 from icmodel.errors import ReportError
 
 Cell = str | float | bool | None
@@ -65,6 +67,35 @@ class Sheet:
     head: tuple[str, ...]
     rows: tuple[tuple[Cell, ...], ...]
     delimiter: str = ","
+
+
+class Unit(NamedTuple):
+    """Unit of a metric in a workbook: its symbol, its size in SI, and the format of its numbers."""
+
+    symbol: str
+    si: float
+    format: str
+
+
+def unit_of_metric(metric: str) -> Unit:
+    """Unit of a metric in a workbook.
+
+    Examples
+    --------
+    >>> unit_of_metric("latency_mean_s").symbol, unit_of_metric("cpu_send").si
+    ('us', 0.01)
+    """
+    if metric in RATIOS or metric.endswith("_ratio"):
+        return Unit("%", 1e-2, "0.0##")
+    by_unit = {
+        "bit/s": Unit("Gb/s", 1e9, "0.000###"),
+        "s": Unit("us", 1e-6, "0.0###"),
+        "1/s": Unit("1/s", 1.0, "#,##0.##"),
+        "B": Unit("B", 1.0, "#,##0"),
+        "m": Unit("m", 1.0, "0.##"),
+    }
+    plain = Unit("cores" if metric.endswith("_cores") else "", 1.0, "0.00##")
+    return by_unit.get(units.unit_of(metric), plain)
 
 
 class Chart(NamedTuple):

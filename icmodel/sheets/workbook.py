@@ -20,11 +20,11 @@ from icmodel.model import Model
 from icmodel.requirement import MET, NOT_MET, ROUNDING, UNDECIDED
 from icmodel.scenario import Options
 from icmodel.sheets.calculation import Calculation
-from icmodel.sheets.formulas_answer import answers, unit_of_answer
+from icmodel.sheets.formulas_answer import answers
 from icmodel.sheets.formulas_law import FRAMES, GOODPUT
 from icmodel.sheets.formulas_question import INPUTS, NEVER, text
 from icmodel.sheets.lookup import VARIANT, Lookup, lookup_of
-from icmodel.sheets.sheet import Cell, library
+from icmodel.sheets.sheet import Cell, library, unit_of_metric
 from icmodel.sheets.workbook_sources import write_notes, write_rows
 
 QUESTION, CURVE = "question", "curve"
@@ -215,7 +215,7 @@ class _Workbook:
             if estimate is None or estimate.absent:
                 results[f"{metric} answer why"] = estimate.why if estimate else ""
                 continue
-            si = unit_of_answer(metric).si
+            si = unit_of_metric(metric).si
             for ending, number in zip(("", " low", " high"), estimate.ends, strict=True):
                 results[f"{metric} answer{ending}"] = number / si
             results[f"{metric} answer basis"] = estimate.basis
@@ -337,7 +337,7 @@ class _Workbook:
         self.question.write_formula(top - 3, 1, formula, None, "" if self.limits else asked)
 
     def _write_answer(self, line: int, metric: str, results: Mapping[str, Cell]) -> None:
-        page, unit, row = self.question, unit_of_answer(metric), line
+        page, unit, row = self.question, unit_of_metric(metric), line
         number = self.book.add_format({"num_format": unit.format})
         page.write_string(line - 1, 0, metric_name(metric), self.bold)
         for place, ending in enumerate(("", " low", " high"), 1):
@@ -432,7 +432,7 @@ class _Workbook:
         curve, charted = self.curve, list(self._charted())
         head = ["payload [B]"]
         for metric, name in charted:
-            symbol = unit_of_answer(metric).symbol
+            symbol = unit_of_metric(metric).symbol
             head += [f"{name}{end} [{symbol}]" for end in ("", " low", " high")]
         for place, name in enumerate(head):
             curve.write_string(0, place, name, self.bold)
@@ -508,7 +508,7 @@ class _Workbook:
             )
             chart.set_title({"name": f"{name} over payload", "name_font": {"size": 12}})
             chart.set_x_axis({"name": "payload [B]", "log_base": 10, "crossing": "min"})
-            chart.set_y_axis({"name": f"{name} [{unit_of_answer(metric).symbol}]", "min": 0})
+            chart.set_y_axis({"name": f"{name} [{unit_of_metric(metric).symbol}]", "min": 0})
             chart.set_legend({"position": "bottom"})
             chart.show_na_as_empty_cell()
             chart.set_size({"width": 620, "height": 360})
