@@ -51,9 +51,9 @@ def main(arguments: Sequence[str]) -> int:
         size = answered.stat().st_size
     for name, before, after in zip(("read", "answer", "write"), every, every[1:], strict=False):
         elapsed, busy = after[0] - before[0], after[1] - before[1]
-        print(f"{name}: {elapsed:.1f} s, {busy:.1f} s of processor time")  # noqa: T201
+        print(f"{name}: {elapsed:.1f} s, {busy:.1f} s of processor time")
     most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(  # noqa: T201
+    print(
         f"{count} scenarios in {every[-1][0] - start:.1f} s ({every[-1][1] - cpu:.1f} s of processor time), "
         f"{len(found.head)} columns, {size / 2**20:.0f} MiB, at most {most:.0f} MiB of memory"
     )

@@ -23,10 +23,11 @@ from icmodel.model import Model
 from icmodel.scenario import NO_OPTIONS
 from icmodel.sheets import Cell, Sheet, read_sheet
 from icmodel.sheets.calculation import questions_workbook
-from icmodel.sheets.formulas_answer import answers, unit_of_answer
+from icmodel.sheets.formulas_answer import answers
 from icmodel.sheets.formulas_law import GOODPUT
 from icmodel.sheets.formulas_question import INPUTS
 from icmodel.sheets.lookup import VARIANT, Lookup, lookup_of
+from icmodel.sheets.sheet import unit_of_metric
 from icmodel.sheets.workbook import keywords_of
 
 QUESTIONS = 10_000
@@ -116,7 +117,7 @@ def compare(
                 pairs.append((f"{metric} answer why", estimate.why if estimate.absent else ""))
             for end, number in zip(("", " low", " high"), estimate.ends, strict=True):
                 name = f"{metric} answer{end}"
-                cell, number = cells[name], number / unit_of_answer(metric).si
+                cell, number = cells[name], number / unit_of_metric(metric).si
                 numbers += 1
                 if math.isnan(number) or not isinstance(cell, (int, float)):
                     if not (math.isnan(number) and cell in (None, "")):

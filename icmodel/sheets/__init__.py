@@ -4,6 +4,7 @@ from icmodel.sheets.answering import Progress, answer_sheet
 from icmodel.sheets.document import document_pages
 from icmodel.sheets.reading import read_sheet
 from icmodel.sheets.sheet import ANSWERS, Cell, Chart, Page, Sheet
+from icmodel.sheets.workbook import write_living_workbook
 from icmodel.sheets.writing import write_pages, write_sheet, write_template
 
 __all__ = [
@@ -16,6 +17,7 @@ __all__ = [
     "answer_sheet",
     "document_pages",
     "read_sheet",
+    "write_living_workbook",
     "write_pages",
     "write_sheet",
     "write_template",
