@@ -6,6 +6,7 @@ from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from icmodel.cli.output import cell_of
 from icmodel.sweep.files import Column, Columns, Progress, code_names
 
 if TYPE_CHECKING:
@@ -55,4 +56,4 @@ def _sheet_cells(name: str, column: Column) -> list[str | float | None]:
         return [codes[code] if code >= 0 else None for code in column.tolist()]
     if column.dtype.kind in "if":
         return [number if isfinite(number) else None for number in column.tolist()]
-    return [None if value is None else str(value) for value in column.tolist()]
+    return [cell_of(value) for value in column.tolist()]

@@ -115,6 +115,7 @@ VERDICT_HEAD = (
     "requirement",
     "metric",
     "verdict",
+    "must be",
     "limit",
     "value",
     "low",
@@ -133,7 +134,7 @@ def _verdict(place: Place, found: Mapping[str, Any]) -> tuple[Cell, ...]:
     least, most = requirement.get("at_least"), requirement.get("at_most")
     sign, limit = ("≥", least) if least is not None else ("≤", most)
     value, low, high, unit = _numbers(metric, estimate)
-    bound = None if limit is None else f"{sign} {limit / unit_of_metric(metric).si:.10g}"
+    bound = None if limit is None else limit / unit_of_metric(metric).si
     margin = _cell(found.get("margin"))
     percent = 100 * margin if isinstance(margin, (int, float)) else None
     of = [str(found[key]) for key in ("stream", "device", "where") if found.get(key)]
@@ -142,6 +143,7 @@ def _verdict(place: Place, found: Mapping[str, Any]) -> tuple[Cell, ...]:
         str(requirement.get("name", "")),
         metric_name(metric),
         str(found["outcome"]),
+        sign,
         bound,
         value,
         low,

@@ -38,6 +38,10 @@ NUMBER_FORMATS = {
 }
 """Format of the numbers of a column by unit: those of answered sheets, then SI units of field names."""
 RATIO = "0.0##%"
+HEAD_HEIGHT = 32
+"""Height of the head, two lines of text [pt]."""
+WIDEST_HEAD = 24
+"""Greatest width that a head gives to its column; longer heads are wrapped."""
 SAMPLE = 50
 """Number of rows that determine the width of a column."""
 
@@ -122,7 +126,11 @@ def _write_page(book: Any, page: Page) -> None:
         form = number_format(head)
         number = book.add_format({"num_format": form}) if form else None
         made.set_column(place, place, _width(sheet, place), number)
+    made.set_row(0, HEAD_HEIGHT)
     made.freeze_panes(1, 0)
+    made.repeat_rows(0)
+    made.set_landscape()
+    made.fit_to_pages(1, 0)
     if sheet.rows:
         made.autofilter(0, 0, len(sheet.rows), len(sheet.head) - 1)
     if page.chart is not None:
@@ -136,7 +144,7 @@ def _width(sheet: Sheet, place: int) -> int:
     return (
         60
         if sheet.head[place] == WHY
-        else max(10, min(len(sheet.head[place]), 18), min(longest, 60))
+        else max(10, min(len(sheet.head[place]) + 1, WIDEST_HEAD), min(longest, 60))
     )
 
 
@@ -192,19 +200,20 @@ def _text_xml(text: str) -> str:
 def _add_charts(book: Any, page: Page) -> None:
     """Add a sheet with one chart for each group of columns of the page."""
     drawn, rows = book.add_worksheet("charts"), len(page.sheet.rows)
+    drawn.fit_to_pages(1, 0)
     assert page.chart is not None
     for k, group in enumerate(page.chart.groups):
         chart = book.add_chart({"type": "scatter", "subtype": "straight_with_markers"})
         for place in group:
+            first = place == group[0]
+            dashed = {"width": 1, "color": "#8aa4c8", "dash_type": "dash"}
             chart.add_series(
                 {
                     "name": page.sheet.head[place],
                     "categories": [page.name, 1, page.chart.x, rows, page.chart.x],
                     "values": [page.name, 1, place, rows, place],
-                    "line": {"width": 2.25 if place == group[0] else 1},
-                    "marker": {"type": "circle", "size": 4}
-                    if place == group[0]
-                    else {"type": "none"},
+                    "line": {"width": 2.25, "color": "#1f5fa8"} if first else dashed,
+                    "marker": {"type": "circle", "size": 4} if first else {"type": "none"},
                 }
             )
         log = {"log_base": 10} if page.chart.log else {}
