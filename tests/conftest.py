@@ -52,6 +52,7 @@ LONGEST = (
     "test_benchmarks",
     "test_cli",
     "test_report",
+    "test_workbook",
     "test_interconnects_comparing",
     "test_calibrate_loop",
     "test_report_browser",

@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from benchmarks.workbook import calculation_of, compare, random_questions, recalculated
 from icmodel.cli import main
@@ -18,10 +20,11 @@ from icmodel.requirement import Requirement, judge, while_all_passes
 from icmodel.scenario import NO_OPTIONS
 from icmodel.sheets.calculation import PLACE, questions_workbook
 from icmodel.sheets.formulas_answer import answers, steps
-from icmodel.sheets.formulas_question import INPUTS
+from icmodel.sheets.formulas_question import INPUTS, text
 from icmodel.sheets.lookup import lookup_of
 from icmodel.sheets.sheet import Cell, unit_of_metric
 from icmodel.sheets.workbook import AT_LEAST, keywords_of, write_living_workbook
+from search import times
 
 QUESTIONS = {"ethernet-10g-2012": 150, "lab-1g-2026": 60, "rapidio-tsi721": 40, "mpi-csd3": 50}
 """Datasets whose formulas LibreOffice computes, each with its number of questions."""
@@ -33,7 +36,19 @@ ASKED: dict[str, dict[str, Cell]] = {
     "refused": {"protocol": "ethernet", "payload": 1501},
 }
 FUNCTIONS = {
-    *("ABS", "AND", "COUNTA", "COUNTIF", "EXP", "IF", "IFERROR", "INDEX", "INT", "ISNUMBER"),
+    *(
+        "ABS",
+        "AND",
+        "CHAR",
+        "COUNTA",
+        "COUNTIF",
+        "EXP",
+        "IF",
+        "IFERROR",
+        "INDEX",
+        "INT",
+        "ISNUMBER",
+    ),
     *("LN", "MATCH", "MAX", "MIN", "NA", "NOT", "OR", "ROUND", "SUBSTITUTE"),
 }
 """Functions that Excel 2016 and LibreOffice both have; a workbook uses no other."""
@@ -136,8 +151,25 @@ def test_formulas_use_only_known_steps_and_functions(name: str) -> None:
         assert set(PLACE.findall(step.formula)) <= names
         without_texts = re.sub(r'"[^"]*"', "", step.formula)
         assert set(re.findall(r"([A-Z][A-Z0-9.]*)\(", without_texts)) <= FUNCTIONS
-        assert all(len(text) <= 255 for text in re.findall(r'"([^"]*)"', step.formula))
+        assert all(len(literal) <= 255 for literal in re.findall(r'"([^"]*)"', step.formula))
         assert len(step.formula) < 8000
+
+
+@given(st.text(max_size=600))
+@settings(max_examples=times(60))
+def test_any_text_is_literals_that_excel_allows(words: str) -> None:
+    formula = text(words)
+    assert not PLACE.findall(formula)
+    literals = re.fullmatch(
+        r'("(?:[^"]|"")*"|CHAR\(91\))(?:&("(?:[^"]|"")*"|CHAR\(91\)))*', formula
+    )
+    assert literals is not None
+    pieces = re.findall(r'"((?:[^"]|"")*)"|CHAR\((91)\)', formula)
+    assert (
+        "".join(chr(int(code)) if code else part.replace('""', '"') for part, code in pieces)
+        == words
+    )
+    assert all(len(part.replace('""', '"')) <= 255 for part, _ in pieces)
 
 
 def test_the_command_names_protocols_without_rows(

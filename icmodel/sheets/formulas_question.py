@@ -30,6 +30,8 @@ INPUTS = (
 )
 """Columns of the question; goodputs are in Gb/s, the distance in metres."""
 NEVER = f"{ENDLESS:g}"
+LONGEST_LITERAL = 200
+"""Greatest number of characters of a text in a formula; Excel allows 255."""
 
 
 class Step(NamedTuple):
@@ -47,8 +49,10 @@ def question_steps(found: Lookup) -> Iterator[Step]:
 
 
 def text(words: str) -> str:
-    """A text as a literal of a formula."""
-    return '"' + words.replace('"', '""') + '"'
+    """A text as literals of a formula; a bracket is a call, since ``[name]`` is a cell."""
+    pieces = [words[at : at + LONGEST_LITERAL] for at in range(0, len(words), LONGEST_LITERAL)]
+    literals = ['"' + piece.replace('"', '""') + '"' for piece in pieces or [""]]
+    return "&".join(literals).replace("[", '"&CHAR(91)&"')
 
 
 def first_of(cases: Iterator[tuple[str, str]]) -> str:
