@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from icmodel.cli import main
+from icmodel.cli.output import write_csv
 from icmodel.dataset import VARIANTS, catalogue, load
 from icmodel.documents import FORMULA, harmless, plain
 from icmodel.errors import IcmodelError, ReportError, ScenarioError
@@ -467,3 +468,24 @@ def test_a_sweep_over_one_parameter_has_charts_and_formats(tmp_path: Path) -> No
     assert "Gb/s" in styles
     sheet = read_sheet(place)
     assert all(isinstance(row[sheet.head.index("goodput_bps")], float) for row in sheet.rows)
+
+
+def test_a_prediction_has_sheets_of_intervals_basis_and_sources(tmp_path: Path) -> None:
+    place = tmp_path / "prediction.xlsx"
+    question = ["predict", "--protocol", "tcp", "--payload", "1448 B", "-o", str(place)]
+    assert main(question) == 0
+    book = library("python_calamine").CalamineWorkbook.from_path(str(place))
+    assert book.sheet_names == ["answers", "intervals", "basis", "sources"]
+    truth = Model(DATASET).predict(protocol="tcp", payload="1448 B")
+    rows = {row[1]: row for row in book.get_sheet_by_name("intervals").to_python()[1:]}
+    low, value, high = rows["mean latency"][2:5]
+    ends = [end * 1e6 for end in truth.latency_mean_s.ends]
+    assert [value, low, high] == pytest.approx(ends, rel=1e-12)
+    assert len(book.get_sheet_by_name("sources").to_python()) == 1 + len(truth.rows)
+
+
+def test_texts_of_any_command_are_no_formulas(tmp_path: Path) -> None:
+    place = tmp_path / "own.csv"
+    with place.open("w", encoding="utf-8", newline="") as file:
+        write_csv([{"@name": "=cmd()", "value": -1.5}, {"@name": None, "value": "-7"}], file)
+    assert place.read_text().splitlines() == ["'@name,value", "'=cmd(),-1.5", ",-7"]
