@@ -119,7 +119,7 @@ def _answers(found: Lookup) -> Iterator[Step]:
             yield Step("answers", f"{metric} answer {end}", f'=IF({known},{farther}/{si!r},"")')
         basis = f"INDEX(l_bases,[{metric} basis]+1)"
         yield Step("answers", f"{metric} answer basis", f'=IF({known},{basis},"")')
-        absent = f"IF([answered],{_absent(found, metric)},[why])"
+        absent = f"IF([answered],{_absent(found, metric)},)"
         yield Step("answers", f"{metric} answer why", f'=IF({known},"",{absent})')
 
 

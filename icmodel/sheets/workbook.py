@@ -164,6 +164,9 @@ class _Workbook:
         protocol = protocol if protocol in found.answered else found.answered[0]
         self.inputs: dict[str, Cell] = {"protocol": protocol, **question}
         self.inputs.setdefault("payload", self._payload(str(self.inputs["protocol"])))
+        for row in found.protocols:
+            if row["protocol"] == self.inputs["protocol"] and row["least switches"]:
+                self.inputs.setdefault("switches", row["least switches"])
 
     def write(self) -> None:
         """Write all sheets."""
@@ -203,8 +206,7 @@ class _Workbook:
     def _results(self, found: Prediction | IcmodelError) -> dict[str, Cell]:
         """Results of the answering steps, for programs that show stored values only."""
         if isinstance(found, IcmodelError):
-            every = [f"{metric} answer why" for metric in self.metrics]
-            return {"why": str(found), **dict.fromkeys(every, str(found))}
+            return {"why": str(found)}
         goodput = found.goodput_bps
         results: dict[str, Cell] = {
             "why": goodput.why if goodput.absent else "",
@@ -237,7 +239,12 @@ class _Workbook:
         yield Input(
             "protocol", "protocol", "", ", ".join(str(row["protocol"]) for row in protocols)
         )
-        yield Input("payload", "payload", "B", f"measured: {'; '.join(spans)}")
+        yield Input(
+            "payload",
+            "payload",
+            "B",
+            f"measured: {'; '.join(spans)}" if spans else "no goodput by payload was measured",
+        )
         yield Input("rate", "rate", "frames/s", "empty: as fast as it goes")
         yield Input(
             "requested", "or requested goodput", "Gb/s", "rate or requested goodput, not both"
@@ -263,7 +270,7 @@ class _Workbook:
         page.set_paper(9)
         page.fit_to_pages(1, 1)
         page.hide_gridlines(2)
-        page.set_column(0, 0, 28)
+        page.set_column(0, 0, 40)
         page.set_column(1, 3, 14)
         page.set_column(4, 4, 10)
         page.set_column(5, 7, 15)
@@ -421,7 +428,8 @@ class _Workbook:
 
     def _charted(self) -> Iterator[tuple[str, str]]:
         """Metrics of the charts: goodput, and the mean of a time; each with the name of the step."""
-        yield GOODPUT, metric_name(GOODPUT)
+        if any(row["table"] == BEST and row["surface"] for row in self.found.configurations):
+            yield GOODPUT, metric_name(GOODPUT)
         times = [m for m in self.metrics if traversals(m)]
         means = [metric for metric in times if metric.endswith("_mean_s")] or times
         if means:
