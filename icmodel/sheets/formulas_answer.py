@@ -119,8 +119,9 @@ def _answers(found: Lookup) -> Iterator[Step]:
             yield Step("answers", f"{metric} answer {end}", f'=IF({known},{farther}/{si!r},"")')
         basis = f"INDEX(l_bases,[{metric} basis]+1)"
         yield Step("answers", f"{metric} answer basis", f'=IF({known},{basis},"")')
-        absent = f"IF([answered],{_absent(found, metric)},)"
-        yield Step("answers", f"{metric} answer why", f'=IF({known},"",{absent})')
+        missing = f'AND([answered],{own}="")'
+        absent = f'=IF({missing},{_absent(found, metric)},"")'
+        yield Step("answers", f"{metric} answer why", absent)
 
 
 def _reasons(found: Lookup) -> Iterator[tuple[str, str]]:
