@@ -18,6 +18,7 @@ from icmodel.cli.options import (
     option,
 )
 from icmodel.cli.output import check_file, json_text, print_text
+from icmodel.cli.reports import MastheadChoice, with_masthead
 
 app = make_app()
 
@@ -47,6 +48,7 @@ Why = Annotated[
 
 
 @app.command(short_help="Judge a use case: met, not met or undecided.")
+@with_masthead
 def evaluate(
     usecase: UseCaseName,
     *,
@@ -55,6 +57,7 @@ def evaluate(
     candidate: CandidateName = None,
     strict: Strict = False,
     why: Why = False,
+    head: MastheadChoice,
     no_cache: NoCache = False,
     as_json: AsJson = False,
     output: Output = None,
@@ -63,12 +66,13 @@ def evaluate(
 
     All candidates of the use case are judged. The verdict of the default candidate counts, or of
     the one given with --candidate. Exit codes: 0 met, 1 not met, 3 undecided. --why adds derived and predicted
-    numbers. A file is a whole report: .html (one page that opens offline), .md, .json, or .xlsx (a sheet each
-    for verdicts, answers, intervals, basis and sources).
+    numbers. A file is a whole report, one page first: .pdf, .html (opens offline), .md,
+    .json, or .xlsx (a sheet each for verdicts, answers, intervals, basis and sources).
 
     \b
     icmodel evaluate imaging
     icmodel evaluate imaging --candidate tcp-two-sets-of-cores -o imaging.html
+    icmodel evaluate imaging -o imaging.pdf --author "A. Person" --revision B
     icmodel evaluate imaging --candidate tcp-two-sets-of-cores --strict
     icmodel evaluate motion-control --dataset rapidio-tsi721 --json
     icmodel evaluate my-use-case.toml --dataset path/of/my-dataset
@@ -81,6 +85,7 @@ def evaluate(
 
     if output is not None:
         check_file(output, ENDINGS)
+    masthead = head.masthead(output)
     evaluation = judging.evaluate(
         usecase, dataset, variant=variant, candidate=candidate, strict=strict, cache=not no_cache
     )
@@ -88,7 +93,7 @@ def evaluate(
     notes = notes_on_system(evaluation.usecase, derivations, evaluation.candidate)
     evaluation = replace(evaluation, notes=notes)
     if output is not None:
-        report(evaluation, output)
+        report(evaluation, output, masthead)
     if as_json:
         print_text(json_text(evaluation.to_dict()))
     elif output is None:

@@ -31,6 +31,7 @@ from icmodel.cli.output import (
     write_text,
 )
 from icmodel.cli.output import show as show_sections
+from icmodel.cli.reports import MastheadChoice, with_masthead
 from icmodel.documents import json_of
 from icmodel.errors import NetworkError
 from icmodel.estimate import plural
@@ -111,6 +112,7 @@ def system() -> None:
 
 
 @app.command(short_help="Predict every stream, link and device of a system.")
+@with_masthead
 def predict(
     name: SystemName,
     *,
@@ -118,6 +120,7 @@ def predict(
     variant: VariantName = None,
     cycles: Cycles = "refuse",
     everything: All = False,
+    head: MastheadChoice,
     no_cache: NoCache = False,
     as_json: AsJson = False,
     output: Output = None,
@@ -126,13 +129,12 @@ def predict(
 
     The requirements of the system, or of the use case it names, are judged for each stream. A hard
     requirement is judged by the worst-case bound, if a bound is known. Exit codes: 0 met, 1 not
-    met, 3 undecided. -o FILE writes a report: .html (one page that opens offline), .md (with the
-    drawing in a separate file), .json, or .xlsx (a sheet each for verdicts, answers, intervals, basis and
-    sources). With .svg only the drawing is written.
+    met, 3 undecided. -o FILE writes a report, one page first: .pdf, .html (opens offline), .md (with the
+    drawing in a separate file), .json or .xlsx. With .svg only the drawing is written.
 
     \b
     icmodel system imaging
-    icmodel system imaging -o imaging.html
+    icmodel system imaging -o imaging.pdf
     icmodel system imaging --all
     icmodel system my-system.toml --dataset path/of/my-dataset --json
     """  # noqa: D301
@@ -144,9 +146,10 @@ def predict(
 
     if output is not None:
         check_file(output, SYSTEM_ENDINGS)
+    masthead = head.masthead(output)
     prediction = predict_system(load(name), dataset, variant, cache=not no_cache, cycles=cycles)
     if output is not None:
-        report(prediction, output)
+        report(prediction, output, masthead)
     if as_json:
         print_text(json_text(prediction.to_dict()))
     elif output is None:

@@ -18,6 +18,7 @@ from icmodel.system.files import (
     load_checked,
     load_open,
     read_system,
+    system_file,
     system_names,
     system_schema,
 )
@@ -72,6 +73,7 @@ __all__ = [
     "load_open",
     "predict",
     "read_system",
+    "system_file",
     "system_names",
     "system_schema",
 ]
