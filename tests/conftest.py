@@ -57,6 +57,7 @@ LONGEST = (
     "test_benchmarks",
     "test_cli",
     "test_report",
+    "test_workbook",
     "test_interconnects_comparing",
     "test_web_api",
     "test_web_openapi",

@@ -57,7 +57,8 @@ def evaluate(
 
     All candidates of the use case are judged. The verdict of the default candidate counts, or of
     the one given with --candidate. Exit codes: 0 met, 1 not met, 3 undecided. --why adds derived and predicted
-    numbers. A file is a whole report, one page first: .pdf, .html (opens offline), .md or .json.
+    numbers. A file is a whole report, one page first: .pdf, .html (opens offline), .md,
+    .json, or .xlsx (a sheet each for verdicts, answers, intervals, basis and sources).
 
     \b
     icmodel evaluate imaging

@@ -126,7 +126,7 @@ def predict(
     The requirements of the system, or of the use case it names, are judged for each stream. A hard
     requirement is judged by the worst-case bound, if a bound is known. Exit codes: 0 met, 1 not
     met, 3 undecided. -o FILE writes a report, one page first: .pdf, .html (opens offline), .md (with the
-    drawing in a separate file) or .json. With .svg only the drawing is written.
+    drawing in a separate file), .json or .xlsx. With .svg only the drawing is written.
 
     \b
     icmodel system imaging

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     Answer: TypeAlias = Evaluation | SystemPrediction | Comparison | Recommendation | Validation
 
 PAGE_ENDINGS = (".html", ".md", ".pdf")
-ENDINGS = (*PAGE_ENDINGS, ".json")
+ENDINGS = (*PAGE_ENDINGS, ".json", ".xlsx")
 SYSTEM_ENDINGS = (*ENDINGS, ".svg")
 OTHER_ENDINGS = {"Evaluation": ENDINGS, "SystemPrediction": SYSTEM_ENDINGS}
 """Class of an answer -> extensions, for answers with more than those of a page."""
@@ -49,7 +49,7 @@ def report(answer: Answer, path: str | Path, masthead: Masthead = PLAIN) -> None
         of ``validate``.
     path : str or Path
         File to write, in an existing folder: ``.html``, ``.md`` or ``.pdf``; for an evaluation and a system also
-        ``.json``, for a system also ``.svg``.
+        ``.json`` and ``.xlsx``, for a system also ``.svg``.
     masthead : Masthead
         Author, project, revision, date and house style; see `icmodel.report.masthead.masthead`.
 
@@ -78,6 +78,11 @@ def report(answer: Answer, path: str | Path, masthead: Masthead = PLAIN) -> None
             f"{', '.join(endings[:-1])} or {endings[-1]}"
         )
     check_place(path)
+    if ending == ".xlsx":
+        from icmodel.sheets import document_pages, write_pages
+
+        write_pages(document_pages(answer.to_dict()), path)  # type: ignore[union-attr]
+        return
     content = report_bytes(answer, Path(path).name, masthead)
     if ending == ".md" and ".svg" in endings:
         picture = Path(path).with_suffix(".svg")
