@@ -7,9 +7,10 @@ from typing import Annotated
 
 import typer
 
-from icmodel.cli.options import OPTION_HELP, OneDataset, make_app, option, parse_key_values
+from icmodel.cli.options import OneDataset, make_app, option
 from icmodel.cli.output import check_file, print_text
 from icmodel.dataset import load
+from icmodel.questions.words import OPTION_HELP, parse_key_values
 
 app = make_app()
 
