@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from icmodel.cli.against import Against, Update, compared, earlier_result, tell
 from icmodel.cli.options import (
     DEFAULT_DATASET,
     AsJson,
@@ -55,6 +56,8 @@ def evaluate(
     candidate: CandidateName = None,
     strict: Strict = False,
     why: Why = False,
+    against: Against = None,
+    update: Update = False,
     no_cache: NoCache = False,
     as_json: AsJson = False,
     output: Output = None,
@@ -63,7 +66,12 @@ def evaluate(
 
     All candidates of the use case are judged. The verdict of the default candidate counts, or of
     the one given with --candidate. Exit codes: 0 met, 1 not met, 3 undecided. --why adds derived and predicted
-    numbers. A file is a whole report: .html (one page that opens offline), .md or .json.
+    numbers. A file is a whole report: .html (one page that opens offline), .md, .json, or .xml (JUnit: each
+    requirement is a test case, which fails unless it is met).
+
+    With --against FILE the changes since an earlier result are shown: verdicts, requirements, limits,
+    datasets, and numbers outside their earlier interval. Exit codes are then 0 same verdicts, 1 a verdict
+    changed, 2 damaged file. --update replaces the file afterwards.
 
     \b
     icmodel evaluate imaging
@@ -71,6 +79,7 @@ def evaluate(
     icmodel evaluate imaging --candidate tcp-two-sets-of-cores --strict
     icmodel evaluate motion-control --dataset rapidio-tsi721 --json
     icmodel evaluate my-use-case.toml --dataset path/of/my-dataset
+    icmodel evaluate imaging --against imaging.json --update -o imaging.xml
     """  # noqa: D301
     from icmodel import usecase as judging  # pydantic and reports are slow to import
     from icmodel.report import report
@@ -80,16 +89,21 @@ def evaluate(
 
     if output is not None:
         check_file(output, ENDINGS)
+    earlier = earlier_result(against, update=update)
     evaluation = judging.evaluate(
         usecase, dataset, variant=variant, candidate=candidate, strict=strict, cache=not no_cache
     )
     derivations = {one.name: one for one in evaluation.derivations}
     notes = notes_on_system(evaluation.usecase, derivations, evaluation.candidate)
     evaluation = replace(evaluation, notes=notes)
+    document = evaluation.to_dict() if as_json or earlier is not None else {}
+    changes = compared(earlier, document, against)
     if output is not None:
         report(evaluation, output)
+    if changes is not None and against is not None:
+        return tell(changes, document, against, update=update, as_json=as_json)
     if as_json:
-        print_text(json_text(evaluation.to_dict()))
+        print_text(json_text(document))
     elif output is None:
         print_text(evaluation_text(evaluation, why=why))
     else:

@@ -146,6 +146,12 @@ CANDIDATE = {
     **TEXTS("notes"),
     "derivations": [DERIVATION],
 }
+CHANGE = {
+    "kind": Value(enum=["verdict", "added", "removed", "limit", "question", "dataset", "value"]),
+    **TEXT("what where text"),
+    "old": Value(type=["string", "number", "null"]),
+    "new": Value(type=["string", "number", "null"]),
+}
 GROUND = {"ground": Value(enum=list(GROUNDS)), "outcome": OUTCOME, "basis": BASIS}
 SOURCE = {
     **GROUND,
@@ -295,6 +301,13 @@ COMMANDS: Keys = {
         "derivations": [DERIVATION],
         "candidates": [CANDIDATE],
         "dataset": TEXT("id sha256") | TEXTS("known_limits"),
+    },
+    "evaluate --against": {
+        **ANSWER,
+        **TEXT("subject"),
+        **BOOLEAN("verdict_changed"),
+        "verdict": OUTCOME("old new"),
+        "changes": [CHANGE],
     },
     "datasets list": {
         **ANSWER,

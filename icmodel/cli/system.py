@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from icmodel.cli.against import Against, Update, compared, earlier_result, tell
 from icmodel.cli.options import (
     AsJson,
     DatasetForAll,
@@ -118,6 +119,8 @@ def predict(
     variant: VariantName = None,
     cycles: Cycles = "refuse",
     everything: All = False,
+    against: Against = None,
+    update: Update = False,
     no_cache: NoCache = False,
     as_json: AsJson = False,
     output: Output = None,
@@ -127,13 +130,19 @@ def predict(
     The requirements of the system, or of the use case it names, are judged for each stream. A hard
     requirement is judged by the worst-case bound, if a bound is known. Exit codes: 0 met, 1 not
     met, 3 undecided. -o FILE writes a report: .html (one page that opens offline), .md (with the
-    drawing in a separate file) or .json. With .svg only the drawing is written.
+    drawing in a separate file), .json, or .xml (JUnit: each requirement of a stream or device is a test
+    case, which fails unless it is met). With .svg only the drawing is written.
+
+    With --against FILE the changes since an earlier result are shown: verdicts, requirements, limits,
+    datasets, and numbers outside their earlier interval. Exit codes are then 0 same verdicts, 1 a verdict
+    changed, 2 damaged file. --update replaces the file afterwards.
 
     \b
     icmodel system imaging
     icmodel system imaging -o imaging.html
     icmodel system imaging --all
     icmodel system my-system.toml --dataset path/of/my-dataset --json
+    icmodel system imaging --against imaging.json --update -o imaging.xml
     """  # noqa: D301
     from icmodel.cli.system_text import prediction_sections
     from icmodel.report import report  # pydantic and reports are slow to import
@@ -143,11 +152,16 @@ def predict(
 
     if output is not None:
         check_file(output, SYSTEM_ENDINGS)
+    earlier = earlier_result(against, update=update)
     prediction = predict_system(load(name), dataset, variant, cache=not no_cache, cycles=cycles)
+    document = prediction.to_dict() if as_json or earlier is not None else {}
+    changes = compared(earlier, document, against)
     if output is not None:
         report(prediction, output)
+    if changes is not None and against is not None:
+        return tell(changes, document, against, update=update, as_json=as_json)
     if as_json:
-        print_text(json_text(prediction.to_dict()))
+        print_text(json_text(document))
     elif output is None:
         show_sections(prediction_sections(prediction, everything=everything))
     else:

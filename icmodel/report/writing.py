@@ -12,23 +12,24 @@ if TYPE_CHECKING:
     from icmodel.system import SystemPrediction
     from icmodel.usecase import Evaluation
 
-ENDINGS = (".html", ".md", ".json")
+ENDINGS = (".html", ".md", ".json", ".xml")
 SYSTEM_ENDINGS = (*ENDINGS, ".svg")
 
 
 def report(answer: Evaluation | SystemPrediction, path: str | Path) -> None:
-    """Write the report of an evaluation or of a predicted system as HTML, Markdown or JSON.
+    """Write the report of an evaluation or of a predicted system as HTML, Markdown, JSON or JUnit XML.
 
     The extension of the file selects the format.  The report of a system has a drawing: inside an HTML file,
     or beside a Markdown file as ``.svg`` of the same name.  For a system, ``.svg`` writes the drawing
-    alone.  The same answer gives the same bytes; each file is written atomically.
+    alone.  ``.xml`` has the requirements as test cases for a CI server.  The same answer gives the same bytes; each file is written atomically.
 
     Parameters
     ----------
     answer : Evaluation or SystemPrediction
         Answer of `icmodel.evaluate` or of a system's ``predict``.
     path : str or Path
-        File to write, in an existing folder: ``.html``, ``.md`` or ``.json``; for a system also ``.svg``.
+        File to write, in an existing folder: ``.html``, ``.md``, ``.json`` or ``.xml``; for a system also
+        ``.svg``.
 
     Raises
     ------
@@ -73,13 +74,15 @@ def report_text(answer: Evaluation | SystemPrediction, ending: str, picture: str
     picture : str
         File name of the drawing, to which the Markdown report of a system refers.
     """
-    from icmodel.report import content, html, markdown
+    from icmodel.report import content, html, junit, markdown
     from icmodel.report.systems import content as of_system
     from icmodel.report.systems.drawing import system_svg
     from icmodel.usecase import Evaluation
 
     if ending == ".json":
         return json_page(answer)
+    if ending == ".xml":
+        return junit.junit_text(answer)
     if isinstance(answer, Evaluation):
         page = content.page(answer)
     elif ending == ".svg":
