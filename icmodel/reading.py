@@ -10,12 +10,15 @@ from pathlib import Path
 from typing import Annotated, Any, Generic, Literal, TypeVar, get_args, get_origin
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
+    BeforeValidator,
     ConfigDict,
     Field,
     GetJsonSchemaHandler,
     StringConstraints,
     ValidationError,
+    WithJsonSchema,
     model_validator,
 )
 from pydantic.json_schema import JsonSchemaValue
@@ -42,6 +45,39 @@ Positive = Annotated[float, Field(strict=True, gt=0, allow_inf_nan=False)]
 NotNegative = Annotated[float, Field(strict=True, ge=0, allow_inf_nan=False)]
 Factor = Annotated[float, Field(strict=True, gt=0, allow_inf_nan=False), units.parse_factor]
 """Ratio to a measured number, above 0; texts are read by `units.parse_factor`."""
+
+
+def _least_and_greatest(value: object) -> object:
+    """A single number stands for both ends of a span; a list becomes a pair."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return (value, value)
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _in_order(span: tuple[float, float] | None) -> tuple[float, float] | None:
+    if span is not None and span[0] > span[1]:
+        raise ValueError(
+            f"the least value {span[0]:g} is above the greatest {span[1]:g}: swap them"
+        )
+    return span
+
+
+_NUMBER_SCHEMA = {"type": "number", "minimum": 0}
+Span = Annotated[
+    tuple[NotNegative, NotNegative] | None,
+    BeforeValidator(_least_and_greatest),
+    AfterValidator(_in_order),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                _NUMBER_SCHEMA,
+                {"type": "array", "items": _NUMBER_SCHEMA, "minItems": 2, "maxItems": 2},
+            ]
+        }
+    ),
+    units.parse_span,
+]
+"""Least and greatest value of a quantity; texts such as ``20 us .. 50 us`` are read by `units.parse_span`."""
 Share = Annotated[float, Field(strict=True, ge=0, le=1)]
 """Share from 0 to 1."""
 
@@ -134,6 +170,8 @@ class Document(BaseModel):
         try:
             if units.parse_factor in info.metadata:
                 return units.parse_factor(value)
+            if units.parse_span in info.metadata:
+                return units.parse_span(quantity_kind(field) or "", value)
             return units.parse(quantity_kind(field) or "", value)
         except UnitError as error:
             raise ValueError(f"{key}: {error}") from error

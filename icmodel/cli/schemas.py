@@ -173,6 +173,17 @@ LINK = {
     "silent": [TEXT("dataset why")],
 }
 
+RANKED = {
+    **COUNT("rank"),
+    "class": Value(enum=["carries", "hosts open", "hosts fail", "impossible"]),
+    **TEXT("interconnect protocol sentence"),
+    "outcome": OUTCOME,
+    "ground": Value(enum=list(GROUNDS)),
+    "basis": BASIS,
+    **NUMBER_OR_NULL("line_rate_bps wire_headroom host_headroom"),
+    **INTEGER_OR_NULL("least_cores"),
+}
+
 # --- systems ----------------------------------------------------------------------------------
 
 SYSTEM = TEXT("name title") | COUNT("devices switches links streams")
@@ -193,7 +204,7 @@ STREAM = {
         | TEXT("method")
         | TEXTS("covers")
         | BOOLEAN("whole")
-        | NUMBER_OR_NULL("network_s")
+        | NUMBER_OR_NULL("network_s hosts_s application_s")
     ),
     **TEXT("no_bound bottleneck bottleneck_at"),
     **NUMBERS_BY_NAME("terms"),
@@ -289,6 +300,7 @@ COMMANDS: Keys = {
         "usecase": USECASE,
         "verdict": OUTCOME,
         "rows": [LINK],
+        "ranking": [RANKED],
         **TEXTS("known_limits"),
     },
     "evaluate": {
