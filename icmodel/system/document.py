@@ -10,7 +10,18 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field, StringConstraints, WithJsonSchema, model_validator
 
-from icmodel.reading import Count, Document, Factor, NotNegative, Positive, Share, Slug, Span, Text
+from icmodel.reading import (
+    Count,
+    Document,
+    Factor,
+    NotNegative,
+    Positive,
+    Share,
+    Slug,
+    Span,
+    Text,
+    refuse,
+)
 from icmodel.system.schedulers import Priority, SchedulerTable
 from icmodel.system.traffic_sources import ProducerTable
 from icmodel.usecase.document import Limit
@@ -323,11 +334,11 @@ class SystemDocument(Document):
             for part in ("streams", "devices", "switches")
         }
         there["links"] = {EVERY_LINK, *(table.key for table in self.links)}
-        for part, known in there.items():
-            for name in getattr(self.choices, part, ()):
-                if name not in known:
-                    raise ValueError(
-                        f"choices.{part} names {name!r}, but no table of {part} has this name: use one of "
-                        f"{', '.join(sorted(known)) or 'none'}"
-                    )
+        refuse(
+            f"choices.{part} names {name!r}, but no table of {part} has this name: use one of "
+            f"{', '.join(sorted(known)) or 'none'}"
+            for part, known in there.items()
+            for name in getattr(self.choices, part, ())
+            if name not in known
+        )
         return self

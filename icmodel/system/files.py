@@ -9,8 +9,8 @@ from typing import Any
 
 from icmodel.dataset import shipped
 from icmodel.errors import IcmodelError, NetworkError
-from icmodel.reading import Form, read_file, read_text
-from icmodel.system.checking import Finding, check, refusal
+from icmodel.reading import Form, mistakes_text, read_file, read_text
+from icmodel.system.checking import Finding, check
 from icmodel.system.document import SCHEMA_VERSION, SystemDocument
 from icmodel.system.expansion import expand
 from icmodel.system.network import System
@@ -44,8 +44,8 @@ def load(name: str | Path) -> System:
     System('imaging': 15 devices, 1 switches, 17 links, 14 streams)
     """
     system, findings = load_checked(name)
-    if wrong := refusal(findings):
-        raise NetworkError(f"{system.file or name}: {wrong}")
+    if wrong := [finding.text for finding in findings if finding.refused]:
+        raise NetworkError(mistakes_text(system.file or name, wrong))
     return system
 
 
