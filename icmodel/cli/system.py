@@ -66,6 +66,10 @@ OtherFile = Annotated[
         metavar="FILE", help="JSON file of Saihu or networkx, or physical XML file of Saihu."
     ),
 ]
+NewName = Annotated[
+    str,
+    typer.Argument(metavar="NAME", help="Name of the system: lower-case letters, digits, hyphens."),
+]
 TomlFile = Annotated[
     Path, typer.Option("-o", "--output", metavar="FILE", help="System file to write (TOML).")
 ]
@@ -91,9 +95,9 @@ Format = Annotated[
 ]
 
 
-@app.callback(short_help="Predict, list, show, check, import and export whole systems.")
+@app.callback(short_help="Predict, list, show, start, check, import and export whole systems.")
 def system() -> None:
-    """Predict, list, show and check whole systems; import and export them for other tools.
+    """Predict, list, show and check whole systems; start one; import and export them for other tools.
 
     A system is a TOML file with devices, switches, the links between them, and streams. The
     default command is predict: `icmodel system FILE` means `icmodel system predict FILE`.
@@ -102,6 +106,7 @@ def system() -> None:
     icmodel system imaging
     icmodel system list
     icmodel system show imaging
+    icmodel system new my-system
     icmodel system check my-system.toml
     icmodel system import network.json -o my-system.toml
     icmodel system export imaging -o imaging.json
@@ -247,6 +252,30 @@ def system_document(system: System, loads: tuple[Load, ...]) -> dict[str, object
             for one in system.requirements
         ],
     }
+
+
+# --- new --------------------------------------------------------------------------------------
+
+
+@app.command(short_help="Start a system of your own.")
+def new(name: NewName, *, output: Output = None) -> None:
+    """Write a commented system to start from: NAME.toml, or the file that -o names.
+
+    The written system can be predicted unchanged. An existing file is never overwritten.
+
+    \b
+    icmodel system new my-system
+    icmodel system new my-system -o plans/first.toml
+    """  # noqa: D301
+    from icmodel.system import new_system_text
+
+    text = new_system_text(name)
+    path = output or Path(f"{name}.toml")
+    if path.exists():
+        raise NetworkError(f"{path} already exists: choose another name, or name a file with -o")
+    with replacing(path) as beside:
+        write_text(beside, text)
+    print_text(f"{path}: edit it, then run `icmodel system {path}`\n")
 
 
 # --- check ------------------------------------------------------------------------------------

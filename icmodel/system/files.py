@@ -25,7 +25,7 @@ FORM = Form(
     SCHEMA_VERSION,
     NetworkError,
     kinds={"scheduler": SCHEDULERS, "produces": PRODUCERS},
-    example="the reference of system files lists each key",
+    example="`icmodel system new` shows an example of most keys",
 )
 
 
@@ -159,8 +159,8 @@ def find_system(name: str | Path) -> Path:
         return Path(name)
     *others, last = system_names()
     raise NetworkError(
-        f"there is no system {str(name)!r}: use {', '.join(others)} or {last}, or give the path of a "
-        "TOML file"
+        f"there is no system {str(name)!r}: use {', '.join(others)} or {last}, give the path of a TOML "
+        "file, or start one with `icmodel system new`"
     )
 
 
