@@ -13,7 +13,10 @@ from hypothesis import strategies as st
 from icmodel.estimate import limit_name
 from icmodel.requirement import MET, NOT_MET, UNDECIDED, Requirement
 from icmodel.system import (
+    CreditBased,
+    DeficitRoundRobin,
     Fifo,
+    Gates,
     Producer,
     Scheduler,
     Stream,
@@ -21,11 +24,13 @@ from icmodel.system import (
     StrictPriority,
     System,
     SystemPrediction,
+    WeightedRoundRobin,
+    Window,
 )
 from icmodel.system import predict as predicted
 from icmodel.system.prediction.bounding import NETWORK
 from icmodel.system.prediction.buffers import ARRIVING, BUFFERS
-from icmodel.system.sharing.loss import Curve, beyond_bits, expected_beyond
+from icmodel.system.sharing.loss import Curve, expected_beyond, greatest_queue_bits
 from search import times
 from system_case import Chain
 from system_simulation import Play, phases, simulate
@@ -143,6 +148,26 @@ def test_a_burst_from_a_faster_link_is_lost_at_any_phase() -> None:
     assert found.streams["a"].goodput_bps.high == pytest.approx(147200 * 8 / 0.1 * 0.2, rel=0.01)
 
 
+@pytest.mark.parametrize(
+    ("scheduler", "lost"),
+    [(CreditBased(idle_slopes_bps={0: 5e8}), 0.4), (StrictPriority(), 0.0)],
+)
+def test_a_shaped_class_loses_what_its_idle_slope_leaves_in_the_buffer(
+    scheduler: Scheduler, lost: float
+) -> None:
+    """200 packets at 1 Gb/s through a class of 500 Mb/s: 100 wait and 20 fit, although the port is fast enough."""
+    chain = Chain((2,), rate_bps=1e9, dataset=None, buffer_bytes=20 * 1538.0, scheduler=scheduler)
+    stream = replace(
+        chain.stream("a", "h0", "h1", None, "udp", 1472),
+        producer=Producer("burst", 0.1, 200 * 1472),
+    )
+    found = predicted(chain.system([stream])).streams["a"]
+    asked_bps = 200 * 1472 * 8 / 0.1
+    assert found.goodput_bps.value == pytest.approx(asked_bps * (1 - lost), rel=0.03)
+    assert found.goodput_bps.high == pytest.approx(asked_bps * (1 - lost), rel=0.03)
+    assert found.arrival.outcome == (NOT_MET if lost else UNDECIDED)  # of hosts without a dataset
+
+
 def test_a_stream_that_a_buffer_cuts_is_limited_by_it_and_one_that_fits_by_its_request() -> None:
     cut, fits = (answer(size).streams["c0"] for size in (512e3, 100e6))
     assert (cut.bottleneck, cut.bottleneck_at) == ("buffer", "s0->h2")
@@ -184,14 +209,17 @@ def test_a_port_that_stays_full_bounds_what_arrives_by_its_buffer() -> None:
 # --- formulas ------------------------------------------------------------------------------------
 
 
-def test_bits_beyond_the_buffer_equal_hand_calculation() -> None:
+def test_the_greatest_queue_equals_hand_calculation() -> None:
     """Two bursts of 1 Mb over links as fast as the port: 1 Mb waits after 1 ms, of 2 that came."""
     curves = [Curve(name, 1e9, 1e6, 0.0) for name in "ab"]
-    assert beyond_bits(curves, 1e9, 4e5) == pytest.approx((6e5, 2e6))
-    assert beyond_bits(curves[:1], 1e9, 0.0) == (0.0, 0.0)
-    assert beyond_bits([curves[0], replace(curves[0], link="a")], 1e9, 0.0) == (0.0, 0.0)
+    assert greatest_queue_bits(curves, 1e9) == pytest.approx((1e6, 2e6))
+    assert greatest_queue_bits(curves[:1], 1e9) == (0.0, 0.0)
+    assert greatest_queue_bits([curves[0], replace(curves[0], link="a")], 1e9) == (0.0, 0.0)
     steady = [*curves, Curve("c", 1e9, 0.0, 1e8)]
-    assert beyond_bits(steady, 1e9, 0.0)[0] == pytest.approx(1.1e6)
+    assert greatest_queue_bits(steady, 1e9)[0] == pytest.approx(1.1e6)
+    # a gate that is closed for 3 ms holds all; a class of half the rate holds half
+    assert greatest_queue_bits(curves, 1e9, closed_s=3e-3) == pytest.approx((2e6, 2e6))
+    assert greatest_queue_bits(curves[:1], 5e8) == pytest.approx((5e5, 1e6))
 
 
 def test_the_expected_loss_is_between_0_and_1_and_falls_with_the_buffer() -> None:
@@ -206,19 +234,31 @@ def test_the_expected_loss_is_between_0_and_1_and_falls_with_the_buffer() -> Non
 # --- any bursts in step --------------------------------------------------------------------------
 
 
-SCHEDULERS: tuple[Scheduler, ...] = (Fifo(), StrictPriority())
+def schedulers(rate_bps: float) -> tuple[Scheduler, ...]:
+    """Every kind of scheduler, for the priorities 0 and 1; shapers and gates also leave the line idle."""
+    cycle = Window(open=(1,), duration_s=4e-4), Window(open=(0,), duration_s=6e-4)
+    return (
+        Fifo(),
+        StrictPriority(),
+        WeightedRoundRobin(weights={1: 3, 0: 1}),
+        DeficitRoundRobin(quanta_bytes={1: 3000, 0: 9000}),
+        CreditBased(idle_slopes_bps={1: 0.3 * rate_bps}),
+        CreditBased(idle_slopes_bps={1: 0.25 * rate_bps, 0: 0.5 * rate_bps}),
+        Gates(windows=cycle),
+    )
 
 
 @st.composite
 def bursts(draw: st.DrawFn) -> System:
     """Up to four bursts of datagrams in step through one port with a buffer."""
     count = draw(st.integers(1, 4))
+    rate_bps = draw(st.sampled_from([1e8, 1e9]))
     chain = Chain(
         (count + 1,),
-        rate_bps=draw(st.sampled_from([1e8, 1e9])),
+        rate_bps=rate_bps,
         trunk_bps=1e9,
         dataset=None,
-        scheduler=draw(st.sampled_from(SCHEDULERS)),
+        scheduler=draw(st.sampled_from(schedulers(rate_bps))),
         buffer_bytes=draw(st.sampled_from([4000.0, 16_000.0, 64_000.0])),
     )
     payload = draw(st.sampled_from([100, 1472, 1473, 4000]))
@@ -247,6 +287,11 @@ def test_the_loss_of_a_simulation_is_within_the_predicted_interval(system: Syste
     """At once no more than the high end in all, spread no less than the low end, and no *met* beside a loss."""
     found = predicted(system)
     at_once, spread = lost(system, "at once"), lost(system, "spread")
+    for way in (at_once, spread):
+        offered = {name: one.stream.requested_goodput_bps for name, one in found.streams.items()}
+        least_bps = sum(one.goodput_bps.low for one in found.streams.values())
+        got_bps = sum(offered[name] * (1 - share) for name, share in way.items())
+        assert least_bps <= got_bps * (1 + 1e-6)
     for name, one in found.streams.items():
         got, asked = one.goodput_bps, one.stream.requested_goodput_bps
         if at_once[name] > 0 or spread[name] > 0:

@@ -88,8 +88,11 @@ def _of_known(query: TableQuery, metrics: Sequence[str], flow: Flow, all_at_limi
     flowing = [of_sender if metric.startswith(SENT) else arrives for metric in metrics]
     value = widened(query, tables, each * np.stack(flowing)[:, None] / bits)
     np.minimum(value, own / q.frames.wire_s, out=value, where=q.frames.wire_s > 0)
-    # Counts in a short measurement window scatter.
+    # Counts in a short measurement window scatter: at least the full packets of what arrives, at most the frames' own.
     value[:, VALUE] = np.minimum(value[:, VALUE], own * (q.requested_goodput_bps / bits))
+    value[:, VALUE] = np.maximum(value[:, VALUE], least * (arrives / bits))
+    if query.ends == 3:
+        value[:, HIGH] = np.maximum(value[:, HIGH], value[:, VALUE])
     return value
 
 

@@ -11,6 +11,7 @@ default, and a wrong value raises `pydantic.ValidationError`.
 
 from __future__ import annotations
 
+import math
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, GetJsonSchemaHandler
@@ -130,6 +131,27 @@ class Gates(PortScheduler):
     def cycle_s(self) -> float:
         """Duration of all windows together [s]."""
         return sum(window.duration_s for window in self.windows)
+
+    def closed_s(self, priority: int) -> list[float]:
+        """Durations for which the gate of a priority stays closed within a cycle, one for each closing [s].
+
+        Examples
+        --------
+        >>> windows = (Window(open=(7,), duration_s=2.0), Window(open=(0,), duration_s=3.0))
+        >>> Gates(windows=windows).closed_s(7)
+        [3.0]
+        """
+        is_open = [priority in window.open for window in self.windows]
+        if not any(is_open):
+            return [math.inf]
+        first = is_open.index(True)
+        closings = [0.0]
+        for window in (*self.windows[first:], *self.windows[:first]):
+            if priority not in window.open:
+                closings[-1] += window.duration_s
+            elif closings[-1] > 0:
+                closings.append(0.0)
+        return [closing for closing in closings if closing > 0]
 
     def serves(self, priority: int) -> bool:
         """Whether the scheduler ever sends frames of the given priority."""

@@ -9,7 +9,7 @@ loss rate. A buffer is assumed to hold all frames of its port, in one queue, unt
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -24,9 +24,9 @@ from icmodel.system.prediction.path_times import PathTimes
 from icmodel.system.prediction.queues import Queues, burst_bytes
 from icmodel.system.prediction.resources import PORT, SharedResources, is_elastic
 from icmodel.system.prediction.throughput import Throughput
-from icmodel.system.schedulers import Fifo, StrictPriority
-from icmodel.system.sharing import FULL
-from icmodel.system.sharing.loss import Curve, beyond_bits, expected_beyond
+from icmodel.system.schedulers import Fifo, Gates, StrictPriority, greatest_rate_bps
+from icmodel.system.sharing import FULL, SAME
+from icmodel.system.sharing.loss import Curve, expected_beyond, greatest_queue_bits
 
 BUFFERS = "stated buffers"
 """Name of the method for a bound that adds up the sizes of stated buffers."""
@@ -120,6 +120,26 @@ def stated_buffers(
 
 
 @dataclass(frozen=True, slots=True)
+class _Drain:
+    """Rate at which a port empties the queue of one traffic class; an unshaped port has one class.
+
+    Parameters
+    ----------
+    priority : int
+        Priority of the class; 0 at an unshaped port.
+    rate_bps, alone_bps : float
+        Rate beside the other classes, and greatest rate [b/s].
+    closed_s : float
+        Greatest time until the gate of the class opens [s]; 0 without gates.
+    """
+
+    priority: int
+    rate_bps: float
+    alone_bps: float
+    closed_s: float
+
+
+@dataclass(frozen=True, slots=True)
 class _Burst:
     """Bursts of one stream at one port.
 
@@ -139,6 +159,7 @@ class _Burst:
     hop: int
     elastic: bool
     curve: Curve
+    drain: _Drain
     slowest_bps: float
     frames: int
     packets: int
@@ -154,30 +175,37 @@ class _Meeting:
     buffer_bits: float
     bursts: list[_Burst]
 
-    @property
-    def demand_bps(self) -> float:
-        """Average arrival rate of all streams together [b/s]."""
-        return sum(burst.curve.rate_bps for burst in self.bursts)
+    def demand_bps(self, drain: _Drain) -> float:
+        """Average arrival rate of all streams of a class together [b/s]."""
+        return sum(burst.curve.rate_bps for burst in self.bursts if burst.drain == drain)
 
     @property
     def full(self) -> bool:
-        """Whether the average demand fills the port."""
-        return self.demand_bps >= FULL * self.port.rate_bps
+        """Whether the average demand fills the port or one of its classes."""
+        drains = {burst.drain for burst in self.bursts}
+        return any(self.demand_bps(drain) >= FULL * drain.rate_bps for drain in drains)
 
     @cached_property
     def beyond(self) -> tuple[float, float]:
         """Bits that do not fit into the buffer if all bursts come at once, and the bits that arrived until then.
 
-        The buffer may also hold one incomplete packet of each incoming link, and the packet that is
-        being sent.
+        All classes share the buffer, and each class may have its greatest queue at the same time. The
+        buffer may also hold one incomplete packet of each incoming link, and the packet that is being
+        sent.
         """
         longest: dict[str, float] = {}
+        classes: dict[_Drain, list[Curve]] = {}
         for burst in self.bursts:
             link = burst.curve.link
             longest[link] = max(longest.get(link, 0.0), burst.packet_bits)
-        curves = [burst.curve for burst in self.bursts]
+            classes.setdefault(burst.drain, []).append(burst.curve)
         room = self.buffer_bits - sum(longest.values()) - max(longest.values(), default=0.0)
-        return beyond_bits(curves, self.port.rate_bps, room)
+        queues = [
+            greatest_queue_bits(curves, drain.rate_bps, drain.closed_s)
+            for drain, curves in classes.items()
+        ]
+        queue, arrived = (sum(bits) for bits in zip(*queues, strict=True)) if queues else (0.0, 0.0)
+        return max(queue - room, 0.0), arrived
 
     def losses(self, queues: Queues, bound_bits: float) -> Iterator[tuple[int, BufferLoss]]:
         """Loss of each stream without back-pressure, by index.
@@ -185,22 +213,28 @@ class _Meeting:
         Loss at an overloaded port is not counted here: the shares of the streams include it. If
         simultaneous bursts fit into the buffer, only frames bunched by hosts may be lost. That loss is
         the part of the queue's bound beyond the buffer, once per `BUNCHED_S`. A frame is lost if any of
-        its packets is lost, and a burst loses whole frames.
+        its packets is lost. Packets and frames are lost whole.
         """
-        rate_bps = self.port.rate_bps
         excess, arrived = self.beyond
-        overloaded = self.demand_bps > rate_bps * (2 - FULL)
         bunched = not excess and math.isfinite(bound_bits)
         if bunched:
             excess = max(bound_bits - self.buffer_bits, 0.0)
-            arrived = max(bound_bits, self.demand_bps * BUNCHED_S)
+            all_bps = sum(burst.curve.rate_bps for burst in self.bursts)
+            arrived = max(bound_bits, all_bps * BUNCHED_S)
         for burst in self.bursts:
             if excess <= 0 or burst.elastic:
                 continue
-            # low: the stream alone
-            slow = replace(burst.curve, peak_bps=burst.slowest_bps)
-            own, of = beyond_bits([slow], rate_bps, self.buffer_bits)
-            low = own / of if of and not overloaded else 0.0
+            # low: a single burst of the stream alone
+            drain = burst.drain
+            overloaded = self.demand_bps(drain) > drain.rate_bps * (2 - FULL)
+            slow = replace(burst.curve, peak_bps=burst.slowest_bps, rate_bps=0.0)
+            queue, _ = greatest_queue_bits([slow], drain.alone_bps)
+            # A class with credit is one packet ahead of its idle slope.
+            ahead = burst.packet_bits if drain.alone_bps < self.port.rate_bps else 0.0
+            own = max(queue - self.buffer_bits - ahead, 0.0)
+            packets = math.floor(own / burst.packet_bits / FULL)
+            frames = math.ceil(packets / burst.packets)
+            low = min(frames / burst.frames, 1.0) if not overloaded else 0.0
             # high: all streams at once
             share = burst.packets * excess / arrived if arrived > 0 else 1.0
             if not bunched:
@@ -209,8 +243,8 @@ class _Meeting:
             # value: independent phases
             mean_s = float(queues.last_mean_s[burst.stream, burst.hop])
             variance_s2 = float(queues.last_variance_s2[burst.stream, burst.hop])
-            room_s = max(self.buffer_bits - own, 0.0) / rate_bps
-            burst_s = burst.curve.burst_bits / rate_bps
+            room_s = max(self.buffer_bits - own, 0.0) / drain.rate_bps
+            burst_s = burst.curve.burst_bits / drain.rate_bps
             expected = burst.packets * expected_beyond(mean_s, variance_s2, room_s, burst_s)
             value = low if bunched else min(max(expected, low), high)
             loss = BufferLoss(value, low, high, self.port.name)
@@ -221,7 +255,11 @@ def _meetings(
     system: System, packets: Packing, rates: Throughput, sizes_bits: Mapping[str, float]
 ) -> dict[str, _Meeting]:
     """Bursts at each port with a stated buffer, by name of the port."""
-    usage, arriving_bps = rates.resources.flows.usage, rates.allocation.arriving_bps
+    flows, arriving_bps = rates.resources.flows, rates.allocation.arriving_bps
+    classes = {
+        name: {stream.priority for stream in streams}
+        for name, streams in system.streams_by_port().items()
+    }
     copies: dict[tuple[str, tuple[str, str]], list[int]] = {}
     found = {name: _Meeting(system.ports[name], bits, []) for name, bits in sizes_bits.items()}
     for index, stream in enumerate(system.streams.values()):
@@ -229,13 +267,14 @@ def _meetings(
             if name not in sizes_bits:
                 continue
             same = copies.setdefault((name, stream.multicast_key), [])
-            if usage[index, hop] <= 0:
+            if flows.usage[index, hop] <= 0:
                 same.append(index)
                 continue
             packed = packets.of(stream, system.links[system.ports[name].link])
             lines = [system.ports[port] for port in stream.path[: stream.path.index(name)]]
             burst_bits = 8 * burst_bytes(stream) * packed.ratio
-            rate_bps = float(arriving_bps[index, hop] * usage[index, hop])
+            rate_bps = float(arriving_bps[index, hop] * flows.usage[index, hop])
+            available_bps = float(rates.allocation.available[flows.path[index, hop]])
             of_frame = 8 * stream.payload_bytes * packed.ratio / packed.packet_bits
             found[name].bursts.append(
                 _Burst(
@@ -243,6 +282,7 @@ def _meetings(
                     hop=hop,
                     elastic=is_elastic(stream),
                     curve=Curve(lines[-1].name, lines[-1].rate_bps, burst_bits, rate_bps),
+                    drain=_drain(system.ports[name], classes[name], stream.priority, available_bps),
                     slowest_bps=min(line.rate_bps for line in lines),
                     frames=max(round(burst_bytes(stream) / stream.payload_bytes), 1),
                     packets=math.ceil(of_frame * FULL),
@@ -251,6 +291,26 @@ def _meetings(
                 )
             )
     return found
+
+
+def _drain(port: Port, classes: Iterable[int], priority: int, available_bps: float) -> _Drain:
+    """Drain of a class; a port that sends every class at its full rate drains like one queue.
+
+    Parameters
+    ----------
+    classes : iterable of int
+        Priorities of all streams at the port.
+    available_bps : float
+        Rate available to the class beside the others [b/s].
+    """
+    rate_bps, scheduler = port.rate_bps, port.scheduler
+    if all(greatest_rate_bps(scheduler, k, rate_bps) >= rate_bps for k in classes):
+        return _Drain(0, rate_bps, rate_bps, 0.0)
+    available_bps = max(available_bps, SAME * rate_bps)  # a starved class has finite times
+    if isinstance(scheduler, Gates):  # a burst that comes with the opening leaves at the full rate
+        closed_s = max(scheduler.closed_s(priority), default=0.0)
+        return _Drain(priority, available_bps, rate_bps, closed_s)
+    return _Drain(priority, available_bps, greatest_rate_bps(scheduler, priority, rate_bps), 0.0)
 
 
 # --- queues and bounds ------------------------------------------------------------------------

@@ -245,24 +245,10 @@ class _Crossing:
         port, priority = self.port, self.stream.priority
         if not isinstance(port.scheduler, Gates):
             return 0.0, 0.0, 0.0
-        windows = port.scheduler.windows
-        is_open = [priority in window.open for window in windows]
-        if not any(is_open):
-            return np.inf, np.inf, np.inf
         guard_s = self.frame.longest_bits / port.rate_bps
-        first = is_open.index(True)
-        closed_s, since = (
-            [],
-            0.0,
-        )  # duration for which the gate has been closed, at the end of each window
-        for window in (*windows[first:], *windows[:first]):
-            since = 0.0 if priority in window.open else since + window.duration_s
-            closed_s.append(since)
-        waits_s = [
-            closed + guard_s
-            for closed, after in zip(closed_s, (*closed_s[1:], 0.0), strict=True)
-            if closed > 0 and after == 0
-        ]
+        waits_s = [closed_s + guard_s for closed_s in port.scheduler.closed_s(priority)]
+        if math.inf in waits_s:
+            return np.inf, np.inf, np.inf
         cycle_s = port.scheduler.cycle_s
         mean = sum(wait**2 for wait in waits_s) / (2 * cycle_s)
         variance = sum(wait**3 for wait in waits_s) / (3 * cycle_s) - mean**2

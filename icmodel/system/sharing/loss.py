@@ -96,14 +96,29 @@ class Curve:
     rate_bps: float
 
 
-def beyond_bits(
-    curves: Iterable[Curve], rate_bps: float, buffer_bits: float
+def greatest_queue_bits(
+    curves: Iterable[Curve], rate_bps: float, closed_s: float = 0.0
 ) -> tuple[float, float]:
-    """Bits that do not fit into a buffer if all bursts come at once, and bits that arrived by that time.
+    """Greatest queue if all bursts come at once [b], and bits that arrived by that time.
 
     The queue is the greatest vertical distance between the arrival and service curves; each link is a
     token bucket (R. L. Cruz, A calculus for network delay, part I, IEEE Trans. Information Theory 37,
-    1991). The distance is concave in time, so it is greatest at the end of a link's burst.
+    1991). The distance is concave in time, so it is greatest at the end of a link's burst, or when
+    the service begins.
+
+    Parameters
+    ----------
+    rate_bps : float
+        Rate of the service [b/s].
+    closed_s : float
+        Time before the service begins, such as the time until a gate opens [s].
+
+    Examples
+    --------
+    A burst of 1000 b at 10 b/s, served at 4 b/s from the fifth second on:
+
+    >>> greatest_queue_bits([Curve("a", 10.0, 1000.0, 0.0)], rate_bps=4.0, closed_s=5.0)
+    (620.0, 1000.0)
     """
     links: dict[str, list[Curve]] = {}
     for curve in curves:
@@ -114,11 +129,12 @@ def beyond_bits(
     ]
     ends = [burst / (peak - rate) for peak, burst, rate in sums if peak > rate]
     queue, arrived = 0.0, 0.0
-    for end in ends:
+    for end in (*ends, closed_s):
         total = sum(min(peak * end, burst + rate * end) for peak, burst, rate in sums)
-        if total - rate_bps * end > queue:
-            queue, arrived = total - rate_bps * end, total
-    return max(queue - buffer_bits, 0.0), arrived
+        waiting = total - rate_bps * max(end - closed_s, 0.0)
+        if waiting > queue:
+            queue, arrived = waiting, total
+    return queue, arrived
 
 
 def expected_beyond(mean_s: float, variance_s2: float, room_s: float, burst_s: float) -> float:
