@@ -98,9 +98,26 @@ class StatedTimes:
             return windowed(ends)
         most = math.inf if at_once else asked
         own = Estimate(asked, asked, asked, STATED, self.why, (STATED,))
-        found = shared_goodput(own, share, most)
-        # the share rests on the greatest core time: with less, more may pass
-        return replace(found, high=max(found.high, asked)) if share.by_host else found
+        return shared_goodput(own, share, most)
+
+    def with_least_core_time(
+        self, goodput: Estimate, share: StreamShare, most_bps: float
+    ) -> Estimate:
+        """Goodput whose high counts the least core time of the limiting device; the share counts the greatest.
+
+        Parameters
+        ----------
+        most_bps : float
+            Greatest goodput without the limit of the cores [b/s].
+        """
+        names = [device.name for device in self.ends.values() if device.core_time_s]
+        places = {*names, *(f"{name} for {self.stream.name}" for name in names)}
+        if goodput.absent or not share.by_host or share.at not in places:
+            return goodput
+        if not goodput.high < most_bps < math.inf:
+            return goodput
+        why = "; ".join(filter(None, (goodput.why, f"{share.at} may need less core time")))
+        return replace(goodput, high=most_bps, why=why)
 
     # --- latency ------------------------------------------------------------------------------
 

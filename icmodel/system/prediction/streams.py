@@ -192,6 +192,7 @@ class _StreamResults:
         own = {name: rates.beside.estimate(name, index) for name in rates.beside.metrics}
         most_bps = rates.alone.estimate("goodput_bps", index).high
         goodput = shared_goodput(own["goodput_bps"], share, most_bps)
+        goodput = self.stated.with_least_core_time(goodput, share, own["goodput_bps"].high)
         if rates.by_window[index]:
             goodput = windowed(goodput)
         if rates.held_back[index] and share.elastic:
@@ -267,10 +268,13 @@ class _StreamResults:
         self, share: StreamShare, why: str, *, at_once: bool = False
     ) -> Estimate:
         """Goodput as devices state that they pass it, otherwise at most what the links allow."""
-        if not self.stated.both:
-            return goodput_by_theory(share, why)
-        by_window = bool(self.rates.by_window[self.index])
-        return self.stated.goodput(share, by_window=by_window, at_once=at_once)
+        if self.stated.both:
+            by_window = bool(self.rates.by_window[self.index])
+            goodput = self.stated.goodput(share, by_window=by_window, at_once=at_once)
+        else:
+            goodput = goodput_by_theory(share, why)
+        most_bps = self.stream.requested_goodput_bps
+        return self.stated.with_least_core_time(goodput, share, most_bps)
 
     def message_times(self, metrics: Mapping[str, Estimate]) -> dict[str, Estimate]:
         """Latencies of whole messages of several frames, if all streams send such messages at once."""
