@@ -53,6 +53,7 @@ LONGEST = (
     "test_cli",
     "test_report",
     "test_interconnects_comparing",
+    "test_interconnects_ranking",
     "test_calibrate_loop",
     "test_report_browser",
     "test_probe_ends",
