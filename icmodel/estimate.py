@@ -390,6 +390,31 @@ def quantity(name: str, value: float, digits: int = EXACT_DIGITS) -> str:
         return units.format_count(value, digits)
 
 
+def quantity_text(metric: str, value: float | None) -> str:
+    """Return a value of a metric with its unit, or a dash if there is no value.
+
+    Examples
+    --------
+    >>> quantity_text("latency_mean_s", 1.13e-4)
+    '113 µs'
+    """
+    return "–" if value is None else units.format_quantity(metric, value)
+
+
+def fixed(number: float, places: int) -> str:
+    """Format a number with ``places`` decimals; ``<0.01`` if a positive number rounds to 0.
+
+    Examples
+    --------
+    >>> fixed(1.239, 2), fixed(0.0001, 2)
+    ('1.24', '<0.01')
+    """
+    least = 10.0**-places
+    if 0 < number < least:
+        return f"<{least:.{places}f}"
+    return f"{number:.{places}f}"
+
+
 def estimated(metric: str, estimate: Estimate) -> str:
     """Return a value rounded to the digits that its interval supports; exact values keep all.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 import tomllib
 from collections.abc import Iterable, Mapping
@@ -283,6 +284,20 @@ def read_file(path: Path, error: type[IcmodelError]) -> str:
         raise error(f"{path} cannot be read: {reason.strerror}") from reason
     except UnicodeDecodeError as reason:
         raise error(f"{path} is not a text in UTF-8: {reason.reason}") from reason
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFile:
+    """File of a question: its name without the folder, or its bundled name, and its hash."""
+
+    name: str
+    sha256: str
+
+
+def source_file(path: Path, bundled: Path, error: type[IcmodelError]) -> SourceFile:
+    """Name a file and hash its text; a file in the folder ``bundled`` is named without its extension."""
+    name = path.stem if path.parent == bundled else path.name
+    return SourceFile(name, hashlib.sha256(read_file(path, error).encode()).hexdigest())
 
 
 def read_text(text: str, file: str, form: Form[D]) -> D:

@@ -56,6 +56,8 @@ LONGEST = (
     "test_interconnects_ranking",
     "test_calibrate_loop",
     "test_report_browser",
+    "test_report_pdf",
+    "test_report_front",
     "test_probe_ends",
     "test_calibrate_hosts",
     "test_benchmarks_probe",

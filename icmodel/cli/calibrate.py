@@ -17,11 +17,11 @@ from icmodel.cli.options import (
     expand_options,
     make_app,
     option_field,
-    quantity_text,
     split_names,
 )
 from icmodel.cli.output import Answer, Section, Table, emit, interruptible
 from icmodel.errors import CalibrationError, UnitError
+from icmodel.estimate import quantity_text
 from icmodel.probing import Probe, check_probe, find_probe
 from icmodel.requirement import MET, NOT_MET
 

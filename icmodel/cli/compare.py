@@ -38,9 +38,9 @@ from icmodel.cli.output import (
     emit,
     hanging,
     progress_bar,
-    write_text,
 )
 from icmodel.cli.predict import fit_notes, metric_records, shown_metrics
+from icmodel.cli.reports import PAGE_FILES, MastheadChoice, page_writers, with_masthead
 from icmodel.dataset import Dataset, load
 from icmodel.documents import json_form
 from icmodel.errors import OutOfDomain, ScenarioError
@@ -101,6 +101,7 @@ class Column:
 
 @app.command(short_help="Compare datasets, protocols or variants side by side.")
 @with_question
+@with_masthead
 def compare(
     *,
     usecase: UseCaseName = None,
@@ -112,6 +113,7 @@ def compare(
     extrapolate: Extrapolate = False,
     every: Every = False,
     why: Why = False,
+    head: MastheadChoice,
     no_cache: NoCache = False,
     as_json: AsJson = False,
     output: Output = None,
@@ -126,7 +128,8 @@ def compare(
     RoCE, InfiniBand and RapidIO. Each row is met, not met or undecided, with the basis of the
     verdict and the measurement that would decide an undecided verdict. The rows use all bundled
     datasets, or only the datasets given with --dataset. Exit codes: 0 one interconnect meets
-    everything, 1 no interconnect does, 3 undecided.
+    everything, 1 no interconnect does, 3 undecided. -o FILE also writes a report of it, one page
+    first: .pdf, .html or .md.
 
     With --rates the interconnects are ranked at these line rates, to answer which to take: those that
     carry the use case, those of which only the hosts are open, those whose measured hosts fail, and the
@@ -146,7 +149,14 @@ def compare(
         refuse_others({**others, "protocol": protocol, "extrapolate": extrapolate, "all": every})
         names, rates_bps = split_names(dataset), None if rates is None else parse_rates(rates)
         return compare_usecase(
-            usecase, names, rates_bps, why=why, cache=cache, as_json=as_json, output=output
+            usecase,
+            names,
+            rates_bps,
+            why=why,
+            head=head,
+            cache=cache,
+            as_json=as_json,
+            output=output,
         )
     if rates is not None:
         raise ScenarioError(
@@ -156,6 +166,7 @@ def compare(
         raise ScenarioError(
             "--why needs --usecase: add --usecase NAME, or use --all in place of --why"
         )
+    head.masthead(None)
     columns = answer_columns(
         question,
         [load(name) for name in split_names(dataset) or [DEFAULT_DATASET]],
@@ -288,16 +299,17 @@ def compare_usecase(
     rates_bps: tuple[float, ...] | None = None,
     *,
     why: bool,
+    head: MastheadChoice,
     cache: bool,
     as_json: bool,
     output: Path | None,
 ) -> int:
     """Print or write the comparison of a use case on every interconnect; returns the exit code."""
     from icmodel.interconnects import compare_interconnects  # only this command needs models
-    from icmodel.report.interconnects import comparison_markdown
 
     if output is not None:
-        check_file(output, (".txt", ".json", ".csv", ".md", ".xlsx"))
+        check_file(output, (".txt", ".json", ".csv", ".xlsx", *PAGE_FILES))
+    masthead = head.masthead(output)
     with progress_bar("comparing") as watch:
         comparison = compare_interconnects(
             usecase, datasets or None, watch, rates_bps=rates_bps, cache=cache
@@ -307,7 +319,7 @@ def compare_usecase(
         sections=lambda: sections(comparison, why=why),
         document=lambda: usecase_document(comparison),
         records=lambda: link_records(comparison),
-        files={".md": lambda path: write_text(path, comparison_markdown(comparison))},
+        files=page_writers(lambda: comparison, output, masthead),
     )
     emit(answer, as_json=as_json, output=output)
     return comparison.exit_code

@@ -17,14 +17,14 @@ from icmodel.cli.options import (
     make_app,
     option,
     parse_key_values,
-    quantity_text,
     split_names,
 )
-from icmodel.cli.output import Answer, Section, Table, bullets, emit, fixed, listing
+from icmodel.cli.output import Answer, Section, Table, bullets, emit, listing
 from icmodel.dataset import AXES, RATIOS, Dataset, Point, catalogue, load
 from icmodel.dataset.repeats import noise
 from icmodel.dataset.rows import POINT
 from icmodel.errors import OutOfDomain
+from icmodel.estimate import fixed, quantity_text
 
 app = make_app()
 

@@ -19,6 +19,7 @@ from icmodel.cli.options import (
     option,
 )
 from icmodel.cli.output import check_file, json_text, print_text
+from icmodel.cli.reports import MastheadChoice, with_masthead
 
 app = make_app()
 
@@ -48,6 +49,7 @@ Why = Annotated[
 
 
 @app.command(short_help="Judge a use case: met, not met or undecided.")
+@with_masthead
 def evaluate(
     usecase: UseCaseName,
     *,
@@ -58,6 +60,7 @@ def evaluate(
     why: Why = False,
     against: Against = None,
     update: Update = False,
+    head: MastheadChoice,
     no_cache: NoCache = False,
     as_json: AsJson = False,
     output: Output = None,
@@ -66,8 +69,8 @@ def evaluate(
 
     All candidates of the use case are judged. The verdict of the default candidate counts, or of
     the one given with --candidate. Exit codes: 0 met, 1 not met, 3 undecided. --why adds derived and predicted
-    numbers. A file is a whole report: .html (one page that opens offline), .md, .json, or .xml (JUnit: each
-    requirement is a test case, which fails unless it is met).
+    numbers. A file is a whole report, one page first: .pdf, .html (opens offline), .md or .json. .xml is
+    JUnit: each requirement is a test case, which fails unless it is met.
 
     With --against FILE the changes since an earlier result are shown: verdicts, requirements, limits,
     datasets, and numbers outside their earlier interval. Exit codes are then 0 same verdicts, 1 a verdict
@@ -76,6 +79,7 @@ def evaluate(
     \b
     icmodel evaluate imaging
     icmodel evaluate imaging --candidate tcp-two-sets-of-cores -o imaging.html
+    icmodel evaluate imaging -o imaging.pdf --author "A. Person" --revision B
     icmodel evaluate imaging --candidate tcp-two-sets-of-cores --strict
     icmodel evaluate motion-control --dataset rapidio-tsi721 --json
     icmodel evaluate my-use-case.toml --dataset path/of/my-dataset
@@ -90,6 +94,7 @@ def evaluate(
     if output is not None:
         check_file(output, ENDINGS)
     earlier = earlier_result(against, update=update)
+    masthead = head.masthead(output)
     evaluation = judging.evaluate(
         usecase, dataset, variant=variant, candidate=candidate, strict=strict, cache=not no_cache
     )
@@ -99,7 +104,7 @@ def evaluate(
     document = evaluation.to_dict() if as_json or earlier is not None else {}
     changes = compared(earlier, document, against)
     if output is not None:
-        report(evaluation, output)
+        report(evaluation, output, masthead)
     if changes is not None and against is not None:
         return tell(changes, document, against, update=update, as_json=as_json)
     if as_json:

@@ -347,14 +347,3 @@ def question_text(asked: Scenario) -> str:
             time = units.format_seconds(seconds, 4)
             parts.append(f"{time} of the application {end} a frame")
     return ", ".join([*parts, *(f"{axis} = {value}" for axis, value in asked.options.items())])
-
-
-def quantity_text(metric: str, value: float | None) -> str:
-    """Return a value of a metric with its unit, or a dash if there is no value.
-
-    Examples
-    --------
-    >>> quantity_text("latency_mean_s", 1.13e-4)
-    '113 µs'
-    """
-    return "–" if value is None else units.format_quantity(metric, value)

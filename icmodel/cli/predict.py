@@ -26,7 +26,6 @@ from icmodel.cli.options import (
     given_options,
     make_app,
     option,
-    quantity_text,
     question_text,
     with_question,
 )
@@ -52,6 +51,7 @@ from icmodel.estimate import (
     metric_name,
     plural,
     quantity,
+    quantity_text,
     wrapped,
 )
 from icmodel.scenario import Scenario, scenario

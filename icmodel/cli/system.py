@@ -32,6 +32,7 @@ from icmodel.cli.output import (
     write_text,
 )
 from icmodel.cli.output import show as show_sections
+from icmodel.cli.reports import MastheadChoice, with_masthead
 from icmodel.documents import json_of
 from icmodel.errors import NetworkError
 from icmodel.estimate import plural
@@ -117,6 +118,7 @@ def system() -> None:
 
 
 @app.command(short_help="Predict every stream, link and device of a system.")
+@with_masthead
 def predict(
     name: SystemName,
     *,
@@ -126,6 +128,7 @@ def predict(
     everything: All = False,
     against: Against = None,
     update: Update = False,
+    head: MastheadChoice,
     no_cache: NoCache = False,
     as_json: AsJson = False,
     output: Output = None,
@@ -134,9 +137,9 @@ def predict(
 
     The requirements of the system, or of the use case it names, are judged for each stream. A hard
     requirement is judged by the worst-case bound, if a bound is known. Exit codes: 0 met, 1 not
-    met, 3 undecided. -o FILE writes a report: .html (one page that opens offline), .md (with the
-    drawing in a separate file), .json, or .xml (JUnit: each requirement of a stream or device is a test
-    case, which fails unless it is met). With .svg only the drawing is written.
+    met, 3 undecided. -o FILE writes a report, one page first: .pdf, .html (opens offline), .md (with the
+    drawing in a separate file) or .json. With .svg only the drawing is written. .xml is JUnit: each
+    requirement of a stream or device is a test case, which fails unless it is met.
 
     With --against FILE the changes since an earlier result are shown: verdicts, requirements, limits,
     datasets, and numbers outside their earlier interval. Exit codes are then 0 same verdicts, 1 a verdict
@@ -144,7 +147,7 @@ def predict(
 
     \b
     icmodel system imaging
-    icmodel system imaging -o imaging.html
+    icmodel system imaging -o imaging.pdf
     icmodel system imaging --all
     icmodel system my-system.toml --dataset path/of/my-dataset --json
     icmodel system imaging --against imaging.json --update -o imaging.xml
@@ -158,11 +161,12 @@ def predict(
     if output is not None:
         check_file(output, SYSTEM_ENDINGS)
     earlier = earlier_result(against, update=update)
+    masthead = head.masthead(output)
     prediction = predict_system(load(name), dataset, variant, cache=not no_cache, cycles=cycles)
     document = prediction.to_dict() if as_json or earlier is not None else {}
     changes = compared(earlier, document, against)
     if output is not None:
-        report(prediction, output)
+        report(prediction, output, masthead)
     if changes is not None and against is not None:
         return tell(changes, document, against, update=update, as_json=as_json)
     if as_json:

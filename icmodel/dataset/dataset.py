@@ -217,6 +217,11 @@ class Dataset:
         return FrozenMapping(runs)
 
     @property
+    def reference(self) -> str:
+        """Word that finds the dataset again: its bundled name, or the name of its folder."""
+        return self.id if self.folder == shipped("data") / self.id else self.folder.name
+
+    @property
     def held_out(self) -> tuple[Point, ...]:
         """Points of all held-out runs, sorted by run; each point is from one run (``n`` = 1)."""
         return tuple(point for points in self.held_out_runs.values() for point in points)

@@ -31,7 +31,7 @@ from icmodel.interconnects.result import (
 )
 from icmodel.model import Model
 from icmodel.requirement import NOT_MET
-from icmodel.usecase import UseCase, derive, judge_candidates, load_derived
+from icmodel.usecase import UseCase, derive, judge_candidates, load_derived, usecase_file
 from icmodel.usecase.derivation import Derivations
 
 EXTRAPOLATING = "hybrid"
@@ -85,6 +85,7 @@ def compare_interconnects(
         case, derived = usecase, derive(usecase)
     else:
         case, derived = load_derived(usecase)
+    file = None if isinstance(usecase, UseCase) else usecase_file(usecase)
     names = catalogue() if datasets is None else datasets
     loaded = [data if isinstance(data, Dataset) else load(data) for data in names]
     known = tuple(carrier for data in loaded for carrier in carriers(data))
@@ -99,7 +100,8 @@ def compare_interconnects(
         rows += sources.row(link)
         if watch is not None:
             watch(number, len(links))
-    return Comparison(case, tuple(rows))
+    used = None if datasets is None else tuple(data.reference for data in loaded)
+    return Comparison(case, tuple(rows), file, used)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from icmodel.documents import json_form, json_of
 from icmodel.estimate import BASES, weakest
 from icmodel.interconnects.links import Link
+from icmodel.reading import SourceFile
 from icmodel.requirement import MET, NOT_MET, OUTCOMES, UNDECIDED
 from icmodel.usecase import CandidateResult, Finding, UseCase
 from icmodel.usecase.result import needed_measurement
@@ -205,10 +206,16 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """One use case on every link."""
+    """One use case on every link.
+
+    ``file`` is the file of the use case, ``None`` if given as an object. ``datasets`` are the names of the datasets
+    that the caller chose; ``None`` if all bundled ones were used.
+    """
 
     usecase: UseCase
     rows: tuple[Row, ...]
+    file: SourceFile | None = None
+    datasets: tuple[str, ...] | None = None
 
     def __repr__(self) -> str:
         counts = (

@@ -22,8 +22,9 @@ from icmodel.recommend.scores import MET_ALONE, NOT_MET_ALONE, OBJECTIVES, UNDEC
 from icmodel.recommend.variants import Models
 from icmodel.requirement import MET, OUTCOMES, UNDECIDED
 from icmodel.scenario import Scenario
-from icmodel.system import OpenSystem, SystemPrediction, load_open, predict
+from icmodel.system import OpenSystem, SystemPrediction, load_open, predict, system_file
 from icmodel.system.network import MESSAGE
+from icmodel.system.prediction.answers import DatasetChoice
 from icmodel.system.prediction.result import by_requirement
 from icmodel.usecase.result import needed_measurement
 
@@ -123,6 +124,8 @@ def recommend(
         nearest=tuple(Nearest(one.verdict, stream) for one, stream in space.alone.nearest()),
         physics=too_late_everywhere(network.system for network in space.networks),
         currency=None if document.costs is None else document.costs.currency,
+        file=None if isinstance(name, OpenSystem) else system_file(name),
+        asked=DatasetChoice(dataset, variant, cache).options(),
     )
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from icmodel.documents import json_of, number_or_none
+from icmodel.reading import SourceFile
 from icmodel.recommend.designs import Counts
 from icmodel.recommend.physics import TooLate
 from icmodel.recommend.scores import OBJECTIVES
@@ -154,6 +155,12 @@ class Recommendation:
         For each requirement, the stream that comes closest to meeting it.
     physics : tuple of TooLate
         Requirements that no choice of streams can meet, each in the network with the least delay.
+    currency : str, optional
+        Currency of the costs; ``None`` if the file states no costs.
+    file : SourceFile, optional
+        File of the system; ``None`` if the system was given as an object.
+    asked : mapping
+        Options given to `recommend`: dataset and variant.
     """
 
     system: str
@@ -168,6 +175,8 @@ class Recommendation:
     nearest: tuple[Nearest, ...]
     physics: tuple[TooLate, ...]
     currency: str | None
+    file: SourceFile | None = None
+    asked: Mapping[str, str] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         return f"Recommendation({self.system!r}, {len(self.front)} designs: {self.verdict})"

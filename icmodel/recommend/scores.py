@@ -13,8 +13,6 @@ from icmodel.recommend.loads import TableLoads, device_limits
 from icmodel.recommend.networks import Network
 from icmodel.recommend.physics import too_late
 from icmodel.requirement import MET, NOT_MET, OUTCOMES, UNDECIDED
-from icmodel.system import System
-from icmodel.system.document import SystemDocument
 
 OBJECTIVES = ("cpu_cores", "latency_mean_s", "fullest_ratio", "interfaces", "cost")
 """Objectives, all minimised: busy cores of all hosts; greatest mean latency of a frame; greatest utilisation of a
@@ -76,7 +74,7 @@ def scores(number: int, network: Network, tables: Sequence[TableLoads]) -> Score
     number : int
         Index of the network.
     """
-    system, document = network.system, network.open.document
+    system = network.system
     sizes = [len(table.variants) for table in tables]
     count, ports = math.prod(sizes), len(system.ports)
 
@@ -108,8 +106,8 @@ def scores(number: int, network: Network, tables: Sequence[TableLoads]) -> Score
         _combine(np.add, [table.cores for table in tables], count),
         _combine(np.maximum, [table.latency_s for table in tables], count),
         _fullest([table.loads for table in tables], count),
-        np.full(count, float(interfaces(system))),
-        np.full(count, float(cost(system, document))),
+        np.full(count, float(system.interface_count)),
+        np.full(count, system.cost),
     ]
     changes = _combine(np.add, [table.changes for table in tables], count)
     return Scores(
@@ -143,25 +141,3 @@ def _fullest(tables: Sequence[Floats], count: int) -> Floats:
     for resource in np.unique(np.concatenate(tables), axis=1).T:
         np.maximum(full, _combine(np.add, np.split(resource, ends), count), out=full)
     return full
-
-
-# --- interfaces and cost of the network ---------------------------------------------------------
-
-
-def interfaces(system: System) -> int:
-    """Number of device interfaces that are connected to a link."""
-    return sum(end in system.devices for link in system.links.values() for end in link.ends)
-
-
-def cost(system: System, document: SystemDocument) -> float:
-    """Cost of interfaces, cores, links and switches; 0 if the file states no costs."""
-    per = document.costs
-    if per is None:
-        return 0.0
-    total = per.switch * len(system.switches)
-    total += per.core * sum(one.cores or 0 for one in system.devices.values())
-    for link in system.links.values():
-        ends = sum(end in system.devices for end in link.ends)
-        total += ends * (per.interface + per.interface_per_gbps * link.rate_bps / 1e9)
-        total += per.link + per.link_per_m * link.length_m
-    return total

@@ -95,7 +95,7 @@ def _figure(walk: Profile, metric: str, requirement: Requirement | None) -> Figu
             "The points show a single stream; the line shows this stream's share beside others."
         )
     numbers = _numbers(spec, walk, metric)
-    return Figure(title, " ".join(sentences), spec["description"], spec, numbers)
+    return Figure(title, " ".join(sentences), spec["description"], spec, numbers, metric)
 
 
 def _numbers(spec: Spec, walk: Profile, metric: str) -> Table:

@@ -18,6 +18,7 @@ from icmodel.system.files import (
     load_checked,
     load_open,
     read_system,
+    system_file,
     system_names,
     system_schema,
 )
@@ -74,6 +75,7 @@ __all__ = [
     "new_system_text",
     "predict",
     "read_system",
+    "system_file",
     "system_names",
     "system_schema",
 ]

@@ -9,7 +9,14 @@ from typing import Any
 
 from icmodel.dataset import shipped
 from icmodel.errors import IcmodelError, NetworkError
-from icmodel.reading import Form, mistakes_text, read_file, read_text
+from icmodel.reading import (
+    Form,
+    SourceFile,
+    mistakes_text,
+    read_file,
+    read_text,
+    source_file,
+)
 from icmodel.system.checking import Finding, check
 from icmodel.system.document import SCHEMA_VERSION, SystemDocument
 from icmodel.system.expansion import expand
@@ -59,8 +66,14 @@ def load_checked(name: str | Path) -> tuple[System, tuple[Finding, ...]]:
     """
     path = find_system(name)
     system, findings = read_system(read_file(path, NetworkError), path.name, path.parent)
-    own = path.parent != _bundled_folder()
-    return (replace(system, file=path.name) if own else system), findings
+    made_of = source_file(path, _bundled_folder(), NetworkError)
+    own = path.name if path.name == made_of.name else ""
+    return replace(system, file=own, sha256=made_of.sha256), findings
+
+
+def system_file(name: str | Path) -> SourceFile:
+    """Name and hash of the file of a system, by bundled name or by path."""
+    return source_file(find_system(name), _bundled_folder(), NetworkError)
 
 
 def read_system(

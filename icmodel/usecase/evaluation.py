@@ -23,7 +23,7 @@ from icmodel.usecase.derivation import (
     produced_bps,
 )
 from icmodel.usecase.document import Candidate, ImageStream, UseCase
-from icmodel.usecase.files import load_derived
+from icmodel.usecase.files import load_derived, usecase_file
 from icmodel.usecase.hosts import (
     Interfaces,
     SharedInterface,
@@ -108,6 +108,7 @@ def evaluate(
         derivations=tuple(derived.values()),
         candidates=judge_candidates(case, case.candidates, model, derived, strict=strict),
         strict=strict,
+        file=None if isinstance(usecase, UseCase) else usecase_file(usecase),
     )
 
 

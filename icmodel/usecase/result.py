@@ -11,6 +11,7 @@ from icmodel.dataset import Dataset
 from icmodel.documents import json_of
 from icmodel.estimate import Estimate, Prediction, absent
 from icmodel.model import Model
+from icmodel.reading import SourceFile
 from icmodel.requirement import MET, NOT_MET, UNDECIDED, Requirement, Verdict, worst_outcome
 from icmodel.scenario import Scenario
 from icmodel.usecase.derivation import Derivation
@@ -40,6 +41,8 @@ class Evaluation:
         Whether requirements met on assumed or extrapolated rows count as undecided.
     notes : tuple of str
         Remarks on the whole evaluation, for example that a system of the same name uses other rates.
+    file : SourceFile, optional
+        File of the use case; ``None`` if the use case was given as an object.
     """
 
     usecase: UseCase
@@ -49,6 +52,7 @@ class Evaluation:
     candidates: tuple[CandidateResult, ...]
     strict: bool = False
     notes: tuple[str, ...] = ()
+    file: SourceFile | None = None
 
     def __repr__(self) -> str:
         return f"Evaluation({self.usecase.name!r} on {self.data.id!r}: {self.verdict})"

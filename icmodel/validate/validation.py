@@ -115,7 +115,7 @@ class Validation:
 
     ``too_few`` has the number of scored rows of each metric with fewer than 30.  ``noise`` is the
     repeat-to-repeat noise of the dataset's own rows.  ``repeats`` is how well repeated held-out runs
-    of one point predict each other; it is empty unless held-out runs were tested.
+    of one point predict each other; it is empty unless held-out runs were tested.  ``wishes`` are the options.
     """
 
     data: Dataset
@@ -124,6 +124,7 @@ class Validation:
     too_few: Mapping[str, int]
     noise: Mapping[str, Noise]
     repeats: Mapping[str, Repeats] = field(default_factory=dict)
+    wishes: Wishes = field(default_factory=Wishes)
 
     def __repr__(self) -> str:
         return f"Validation({self.data.id!r}, variant={self.variant!r}, {len(self.trials)} trials)"
@@ -185,6 +186,7 @@ def validate(
         too_few={metric: n for metric, n in rows.items() if n < LEAST_ROWS},
         noise={m: n for m, n in noise(scored(data)).items() if m in chosen},
         repeats=repeats(run for run in runs if is_scored(run) and run.metric in chosen),
+        wishes=asked,
     )
 
 
