@@ -10,7 +10,7 @@ V = TypeVar("V", covariant=True)
 
 
 class FrozenMapping(Mapping[K, V], Generic[K, V]):
-    """A mapping that cannot be changed; `types.MappingProxyType` cannot be pickled.
+    """Mapping that cannot be changed but can be pickled, unlike `types.MappingProxyType`.
 
     Examples
     --------
@@ -40,15 +40,15 @@ class FrozenMapping(Mapping[K, V], Generic[K, V]):
         return key in self._values
 
     def keys(self) -> KeysView[K]:
-        """A view of the keys."""
+        """Return a view of the mapping's keys."""
         return self._values.keys()
 
     def values(self) -> ValuesView[V]:
-        """A view of the values."""
+        """Return a view of the mapping's values."""
         return self._values.values()
 
     def items(self) -> ItemsView[K, V]:
-        """A view of the pairs."""
+        """Return a view of the mapping's pairs of key and value."""
         return self._values.items()
 
     def __repr__(self) -> str:

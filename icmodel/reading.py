@@ -82,16 +82,16 @@ Span = Annotated[
 ]
 """Least and greatest value of a quantity; texts such as ``20 us .. 50 us`` are read by `units.parse_span`."""
 Share = Annotated[float, Field(strict=True, ge=0, le=1)]
-"""Share from 0 to 1."""
+"""Share, a number from 0 to 1."""
 
 
 def is_reference(text: str) -> bool:
-    """Whether a text is the name of a derived number; a quantity starts with a digit."""
+    """Whether a text is the name of a derived number, such as ``response.period_s``; a quantity starts with a digit."""
     return re.match(REFERENCE_PATTERN, text) is not None
 
 
 def quantity_kind(name: str) -> str | None:
-    """Return the kind of quantity that the suffix of a name states, or None.
+    """Return the kind of quantity that the unit suffix of a field's name states, or None without a suffix.
 
     The kind is a key of `units.QUANTITIES`.
 
@@ -109,7 +109,7 @@ def quantity_kind(name: str) -> str | None:
 
 
 class Document(BaseModel):
-    """Table of a document; it is frozen, and unknown keys are errors.
+    """Base of the schemas of tables in TOML documents; tables are frozen, and unknown keys are errors.
 
     A field with a unit suffix has two spellings: ``within_s = 3e-6`` and ``within = "3 us"``. In a
     table or a list of quantities, such as ``quanta = { 5 = "9 kB" }``, each value has a unit.
@@ -119,7 +119,7 @@ class Document(BaseModel):
 
     @classmethod
     def text_spellings(cls) -> dict[str, str]:
-        """Return a mapping from key without unit suffix to field with unit suffix."""
+        """Return the keys that are written as texts with units: a mapping from key, without suffix, to field."""
         fields = {name: quantity_kind(name) for name in cls.model_fields}
         return {name.removesuffix(f"_{kind}"): name for name, kind in fields.items() if kind}
 
@@ -168,7 +168,7 @@ class Document(BaseModel):
 
     @classmethod
     def _value_in_si(cls, key: str, value: object, field: str) -> object:
-        """Convert a quantity to SI, or each quantity of a table or list.
+        """Convert the quantity under a key to SI, or each quantity of the table or list under it.
 
         Words that the field allows in place of a quantity are kept.
         """
@@ -204,7 +204,7 @@ class Document(BaseModel):
     def __get_pydantic_json_schema__(
         cls, core: CoreSchema, handler: GetJsonSchemaHandler
     ) -> JsonSchemaValue:
-        """Return the JSON Schema with both spellings of every quantity."""
+        """Return the JSON Schema of the table, with both spellings of every quantity."""
         schema = handler.resolve_ref_schema(handler(core))
         properties, required = schema["properties"], set(schema.get("required", []))
         for key, field in cls.text_spellings().items():
@@ -234,7 +234,7 @@ def _as_details(error: ErrorDetails) -> InitErrorDetails:
 
 
 def _literals(annotation: Any) -> tuple[object, ...]:
-    """Return all literals of an annotation, which are words that may replace a quantity."""
+    """Return all literals in a type annotation; these are the words that may replace a quantity."""
     if get_origin(annotation) is Literal:
         return get_args(annotation)
     return tuple(word for part in get_args(annotation) for word in _literals(part))
@@ -258,7 +258,7 @@ class Form(Generic[D]):
     error : type
         Error to raise for a damaged document.
     kinds : mapping
-        Key of a table with the key ``kind`` -> possible values of ``kind``.
+        Possible values of the key ``kind`` in a table, by the key of the table.
     example : str
         Words of an error about a missing key that name a document with an example of each key.
     """
@@ -338,7 +338,7 @@ WRONG_SHAPE = {
     "model_type": "write one table, with [ ] around its name",
     "dict_type": "write a table such as { video = 1 }",
 }
-"""Pydantic's name of a problem -> advice for a value of the wrong type."""
+"""Advice in errors about a value of the wrong type, by pydantic's name of the problem."""
 
 
 def own_mistakes(error: ValidationError) -> list[ErrorDetails]:
@@ -406,7 +406,7 @@ def sentences(problem: ErrorDetails, form: Form[D]) -> list[str]:
 
 
 def _place(loc: tuple[int | str, ...], kinds: Mapping[str, tuple[str, ...]]) -> str:
-    """Return a place as text, such as ``candidates no. 2, scenarios, picture``."""
+    """Describe a place in a document as text, such as ``candidates no. 2, scenarios, picture``."""
     place, key = "", ""
     for part in loc:
         if isinstance(part, int):

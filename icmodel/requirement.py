@@ -15,11 +15,11 @@ MET = "met"
 NOT_MET = "not met"
 UNDECIDED = "undecided"
 OUTCOMES = (MET, UNDECIDED, NOT_MET)
-"""All outcomes, the best first; the outcome of several requirements is the worst one."""
+"""All outcomes of a requirement, the best first; the outcome of several requirements is the worst one."""
 ROUNDING = 1e-9
-"""Relative difference up to which a goodput equals the produced rate."""
+"""Relative difference up to which a goodput counts as equal to the rate at which data is produced."""
 SIGNS = {MET: "✓", NOT_MET: "✗", UNDECIDED: "?"}
-"""Outcome -> its sign, so that colour is never the only mark of an outcome."""
+"""Sign of each outcome of a requirement, so that colour is never the only mark of an outcome."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,16 +64,16 @@ class Requirement:
 
     @property
     def sign(self) -> str:
-        """Sign of the limit: ``≥`` or ``≤``."""
+        """Sign of the required limit: ``≥`` or ``≤``."""
         return "≤" if self.at_least is None else "≥"
 
     @property
     def limit(self) -> float:
-        """Value of the limit: ``at_least`` or ``at_most``."""
+        """Value of the required limit: ``at_least`` or ``at_most``, whichever is given."""
         return float(self.at_least if self.at_least is not None else self.at_most or 0.0)
 
     def to_dict(self) -> dict[str, object]:
-        """JSON form."""
+        """Convert this requirement to its JSON form, a dictionary."""
         return json_of(self)
 
 
@@ -93,7 +93,7 @@ class Verdict:
     why: str = ""
 
     def to_dict(self) -> dict[str, object]:
-        """JSON form."""
+        """Convert this verdict to its JSON form, a dictionary."""
         return json_of(self)
 
 
@@ -128,7 +128,7 @@ def judge(requirement: Requirement, estimate: Estimate, limiting: str = "") -> V
 
 
 def worst_outcome(outcomes: Sequence[str]) -> str:
-    """Return the worst outcome, which is that of several requirements together.
+    """Return the worst of some outcomes; it is the outcome of several requirements together.
 
     Without requirements the outcome is *undecided*.
     """
@@ -136,15 +136,15 @@ def worst_outcome(outcomes: Sequence[str]) -> str:
 
 
 def outcome_text(outcome: str) -> str:
-    """Return an outcome with its sign: ``✓ met``."""
+    """Return the text of an outcome with its sign, such as ``✓ met``."""
     return f"{SIGNS[outcome]} {outcome}"
 
 
 def while_all_passes(latency: Estimate, goodput: Estimate, produced_bps: float) -> Estimate:
-    """Return a latency that accounts for data that cannot pass.
+    """Correct a latency for data that the stream cannot carry.
 
     If the goodput is less than the produced rate, the queue grows without limit.  Then the latency is infinite and the
-    estimate has no value.  If the goodput's interval contains the produced rate, the latency has no upper end.
+    estimate has no value.  If the goodput's interval contains the produced rate, the latency has no upper limit.
     A queue with a load above 1 has no steady state: L. Kleinrock, Queueing Systems, vol. 1, 1975.
 
     Parameters

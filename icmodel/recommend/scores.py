@@ -15,10 +15,13 @@ from icmodel.recommend.physics import too_late
 from icmodel.requirement import MET, NOT_MET, OUTCOMES, UNDECIDED
 
 OBJECTIVES = ("cpu_cores", "latency_mean_s", "fullest_ratio", "interfaces", "cost")
-"""Objectives, all minimised: busy cores of all hosts; greatest mean latency of a frame; greatest utilisation of a
-port, interface or processor; interfaces of all devices; cost."""
+"""Names of the objectives of a design, all of which are minimised.
+
+They are the busy cores of all hosts, the greatest mean latency of a frame, the greatest utilisation of a port,
+interface or processor, the number of interfaces of all devices, and the cost.
+"""
 TOLERANCE = 1e-9
-"""Tolerated relative rounding error of a sum of loads before a resource counts as overloaded."""
+"""Relative excess of a sum of loads over capacity up to which a resource does not count as overloaded (rounding)."""
 MET_ALONE, UNDECIDED_ALONE, NOT_MET_ALONE = (
     OUTCOMES.index(outcome) for outcome in (MET, UNDECIDED, NOT_MET)
 )
@@ -26,7 +29,7 @@ MET_ALONE, UNDECIDED_ALONE, NOT_MET_ALONE = (
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """Designs of all networks, as arrays.
+    """Scores of designs, of one or several networks, as arrays.
 
     Parameters
     ----------
@@ -56,12 +59,15 @@ COLUMNS = tuple(column.name for column in fields(Scores))
 
 
 def joined(parts: Sequence[Scores]) -> Scores:
-    """Join the scores of several networks."""
+    """Join the scores of the designs of several networks."""
     return Scores(*(np.concatenate([getattr(part, name) for part in parts]) for name in COLUMNS))
 
 
 def ordered(scores: Scores) -> Scores:
-    """Sort the designs by the number of differences from the file, so that the closest of equal designs comes first."""
+    """Sort designs by their number of differences from the file.
+
+    So, of designs with equal scores, the one closest to the file comes first.
+    """
     order = np.lexsort((*scores.variants.T[::-1], scores.network, scores.changes))
     return Scores(*(getattr(scores, name)[order] for name in COLUMNS))
 
@@ -120,7 +126,10 @@ def scores(number: int, network: Network, tables: Sequence[TableLoads]) -> Score
 
 
 def _combine(ufunc: np.ufunc, parts: Sequence[np.ndarray], count: int) -> np.ndarray:
-    """Combine one number of each table over every combination of variants: array (designs,)."""
+    """Combine numbers of the variants of each table, such as by a sum, for every design: array (designs,).
+
+    A design is a combination of one variant of each table of streams.
+    """
     found = np.zeros(1, dtype=parts[0].dtype if parts else np.float64)
     for part in parts:
         found = ufunc(found[:, None], part[None, :]).reshape(-1)
@@ -129,7 +138,7 @@ def _combine(ufunc: np.ufunc, parts: Sequence[np.ndarray], count: int) -> np.nda
 
 
 def _fullest(tables: Sequence[Floats], count: int) -> Floats:
-    """Utilisation of the fullest resource of each design: array (designs,).
+    """Utilisation of the fullest resource (port, interface or processor) of each design: array (designs,).
 
     Parameters
     ----------
