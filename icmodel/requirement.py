@@ -9,7 +9,9 @@ from dataclasses import dataclass, replace
 from icmodel import units
 from icmodel.documents import json_of
 from icmodel.errors import UseCaseError
-from icmodel.estimate import Estimate
+from icmodel.estimate import Estimate, estimated, interval, quantity, shortened
+from icmodel.frozen import NanEqual
+from icmodel.notebook import Coloured, html_table
 
 MET = "met"
 NOT_MET = "not met"
@@ -77,8 +79,8 @@ class Requirement:
         return json_of(self)
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+@dataclass(frozen=True, slots=True, eq=False)
+class Verdict(NanEqual):
     """Verdict on an estimate: whether it meets a requirement.
 
     ``margin`` is the distance from the limit, positive if met.  It is relative to the limit; if the limit is 0, it is
@@ -92,9 +94,56 @@ class Verdict:
     limiting: str
     why: str = ""
 
+    def __repr__(self) -> str:
+        need = self.requirement
+        limit = f"{need.metric} {need.sign} {quantity(need.metric, need.limit)}"
+        found = estimated(need.metric, self.estimate)
+        return f"Verdict({self.outcome}: {shortened(need.name, 80)}, {limit}, predicted {found})"
+
+    def _repr_html_(self) -> str:
+        """Return the verdict as a table for a notebook."""
+        return html_table(
+            self.requirement.name, VERDICT_COLUMNS, [verdict_cells(self)], filter(None, [self.why])
+        )
+
     def to_dict(self) -> dict[str, object]:
         """Convert this verdict to its JSON form, a dictionary."""
         return json_of(self)
+
+
+VERDICT_COLUMNS = ("requirement", "metric", "#predicted", "#interval", "basis", "#limit", "verdict")
+"""Columns of `verdict_cells`."""
+
+
+def verdict_cells(verdict: Verdict, where: str = "") -> tuple[str | Coloured, ...]:
+    """Return the cells of a verdict in a table for people; ``where`` is the stream or the device."""
+    need, found = verdict.requirement, verdict.estimate
+    limit = f"{need.sign} {quantity(need.metric, need.limit)}"
+    name = f"{need.name}, {where}" if where else need.name
+    text = Coloured(outcome_text(verdict.outcome), verdict.outcome)
+    value, ends = estimated(need.metric, found), interval(need.metric, found)
+    return name, need.metric, value, ends, found.basis, limit, text
+
+
+def verdict_record(verdict: Verdict) -> dict[str, object]:
+    """Return a verdict as a record for a data frame, with numbers in SI."""
+    need, found = verdict.requirement, verdict.estimate
+    return {
+        "requirement": need.name,
+        "kind": need.kind,
+        "metric": need.metric,
+        "unit": units.unit_of(need.metric),
+        "value": found.value,
+        "low": found.low,
+        "high": found.high,
+        "basis": found.basis,
+        "at_least": math.nan if need.at_least is None else need.at_least,
+        "at_most": math.nan if need.at_most is None else need.at_most,
+        "outcome": verdict.outcome,
+        "margin": verdict.margin,
+        "limiting": verdict.limiting,
+        "why": verdict.why,
+    }
 
 
 def judge(requirement: Requirement, estimate: Estimate, limiting: str = "") -> Verdict:

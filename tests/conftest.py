@@ -70,6 +70,8 @@ LONGEST = (
     "test_tables_left_out",
     "test_hybrid",
     "test_fits_store",
+    "test_notebooks",
+    "test_cli_completion",
 )
 """Files of the most seconds: begun first, in this order, so that all workers end at the same time."""
 

@@ -137,7 +137,6 @@ def test_a_bad_question_is_one_sentence(refused: Refused, command: str, what: st
 @pytest.mark.parametrize(
     ("line", "told"),
     [
-        ("", ["missing command", "icmodel --help"]),
         ("pred", ["'pred'", "predict, sweep, evaluate"]),
         ("--foo", ["--foo", "icmodel --help"]),
         ("predict --payloda '64 B'", ["--payloda", "--payload", "icmodel predict --help"]),

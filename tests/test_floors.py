@@ -17,11 +17,11 @@ import pytest
 import checkout
 
 FLOORS = (
-    ("errors", "arrays", "frozen", "statistics", "table"),
-    ("units", "documents", "ranges"),
+    ("errors", "arrays", "frozen", "keywords", "statistics", "table"),
+    ("units", "documents", "notebook", "ranges"),
     ("scenario", "files"),
     ("reading", "estimate"),
-    ("requirement", "dataset", "theory"),
+    ("requirement", "dataset", "plotting", "theory"),
     ("tables",),
     ("fits",),
     ("laws",),

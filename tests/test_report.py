@@ -17,9 +17,10 @@ import checkout
 import icmodel
 from conftest import run
 from icmodel.errors import ReportError
+from icmodel.plotting import GRID, INK, PAPER, QUIET
 from icmodel.report import report
 from icmodel.report.blocks import Figures
-from icmodel.report.drawing import COLOURS, GRID, INK, PAPER, QUIET
+from icmodel.report.drawing import COLOURS
 from icmodel.report.figures import figures as show_figures
 from icmodel.report.interconnects import TONES
 from icmodel.report.markdown import escape

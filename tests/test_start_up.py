@@ -39,9 +39,11 @@ ROOMS_OF_PREDICT = {
     "errors",
     "estimate",
     "frozen",
+    "keywords",
     "fits",  # what arrives of carried loads
     "laws",
     "model",
+    "notebook",
     "ranges",
     "scenario",
     "statistics",

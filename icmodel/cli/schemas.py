@@ -113,6 +113,10 @@ USED_ROW = {
     **TEXT("source"),
 }
 PARTS: Keys = {
+    "error": described(
+        {"error": TEXT("kind message where")},
+        "An error of any command: its class, its sentence, and the place in a file or the command.",
+    ),
     "dataset": {"id": TEXT, "sha256": Value(type="string", pattern="^[0-9a-f]{64}$")},
     "estimate": described(
         NUMBER_OR_NULL("value low high") | {"basis": BASIS, "bases": [BASIS], "why": TEXT},

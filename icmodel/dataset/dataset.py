@@ -12,11 +12,13 @@ from functools import cached_property
 from itertools import product
 from pathlib import Path
 
+from icmodel import units
 from icmodel.dataset.coverage import Held, Kinds, least_held, read_coverage
 from icmodel.dataset.rows import Point, read_held_out, read_points
 from icmodel.documents import group_by_key, toml
 from icmodel.errors import DatasetError, ScenarioError
 from icmodel.frozen import FrozenMapping
+from icmodel.notebook import html_table
 
 PUBLISHED = ("appendix-h", "corrected")
 """Variants of the model that interpolate the benchmarked curves, as in IC2012."""
@@ -119,6 +121,32 @@ class Dataset:
     def __repr__(self) -> str:
         text = f"{self.id!r}, {len(self.points)} rows of {', '.join(self.protocols)}: {self.title}"
         return f"Dataset({text if len(text) < LONG else f'{text[:LONG]}…'})"
+
+    def _repr_html_(self) -> str:
+        """Return the facts of the dataset as a table for a notebook."""
+        return self.html_facts(self.title)
+
+    def html_facts(self, title: str) -> str:
+        """Return the facts of the dataset as an HTML table under a title."""
+        link = self.interconnect
+        rate = "" if link.line_rate_bps is None else units.format_bps(link.line_rate_bps, 4)
+        axes = (f"{axis} ({', '.join(self.option_values(axis))})" for axis in self.option_axes)
+        facts = (
+            ("dataset", self.id),
+            ("interconnect", f"{link.kind} {rate}".strip()),
+            ("protocols", ", ".join(self.protocols)),
+            ("rows", str(len(self.points))),
+            ("metrics", ", ".join(self.metrics)),
+            ("option axes", ", ".join(axes)),
+            ("default variant", self.default_variant),
+            ("default protocol", self.default_protocol),
+            ("citation", self.citation),
+            ("licence", self.licence),
+        )
+        return html_table(title, ("fact", "value"), facts, self.known_limits)
+
+    def __hash__(self) -> int:
+        return hash((self.id, self.sha256))
 
     @cached_property
     def metrics(self) -> tuple[str, ...]:

@@ -29,6 +29,7 @@ from icmodel.interconnects.result import (
     Row,
     Source,
 )
+from icmodel.keywords import checks_keywords
 from icmodel.model import Model
 from icmodel.requirement import NOT_MET
 from icmodel.usecase import UseCase, derive, judge_candidates, load_derived, usecase_file
@@ -39,6 +40,7 @@ EXTRAPOLATING = "hybrid"
 Watch = Callable[[int, int], None]
 
 
+@checks_keywords
 def compare_interconnects(
     usecase: str | Path | UseCase,
     datasets: Iterable[Dataset | str | Path] | None = None,

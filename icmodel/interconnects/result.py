@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from icmodel import units
 from icmodel.documents import json_form, json_of
 from icmodel.estimate import BASES, weakest
 from icmodel.interconnects.links import Link
+from icmodel.notebook import Coloured, html_table
 from icmodel.reading import SourceFile
-from icmodel.requirement import MET, NOT_MET, OUTCOMES, UNDECIDED
+from icmodel.requirement import MET, NOT_MET, OUTCOMES, UNDECIDED, outcome_text
 from icmodel.usecase import CandidateResult, Finding, UseCase
 from icmodel.usecase.result import needed_measurement
 
@@ -222,6 +224,22 @@ class Comparison:
             f"{sum(row.outcome == outcome for row in self.rows)} {outcome}" for outcome in OUTCOMES
         )
         return f"Comparison({self.usecase.name!r}: {', '.join(counts)})"
+
+    def _repr_html_(self) -> str:
+        """Return the links as a table for a notebook, the best outcome first."""
+        rows = []
+        for row in sorted(self.rows, key=lambda one: OUTCOMES.index(one.outcome)):
+            rate = row.link.line_rate_bps
+            link = f"{row.link.kind} {'' if rate is None else units.format_bps(rate, 3)}"
+            protocol = row.link.protocol or "+".join(row.source.protocols)
+            source = row.source.dataset or row.source.ground
+            outcome = Coloured(outcome_text(row.outcome), row.outcome)
+            rows.append(
+                (link.strip(), protocol, outcome, row.decisive.title, row.source.ground, source)
+            )
+        columns = ("link", "protocol", "verdict", "decided by", "rests on", "source")
+        title = f"{outcome_text(self.verdict)}: {self.usecase.title}, {len(self.rows)} links"
+        return html_table(Coloured(title, self.verdict), columns, rows)
 
     @property
     def verdict(self) -> str:

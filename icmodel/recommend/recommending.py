@@ -13,6 +13,7 @@ from icmodel.arrays import Ints
 from icmodel.dataset import Dataset
 from icmodel.errors import NetworkError
 from icmodel.estimate import weakest
+from icmodel.keywords import checks_keywords
 from icmodel.model import Model
 from icmodel.recommend.designs import MOST_DESIGNS, SearchSpace, search_space
 from icmodel.recommend.front import pareto_front, rounded, spread
@@ -42,6 +43,7 @@ Watch = Callable[[int, int], None]
 """Type of a progress function: called with the number of designs predicted so far, and the greatest number."""
 
 
+@checks_keywords
 def recommend(
     name: str | Path | OpenSystem,
     dataset: Model | Dataset | str | Path | None = None,

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from icmodel.documents import json_of, number_or_none
+from icmodel.frozen import NanEqual
 from icmodel.reading import SourceFile
 from icmodel.recommend.designs import Counts
 from icmodel.recommend.physics import TooLate
@@ -40,8 +41,8 @@ class OpenRequirement:
         return {**self.verdict.to_dict(), **json_of(self, "where", "settle")}
 
 
-@dataclass(frozen=True, slots=True)
-class Checked:
+@dataclass(frozen=True, slots=True, eq=False)
+class Checked(NanEqual):
     """Design that was predicted in full: its choices, verdict and objectives.
 
     Parameters

@@ -7,15 +7,13 @@ renderer escapes it.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from icmodel.plotting import Spec
 from icmodel.report.masthead import PLAIN, Masthead
 
 if TYPE_CHECKING:
     from icmodel.report.markup import Markup
-
-Spec = dict[str, Any]
-"""A Vega-Lite specification, or a part of one."""
 
 
 @dataclass(frozen=True, slots=True)

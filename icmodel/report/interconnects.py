@@ -11,6 +11,7 @@ from icmodel.documents import group_by_key
 from icmodel.estimate import interval, metric_name, plural, quantity, shortened
 from icmodel.interconnects import Comparison, Row, Source
 from icmodel.interconnects.result import EXTRAPOLATED, MEASURED_HERE, THEORY
+from icmodel.plotting import CONFIG, SCHEMA, Spec
 from icmodel.report.blocks import (
     MOST_CHANGES,
     MOST_DOUBTS,
@@ -24,11 +25,10 @@ from icmodel.report.blocks import (
     Items,
     Page,
     Section,
-    Spec,
     Table,
     Text,
 )
-from icmodel.report.drawing import CONFIG, SCHEMA, nominal_channels
+from icmodel.report.drawing import nominal_channels
 from icmodel.report.front import (
     COST,
     MOST_SENTENCE,

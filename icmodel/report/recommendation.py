@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from icmodel import __version__, units
 from icmodel.documents import group_by_key
 from icmodel.estimate import compared, interval, metric_name, percent, plural, quantity
+from icmodel.plotting import CONFIG, SCHEMA, Spec
 from icmodel.recommend import Recommendation
 from icmodel.recommend.result import LEFT_OUT, Checked
 from icmodel.report.blocks import (
@@ -24,17 +25,14 @@ from icmodel.report.blocks import (
     Items,
     Page,
     Section,
-    Spec,
     Table,
     Text,
 )
 from icmodel.report.drawing import (
     COLOURS,
-    CONFIG,
     HERE,
     PREDICTED,
     REQUESTED,
-    SCHEMA,
     nominal_channels,
 )
 from icmodel.report.front import (

@@ -14,7 +14,9 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from icmodel.errors import NetworkError
+from icmodel.estimate import quantity
 from icmodel.frozen import FrozenMapping
+from icmodel.notebook import html_table
 from icmodel.requirement import Requirement
 from icmodel.system.schedulers import PRIORITIES, Fifo, Scheduler
 from icmodel.system.traffic_sources import Producer
@@ -226,6 +228,10 @@ class Stream:
                 "share from 0 to 1"
             )
 
+    def __repr__(self) -> str:
+        way = f"{self.source} -> {self.sink}"
+        return f"Stream({self.name!r}: {way}, {self.protocol}, {self.payload_bytes} B)"
+
     @property
     def rate_fps(self) -> float | None:
         """Frames per second [1/s]: the paced rate if set, otherwise the produced rate; ``None`` if unlimited."""
@@ -363,6 +369,23 @@ class System:
             f"System({self.name!r}: {len(self.devices)} devices, {len(self.switches)} switches, "
             f"{len(self.links)} links, {len(self.streams)} streams)"
         )
+
+    def _repr_html_(self) -> str:
+        """Return the streams as a table for a notebook."""
+        rows = (
+            (
+                one.name,
+                f"{one.source} → {one.sink}",
+                one.protocol,
+                quantity("payload_bytes", one.payload_bytes),
+                "unlimited"
+                if math.isinf(one.requested_goodput_bps)
+                else quantity("goodput_bps", one.requested_goodput_bps, 4),
+            )
+            for one in self.streams.values()
+        )
+        columns = ("stream", "from → to", "protocol", "#payload", "#requested goodput")
+        return html_table(f"{self.title} ({self!r})", columns, rows, self.known_limits)
 
     @property
     def interface_count(self) -> int:

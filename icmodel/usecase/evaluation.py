@@ -10,6 +10,7 @@ from pathlib import Path
 from icmodel import units
 from icmodel.dataset import Dataset
 from icmodel.errors import UseCaseError
+from icmodel.keywords import checks_keywords
 from icmodel.model import Model
 from icmodel.scenario import Scenario
 from icmodel.solve import REFUSALS, least_rate_fps
@@ -45,6 +46,7 @@ from icmodel.usecase.limits import RequiredLimits, required, requirements
 from icmodel.usecase.result import Answer, CandidateResult, Evaluation, Objective
 
 
+@checks_keywords
 def evaluate(
     usecase: str | Path | UseCase,
     data: Dataset | str | Path,

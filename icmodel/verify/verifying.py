@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from icmodel.errors import VerificationError
+from icmodel.keywords import checks_keywords
 from icmodel.probing import find_probe
 from icmodel.system import System, load, predict
 from icmodel.verify import comparing
@@ -74,6 +75,7 @@ class VerifyOptions:
                 raise VerificationError(f"{name} {value:g} is too small: give at least {least:g}")
 
 
+@checks_keywords
 def verify(
     system: System | str | Path,
     folder: str | Path,
