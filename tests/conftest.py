@@ -10,10 +10,11 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from packaging.requirements import Requirement
@@ -23,6 +24,9 @@ import checkout
 import search
 import shared
 from search import IN_CI
+
+if TYPE_CHECKING:
+    from web_case import Server
 
 # Fits invert matrices of some hundred rows: threads that wait for each other make them several times
 # slower on a busy machine. Read by numpy when it is imported, which is after this file.
@@ -54,6 +58,8 @@ LONGEST = (
     "test_report",
     "test_interconnects_comparing",
     "test_interconnects_ranking",
+    "test_web_api",
+    "test_web_openapi",
     "test_calibrate_loop",
     "test_report_browser",
     "test_report_pdf",
@@ -207,6 +213,15 @@ def run_icmodel(
         return Printed(code, captured.out, captured.err)
 
     return run_line
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[Server]:
+    """A running `icmodel serve`, one for each worker."""
+    from web_case import serving
+
+    with serving() as started:
+        yield started
 
 
 @pytest.fixture(scope="session")

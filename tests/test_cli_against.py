@@ -9,7 +9,7 @@ import jsonschema
 import pytest
 
 from cli_case import RunIcmodel
-from icmodel.cli.schemas import output_schema
+from icmodel.schemas.commands import output_schema
 
 LINES = ("evaluate imaging", "system imaging")
 

@@ -18,8 +18,8 @@ import typer
 
 from icmodel.cli import START, app, main
 from icmodel.cli.completion import KINDS, bash_script, fish_script, manual, walk, zsh_script
-from icmodel.cli.schemas import output_schemas
 from icmodel.dataset import VARIANTS, catalogue
+from icmodel.schemas.commands import output_schemas
 from icmodel.system import system_names
 from icmodel.usecase import usecase_names
 

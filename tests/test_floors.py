@@ -31,8 +31,9 @@ FLOORS = (
     ("ingest", "interconnects", "fold", "validate", "own_work", "probing"),
     ("system",),
     ("recommend", "calibrate", "verify"),
-    ("report",),
-    ("cli", "web"),
+    ("report", "questions", "schemas"),
+    ("web",),
+    ("cli",),
     ("__main__",),
 )
 FLOOR_OF = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}

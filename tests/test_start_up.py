@@ -15,6 +15,7 @@ from conftest import clean_environment
 
 HEAVY = {
     "IPython",
+    "fastapi",
     "h5netcdf",
     "h5py",
     "markdown_it",
@@ -24,6 +25,7 @@ HEAVY = {
     "pygments",
     "rich",
     "scipy",
+    "uvicorn",
     "vl_convert",
     "xarray",
 }
@@ -44,6 +46,7 @@ ROOMS_OF_PREDICT = {
     "laws",
     "model",
     "notebook",
+    "questions",
     "ranges",
     "scenario",
     "statistics",

@@ -40,6 +40,7 @@ COMMANDS = (
     "verify",
     "validate",
     "completion",
+    "serve",
 )
 """Names of the commands; each is a module of icmodel.cli, imported on first use."""
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,7 +12,6 @@ import typer
 
 from icmodel.cli.models import model_with_progress
 from icmodel.cli.options import (
-    DEFAULT_DATASET,
     AsJson,
     DatasetNames,
     Every,
@@ -21,12 +19,10 @@ from icmodel.cli.options import (
     NoCache,
     Output,
     ProtocolNames,
-    Question,
     VariantNames,
     make_app,
     option,
     question_text,
-    split_names,
     with_question,
 )
 from icmodel.cli.output import (
@@ -42,10 +38,11 @@ from icmodel.cli.output import (
 from icmodel.cli.predict import fit_notes, metric_records, shown_metrics
 from icmodel.cli.reports import PAGE_FILES, MastheadChoice, page_writers, with_masthead
 from icmodel.dataset import Dataset, load
-from icmodel.documents import json_form
-from icmodel.errors import OutOfDomain, ScenarioError
+from icmodel.errors import ScenarioError
 from icmodel.estimate import Prediction, estimated, interval, metric_name, percent
-from icmodel.scenario import Scenario, scenario
+from icmodel.questions.comparing import Column, answer_columns, columns_document, refuse_others
+from icmodel.questions.words import DEFAULT_DATASET, Question, split_names
+from icmodel.scenario import Scenario
 from icmodel.units import parse_bps
 
 if TYPE_CHECKING:
@@ -86,17 +83,6 @@ Why = Annotated[
         "--why", help="Show the dataset behind each interconnect, and why; needs --usecase."
     ),
 ]
-
-
-@dataclass(frozen=True, slots=True)
-class Column:
-    """Column of the comparison: a prediction, or the reason why there is none."""
-
-    dataset: str
-    variant: str
-    protocol: str
-    why: str
-    prediction: Prediction | None
 
 
 @app.command(short_help="Compare datasets, protocols or variants side by side.")
@@ -167,20 +153,19 @@ def compare(
             "--why needs --usecase: add --usecase NAME, or use --all in place of --why"
         )
     head.masthead(None)
+
+    def predict(data: Dataset, variant: str, asked: Scenario) -> Prediction:
+        with model_with_progress(data, variant, cache=cache) as model:
+            return model.predict(asked, outside="extrapolate" if extrapolate else "refuse")
+
+    datasets = [load(name) for name in split_names(dataset) or [DEFAULT_DATASET]]
     columns = answer_columns(
-        question,
-        [load(name) for name in split_names(dataset) or [DEFAULT_DATASET]],
-        split_names(protocol),
-        split_names(variant),
-        "extrapolate" if extrapolate else "refuse",
-        cache=cache,
+        question, datasets, split_names(protocol), split_names(variant), predict
     )
     predictions = [one.prediction for one in columns if one.prediction is not None]
-    if not predictions:
-        raise OutOfDomain(columns[0].why)
     answer = Answer(
         sections=lambda: comparison_sections(columns, every=every),
-        document=lambda: {"schema_version": 1, "columns": json_form(columns)},
+        document=lambda: columns_document(columns),
         records=lambda: (line for one in predictions for line in metric_records(one)),
     )
     emit(answer, as_json=as_json, output=output)
@@ -188,47 +173,6 @@ def compare(
 
 
 # --- one question -----------------------------------------------------------------------------
-
-
-def answer_columns(
-    question: Question,
-    datasets: list[Dataset],
-    protocols: list[str],
-    variants: list[str],
-    outside: str,
-    *,
-    cache: bool,
-) -> list[Column]:
-    """Answer the question for each combination of dataset, protocol and variant.
-
-    A dataset without any of ``protocols`` answers for its default protocol.
-
-    Raises
-    ------
-    OutOfDomain
-        If no dataset has one of the protocols.
-    """
-    for name in protocols:
-        if not any(name in data.protocols for data in datasets):
-            known = "; ".join(f"{data.id} has {', '.join(data.protocols)}" for data in datasets)
-            raise OutOfDomain(f"none of the datasets has the protocol {name!r}: {known}")
-    columns = []
-    for data in datasets:
-        available = [name for name in protocols if name in data.protocols]
-        for protocol in available or [data.default_protocol]:
-            asked = scenario(**question.parameters(protocol))
-            for variant in variants or [data.default_variant]:
-                columns.append(_column(data, variant, asked, outside, cache=cache))
-    return columns
-
-
-def _column(data: Dataset, variant: str, asked: Scenario, outside: str, *, cache: bool) -> Column:
-    try:
-        with model_with_progress(data, variant, cache=cache) as model:
-            prediction = model.predict(asked, outside=outside)
-        return Column(data.id, variant, asked.protocol, "", prediction)
-    except OutOfDomain as refusal:
-        return Column(data.id, variant, asked.protocol, str(refusal), None)
 
 
 def comparison_sections(columns: list[Column], *, every: bool) -> Iterator[Section]:
@@ -283,16 +227,6 @@ def comparison_sections(columns: list[Column], *, every: bool) -> Iterator[Secti
 # --- a use case -------------------------------------------------------------------------------
 
 
-def refuse_others(options: dict[str, object]) -> None:
-    """Raise ScenarioError if an option is given that the use case already determines."""
-    for name, value in options.items():
-        if value:
-            raise ScenarioError(
-                f"--{name.replace('_', '-')} cannot be combined with --usecase, which "
-                "determines the question: give only one"
-            )
-
-
 def compare_usecase(
     usecase: str,
     datasets: list[str],
@@ -305,7 +239,10 @@ def compare_usecase(
     output: Path | None,
 ) -> int:
     """Print or write the comparison of a use case on every interconnect; returns the exit code."""
-    from icmodel.interconnects import compare_interconnects  # only this command needs models
+    from icmodel.interconnects import (  # only this command needs models
+        compare_interconnects,
+        ranked_document,
+    )
 
     if output is not None:
         check_file(output, (".txt", ".json", ".csv", ".xlsx", *PAGE_FILES))
@@ -317,7 +254,7 @@ def compare_usecase(
     sections = usecase_sections if rates_bps is None else ranking_sections
     answer = Answer(
         sections=lambda: sections(comparison, why=why),
-        document=lambda: usecase_document(comparison),
+        document=lambda: ranked_document(comparison),
         records=lambda: link_records(comparison),
         files=page_writers(lambda: comparison, output, masthead),
     )
@@ -342,13 +279,6 @@ def parse_rates(text: str) -> tuple[float, ...]:
     plain = re.compile(r"[0-9]+(\.[0-9]+)?")
     texts = (f"{part} Gb/s" if plain.fullmatch(part) else part for part in parts)
     return tuple(dict.fromkeys(map(parse_bps, texts)))
-
-
-def usecase_document(comparison: Comparison) -> dict[str, object]:
-    """Return the JSON form of a comparison, with its ranking."""
-    from icmodel.interconnects import ranked
-
-    return {**comparison.to_dict(), "ranking": [one.to_dict() for one in ranked(comparison)]}
 
 
 def ranking_sections(comparison: Comparison, *, why: bool) -> Iterator[Section]:

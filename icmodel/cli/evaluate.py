@@ -2,24 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Annotated
 
 import typer
 
 from icmodel.cli.against import Against, Update, compared, earlier_result, tell
-from icmodel.cli.options import (
-    DEFAULT_DATASET,
-    AsJson,
-    DatasetName,
-    NoCache,
-    Output,
-    VariantName,
-    make_app,
-    option,
-)
+from icmodel.cli.options import AsJson, DatasetName, NoCache, Output, VariantName, make_app, option
 from icmodel.cli.output import check_file, json_text, print_text
 from icmodel.cli.reports import MastheadChoice, with_masthead
+from icmodel.questions.words import DEFAULT_DATASET
 
 app = make_app()
 
@@ -85,22 +76,18 @@ def evaluate(
     icmodel evaluate my-use-case.toml --dataset path/of/my-dataset
     icmodel evaluate imaging --against imaging.json --update -o imaging.xml
     """  # noqa: D301
-    from icmodel import usecase as judging  # pydantic and reports are slow to import
+    from icmodel.questions.judging import evaluate_with_notes  # pydantic is slow to import
     from icmodel.report import report
     from icmodel.report.terminal import evaluation_text
     from icmodel.report.writing import ENDINGS
-    from icmodel.system.namesake import notes_on_system
 
     if output is not None:
         check_file(output, ENDINGS)
     earlier = earlier_result(against, update=update)
     masthead = head.masthead(output)
-    evaluation = judging.evaluate(
+    evaluation = evaluate_with_notes(
         usecase, dataset, variant=variant, candidate=candidate, strict=strict, cache=not no_cache
     )
-    derivations = {one.name: one for one in evaluation.derivations}
-    notes = notes_on_system(evaluation.usecase, derivations, evaluation.candidate)
-    evaluation = replace(evaluation, notes=notes)
     document = evaluation.to_dict() if as_json or earlier is not None else {}
     changes = compared(earlier, document, against)
     if output is not None:

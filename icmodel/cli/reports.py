@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from icmodel.cli.options import expand_options, given_options, option_field
+from icmodel.cli.options import expand_options
 from icmodel.cli.output import Writer
 from icmodel.errors import ReportError
+from icmodel.questions.words import given_options, option_field
 
 if TYPE_CHECKING:
     from icmodel.report.masthead import Masthead

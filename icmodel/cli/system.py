@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
@@ -33,14 +33,10 @@ from icmodel.cli.output import (
 )
 from icmodel.cli.output import show as show_sections
 from icmodel.cli.reports import MastheadChoice, with_masthead
-from icmodel.documents import json_of
 from icmodel.errors import NetworkError
 from icmodel.estimate import plural
 from icmodel.files import replacing
-
-if TYPE_CHECKING:
-    from icmodel.system import System
-    from icmodel.system.loads import Load
+from icmodel.questions.showing import check_document, system_document, system_entry
 
 
 class PredictByDefault(TyperGroup):
@@ -191,19 +187,10 @@ def list_all(*, as_json: AsJson = False, output: Output = None) -> None:
     """  # noqa: D301
     from icmodel.system import load, system_names  # pydantic, needed only here
 
-    summaries = [summary(load(name)) for name in system_names()]
+    summaries = [system_entry(load(name)) for name in system_names()]
     rows = tuple(tuple(map(str, one.values())) for one in summaries)
     columns = ("system", "title", "#devices", "#switches", "#links", "#streams")
     emit(listing("systems", summaries, Table(columns, rows)), as_json=as_json, output=output)
-
-
-def summary(system: System) -> dict[str, object]:
-    """Return name and title of a system, and its numbers of devices, switches, links, streams."""
-    counts = ("devices", "switches", "links", "streams")
-    return {
-        **json_of(system, "name", "title"),
-        **{name: len(getattr(system, name)) for name in counts},
-    }
 
 
 @app.command(short_help="Show a system: its groups, streams and busiest ports.")
@@ -227,35 +214,6 @@ def show(name: SystemName, *, as_json: AsJson = False, output: Output = None) ->
         document=lambda: system_document(shown, at_ports),
     )
     emit(answer, as_json=as_json, output=output)
-
-
-def system_document(system: System, loads: tuple[Load, ...]) -> dict[str, object]:
-    """Return the JSON form of a system: its parts by name, in the order of the system file."""
-    names = ("group", "source", "sink", "path", "priority", "kind", "multicast")
-    return {
-        "schema_version": 1,
-        "system": summary(system),
-        "source": system.source,
-        "known_limits": list(system.known_limits),
-        "nodes": {node: system.node(node).group for node in (*system.devices, *system.switches)},
-        "links": {
-            link.name: json_of(link, "ends", "rate_bps", "dataset")
-            for link in system.links.values()
-        },
-        "ports": {
-            load.port.name: {
-                "load_bps": load.mean_bps,
-                "load_ratio": load.ratio,
-                "streams": [stream.name for stream in load.streams],
-            }
-            for load in loads
-        },
-        "streams": {stream.name: json_of(stream, *names) for stream in system.streams.values()},
-        "requirements": [
-            {**one.requirement.to_dict(), "stream": one.stream, "device": one.device}
-            for one in system.requirements
-        ],
-    }
 
 
 # --- new --------------------------------------------------------------------------------------
@@ -306,11 +264,7 @@ def check(name: SystemName, *, as_json: AsJson = False, output: Output = None) -
         lines = (f"{checked.name}: {', '.join(parts)} and {streams} are in order",)
     answer = Answer(
         sections=lambda: [Section("", lines)],
-        document=lambda: {
-            "schema_version": 1,
-            "system": summary(checked),
-            "findings": [finding.to_dict() for finding in findings],
-        },
+        document=lambda: check_document(checked, findings),
     )
     emit(answer, as_json=as_json, output=output)
     if any(finding.refused for finding in findings):

@@ -10,17 +10,7 @@ from typing import Annotated
 import typer
 
 from icmodel import units
-from icmodel.cli.options import (
-    AsJson,
-    OneDataset,
-    Output,
-    VariantName,
-    expand_options,
-    make_app,
-    option_field,
-    parse_count,
-    split_names,
-)
+from icmodel.cli.options import AsJson, OneDataset, Output, VariantName, expand_options, make_app
 from icmodel.cli.output import (
     Answer,
     Section,
@@ -37,6 +27,7 @@ from icmodel.dataset import load
 from icmodel.dataset.coverage import FILE
 from icmodel.errors import ScenarioError
 from icmodel.estimate import plural
+from icmodel.questions.words import option_field, parse_count, split_names
 from icmodel.validate import Validation, Wishes, document, kept, records, validate
 from icmodel.validate.validation import KINDS
 

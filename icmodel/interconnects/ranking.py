@@ -136,6 +136,11 @@ def ranked(comparison: Comparison) -> tuple[Ranked, ...]:
     return tuple(Ranked(number, row) for number, row in enumerate(rows, 1))
 
 
+def ranked_document(comparison: Comparison) -> dict[str, object]:
+    """The JSON document of a comparison with its ranking, as ``icmodel compare --usecase --json`` prints it."""
+    return {**comparison.to_dict(), "ranking": [one.to_dict() for one in ranked(comparison)]}
+
+
 def class_of(row: Row) -> str:
     """Class of a row, one of `CLASSES`."""
     if row.refuted:

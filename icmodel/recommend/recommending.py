@@ -146,12 +146,7 @@ def _load_models(
         return dataset
     if dataset is not None:
         return Model(dataset, variant, cache=cache)
-    document = file.document
-    names = {link.dataset for link in document.links}
-    names |= {device.dataset for device in document.devices}
-    if document.choices is not None:
-        names |= {one for links in document.choices.links.values() for one in links.dataset}
-    return {name: Model(name, variant, cache=cache) for name in sorted(filter(None, names))}
+    return {name: Model(name, variant, cache=cache) for name in file.datasets}
 
 
 @dataclass(frozen=True, slots=True)
