@@ -59,6 +59,7 @@ LONGEST = (
     "test_report",
     "test_workbook",
     "test_interconnects_comparing",
+    "test_interconnects_ranking",
     "test_web_api",
     "test_web_openapi",
     "test_calibrate_loop",
