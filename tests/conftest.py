@@ -79,6 +79,7 @@ LONGEST = (
     "test_hybrid",
     "test_fits_store",
     "test_notebooks",
+    "test_docs_site",
     "test_cli_completion",
 )
 """Files of the most seconds: begun first, in this order, so that all workers end at the same time."""

@@ -1,4 +1,4 @@
-"""What README.md, CONTRIBUTING.md, docs/ and usecases/ show is run; the site is built.
+"""What README.md, CONTRIBUTING.md, docs/ and usecases/ show is run.
 
 The convention, told to writers in CONTRIBUTING.md:
 
@@ -247,20 +247,8 @@ def test_the_readme_shows_the_two_commands() -> None:
     assert commands == ["make verdict", "make test"]
 
 
-def test_the_site_builds_and_has_every_page(tmp_path: Path) -> None:
-    source = checkout.copy(tmp_path / "checkout")
-    run(sys.executable, "-m", "zensical", "build", "--strict", "--clean", cwd=source)
-    for page in (source / "docs").rglob("*.md"):
-        name = page.relative_to(source / "docs").with_suffix("")
-        folder = name.parent if name.name == "index" else name
-        assert (source / "site" / folder / "index.html").is_file(), page
-    nav = (source / "mkdocs.yml").read_text(encoding="utf-8")
-    pages = {page.relative_to(source / "docs").as_posix() for page in source.glob("docs/**/*.md")}
-    assert set(re.findall(r"[\w/-]+\.md", nav)) == pages
-
-
-def test_the_four_kinds_of_documentation_are_there() -> None:
-    for kind in ("tutorial", "guides", "reference", "background"):
+def test_every_kind_of_documentation_is_there() -> None:
+    for kind in ("start", "tutorial", "guides", "reference", "background"):
         assert (checkout.ROOT / "docs" / kind / "index.md").is_file()
 
 
