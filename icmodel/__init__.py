@@ -21,6 +21,7 @@ TYPE_CHECKING = False  # type checkers take this as true; importing `typing` wou
 if TYPE_CHECKING:
     from icmodel.dataset import Dataset as Dataset
     from icmodel.dataset import load as load
+    from icmodel.errors import ClusterError as ClusterError
     from icmodel.errors import DatasetError as DatasetError
     from icmodel.errors import IcmodelError as IcmodelError
     from icmodel.errors import NetworkError as NetworkError
@@ -39,12 +40,14 @@ if TYPE_CHECKING:
     from icmodel.report import report as report
     from icmodel.scenario import Scenario as Scenario
     from icmodel.sweep import sweep as sweep
+    from icmodel.sweep import sweep_to_file as sweep_to_file
     from icmodel.usecase import evaluate as evaluate
     from icmodel.verify import verify as verify
 
 __version__ = "0.1.0"
 
 _ROOM_OF = {
+    "ClusterError": "errors",
     "Dataset": "dataset",
     "DatasetError": "errors",
     "Estimate": "estimate",
@@ -66,6 +69,7 @@ _ROOM_OF = {
     "recommend": "recommend",
     "report": "report",
     "sweep": "sweep",
+    "sweep_to_file": "sweep",
     "verify": "verify",
 }
 """Public name -> room (subpackage or module) that defines the name."""

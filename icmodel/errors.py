@@ -56,6 +56,10 @@ class ReportError(IcmodelError):
     """A report, plot or other file that cannot be written."""
 
 
+class ClusterError(IcmodelError):
+    """A worker or cluster that cannot be reached, or that has another version or dataset."""
+
+
 class MeasuringError(IcmodelError):
     """A measurement with icprobe that cannot begin, continue or end."""
 

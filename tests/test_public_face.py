@@ -19,6 +19,7 @@ from ingest_cases import read
 
 NAMES = {
     "Dataset": "dataset",
+    "ClusterError": "errors",
     "DatasetError": "errors",
     "Estimate": "estimate",
     "IcmodelError": "errors",
@@ -39,6 +40,7 @@ NAMES = {
     "recommend": "recommend",
     "report": "report",
     "sweep": "sweep",
+    "sweep_to_file": "sweep",
     "verify": "verify",
 }
 LOADED = {

@@ -348,7 +348,7 @@ def test_blocks_make_no_difference_and_report_progress(
 ) -> None:
     question = {"protocol": "udp, tcp", "payload": "64 B..60 kB:31", "cores": "1..4"}
     whole = sweep(model, **question)  # type: ignore[arg-type]
-    monkeypatch.setattr(importlib.import_module("icmodel.sweep"), "BLOCK", 20)
+    monkeypatch.setattr(importlib.import_module("icmodel.sweep.grid"), "BLOCK", 20)
     told: list[tuple[int, int]] = []
     blocks = sweep(model, progress=lambda done, total: told.append((done, total)), **question)  # type: ignore[arg-type]
     xr.testing.assert_identical(whole, blocks)
@@ -417,7 +417,7 @@ def test_points_outside_are_marked_when_extrapolated(model: icmodel.Model) -> No
         ({"endpoints": "1, 2", "other_goodput": "1 Gb/s"}, "endpoints is 1"),
         ({"nagle": "sometimes"}, "off, on"),
         ({"colour": "red, blue"}, "'colour'"),
-        ({"payload": "1 B..60 kB:50000", "rate": "1/s..9 k/s:50000"}, "in parts"),
+        ({"payload": "1 B..60 kB:50000", "rate": "1/s..9 k/s:50000"}, "write it to a file"),
     ],
 )
 def test_what_cannot_be_asked_is_refused(

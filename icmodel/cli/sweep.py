@@ -12,19 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from icmodel import units
-from icmodel.cli.grid_files import (
-    NETCDF,
-    PARQUET,
-    PARTS,
-    XLSX,
-    Columns,
-    check_installed,
-    columns_of,
-    write_grid_csv,
-    write_grid_workbook,
-    write_netcdf,
-    write_parquet,
-)
+from icmodel.cli.grid_files import write_grid_workbook
 from icmodel.cli.options import (
     DEFAULT_DATASET,
     AsJson,
@@ -39,14 +27,36 @@ from icmodel.cli.options import (
     split_names,
     with_question,
 )
-from icmodel.cli.output import Answer, Section, Table, check_file, emit, progress_bar
+from icmodel.cli.output import (
+    Answer,
+    Section,
+    Table,
+    check_file,
+    emit,
+    print_text,
+    progress_bar,
+)
 from icmodel.cli.predict import fit_notes
 from icmodel.dataset import load
 from icmodel.documents import json_form
 from icmodel.errors import OutOfDomain, ScenarioError
-from icmodel.estimate import BASES, BOTTLENECKS, Estimate, estimated
+from icmodel.estimate import BASES, BOTTLENECKS, Estimate, estimated, plural
+from icmodel.files import check_place
 from icmodel.model import Model
 from icmodel.scenario import scenario
+from icmodel.sweep.files import (
+    NETCDF,
+    PARQUET,
+    PARTS,
+    XLSX,
+    ZARR,
+    Columns,
+    check_installed,
+    columns_of,
+    write_grid_csv,
+    write_netcdf,
+    write_parquet,
+)
 
 if TYPE_CHECKING:
     import xarray
@@ -55,7 +65,9 @@ app = make_app()
 
 MAIN_METRICS = ("goodput_bps", "cpu_send", "cpu_recv", "loss_rate")
 """Metrics shown in the table, in addition to all mean times; files and JSON have all metrics."""
-GRID_FILES = (".csv", ".json", NETCDF, PARQUET, ".txt", XLSX)
+GRID_FILES = (".csv", ".json", NETCDF, PARQUET, ".txt", XLSX, ZARR)
+TARGETS = (".csv", PARQUET, ZARR)
+"""Formats that are written block by block."""
 REPORTED_POINTS = 4096
 """Number of points between two updates of the progress bar."""
 EXTRAPOLATED = BASES.index("extrapolated")
@@ -84,6 +96,16 @@ AllowGaps = Annotated[
     typer.Option("--allow-gaps", help="Leave points outside the measured range empty."),
 ]
 Every = Annotated[bool, typer.Option("--all", help="Show every point and every note in the table.")]
+Workers = Annotated[
+    int | None,
+    option("workers", "N", "Number of worker processes; needs -o FILE.", "threads of one process"),
+]
+Cluster = Annotated[
+    str | None,
+    option("cluster", "ADDRESS", "Dask scheduler whose workers answer, e.g. tcp://host:8786."),
+]
+MOST_IN_MEMORY = 1 << 20
+"""Greatest number of points that are answered in memory, if the file can be written block by block."""
 
 
 @app.command(short_help="Predict a grid over any parameters.")
@@ -101,25 +123,43 @@ def sweep(
     no_cache: NoCache = False,
     as_json: AsJson = False,
     output: Output = None,
+    workers: Workers = None,
+    cluster: Cluster = None,
 ) -> None:
-    """Predict all combinations of the given values: a table, CSV, JSON, netCDF or Parquet.
+    """Predict all combinations of the given values: a table, or a file of any format.
 
     Any parameter takes a list ("64 B, 1448 B") or a range ("64 B..65535 B"). A range stands for the
     measured values of the dataset between its two limits. With ":25" it stands for 25 values at
     equal distances, with ":25log" at equal ratios. A value outside the measured range is refused
     unless --extrapolate or --allow-gaps is given. A file has every metric with interval and basis.
 
+    Sweeps of any size go to .zarr, .parquet (a folder of parts) or .csv in constant memory. After
+    an interruption, the same command goes on behind the finished parts. --workers uses processes,
+    --cluster the workers of a Dask scheduler; the files are the same.
+
     \b
     icmodel sweep --payload "64 B..65535 B" --cores 1,4
     icmodel sweep --protocol tcp,udp --payload "1448 B, 8 KiB" --rate "1000/s..20000/s:20"
     icmodel sweep --payload "64 B..65535 B:100log" --switches 0..2 -o grid.nc
+    icmodel sweep --payload "64 B..65535 B:2000log" --rate "100/s..20000/s:1000" -o grid.zarr
     icmodel sweep --payload "256 B" --option nagle=on,off --metric latency_mean_s --json
     """  # noqa: D301
+    from icmodel.sweep import connect, grid_of, sweep_to_file
     from icmodel.sweep import sweep as sweep_grid  # the function, not the command of this name
 
+    in_blocks = output is not None and output.suffix.lower() in TARGETS
     if output is not None:
-        check_file(output, GRID_FILES)
+        if in_blocks:
+            check_place(output.with_name(f"{output.name}.progress"))
+        else:
+            check_file(output, GRID_FILES)
         check_installed(output)
+    if not in_blocks and (workers is not None or cluster is not None):
+        raise ScenarioError(
+            "--workers and --cluster write a file block by block: add -o grid.zarr, .parquet or .csv"
+        )
+    if workers is not None and workers < 1:
+        raise ScenarioError(f"--workers {workers} is not a number of processes: give 1 or more")
     if extrapolate and allow_gaps:
         raise ScenarioError("--extrapolate and --allow-gaps are both given: give only one")
     if question.payload is None:
@@ -129,17 +169,34 @@ def sweep(
     data = load(dataset)
     metrics = split_names(metric)
     model = Model(data, variant, cache=not no_cache)
-    ranges: dict[str, Any] = question.texts()
+    ranges: dict[str, Any] = {
+        "options": question.option_values(),
+        "protocol": ",".join(split_names(protocol)) or data.default_protocol,
+        **question.texts(),
+    }
+    outside = "extrapolate" if extrapolate else "nan" if allow_gaps else "refuse"
+    wanted = (*metrics, "bottleneck") if metrics else None
+    if output is not None and in_blocks:
+        points = len(grid_of(model, ranges, outside, wanted, intervals=True))
+        large = points > MOST_IN_MEMORY or output.suffix.lower() == ZARR
+        if large or workers is not None or cluster is not None:
+            client = None if cluster is None else connect(cluster)
+            with progress_bar("sweep") as progress, client or nullcontext():
+                sweep_to_file(
+                    model,
+                    output,
+                    outside=outside,
+                    metrics=wanted,
+                    workers=workers,
+                    client=client,
+                    progress=progress,
+                    **ranges,
+                )
+            print_text(f"{output}: {plural(points, 'point')}\n")
+            return
+        check_file(output, GRID_FILES)
     with progress_bar("sweep") as progress:
-        answers = sweep_grid(
-            model,
-            outside="extrapolate" if extrapolate else "nan" if allow_gaps else "refuse",
-            metrics=(*metrics, "bottleneck") if metrics else None,
-            progress=progress,
-            options=question.option_values(),
-            protocol=",".join(split_names(protocol)) or data.default_protocol,
-            **ranges,
-        )
+        answers = sweep_grid(model, outside=outside, metrics=wanted, progress=progress, **ranges)
     notes = notes_of_ends(model, answers, metrics)
     with progress_bar("write") if output is not None else nullcontext() as progress:
         grid = Grid(answers, tuple(metrics), notes, progress)

@@ -25,7 +25,7 @@ from icmodel.system.prediction.queues import Queues, burst_bytes
 from icmodel.system.prediction.resources import PORT, SharedResources, is_elastic
 from icmodel.system.prediction.throughput import Throughput
 from icmodel.system.schedulers import Fifo, Gates, StrictPriority, greatest_rate_bps
-from icmodel.system.sharing import FULL
+from icmodel.system.sharing import FULL, SAME
 from icmodel.system.sharing.loss import Curve, expected_beyond, greatest_queue_bits
 
 BUFFERS = "stated buffers"
@@ -306,6 +306,7 @@ def _drain(port: Port, classes: Iterable[int], priority: int, available_bps: flo
     rate_bps, scheduler = port.rate_bps, port.scheduler
     if all(greatest_rate_bps(scheduler, k, rate_bps) >= rate_bps for k in classes):
         return _Drain(0, rate_bps, rate_bps, 0.0)
+    available_bps = max(available_bps, SAME * rate_bps)  # a starved class has finite times
     if isinstance(scheduler, Gates):  # a burst that comes with the opening leaves at the full rate
         closed_s = max(scheduler.closed_s(priority), default=0.0)
         return _Drain(priority, available_bps, rate_bps, closed_s)

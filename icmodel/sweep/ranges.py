@@ -1,4 +1,4 @@
-"""Sweep: predictions for every combination of some parameters' values.
+"""Ranges of a sweep: texts and numbers, converted to the axes of a grid.
 
 A range is a text.  ``"64 B, 1448 B"`` lists values.  ``"64 B..65535 B"`` takes the first value, the last value, and
 the dataset's values between them.  ``"64 B..65535 B:25"`` takes 25 values at equal distances, and
@@ -11,9 +11,8 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import product
-from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
@@ -21,11 +20,6 @@ from icmodel import scenario as words
 from icmodel.dataset import AXES, Dataset, Point
 from icmodel.errors import DatasetError, OutOfDomain, ScenarioError
 from icmodel.model import Model
-from icmodel.scenario import Scenario, ScenarioArrays
-from icmodel.units import unit_of
-
-if TYPE_CHECKING:
-    import xarray
 
 Value = float | str
 """A number in SI, or the text of a protocol or an option."""
@@ -37,13 +31,8 @@ WHOLE = ("payload_bytes", *COUNTS)
 UNLIMITED = "unlimited"
 LIMITS = ("rate_fps", "requested_goodput_bps")
 """Parameters that may be unlimited, which is represented by infinity."""
-LARGEST_SWEEP = 100_000_000
 LARGEST_RANGE = 1_000_000
 """Greatest number of values in one range."""
-BLOCK = 8_192
-"""Number of points that are answered between two reports of progress."""
-MOST_TRIED = 1000
-"""Greatest number of points that are predicted one by one to find the first refused point."""
 
 _RANGE = re.compile(r"(?P<first>[^,]+?)\s*\.\.\s*(?P<last>[^,:]+?)(?:\s*:\s*(?P<how>[^,:]*))?")
 _HOW = re.compile(r"(?P<count>[0-9]{1,9})\s*(?P<log>log)?")
@@ -66,121 +55,6 @@ class Axis:
 def is_textual(name: str) -> bool:
     """Whether the values of a parameter are texts, as for the protocol and options."""
     return name == "protocol" or name not in {*words.SI_NAMES, *words.TEXT_SPELLINGS}
-
-
-def sweep(
-    model: Model,
-    *,
-    outside: str = "refuse",
-    metrics: tuple[str, ...] | list[str] | None = None,
-    intervals: bool = True,
-    progress: Callable[[int, int], None] | None = None,
-    **ranges: Unpack[ScenarioArrays],
-) -> xarray.Dataset:
-    """Predict every combination of some parameters' values.
-
-    A name without a unit suffix takes a range as text (``payload="64 B..1448 B"``, ``cores="1..4"``).
-    A name with a unit suffix takes one or several numbers in SI (``payload_bytes=[64, 1448]``).
-
-    Parameters
-    ----------
-    model : Model
-        Model that predicts.
-    outside : "refuse", "nan" or "extrapolate"
-        Treatment of points outside the dataset: "refuse" raises OutOfDomain, "nan" answers NaN, "extrapolate"
-        answers, marked ``extrapolated``.
-    metrics : sequence of str, optional
-        Metrics to predict; all by default.
-    intervals : bool
-        Whether to add ``<metric>_low``, ``<metric>_high`` and ``<metric>_basis``.
-    progress : callable, optional
-        Called after every block with the number of answered points and the total number of points.
-    protocol : str or list of str
-        One or several protocols; a text may list several, separated by commas.
-    payload, payload_bytes : range, or numbers [B]
-        Useful bytes per frame.
-    rate, rate_fps : range, or numbers [frames/s]
-        Requested rate; unlimited by default.
-    requested_goodput, requested_goodput_bps : range, or numbers [b/s]
-        Requested goodput, in place of a rate.
-    cores, switches, endpoints : range, or whole numbers
-        Parallel processes, switches on the path, and endpoints that send to the receiving interface.
-    other_goodput, other_goodput_bps : range, or numbers [b/s]
-        Sum of the goodputs that the other endpoints request.
-    distance, distance_m : range, or numbers [m]
-        Cable length.
-    line_rate, line_rate_bps : range, or numbers [b/s]
-        Rate of the link (hybrid only).
-    cpu_clock, cpu_clock_ratio : range, or numbers
-        Clock of the hosts relative to the dataset's (hybrid only).
-    app_send, app_send_s, app_recv, app_recv_s : range, or numbers [s]
-        Time that the application adds per frame (hybrid only).
-    app_send_per_byte, app_send_s_per_byte, app_recv_per_byte, app_recv_s_per_byte : range, or numbers [s/B]
-        Time that the application adds per byte of payload (hybrid only).
-    options : mapping
-        Values on the dataset's own axes, e.g. ``{"nagle": "on, off"}``.
-
-    Returns
-    -------
-    xarray.Dataset
-        The predictions, with a dimension for each parameter with several values, labelled in SI.  Fixed parameters
-        are scalar coordinates.
-
-    Raises
-    ------
-    UnitError, ScenarioError
-        If a range cannot be read, or a value is impossible for every dataset.
-    OutOfDomain
-        If this dataset cannot answer a point and ``outside`` is "refuse".
-
-    Examples
-    --------
-    >>> from icmodel import Model, sweep
-    >>> model = Model("ethernet-10g-2012", "corrected")
-    >>> grid = sweep(model, protocol="tcp", payload="64 B, 1448 B", switches="0..1")
-    >>> dict(grid["goodput_bps"].sizes)
-    {'payload_bytes': 2, 'switches': 2}
-    """
-    axes = axes_of(model, words.with_options(ranges))
-    total = math.prod(len(axis.values) for axis in axes)
-    if total > LARGEST_SWEEP:
-        raise ScenarioError(
-            f"the sweep has {total} points: ask at most {LARGEST_SWEEP}, or in parts"
-        )
-    _check_corners(model, axes)
-    options: dict[str, Any] = {"outside": outside, "metrics": metrics, "intervals": intervals}
-    # Blocks of about `BLOCK` points along the longest axis.
-    longest = max(axes, key=lambda axis: len(axis.values))
-    count = len(longest.values)
-    step = max(1, BLOCK // (total // count))
-    whole: xarray.Dataset | None = None
-    for start in range(0, count, step):
-        part = replace(longest, values=longest.values[start : start + step])
-        block = tuple(part if axis is longest else axis for axis in axes)
-        answers = _answer_block(model, block, options)
-        if whole is None and (longest.fixed or len(part.values) == count):
-            whole = answers
-        else:
-            whole = whole if whole is not None else _allocate(answers, longest)
-            here = slice(start, start + len(part.values))
-            for name, column in answers.data_vars.items():
-                place = tuple(here if dim == longest.name else slice(None) for dim in column.dims)
-                whole[name].to_numpy()[place] = column.to_numpy()
-        if progress is not None:
-            progress(min(start + step, count) * (total // count), total)
-    assert whole is not None  # every axis has a value
-    labels = {
-        axis.name: axis.values[0] if axis.fixed else (axis.name, np.array(axis.values))
-        for axis in axes
-    }
-    labelled = whole.assign_coords(labels)
-    for name, variable in labelled.variables.items():
-        if variable.dtype.kind in "fiu" and "flag_values" not in variable.attrs:
-            labelled[name].attrs["units"] = unit_of(str(name))
-    return labelled
-
-
-# --- reading ranges ---------------------------------------------------------------------------
 
 
 def axes_of(model: Model, ranges: Mapping[str, object]) -> tuple[Axis, ...]:
@@ -387,84 +261,3 @@ def _number(name: str, value: object) -> float:
         raise ScenarioError(f"{name} {value!r} is not a number: give numbers in SI")
     number = float(value)
     return int(number) if name in WHOLE and number.is_integer() else number
-
-
-# --- checking and answering -------------------------------------------------------------------
-
-
-def _scenario(axes: Sequence[Axis], values: Sequence[Value]) -> Scenario:
-    """Make the scenario of one point; an unlimited rate becomes ``None``."""
-    question = {axis.name: value for axis, value in zip(axes, values, strict=True)}
-    options = {name: question.pop(name) for name in list(question) if name not in words.SI_NAMES}
-    return words.scenario(
-        **{name: None if value == math.inf else value for name, value in question.items()},
-        options=options,
-    )
-
-
-def _check_corners(model: Model, axes: tuple[Axis, ...]) -> None:
-    """Raise an error for impossible values, and for values that the dataset has no axis or rule for.
-
-    Only the least and the greatest value of each numeric axis are checked.
-    """
-    ends = [
-        axis.values if axis.textual else dict.fromkeys((min(axis.values), max(axis.values)))
-        for axis in axes
-    ]
-    for corner in product(*ends):
-        _, problems = model.fit_question(_scenario(axes, corner))
-        if problems:
-            raise OutOfDomain(problems[0])
-
-
-def _answer_block(
-    model: Model, axes: tuple[Axis, ...], options: Mapping[str, Any]
-) -> xarray.Dataset:
-    """Answer all points of the given axes; an axis of several texts is passed to the model as indices."""
-    import xarray as xr  # not needed to read a range
-
-    data = model.data
-    question: dict[str, Any] = {}
-    for axis in axes:
-        if axis.fixed:
-            question[axis.name] = axis.values[0]
-            continue
-        values: Any = np.array(axis.values)
-        if axis.textual:
-            is_protocol = axis.name == "protocol"
-            names = data.protocols if is_protocol else data.option_values(axis.name)
-            values = [names.index(str(value)) for value in axis.values]
-        question[axis.name] = xr.DataArray(values, dims=axis.name)
-    try:
-        return model.predict_many(**question, **options)
-    except OutOfDomain as refusal:
-        # Report the reason that Model.predict states for the first refused point.
-        metrics = tuple(dict.fromkeys((*(options["metrics"] or ()), "goodput_bps")))
-        answered = model.predict_many(**question, outside="nan", metrics=metrics, intervals=False)
-        outside = "extrapolate" if options["outside"] == "extrapolate" else "refuse"
-        missing = np.flatnonzero(np.isnan(answered["goodput_bps"].to_numpy().reshape(-1)))
-        shape = tuple(len(axis.values) for axis in axes)
-        for flat in missing[:MOST_TRIED]:
-            places = np.unravel_index(flat, shape)
-            point = [axis.values[int(k)] for axis, k in zip(axes, places, strict=True)]
-            try:
-                model.predict(_scenario(axes, point), outside=outside)
-            except OutOfDomain as error:
-                text = f"{error} (this is the first such point of the sweep)"
-                raise OutOfDomain(text) from None
-        raise refusal from None
-
-
-def _allocate(part: xarray.Dataset, longest: Axis) -> xarray.Dataset:
-    """Make an empty dataset for the whole sweep, with the variables of the first block's answers.
-
-    The dataset is allocated once, so that a sweep needs little more memory than its result.
-    """
-    import xarray as xr  # not needed to read a range
-
-    sizes = {**part.sizes, longest.name: len(longest.values)}
-    empty = {
-        name: (v.dims, np.empty([sizes[dim] for dim in v.dims], v.dtype), v.attrs)
-        for name, v in part.data_vars.items()
-    }
-    return xr.Dataset(empty, attrs=part.attrs)

@@ -14,8 +14,11 @@ import pyarrow.parquet as pq
 import pytest
 import xarray as xr
 
-from icmodel.cli import grid_files, main
-from icmodel.cli.grid_files import (
+from icmodel.cli import main
+from icmodel.estimate import BASES, BOTTLENECKS
+from icmodel.model import Model
+from icmodel.sweep import files, sweep
+from icmodel.sweep.files import (
     BLOCK,
     Columns,
     columns_of,
@@ -23,9 +26,6 @@ from icmodel.cli.grid_files import (
     write_grid_csv,
     write_parquet,
 )
-from icmodel.estimate import BASES, BOTTLENECKS
-from icmodel.model import Model
-from icmodel.sweep import sweep
 
 METRICS = ["goodput_bps", "latency_mean_s", "loss_rate"]
 GRID = sweep(
@@ -105,7 +105,7 @@ def test_parquet_is_read_back_with_units_names_and_nothing_for_unknown(tmp_path:
 def test_a_format_without_its_extra_is_refused_before_computing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setitem(grid_files.EXTRAS, ".parquet", ("parquet", ("no_such_module",)))
+    monkeypatch.setitem(files.EXTRAS, ".parquet", ("parquet", ("no_such_module",)))
     target = tmp_path / "grid.parquet"
     assert main(["sweep", "--payload", "64 B, 1448 B", "-o", str(target)]) == 2
     said = capsys.readouterr().err

@@ -1,0 +1,283 @@
+"""Files that a sweep fills block by block: CSV, a folder of Parquet parts, or a Zarr store.
+
+Blocks come in order. Until the last block is written, the content lies at ``NAME.partial``, and the
+number of finished blocks in ``NAME.progress``. Whatever lies behind the finished blocks is dropped when
+the sweep goes on. So an interrupted sweep loses at most the block in work, and nobody reads half a file.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from contextlib import suppress
+from io import StringIO
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from icmodel import files
+from icmodel.documents import json_form
+from icmodel.errors import ReportError, unwritable
+from icmodel.sweep.files import (
+    CSV,
+    PARQUET,
+    PARTS,
+    ZARR,
+    Columns,
+    columns_of,
+    csv_lines,
+    parquet_bytes,
+)
+from icmodel.sweep.grid import Block, Grid
+
+if TYPE_CHECKING:
+    import xarray
+
+    Content = bytes | xarray.Dataset
+    """Content of a block: bytes of a file, or labelled answers."""
+
+
+class Target(ABC):
+    """A file or folder that is filled block by block.
+
+    Parameters
+    ----------
+    path : Path
+        Final place of the file or folder.
+    grid : Grid
+    most : int
+        Greatest number of points of a block.
+    sweep_id : str
+        Hash of the sweep; a partial file with another hash is not continued.
+    """
+
+    def __init__(self, path: Path, grid: Grid, most: int, sweep_id: str) -> None:
+        self.path, self.grid, self.blocks, self.sweep_id = path, grid, grid.blocks(most), sweep_id
+        self.partial = path.with_name(f"{path.name}.partial")
+        self.journal = path.with_name(f"{path.name}.progress")
+
+    @staticmethod
+    @abstractmethod
+    def encode(block: Block, answers: xarray.Dataset) -> Content:
+        """Convert the labelled answers of a block to its content; this may happen in another process."""
+
+    @abstractmethod
+    def append(self, block: Block, content: Content) -> int:
+        """Write a block behind the blocks before it, durably; return the size of the partial file [B]."""
+
+    @abstractmethod
+    def truncate(self, blocks: int, size_bytes: int) -> None:
+        """Drop whatever was written behind the finished blocks."""
+
+    def begin(self) -> int:
+        """Return the number of blocks that an earlier run has finished; start anew without such a run.
+
+        Raises
+        ------
+        ReportError
+            If the place holds something else, or the partial file belongs to another sweep.
+        """
+        files.check_place(self.journal)
+        if self.path.is_dir() and not (self.path / MANIFEST).is_file():
+            raise ReportError(
+                f"{self.path} is a folder that no sweep wrote: choose another name, or remove it"
+            )
+        if not self.journal.exists():
+            self.discard()
+            return 0
+        try:
+            progress = json.loads(self.journal.read_text(encoding="utf-8"))
+            known = progress["sweep"], int(progress["blocks"]), int(progress["bytes"])
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise ReportError(f"{self.journal} is damaged: remove it to start anew") from error
+        sweep_id, blocks, size_bytes = known
+        if sweep_id != self.sweep_id:
+            raise ReportError(
+                f"{self.partial} belongs to another sweep (another question, dataset or version): "
+                f"choose another name, or remove {self.journal} to start anew"
+            )
+        if not self.partial.exists():
+            return 0
+        self.truncate(blocks, size_bytes)
+        return blocks
+
+    def write(self, block: Block, content: Content) -> None:
+        """Write the next block, then record that it is finished.
+
+        Raises
+        ------
+        ReportError
+            If the disk is full or refuses; finished blocks are kept.
+        """
+        try:
+            size_bytes = self.append(block, content)
+        except OSError as error:
+            raise ReportError(
+                f"{unwritable(self.partial, error)}; {block.number} of {len(self.blocks)} blocks "
+                "are kept: the same command goes on"
+            ) from error
+        self._record(block.number + 1, size_bytes)
+
+    def finish(self) -> None:
+        """Move the complete file to its place."""
+        try:
+            if self.partial.is_dir():
+                self._put_manifest()
+                if self.path.is_dir():
+                    shutil.rmtree(self.path)
+                else:
+                    self.path.unlink(missing_ok=True)
+            elif self.path.is_dir():
+                shutil.rmtree(self.path)
+            self.partial.replace(self.path)
+            self.journal.unlink(missing_ok=True)
+        except OSError as error:
+            raise ReportError(unwritable(self.path, error)) from error
+
+    def discard(self) -> None:
+        """Remove the partial file and its record."""
+        with suppress(OSError):
+            if self.partial.is_dir():
+                shutil.rmtree(self.partial)
+            self.partial.unlink(missing_ok=True)
+            self.journal.unlink(missing_ok=True)
+
+    def _record(self, blocks: int, size_bytes: int) -> None:
+        progress = {"sweep": self.sweep_id, "blocks": blocks, "bytes": size_bytes}
+        files.write(self.journal, json.dumps(progress).encode())
+
+    def _put_manifest(self) -> None:
+        manifest = {"schema_version": 1, "sweep": self.sweep_id, "points": len(self.grid)}
+        files.write(self.partial / MANIFEST, json.dumps(manifest).encode())
+
+
+MANIFEST = "_icmodel.json"
+"""File that marks a folder as a complete sweep; readers of Parquet folders skip names with an underscore."""
+
+
+class CsvFile(Target):
+    """One CSV file; each block is appended."""
+
+    @staticmethod
+    def encode(block: Block, answers: xarray.Dataset) -> bytes:
+        """Return the lines of the block; the first block has the header."""
+        columns = block_columns(block, answers)
+        text = StringIO(newline="")
+        text.writelines(csv_lines(columns, header=not block.number))
+        return text.getvalue().encode("utf-8")
+
+    def append(self, block: Block, content: Content) -> int:
+        """Append the lines."""
+        assert isinstance(content, bytes)
+        with self.partial.open("ab") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+            return file.tell()
+
+    def truncate(self, blocks: int, size_bytes: int) -> None:
+        """Cut off an incomplete block."""
+        os.truncate(self.partial, size_bytes)
+
+
+class ParquetFolder(Target):
+    """A folder with one Parquet file for each block."""
+
+    @staticmethod
+    def encode(block: Block, answers: xarray.Dataset) -> bytes:
+        """Return the bytes of the part."""
+        return parquet_bytes(block_columns(block, answers))
+
+    def append(self, block: Block, content: Content) -> int:
+        """Write the part as a file of its own."""
+        assert isinstance(content, bytes)
+        self.partial.mkdir(exist_ok=True)
+        files.write(self.partial / _part_name(block.number), content)
+        return 0
+
+    def truncate(self, blocks: int, size_bytes: int) -> None:
+        """Remove all files but the parts of finished blocks."""
+        finished = {_part_name(number) for number in range(blocks)}
+        for file in self.partial.iterdir():
+            if file.name not in finished:
+                file.unlink()
+
+
+class ZarrStore(Target):
+    """A Zarr store with one chunk of each variable for each block.
+
+    The format is 2, which every Zarr library reads; format 3 has no standard for texts yet.
+    """
+
+    @staticmethod
+    def encode(block: Block, answers: xarray.Dataset) -> xarray.Dataset:
+        """Return the answers; the store compresses them."""
+        return answers
+
+    def append(self, block: Block, content: Content) -> int:
+        """Write one chunk of each variable; the first block creates the store."""
+        import zarr
+
+        assert not isinstance(content, bytes)
+        if not block.number:
+            self._create(content)
+        swept = [not axis.fixed for axis in self.grid.axes]
+        corner = [k for k, there in zip(block.corner, swept, strict=True) if there]
+        sizes = [len(axis.values) for axis in block.axes if not axis.fixed]
+        place = tuple(slice(k, k + size) for k, size in zip(corner, sizes, strict=True))
+        chunk = [k // step for k, step in zip(corner, self._chunks(), strict=True)] or [0]
+        for name, column in content.data_vars.items():
+            array = zarr.open_array(self.partial / str(name), mode="r+")
+            array[place] = column.to_numpy()
+            _sync(self.partial / str(name) / ".".join(map(str, chunk)))
+        return 0
+
+    def truncate(self, blocks: int, size_bytes: int) -> None:
+        """Do nothing: the next block overwrites its chunks."""
+
+    def _chunks(self) -> tuple[int, ...]:
+        steps = zip(self.blocks.block_shape, self.grid.axes, strict=True)
+        return tuple(step for step, axis in steps if not axis.fixed)
+
+    def _create(self, answers: xarray.Dataset) -> None:
+        """Create the store with empty arrays for all points, and with the labels of the axes."""
+        import zarr
+
+        group = zarr.open_group(self.partial, mode="w", zarr_format=2)
+        for name, column in answers.data_vars.items():
+            group.create_array(
+                str(name),
+                shape=self.grid.shape,
+                chunks=self._chunks(),
+                dtype=column.dtype,
+                fill_value=np.nan if column.dtype.kind == "f" else None,
+                attributes={**column.attrs, "_ARRAY_DIMENSIONS": list(self.grid.dims)},
+            )
+        labels = self.grid.labels().assign_attrs(answers.attrs)
+        labels.to_zarr(self.partial, mode="a", zarr_format=2, consolidated=True)
+
+
+TARGETS: Mapping[str, type[Target]] = {CSV: CsvFile, PARQUET: ParquetFolder, ZARR: ZarrStore}
+"""File extension -> target that is filled block by block."""
+
+
+def block_columns(block: Block, answers: xarray.Dataset) -> Columns:
+    """Return the columns of a block: fixed parameters, swept ones, and answers."""
+    fixed = {axis.name: json_form(axis.values[0]) for axis in block.axes if axis.fixed}
+    names = (str(name) for name in answers.data_vars)
+    metrics = [name for name in names if name != "bottleneck" and not name.endswith(PARTS)]
+    return columns_of(answers, metrics, fixed)
+
+
+def _part_name(number: int) -> str:
+    return f"part-{number:06}.parquet"
+
+
+def _sync(path: Path) -> None:
+    """Write a file to the disk; Zarr writes no file for a chunk without values."""
+    with suppress(FileNotFoundError), path.open("rb") as file:
+        os.fsync(file.fileno())

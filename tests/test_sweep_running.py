@@ -1,0 +1,383 @@
+"""Sweeps into files: the same bytes whoever answers, also after kills; and what other places get."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+import xarray as xr
+from hypothesis import given
+from hypothesis import strategies as st
+
+import icmodel
+from icmodel.cli import main
+from icmodel.errors import ClusterError, IcmodelError, OutOfDomain, ReportError
+from icmodel.sweep import Axis, Grid, connect, grid_of, sweep, sweep_to_file
+from icmodel.sweep.files import write_grid_csv
+from icmodel.sweep.grid import Blocks
+from icmodel.sweep.running import Job, answer_block
+from icmodel.sweep.targets import MANIFEST, TARGETS, block_columns
+
+RUNNING = importlib.import_module("icmodel.sweep.running")
+CENTRAL = "ethernet-10g-2012"
+QUESTION: dict[str, Any] = {
+    "protocol": "tcp,udp",
+    "payload": "64 B..60 kB:11",
+    "cores": "1,4",
+    "rate": "100/s..20000/s:7",
+    "switches": "1",
+    "outside": "nan",
+    "metrics": ["goodput_bps", "latency_mean_s", "bottleneck"],
+}
+BLOCK = 30
+"""Points of a block in these tests, so that the 308 points are in 22 blocks of up to 14."""
+FORMATS = tuple(TARGETS)
+
+
+@pytest.fixture(scope="module")
+def model() -> icmodel.Model:
+    return icmodel.Model(CENTRAL, "corrected")
+
+
+@pytest.fixture(autouse=True)
+def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(RUNNING, "BLOCK_POINTS", BLOCK)
+
+
+def asked(model: icmodel.Model) -> Grid:
+    """The grid of the question."""
+    ranges = {k: v for k, v in QUESTION.items() if k not in ("outside", "metrics")}
+    return grid_of(model, ranges, "nan", QUESTION["metrics"], intervals=True)
+
+
+def content(path: Path) -> dict[str, bytes]:
+    """Bytes of every file of a sweep, by its name within the sweep."""
+    if path.is_file():
+        return {"": path.read_bytes()}
+    return {
+        str(one.relative_to(path)): one.read_bytes()
+        for one in sorted(path.rglob("*"))
+        if one.is_file()
+    }
+
+
+# --- blocks -----------------------------------------------------------------------------------
+
+
+@given(st.lists(st.integers(1, 6), max_size=4), st.integers(1, 40))
+def test_blocks_are_consecutive_and_cover_the_grid(sizes: list[int], most: int) -> None:
+    axes = tuple(Axis(f"a{k}", tuple(range(size))) for k, size in enumerate(sizes))
+    end = 0
+    for number, block in enumerate(Blocks(axes, most)):
+        assert (block.number, block.start) == (number, end)
+        assert 0 < block.stop - block.start <= most
+        end = block.stop
+    assert end == len(Grid(axes))
+
+
+# --- the same bytes whoever answers -----------------------------------------------------------
+
+
+@pytest.mark.parametrize("extension", FORMATS)
+def test_a_file_holds_what_the_sweep_in_memory_says(
+    model: icmodel.Model, extension: str, tmp_path: Path
+) -> None:
+    whole = sweep(model, **QUESTION)
+    path = sweep_to_file(model, tmp_path / f"grid{extension}", **QUESTION)
+    assert [one.name for one in tmp_path.iterdir()] == [path.name]
+    if extension == ".zarr":
+        with xr.open_zarr(path) as store:
+            xr.testing.assert_identical(store.load().drop_attrs(), whole.drop_attrs())
+            assert store.attrs == whole.attrs
+            assert store["goodput_bps"].attrs["units"] == "bit/s"
+        return
+    everything = asked(model).blocks(10**9)[0]
+    columns = block_columns(everything, whole)
+    write_grid_csv(columns, tmp_path / "whole.csv")
+    if extension == ".csv":
+        assert path.read_bytes() == (tmp_path / "whole.csv").read_bytes()
+        return
+    table = pq.read_table(path)
+    assert table.schema.names == columns.names
+    goodput = [None if value != value else value for value in whole.goodput_bps.values.ravel()]
+    assert table["goodput_bps"].to_pylist() == goodput
+    assert (path / MANIFEST).is_file()
+
+
+def test_processes_and_threads_write_the_same_bytes(model: icmodel.Model, tmp_path: Path) -> None:
+    told: list[tuple[int, int]] = []
+    threads = sweep_to_file(
+        model,
+        tmp_path / "threads.parquet",
+        progress=lambda done, total: told.append((done, total)),
+        **QUESTION,
+    )
+    processes = sweep_to_file(model, tmp_path / "processes.parquet", workers=2, **QUESTION)
+    assert content(threads) == content(processes)
+    assert told[-1] == (308, 308)
+    assert told == sorted(told)
+
+
+@contextmanager
+def cluster(workers: int) -> Iterator[tuple[str, list[subprocess.Popen[bytes]]]]:
+    """A Dask scheduler and workers, each a process of its own; yields the address and the workers."""
+    started: list[subprocess.Popen[bytes]] = []
+
+    def start(*words: str) -> subprocess.Popen[bytes]:
+        command = (sys.executable, "-m", "distributed.cli.dask_" + words[0], *words[1:])
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        started.append(process)
+        return process
+
+    port = 18_786 + os.getpid() % 10_000
+    address = f"tcp://127.0.0.1:{port}"
+    try:
+        start("scheduler", "--host", "127.0.0.1", "--port", str(port), "--no-dashboard")
+        flags = ("--nthreads", "1", "--no-dashboard", "--no-nanny", "--host", "127.0.0.1")
+        yield address, [start("worker", address, *flags) for _ in range(workers)]
+    finally:
+        for process in started:
+            process.kill()
+        for process in started:
+            process.wait()
+
+
+def connected(address: str, workers: int) -> Any:
+    """A client, as soon as scheduler and workers are there."""
+    for _ in range(30):
+        try:
+            client = connect(address)
+            break
+        except ClusterError:
+            time.sleep(1)
+    client.wait_for_workers(workers, timeout=60)
+    return client
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning")
+def test_a_dask_cluster_writes_the_same_bytes_also_if_a_worker_is_lost(
+    model: icmodel.Model, tmp_path: Path
+) -> None:
+    with cluster(2) as (address, workers), connected(address, 2) as client:
+        for extension in FORMATS:
+            own = sweep_to_file(model, tmp_path / f"own{extension}", **QUESTION)
+            there = tmp_path / f"cluster{extension}"
+            sweep_to_file(model, there, client=client, **QUESTION)
+            assert content(own) == content(there)
+
+        def kill(done: int, total: int) -> None:
+            if done > total / 4:
+                workers[0].kill()
+
+        lost = sweep_to_file(model, tmp_path / "lost.csv", client=client, progress=kill, **QUESTION)
+        assert workers[0].wait(10) != 0
+        assert content(lost) == content(tmp_path / "own.csv")
+
+        # By the command line, which connects by itself.
+        words = ["--payload", "64 B, 1448 B", "--cluster", address]
+        assert main(["sweep", *words, "-o", str(tmp_path / "line.parquet")]) == 0
+        assert pq.read_table(tmp_path / "line.parquet").num_rows == 2
+
+
+# --- interruptions ----------------------------------------------------------------------------
+
+SCRIPT = """
+import importlib, sys
+import icmodel
+from icmodel.sweep import sweep_to_file
+importlib.import_module("icmodel.sweep.running").BLOCK_POINTS = {block}
+def say(done, total):
+    print(done, flush=True)
+sweep_to_file(icmodel.Model({central!r}, "corrected"), sys.argv[1], progress=say, **{question!r})
+"""
+
+
+def started(path: Path) -> subprocess.Popen[str]:
+    """A process that sweeps into a file, and prints the points that are done."""
+    script = SCRIPT.format(block=BLOCK, central=CENTRAL, question=QUESTION)
+    return subprocess.Popen(
+        [sys.executable, "-c", script, str(path)], stdout=subprocess.PIPE, text=True
+    )
+
+
+@pytest.mark.parametrize("extension", FORMATS)
+def test_a_killed_sweep_goes_on_and_ends_with_the_same_bytes(
+    model: icmodel.Model, extension: str, tmp_path: Path
+) -> None:
+    own = sweep_to_file(model, tmp_path / f"own{extension}", **QUESTION)
+    path = tmp_path / f"killed{extension}"
+    with started(path) as process:
+        assert process.stdout is not None
+        lines = [process.stdout.readline() for _ in range(4)]
+        process.send_signal(signal.SIGKILL)
+    assert not path.exists()  # nobody reads half a file
+    told: list[int] = []
+    sweep_to_file(model, path, progress=lambda done, total: told.append(done), **QUESTION)
+    assert int(lines[-1]) < told[0] < 308  # finished blocks are kept
+    assert content(path) == content(own)
+
+
+@pytest.mark.parametrize("extension", FORMATS)
+def test_what_lies_behind_the_finished_blocks_is_dropped(
+    model: icmodel.Model, extension: str, tmp_path: Path
+) -> None:
+    """As a kill between the write of a block and its record leaves it."""
+    path = tmp_path / f"grid{extension}"
+    own = sweep_to_file(model, tmp_path / f"own{extension}", **QUESTION)
+
+    class Stop(Exception):  # noqa: N818
+        pass
+
+    def stop(done: int, total: int) -> None:
+        if done > 100:
+            raise Stop
+
+    with pytest.raises(Stop):
+        sweep_to_file(model, path, progress=stop, **QUESTION)
+    partial = path.with_name(f"{path.name}.partial")
+    if extension == ".csv":
+        with partial.open("a") as file:
+            file.write("half a li")
+    elif extension == ".parquet":
+        (partial / "part-000020.parquet").write_bytes(b"half")
+    sweep_to_file(model, path, **QUESTION)
+    assert content(path) == content(own)
+
+
+def test_a_limit_of_file_size_is_one_sentence_and_keeps_the_finished_blocks(
+    model: icmodel.Model, tmp_path: Path
+) -> None:
+    own = sweep_to_file(model, tmp_path / "own.csv", **QUESTION)
+    path = tmp_path / "full.csv"
+    limit = own.stat().st_size // 2
+    script = (
+        "import resource, signal\n"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+        f"resource.setrlimit(resource.RLIMIT_FSIZE, ({limit}, {limit}))\n"
+        + SCRIPT.format(block=BLOCK, central=CENTRAL, question=QUESTION)
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", script, str(path)], capture_output=True, text=True, check=False
+    )
+    last = run.stderr.strip().splitlines()[-1]
+    assert "ReportError" in last
+    assert "blocks are kept: the same command goes on" in last
+    told: list[int] = []
+    sweep_to_file(model, path, progress=lambda done, total: told.append(done), **QUESTION)
+    assert told[0] > 100
+    assert content(path) == content(own)
+
+
+# --- refusals ---------------------------------------------------------------------------------
+
+
+def test_a_partial_file_of_another_sweep_is_kept_and_named(
+    model: icmodel.Model, tmp_path: Path
+) -> None:
+    path = tmp_path / "grid.csv"
+
+    def stop(done: int, total: int) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        sweep_to_file(model, path, progress=stop, **QUESTION)
+    with pytest.raises(ReportError, match="belongs to another sweep"):
+        sweep_to_file(model, path, **{**QUESTION, "cores": "1"})
+    path.with_name("grid.csv.progress").write_text("{")
+    with pytest.raises(ReportError, match="is damaged: remove it"):
+        sweep_to_file(model, path, **QUESTION)
+
+
+def test_a_refused_point_is_named_and_leaves_nothing(model: icmodel.Model, tmp_path: Path) -> None:
+    question = {**QUESTION, "outside": "refuse", "payload": "64 B..65535 B:11"}
+    with pytest.raises(OutOfDomain) as refused:
+        sweep(model, **question)
+    for workers in (None, 1):
+        with pytest.raises(OutOfDomain) as again:
+            sweep_to_file(model, tmp_path / "grid.csv", workers=workers, **question)
+        assert "the first such point" in str(again.value)
+        assert str(again.value) == str(refused.value)
+    assert not list(tmp_path.iterdir())
+
+
+def test_foreign_folders_and_formats_are_refused(model: icmodel.Model, tmp_path: Path) -> None:
+    (tmp_path / "mine.zarr").mkdir()
+    with pytest.raises(ReportError, match="a folder that no sweep wrote"):
+        sweep_to_file(model, tmp_path / "mine.zarr", **QUESTION)
+    with pytest.raises(ReportError, match="no format of large sweeps"):
+        sweep_to_file(model, tmp_path / "grid.xlsx", **QUESTION)
+    with pytest.raises(ReportError, match="no folder"):
+        sweep_to_file(model, tmp_path / "none" / "grid.csv", **QUESTION)
+    assert main(["sweep", "--payload", "64 B", "--workers", "2"]) == 2
+
+
+def test_an_earlier_sweep_is_replaced(model: icmodel.Model, tmp_path: Path) -> None:
+    for extension in FORMATS:
+        path = tmp_path / f"grid{extension}"
+        sweep_to_file(model, path, **{**QUESTION, "cores": "1"})
+        first = content(path)
+        sweep_to_file(model, path, **QUESTION)
+        assert content(path) != first
+
+
+def test_workers_of_another_version_or_dataset_are_refused(model: icmodel.Model) -> None:
+    job = Job.of(model, asked(model), ".csv")
+    assert isinstance(answer_block(job, 0), bytes)
+    with pytest.raises(ClusterError, match=r"a worker has icmodel .* and the sweep needs 9\.9"):
+        answer_block(replace(job, version="9.9"), 0)
+    with pytest.raises(ClusterError, match="a worker has another dataset"):
+        answer_block(replace(job, sha256="0" * 64), 0)
+    with pytest.raises(IcmodelError, match="there is no dataset"):
+        answer_block(replace(job, dataset="no-such"), 0)
+
+
+def test_a_lost_process_and_a_missing_scheduler_are_one_sentence(
+    model: icmodel.Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def kill(done: int, total: int) -> None:
+        for child in multiprocessing_children():
+            os.kill(child, signal.SIGKILL)
+
+    with pytest.raises(ClusterError, match="a worker process ended before its answer"):
+        sweep_to_file(model, tmp_path / "grid.csv", workers=2, progress=kill, **QUESTION)
+    told: list[int] = []
+    sweep_to_file(
+        model, tmp_path / "grid.csv", progress=lambda done, total: told.append(done), **QUESTION
+    )
+    assert told[0] > 14
+    monkeypatch.setattr(RUNNING, "WAIT_S", 1)
+    with pytest.raises(ClusterError, match="no Dask scheduler answers"):
+        connect("tcp://127.0.0.1:9")
+
+
+def multiprocessing_children() -> list[int]:
+    import multiprocessing
+
+    return [one.pid for one in multiprocessing.active_children() if one.pid is not None]
+
+
+def test_the_sweep_id_changes_with_whatever_decides_the_bytes() -> None:
+    axes = (Axis("protocol", ("tcp",), fixed=True), Axis("payload_bytes", (64, 1448)))
+    job = Job("1", CENTRAL, "a" * 64, "corrected", Grid(axes), ".csv", 10)
+    others = [
+        replace(job, version="2"),
+        replace(job, sha256="b" * 64),
+        replace(job, variant="hybrid"),
+        replace(job, grid=Grid(axes[1:])),
+        replace(job, grid=replace(Grid(axes), outside="nan")),
+        replace(job, format=".zarr"),
+        replace(job, most=11),
+    ]
+    assert len({job.sweep_id, *(other.sweep_id for other in others)}) == 1 + len(others)
+    assert replace(job, dataset="elsewhere").sweep_id == job.sweep_id
