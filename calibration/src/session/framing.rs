@@ -79,7 +79,7 @@ impl Sealed {
         Ok(part)
     }
 
-    /// Opens the parts at the begin of `inbox` and takes them out; the next message, if it is whole.
+    /// Opens the parts at the start of `inbox` and removes them. Returns the next message if it is whole.
     ///
     /// # Errors
     /// [`Error::Peer`] if a length is not allowed or a code is wrong. Nothing after that can be

@@ -205,9 +205,9 @@ impl Responder {
         let waited = started.elapsed();
         drop(channel);
         let settings = RunSettings {
-            duration_s: 0.1,
             warmup_s: 0.01,
             baseline_s: 0.01,
+            frames: Some(100),
             rate_fps: Some(1000.0),
             ..RunSettings::new(Protocol::Tcp, 100)
         };
