@@ -1,6 +1,7 @@
 """Predict whether an interconnect carries a use case: goodput, latency, CPU load and loss.
 
-Every public name is loaded from its room (a subpackage or module) on first use.
+Every public name, and every public room (a subpackage or module), is loaded on first use:
+``icmodel.system.load("imaging")`` needs no import of ``icmodel.system``.
 
 Examples
 --------
@@ -19,6 +20,19 @@ from types import ModuleType
 
 TYPE_CHECKING = False  # type checkers take this as true; importing `typing` would cost time
 if TYPE_CHECKING:
+    from icmodel import dataset as dataset
+    from icmodel import errors as errors
+    from icmodel import ingest as ingest
+    from icmodel import plotting as plotting
+    from icmodel import probing as probing
+    from icmodel import requirement as requirement
+    from icmodel import scenario as scenario
+    from icmodel import sheets as sheets
+    from icmodel import system as system
+    from icmodel import theory as theory
+    from icmodel import units as units
+    from icmodel import usecase as usecase
+    from icmodel import validate as validate
     from icmodel.dataset import Dataset as Dataset
     from icmodel.dataset import load as load
     from icmodel.errors import ClusterError as ClusterError
@@ -74,6 +88,23 @@ _ROOM_OF = {
 }
 """Public name -> room (subpackage or module) that defines the name."""
 
+_ROOMS = (
+    "dataset",
+    "errors",
+    "ingest",
+    "plotting",
+    "probing",
+    "requirement",
+    "scenario",
+    "sheets",
+    "system",
+    "theory",
+    "units",
+    "usecase",
+    "validate",
+)
+"""Public rooms; where a room has the name of a public function, the name is that of the function."""
+
 __all__ = sorted([*_ROOM_OF, "__version__"])  # type checkers read the imports above
 
 
@@ -94,7 +125,9 @@ sys.modules[__name__].__class__ = _Package
 if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> object:
-        """Load a public name from its room, and store it in the package."""
+        """Load a public room, or a public name from its room, and store it in the package."""
+        if name in _ROOMS:
+            return import_module(f"{__name__}.{name}")
         if name not in _ROOM_OF:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         value = getattr(import_module(f"{__name__}.{_ROOM_OF[name]}"), name)
@@ -103,4 +136,5 @@ if not TYPE_CHECKING:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    """Names of the public face alone, for Tab."""
+    return sorted([*__all__, *_ROOMS])

@@ -87,7 +87,7 @@ def json_value(text: str | bytes) -> object:
 
 
 def is_too_deep(document: object) -> bool:
-    """Whether tables and lists are nested deeper than `MOST_NESTED` levels."""
+    """Whether the tables and lists of a document are nested deeper than `MOST_NESTED` levels."""
     level: list[Any] = [document] if isinstance(document, dict | list) else []
     for _ in range(MOST_NESTED):
         contents = (one.values() if isinstance(one, dict) else one for one in level)
@@ -136,13 +136,13 @@ def json_form(value: Any) -> Any:
 
 
 def json_of(record: Any, *names: str) -> dict[str, Any]:
-    """Return attributes of a record as JSON, by name; without names all fields of a dataclass."""
+    """Convert the named attributes of an object to a JSON dictionary; without names, all fields of a dataclass."""
     names = names or tuple(field.name for field in fields(record))
     return {name: json_form(getattr(record, name)) for name in names}
 
 
 def number_or_none(value: float) -> float | None:
-    """Return the JSON form of a number: NaN and infinities become ``None``."""
+    """Convert a number to its JSON form: NaN and infinities become ``None``."""
     return value if math.isfinite(value) else None
 
 
@@ -157,7 +157,7 @@ _ESCAPES = {code: f"\\u{code:04X}" for code in (*range(0x20), 0x7F)} | {
     ord("\r"): "\\r",
 }
 _WIDE = 100
-"""Maximum line length of a list [characters]; a longer list has one item per line."""
+"""Maximum length of a list on one line of TOML [characters]; a longer list has one item per line."""
 
 
 def toml_text(document: Mapping[str, object]) -> str:
@@ -180,7 +180,7 @@ def toml_text(document: Mapping[str, object]) -> str:
 
 
 def _table_lines(path: tuple[str, ...], table: Mapping[str, Any], header: str) -> Iterator[str]:
-    """Yield the lines of a table: its values, then inner tables, then lists of tables.
+    """Yield the TOML lines of a table: its values, then inner tables, then lists of tables.
 
     ``header`` is ``[{}]`` for a table and ``[[{}]]`` for an item of a list of tables. A table that
     holds only tables has no header line.
@@ -210,7 +210,7 @@ def _key(key: str) -> str:
 
 
 def _value(value: object) -> str:
-    """Return the text of a value behind ``=``."""
+    """Return the TOML text of a value, which stands behind ``=``."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):

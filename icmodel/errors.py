@@ -21,39 +21,39 @@ class IcmodelError(Exception):
 
 
 class UnitError(IcmodelError):
-    """A quantity without a unit, with a wrong unit, or with an impossible value."""
+    """Error for a quantity without a unit, with a wrong unit, or with an impossible value."""
 
 
 class DatasetError(IcmodelError):
-    """A dataset that is missing, damaged, or breaks its format."""
+    """Error for a dataset that is missing, damaged, or breaks its format."""
 
 
 class ScenarioError(IcmodelError):
-    """An impossible question, which no dataset could answer, e.g. a payload of 0 B."""
+    """Error for an impossible scenario, which no dataset could predict, such as a payload of 0 B."""
 
 
 class OutOfDomain(IcmodelError):  # noqa: N818  (the name is part of the public face)
-    """A valid question that this dataset cannot answer."""
+    """Error for a valid scenario that the given dataset cannot predict."""
 
 
 class UseCaseError(IcmodelError):
-    """A use case that is missing or breaks its format."""
+    """Error for a use case that is missing or breaks its format."""
 
 
 class NetworkError(IcmodelError):
-    """A system that is missing, breaks its format or contradicts itself."""
+    """Error for a system that is missing, breaks its format or contradicts itself."""
 
 
 class RecordError(IcmodelError):
-    """A result file of a measuring tool that cannot be read."""
+    """Error for a result file of a measuring tool that cannot be read."""
 
 
 class ProbeMissing(IcmodelError):  # noqa: N818  (says more than an Error at its end would)
-    """The measuring tool icprobe is not installed or does not run."""
+    """Error if the measuring tool icprobe is not installed or does not run."""
 
 
 class ReportError(IcmodelError):
-    """A report, plot or other file that cannot be written."""
+    """Error for a report, plot or other file that cannot be written."""
 
 
 class ClusterError(IcmodelError):
@@ -61,23 +61,23 @@ class ClusterError(IcmodelError):
 
 
 class MeasuringError(IcmodelError):
-    """A measurement with icprobe that cannot begin, continue or end."""
+    """Error for a measurement with icprobe that cannot begin, continue or end."""
 
 
 class CalibrationError(MeasuringError):
-    """A calibration that cannot begin, continue or end."""
+    """Error for a calibration that cannot begin, continue or end."""
 
 
 class VerificationError(MeasuringError):
-    """A system that cannot be built in the lab, or a verification that cannot continue."""
+    """Error for a system that cannot be built in the lab, or a verification that cannot continue."""
 
 
 class MeasurementFailed(MeasuringError):  # noqa: N818  (says more than an Error at its end would)
-    """A run that failed because of the peer or the network; a repeat may succeed."""
+    """Error for a measuring run that failed because of the peer or the network; a repeat may succeed."""
 
 
 class BoundsError(IcmodelError):
-    """A network of servers and flows without a computable worst-case bound."""
+    """Error for a network of servers and flows whose worst-case bound cannot be computed."""
 
 
 _FULL = tuple(
@@ -93,7 +93,7 @@ def is_disk_error(error: BaseException) -> bool:
 
 
 def unwritable(what: object, error: OSError) -> str:
-    """Return a sentence about a file that cannot be written: name, reason and advice."""
+    """Write the error message for a file that cannot be written: its name, the reason and advice."""
     code = error.errno
     # Libraries put whole paragraphs into `strerror`; `errno` gives the short message of the system.
     reason = os.strerror(code) if code else " ".join(str(error).split())

@@ -12,7 +12,7 @@ from icmodel.errors import ReportError, unwritable
 
 
 def check_place(path: str | Path) -> None:
-    """Raise ReportError if no file can be written at a path; call before computing the content.
+    """Raise ReportError if no file can be written at a path; call this before computing the content.
 
     Raises
     ------
@@ -63,7 +63,7 @@ def replacing(path: Path) -> Iterator[Path]:
 
 
 def write(path: str | Path, content: bytes) -> None:
-    """Write a file atomically.
+    """Write bytes to a file atomically: an interrupted write leaves no incomplete file.
 
     Raises
     ------

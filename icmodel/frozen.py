@@ -1,16 +1,18 @@
-"""A read-only mapping that pickles, compares and copies like a dict."""
+"""Frozen values that pickle, copy and compare: a read-only mapping, and records in which NaN equals NaN."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import ItemsView, Iterator, KeysView, Mapping, ValuesView
-from typing import Generic, TypeVar
+from dataclasses import fields
+from typing import Any, Generic, TypeVar
 
 K = TypeVar("K")
 V = TypeVar("V", covariant=True)
 
 
 class FrozenMapping(Mapping[K, V], Generic[K, V]):
-    """A mapping that cannot be changed; `types.MappingProxyType` cannot be pickled.
+    """Mapping that cannot be changed but can be pickled, unlike `types.MappingProxyType`.
 
     Examples
     --------
@@ -40,16 +42,60 @@ class FrozenMapping(Mapping[K, V], Generic[K, V]):
         return key in self._values
 
     def keys(self) -> KeysView[K]:
-        """A view of the keys."""
+        """Return a view of the mapping's keys."""
         return self._values.keys()
 
     def values(self) -> ValuesView[V]:
-        """A view of the values."""
+        """Return a view of the mapping's values."""
         return self._values.values()
 
     def items(self) -> ItemsView[K, V]:
-        """A view of the pairs."""
+        """Return a view of the mapping's pairs of key and value."""
         return self._values.items()
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Mapping):
+            return NotImplemented
+        return self.keys() == other.keys() and all(
+            same(value, other[key]) for key, value in self.items()
+        )
 
     def __repr__(self) -> str:
         return repr(self._values)
+
+
+class NanEqual:
+    """Base of dataclasses with ``eq=False``: equal if all fields are equal, and NaN equals NaN.
+
+    NaN stands for an absent number. Python calls a NaN unequal to itself, so that two equal answers would differ.
+
+    Examples
+    --------
+    >>> from icmodel.estimate import absent
+    >>> absent("not measured") == absent("not measured"), float("nan") == float("nan")
+    (True, False)
+    """
+
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        if type(self) is not type(other):
+            return NotImplemented
+        return all(map(same, _values(self), _values(other)))
+
+    def __hash__(self) -> int:
+        return hash(tuple(None if is_nan(value) else value for value in _values(self)))
+
+
+def same(one: object, other: object) -> bool:
+    """Whether two values are equal, or both NaN."""
+    return one == other or (is_nan(one) and is_nan(other))
+
+
+def is_nan(value: object) -> bool:
+    """Whether a value is the number NaN."""
+    return isinstance(value, float) and math.isnan(value)
+
+
+def _values(record: Any) -> tuple[object, ...]:
+    return tuple(getattr(record, field.name) for field in fields(record))

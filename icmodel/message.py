@@ -17,18 +17,20 @@ from icmodel.requirement import while_all_passes
 
 LATENCY = "latency_mean_s"
 AT_ONCE, CAPTURED = "message_latency_s", "message_latency_paced_s"
-"""Latency metrics of a whole message: sent at once, and sent while it is captured."""
+"""Names of the latency metrics of a whole message: sent at once, and sent while it is captured."""
 MESSAGE_METRICS = (AT_ONCE, CAPTURED)
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """A message of a size [B], captured over a time [s], or complete before it is sent.
+    """Message, such as a picture: its size [B], and the time over which it is captured [s].
+
+    Without a capture time, the message is complete before it is sent.
 
     Parameters
     ----------
     size_bytes : float
-        Size [B], above 0.
+        Size of the message [B], above 0.
     captured_s : float, optional
         Time over which the message is captured [s], above 0.
 
@@ -53,7 +55,7 @@ class Message:
 
 
 def message_latency(model: Model, prediction: Prediction, message: Message) -> dict[str, Estimate]:
-    """Time from sending a message's first byte to the arrival of its last [s], by metric.
+    """Predict the latency of a whole message [s], by metric: from sending its first byte to the arrival of its last.
 
     Parameters
     ----------
@@ -72,7 +74,7 @@ def message_latency(model: Model, prediction: Prediction, message: Message) -> d
     Raises
     ------
     OutOfDomain, ScenarioError
-        If the dataset cannot answer the scenario at unlimited rate.
+        If the dataset cannot predict the scenario at unlimited rate.
 
     Examples
     --------
@@ -117,7 +119,9 @@ def sent_at_once(
     goodput: Estimate,
     loss: Estimate | None = None,
 ) -> Estimate:
-    """Latency of one frame, plus the time of the remaining bytes at the unlimited goodput.
+    """Latency of a message that is sent at once [s].
+
+    It is the latency of one frame, plus the time of the remaining bytes at the unlimited goodput.
 
     Parameters
     ----------
@@ -159,7 +163,9 @@ def as_captured(
     goodput: Estimate,
     loss: Estimate | None = None,
 ) -> Estimate:
-    """Time from the first full frame to the last full frame, plus the latency of the last frame.
+    """Latency of a message that is sent while it is captured [s].
+
+    It is the time from the first full frame to the last full frame, plus the latency of the last frame.
 
     The latency is absent if the stream carries less than is captured, or if frames are certainly lost.  If one of
     these is only possible, the interval has no upper limit.

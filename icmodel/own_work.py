@@ -24,9 +24,9 @@ from icmodel.statistics import NORMAL, student
 SENDER, RECEIVER = "send", "recv"
 ENDS = (SENDER, RECEIVER)
 BY_WIRE = 0.9
-"""Fraction of the goodput bound by theory; runs above it may be limited by the wire."""
+"""Fraction of theory's bound of the goodput above which a run may be limited by the wire."""
 METRICS = ("goodput_bps", "sent_bps")
-"""Metrics used as the result of a run.
+"""Metrics that give the goodput of a run of the program, in order of preference.
 
 The sent rate is used if the tool reports no received rate.
 """
@@ -34,7 +34,7 @@ The sent rate is used if the tool reports no received rate.
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """Times per frame of one payload on one core at full speed [s]: of the program and the hosts."""
+    """Times per frame of one payload at full speed on one core [s]: with the program, and of the host alone."""
 
     payload_bytes: int
     program_s: float
@@ -43,7 +43,7 @@ class Compared:
 
 @dataclass(frozen=True, slots=True)
 class OwnWork:
-    """Time per frame that a program adds at one end of a protocol's streams.
+    """Time per frame that a program adds at the sender or the receiver of a protocol's streams.
 
     ``frame_s`` is a time per frame [s] and ``byte_s`` a time per byte [s/B], both with 90 % intervals.
     """
@@ -56,13 +56,13 @@ class OwnWork:
 
     @property
     def work(self) -> ApplicationWork:
-        """Return the times as an application's work, a parameter of a `Scenario`."""
+        """Return the fitted times as an `ApplicationWork`, a parameter of a `Scenario`."""
         if self.end == SENDER:
             return ApplicationWork(send_s=self.frame_s.value, send_s_per_byte=self.byte_s.value)
         return ApplicationWork(recv_s=self.frame_s.value, recv_s_per_byte=self.byte_s.value)
 
     def to_dict(self) -> dict[str, object]:
-        """JSON form."""
+        """Convert the work of an application to its JSON form, a dictionary."""
         return {
             "protocol": self.protocol,
             "end": self.end,
@@ -118,7 +118,7 @@ def own_work(over: Model, results: Dataset, end: str = SENDER) -> tuple[OwnWork,
 
 
 def _compared(over: Model, results: Dataset, protocol: str, end: str) -> Iterator[Compared]:
-    """Yield the payloads whose fastest runs are limited by the program."""
+    """Yield the times per frame at each payload whose fastest run is limited by the program, not by the wire."""
     has_cores = any(row.cores for row in over.data.points if row.protocol == protocol)
     for point in _fastest(results, protocol):
         assert point.payload_bytes is not None  # `_fastest` leaves out rows without a payload
@@ -135,7 +135,7 @@ def _compared(over: Model, results: Dataset, protocol: str, end: str) -> Iterato
 
 
 def _fastest(results: Dataset, protocol: str) -> list[Point]:
-    """Return the runs of one sender at an unlimited load and default options, by payload."""
+    """Return the program's runs of one sender at an unlimited load and default options, by payload."""
     points = [
         point
         for point in results.select(protocol, {})
@@ -151,7 +151,7 @@ def _fastest(results: Dataset, protocol: str) -> list[Point]:
 
 
 def fit_costs(compared: Sequence[Compared]) -> tuple[Estimate, Estimate]:
-    """Fit a time per frame [s] and a time per byte [s/B], with 90 % intervals.
+    """Fit the program's time per frame [s] and time per byte [s/B], with 90 % intervals.
 
     Fit one or both terms, whichever has the least error without a negative time.  The interval is computed from the
     larger of two errors.  One is the deviation of the payloads from the fit, by Student's t; its degrees of freedom
@@ -185,7 +185,7 @@ def fit_costs(compared: Sequence[Compared]) -> tuple[Estimate, Estimate]:
 
 
 def _half_widths(terms: Floats, left: Floats, unsure: Floats) -> Floats:
-    """Return half of the 90 % interval of each fitted time."""
+    """Return half of the 90 % interval of each fitted time (per frame, per byte)."""
     degrees = len(left) - terms.shape[1]
     of_host = NORMAL * math.sqrt(float(np.mean(unsure**2)))
     of_fit = student(degrees) * math.sqrt(float(left @ left) / degrees) if degrees else 0.0

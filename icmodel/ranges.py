@@ -1,4 +1,4 @@
-"""Ranges: valid values and defaults of the parameters of a question, for single numbers and for arrays."""
+"""Ranges: valid values and defaults of the parameters of a scenario, for single numbers and for arrays."""
 
 from __future__ import annotations
 
@@ -13,15 +13,18 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 MOST = 2**53
-"""Greatest valid count; a float represents every whole number up to this one exactly."""
+"""Greatest valid count of anything; a float represents every whole number up to this one exactly."""
 ROUNDING = 2
-"""Error of rate × payload × 8 from the goodput that the rate was computed from, in units in the last place."""
+"""Greatest rounding error of a requested goodput, rate × payload × 8, in units in the last place.
+
+It occurs if the rate was itself computed from a goodput.
+"""
 WORK_PREFIX = "app_"
 """Prefix of the names of parameters that describe the application's work."""
 WORK = ("app_send_s", "app_recv_s", "app_send_s_per_byte", "app_recv_s_per_byte")
-"""Parameters that describe the application's work."""
+"""Names of the parameters that describe the application's own work."""
 REQUESTS = ("rate_fps", "requested_goodput_bps")
-"""Parameters that limit a request; a question has at most one of these."""
+"""Names of the parameters that limit the requested rate; a scenario has at most one of these."""
 DEFAULTS: Mapping[str, float] = {
     "rate_fps": math.inf,
     "requested_goodput_bps": math.inf,
@@ -34,13 +37,14 @@ DEFAULTS: Mapping[str, float] = {
     "cpu_clock_ratio": 1.0,
     **dict.fromkeys(WORK, 0.0),
 }
-"""Defaults of numeric parameters in arrays; NaN means the dataset's own value."""
+"""Defaults of the numeric parameters of scenarios in arrays; NaN means the dataset's own value."""
 
 
 @dataclass(frozen=True, slots=True)
 class ValidRange:
-    """Range of finite numbers from ``least`` on; ``above`` excludes ``least``; ``whole`` allows only whole numbers.
+    """Valid range of a parameter: the finite numbers from ``least`` on.
 
+    ``above`` excludes ``least`` itself; ``whole`` allows only whole numbers.
     ``noun`` and ``give`` are parts of the error message: the kind of quantity, and the fix.
     """
 
@@ -51,7 +55,7 @@ class ValidRange:
     whole: bool = False
 
     def allows(self, value: Any) -> Any:
-        """Whether a number is valid; an array is checked elementwise."""
+        """Whether a number is within the range; an array is checked elementwise."""
         enough = value > self.least if self.above else value >= self.least
         if self.whole:
             from numpy import rint  # listing datasets needs no numpy
@@ -60,11 +64,14 @@ class ValidRange:
         return enough & (value < math.inf)
 
     def refusal(self, name: str, value: object) -> str:
-        """Error message for an invalid value of a parameter."""
+        """Write the error message for an invalid value of the parameter ``name``."""
         return f"{name} {value!r} is {self.noun}: give {self.give}"
 
     def check(self, name: str, value: object) -> None:
-        """Raise ScenarioError for an invalid number; a count must be an integer, and a boolean is not a number."""
+        """Raise ScenarioError if the value of the parameter ``name`` is not a number within the range.
+
+        A count must be an integer; a boolean is not a number.
+        """
         number = isinstance(value, int if self.whole else (int, float))
         try:
             valid = number and not isinstance(value, bool) and self.allows(float(value))  # type: ignore[arg-type]
@@ -74,7 +81,7 @@ class ValidRange:
             raise ScenarioError(self.refusal(name, value))
 
     def check_array(self, name: str, column: NDArray[Any]) -> None:
-        """Raise ScenarioError for the first invalid number of an array.
+        """Raise ScenarioError for the first number in the array of the parameter ``name`` outside the range.
 
         NaN is valid for parameters whose default is the dataset's own value.
         """
@@ -133,7 +140,7 @@ VALID_RANGES: Mapping[str, ValidRange] = {
         above=True,
     ),
 }
-"""Valid range of each numeric parameter of a question, by SI name."""
+"""Valid range of each numeric parameter of a scenario, by its name with SI suffix."""
 BY_ITSELF = {name: valid for name, valid in VALID_RANGES.items() if name not in (*REQUESTS, *WORK)}
 """Valid ranges of the numeric fields that Scenario checks itself; ApplicationWork checks its own fields."""
 OTHERS_WITHOUT_ENDPOINTS = (
@@ -143,7 +150,7 @@ OTHERS_WITHOUT_ENDPOINTS = (
 
 
 def check_arrays(columns: Mapping[str, NDArray[Any]]) -> None:
-    """Check arrays of parameters by the rules that Scenario applies to one question.
+    """Check arrays of parameters by the rules that Scenario applies to single numbers.
 
     Raises
     ------
@@ -159,7 +166,9 @@ def check_arrays(columns: Mapping[str, NDArray[Any]]) -> None:
 
 
 def requested_goodput(rate_fps: Any, payload_bytes: Any) -> Any:
-    """Requested goodput [b/s], rate × payload × 8, of numbers or arrays (IC2012 §2.1); infinite if the rate is.
+    """Compute the requested goodput [b/s], rate × payload × 8, of numbers or arrays (IC2012 §2.1).
+
+    It is infinite if the rate is infinite.
 
     A product within `ROUNDING` units in the last place of a whole number is rounded to that number.  So a rate that was
     computed from a goodput gives the same goodput again.

@@ -1,7 +1,8 @@
-"""Read TOML texts as checked documents; an error names the first mistake in one sentence."""
+"""Read TOML texts as documents checked by a schema; an error names the first mistake in one sentence."""
 
 from __future__ import annotations
 
+import hashlib
 import re
 import tomllib
 from collections.abc import Mapping
@@ -41,18 +42,18 @@ Count = Annotated[int, Field(strict=True, ge=1, le=MOST)]
 Positive = Annotated[float, Field(strict=True, gt=0, allow_inf_nan=False)]
 NotNegative = Annotated[float, Field(strict=True, ge=0, allow_inf_nan=False)]
 Factor = Annotated[float, Field(strict=True, gt=0, allow_inf_nan=False), units.parse_factor]
-"""Ratio to a measured number, above 0; texts are read by `units.parse_factor`."""
+"""Ratio above 0 by which a measured number is multiplied; texts are read by `units.parse_factor`."""
 Share = Annotated[float, Field(strict=True, ge=0, le=1)]
-"""Share from 0 to 1."""
+"""Share, a number from 0 to 1."""
 
 
 def is_reference(text: str) -> bool:
-    """Whether a text is the name of a derived number; a quantity starts with a digit."""
+    """Whether a text is the name of a derived number, such as ``response.period_s``; a quantity starts with a digit."""
     return re.match(REFERENCE_PATTERN, text) is not None
 
 
 def quantity_kind(name: str) -> str | None:
-    """Return the kind of quantity that the suffix of a name states, or None.
+    """Return the kind of quantity that the unit suffix of a field's name states, or None without a suffix.
 
     The kind is a key of `units.QUANTITIES`.
 
@@ -70,7 +71,7 @@ def quantity_kind(name: str) -> str | None:
 
 
 class Document(BaseModel):
-    """Table of a document; it is frozen, and unknown keys are errors.
+    """Base of the schemas of tables in TOML documents; tables are frozen, and unknown keys are errors.
 
     A field with a unit suffix has two spellings: ``within_s = 3e-6`` and ``within = "3 us"``. In a
     table or a list of quantities, such as ``quanta = { 5 = "9 kB" }``, each value has a unit.
@@ -80,7 +81,7 @@ class Document(BaseModel):
 
     @classmethod
     def text_spellings(cls) -> dict[str, str]:
-        """Return a mapping from key without unit suffix to field with unit suffix."""
+        """Return the keys that are written as texts with units: a mapping from key, without suffix, to field."""
         fields = {name: quantity_kind(name) for name in cls.model_fields}
         return {name.removesuffix(f"_{kind}"): name for name, kind in fields.items() if kind}
 
@@ -108,7 +109,7 @@ class Document(BaseModel):
 
     @classmethod
     def _value_in_si(cls, key: str, value: object, field: str) -> object:
-        """Convert a quantity to SI, or each quantity of a table or list.
+        """Convert the quantity under a key to SI, or each quantity of the table or list under it.
 
         Words that the field allows in place of a quantity are kept.
         """
@@ -142,7 +143,7 @@ class Document(BaseModel):
     def __get_pydantic_json_schema__(
         cls, core: CoreSchema, handler: GetJsonSchemaHandler
     ) -> JsonSchemaValue:
-        """Return the JSON Schema with both spellings of every quantity."""
+        """Return the JSON Schema of the table, with both spellings of every quantity."""
         schema = handler.resolve_ref_schema(handler(core))
         properties, required = schema["properties"], set(schema.get("required", []))
         for key, field in cls.text_spellings().items():
@@ -164,7 +165,7 @@ class Document(BaseModel):
 
 
 def _literals(annotation: Any) -> tuple[object, ...]:
-    """Return all literals of an annotation, which are words that may replace a quantity."""
+    """Return all literals in a type annotation; these are the words that may replace a quantity."""
     if get_origin(annotation) is Literal:
         return get_args(annotation)
     return tuple(word for part in get_args(annotation) for word in _literals(part))
@@ -188,7 +189,7 @@ class Form(Generic[D]):
     error : type
         Error to raise for a damaged document.
     kinds : mapping
-        Key of a table with the key ``kind`` -> possible values of ``kind``.
+        Possible values of the key ``kind`` in a table, by the key of the table.
     example : str
         Words of an error about a missing key that name a document with an example of each key.
     """
@@ -214,6 +215,20 @@ def read_file(path: Path, error: type[IcmodelError]) -> str:
         raise error(f"{path} cannot be read: {reason.strerror}") from reason
     except UnicodeDecodeError as reason:
         raise error(f"{path} is not a text in UTF-8: {reason.reason}") from reason
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFile:
+    """File of a question: its name without the folder, or its bundled name, and its hash."""
+
+    name: str
+    sha256: str
+
+
+def source_file(path: Path, bundled: Path, error: type[IcmodelError]) -> SourceFile:
+    """Name a file and hash its text; a file in the folder ``bundled`` is named without its extension."""
+    name = path.stem if path.parent == bundled else path.name
+    return SourceFile(name, hashlib.sha256(read_file(path, error).encode()).hexdigest())
 
 
 def read_text(text: str, file: str, form: Form[D]) -> D:
@@ -251,11 +266,11 @@ WRONG_SHAPE = {
     "model_type": "write one table, with [ ] around its name",
     "dict_type": "write a table such as { video = 1 }",
 }
-"""Pydantic's name of a problem -> advice for a value of the wrong type."""
+"""Advice in errors about a value of the wrong type, by pydantic's name of the problem."""
 
 
 def first_problem(error: ValidationError, form: Form[D]) -> str:
-    """Return the first mistake as one sentence: its place, the value, and what is allowed."""
+    """Describe the first mistake in a document in one sentence: its place, the value, and what is allowed."""
     problem = error.errors(include_url=False)[0]
     loc, problem_type, value = problem["loc"], problem["type"], problem["input"]
     where = _place(loc, form.kinds)
@@ -280,7 +295,7 @@ def first_problem(error: ValidationError, form: Form[D]) -> str:
 
 
 def _place(loc: tuple[int | str, ...], kinds: Mapping[str, tuple[str, ...]]) -> str:
-    """Return a place as text, such as ``candidates no. 2, scenarios, picture``."""
+    """Describe a place in a document as text, such as ``candidates no. 2, scenarios, picture``."""
     place, key = "", ""
     for part in loc:
         if isinstance(part, int):

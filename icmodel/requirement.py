@@ -9,17 +9,19 @@ from dataclasses import dataclass, replace
 from icmodel import units
 from icmodel.documents import json_of
 from icmodel.errors import UseCaseError
-from icmodel.estimate import Estimate
+from icmodel.estimate import Estimate, estimated, interval, quantity, shortened
+from icmodel.frozen import NanEqual
+from icmodel.notebook import Coloured, html_table
 
 MET = "met"
 NOT_MET = "not met"
 UNDECIDED = "undecided"
 OUTCOMES = (MET, UNDECIDED, NOT_MET)
-"""All outcomes, the best first; the outcome of several requirements is the worst one."""
+"""All outcomes of a requirement, the best first; the outcome of several requirements is the worst one."""
 ROUNDING = 1e-9
-"""Relative difference up to which a goodput equals the produced rate."""
+"""Relative difference up to which a goodput counts as equal to the rate at which data is produced."""
 SIGNS = {MET: "✓", NOT_MET: "✗", UNDECIDED: "?"}
-"""Outcome -> its sign, so that colour is never the only mark of an outcome."""
+"""Sign of each outcome of a requirement, so that colour is never the only mark of an outcome."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,21 +66,21 @@ class Requirement:
 
     @property
     def sign(self) -> str:
-        """Sign of the limit: ``≥`` or ``≤``."""
+        """Sign of the required limit: ``≥`` or ``≤``."""
         return "≤" if self.at_least is None else "≥"
 
     @property
     def limit(self) -> float:
-        """Value of the limit: ``at_least`` or ``at_most``."""
+        """Value of the required limit: ``at_least`` or ``at_most``, whichever is given."""
         return float(self.at_least if self.at_least is not None else self.at_most or 0.0)
 
     def to_dict(self) -> dict[str, object]:
-        """JSON form."""
+        """Convert this requirement to its JSON form, a dictionary."""
         return json_of(self)
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+@dataclass(frozen=True, slots=True, eq=False)
+class Verdict(NanEqual):
     """Verdict on an estimate: whether it meets a requirement.
 
     ``margin`` is the distance from the limit, positive if met.  It is relative to the limit; if the limit is 0, it is
@@ -92,9 +94,56 @@ class Verdict:
     limiting: str
     why: str = ""
 
+    def __repr__(self) -> str:
+        need = self.requirement
+        limit = f"{need.metric} {need.sign} {quantity(need.metric, need.limit)}"
+        found = estimated(need.metric, self.estimate)
+        return f"Verdict({self.outcome}: {shortened(need.name, 80)}, {limit}, predicted {found})"
+
+    def _repr_html_(self) -> str:
+        """Return the verdict as a table for a notebook."""
+        return html_table(
+            self.requirement.name, VERDICT_COLUMNS, [verdict_cells(self)], filter(None, [self.why])
+        )
+
     def to_dict(self) -> dict[str, object]:
-        """JSON form."""
+        """Convert this verdict to its JSON form, a dictionary."""
         return json_of(self)
+
+
+VERDICT_COLUMNS = ("requirement", "metric", "#predicted", "#interval", "basis", "#limit", "verdict")
+"""Columns of `verdict_cells`."""
+
+
+def verdict_cells(verdict: Verdict, where: str = "") -> tuple[str | Coloured, ...]:
+    """Return the cells of a verdict in a table for people; ``where`` is the stream or the device."""
+    need, found = verdict.requirement, verdict.estimate
+    limit = f"{need.sign} {quantity(need.metric, need.limit)}"
+    name = f"{need.name}, {where}" if where else need.name
+    text = Coloured(outcome_text(verdict.outcome), verdict.outcome)
+    value, ends = estimated(need.metric, found), interval(need.metric, found)
+    return name, need.metric, value, ends, found.basis, limit, text
+
+
+def verdict_record(verdict: Verdict) -> dict[str, object]:
+    """Return a verdict as a record for a data frame, with numbers in SI."""
+    need, found = verdict.requirement, verdict.estimate
+    return {
+        "requirement": need.name,
+        "kind": need.kind,
+        "metric": need.metric,
+        "unit": units.unit_of(need.metric),
+        "value": found.value,
+        "low": found.low,
+        "high": found.high,
+        "basis": found.basis,
+        "at_least": math.nan if need.at_least is None else need.at_least,
+        "at_most": math.nan if need.at_most is None else need.at_most,
+        "outcome": verdict.outcome,
+        "margin": verdict.margin,
+        "limiting": verdict.limiting,
+        "why": verdict.why,
+    }
 
 
 def judge(requirement: Requirement, estimate: Estimate, limiting: str = "") -> Verdict:
@@ -128,7 +177,7 @@ def judge(requirement: Requirement, estimate: Estimate, limiting: str = "") -> V
 
 
 def worst_outcome(outcomes: Sequence[str]) -> str:
-    """Return the worst outcome, which is that of several requirements together.
+    """Return the worst of some outcomes; it is the outcome of several requirements together.
 
     Without requirements the outcome is *undecided*.
     """
@@ -136,15 +185,15 @@ def worst_outcome(outcomes: Sequence[str]) -> str:
 
 
 def outcome_text(outcome: str) -> str:
-    """Return an outcome with its sign: ``✓ met``."""
+    """Return the text of an outcome with its sign, such as ``✓ met``."""
     return f"{SIGNS[outcome]} {outcome}"
 
 
 def while_all_passes(latency: Estimate, goodput: Estimate, produced_bps: float) -> Estimate:
-    """Return a latency that accounts for data that cannot pass.
+    """Correct a latency for data that the stream cannot carry.
 
     If the goodput is less than the produced rate, the queue grows without limit.  Then the latency is infinite and the
-    estimate has no value.  If the goodput's interval contains the produced rate, the latency has no upper end.
+    estimate has no value.  If the goodput's interval contains the produced rate, the latency has no upper limit.
     A queue with a load above 1 has no steady state: L. Kleinrock, Queueing Systems, vol. 1, 1975.
 
     Parameters

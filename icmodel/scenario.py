@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, TypedDict
 
 from icmodel import units
 from icmodel.errors import ScenarioError
+from icmodel.keywords import nearest
 from icmodel.ranges import (
     BY_ITSELF,
     OTHERS_WITHOUT_ENDPOINTS,
@@ -357,6 +358,10 @@ TEXT_SPELLINGS: Mapping[str, tuple[str, Callable[[str], float]]] = {
 """Parameters by name without unit suffix; each entry is the SI name and the parser of a text with a unit."""
 SI_NAMES = frozenset({"protocol", *VALID_RANGES})
 """SI names of all parameters of a question except the options."""
+PARAMETERS = (*sorted({*SI_NAMES, *TEXT_SPELLINGS}), "options")
+"""All keywords of a question; any other keyword is an option axis of a dataset."""
+MISSPELT = 0.8
+"""Least similarity with which the name of an option axis counts as a misspelt parameter."""
 
 
 def scenario(**keywords: object) -> Scenario:
@@ -369,13 +374,25 @@ def scenario(**keywords: object) -> Scenario:
     Raises
     ------
     UnitError, ScenarioError
-        If a text has no unit, a parameter is missing or given twice, or a value is invalid.
+        If a text has no unit, a parameter is missing, misspelt or given twice, or a value is invalid.
 
     Examples
     --------
     >>> scenario(protocol="tcp", payload="1448 B", rate="1000/s") == Scenario("tcp", 1448, 1000.0)
     True
     """
+    for name in keywords:
+        meant = "" if name in PARAMETERS else nearest(name, PARAMETERS, MISSPELT)
+        if meant:
+            raise ScenarioError(
+                f"there is no parameter {name!r}: did you mean {meant}? An option axis of that name goes into "
+                f"options={{{name!r}: ...}}"
+            )
+    return from_keywords(keywords)
+
+
+def from_keywords(keywords: Mapping[str, object]) -> Scenario:
+    """Make a Scenario from keywords whose names are already checked; see `scenario`."""
     values, options = si_values(keywords)
     check_complete(values)
     numbers: dict[str, float] = {}

@@ -21,11 +21,14 @@ from icmodel.requirement import MET, UNDECIDED, Requirement, judge
 from icmodel.scenario import Scenario
 
 REFUSALS = (OutOfDomain, ScenarioError, DatasetError)
-"""Errors that a model raises for a question that its dataset cannot answer."""
+"""Errors that a model raises for a scenario that its dataset cannot predict."""
 AT_ONCE = 1 << 17
-"""Greatest number of payloads predicted at once; a longer range is searched on a coarse grid, then refined."""
+"""Greatest number of payloads that are predicted at once; a longer range is searched on a coarse grid, then refined."""
 Goodput = Callable[[float | None], Estimate | None]
-"""Function from a rate [1/s] (``None``: unlimited) to the predicted goodput [b/s] (``None``: not known)."""
+"""Type of a function that predicts the goodput [b/s] at a rate [1/s].
+
+A rate of ``None`` is unlimited; a result of ``None`` is unknown.
+"""
 
 
 def least_rate(model: Model, scenario: Scenario, goodput_bps: float) -> int | None:
@@ -36,7 +39,7 @@ def least_rate(model: Model, scenario: Scenario, goodput_bps: float) -> int | No
     model : Model
         Model that predicts.
     scenario : Scenario
-        Question; the rate in it is ignored.
+        Scenario to solve; its rate is ignored.
     goodput_bps : float
         Required goodput [b/s].
 
@@ -63,7 +66,7 @@ def least_payload(model: Model, scenario: Scenario, goodput_bps: float) -> int |
     model : Model
         Model that predicts.
     scenario : Scenario
-        Question; the payload and rate in it are ignored.
+        Scenario to solve; its payload and rate are ignored.
     goodput_bps : float
         Required goodput [b/s].
 
@@ -112,7 +115,7 @@ def least_cores(model: Model, scenario: Scenario, goodput_bps: float) -> int | N
     model : Model
         Model that predicts.
     scenario : Scenario
-        Question; the core count and rate in it are ignored.
+        Scenario to solve; its core count and rate are ignored.
     goodput_bps : float
         Required goodput [b/s].
 
@@ -139,11 +142,14 @@ def least_cores(model: Model, scenario: Scenario, goodput_bps: float) -> int | N
 SOLVERS: Mapping[str, Callable[[Model, Scenario, float], int | None]] = MappingProxyType(
     {"rate": least_rate, "payload": least_payload, "cores": least_cores}
 )
-"""Solver functions by the parameter that they solve for."""
+"""Functions that solve a scenario, by the parameter that they solve for."""
 
 
 def solved(scenario: Scenario, parameter: str, value: int, goodput_bps: float) -> Scenario:
-    """Put a solution into its scenario; beside a solved payload or core count, set the least rate that carries the goodput [b/s]."""
+    """Copy a scenario with the solution for a parameter.
+
+    If the payload or core count was solved, the rate is set to the least one that carries the goodput [b/s].
+    """
     if parameter == "rate":
         return replace(scenario, rate_fps=float(value))
     if parameter == "payload":
@@ -158,14 +164,14 @@ def solved(scenario: Scenario, parameter: str, value: int, goodput_bps: float) -
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """A required goodput, the payload of the frames, and the model's goodput as a function of the rate."""
+    """Search for a rate: a required goodput, the payload of the frames, and the model's goodput by rate."""
 
     requirement: Requirement
     payload_bytes: int
     goodput: Goodput
 
     def outcome(self, rate_fps: float | None) -> str:
-        """Verdict on the requirement at a rate; *undecided* if the goodput is not known."""
+        """Outcome of the required goodput at a rate: met, not met, or *undecided* if the goodput is not known."""
         found = self.goodput(rate_fps)
         return UNDECIDED if found is None else judge(self.requirement, found).outcome
 
@@ -176,7 +182,7 @@ class Trial:
 
     @property
     def greatest_fps(self) -> int:
-        """Greatest whole rate [1/s] within capacity; 0 if the capacity is not known."""
+        """Greatest whole rate [1/s] within the stream's capacity; 0 if the capacity is not known."""
         found = self.goodput(None)
         if found is None or found.absent:
             return 0
@@ -184,13 +190,13 @@ class Trial:
 
 
 def goodput_trial(scenario: Scenario, goodput_bps: float, model: Model) -> Trial:
-    """Make the trial of a required goodput [b/s] for a scenario whose rate is to be found."""
+    """Make the search for the rate at which a scenario achieves a required goodput [b/s]."""
     wanted = Requirement("carried", "goodput_bps", at_least=goodput_bps)
     return Trial(wanted, scenario.payload_bytes, goodput_by_rate(scenario, model))
 
 
 def goodput_by_rate(scenario: Scenario, model: Model) -> Goodput:
-    """Goodput of a scenario as a function of its rate."""
+    """Make the function that predicts the goodput of a scenario at any rate."""
 
     def goodput(rate_fps: float | None) -> Estimate | None:
         try:
@@ -211,7 +217,7 @@ def least_rate_fps(goodput_bps: float, payload_bytes: int) -> int:
 
 
 def least_met_fps(trial: Trial) -> int | None:
-    """Least whole rate [1/s] that meets the requirement; ``None`` if no tried rate does.
+    """Find the least whole rate [1/s] that meets the required goodput; ``None`` if no tried rate does.
 
     The rate may exceed ``least_fps``, since the low of the goodput's interval can lie below the request.  Rates are
     tried in doubling steps up to capacity.  Then the last step is bisected, since a requirement that is met stays met
@@ -233,7 +239,7 @@ def least_met_fps(trial: Trial) -> int | None:
 
 
 def _doubling_rates(least: int, greatest: int) -> Iterator[int]:
-    """Least rate, then rates at doubling distances from the least rate, then the greatest rate."""
+    """Yield the rates to try: the least, then rates at doubling distances from it, then the greatest."""
     yield least
     step = 1
     while least + step < greatest:

@@ -1,4 +1,4 @@
-"""90 % intervals for one new run, from few runs by Student's t; and the width for single numbers."""
+"""Statistics of 90 % intervals for one new run: from few runs by Student's t, or with an assumed width."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import math
 from collections.abc import Iterable
 
 COVERAGE = 0.9
-"""Share of new runs that an interval should contain."""
+"""Share of new runs that a predicted interval should contain."""
 NORMAL = 1.644854
-"""Normal quantile of a two-sided 90 % interval.
+"""Quantile of the normal distribution for a two-sided 90 % interval.
 
-Its digits are fixed, so that answers stay equal between versions.
+Its digits are fixed, so that predictions stay equal between versions.
 """
 LONE_WIDTH = 0.2
-"""Assumed relative half-width if too few rows can be left out to estimate the half-width."""
+"""Assumed relative half-width of an interval, if too few rows can be left out to estimate it."""
 
 # Two-sided 90 % quantiles of Student's t for 1..30 degrees of freedom (0.95 one-sided).
 _STUDENT = (
@@ -57,7 +57,7 @@ def spread_half_width(std: float, n: int | None) -> float:
 
 
 def student(degrees: int) -> float:
-    """Return the 95 % quantile of Student's t; above 30 degrees of freedom by an expansion.
+    """Return the 95 % quantile of Student's t distribution; above 30 degrees of freedom by an expansion.
 
     M. Abramowitz and I. A. Stegun, Handbook of Mathematical Functions, 1964, 26.7.5, two terms.
     """

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 GAP = "  "
-"""Text between two aligned columns."""
+"""Text between two columns of an aligned table."""
 C = TypeVar("C")
 
 
@@ -47,16 +47,16 @@ class Table(Generic[C]):
 
     @property
     def right(self) -> tuple[bool, ...]:
-        """Whether each column aligns right."""
+        """For each column, whether its cells align right, as numbers do."""
         return tuple(name.startswith("#") for name in self.columns)
 
     def lines(self: Table[str]) -> list[str]:
-        """Return header and rows as aligned lines of text."""
+        """Return the table's header and rows as lines of text with aligned columns."""
         return aligned([self.names, *self.rows], self.right)
 
 
 def aligned(rows: Sequence[Sequence[str]], right: Sequence[bool] = ()) -> list[str]:
-    """Return rows as lines with aligned columns; a column aligns right if ``right`` is true.
+    """Convert rows of cells to lines of text with aligned columns; ``right`` tells which columns align right.
 
     Examples
     --------
@@ -67,7 +67,7 @@ def aligned(rows: Sequence[Sequence[str]], right: Sequence[bool] = ()) -> list[s
 
 
 def padded(rows: Sequence[Sequence[str]], right: Sequence[bool] = ()) -> list[list[str]]:
-    """Pad cells to the width of their column; if ``right`` is true, pad on the left."""
+    """Pad the cells of rows to the width of their column; ``right`` tells which columns are padded on the left."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     pads = [str.rjust if at_right else str.ljust for at_right in right or [False] * len(widths)]
     return [

@@ -35,12 +35,12 @@ _PREFIXES = "with k, M, G, T (powers of 1000) or Ki, Mi, Gi (powers of 1024)"
 
 
 def _prefixed(units: Mapping[str, int], prefixes: Mapping[str, int]) -> dict[str, Fraction]:
-    """Return every combination of a prefix and a unit, with its factor to the base unit."""
+    """Return every combination of a prefix and a unit, such as ``kB``, with its factor to the base unit."""
     return {p + u: Fraction(f * g) for p, f in prefixes.items() for u, g in units.items()}
 
 
 class _Kind(NamedTuple):
-    """Kind of quantity: all units with their factors, and words for an error message."""
+    """Kind of quantity, such as a bit rate: its units with their factors, and words for error messages."""
 
     noun: str
     factors: Mapping[str, Fraction]
@@ -104,7 +104,7 @@ _RATIO = _Kind("share", {"%": Fraction(1, 100)}, "% from 0 to 100", "0.1 %")
 
 
 def _refusal(kind: _Kind, text: object, problem: str) -> UnitError:
-    """Make the error of a parser: the text, the problem, and the allowed units."""
+    """Make the error for a text that is not a quantity of this kind; it names the problem and the allowed units."""
     return UnitError(
         f"the {kind.noun} {text!r} {problem}: write a number and one unit of "
         f"{kind.allowed}, such as {kind.example}"
@@ -112,7 +112,7 @@ def _refusal(kind: _Kind, text: object, problem: str) -> UnitError:
 
 
 def _exact(kind: _Kind, text: str) -> Fraction:
-    """Read a text as an exact number of the kind's base unit."""
+    """Read a quantity from a text, as an exact number of the base unit of its kind."""
     if not isinstance(text, str):
         raise _refusal(kind, text, "has no unit")
     stripped = text.strip()
@@ -233,17 +233,17 @@ QUANTITIES: Mapping[str, Callable[[str], float]] = MappingProxyType(
         "ratio": parse_ratio,
     }
 )
-"""Suffix of a field name -> parser of the quantity."""
+"""Parsers of quantities, by the unit suffix of a field's name."""
 
 
 def parse(kind: str, text: str) -> float:
-    """Read a text as the kind of quantity that a field suffix names, a key of `QUANTITIES`.
+    """Read a quantity from a text; its kind is the unit suffix of a field's name, a key of `QUANTITIES`.
 
     >>> parse("bps", "9.4 Gb/s")
     9400000000.0
     """
     if kind not in QUANTITIES:
-        raise UnitError(f"{kind!r} is no kind of quantity: use one of {', '.join(QUANTITIES)}")
+        raise UnitError(f"{kind!r} is not a kind of quantity: use one of {', '.join(QUANTITIES)}")
     return QUANTITIES[kind](text)
 
 
@@ -268,7 +268,7 @@ def _scaled(
     steps: tuple[tuple[int, str], ...] = _NO_STEPS,
     infinite: str = "∞",
 ) -> str:
-    """Print a value with the largest prefix that leaves at least 1 before the point.
+    """Print a value in a unit with the largest prefix (``k``, ``M`` ...) that leaves at least 1 before the point.
 
     The value is rounded to significant digits and has no trailing zeros.
     """
@@ -404,7 +404,7 @@ _UNITS = {
 
 
 def unit_of(name: str) -> str:
-    """Return the unit that the suffix of a name gives, in netCDF's spelling; ``1`` without suffix.
+    """Return the unit that the suffix of a field's name gives, in netCDF's spelling; ``1`` without suffix.
 
     >>> unit_of("goodput_bps_low"), unit_of("loss_rate")
     ('bit/s', '1')

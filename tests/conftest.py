@@ -10,10 +10,11 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from packaging.requirements import Requirement
@@ -23,6 +24,9 @@ import checkout
 import search
 import shared
 from search import IN_CI
+
+if TYPE_CHECKING:
+    from web_case import Server
 
 # Fits invert matrices of some hundred rows: threads that wait for each other make them several times
 # slower on a busy machine. Read by numpy when it is imported, which is after this file.
@@ -46,6 +50,7 @@ PARTLY_ALONE = {
 
 LONGEST = (
     "test_docs",
+    "test_web_pages",
     "test_wheel",
     "test_contradictions",
     "test_system_contradictions",
@@ -53,8 +58,12 @@ LONGEST = (
     "test_cli",
     "test_report",
     "test_interconnects_comparing",
+    "test_web_api",
+    "test_web_openapi",
     "test_calibrate_loop",
     "test_report_browser",
+    "test_report_pdf",
+    "test_report_front",
     "test_probe_ends",
     "test_calibrate_hosts",
     "test_benchmarks_probe",
@@ -67,6 +76,8 @@ LONGEST = (
     "test_tables_left_out",
     "test_hybrid",
     "test_fits_store",
+    "test_notebooks",
+    "test_cli_completion",
 )
 """Files of the most seconds: begun first, in this order, so that all workers end at the same time."""
 
@@ -202,6 +213,15 @@ def run_icmodel(
         return Printed(code, captured.out, captured.err)
 
     return run_line
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[Server]:
+    """A running `icmodel serve`, one for each worker."""
+    from web_case import serving
+
+    with serving() as started:
+        yield started
 
 
 @pytest.fixture(scope="session")

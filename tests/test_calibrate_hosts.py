@@ -376,7 +376,7 @@ def test_keys_that_a_killed_calibration_left_on_the_hosts_are_replaced(
 
 def test_a_host_without_icprobe_is_said(server: Server, probe: Path, tmp_path: Path) -> None:
     pair = SshPair(probe, "alice", "bob", "127.0.0.1", "no-such-probe", server.options)
-    said = "alice does not find no-such-probe: install it there, .* `ssh alice 'echo .PATH'`"
+    said = "no-such-probe was not found on alice: install it there, .* `ssh alice 'echo .PATH'`"
     with (
         pytest.raises(CalibrationError, match=said),
         Hosts(probe, pair, settings(pair.description), tmp_path),

@@ -59,7 +59,7 @@ def examples() -> Iterator[str]:
     for text in texts(typer.main.get_command(app)):
         joined = text.replace("\\\n", " ")
         for line in joined.splitlines():
-            own = any(word in line for word in ("my-", "path/of", "COMMAND"))
+            own = any(word in line for word in ("my-", "path/of", "COMMAND", "icmodel serve"))
             if line.strip().startswith("icmodel ") and not own:
                 yield " ".join(line.split())
 

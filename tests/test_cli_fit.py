@@ -12,11 +12,11 @@ import jsonschema
 import pytest
 
 from icmodel.cli import main
-from icmodel.cli.schemas import output_schema
 from icmodel.dataset import catalogue, load
 from icmodel.fits.fits import Fits
 from icmodel.fits.store import ARRAYS, TEXT, Kept, read, seal_of
 from icmodel.laws.hybrid import fit, measured_options
+from icmodel.schemas.commands import output_schema
 from icmodel.tables.wire import frames_on_wire
 
 SMALL = "ethernet-1g-2010"

@@ -13,7 +13,6 @@ from icmodel.cli.output import (
     Table,
     check_file,
     emit,
-    fixed,
     json_text,
     progress_bar,
     text_of,
@@ -21,6 +20,7 @@ from icmodel.cli.output import (
     write_file,
 )
 from icmodel.errors import ReportError
+from icmodel.estimate import fixed
 
 TABLE = Table(("name", "#µ"), (("a", "1"), ("long name", "22")))
 

@@ -346,14 +346,16 @@ def test_a_cut_row_is_named(copy: Path, line: int) -> None:
     table = cells(copy)
     table[line - 1] = table[line - 1][:-2]
     rewrite(copy, table)
-    assert "15 cells where the header has 17; the row is cut" in refusal(copy, "points.csv", line)
+    assert "the row has 15 cells, but the header has 17; the row is cut" in refusal(
+        copy, "points.csv", line
+    )
 
 
 def test_a_stray_comma_is_named(copy: Path) -> None:
     table = cells(copy)
     table[9].insert(5, "")
     rewrite(copy, table)
-    assert "18 cells where the header has 17" in refusal(copy, "points.csv", 10)
+    assert "18 cells, but the header has 17" in refusal(copy, "points.csv", 10)
 
 
 @pytest.mark.parametrize("line", [2, 100, 257])

@@ -22,6 +22,8 @@ MADE = (
     "dataset-format.md",
     "dataset.schema.json",
     "datasets.md",
+    "http.md",
+    "openapi.json",
     "output.schema.json",
     "probe.md",
     "system-format.md",
@@ -59,6 +61,13 @@ def test_every_command_is_on_the_command_line_page(pages: dict[str, str]) -> Non
         assert f"## icmodel {name}\n" in pages["cli.md"]
     assert "## icmodel datasets check\n" in pages["cli.md"]
     assert "`--other-goodput`" in pages["cli.md"]
+
+
+def test_every_request_is_on_the_page_of_the_http_api(pages: dict[str, str]) -> None:
+    for path, operations in json.loads(pages["openapi.json"])["paths"].items():
+        for method in operations:
+            assert f"\n## {method.upper()} {path}\n" in pages["http.md"]
+    assert "| `requested_goodput` | text |" in pages["http.md"]
 
 
 def test_every_dataset_is_on_its_page_with_all_its_rows(pages: dict[str, str]) -> None:

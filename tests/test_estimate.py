@@ -86,8 +86,15 @@ def test_an_absent_metric_is_nan_and_says_why() -> None:
 def test_metrics_are_attributes() -> None:
     told = prediction()
     assert told.goodput_bps is GOODPUT
-    with pytest.raises(AttributeError, match=r"no metric 'goodput'.*goodput_bps, loss_rate"):
+    with pytest.raises(AttributeError, match=r"no metric 'goodput': did you mean goodput_bps"):
         _ = told.goodput  # type: ignore[attr-defined]
+    with pytest.raises(KeyError, match=r"no metric 'speed': use one of goodput_bps, loss_rate"):
+        _ = told["speed"]
+    assert told["goodput_bps"] is GOODPUT
+    assert float(told.goodput_bps) == GOODPUT.value
+    assert math.isnan(float(told["loss_rate"]))
+    assert list(told) == list(told.metrics)
+    assert set(dir(told)) >= {"goodput_bps", "loss_rate", "explain"}
     assert not hasattr(told, "__array__")
 
 

@@ -17,11 +17,11 @@ import pytest
 import checkout
 
 FLOORS = (
-    ("errors", "arrays", "frozen", "statistics", "table"),
-    ("units", "documents", "ranges"),
+    ("errors", "arrays", "frozen", "keywords", "statistics", "table"),
+    ("units", "documents", "notebook", "ranges"),
     ("scenario", "files"),
     ("reading", "estimate"),
-    ("requirement", "dataset", "theory"),
+    ("requirement", "dataset", "plotting", "theory"),
     ("tables",),
     ("fits",),
     ("laws",),
@@ -31,8 +31,9 @@ FLOORS = (
     ("ingest", "interconnects", "fold", "validate", "own_work", "probing"),
     ("system",),
     ("recommend", "calibrate", "verify"),
-    ("report",),
-    ("cli", "web"),
+    ("report", "questions", "schemas"),
+    ("web",),
+    ("cli",),
     ("__main__",),
 )
 FLOOR_OF = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}

@@ -241,9 +241,9 @@ def test_every_record_is_accounted_for_once() -> None:
 @pytest.mark.parametrize(
     ("changes", "told"),
     [
-        ({"payload_bytes": 1.5}, "payload_bytes 1.5: it is a whole number"),
-        ({"cores": True}, "cores True: it is a whole number"),
-        ({"other_goodput_bps": "much"}, "other_goodput_bps 'much': it is a number in SI"),
+        ({"payload_bytes": 1.5}, "payload_bytes 1.5: it must be a whole number"),
+        ({"cores": True}, "cores True: it must be a whole number"),
+        ({"other_goodput_bps": "much"}, "other_goodput_bps 'much': it must be a number in SI"),
     ],
 )
 def test_an_axis_of_the_wrong_kind_is_named(changes: dict[str, object], told: str) -> None:
@@ -343,7 +343,7 @@ def test_what_a_person_says_stands_over_what_was_made() -> None:
 
 @pytest.mark.parametrize("key", ["id", "sha256", "protocols", "held_out", "tool"])
 def test_nobody_sets_what_follows_from_the_records(key: str) -> None:
-    with pytest.raises(RecordError, match=f"--about says {key}"):
+    with pytest.raises(RecordError, match=f"--about sets {key}"):
         Settings(about={key: "x"})
 
 

@@ -44,7 +44,7 @@ def test_everything_a_record_says_of_a_host_is_compared_or_left_out_for_a_reason
 @pytest.mark.parametrize("name", OTHER)
 def test_another_environment_is_refused_by_name(name: str) -> None:
     records = [record("a"), record("b", host={name: OTHER[name]})]
-    with pytest.raises(RecordError, match=f"not of one environment: {name}") as caught:
+    with pytest.raises(RecordError, match=f"come from different environments: {name}") as caught:
         fold(records)
     assert "run a" in str(caught.value)
     assert "run b" in str(caught.value)

@@ -196,7 +196,7 @@ def test_changed_records_are_not_rebuilt(folder: Path) -> None:
         b'"payload_bytes": 64', b'"payload_bytes": 65'
     )
     path.write_bytes(gzip.compress(text))
-    with pytest.raises(RecordError, match=r"records\.jsonl\.gz is not what folded\.json"):
+    with pytest.raises(RecordError, match=r"records\.jsonl\.gz does not match folded\.json"):
         rebuild(folder)
 
 

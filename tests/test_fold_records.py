@@ -67,7 +67,9 @@ def test_a_run_in_two_files_counts_once(tmp_path: Path) -> None:
 def test_a_run_in_two_forms_is_refused(tmp_path: Path) -> None:
     one = write(tmp_path / "one.jsonl", line("a"))
     two = write(tmp_path / "two.jsonl", line("b"), line("a", payload_bytes=9))
-    with pytest.raises(RecordError, match=r"two\.jsonl line 2: run a stands in two forms"):
+    with pytest.raises(
+        RecordError, match=r"two\.jsonl line 2: run a occurs twice with different content"
+    ):
         read_records([one, two])
 
 
@@ -127,8 +129,8 @@ def test_a_missing_a_damaged_and_a_binary_file_are_named(tmp_path: Path) -> None
         ({"schema_version": 2}, "schema_version"),
         ({"run": ""}, "run "),
         ({"result": {"goodput_bps": "fast"}}, "result.goodput_bps"),
-        ({"result": {"goodput_bps": -1.0}}, "goodput_bps -1, which cannot be"),
-        ({"result": {"loss_rate": 1.5}}, "loss_rate 1.5, which cannot be"),
+        ({"result": {"goodput_bps": -1.0}}, "goodput_bps -1, which is impossible"),
+        ({"result": {"loss_rate": 1.5}}, "loss_rate 1.5, which is impossible"),
         ({"point": {"protocol": "udp", "cores": 1}}, "point.payload_bytes is missing"),
         ({"flags": "stalled"}, "flags"),
     ],

@@ -59,7 +59,7 @@ def changed(before: str, after: str) -> Record:
     ],
 )
 def test_what_cannot_be_withheld_is_refused_and_not_shown(before: str, after: str) -> None:
-    with pytest.raises(RecordError, match="says mac in a form that cannot be withheld"):
+    with pytest.raises(RecordError, match="says mac in a form that cannot be redacted"):
         without(changed(before, after), ("mac",))
 
 
@@ -71,7 +71,7 @@ def test_a_histogram_in_another_form_does_not_keep_its_digits_unseen() -> None:
         text.strip(),
     )
     assert line != text.strip()
-    with pytest.raises(RecordError, match="whose digits cannot be cut"):
+    with pytest.raises(RecordError, match="whose digits cannot be reduced"):
         coarser(record_of(line), 1)
 
 

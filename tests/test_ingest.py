@@ -93,8 +93,8 @@ def test_broken_files_are_refused_by_name(tmp_path: Path) -> None:
     reasons = {refusal.file: refusal.reason for refusal in got.refused}
     assert [file.file for file in got.taken] == ["good.txt"]
     assert "empty" in reasons["empty.txt"]
-    assert "not output of a tool" in reasons["other.txt"]
-    assert "same as good.txt" in reasons["same.txt"]
+    assert "not the output of a tool" in reasons["other.txt"]
+    assert "same content as good.txt" in reasons["same.txt"]
     assert "cut off" in reasons["broken.gz"]
     assert "cannot be read" in reasons["missing.txt"]
 
@@ -103,7 +103,9 @@ def test_a_file_of_two_tools_is_refused_unless_one_is_named(tmp_path: Path) -> N
     half = (CASES / "sockperf" / "ping_pong_udp.txt").read_text(encoding="utf-8")
     flow = (CASES / "netperf" / "udp_stream.txt").read_text(encoding="utf-8")
     [file] = in_files(tmp_path, {"both.txt": half + flow})
-    with pytest.raises(RecordError, match=r"both\.txt: it holds output of sockperf and netperf"):
+    with pytest.raises(
+        RecordError, match=r"both\.txt: the file holds output of sockperf and netperf"
+    ):
         ingest([file], labels=Labels(payload_bytes=64))
 
 
@@ -117,7 +119,7 @@ ETHR = '{"Type": "TestResult", "Protocol": "TCP", "BitsPerSecond": "9.41G"}'
 @pytest.mark.parametrize("text", [IRTT, ETHR])
 def test_tools_whose_numbers_are_texts_are_not_taken_for_others(tmp_path: Path, text: str) -> None:
     # Written by hand to their formats: words for truth values, and numbers with a suffix.
-    with pytest.raises(RecordError, match="not output of a tool that icmodel knows"):
+    with pytest.raises(RecordError, match="not the output of a tool that icmodel knows"):
         ingest(in_files(tmp_path, {"log.json": text}))
 
 
@@ -130,7 +132,7 @@ def test_files_of_one_name_are_named_by_the_shortest_distinct_path(tmp_path: Pat
 
 
 def test_if_every_file_is_refused_it_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(RecordError, match=r"empty\.txt: it is empty"):
+    with pytest.raises(RecordError, match=r"empty\.txt: the file is empty"):
         ingest(in_files(tmp_path, {"empty.txt": ""}))
 
 

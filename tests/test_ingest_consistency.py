@@ -93,9 +93,9 @@ def test_a_round_trip_takes_the_transmission_time_twice() -> None:
 @pytest.mark.parametrize(
     ("values", "words"),
     [
-        ({"cpu_send": 40.0}, "per cent taken for a share"),
-        ({"loss_rate": 1.2}, "more than the whole"),
-        ({"goodput_bps": -1.0}, "below 0"),
+        ({"cpu_send": 40.0}, "per cent was taken for a share"),
+        ({"loss_rate": 1.2}, "more than 1"),
+        ({"goodput_bps": -1.0}, "at least 0"),
         ({"goodput_bps": math.nan}, "nan"),
         ({"goodput_bps": 2e9, "sent_bps": 1e9}, "sender and receiver are swapped"),
         ({"goodput_bps": 1e6, "frames_per_s": 1000.0}, "bits taken for bytes"),
@@ -414,9 +414,9 @@ def test_a_file_that_contradicts_only_the_others_is_taken_with_a_remark(tmp_path
     assert got.refused == ()
     assert len(got.taken) == len(SIZES)
     [note] = [note for note in got.notes if "512.csv" in note]
-    assert "times what the other files say (about 1" in note
+    assert "times the value in the other files (about 1" in note
     assert "such as ms for us" in note
-    assert "look at it" in note
+    assert "check it" in note
 
 
 def times(size: int, unit: float = 1.0) -> str:

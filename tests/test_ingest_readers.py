@@ -347,7 +347,7 @@ NETPERF_REFUSED = {
     "udp_stream_failed.txt": "Message too long",
     "udp_stream_nothing_arrived.txt": "none arrived",
     "tcp_crr.txt": "sets a connection up",
-    "streams_at_once.json": "no repeats",
+    "streams_at_once.json": "not repeats",
 }
 
 
@@ -470,9 +470,9 @@ def test_qperf_a_test_of_another_payload_than_the_label_is_not_taken() -> None:
     got = read("qperf/two_payloads.txt", payload_bytes=65536)
     assert {point.payload_bytes for point in got.points} == {65536}
     assert numbers(got) == {"goodput_bps": 1.02e9 * 8, "frames_per_s": 15.6e3}
-    [said] = [note for note in got.notes if "not taken" in note]
+    [said] = [note for note in got.notes if "not used" in note]
     assert said.startswith(
-        "qperf: two_payloads.txt: not taken: run 2 at line 8: tcp_lat says loc_send_bytes 25 KB for "
+        "qperf: two_payloads.txt: not used: run 2 at line 8: tcp_lat says loc_send_bytes 25 KB for "
         "loc_send_msgs 25,000, which is payload_bytes 1, the label of all files says 65536: "
     )
 
@@ -502,7 +502,9 @@ def test_qperf_takes_the_default_size_where_its_bytes_allow_it(tmp_path: Path) -
     assert any("payload_bytes 65536 is assumed: the default of qperf" in n for n in got.notes)
     assert any(p.source.endswith("payload_bytes assumed") for p in got.points)
     other = changed(tmp_path, "qperf/two_payloads.txt", lambda t: t.replace("2.05 GB", "1.05 GB"))
-    with pytest.raises(RecordError, match="run 1 at line 1: it does not state its payload_bytes"):
+    with pytest.raises(
+        RecordError, match="run 1 at line 1: the result does not state its payload_bytes"
+    ):
         ingest([other])
 
 
@@ -626,15 +628,19 @@ def test_osu_7_has_validation_and_tail_latencies() -> None:
 @pytest.mark.parametrize(
     ("name", "change", "why"),
     [
-        ("bibw.txt", None, "is the sum of both directions, no goodput of one stream: run osu_bw"),
-        ("allreduce.txt", None, "no measurement of one stream"),
+        (
+            "bibw.txt",
+            None,
+            "is the sum of both directions, not the goodput of one stream: run osu_bw",
+        ),
+        ("allreduce.txt", None, "does not measure one stream"),
         ("cut.txt", None, "no rows"),
         ("latency_7.txt", ("Pass\n4", "Fail\n4"), "not those that were sent"),
         ("latency.txt", ("Latency (us)", "Bandwidth (MB/s)"), "the columns are not those of"),
         ("bw.txt", ("Bandwidth (MB/s)", "Bandwidth (GB/s)"), "no column of OSU's"),
         ("mbw_mr.txt", ("49968421.54", "4996842.15"), "a number or a unit was changed"),
         ("mbw_mr.txt", ("  49968421.54", ""), "2 numbers where the head has 3"),
-        ("bw.txt", ("\n2  ", "\n1e999  "), "is no row of “OSU MPI Bandwidth Test”"),
+        ("bw.txt", ("\n2  ", "\n1e999  "), "is not a row of “OSU MPI Bandwidth Test”"),
     ],
 )
 def test_osu_of_several_streams_or_damaged_is_refused(
@@ -679,7 +685,7 @@ def test_imb_uniband_is_the_sum_over_its_pairs() -> None:
 def test_imb_of_both_directions_is_left_out_with_a_note() -> None:
     got = read("imb/mixed.txt")
     assert numbers(got) == numbers(read("imb/pingpong.txt"))
-    assert any("Sendrecv is not taken" in note for note in results(got)[0].notes)
+    assert any("Sendrecv is not used" in note for note in results(got)[0].notes)
     with pytest.raises(
         RecordError, match=r"“Sendrecv” is the sum of both directions, .*: run Uniband or PingPong"
     ):
@@ -692,7 +698,7 @@ def test_imb_of_both_directions_is_left_out_with_a_note() -> None:
         (("16.08", "1.608"), "a number was changed"),
         (("t[usec]   Mbytes/sec", "Mbytes/sec      Msg/sec"), "not those of PingPong"),
         (("# Benchmarking PingPong", "# Benchmarking Uniband"), "not those of Uniband"),
-        ((" 1024         1000", " 1e999        1000"), "is no row of “PingPong”"),
+        ((" 1024         1000", " 1e999        1000"), "is not a row of “PingPong”"),
     ],
 )
 def test_imb_that_contradicts_itself_is_refused(
@@ -821,7 +827,7 @@ def test_prose_about_tools_is_no_output(tmp_path: Path) -> None:
     for text in (PROSE, "\x89PNG\r\n\x1a\n\0\0"):
         (tmp_path / "README.md").write_text(text, encoding="utf-8")
         with pytest.raises(
-            RecordError, match=r"README\.md: it is not output of a tool that icmodel"
+            RecordError, match=r"README\.md: the text is not the output of a tool that icmodel"
         ):
             ingest([tmp_path / "README.md"])
 

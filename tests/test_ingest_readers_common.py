@@ -69,5 +69,5 @@ def test_sections_begin_at_their_titles_and_know_their_lines() -> None:
 @pytest.mark.parametrize("broken", ["8", "-8 1", "nan 1", "8 1 1"])
 def test_a_line_that_was_a_row_is_refused(broken: str) -> None:
     [section] = sections(TITLE, Source(Path("one.txt"), b"", f"# one\n4 1\n{broken}\n"))
-    with pytest.raises(RecordError, match=r"line 3: .* is no row of “one”"):
+    with pytest.raises(RecordError, match=r"line 3: .* is not a row of “one”"):
         list(rows(section, ROW, "one"))

@@ -269,5 +269,5 @@ if FOLDER:
 
     def test_streams_at_once_are_no_repeats() -> None:
         file = Path(FOLDER) / "netperf" / "pkb_netperf_results_multistreams.json"
-        with pytest.raises(RecordError, match="no repeats"):
+        with pytest.raises(RecordError, match="not repeats"):
             ingest([file], labels=Labels(payload_bytes=16384))

@@ -112,9 +112,9 @@ def test_a_number_comes_through_exactly(size: int, megabits: Decimal) -> None:
         ({"size": {"field": "payload_bytes", "unit": "KB"}}, "unclear prefix"),
         ({"size": {"field": "goodput"}}, "it is an axis"),
         ({"size": {"field": "cpu_recv", "unit": "percent"}}, "in % or 1"),
-        ({"size": {"field": "low", "of": "goodput_bps", "unit": "b/s"}}, "no column holds"),
+        ({"size": {"field": "low", "of": "goodput_bps", "unit": "b/s"}}, "no column is mapped"),
         ({"size": {**SIZE, "colour": "red"}}, "unknown key"),
-        ({"size": SIZE, "length": SIZE}, "'size' and 'length' both say payload_bytes"),
+        ({"size": SIZE, "length": SIZE}, "'size' and 'length' are both mapped to payload_bytes"),
         ({"run 1": GOODPUT, "run 2": GOODPUT}, "each run in a row of its own"),
     ],
 )
@@ -197,7 +197,7 @@ def test_gaps_in_a_sheet_stay_gaps(tmp_path: Path) -> None:
     ("cell", "reason"),
     [
         ('<c r="D2" t="e"><v>#DIV/0!</v></c>', "error #DIV/0!"),
-        ('<c r="D2" t="s"><v>9</v></c>', "a text that is not there"),
+        ('<c r="D2" t="s"><v>9</v></c>', "a text that is missing in the file"),
         ('<c r="XFE2"><v>7</v></c>', "last column"),
     ],
 )

@@ -10,10 +10,9 @@ import pytest
 
 import icmodel
 from icmodel.cli import main
-from icmodel.cli.schemas import GROUNDS as OF_SCHEMA
 from icmodel.errors import UseCaseError
 from icmodel.interconnects import Comparison, Row, compare_interconnects
-from icmodel.interconnects.result import EXTRAPOLATED, GROUNDS, MEASURED_HERE, PUBLISHED, THEORY
+from icmodel.interconnects.result import EXTRAPOLATED, MEASURED_HERE, PUBLISHED, THEORY
 from icmodel.model import Model
 from icmodel.requirement import MET, NOT_MET, OUTCOMES, UNDECIDED
 from icmodel.usecase import evaluate
@@ -158,10 +157,6 @@ def test_the_verdict_of_all_is_that_of_the_best() -> None:
     for name in CASES:
         found = compared(name)
         assert found.verdict == min((one.outcome for one in found.rows), key=OUTCOMES.index)
-
-
-def test_grounds_of_the_schema_are_those_of_the_room() -> None:
-    assert OF_SCHEMA == GROUNDS
 
 
 def test_the_public_face_has_it() -> None:

@@ -348,7 +348,6 @@ def test_what_a_dataset_has_no_rule_for_is_outside() -> None:
         ({"protocol": "sctp"}, OutOfDomain, ("sctp", "ethernet, tcp, udp")),
         ({"protocol": [0, 3]}, ScenarioError, ("protocol", "0 to 2")),
         ({"protocol": [0.5]}, ScenarioError, ("protocol", "codes")),
-        ({"protocol": None}, ScenarioError, ("no protocol",)),
         ({"payload_bytes": None}, ScenarioError, ("no payload",)),
         ({"payload_bytes": 0}, ScenarioError, ("payload_bytes",)),
         ({"payload_bytes": [1.5]}, ScenarioError, ("payload_bytes", "whole")),
@@ -371,8 +370,8 @@ def test_what_a_dataset_has_no_rule_for_is_outside() -> None:
         ({"distance_m": math.inf}, ScenarioError, ("distance_m",)),
         ({"nagle": "maybe"}, OutOfDomain, ("nagle", "maybe", "off, on")),
         ({"nagle": [9]}, ScenarioError, ("nagle", "off, on")),
-        ({"colour": "red"}, OutOfDomain, ("colour", "nagle")),
-        ({"colour": [0]}, OutOfDomain, ("colour",)),
+        ({"colour": "red"}, ScenarioError, ("colour", "nagle")),
+        ({"options": {"colour": [0]}}, OutOfDomain, ("colour",)),
         ({"metrics": ["speed"]}, OutOfDomain, ("speed", "goodput_bps")),
         ({"outside": "maybe"}, ScenarioError, ("maybe", "refuse, nan, extrapolate")),
         (

@@ -1,9 +1,10 @@
-"""What people keep or send to another process pickles and deep-copies: the copy answers alike."""
+"""What people keep or send to another process pickles, deep-copies and compares: the copy is equal."""
 
 from __future__ import annotations
 
 import copy
 import json
+import math
 import pickle
 import subprocess
 import sys
@@ -11,13 +12,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import checkout
 import icmodel
 from icmodel.documents import json_text
 from icmodel.frozen import FrozenMapping
+from icmodel.requirement import Requirement, judge
 from icmodel.system import load as load_system
 from icmodel.system import predict
+from search import times
 
 DATASET = "ethernet-10g-2012"
 QUESTION: dict[str, Any] = {"protocol": "tcp", "payload": "1448 B", "rate": "6700/s", "cores": 4}
@@ -28,6 +33,7 @@ def made() -> dict[str, Any]:
     data = icmodel.load(DATASET)
     return {
         "dataset": data,
+        "model": icmodel.Model(data),
         "scenario": icmodel.Scenario("tcp", 1448),
         "prediction": icmodel.Model(data).predict(**QUESTION),
         "evaluation": icmodel.evaluate("imaging", data),
@@ -47,10 +53,43 @@ def test_a_copy_says_the_same(kind: str, again: Any) -> None:
     one = MADE[kind]
     other = again(one)
     assert type(other) is type(one)
+    assert other == one
     if hasattr(one, "to_dict"):
         assert json_text(other.to_dict()) == json_text(one.to_dict())
-    else:
-        assert other == one
+
+
+def test_what_is_made_twice_is_equal_and_what_differs_is_not() -> None:
+    again = made()
+    assert again == MADE
+    kinds = list(again)
+    assert not any(again[one] == again[other] for one in kinds for other in kinds if one != other)
+    data = MADE["dataset"]
+    assert icmodel.Model(data, "hybrid") != icmodel.Model(data)
+    assert hash(icmodel.Model(data)) == hash(MADE["model"])
+    assert hash(icmodel.load(DATASET)) == hash(data)
+    assert icmodel.load("ethernet-1g-2010") != data
+    assert icmodel.Model(data).predict(**QUESTION | {"cores": 1}) != MADE["prediction"]
+    assert icmodel.evaluate("imaging", data, strict=True) != MADE["evaluation"]
+
+
+numbers = st.sampled_from((0.0, -0.0, 1.5, math.inf, -math.inf, math.nan, float("nan")))
+
+
+@settings(max_examples=times(30))
+@given(numbers, numbers, numbers)
+def test_absent_numbers_of_estimates_are_equal(value: float, low: float, high: float) -> None:
+    """A copy has other NaNs than the original, as every new computation has."""
+    one = icmodel.Estimate(value, low, high, "measured")
+    fresh = icmodel.Estimate(float(repr(value)), float(repr(low)), float(repr(high)), "measured")
+    limit = Requirement("in time", "latency_mean_s", at_most=1.0)
+    assert fresh == one
+    assert hash(fresh) == hash(one)
+    assert judge(limit, fresh) == judge(limit, one)
+    assert hash(judge(limit, fresh)) == hash(judge(limit, one))
+    assert FrozenMapping({"a": one, "b": value}) == {"a": fresh, "b": fresh.value}
+    assert icmodel.Estimate(value, low, high, "derived") != one
+    assert icmodel.Estimate(2.5, low, high, "measured") != one
+    assert one != one.ends
 
 
 @pytest.mark.parametrize("variant", ["appendix-h", "corrected", "hybrid"])

@@ -51,6 +51,22 @@ LOADED = {
     "types",
     "warnings",
 }
+ROOMS = (
+    "dataset",
+    "errors",
+    "ingest",
+    "plotting",
+    "probing",
+    "requirement",
+    "scenario",
+    "sheets",
+    "system",
+    "theory",
+    "units",
+    "usecase",
+    "validate",
+)
+"""Rooms that a program reaches without importing them."""
 VERBS = ("recommend", "report", "sweep", "verify")
 
 
@@ -119,13 +135,23 @@ def test_a_verb_keeps_its_name_beside_the_room_of_that_name(tmp_path: Path) -> N
     assert told == {f"{first} {verb}": [True, "module"] for verb in VERBS for first in FIRST}
 
 
+def test_a_room_is_an_attribute_without_an_import(tmp_path: Path) -> None:
+    script = f"""
+import icmodel, json, types
+rooms = [type(getattr(icmodel, room)).__name__ for room in {ROOMS}]
+print(json.dumps([rooms, icmodel.system.load("lab-switch").name, sorted(dir(icmodel))]))
+"""
+    told = answer(script, tmp_path)
+    assert told == [["module"] * len(ROOMS), "lab-switch", sorted({*icmodel.__all__, *ROOMS})]
+
+
 def test_an_unknown_name_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="no attribute 'predict'"):
         getattr(icmodel, "predict")  # noqa: B009  (the type checker knows it is not there)
 
 
 def test_the_names_can_be_listed_and_starred(tmp_path: Path) -> None:
-    assert set(dir(icmodel)) >= set(icmodel.__all__)
+    assert set(dir(icmodel)) == {*icmodel.__all__, *ROOMS}
     script = "from icmodel import *\nimport json\nprint(json.dumps(sorted(globals())))"
     starred = answer(script, tmp_path)
     assert isinstance(starred, list)

@@ -6,7 +6,7 @@ import json
 import re
 import sys
 from collections.abc import Callable
-from functools import cache, partial
+from functools import cache
 from html.parser import HTMLParser
 from itertools import pairwise
 from pathlib import Path
@@ -17,13 +17,15 @@ import checkout
 import icmodel
 from conftest import run
 from icmodel.errors import ReportError
+from icmodel.plotting import GRID, INK, PAPER, QUIET
 from icmodel.report import report
 from icmodel.report.blocks import Figures
-from icmodel.report.drawing import COLOURS, GRID, INK, PAPER, QUIET
+from icmodel.report.drawing import COLOURS
 from icmodel.report.figures import figures as show_figures
+from icmodel.report.interconnects import TONES
 from icmodel.report.markdown import escape
 from icmodel.report.terminal import evaluation_text
-from icmodel.report.writing import json_page, report_text
+from icmodel.report.writing import json_page, report_bytes
 from icmodel.requirement import MET, NOT_MET, UNDECIDED
 from icmodel.usecase import Evaluation, evaluate
 from small_case import HOSTILE, small_evaluation
@@ -37,10 +39,17 @@ SECTIONS = [
     "Plots",
     "What it rests on",
     "Sources",
-    "To do it again",
 ]
-html_page = partial(report_text, ending=".html")
-markdown_page = partial(report_text, ending=".md")
+
+
+def html_page(answer: Evaluation) -> str:
+    return report_bytes(answer, "report.html").decode()
+
+
+def markdown_page(answer: Evaluation) -> str:
+    return report_bytes(answer, "report.md").decode()
+
+
 CSS = (checkout.ROOT / "icmodel" / "report" / "page.css").read_text(encoding="utf-8")
 BLOCKED = 'import sys; sys.modules["vl_convert"] = None; '
 """A Python in which the extra that draws is not installed."""
@@ -131,12 +140,12 @@ def test_a_report_is_written_by_its_ending(
     assert [name.name for name in tmp_path.iterdir()] == [path.name]
 
 
-@pytest.mark.parametrize("name", ["report.pdf", "report", "report.htm", "html"])
+@pytest.mark.parametrize("name", ["report.txt", "report", "report.htm", "html"])
 def test_another_ending_is_refused_and_nothing_written(
     small: Evaluation, tmp_path: Path, name: str
 ) -> None:
     with pytest.raises(
-        ReportError, match=r"no extension of a report.*\.html, \.md or \.json"
+        ReportError, match=r"no extension of a report.*\.html, \.md, \.pdf or \.json"
     ) as refusal:
         report(small, tmp_path / name)
     assert name in str(refusal.value)
@@ -169,13 +178,13 @@ def test_the_same_question_gives_the_same_bytes_in_another_process(
     script = """
 import icmodel
 evaluation = icmodel.evaluate("imaging", "ethernet-10g-2012")
-for name in ("again.json", "again.md"):
+for name in ("report.json", "report.md"):
     icmodel.report(evaluation, name)
 """
     path = {"PYTHONPATH": str(checkout.ROOT), "PYTHONHASHSEED": "7"}
     run(sys.executable, "-c", script, cwd=tmp_path, env=path)
-    assert (tmp_path / "again.md").read_text(encoding="utf-8") == markdown
-    assert (tmp_path / "again.json").read_text(encoding="utf-8") == document
+    assert (tmp_path / "report.md").read_text(encoding="utf-8") == markdown
+    assert (tmp_path / "report.json").read_text(encoding="utf-8") == document
 
 
 def test_importing_the_room_loads_nothing_heavy(tmp_path: Path) -> None:
@@ -368,7 +377,14 @@ def test_assumed_rows_are_counted(small: Evaluation, small_pages: dict[str, str]
 
 def test_every_colour_of_a_plot_follows_the_theme(page: str) -> None:
     drawn = set(re.findall(r'(fill|stroke)="(#[0-9a-f]{6})"', page))
-    assert {colour for _, colour in drawn} <= {*COLOURS.values(), INK, QUIET, GRID, PAPER}
+    assert {colour for _, colour in drawn} <= {
+        *COLOURS.values(),
+        *TONES.values(),
+        INK,
+        QUIET,
+        GRID,
+        PAPER,
+    }
     for kind, colour in drawn:
         assert f'.plot [{kind}="{colour}"]' in CSS, (kind, colour)
 

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from icmodel.report import report
+from icmodel.report.html import html_text
 from icmodel.system import load, predict
 from icmodel.usecase import evaluate
+from reported import MAKERS
+from reported import page as reported_page
 from small_case import HOSTILE, small_evaluation
 
 if TYPE_CHECKING:
@@ -127,6 +132,36 @@ def test_paper_shows_what_is_folded(browser: Browser, pages: dict[str, Path]) ->
     page.context.close()
 
 
+def printed_pages(browser: Browser, path: Path) -> int:
+    """Number of A4 pages on which Chromium prints a file."""
+    page, _ = opened(browser, path, 800)
+    made = page.pdf(prefer_css_page_size=True, print_background=True)
+    page.context.close()
+    return len(re.findall(rb"/Type\s*/Page\b", made))
+
+
+@pytest.mark.parametrize("name", MAKERS)
+def test_the_first_page_is_one_printed_page(browser: Browser, tmp_path: Path, name: str) -> None:
+    content = replace(reported_page(name), sections=())
+    (tmp_path / "a.html").write_text(html_text(content), encoding="utf-8")
+    footer = 1  # the line that names icmodel follows the last section
+    assert printed_pages(browser, tmp_path / "a.html") <= 1 + footer
+
+
+def test_a_printed_drawing_fits_the_paper(browser: Browser, pages: dict[str, Path]) -> None:
+    page, _ = opened(browser, pages["system"], 688)  # 182 mm, the width of A4 within its margins
+    page.emulate_media(media="print")
+    edges = page.evaluate(
+        """() => [...document.querySelectorAll('.system-drawing')].map(svg => {
+             const box = svg.getBoundingClientRect();
+             return [box.left, box.right, document.documentElement.clientWidth, box.height];
+           })"""
+    )
+    assert len(edges) == 2
+    assert all(left >= 0 and right <= width and height > 50 for left, right, width, height in edges)
+    page.context.close()
+
+
 def test_texts_of_files_stay_texts(browser: Browser, pages: dict[str, Path]) -> None:
     page, _ = opened(browser, pages["small"], WIDTHS["desk"])
     assert page.get_by_role("heading", level=1).inner_text() == f"Small {HOSTILE}"
@@ -136,11 +171,11 @@ def test_texts_of_files_stay_texts(browser: Browser, pages: dict[str, Path]) -> 
 def test_a_system_is_drawn_within_its_place(browser: Browser, pages: dict[str, Path]) -> None:
     page, _ = opened(browser, pages["system"], WIDTHS["desk"], "dark")
     drawn = page.get_by_role("img", name="Imaging: 15 devices")
-    assert drawn.count() == 1
+    assert drawn.count() == 2, "folded on the first page, and whole"
     outside = page.evaluate(
         """() => {
-             const whole = document.querySelector('.system-drawing').getBoundingClientRect();
              return [...document.querySelectorAll('.system-drawing text')].filter(text => {
+               const whole = text.closest('.system-drawing').getBoundingClientRect();
                const one = text.getBoundingClientRect();
                return one.left < whole.left || one.right > whole.right || one.bottom > whole.bottom;
              }).map(text => text.textContent);

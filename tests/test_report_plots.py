@@ -17,6 +17,7 @@ from fits_case import lab
 from icmodel.dataset import catalogue, load
 from icmodel.errors import OutOfDomain, ReportError, ScenarioError
 from icmodel.model import Model
+from icmodel.plotting import ticks
 from icmodel.report.drawing import (
     HERE,
     LIMIT,
@@ -25,7 +26,6 @@ from icmodel.report.drawing import (
     SHADES,
     SHAPES,
     THEORY,
-    ticks,
 )
 from icmodel.report.plots import BORROWED, drawable, metric_plot, save, svg
 from icmodel.report.profile import is_small, profile

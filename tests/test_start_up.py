@@ -15,6 +15,7 @@ from conftest import clean_environment
 
 HEAVY = {
     "IPython",
+    "fastapi",
     "h5netcdf",
     "h5py",
     "markdown_it",
@@ -24,6 +25,7 @@ HEAVY = {
     "pygments",
     "rich",
     "scipy",
+    "uvicorn",
     "vl_convert",
     "xarray",
 }
@@ -39,9 +41,12 @@ ROOMS_OF_PREDICT = {
     "errors",
     "estimate",
     "frozen",
+    "keywords",
     "fits",  # what arrives of carried loads
     "laws",
     "model",
+    "notebook",
+    "questions",
     "ranges",
     "scenario",
     "statistics",

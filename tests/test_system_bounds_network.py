@@ -53,14 +53,14 @@ def best(net: Network) -> dict[str, float]:
 REFUSED: dict[str, tuple[Callable[[], object], str]] = {
     "a server of no name known": (
         lambda: network(ports("x"), [flow("f", "x y")]),
-        "flow 'f' passes 'y', which is no server",
+        "flow 'f' passes 'y', which is not a server",
     ),
     "a server twice": (lambda: network(ports("x x"), []), "server 'x' occurs twice"),
     "a flow twice": (
         lambda: network(ports("x"), [flow("f", "x"), flow("f", "x")]),
         "flow 'f' occurs twice",
     ),
-    "no path": (lambda: flow("f", ""), "path of no server"),
+    "no path": (lambda: flow("f", ""), "path (empty)"),
     "a path in a ring": (lambda: flow("f", "x y x"), "none twice"),
     "a packet that fits no burst": (
         lambda: flow("f", "x", max_packet_bits=3 * PACKET),
@@ -72,7 +72,7 @@ REFUSED: dict[str, tuple[Callable[[], object], str]] = {
     ),
     "a line slower than the service": (
         lambda: Server("x", rate_latency(LINE), line_rate_bps=LINE / 2),
-        "server 'x' serves 1e+06 b/s on a line of 500000 b/s",
+        "server 'x' has a service of 1e+06 b/s, more than its line of 500000 b/s",
     ),
     "a shaper on less than its line": (
         lambda: Server(
@@ -107,7 +107,7 @@ REFUSED: dict[str, tuple[Callable[[], object], str]] = {
     ),
     "a gap longer than a packet": (
         lambda: network(ports("x", gap_bits=2 * PACKET), [flow("f", "x")]),
-        "packets of 1000 b, and the gap at 'x' that is part of each has 2000 b",
+        "packets of 1000 b, but the gap at 'x', which each packet includes, has 2000 b",
     ),
     "no analysis": (
         lambda: bounds(network(ports("x"), [flow("f", "x")]), []),

@@ -226,6 +226,16 @@ def test_flows_and_servers_survive_a_round_trip(tmp_path: Path) -> None:
         assert server["service_curve"] == {"latencies": [1e-5], "rates": [4e6]}
 
 
+@pytest.mark.parametrize("name", ["imaging", "motion-control", "lab-chain", "lab-unequal"])
+def test_what_is_exported_for_saihu_can_be_imported_again(name: str, tmp_path: Path) -> None:
+    """Also if a node sends and receives, so that its name stands for a switch and for a sink."""
+    exported = export_system(load(name), "saihu")[0]
+    again = json.loads(export_system(imported(exported, tmp_path)[0], "saihu")[0])
+    assert [len(one["path"]) for one in again["flows"]] == [
+        len(one["path"]) for one in json.loads(exported)["flows"]
+    ]
+
+
 def test_saihu_gets_the_bits_on_the_wire(tmp_path: Path) -> None:
     document = json.loads(export_system(load("lab-two-switches"), "saihu")[0])
     (flow,) = document["flows"]

@@ -28,12 +28,18 @@ def right() -> list[object]:
     result = icmodel.evaluate("imaging", data)
     icmodel.report(result, "imaging.html")
     why = p.explain().latency_terms
+    streams = icmodel.system.predict(icmodel.system.load("imaging")).streams
+    told += [streams["picture-1"].goodput_bps.basis, streams["picture-1"]["loss_rate"].why]
+    told += [p["own_metric_s"].value, float(p.goodput_bps), p.to_xarray(), p.to_dataframe()]
+    told += [icmodel.plotting.grid_plot(many, "goodput_bps"), icmodel.units.parse_bps("1 Gb/s")]
     return [*told, why, icmodel.__version__, icmodel.Scenario("tcp", 64), grid, many]
 
 
 def wrong(model: icmodel.Model) -> None:
     p = model.predict(protocol="tcp", payload="64 B")
     _ = p.goodput_bsp  # type: ignore[attr-defined]
+    _ = p.goodputt_bps  # type: ignore[attr-defined]
+    _ = icmodel.system.predict(icmodel.system.load("imaging")).streams["x"].loss  # type: ignore[attr-defined]
     _ = p.latency_p99  # type: ignore[attr-defined]
     _ = p.loss_rate.hihg  # type: ignore[attr-defined]
     model.predict(protocol="tcp", paylod="64 B")  # type: ignore[call-arg]
@@ -61,7 +67,9 @@ def test_the_keywords_that_are_typed_are_those_of_a_question() -> None:
 
 @pytest.mark.parametrize("name", catalogue())
 def test_every_metric_of_a_dataset_is_declared(name: str) -> None:
-    source = Path(checkout.ROOT / "icmodel" / "estimate.py").read_text(encoding="utf-8")
+    source = Path(checkout.ROOT / "icmodel" / "estimate" / "prediction.py").read_text(
+        encoding="utf-8"
+    )
     declared = {line.strip() for line in source.splitlines() if line.endswith(": Estimate")}
     assert {f"{metric}: Estimate" for metric in icmodel.load(name).metrics} <= declared
 

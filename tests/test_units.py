@@ -169,7 +169,7 @@ def test_a_number_instead_of_a_text_is_a_unit_error() -> None:
 
 
 def test_unknown_kind_is_refused_with_the_kinds() -> None:
-    with pytest.raises(UnitError, match="'furlongs' is no kind of quantity: use one of bytes, "):
+    with pytest.raises(UnitError, match="'furlongs' is not a kind of quantity: use one of bytes, "):
         units.parse("furlongs", "3 s")
 
 

@@ -336,6 +336,10 @@ def test_half_a_round_trip_stands_in_by_name() -> None:
     whole = estimate_for("latency_mean_s", ends(rtt_mean_s=known(10, 8, 12)))
     assert (whole.value, whole.low, whole.high) == (5, 1e-6, 12)
     assert estimate_for("latency_p99_s", ends(rtt_half_max_s=known(5, 4, 6))).high == 12
+    beyond = Estimate(5, 4, 6, "extrapolated", "", ("extrapolated",))
+    bound = estimate_for("latency_p99_s", ends(rtt_half_max_s=beyond))
+    assert bound.basis == "extrapolated"
+    assert "stated" not in bound.bases
 
 
 def test_a_round_trip_shorter_than_the_wire_allows_does_not_stand_in() -> None:

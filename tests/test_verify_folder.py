@@ -84,7 +84,7 @@ def test_two_processes_do_not_measure_into_one_folder(tmp_path: Path) -> None:
     ("name", "body", "said"),
     [
         (SETTINGS, b"{", "cannot be read"),
-        (SETTINGS, b"[]", "it holds no object"),
+        (SETTINGS, b"[]", "it is not a JSON object"),
         (PREDICTION, b"{}", "it holds no prediction"),
         (PREDICTION, b'{"prediction": 1}', "it holds no prediction"),
         (PREDICTION, b"\xff", "cannot be read"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import subprocess
 import sys
 import sysconfig
 import tarfile
@@ -148,8 +149,29 @@ def test_the_wheel_makes_nothing_else_importable(
 
 def test_the_extras_are_not_needed(installed_wheel: Installed, tmp_path: Path) -> None:
     """The environment is the bare one, so what passes there passes without the extras."""
-    extras = ("vl_convert", "h5netcdf", "h5py", "pyarrow", "pytest", "hypothesis")
+    extras = (
+        "vl_convert",
+        "h5netcdf",
+        "h5py",
+        "pyarrow",
+        "fastapi",
+        "uvicorn",
+        "pytest",
+        "hypothesis",
+    )
     assert run(installed_wheel.python, "-c", FINDABLE, *extras, cwd=tmp_path) == "[]\n"
+
+
+def test_a_missing_extra_is_named(installed_wheel: Installed, tmp_path: Path) -> None:
+    done = subprocess.run(
+        [installed_wheel.icmodel, "serve"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert done.stderr.endswith("run `pip install 'icmodel[web]'`\n")
 
 
 def titled(folder: Path, title: str) -> None:

@@ -2,7 +2,7 @@
 
     python tools/build_docs_reference.py
 
-``cli.md`` from the typer app, ``api.md`` from signatures and docstrings, ``datasets.md`` from
+``cli.md`` from the typer app, ``api.md`` from signatures and docstrings, ``http.md`` and ``openapi.json`` from the server, ``datasets.md`` from
 ``data/``, the tables of keys of ``usecase-format.md``, ``system-format.md`` and ``dataset-format.md`` and
 the JSON Schemas from the documents' classes, the parts of ``probe.md`` from the probe: its help, the schema of its
 record, its flags, plans and topologies. A test fails when a page is not what this script makes.
@@ -17,18 +17,20 @@ from collections.abc import Callable, Mapping
 from docs_reference.command_line import cli_page
 from docs_reference.datasets import datasets_page
 from docs_reference.documents import DATASET_TABLES, SYSTEM_TABLES, USECASE_TABLES, keys
+from docs_reference.http_api import http_page, openapi_document
 from docs_reference.markdown import with_part
 from docs_reference.places import REFERENCE
 from docs_reference.probe import probe_page
 from docs_reference.python_face import api_page
-from icmodel.cli.schemas import output_schemas
 from icmodel.dataset.check import dataset_schema
+from icmodel.schemas.commands import output_schemas
 from icmodel.system import system_schema
 from icmodel.usecase import usecase_schema
 
 
 def pages() -> dict[str, str]:
     """Every made file of docs/reference: name and text."""
+    openapi = openapi_document()
     made = {
         "dataset-format.md": with_part(_page("dataset-format.md"), "keys", keys(DATASET_TABLES)),
         "usecase-format.md": with_part(_page("usecase-format.md"), "keys", keys(USECASE_TABLES)),
@@ -36,6 +38,8 @@ def pages() -> dict[str, str]:
         "probe.md": probe_page(_page("probe.md")),
         "cli.md": cli_page(),
         "api.md": api_page(),
+        "http.md": http_page(openapi),
+        "openapi.json": _schema(openapi),
         "datasets.md": datasets_page(),
         "dataset.schema.json": _schema(dataset_schema()),
         "output.schema.json": _schema(output_schemas()),

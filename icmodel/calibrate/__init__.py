@@ -1,6 +1,6 @@
 """Calibration: measure two hosts run by run until the model of these hosts is good enough.
 
-Settings and a system (two hosts or a lab) come in; records and their dataset go out.
+The input is settings and a system (two hosts or a lab); the output is records and their dataset.
 """
 
 from icmodel.calibrate.loop import Progress, Result, calibrate

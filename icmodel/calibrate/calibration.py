@@ -20,12 +20,12 @@ from icmodel.usecase import load_usecase
 
 SCHEMA_VERSION = 1
 DIGITS = 6
-"""Decimal places of seconds in the JSON document."""
+"""Number of decimal places of times [s] in the JSON document of a calibration."""
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A request for a calibration.
+    """Request for a calibration: the folder, the hosts or lab, and the settings that the user gave.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ class Request:
     address : str, optional
         Address of the second host on the measured network.
     words : mapping
-        Fields of `Settings`. A missing field, or a field of ``None``, takes the lab topology's value or the default.
+        Fields of `Settings` by name. A missing field, or ``None``, takes the lab topology's value or the default.
 
     Raises
     ------
@@ -60,13 +60,13 @@ class Request:
             refuse_undecidable(load_usecase(settings.aim.usecase), settings)
 
     def settings(self, system: str, link: Link) -> Settings:
-        """Settings for a system; values of the request take precedence over values of the link."""
+        """Make the settings for a system; values of this request take precedence over those of the link."""
         return Settings.of(system=system, **{**_given(asdict(link)), **_given(self.words)})
 
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """The result: how the loop ended, and the dataset that was written."""
+    """Result of a calibration: why it ended, and the dataset that was written."""
 
     system: str
     folder: Path
@@ -80,12 +80,12 @@ class Calibration:
 
     @property
     def spoilt(self) -> int:
-        """Number of runs without a usable metric because of their flags."""
+        """Number of measured runs whose flags leave no usable metric."""
         return sum(map(is_spoilt, self.result.records))
 
     @property
     def flags(self) -> Counter[str]:
-        """Number of runs without a usable metric, by flag."""
+        """Number of measured runs without a usable metric, by flag of the run."""
         return Counter(
             flag
             for one in self.result.records
@@ -94,7 +94,7 @@ class Calibration:
         )
 
     def to_dict(self) -> dict[str, object]:
-        """The JSON document of ``icmodel calibrate --json``."""
+        """Convert this result to the JSON document that ``icmodel calibrate --json`` prints."""
         stand = self.result.progress
         return {
             "schema_version": SCHEMA_VERSION,
@@ -128,7 +128,7 @@ class Calibration:
 
 
 def carry_out(probe: Path, request: Request, watch: Watch | None = None) -> Calibration:
-    """Measure until the target error or the budget is reached, and write the dataset.
+    """Carry out a calibration: measure until the target error or the budget is reached, and write the dataset.
 
     Raises
     ------
@@ -156,5 +156,5 @@ def carry_out(probe: Path, request: Request, watch: Watch | None = None) -> Cali
 
 
 def _given(words: Mapping[str, Any]) -> dict[str, Any]:
-    """The entries that are not ``None``."""
+    """Copy a mapping without the entries that are ``None``."""
     return {name: value for name, value in words.items() if value is not None}

@@ -1,4 +1,4 @@
-"""Choice of the next runs, from the surfaces fitted to the values measured so far.
+"""Choice of the next runs of a calibration, from the surfaces fitted to the values measured so far.
 
 The gain of measuring a candidate is known in closed form, since the variance of a Gaussian process
 does not depend on the value measured.  By default it is the fall of the expected error over the
@@ -25,7 +25,7 @@ TINY = 1e-15
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """An undecided requirement: whether a metric of a run is above or below a limit.
+    """An undecided requirement: it is open whether a metric of a run is above or below a limit.
 
     ``limit`` is on the scale of the metric's surface (`icmodel.calibrate.runs.scaled`).
     """
@@ -37,7 +37,10 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class Purpose:
-    """The aim of the choice: a low error over a domain; decisions, if any, take precedence."""
+    """Aim by which the next runs are chosen: a low error over the runs of ``domain``.
+
+    Undecided requirements (``decisions``), if any, take precedence.
+    """
 
     domain: tuple[Run, ...]
     decisions: tuple[Decision, ...] = ()
@@ -46,7 +49,7 @@ class Purpose:
 def choose(
     surfaces: Mapping[str, Surface], candidates: Sequence[Run], purpose: Purpose, count: int
 ) -> tuple[Run, ...]:
-    """The next runs, best first.
+    """Choose the next runs to measure, the best run first.
 
     Parameters
     ----------
@@ -74,7 +77,7 @@ def choose(
 
 
 class _State:
-    """Posterior of one surface, as if the runs chosen so far had been measured."""
+    """Posterior of one metric's surface (its Gaussian process), as if the runs chosen so far had been measured."""
 
     def __init__(self, surface: Surface, candidates: Sequence[Run], purpose: Purpose) -> None:
         asked = tuple(one for one in purpose.decisions if one.metric == surface.seen.metric)
@@ -90,16 +93,19 @@ class _State:
 
     @property
     def asks(self) -> bool:
-        """Whether an undecided requirement is about this metric."""
+        """Whether at least one undecided requirement limits the metric of this surface."""
         return len(self._limits) > 0
 
     def _shares(self) -> tuple[Floats, Floats]:
-        """Variance at n places, array (n,), and its reduction by each of m candidates, array (n, m)."""
+        """Variance of the metric at n runs of interest, and its reduction by measuring each of m candidates.
+
+        The shapes are (n,) and (n, m).
+        """
         less = self._cross**2 / (np.maximum(np.diag(self._among), 0.0) + self._noise)
         return np.maximum(self._variance, 0.0), less
 
     def gains(self) -> Floats:
-        """Relative reduction of the expected error by each candidate, 0…1.
+        """Relative reduction, 0…1, of the metric's expected error by measuring each candidate run.
 
         The reduction is relative, so that a metric with greater errors does not outweigh the others.
         """
@@ -111,7 +117,7 @@ class _State:
         return np.asarray(fall / whole if whole > 0 else fall)
 
     def decided(self) -> Floats:
-        """The expected number of undecided limits that each candidate decides."""
+        """Expected number of undecided requirements that measuring each candidate run would decide."""
         variance, less = self._shares()
         if not self.asks:
             return np.zeros(less.shape[1])
@@ -124,7 +130,7 @@ class _State:
         return np.asarray(np.sum(np.where(now, 0.0, above + below), axis=0))
 
     def measure(self, index: int) -> None:
-        """Update the posterior as if the candidate with this index had been measured."""
+        """Update the posterior as if the candidate run with the given index had been measured."""
         scale = math.sqrt(max(float(self._among[index, index]), 0.0) + self._noise)
         column, reach = self._among[:, index] / scale, self._cross[:, index] / scale
         self._among = self._among - np.outer(column, column)

@@ -1,4 +1,4 @@
-"""Grid: the candidate runs, on both sides of the packet breaks, and the domain of the error."""
+"""Grid of a calibration: its candidate runs, on both sides of packet breaks, and the domain of the error."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from icmodel.calibrate.settings import Settings
 from icmodel.theory import ethernet
 
 MULTIPLES = (1, 2, 3, 5, 9, 17, 33)
-"""Numbers of packets that a frame fills at the breaks of the grid."""
+"""Numbers of packets that a frame fills at the packet breaks in the grid of a calibration."""
 HEADER_BYTES = {"zeromq": 9}
-"""Header that a protocol adds before each frame in the TCP stream [B]."""
+"""Size of the header that a protocol adds before each frame in its TCP stream [B]."""
 LEAST_ETHERNET_BYTES = 46
 MOST_UDP_BYTES = 65507
 DOMAIN_STEPS = 24
-"""Number of payloads of each curve in the domain, at equal ratios."""
+"""Number of payloads of each curve at which the error of a calibration is judged, at equal ratios."""
 DIGITS = 2
-"""Number of significant digits of a load."""
+"""Number of significant digits to which the loads of the grid are rounded."""
 
 
 def payload_limit(protocol: str, settings: Settings) -> int:
-    """The largest payload of a protocol within the settings [B]."""
+    """Largest payload of a protocol that a calibration may measure [B]: the least of settings and protocol limit."""
     own = {"udp": MOST_UDP_BYTES, "ethernet": settings.setup.mtu_bytes}
     return min(
         settings.grid.most_payload_bytes, own.get(protocol, settings.grid.most_payload_bytes)
@@ -35,12 +35,12 @@ def payload_limit(protocol: str, settings: Settings) -> int:
 
 
 def framing(protocol: str, mtu_bytes: int) -> ethernet.Framing:
-    """Framing of a protocol over IPv4; TCP has the timestamps that Linux sends."""
+    """Ethernet framing (rules for cutting frames into packets) of a protocol over IPv4, with TCP timestamps."""
     return ethernet.Framing(protocol if protocol in ("udp", "ethernet") else "tcp", mtu_bytes)
 
 
 def breaks(protocol: str, mtu_bytes: int) -> tuple[int, ...]:
-    """The largest payloads of 1, 2, 3, 5 … packets [B].
+    """Payloads [B] at the packet breaks of a protocol: the largest payloads that fit into 1, 2, 3, 5 … packets.
 
     For the protocol ``ethernet``: the greatest payload that is padded, and the MTU.
     """
@@ -52,7 +52,7 @@ def breaks(protocol: str, mtu_bytes: int) -> tuple[int, ...]:
 
 
 def packets(runs: Sequence[Run], mtu_bytes: int) -> NDArray[np.int64]:
-    """Number of packets per frame of each run: array (n,)."""
+    """Number of packets that each frame of a run needs, array (runs,)."""
     found = np.ones(len(runs), dtype=np.int64)
     for protocol in {run.protocol for run in runs}:
         where = [at for at, run in enumerate(runs) if run.protocol == protocol]
@@ -62,7 +62,10 @@ def packets(runs: Sequence[Run], mtu_bytes: int) -> NDArray[np.int64]:
 
 
 def payloads(protocol: str, settings: Settings) -> tuple[int, ...]:
-    """The payloads of the grid [B]: powers of two, both ends, and both sides of every break."""
+    """Payloads of a protocol in the grid of candidate runs [B].
+
+    They are powers of two, the least and greatest payload, and both sides of every packet break.
+    """
     least, most = settings.grid.least_payload_bytes, payload_limit(protocol, settings)
     powers = [2**n for n in range(17)]
     sides = [
@@ -72,14 +75,17 @@ def payloads(protocol: str, settings: Settings) -> tuple[int, ...]:
 
 
 def loads(settings: Settings, reference_bps: float) -> tuple[float, ...]:
-    """Loads of the grid [b/s], ascending, rounded to two digits; a share of 1 is the load ``reference_bps``."""
+    """Loads of the grid of candidate runs [b/s], ascending, rounded to two digits.
+
+    The settings give loads as shares; a share of 1 is the load ``reference_bps``.
+    """
     asked = {share * reference_bps for share in settings.grid.loads}
     limited = {float(f"{load:.{DIGITS - 1}e}") for load in asked if math.isfinite(load)}
     return tuple(sorted(limited | {load for load in asked if math.isinf(load)}))
 
 
 def candidates(settings: Settings, reference_bps: float) -> tuple[Run, ...]:
-    """Every run of the grid, sorted."""
+    """List every candidate run of a calibration's grid, sorted."""
     return tuple(
         sorted(
             Run(protocol, size, load, settings.setup.cores)
@@ -91,7 +97,7 @@ def candidates(settings: Settings, reference_bps: float) -> tuple[Run, ...]:
 
 
 def domain(runs: Sequence[Run]) -> tuple[Run, ...]:
-    """The runs over which the error is to be low: payloads at equal ratios on each curve."""
+    """Runs at which the error of the calibrated model is judged: payloads at equal ratios on each curve of ``runs``."""
     return tuple(
         replace(curve[0], payload_bytes=size)
         for curve in curves(runs)
@@ -108,14 +114,15 @@ def curves(runs: Sequence[Run]) -> list[list[Run]]:
 
 
 def pilot(settings: Settings) -> Run:
-    """The first run: the largest payload of the first protocol at unlimited load."""
+    """First run of a calibration: the largest payload of the first protocol, at unlimited load."""
     protocol = settings.grid.protocols[0]
     return Run(protocol, payload_limit(protocol, settings), math.inf, settings.setup.cores)
 
 
 def first_runs(runs: Sequence[Run], settings: Settings) -> list[Run]:
-    """First runs, at unlimited load: least, greatest and middle payloads, and both sides of the first break.
+    """Choose the runs of the first step of a calibration, all at unlimited load.
 
+    They have the least, greatest and middle payload on each side of the first packet break.
     These runs give the capacity at each payload, which determines the loads within capacity.
     """
     found: list[Run] = []
@@ -129,11 +136,11 @@ def first_runs(runs: Sequence[Run], settings: Settings) -> list[Run]:
 
 
 def ends(runs: Sequence[Run]) -> list[Run]:
-    """The least and the greatest payload of every curve."""
+    """Select the runs with the least and the greatest payload of every curve."""
     return [run for curve in curves(runs) for run in dict.fromkeys((curve[0], curve[-1]))]
 
 
 def even_payloads(least: int, most: int) -> tuple[int, ...]:
-    """Payloads of the domain between a least and a greatest payload [B], at equal ratios."""
+    """Payloads [B] at equal ratios from a least to a greatest payload, at which the error is judged."""
     ratio = (most / least) ** (1 / (DOMAIN_STEPS - 1))
     return tuple(sorted({round(least * ratio**step) for step in range(DOMAIN_STEPS)}))

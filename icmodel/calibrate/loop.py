@@ -24,7 +24,7 @@ MOST_REFUSED = 3
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """State of a calibration after a run or a step; only the state after a step has scores.
+    """Progress of a calibration after a run or a step; only the progress after a step has scores.
 
     ``disturbed`` is the number of runs excluded because the hypervisor took too much of a core;
     ``requirements`` has the outcome of each requirement of the use case.
@@ -42,7 +42,7 @@ class Progress:
 
     @property
     def error(self) -> float:
-        """Error that is compared with the target: the greatest median error of any metric."""
+        """Error that is compared with the target error: the greatest of all metrics' median errors."""
         return worst(self.scores)
 
 
@@ -51,7 +51,10 @@ Watch = Callable[[Progress], None]
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """Outcome of a calibration; ``reason`` of the end is error, verdict, budget or exhausted."""
+    """Outcome of a calibration's measurements: records, refused runs, and the reason why they ended.
+
+    ``reason`` is error, verdict, budget or exhausted.
+    """
 
     reason: str
     records: tuple[Record, ...]
@@ -62,7 +65,9 @@ class Result:
 def calibrate(
     system: Testbed, settings: Settings, folder: Path, watch: Watch | None = None
 ) -> Result:
-    """Measure until the target error or the budget is reached; an interrupted calibration goes on.
+    """Measure a system until the target error or the budget is reached.
+
+    A calibration that was interrupted is continued.
 
     Parameters
     ----------
@@ -84,8 +89,8 @@ def calibrate(
     """
     if system.description != settings.system:
         raise CalibrationError(
-            f"the calibration is of {settings.system!r}, and {system.description!r} was given: "
-            "use another folder"
+            f"the folder holds a calibration of {settings.system!r}, but {system.description!r} was "
+            "given: use another folder"
         )
     plan = Planner(settings)
     with opened(folder, settings) as place, system:
@@ -93,7 +98,7 @@ def calibrate(
 
 
 class _Loop:
-    """A calibration while it runs."""
+    """Calibration loop while it runs: its testbed, plan, folder and the runs done so far."""
 
     def __init__(self, system: Testbed, plan: Planner, folder: Folder, watch: Watch) -> None:
         self.system = system
@@ -104,7 +109,7 @@ class _Loop:
         self.plan = plan
 
     def go(self) -> Result:
-        """Plan and measure step by step, beginning with the interrupted step, if any."""
+        """Run the calibration: plan and measure step by step, beginning with the interrupted step, if any."""
         step = max((one.step for one in self.done), default=0)
         while True:
             before = [one for one in self.done if one.step < step]
@@ -118,7 +123,7 @@ class _Loop:
             step += 1
 
     def _measure(self, step: int, turns: Sequence[Turn]) -> bool:
-        """Measure the missing runs of a step; False if the budget ends before the step does."""
+        """Measure the missing runs of a step; returns False if the time budget does not suffice."""
         have = {(one.run, one.repeat) for one in self.done if one.step == step}
         for run, repeat in turns:
             if (run, repeat) in have:
@@ -134,18 +139,18 @@ class _Loop:
         return True
 
     def _stored(self, step: int, run: Run, repeat: int, answer: Record | Refused) -> Done:
-        """Store a record, or a refusal; raise an error if the hosts refuse every run."""
+        """Store the record of a run, or its refusal; raise CalibrationError if the hosts refuse every run."""
         if not isinstance(answer, Refused):
             return self.folder.keep(step, run, repeat, answer)
         if not any(one.record for one in self.done) and len(self.done) + 1 >= MOST_REFUSED:
             raise CalibrationError(
-                f"the hosts refuse every run ({answer.why}): mend that and start again"
+                f"the hosts refuse every run ({answer.why}): remove the cause and start again"
             )
         return self.folder.refuse(step, run, repeat, answer.why)
 
     @property
     def spent_s(self) -> float:
-        """Measuring time so far."""
+        """Measuring time that the calibration has spent so far [s]."""
         return self.settings.timing.cost_s * len(self._records)
 
     def _progress(
@@ -173,8 +178,8 @@ class _Loop:
     def _result(self, reason: str, step: int, decided: Decided) -> Result:
         if not self._records:
             raise CalibrationError(
-                f"the budget of {self.settings.aim.budget_s:g} s has no time for one run, which takes "
-                f"{self.settings.timing.cost_s:g} s: give more"
+                f"the budget of {self.settings.aim.budget_s:g} s is too short for one run, which takes "
+                f"{self.settings.timing.cost_s:g} s: give a larger budget"
             )
         refused = tuple(one for one in self.done if one.record is None)
         return Result(reason, self._records, refused, self._progress(step, decided=decided))

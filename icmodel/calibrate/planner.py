@@ -1,4 +1,4 @@
-"""Planner: the runs of each step, as a pure function of the settings and the earlier steps."""
+"""Planner of a calibration: it chooses the runs of each step from the settings and the runs of earlier steps."""
 
 from __future__ import annotations
 
@@ -21,17 +21,20 @@ from icmodel.errors import CalibrationError
 from icmodel.usecase import load_usecase
 
 MOST_SPOILT = 3
-"""Number of unusable records after which a run is not repeated again."""
+"""Number of records without a usable metric after which a run is not measured again."""
 LAST_OPENING = 3
-"""Last step whose runs are fixed by rule. The runs of later steps are chosen by their gain."""
+"""Last step of a calibration whose runs are fixed by rule; runs of later steps are chosen by their gain."""
 
 Turn = tuple[Run, int]
-"""A run, and the number of the repeat, counted from 0."""
+"""One measurement of a plan: a run, and the number of its repeat, counted from 0."""
 
 
 @dataclass(frozen=True, slots=True)
 class Decided:
-    """Plan of a step: the runs to measure or the reason to stop, and the model's scores before the step."""
+    """Plan of a calibration step: the runs to measure, or the reason to stop.
+
+    ``scores`` are the model's errors before the step; ``standing`` is the verdict of a use case so far.
+    """
 
     turns: tuple[Turn, ...] = ()
     reason: str = ""
@@ -40,7 +43,7 @@ class Decided:
 
 
 class Planner:
-    """Plan the runs of each step from the settings and the earlier steps."""
+    """Planner that chooses the runs of each calibration step from the settings and the earlier steps."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
@@ -51,7 +54,7 @@ class Planner:
         )
 
     def decide(self, step: int, before: Sequence[Done]) -> Decided:
-        """Plan a step from the runs done in earlier steps."""
+        """Plan a calibration step from the runs done in earlier steps."""
         if step == 0:
             return Decided(((pilot(self.settings), 0),))
         counts = Counter(one.run for one in before)
@@ -77,7 +80,7 @@ class Planner:
         return self._next(records, counts, grid, refused)
 
     def opening(self, step: int, records: Sequence[Record], grid: Sequence[Run]) -> list[Run]:
-        """The runs of steps 1 to 3, which are fixed by rule; later steps repeat disturbed runs only.
+        """Runs of steps 1 to 3, which are fixed by rule; in later steps, only disturbed runs to repeat.
 
         Step 1 measures the capacity, step 2 both ends of every curve within capacity, step 3 the
         runs next to saturation and in overload.  With a use case step 3 is left out, since the
@@ -118,7 +121,7 @@ class Planner:
     def choose(
         self, records: Sequence[Record], wanted: Sequence[Run], purpose: Purpose
     ) -> tuple[Run, ...]:
-        """Choose the next runs among candidates within capacity and candidates that decide a requirement."""
+        """Choose the next runs among candidates within capacity, and candidates that may decide a requirement."""
         known = self._known(records)
         asked = {one.run for one in purpose.decisions}
         able = asked | set(carried(known, wanted))
@@ -139,7 +142,7 @@ class Planner:
         return ""
 
     def _reference_bps(self, before: Sequence[Done]) -> float:
-        """Load of share 1 [b/s]: the line rate of the settings, or the goodput of the first record."""
+        """Load that corresponds to a share of 1 [b/s]: the line rate, or the goodput of the first record."""
         if self.settings.setup.line_rate_bps is not None:
             return self.settings.setup.line_rate_bps
         for one in before:
@@ -152,7 +155,7 @@ class Planner:
 
 
 def _turns(runs: Sequence[Run], counts: Counter[Run]) -> tuple[Turn, ...]:
-    """Each run with the number of its repeat."""
+    """Number the repeats of runs: pair each run with the number of its earlier measurements (``counts``)."""
     seen = Counter(counts)
     turns = []
     for run in runs:

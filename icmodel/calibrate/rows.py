@@ -1,4 +1,4 @@
-"""The dataset of a calibration: in memory between two steps, and as files in the folder at the end."""
+"""Dataset of a calibration's records: in memory between two steps, and as files in the folder at the end."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from icmodel.fold.records import RecordDocument
 
 
 def table(records: Iterable[Record], settings: Settings) -> Dataset:
-    """The dataset of the folded records, which is not written to disk.
+    """Fold the records of a calibration into a dataset in memory, which is not written to disk.
 
     Raises
     ------
@@ -35,12 +35,12 @@ def table(records: Iterable[Record], settings: Settings) -> Dataset:
 
 
 def slim(record: Record) -> dict[str, object]:
-    """Reduce a record to the keys that folding reads; this drops the long histograms."""
+    """Reduce a record to the keys that are needed to fold it into a dataset; this drops the long histograms."""
     return {key: record[key] for key in RecordDocument.model_fields if key in record}
 
 
 def folding(name: str, settings: Settings) -> Folding:
-    """Settings for folding the records of a calibration."""
+    """Make the settings for folding a calibration's records into a dataset."""
     burst = (
         {"interconnect": {"burst_bytes": settings.setup.burst_bytes}}
         if settings.setup.burst_bytes

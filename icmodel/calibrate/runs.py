@@ -1,4 +1,4 @@
-"""Runs: the conditions of a measurement, icprobe's options for them, and the values measured."""
+"""Runs of a calibration: the conditions of a measurement, icprobe's options for them, and the measured values."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from icmodel.errors import RecordError
 from icmodel.fold.flags import spoilers
 
 Record = Mapping[str, Any]
-"""A record of icprobe, as read from JSON."""
+"""Type of a record: the result of one run of icprobe, as read from JSON."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Run:
-    """One point of the plan: protocol, payload, offered load and cores.
+    """Conditions of one measurement: protocol, payload, offered load and cores.
 
     Parameters
     ----------
@@ -33,7 +33,7 @@ class Run:
     load_bps : float
         Requested goodput [b/s]; infinite for an unlimited load.
     cores : int
-        Number of cores at each end.
+        Number of cores at the sender, and at the receiver.
     """
 
     protocol: str
@@ -43,7 +43,7 @@ class Run:
 
     @property
     def unlimited(self) -> bool:
-        """Whether the load is unlimited."""
+        """Whether the run offers an unlimited load."""
         return math.isinf(self.load_bps)
 
     @property
@@ -54,7 +54,7 @@ class Run:
         return hashlib.sha256(text.encode("ascii")).hexdigest()[:16]
 
     def words(self) -> tuple[str, ...]:
-        """Options of ``icprobe run`` for this run."""
+        """Options of the command ``icprobe run`` that set the conditions of this run."""
         asked = ("--protocol", self.protocol, "--payload", f"{self.payload_bytes} B")
         cores = ("--cores", str(self.cores))
         load = () if self.unlimited else ("--load", f"{self.load_bps:.0f} b/s")
@@ -62,7 +62,7 @@ class Run:
 
 
 def run_of(record: Record) -> Run:
-    """The run of a record.
+    """Read the conditions of a measurement from a record of icprobe.
 
     Raises
     ------
@@ -87,7 +87,7 @@ def run_of(record: Record) -> Run:
 
 GOODPUT = "goodput_bps"
 LEAST = 1e-12
-"""Lower limit applied to values before taking the logarithm."""
+"""Least value of a metric before its logarithm is taken; smaller values are raised to it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,17 +102,20 @@ class Observed:
     values: Floats
 
     def part(self, rows: Sequence[int]) -> Observed:
-        """Select rows by index."""
+        """Select some of the measured values by their indices."""
         return replace(self, runs=tuple(self.runs[row] for row in rows), values=self.values[rows])
 
 
 def scaled(metric: str, value: float) -> float:
-    """Convert a value to the scale of errors: the logarithm; ratios stay unchanged."""
+    """Convert a metric's value to the scale on which errors are compared: its logarithm; ratios stay unchanged."""
     return value if metric in RATIOS else math.log(max(value, LEAST))
 
 
 def observed(records: Iterable[Record], metrics: Sequence[str]) -> dict[str, Observed]:
-    """Values of every metric that was measured at two or more different runs, sorted by run."""
+    """Collect the usable values of each metric from the records, sorted by run.
+
+    Metrics that were measured at fewer than two different runs are left out.
+    """
     found: dict[str, list[tuple[Run, float]]] = {metric: [] for metric in metrics}
     for record in records:
         run, result = run_of(record), record.get("result", {})
@@ -130,7 +133,7 @@ def observed(records: Iterable[Record], metrics: Sequence[str]) -> dict[str, Obs
 
 
 def stolen(record: Record) -> float:
-    """The greatest share of time, 0…1, that the hypervisor took from a core in use."""
+    """Greatest share of time, 0…1, that the hypervisor took from any core in use during a run."""
     used, modes = record.get("cores", {}), record.get("cpu_modes", {})
     lost = [
         core.get("steal", 0.0)
@@ -142,12 +145,15 @@ def stolen(record: Record) -> float:
 
 
 def is_disturbed(record: Record, most_steal: float | None) -> bool:
-    """Whether the hypervisor took more than ``most_steal`` of a core in use; False if there is no limit."""
+    """Whether the hypervisor took more than ``most_steal`` of a core in use during a run.
+
+    It is False if there is no limit (``None``).
+    """
     return most_steal is not None and stolen(record) > most_steal
 
 
 def is_spoilt(record: Record) -> bool:
-    """Whether the record's flags make all its metrics unusable."""
+    """Whether the flags of a record make all its metrics unusable."""
     flags = record.get("flags", ())
     return all(spoilers(flags, metric, (), ()) for metric in record.get("result", {}))
 

@@ -1,4 +1,4 @@
-"""Scores of the model on measured runs, by cross-validation."""
+"""Scores of a calibrated model: its errors on measured runs, by cross-validation."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from icmodel.validate.questions import answers
 from icmodel.validate.scores import Outcome, by_metric, outcome, score
 
 FOLDS = 8
-"""Number of parts into which the measured runs are divided; each part is left out once."""
+"""Number of parts into which cross-validation divides the measured runs; each part is left out once."""
 NORMAL_MEDIAN = 0.6745
 """Median absolute deviation of a normal distribution, in standard deviations."""
 
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """Errors of one metric at left-out runs: absolute for ratios (0…1), relative for other metrics.
+    """Errors of the model in one metric at left-out runs: absolute for ratios (0…1), relative for other metrics.
 
     ``middle`` is the median error, ``p95`` the 95th percentile.  ``noise`` is the median
     deviation of a repeat from the mean of its run, absolute or relative like the errors. It is NaN if no run was
@@ -35,7 +35,7 @@ class Score:
 
 
 def scores(data: Dataset, variant: str, metrics: Sequence[str]) -> tuple[Score, ...]:
-    """Errors of each metric on left-out runs, by eightfold cross-validation.
+    """Errors of a model variant in each metric on left-out runs, by eightfold cross-validation.
 
     The least and greatest payloads of every curve are never left out, since the model would have to extrapolate. Only
     the given metrics are predicted.
@@ -64,7 +64,10 @@ def _folds(data: Dataset, metrics: Sequence[str]) -> Iterator[Fold]:
 
 
 def _inner(data: Dataset) -> list[Key]:
-    """Places strictly between the least and the greatest payload of a curve."""
+    """Keys of the measured points between the least and the greatest payload of their curve.
+
+    Only these points are left out in the cross-validation.
+    """
     curves: dict[Key, set[Key]] = {}
     for point in data.points:
         curves.setdefault(curve(data, point), set()).add(place(data, point))
@@ -80,5 +83,5 @@ def _score(metric: str, outcomes: Sequence[Outcome], repeated: Noise | None) -> 
 
 
 def worst(found: Sequence[Score]) -> float:
-    """Greatest median error of all metrics, compared with the target error; NaN without scores."""
+    """Greatest of all metrics' median errors, which is compared with the target error; NaN without scores."""
     return max((one.middle for one in found if one.count), default=math.nan)

@@ -16,19 +16,19 @@ SCHEMA_VERSION = 1
 PROTOCOLS = ("tcp", "udp", "ethernet", "zeromq")
 METRICS = ("goodput_bps", "latency_mean_s", "cpu_send", "cpu_recv")
 OVERHEAD_S = 0.5
-"""Time of a run besides idle time, warm-up and window: clocks, connection, counters."""
+"""Time of a run besides idle time, warm-up and window [s], for clocks, connection and counters."""
 MOST_CORES = 64
 """Greatest number of streams that a responder of icprobe accepts; each core sends one stream."""
 LEAST_MTU, MOST_MTU = 68, 65535
 """Least MTU and longest packet of IPv4 (RFC 791) [B]."""
 LEAST_WINDOW_S, MOST_WINDOW_S = 0.1, 3600.0
 ENDS = ("budget_s", "error_ratio")
-"""Settings that only decide when to stop; they may change when a calibration goes on."""
+"""Names of the settings that only decide when to stop; they may change when a calibration is continued."""
 
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """The runs from which a calibration chooses.
+    """Settings of a calibration's grid: the protocols, loads and payloads of the candidate runs.
 
     Parameters
     ----------
@@ -54,27 +54,28 @@ class Grid:
             )
         if not 1 <= self.least_payload_bytes < self.most_payload_bytes:
             raise CalibrationError(
-                f"payloads from {self.least_payload_bytes} to {self.most_payload_bytes} B are no "
+                f"payloads from {self.least_payload_bytes} to {self.most_payload_bytes} B are not a "
                 "range: give a least payload of at least 1 B, and a greater payload"
             )
         if not self.loads or math.inf not in self.loads or min(self.loads) <= 0:
             raise CalibrationError(
-                "the loads must hold 'as fast as it goes' and otherwise shares above 0"
+                "the loads must include infinity (as fast as possible); all others are shares of the "
+                "line rate above 0"
             )
 
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """The hosts and the link between them.
+    """Settings of a calibration about the hosts and the link between them.
 
     Parameters
     ----------
     mtu_bytes : int
         MTU of the path, which sets the packet breaks.
     cores : int
-        Cores used at each end.
+        Number of cores used at the sender, and at the receiver.
     line_rate_bps : float or None
-        Load of share 1 [b/s]. None takes the goodput of the first run, rounded to two digits.
+        Load that corresponds to a share of 1 [b/s]. None takes the goodput of the first run, rounded to two digits.
     burst_bytes : float
         Depth of the token bucket that enforces the line rate [B].
     """
@@ -142,7 +143,7 @@ class Aim:
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """Measuring window, warm-up and idle time of each run [s]."""
+    """Settings of a calibration for the times of each run: measuring window, warm-up and idle time [s]."""
 
     window_s: float = 2.0
     warmup_s: float = 0.2
@@ -157,13 +158,13 @@ class Timing:
 
     @property
     def cost_s(self) -> float:
-        """The time that one run takes from the budget."""
+        """Time that one run takes from the budget of a calibration [s]."""
         return self.baseline_s + self.warmup_s + self.window_s + OVERHEAD_S
 
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """Rules for choosing runs, and for excluding disturbed runs.
+    """Settings of a calibration for choosing runs, and for excluding disturbed runs.
 
     Parameters
     ----------
@@ -193,7 +194,7 @@ class Sampling:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The settings of one calibration.
+    """All settings of one calibration.
 
     ``system`` describes the measured system; a folder holds the records of one system.
     """
@@ -207,7 +208,7 @@ class Settings:
 
     @classmethod
     def of(cls, system: str, **words: Any) -> Settings:
-        """Settings from the fields of all parts by name, as in ``loop.json``.
+        """Make settings from the fields of all parts by name, as in the file ``loop.json``.
 
         Raises
         ------
@@ -228,25 +229,25 @@ class Settings:
 
     @property
     def digest(self) -> str:
-        """SHA-256 of all settings except the stop conditions."""
+        """SHA-256 of all settings of the calibration except the stop conditions."""
         text = json.dumps(self._measured(), sort_keys=True)
         return hashlib.sha256(text.encode("utf-8")).hexdigest()
 
     def differing(self, other: Settings) -> list[str]:
-        """Names of settings that differ, except the stop conditions."""
+        """Names of the settings that differ from those of another calibration; stop conditions are ignored."""
         theirs = other._measured()
         return [name for name, value in self._measured().items() if value != theirs[name]]
 
     def _measured(self) -> dict[str, object]:
-        """All settings except the stop conditions."""
+        """All settings except the stop conditions, as a dictionary."""
         return {name: value for name, value in self._document().items() if name not in ENDS}
 
     def to_json(self) -> str:
-        """The text of the file loop.json."""
+        """Convert the settings to the text of the file ``loop.json``."""
         return json.dumps(self._document(), indent=2) + "\n"
 
     def _document(self) -> dict[str, object]:
-        """All settings in one flat table."""
+        """All settings in one flat dictionary, as stored in ``loop.json``."""
         document: dict[str, object] = {"schema_version": SCHEMA_VERSION, "system": self.system}
         for name in PARTS:
             document |= asdict(getattr(self, name))
@@ -255,11 +256,11 @@ class Settings:
 
 
 PARTS = {"grid": Grid, "setup": Setup, "aim": Aim, "timing": Timing, "sampling": Sampling}
-"""The parts of the settings, in the order of their fields in ``loop.json``."""
+"""Parts of a calibration's settings, by name, in the order of their fields in ``loop.json``."""
 
 
 def settings_of(text: str) -> Settings:
-    """The settings of a file loop.json.
+    """Read the settings of a calibration from the text of its file ``loop.json``.
 
     Raises
     ------
@@ -269,7 +270,7 @@ def settings_of(text: str) -> Settings:
     try:
         said: Any = json_value(text)
         if said.pop("schema_version") != SCHEMA_VERSION:
-            raise ValueError("another schema_version")
+            raise ValueError("schema_version is not the one of this release")
         said["loads"] = [math.inf if load is None else load for load in said["loads"]]
         lists = {name: tuple(value) for name, value in said.items() if isinstance(value, list)}
         return Settings.of(**{**said, **lists})

@@ -1,8 +1,8 @@
-"""State: the folder of a calibration, which holds its settings and one line for each run done.
+"""State of a calibration: its folder, which holds the settings and one line for each finished run.
 
-After each run, the run's line is written and synced to disk. After an interruption, the next start removes an
-incomplete last line and continues. Records are in records.jsonl, with the step in the plan's name. Refused runs are in
-refused.jsonl.
+After each run, the run's line is written and synced to disk.  After an interruption, the next start removes an
+incomplete last line and continues.  Records are in records.jsonl; the name of each record's plan tells the step.
+Refused runs are in refused.jsonl.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ PLAN = "calibrate, step "
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """A finished run: step, repeat, and either its record, or the reason why a host refused it."""
+    """Finished run of a calibration: its step, its repeat, and its record or the reason why a host refused it."""
 
     step: int
     run: Run
@@ -64,7 +64,7 @@ def _writable(path: Path) -> Iterator[None]:
 
 
 def _claim(path: Path, settings: Settings) -> None:
-    """Write the settings into the folder; if it has records, only the stop conditions may change.
+    """Write the settings into a calibration's folder; if it has records, only the stop conditions may change.
 
     If the folder has no record, the new settings replace the old settings. Then refused runs are also removed, so that
     they are tried again.
@@ -77,8 +77,8 @@ def _claim(path: Path, settings: Settings) -> None:
             (path / REFUSED).unlink(missing_ok=True)
         elif other := before.differing(settings):
             raise CalibrationError(
-                f"{path} holds a calibration with other settings: {', '.join(other)} not as before; give "
-                "the same ones to go on, or another folder"
+                f"{path} holds a calibration with other settings: {', '.join(other)} differ; give "
+                "the same settings to go on, or another folder"
             )
     elif any(one != new for one in path.iterdir()):
         raise CalibrationError(f"{path} is not empty and holds no calibration: give a new folder")
@@ -87,7 +87,7 @@ def _claim(path: Path, settings: Settings) -> None:
 
 
 def _has_records(path: Path) -> bool:
-    """Whether the folder has at least one complete record."""
+    """Whether the folder of a calibration has at least one complete record."""
     records = path / RECORDS
     return records.exists() and b"\n" in records.read_bytes()
 
@@ -102,7 +102,7 @@ class Folder:
     # --- reading ------------------------------------------------------------------------------
 
     def done(self) -> list[Done]:
-        """All finished runs, sorted by step."""
+        """Read all finished runs of the calibration from the folder, sorted by step."""
         found = [_done(line, RECORDS) for line in self._lines(RECORDS)]
         found += [_done(line, REFUSED) for line in self._lines(REFUSED)]
         return sorted(found, key=lambda one: one.step)
@@ -127,7 +127,7 @@ class Folder:
     # --- writing ------------------------------------------------------------------------------
 
     def keep(self, step: int, run: Run, repeat: int, record: Record) -> Done:
-        """Append the record of a run, with its step and repeat."""
+        """Append the record of a run to the folder's records, with its step and repeat."""
         mark = {
             "name": f"{PLAN}{step}",
             "digest": self.settings.digest,
@@ -141,7 +141,7 @@ class Folder:
         return Done(step, run, repeat, marked)
 
     def refuse(self, step: int, run: Run, repeat: int, why: str) -> Done:
-        """Append a run that the hosts refused."""
+        """Append a run that the hosts refused to the folder's refused runs, with the reason."""
         point = {**asdict(run), "load_bps": None if run.unlimited else run.load_bps}
         mark = {"name": f"{PLAN}{step}", "repeat": repeat}
         self._append(REFUSED, {"point": point, "plan": mark, "why": why})
@@ -165,7 +165,7 @@ def _done(document: Mapping[str, Any], name: str) -> Done:
         repeat = int(mark["repeat"])
     except (KeyError, ValueError, TypeError, AttributeError) as error:
         raise CalibrationError(
-            f"{name} has a line that is of no calibration ({error}): the file was changed; restore "
+            f"{name} has a line that no calibration wrote ({error}): the file was changed; restore "
             "it, or calibrate into a new folder"
         ) from error
     if name == REFUSED:

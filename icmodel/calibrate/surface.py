@@ -23,19 +23,19 @@ from icmodel.fits.process import Process, process, scale_of
 from icmodel.fits.regimes import LIMITED, OVERLOAD, SHORT, UNLIMITED
 
 LABELS: tuple[Group, ...] = ((0, ""), (1, ""))
-"""Labels by which two runs differ besides payload and load: protocol, and regime of the load."""
+"""Labels by which a surface's kernel compares two runs: first the protocol, second the regime of the load."""
 PRIOR = Kernel(label_distances=dict.fromkeys(LABELS, LABEL_DISTANCE))
 CARRIED = 0.98
-"""A load up to this share of the capacity counts as within capacity."""
+"""Greatest ratio of load to capacity at which a run counts as within capacity."""
 CLEARLY = SHORT
-"""A load above this multiple of the capacity is clear overload; the same limit as in the model."""
+"""Ratio of load to capacity above which a run counts as clear overload; the same limit as in the model."""
 MOST_ROWS = 96
-"""Greatest number of rows for fitting the kernel's hyperparameters; the time grows with its cube."""
+"""Greatest number of measured runs to which a surface's kernel is fitted; the time grows with its cube."""
 
 
 @dataclass(frozen=True, slots=True)
 class Axes:
-    """Converts runs to the coordinates of a process.
+    """Conversion of runs to the coordinates of a Gaussian process.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ class Axes:
     capacity: Surface | None = None
 
     def sites(self, runs: Sequence[Run]) -> Sites:
-        """The coordinates of runs: payload, load, packets, regime and frames a second."""
+        """Convert runs to sites (coordinates): payload, load, packets, regime and frames per second."""
         full = np.array([run.unlimited or self.capacity is None for run in runs])
         load = np.where(full, 1.0, [run.load_bps for run in runs])
         regimes = np.where(full, UNLIMITED, LIMITED)
@@ -74,7 +74,7 @@ class Axes:
 
 @dataclass(frozen=True, slots=True)
 class Surface:
-    """The process fitted to the measured values of one metric."""
+    """Surface of one metric: a Gaussian process over runs, fitted to the metric's measured values."""
 
     seen: Observed
     axes: Axes
@@ -83,11 +83,11 @@ class Surface:
 
     @property
     def noise(self) -> float:
-        """Variance of the noise of one run, on the metric's scale squared."""
+        """Variance of the noise of one run, on the squared scale of the metric (log values, or ratios)."""
         return self.process.scale**2 * self.process.kernel.noise
 
     def predict(self, runs: Sequence[Run]) -> tuple[Floats, Floats]:
-        """Mean and standard deviation at n runs: two arrays (n,) on the scale of `scaled`."""
+        """Predict mean and standard deviation of the metric at n runs: two arrays (n,) on the scale of `scaled`."""
         sites = self.axes.sites(runs)
         modelled = self.process.mechanism.at(sites)
         cross = self._covariance(sites, self.sites)
@@ -97,7 +97,7 @@ class Surface:
         return mean, self.process.scale * np.sqrt(unknown)
 
     def covariance(self, first: Sequence[Run], second: Sequence[Run]) -> Floats:
-        """Posterior covariance between n runs and m other runs: array (n, m)."""
+        """Posterior covariance of the metric between n runs and m other runs: array (n, m)."""
         here, there = self.axes.sites(first), self.axes.sites(second)
         to_first, to_second = (self._covariance(one, self.sites) for one in (here, there))
         left = self._covariance(here, there) - to_first @ self.process.inverse @ to_second.T
@@ -109,28 +109,34 @@ class Surface:
         return Covariance(self.process.kernel, distances, first @ second.T).values
 
     def goodput_bps(self, runs: Sequence[Run]) -> Floats:
-        """Goodput [b/s] of the capacity's surface at the payloads of runs."""
+        """Capacity [b/s] at the payloads of runs; only for the surface of goodput."""
         return np.asarray(np.exp(self.predict(runs)[0]))
 
     def shares(self, runs: Sequence[Run]) -> Floats:
-        """Offered load of runs divided by capacity; only for the capacity's surface."""
+        """Ratio of the offered load to the capacity for each run; only for the surface of goodput."""
         return np.array([run.load_bps for run in runs]) / self.goodput_bps(runs)
 
     def counts(self, runs: Sequence[Run]) -> Floats:
-        """Weight of an error at each run, 0 or 1; for the capacity it is 1 only if the load saturates."""
+        """Weight (0 or 1) of each run in the error of this surface: whether a wrong prediction of the run counts.
+
+        For the surface of goodput it is 1 only for runs that saturate the capacity.
+        """
         if self.axes.capacity is not None:
             return np.ones(len(runs))
         return np.where(self.shares(runs) > CARRIED, 1.0, 0.0)
 
     def tells(self, runs: Sequence[Run]) -> Floats:
-        """1 for runs that inform this surface, else 0; only unlimited loads inform the capacity."""
+        """Factor for each run: 1 if measuring the run improves this surface, otherwise 0.
+
+        The surface of goodput, which is the capacity, is improved only by runs at unlimited load.
+        """
         if self.axes.capacity is not None:
             return np.ones(len(runs))
         return np.array([float(run.unlimited) for run in runs])
 
 
 def surface(seen: Observed, axes: Axes, kernel: Kernel | None = None) -> Surface:
-    """Fit a surface to measured values; the default ``kernel`` is the most likely kernel."""
+    """Fit a surface (Gaussian process) to a metric's measured values; by default with the most likely kernel."""
     sites = axes.sites(seen.runs)
     log_time = _value(seen.metric, seen.values, sites)
     mechanism = Mechanism(_kind(seen.metric), sites, log_time)
@@ -142,7 +148,7 @@ def surface(seen: Observed, axes: Axes, kernel: Kernel | None = None) -> Surface
 
 
 def surfaces(seen: Mapping[str, Observed], mtu_bytes: int) -> dict[str, Surface]:
-    """Fit a surface of each metric; empty until two runs were measured at unlimited load.
+    """Fit a surface (Gaussian process) to each metric; empty until two runs were measured at unlimited load.
 
     The surface of goodput is the capacity: below saturation goodput equals the offered load.
     """
@@ -161,19 +167,25 @@ def surfaces(seen: Mapping[str, Observed], mtu_bytes: int) -> dict[str, Surface]
 
 
 def _kind(metric: str) -> str:
-    """Mechanism of a metric: costs; costs and a queue; or a constant, for ratios."""
+    """Kind of cost model for the surface of a metric.
+
+    Ratios have a constant, goodput has costs, and other metrics have costs and a queue.
+    """
     if metric in RATIOS:
         return CONSTANT
     return COSTS if metric == GOODPUT else QUEUE
 
 
 def _value(metric: str, log_time: Floats, sites: Sites) -> Floats:
-    """Convert the log of a time to the metric's scale, or back; for goodput it changes sign."""
+    """Convert the log of a time per frame to the scale of a metric, or back.
+
+    Only goodput changes: its log is log(bits per frame) minus the log time.
+    """
     return np.log(8 * sites.payload_bytes) - log_time if metric == GOODPUT else log_time
 
 
 def _likeliest(mechanism: Mechanism, sites: Sites, log_time: Floats) -> Kernel:
-    """The most likely kernel, fitted to at most 96 rows at even distances."""
+    """Find the most likely kernel of a surface, from at most 96 evenly spaced rows."""
     some = np.unique(np.linspace(0, len(sites) - 1, min(len(sites), MOST_ROWS)).astype(np.int64))
     part = sites.take(some)
     modelled = mechanism.at(part)
@@ -185,15 +197,15 @@ def _likeliest(mechanism: Mechanism, sites: Sites, log_time: Floats) -> Kernel:
 
 
 SCANNED = 100
-"""Number of payloads, at equal ratios, among which the end of saturation is searched."""
+"""Number of payloads, at equal ratios, among which the least unsaturated payload of a curve is searched."""
 FEW = 3
-"""Greatest number of runs in overload for which all are measured; a curve with more has none measured."""
+"""Greatest number of runs in overload on a curve for which all of them are measured; otherwise none is."""
 INSIDE = 1.1
-"""Ratio of the two payloads that are measured at the end of saturation."""
+"""Ratio of the two payloads that are measured on a curve just outside saturation."""
 
 
 def carried(known: Mapping[str, Surface], runs: Sequence[Run]) -> list[Run]:
-    """Runs of unlimited load, and runs with an offered load within capacity.
+    """Select the runs at unlimited load, and the runs with an offered load within capacity.
 
     A saturated run gives the same result as the run of unlimited load.
     """
@@ -204,7 +216,7 @@ def carried(known: Mapping[str, Surface], runs: Sequence[Run]) -> list[Run]:
 
 
 def edges(known: Mapping[str, Surface], runs: Sequence[Run]) -> list[Run]:
-    """Two runs on each curve just below saturation; their payloads need not be in the grid.
+    """Choose two runs on each curve of limited load, just below saturation; their payloads need not be in the grid.
 
     Latency and CPU utilisation are steepest there.  The first run has the least payload above which the whole
     curve is within capacity.
@@ -226,7 +238,7 @@ def edges(known: Mapping[str, Surface], runs: Sequence[Run]) -> list[Run]:
 
 
 def overloaded(known: Mapping[str, Surface], runs: Sequence[Run]) -> list[Run]:
-    """Runs of the greatest limited load in clear overload, for curves with at most three such runs.
+    """Select the runs in clear overload at the greatest limited load, on curves with at most three such runs.
 
     A paced sender in overload may reach less than an unlimited one.  If a dataset has
     such runs, the model predicts overload from them. So a curve must have all such runs or none.

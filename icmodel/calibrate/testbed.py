@@ -31,13 +31,13 @@ from icmodel.probing.responder import (
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """The reason why these hosts cannot do a run; the run is not tried again."""
+    """Refusal of a run: the reason why the hosts cannot do it; the run is not tried again."""
 
     why: str
 
 
 class Testbed(AbstractContextManager["Testbed", None], Protocol):
-    """A system to measure; its context is entered before the first run and left after the last."""
+    """Interface of a system to measure; its context is entered before the first run and left after the last."""
 
     @property
     def description(self) -> str:
@@ -45,7 +45,7 @@ class Testbed(AbstractContextManager["Testbed", None], Protocol):
         ...
 
     def measure(self, run: Run, repeat: int) -> Record | Refused:
-        """Measure a run once.
+        """Measure a run once, and return its record or a refusal.
 
         Raises
         ------
@@ -56,13 +56,13 @@ class Testbed(AbstractContextManager["Testbed", None], Protocol):
 
 
 class Hosts:
-    """A system of two hosts.
+    """Testbed of two hosts, over SSH or in a lab.
 
     Parameters
     ----------
     probe : Path
         Path of icprobe on this machine.
-            pair : Pair
+    pair : Pair
         The two hosts.
     settings : Settings
         Settings, with the times of a run.
@@ -85,7 +85,10 @@ class Hosts:
         self._responder: subprocess.Popen[bytes] | None = None
 
     def measure(self, run: Run, repeat: int) -> Record | Refused:
-        """Run icprobe once. If icprobe rejects the run and the responder still answers, the run is refused."""
+        """Measure a run once with icprobe, and return its record or a refusal.
+
+        The run counts as refused if icprobe rejects it while the responder still runs.
+        """
         done = run_to_end(self._pair.asking((*run.words(), *self._times)), self._longest_s)
         if done.returncode == REFUSED and self._responder and self._responder.poll() is None:
             return Refused(error_line(done.stderr))
@@ -110,12 +113,15 @@ KEEP_KEY = (
     'umask 077; d="${{TMPDIR:-/tmp}}/{name}"; rm -rf "$d"; '
     'mkdir "$d" && cat >"$d/key" && printf %s "$d/key"'
 )
-"""Shell command that stores the key in a new folder, replacing the folder of a killed calibration."""
+"""Shell command that stores a calibration's key on a host in a new folder.
+
+It replaces the folder that a killed calibration left behind.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """Known properties of the path between the hosts before any run; ``None`` if unknown.
+    """Properties of the path between the two hosts that are known before any run; ``None`` if unknown.
 
     ``burst_bytes`` is the depth of the token bucket that enforces ``line_rate_bps``.
     """
@@ -126,7 +132,7 @@ class Link:
 
 
 class LabPair:
-    """Two namespaces of a test network that is built for this calibration alone.
+    """Pair of hosts A and B in a lab: two namespaces of a test network that is built for one calibration.
 
     Parameters
     ----------
@@ -147,12 +153,12 @@ class LabPair:
         self._key = ""
 
     def link(self) -> Link:
-        """The path as the topology describes it."""
+        """Properties of the path between the hosts, as the lab's topology states them."""
         shown = json.loads(output_of((self._probe, "lab", "show", self._topology), BRIEF_S))
         return Link(shown["line_rate_bps"], shown["burst_bytes"], shown["mtu_bytes"])
 
     def up(self, key: Path) -> None:
-        """Build the network."""
+        """Build the lab's network, and keep the path of the key for its runs."""
         self._key = str(key)
         built = json.loads(
             output_of((self._probe, "lab", "up", self._topology, "--as", self.name), BRIEF_S)
@@ -161,22 +167,22 @@ class LabPair:
         if not {"A", "B"} <= hosts.keys():
             self.down()
             raise CalibrationError(
-                f"the topology {self._topology} has no hosts A and B: take one that has, such as "
-                "direct-1g"
+                f"the topology {self._topology} has no hosts A and B: use one that has them, "
+                "such as direct-1g"
             )
         self.address = hosts["B"]["addresses"][0]
 
     def asking(self, words: Sequence[str]) -> list[str]:
-        """``icprobe run`` in the namespace of A."""
+        """Make the command that runs ``icprobe run`` with the given options in the namespace of host A."""
         return [*self._on("A"), "run", "--to", self.address, "--key", self._key, *words]
 
     def answering(self) -> list[str]:
-        """``icprobe serve`` in the namespace of B."""
+        """Make the command that runs ``icprobe serve`` in the namespace of host B."""
         serve = (*self._on("B"), "serve", "--bind", self.address, "--key", self._key)
         return until_stdin_ends(serve)
 
     def down(self) -> None:
-        """Remove the network and end the processes in it."""
+        """Remove the lab's network, and end the processes in it."""
         output_of((self._probe, "lab", "down", self.name), BRIEF_S)
 
     def _on(self, host: str) -> list[str]:
@@ -184,7 +190,7 @@ class LabPair:
 
 
 class SshPair:
-    """Two hosts that the OpenSSH client reaches, each with icprobe.
+    """Pair of hosts A and B that the OpenSSH client reaches; both have icprobe.
 
     Parameters
     ----------
@@ -218,11 +224,11 @@ class SshPair:
         self._options: tuple[str, ...] = tuple(options)
 
     def link(self) -> Link:
-        """Nothing is known of the path between real hosts."""
+        """Properties of the path between the hosts; between real hosts all are unknown."""
         return Link()
 
     def up(self, key: Path) -> None:
-        """Copy the key to both hosts; the runs reuse these connections."""
+        """Connect to both hosts and copy the key of the calibration to them; runs reuse these connections."""
         self.address = _number(self.address or self._host_name(self._hosts[1]))
         sockets = key.parent / "%C"
         self._options += (
@@ -238,17 +244,17 @@ class SshPair:
             self.keys.append(output_of(self._ssh(host, keep), BRIEF_S, secret).strip())
 
     def asking(self, words: Sequence[str]) -> list[str]:
-        """``icprobe run`` on A."""
+        """Make the command that runs ``icprobe run`` with the given options on host A, over SSH."""
         command = (self._probe, "run", "--to", self.address, "--key", self.keys[0], *words)
         return self._ssh(self._hosts[0], shlex.join(command))
 
     def answering(self) -> list[str]:
-        """``icprobe serve`` on B, which ends with the connection."""
+        """Make the command that runs ``icprobe serve`` on host B, over SSH; it ends with the connection."""
         serve = (self._probe, "serve", "--bind", self.address, "--key", self.keys[1])
         return self._ssh(self._hosts[1], RESPONDER.format(serve=shlex.join(serve)))
 
     def down(self) -> None:
-        """Remove the keys and end the connections."""
+        """Remove the keys from both hosts, and end the SSH connections."""
         for host, key in zip(self._hosts, self.keys, strict=False):
             output_of(self._ssh(host, f"rm -rf {shlex.quote(str(Path(key).parent))}"), BRIEF_S)
             output_of(["ssh", *self._options, "-O", "exit", host], BRIEF_S)
@@ -259,12 +265,12 @@ class SshPair:
         look = f"command -v {shlex.quote(self._probe)} || true"
         if not output_of(self._ssh(host, look), BRIEF_S).strip():
             raise CalibrationError(
-                f"{host} does not find {self._probe}: install it there, in a folder of the PATH that "
+                f"{self._probe} was not found on {host}: install it there, in a folder of the PATH that "
                 f"`ssh {host} 'echo $PATH'` prints, and start again"
             )
 
     def _host_name(self, host: str) -> str:
-        """The host name that the configuration of ``ssh`` gives for a host."""
+        """Host name that the configuration of ``ssh`` gives for a destination."""
         lines = output_of(["ssh", *self._options, "-G", host], BRIEF_S).splitlines()
         named = (line.partition(" ") for line in lines)
         return next((value for key, _, value in named if key == "hostname"), host)
@@ -274,16 +280,16 @@ class SshPair:
 
 
 Pair = LabPair | SshPair
-"""Two hosts: A sends and runs ``icprobe run``, B receives and runs ``icprobe serve``."""
+"""Type of a pair of hosts: A sends and runs ``icprobe run``, B receives and runs ``icprobe serve``."""
 
 
 def _number(address: str) -> str:
-    """The numeric IP address of a name, the same for both hosts."""
+    """Resolve a host name to a numeric IP address, so that both hosts use the same address."""
     try:
         found = socket.getaddrinfo(address, None, type=socket.SOCK_STREAM)
     except OSError as error:
         raise CalibrationError(
-            f"{address} has no address known here ({error.strerror}): give the one of the "
-            "measured network with --address"
+            f"the host name {address} does not resolve here ({error.strerror}): give the host's "
+            "address in the measured network with --address"
         ) from error
     return str(found[0][4][0])

@@ -1,4 +1,4 @@
-"""Verdict of a use case on the runs so far; undecided requirements become limits on runs."""
+"""Verdict of a use case on the runs of a calibration so far, and its undecided requirements as limits on runs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from icmodel.usecase.document import Candidate
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """The verdict of a use case on the runs so far, and its undecided requirements.
+    """Verdict of a use case on the runs of a calibration so far, and its undecided requirements.
 
     ``requirements`` has the outcome of each requirement by name.
     """
@@ -30,12 +30,12 @@ class Standing:
 
     @property
     def decided(self) -> bool:
-        """Whether the verdict is no longer undecided."""
+        """Whether the use case's verdict is no longer undecided."""
         return self.verdict != UNDECIDED
 
 
 def required_metrics(usecase: str | None) -> tuple[str, ...]:
-    """The metrics that a use case limits, sorted; none without a use case."""
+    """Names of the metrics that a use case limits by requirements, sorted; empty without a use case."""
     if usecase is None:
         return ()
     return tuple(sorted({limit.metric for limit in load_usecase(usecase).requirements}))
@@ -47,7 +47,7 @@ def refuse_undecidable(case: UseCase, settings: Settings) -> None:
     Raises
     ------
     CalibrationError
-        If the planned runs can answer no stream of the candidate.
+        If the planned runs cannot predict any stream of the candidate.
     """
     streams: dict[str, list[str]] = {}
     for name, asked in _default(case).scenarios.items():
@@ -61,7 +61,7 @@ def refuse_undecidable(case: UseCase, settings: Settings) -> None:
 
 
 def _obstacles(scenario: Scenario, settings: Settings) -> Iterator[str]:
-    """The reasons why a dataset of these settings cannot answer a scenario.
+    """Reasons why a dataset measured with these settings cannot predict a scenario.
 
     Switches are not an obstacle: if a dataset has no switches, `evaluate` adds a note.
     """
@@ -74,7 +74,7 @@ def _obstacles(scenario: Scenario, settings: Settings) -> Iterator[str]:
 
 
 def _is_payload(scenario: Scenario, settings: Settings) -> bool:
-    """Whether the payload of a scenario is within the range of measured payloads."""
+    """Whether the payload of a scenario is within the range of payloads that a calibration measures."""
     limit = payload_limit(scenario.protocol, settings)
     return settings.grid.least_payload_bytes <= scenario.payload_bytes <= limit
 
@@ -90,14 +90,14 @@ def _default(case: UseCase) -> Candidate:
 
 
 def own_runs(case: UseCase, settings: Settings) -> tuple[Run, ...]:
-    """Runs of the default candidate's streams; streams that cannot be measured have no run."""
+    """Runs that measure the streams of a use case's default candidate; streams that cannot be measured are left out."""
     scenarios = _default(case).scenarios.values()
     runs = (_run(asked.scenario(), settings) for asked in scenarios)
     return tuple(sorted({run for run in runs if run is not None}))
 
 
 def standing(case: UseCase, data: Dataset, variant: str, settings: Settings) -> Standing:
-    """Evaluate a use case, and collect the undecided requirements of its chosen candidate."""
+    """Evaluate a use case on the dataset so far, and collect the undecided requirements of its chosen candidate."""
     evaluation = evaluate(case, data, variant)
     asked = {answer.stream: answer.scenario for answer in evaluation.chosen.answers}
     found = []
@@ -112,12 +112,12 @@ def standing(case: UseCase, data: Dataset, variant: str, settings: Settings) -> 
 
 
 def asked_runs(decisions: Iterable[Decision]) -> tuple[Run, ...]:
-    """The runs of undecided requirements, sorted, without duplicates."""
+    """Runs that the undecided requirements are about, sorted, without duplicates."""
     return tuple(sorted({decision.run for decision in decisions}))
 
 
 def _run(scenario: Scenario | None, settings: Settings) -> Run | None:
-    """Run of a scenario; None if the scenario's protocol or payload is not measured."""
+    """Run that measures a scenario; None if the calibration does not measure its protocol or payload."""
     if scenario is None or scenario.protocol not in settings.grid.protocols:
         return None
     if not _is_payload(scenario, settings):

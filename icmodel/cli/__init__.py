@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gc
 import os
+import re
 import sys
 import warnings
 from collections.abc import Sequence
@@ -18,7 +19,7 @@ import typer
 from typer.core import TyperGroup
 
 from icmodel import __version__
-from icmodel.cli.output import PipeClosed
+from icmodel.cli.output import PipeClosed, json_text, print_text
 from icmodel.errors import IcmodelError, is_disk_error, unwritable
 
 COMMANDS = (
@@ -38,6 +39,8 @@ COMMANDS = (
     "calibrate",
     "verify",
     "validate",
+    "completion",
+    "serve",
 )
 """Names of the commands; each is a module of icmodel.cli, imported on first use."""
 
@@ -49,6 +52,10 @@ A verdict adds two codes: 1 for not met and 3 for undecided.
 
 _USAGE: tuple[type[Exception], type[Exception]] = typer.BadParameter.__mro__[1:3]  # type: ignore[assignment]
 """Exceptions that typer raises for an invalid command line, with any version of click."""
+
+
+_PLACE = re.compile(r"\((?:at )?(line \d+(?:, column \d+)?)\)")
+"""Place in a file, as a sentence gives it."""
 
 
 class Commands(TyperGroup):
@@ -96,8 +103,23 @@ def print_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
+START = """\
+icmodel predicts whether an interconnect carries a use case. Begin with one of these:
+
+  icmodel predict --payload "1448 B" --rate 6700/s  one stream: goodput, latency, CPU load, loss
+  icmodel evaluate imaging                          a use case: met, not met or undecided
+  icmodel system imaging                            a whole system
+  icmodel datasets list                             the measurements that predictions rest on
+  icmodel ingest --help                             your own measurements, by iperf3 or other tools
+
+All commands: icmodel --help. Completion by Tab and the manual page: icmodel completion --help
+"""
+"""Text of ``icmodel`` without a command."""
+
+
+@app.callback(invoke_without_command=True)
 def icmodel(
+    ctx: typer.Context,
     version: Annotated[
         bool,
         typer.Option("--version", callback=print_version, is_eager=True, help="Print the version."),
@@ -114,6 +136,8 @@ def icmodel(
     icmodel evaluate imaging
     icmodel COMMAND --help
     """  # noqa: D301
+    if ctx.invoked_subcommand is None:
+        print_text(START)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -143,14 +167,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(arguments: Sequence[str] | None) -> int:
+    words = sys.argv[1:] if arguments is None else arguments
     try:
         code = app(arguments, prog_name="icmodel", standalone_mode=False)
         sys.stdout.flush()
     except IcmodelError as error:
-        return _fail(str(error), WRONG)
+        return _fail(type(error).__name__, str(error), WRONG, words)
     except _USAGE as error:
-        words = sys.argv[1:] if arguments is None else arguments
-        return _fail(usage_sentence(error, words), WRONG)
+        return _fail("UsageError", usage_sentence(error, words), WRONG, words)
     except (typer.Abort, KeyboardInterrupt):
         return INTERRUPTED
     except (
@@ -160,11 +184,11 @@ def _run(arguments: Sequence[str] | None) -> int:
     ):  # typer raises SystemExit for a broken pipe
         return _discard_output()
     except Exception as error:
-        return report_unexpected(error)
+        return report_unexpected(error, words)
     return code if isinstance(code, int) else DONE
 
 
-def report_unexpected(error: Exception) -> int:
+def report_unexpected(error: Exception, words: Sequence[str]) -> int:
     """Report an error that no command handles: Ctrl-C in an import, a full disk, or a defect."""
     cause: BaseException | None = error
     while cause is not None:
@@ -174,14 +198,15 @@ def report_unexpected(error: Exception) -> int:
     if isinstance(error, OSError) and is_disk_error(error):
         if error.filename is None:
             _discard_output()
-        return _fail(unwritable(error.filename or "the output", error), WRONG)
+        sentence = unwritable(error.filename or "the output", error)
+        return _fail("ReportError", sentence, WRONG, words)
     if os.environ.get("ICMODEL_TRACEBACK"):
         raise error
-    return _fail(
+    sentence = (
         f"icmodel has a defect, {type(error).__name__}: {' '.join(str(error).split())}; please "
-        "report it with what ICMODEL_TRACEBACK=1 prints",
-        DEFECT,
+        "report it with what ICMODEL_TRACEBACK=1 prints"
     )
+    return _fail("Defect", sentence, DEFECT, words)
 
 
 def usage_sentence(error: Exception, words: Sequence[str]) -> str:
@@ -189,13 +214,28 @@ def usage_sentence(error: Exception, words: Sequence[str]) -> str:
     message: str = error.format_message()  # type: ignore[attr-defined]
     message = " ".join(message.split()).replace(". Did you mean", ", did you mean").rstrip(".?")
     context = getattr(error, "ctx", None)
-    command = " ".join(["icmodel", *(word for word in words[:1] if word in COMMANDS)])
-    if context is not None:
-        command = context.command_path
+    command = command_of(words) if context is None else context.command_path
     return f"{message[:1].lower()}{message[1:]}; `{command} --help` says what is allowed"
 
 
-def _fail(sentence: str, code: int) -> int:
+def command_of(words: Sequence[str]) -> str:
+    """Return the command that the words of a command line name: ``icmodel predict``."""
+    return " ".join(["icmodel", *(word for word in words[:1] if word in COMMANDS)])
+
+
+def _fail(kind: str, sentence: str, code: int, words: Sequence[str]) -> int:
+    """Print an error on standard error; with ``--json`` also as a document on standard output.
+
+    ``where`` of the document is the place in a file if the sentence has one, otherwise the command.
+    """
+    if "--json" in words:
+        place = _PLACE.search(sentence)
+        where = place[1] if place else command_of(words)
+        error = {"kind": kind, "message": sentence, "where": where}
+        try:
+            print_text(json_text({"error": error}))
+        except PipeClosed:
+            _discard_output()
     print(f"icmodel: {sentence}", file=sys.stderr)  # noqa: T201
     return code
 

@@ -12,17 +12,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from icmodel import units
-from icmodel.cli.options import (
-    AsJson,
-    expand_options,
-    make_app,
-    option_field,
-    quantity_text,
-    split_names,
-)
+from icmodel.cli.options import AsJson, expand_options, make_app
 from icmodel.cli.output import Answer, Section, Table, emit, interruptible
 from icmodel.errors import CalibrationError, UnitError
+from icmodel.estimate import quantity_text
 from icmodel.probing import Probe, check_probe, find_probe
+from icmodel.questions.words import option_field, split_names
 from icmodel.requirement import MET, NOT_MET
 
 if TYPE_CHECKING:

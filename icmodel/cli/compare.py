@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,7 +11,6 @@ import typer
 
 from icmodel.cli.models import model_with_progress
 from icmodel.cli.options import (
-    DEFAULT_DATASET,
     AsJson,
     DatasetNames,
     Every,
@@ -20,12 +18,10 @@ from icmodel.cli.options import (
     NoCache,
     Output,
     ProtocolNames,
-    Question,
     VariantNames,
     make_app,
     option,
     question_text,
-    split_names,
     with_question,
 )
 from icmodel.cli.output import (
@@ -37,14 +33,15 @@ from icmodel.cli.output import (
     emit,
     hanging,
     progress_bar,
-    write_text,
 )
 from icmodel.cli.predict import fit_notes, metric_records, shown_metrics
+from icmodel.cli.reports import PAGE_FILES, MastheadChoice, page_writers, with_masthead
 from icmodel.dataset import Dataset, load
-from icmodel.documents import json_form
-from icmodel.errors import OutOfDomain, ScenarioError
+from icmodel.errors import ScenarioError
 from icmodel.estimate import Prediction, estimated, interval, metric_name
-from icmodel.scenario import Scenario, scenario
+from icmodel.questions.comparing import Column, answer_columns, columns_document, refuse_others
+from icmodel.questions.words import DEFAULT_DATASET, Question, split_names
+from icmodel.scenario import Scenario
 
 if TYPE_CHECKING:
     from icmodel.interconnects import Comparison
@@ -69,19 +66,9 @@ Why = Annotated[
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
-    """Column of the comparison: a prediction, or the reason why there is none."""
-
-    dataset: str
-    variant: str
-    protocol: str
-    why: str
-    prediction: Prediction | None
-
-
 @app.command(short_help="Compare datasets, protocols or variants side by side.")
 @with_question
+@with_masthead
 def compare(
     *,
     usecase: UseCaseName = None,
@@ -92,6 +79,7 @@ def compare(
     extrapolate: Extrapolate = False,
     every: Every = False,
     why: Why = False,
+    head: MastheadChoice,
     no_cache: NoCache = False,
     as_json: AsJson = False,
     output: Output = None,
@@ -106,7 +94,8 @@ def compare(
     RoCE, InfiniBand and RapidIO. Each row is met, not met or undecided, with the basis of the
     verdict and the measurement that would decide an undecided verdict. The rows use all bundled
     datasets, or only the datasets given with --dataset. Exit codes: 0 one interconnect meets
-    everything, 1 no interconnect does, 3 undecided.
+    everything, 1 no interconnect does, 3 undecided. -o FILE also writes a report of it, one page
+    first: .pdf, .html or .md.
 
     \b
     icmodel compare --protocol tcp,udp --payload "1472 B"
@@ -120,25 +109,27 @@ def compare(
         others = {**question.texts(), "option": question.option, "variant": variant}
         refuse_others({**others, "protocol": protocol, "extrapolate": extrapolate, "all": every})
         names = split_names(dataset)
-        return compare_usecase(usecase, names, why=why, cache=cache, as_json=as_json, output=output)
+        return compare_usecase(
+            usecase, names, why=why, head=head, cache=cache, as_json=as_json, output=output
+        )
     if why:
         raise ScenarioError(
             "--why needs --usecase: add --usecase NAME, or use --all in place of --why"
         )
+    head.masthead(None)
+
+    def predict(data: Dataset, variant: str, asked: Scenario) -> Prediction:
+        with model_with_progress(data, variant, cache=cache) as model:
+            return model.predict(asked, outside="extrapolate" if extrapolate else "refuse")
+
+    datasets = [load(name) for name in split_names(dataset) or [DEFAULT_DATASET]]
     columns = answer_columns(
-        question,
-        [load(name) for name in split_names(dataset) or [DEFAULT_DATASET]],
-        split_names(protocol),
-        split_names(variant),
-        "extrapolate" if extrapolate else "refuse",
-        cache=cache,
+        question, datasets, split_names(protocol), split_names(variant), predict
     )
     predictions = [one.prediction for one in columns if one.prediction is not None]
-    if not predictions:
-        raise OutOfDomain(columns[0].why)
     answer = Answer(
         sections=lambda: comparison_sections(columns, every=every),
-        document=lambda: {"schema_version": 1, "columns": json_form(columns)},
+        document=lambda: columns_document(columns),
         records=lambda: (line for one in predictions for line in metric_records(one)),
     )
     emit(answer, as_json=as_json, output=output)
@@ -146,47 +137,6 @@ def compare(
 
 
 # --- one question -----------------------------------------------------------------------------
-
-
-def answer_columns(
-    question: Question,
-    datasets: list[Dataset],
-    protocols: list[str],
-    variants: list[str],
-    outside: str,
-    *,
-    cache: bool,
-) -> list[Column]:
-    """Answer the question for each combination of dataset, protocol and variant.
-
-    A dataset without any of ``protocols`` answers for its default protocol.
-
-    Raises
-    ------
-    OutOfDomain
-        If no dataset has one of the protocols.
-    """
-    for name in protocols:
-        if not any(name in data.protocols for data in datasets):
-            known = "; ".join(f"{data.id} has {', '.join(data.protocols)}" for data in datasets)
-            raise OutOfDomain(f"none of the datasets has the protocol {name!r}: {known}")
-    columns = []
-    for data in datasets:
-        available = [name for name in protocols if name in data.protocols]
-        for protocol in available or [data.default_protocol]:
-            asked = scenario(**question.parameters(protocol))
-            for variant in variants or [data.default_variant]:
-                columns.append(_column(data, variant, asked, outside, cache=cache))
-    return columns
-
-
-def _column(data: Dataset, variant: str, asked: Scenario, outside: str, *, cache: bool) -> Column:
-    try:
-        with model_with_progress(data, variant, cache=cache) as model:
-            prediction = model.predict(asked, outside=outside)
-        return Column(data.id, variant, asked.protocol, "", prediction)
-    except OutOfDomain as refusal:
-        return Column(data.id, variant, asked.protocol, str(refusal), None)
 
 
 def comparison_sections(columns: list[Column], *, every: bool) -> Iterator[Section]:
@@ -241,38 +191,29 @@ def comparison_sections(columns: list[Column], *, every: bool) -> Iterator[Secti
 # --- a use case -------------------------------------------------------------------------------
 
 
-def refuse_others(options: dict[str, object]) -> None:
-    """Raise ScenarioError if an option is given that the use case already determines."""
-    for name, value in options.items():
-        if value:
-            raise ScenarioError(
-                f"--{name.replace('_', '-')} cannot be combined with --usecase, which "
-                "determines the question: give only one"
-            )
-
-
 def compare_usecase(
     usecase: str,
     datasets: list[str],
     *,
     why: bool,
+    head: MastheadChoice,
     cache: bool,
     as_json: bool,
     output: Path | None,
 ) -> int:
     """Print or write the comparison of a use case on every interconnect; returns the exit code."""
     from icmodel.interconnects import compare_interconnects  # only this command needs models
-    from icmodel.report.interconnects import comparison_markdown
 
     if output is not None:
-        check_file(output, (".txt", ".json", ".csv", ".md", ".xlsx"))
+        check_file(output, (".txt", ".json", ".csv", ".xlsx", *PAGE_FILES))
+    masthead = head.masthead(output)
     with progress_bar("comparing") as watch:
         comparison = compare_interconnects(usecase, datasets or None, watch, cache=cache)
     answer = Answer(
         sections=lambda: usecase_sections(comparison, why=why),
         document=comparison.to_dict,
         records=lambda: link_records(comparison),
-        files={".md": lambda path: write_text(path, comparison_markdown(comparison))},
+        files=page_writers(lambda: comparison, output, masthead),
     )
     emit(answer, as_json=as_json, output=output)
     return comparison.exit_code

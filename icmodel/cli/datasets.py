@@ -10,21 +10,23 @@ from typing import Annotated
 import typer
 
 from icmodel import units
-from icmodel.cli.options import (
-    DATASET_HELP,
-    AsJson,
-    Output,
-    make_app,
-    option,
-    parse_key_values,
-    quantity_text,
-    split_names,
-)
-from icmodel.cli.output import Answer, Section, Table, bullets, emit, fixed, listing
+from icmodel.cli.options import AsJson, Output, make_app, option
+from icmodel.cli.output import Answer, Section, Table, bullets, emit, listing
 from icmodel.dataset import AXES, RATIOS, Dataset, Point, catalogue, load
-from icmodel.dataset.repeats import noise
 from icmodel.dataset.rows import POINT
-from icmodel.errors import OutOfDomain
+from icmodel.estimate import fixed, quantity_text
+from icmodel.questions.showing import (
+    Noises,
+    axis_numbers,
+    dataset_document,
+    dataset_entry,
+    measured_axes,
+    points_document,
+    repeat_noise,
+    row_record,
+    select_rows,
+)
+from icmodel.questions.words import DATASET_HELP, parse_key_values, split_names
 
 app = make_app()
 
@@ -73,16 +75,7 @@ def list_all(*, as_json: AsJson = False, output: Output = None) -> None:
     rows = []
     for data in map(load, catalogue()):
         link, count = data.interconnect, len(data.points)
-        entries.append(
-            {
-                "id": data.id,
-                "title": data.title,
-                "kind": link.kind,
-                "line_rate_bps": link.line_rate_bps,
-                "protocols": list(data.protocols),
-                "rows": count,
-            }
-        )
+        entries.append(dataset_entry(data))
         rate = quantity_text("line_rate_bps", link.line_rate_bps)
         rows.append((data.id, link.kind, rate, ", ".join(data.protocols), str(count), data.title))
     table = Table(("dataset", "link", "#line rate", "protocols", "#rows", "what"), tuple(rows))
@@ -135,7 +128,9 @@ def dataset_sections(data: Dataset) -> Iterator[Section]:
         cells = tuple(tuple(host.get(key, "") for key in columns) for host in hosts)
         yield Section("hosts", Table(columns, cells))
 
-    axes = tuple((axis, _values_text(data, axis), _meaning(data, axis)) for axis in _axes(data))
+    axes = tuple(
+        (axis, _values_text(data, axis), _meaning(data, axis)) for axis in measured_axes(data)
+    )
     yield Section("axes", Table(("axis", "values", "meaning"), axes))
 
     counts = Counter((point.metric, point.protocol) for point in data.points)
@@ -200,22 +195,10 @@ def _tables(data: Dataset, key: str) -> list[dict[str, object]]:
     return tables if isinstance(tables, list) else []
 
 
-def _axes(data: Dataset) -> list[str]:
-    """Return the axes on which at least one point has a value, without the protocol."""
-    fixed = [
-        axis for axis in AXES[1:] if any(getattr(point, axis) is not None for point in data.points)
-    ]
-    return [*fixed, *data.option_axes]
-
-
-def _numbers(data: Dataset, axis: str) -> list[float]:
-    return sorted({getattr(point, axis) for point in data.points} - {None})
-
-
 def _values_text(data: Dataset, axis: str) -> str:
     if axis in data.option_axes:
         return _with_default(data.option_values(axis), data.option_defaults[axis])
-    texts = [units.format_quantity(axis, number) for number in _numbers(data, axis)]
+    texts = [units.format_quantity(axis, number) for number in axis_numbers(data, axis)]
     if len(texts) <= MOST_VALUES:
         return ", ".join(texts)
     return f"{len(texts)} from {texts[0]} to {texts[-1]}"
@@ -242,26 +225,6 @@ def limits_table(data: Dataset) -> Table[str]:
     return Table(("metric", "protocol", "at least", "at most", "source"), rows)
 
 
-Noises = dict[str, dict[str, dict[str, float]]]
-
-
-def repeat_noise(data: Dataset) -> Noises:
-    """Noise between repeats by protocol and metric, from rows with at least two runs.
-
-    ``run`` is the median standard deviation of one run over ``rows`` rows. The deviation is absolute
-    for ratios and relative for other metrics.
-    """
-    by_protocol = {
-        protocol: noise(point for point in data.points if point.protocol == protocol)
-        for protocol in data.protocols
-    }
-    return {
-        protocol: {metric: {"rows": one.rows, "run": one.run} for metric, one in noises.items()}
-        for protocol, noises in by_protocol.items()
-        if noises
-    }
-
-
 def noise_table(noises: Noises) -> Table[str]:
     """Return a table of the noise of the main metrics, with a column for each protocol.
 
@@ -282,32 +245,6 @@ def noise_table(noises: Noises) -> Table[str]:
             cells.append(f"{text} ({one['rows']:.0f})")
         rows.append((metric, *cells))
     return Table(("metric", *(f"#{protocol}" for protocol in noises)), tuple(rows))
-
-
-def dataset_document(data: Dataset) -> dict[str, object]:
-    """JSON form: the keys of dataset.toml, the values of the axes, counts of rows, and noise."""
-    counts = Counter((point.protocol, point.metric) for point in data.points)
-    values: dict[str, object] = {
-        axis: list(data.option_values(axis))
-        if axis in data.option_axes
-        else [_json_number(number) for number in _numbers(data, axis)]
-        for axis in _axes(data)
-    }
-    return {
-        **data.document,
-        "rows": len(data.points),
-        "values": values,
-        "metrics": {
-            protocol: {m: counts[protocol, m] for m in data.metrics if counts[protocol, m]}
-            for protocol in data.protocols
-        },
-        "bases": dict(sorted(Counter(point.basis for point in data.points).items())),
-        "noise": repeat_noise(data),
-    }
-
-
-def _json_number(number: float) -> float | str:
-    return number if math.isfinite(number) else "inf"
 
 
 # --- points -----------------------------------------------------------------------------------
@@ -335,57 +272,10 @@ def points(
     rows = select_rows(data, split_names(protocol), split_names(metric), parse_key_values(at))
     answer = Answer(
         sections=lambda: [Section(f"{data.id}, {len(rows)} rows", rows_table(data, rows))],
-        document=lambda: {
-            "schema_version": 1,
-            "dataset": {"id": data.id, "sha256": data.sha256},
-            "points": [{"line": point.line, **row_record(data, point)} for point in rows],
-        },
+        document=lambda: points_document(data, rows),
         records=lambda: (row_record(data, point) for point in rows),
     )
     emit(answer, as_json=as_json, output=output)
-
-
-def select_rows(
-    data: Dataset, protocols: list[str], metrics: list[str], options: dict[str, str]
-) -> list[Point]:
-    """Return the rows with the given protocols, metrics and options; an empty list selects all.
-
-    Raises
-    ------
-    OutOfDomain
-        If the dataset has no protocol, metric, axis or value with a given name.
-    """
-    for noun, names, known in (
-        ("protocol", protocols, data.protocols),
-        ("metric", metrics, data.metrics),
-        ("axis", list(options), data.option_axes),
-    ):
-        for name in names:
-            if name not in known:
-                have = ", ".join(known) or "none"
-                raise OutOfDomain(f"{data.id} has no {noun} {name!r}: it has {have}")
-    for axis, value in options.items():
-        values = data.option_values(axis)
-        if value not in values:
-            have = ", ".join(values)
-            raise OutOfDomain(f"{data.id} has no rows at {axis} = {value!r}: it has {have}")
-    return [
-        point
-        for point in data.points
-        if point.protocol in (protocols or data.protocols)
-        and point.metric in (metrics or data.metrics)
-        and all(point.options[data.option_axes.index(axis)] == v for axis, v in options.items())
-    ]
-
-
-def row_record(data: Dataset, point: Point) -> dict[str, object]:
-    """Return a row as a mapping from column of points.csv to value; unlimited loads are ``inf``."""
-    axes = {axis: getattr(point, axis) for axis in AXES}
-    if point.load_bps is not None:
-        axes["load_bps"] = _json_number(point.load_bps)
-    rest = ("metric", "value", "std", "low", "high", "n", "basis", "source")
-    options = dict(zip(data.option_axes, point.options, strict=True))
-    return {**axes, **options, **{name: getattr(point, name) for name in rest}}
 
 
 def rows_table(data: Dataset, rows: list[Point]) -> Table[str]:

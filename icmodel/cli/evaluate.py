@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Annotated
 
 import typer
 
-from icmodel.cli.options import (
-    DEFAULT_DATASET,
-    AsJson,
-    DatasetName,
-    NoCache,
-    Output,
-    VariantName,
-    make_app,
-    option,
-)
+from icmodel.cli.options import AsJson, DatasetName, NoCache, Output, VariantName, make_app, option
 from icmodel.cli.output import check_file, json_text, print_text
+from icmodel.cli.reports import MastheadChoice, with_masthead
+from icmodel.questions.words import DEFAULT_DATASET
 
 app = make_app()
 
@@ -47,6 +39,7 @@ Why = Annotated[
 
 
 @app.command(short_help="Judge a use case: met, not met or undecided.")
+@with_masthead
 def evaluate(
     usecase: UseCaseName,
     *,
@@ -55,6 +48,7 @@ def evaluate(
     candidate: CandidateName = None,
     strict: Strict = False,
     why: Why = False,
+    head: MastheadChoice,
     no_cache: NoCache = False,
     as_json: AsJson = False,
     output: Output = None,
@@ -63,31 +57,29 @@ def evaluate(
 
     All candidates of the use case are judged. The verdict of the default candidate counts, or of
     the one given with --candidate. Exit codes: 0 met, 1 not met, 3 undecided. --why adds derived and predicted
-    numbers. A file is a whole report: .html (one page that opens offline), .md or .json.
+    numbers. A file is a whole report, one page first: .pdf, .html (opens offline), .md or .json.
 
     \b
     icmodel evaluate imaging
     icmodel evaluate imaging --candidate tcp-two-sets-of-cores -o imaging.html
+    icmodel evaluate imaging -o imaging.pdf --author "A. Person" --revision B
     icmodel evaluate imaging --candidate tcp-two-sets-of-cores --strict
     icmodel evaluate motion-control --dataset rapidio-tsi721 --json
     icmodel evaluate my-use-case.toml --dataset path/of/my-dataset
     """  # noqa: D301
-    from icmodel import usecase as judging  # pydantic and reports are slow to import
+    from icmodel.questions.judging import evaluate_with_notes  # pydantic is slow to import
     from icmodel.report import report
     from icmodel.report.terminal import evaluation_text
     from icmodel.report.writing import ENDINGS
-    from icmodel.system.namesake import notes_on_system
 
     if output is not None:
         check_file(output, ENDINGS)
-    evaluation = judging.evaluate(
+    masthead = head.masthead(output)
+    evaluation = evaluate_with_notes(
         usecase, dataset, variant=variant, candidate=candidate, strict=strict, cache=not no_cache
     )
-    derivations = {one.name: one for one in evaluation.derivations}
-    notes = notes_on_system(evaluation.usecase, derivations, evaluation.candidate)
-    evaluation = replace(evaluation, notes=notes)
     if output is not None:
-        report(evaluation, output)
+        report(evaluation, output, masthead)
     if as_json:
         print_text(json_text(evaluation.to_dict()))
     elif output is None:

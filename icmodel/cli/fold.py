@@ -11,11 +11,12 @@ import typer
 
 from icmodel import units
 from icmodel.cli.models import best_variant
-from icmodel.cli.options import BEST, AsJson, expand_options, make_app, option_field
+from icmodel.cli.options import AsJson, expand_options, make_app
 from icmodel.cli.output import Answer, Section, Table, bullets, emit, progress_bar
 from icmodel.dataset import check_variant
 from icmodel.documents import toml_file
 from icmodel.errors import RecordError
+from icmodel.questions.words import BEST, option_field
 
 if TYPE_CHECKING:
     from icmodel.fold import Folded, Settings

@@ -152,20 +152,6 @@ def bullets(lines: Iterable[str]) -> tuple[str, ...]:
     return tuple(f"- {line}" for line in lines)
 
 
-def fixed(number: float, places: int) -> str:
-    """Format a number with ``places`` decimals; ``<0.01`` if a positive number rounds to 0.
-
-    Examples
-    --------
-    >>> fixed(1.239, 2), fixed(0.0001, 2)
-    ('1.24', '<0.01')
-    """
-    least = 10.0**-places
-    if 0 < number < least:
-        return f"<{least:.{places}f}"
-    return f"{number:.{places}f}"
-
-
 def write_csv(records: Iterable[Mapping[str, object]], file: TextIO) -> None:
     """Write records as CSV with a header; ``None`` becomes an empty cell."""
     import csv

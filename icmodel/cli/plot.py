@@ -9,13 +9,11 @@ import typer
 
 from icmodel.cli.models import model_with_progress
 from icmodel.cli.options import (
-    DEFAULT_DATASET,
     AsJson,
     DatasetName,
     NoCache,
     Output,
     ProtocolName,
-    Question,
     VariantName,
     make_app,
     option,
@@ -24,6 +22,7 @@ from icmodel.cli.options import (
 from icmodel.cli.output import check_file, json_text, print_text, write_file, write_text
 from icmodel.dataset import Dataset, load
 from icmodel.errors import OutOfDomain, ReportError, ScenarioError
+from icmodel.questions.words import DEFAULT_DATASET, Question
 from icmodel.scenario import scenario
 
 app = make_app()

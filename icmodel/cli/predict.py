@@ -6,14 +6,13 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from icmodel import units
 from icmodel.cli.models import model_with_progress
 from icmodel.cli.options import (
-    DEFAULT_DATASET,
     AsJson,
     DatasetName,
     Every,
@@ -21,12 +20,9 @@ from icmodel.cli.options import (
     NoCache,
     Output,
     ProtocolName,
-    Question,
     VariantName,
-    given_options,
     make_app,
     option,
-    quantity_text,
     question_text,
     with_question,
 )
@@ -42,7 +38,7 @@ from icmodel.cli.output import (
 )
 from icmodel.dataset import Dataset, catalogue, load
 from icmodel.documents import group_by_key, number_or_none
-from icmodel.errors import OutOfDomain, ScenarioError
+from icmodel.errors import ScenarioError
 from icmodel.estimate import (
     Estimate,
     Prediction,
@@ -52,14 +48,12 @@ from icmodel.estimate import (
     metric_name,
     plural,
     quantity,
+    quantity_text,
     wrapped,
 )
-from icmodel.scenario import Scenario, scenario
+from icmodel.questions.predicting import Extras, answer
+from icmodel.questions.words import DEFAULT_DATASET, Question, given_options
 from icmodel.table import aligned
-
-if TYPE_CHECKING:
-    from icmodel.message import Message
-    from icmodel.model import Model
 
 app = make_app()
 
@@ -103,9 +97,6 @@ Template = Annotated[
 ]
 REFUSED = 2
 """Exit code if a row of scenarios has no answer."""
-
-SOLVABLE = ("rate", "payload", "cores")
-"""Parameters that can be solved for; `icmodel.solve` has a solver for each."""
 
 
 @app.command(short_help="Predict one stream: every metric, and why.")
@@ -166,33 +157,27 @@ def predict(
         return answer_rows(
             scenarios, output, data, variant, extrapolate=extrapolate, cache=not no_cache
         )
-    check_pairs(solve, goodput, message, message_within)
-    # When solving for the payload, any payload will do as a start.
-    payload = "1 B" if solve == "payload" else None
-    asked = scenario(**question.parameters(protocol or data.default_protocol, payload))
-    outside = "extrapolate" if extrapolate else "refuse"
     complete = every or as_json or output is not None
     metrics = None if complete else tuple(name for name in data.metrics if name in SHORT_METRICS)
-
-    solution: list[Section] = []
     with model_with_progress(data, variant, cache=not no_cache) as model:
-        if solve is not None and goodput is not None:
-            asked, line = solve_for(model, asked, solve, units.parse_bps(goodput))
-            solution.append(Section("", (line,)))
-        prediction = model.predict(asked, outside=outside, metrics=metrics)
-        if message is not None:
-            from icmodel.message import with_message  # rarely needed
-
-            prediction = with_message(model, prediction, whole_message(message, message_within))
+        prediction, solution = answer(
+            model,
+            question,
+            protocol,
+            Extras(message, message_within, solve, goodput),
+            extrapolate=extrapolate,
+            metrics=metrics,
+        )
 
     def sections() -> Iterator[Section]:
-        yield from solution
+        if solution:
+            yield Section("", (solution,))
         yield from full_sections(prediction) if every else short_sections(prediction, more=not why)
         if why:
             yield from reasons(prediction)
 
-    answer = Answer(sections, prediction.to_dict, lambda: metric_records(prediction))
-    emit(answer, as_json=as_json, output=output)
+    printed = Answer(sections, prediction.to_dict, lambda: metric_records(prediction))
+    emit(printed, as_json=as_json, output=output)
     return 0
 
 
@@ -228,66 +213,6 @@ def answer_rows(
         f"{output}: {plural(len(answered.rows), 'row')}, {refused or 'none'} without an answer\n"
     )
     return REFUSED if refused else 0
-
-
-def check_pairs(
-    solve: str | None, goodput: str | None, message: str | None, message_within: str | None
-) -> None:
-    """Raise ScenarioError if an option is given without another option that it needs."""
-    choice = "rate, payload or cores"
-    if solve is None and goodput is not None:
-        raise ScenarioError(
-            f"--goodput needs --solve: add --solve {choice}. To set the request of the stream, "
-            "use --requested-goodput or --rate"
-        )
-    if solve is not None and solve not in SOLVABLE:
-        raise ScenarioError(f"--solve {solve} is unknown: use {choice}")
-    if solve is not None and goodput is None:
-        raise ScenarioError('--solve needs the goodput to carry: add --goodput "3.5 Gb/s"')
-    if message is None and message_within is not None:
-        raise ScenarioError(
-            '--message-within needs the size of the message: add --message "14.7 MB"'
-        )
-
-
-def whole_message(size: str, captured: str | None) -> Message:
-    """Return the message described by the texts of --message and --message-within."""
-    from icmodel.message import Message
-
-    return Message(
-        units.parse_bytes(size), None if captured is None else units.parse_seconds(captured)
-    )
-
-
-def solve_for(
-    model: Model, asked: Scenario, parameter: str, goodput_bps: float
-) -> tuple[Scenario, str]:
-    """Find the least value of a parameter that carries a goodput [b/s].
-
-    Returns
-    -------
-    tuple
-        The scenario with that value, and a line that states it.
-
-    Raises
-    ------
-    OutOfDomain
-        If no value of the parameter carries the goodput with its whole interval.
-    """
-    from icmodel.solve import SOLVERS, solved  # rarely needed
-
-    rate = units.format_bps(goodput_bps)
-    value = SOLVERS[parameter](model, asked, goodput_bps)
-    if value is None:
-        noun = "count of cores" if parameter == "cores" else parameter
-        raise OutOfDomain(f"{model.data.id} has no {noun} that surely carries {rate} here")
-    solution = solved(asked, parameter, value, goodput_bps)
-    text = {
-        "rate": quantity_text("rate_fps", solution.rate_fps),
-        "payload": quantity_text("payload_bytes", solution.payload_bytes),
-        "cores": str(solution.cores),
-    }[parameter]
-    return solution, f"the least {parameter} that carries {rate}: {text}"
 
 
 # --- the short answer -------------------------------------------------------------------------

@@ -3,28 +3,25 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import nullcontext
-from dataclasses import dataclass
-from itertools import islice, product
-from typing import TYPE_CHECKING, Annotated, Any
+from dataclasses import replace
+from itertools import islice
+from typing import Annotated, Any
 
 import typer
 
 from icmodel import units
 from icmodel.cli.grid_files import write_grid_workbook
 from icmodel.cli.options import (
-    DEFAULT_DATASET,
     AsJson,
     DatasetName,
     NoCache,
     Output,
     ProtocolNames,
-    Question,
     VariantName,
     make_app,
     option,
-    split_names,
     with_question,
 )
 from icmodel.cli.output import (
@@ -37,17 +34,22 @@ from icmodel.cli.output import (
     progress_bar,
 )
 from icmodel.cli.predict import fit_notes
-from icmodel.dataset import load
-from icmodel.documents import json_form
-from icmodel.errors import OutOfDomain, ScenarioError
+from icmodel.errors import ScenarioError
 from icmodel.estimate import BASES, BOTTLENECKS, Estimate, estimated, plural
 from icmodel.files import check_place
 from icmodel.model import Model
-from icmodel.scenario import scenario
+from icmodel.questions.sweeping import (
+    Grid,
+    GridWishes,
+    answer_grid,
+    asked_grid,
+    grid_document,
+    name_of,
+)
+from icmodel.questions.words import DEFAULT_DATASET, Question, split_names
 from icmodel.sweep.files import (
     NETCDF,
     PARQUET,
-    PARTS,
     XLSX,
     ZARR,
     Columns,
@@ -58,9 +60,6 @@ from icmodel.sweep.files import (
     write_parquet,
 )
 
-if TYPE_CHECKING:
-    import xarray
-
 app = make_app()
 
 MAIN_METRICS = ("goodput_bps", "cpu_send", "cpu_recv", "loss_rate")
@@ -68,8 +67,6 @@ MAIN_METRICS = ("goodput_bps", "cpu_send", "cpu_recv", "loss_rate")
 GRID_FILES = (".csv", ".json", NETCDF, PARQUET, ".txt", XLSX, ZARR)
 TARGETS = (".csv", PARQUET, ZARR)
 """Formats that are written block by block."""
-REPORTED_POINTS = 4096
-"""Number of points between two updates of the progress bar."""
 EXTRAPOLATED = BASES.index("extrapolated")
 MARK = "*"
 """Mark of an extrapolated value in the table."""
@@ -144,8 +141,7 @@ def sweep(
     icmodel sweep --payload "64 B..65535 B:2000log" --rate "100/s..20000/s:1000" -o grid.zarr
     icmodel sweep --payload "256 B" --option nagle=on,off --metric latency_mean_s --json
     """  # noqa: D301
-    from icmodel.sweep import connect, grid_of, sweep_to_file
-    from icmodel.sweep import sweep as sweep_grid  # the function, not the command of this name
+    from icmodel.sweep import connect, sweep_to_file
 
     in_blocks = output is not None and output.suffix.lower() in TARGETS
     if output is not None:
@@ -160,24 +156,11 @@ def sweep(
         )
     if workers is not None and workers < 1:
         raise ScenarioError(f"--workers {workers} is not a number of processes: give 1 or more")
-    if extrapolate and allow_gaps:
-        raise ScenarioError("--extrapolate and --allow-gaps are both given: give only one")
-    if question.payload is None:
-        raise ScenarioError(
-            'the sweep has no payload: add --payload, e.g. --payload "64 B..65535 B"'
-        )
-    data = load(dataset)
-    metrics = split_names(metric)
-    model = Model(data, variant, cache=not no_cache)
-    ranges: dict[str, Any] = {
-        "options": question.option_values(),
-        "protocol": ",".join(split_names(protocol)) or data.default_protocol,
-        **question.texts(),
-    }
-    outside = "extrapolate" if extrapolate else "nan" if allow_gaps else "refuse"
-    wanted = (*metrics, "bottleneck") if metrics else None
+    model = Model(dataset, variant, cache=not no_cache)
+    wishes = GridWishes(tuple(split_names(metric)), extrapolate, allow_gaps)
+    asked = asked_grid(model.data, question, split_names(protocol), wishes)
     if output is not None and in_blocks:
-        points = len(grid_of(model, ranges, outside, wanted, intervals=True))
+        points = asked.points(model)
         large = points > MOST_IN_MEMORY or output.suffix.lower() == ZARR
         if large or workers is not None or cluster is not None:
             client = None if cluster is None else connect(cluster)
@@ -185,105 +168,35 @@ def sweep(
                 sweep_to_file(
                     model,
                     output,
-                    outside=outside,
-                    metrics=wanted,
+                    outside=asked.outside,
+                    metrics=asked.wanted,
                     workers=workers,
                     client=client,
                     progress=progress,
-                    **ranges,
+                    **asked.ranges,
                 )
             print_text(f"{output}: {plural(points, 'point')}\n")
             return
         check_file(output, GRID_FILES)
-    with progress_bar("sweep") as progress:
-        answers = sweep_grid(model, outside=outside, metrics=wanted, progress=progress, **ranges)
-    notes = notes_of_ends(model, answers, metrics)
+    with progress_bar("sweep") as watch:
+        answered = answer_grid(model, asked, watch)
     with progress_bar("write") if output is not None else nullcontext() as progress:
-        grid = Grid(answers, tuple(metrics), notes, progress)
+        grid = replace(answered, progress=progress)
+
+        def columns() -> Columns:
+            return columns_of(grid.answers, grid.metrics(), grid.fixed())
+
         answer = Answer(
             sections=lambda: grid_sections(grid, every=every),
             document=lambda: grid_document(grid),
             files={
-                ".csv": lambda path: write_grid_csv(grid.columns(), path, progress),
-                NETCDF: lambda path: write_netcdf(answers, path),
-                PARQUET: lambda path: write_parquet(grid.columns(), path, progress),
-                XLSX: lambda path: write_grid_workbook(grid.columns(), path, progress),
+                ".csv": lambda path: write_grid_csv(columns(), path, progress),
+                NETCDF: lambda path: write_netcdf(grid.answers, path),
+                PARQUET: lambda path: write_parquet(columns(), path, progress),
+                XLSX: lambda path: write_grid_workbook(columns(), path, progress),
             },
         )
         emit(answer, as_json=as_json, output=output)
-
-
-def notes_of_ends(model: Model, answers: xarray.Dataset, metrics: list[str]) -> tuple[str, ...]:
-    """Return the notes of the predictions at the first and the last point, without repeats."""
-    notes: dict[str, None] = {}
-    for place in (0, -1):
-        point = answers.isel(dict.fromkeys(answers.sizes, place))
-        values = {str(name): value.item() for name, value in point.coords.items()}
-        asked = {name: None if value == math.inf else value for name, value in values.items()}
-        try:
-            prediction = model.predict(scenario(**asked), outside="extrapolate", metrics=metrics)
-        except OutOfDomain:
-            continue
-        cores = prediction.scenario.cores
-        if "cores" not in values and cores is not None:
-            notes[f"without --cores the most that were measured: {cores}"] = None
-        notes |= dict.fromkeys(prediction.notes)
-    return tuple(notes)
-
-
-@dataclass(frozen=True, slots=True)
-class Grid:
-    """Answers of a sweep, read point by point.
-
-    ``requested`` holds the names of the requested metrics; it is empty if all are requested.
-    """
-
-    answers: xarray.Dataset
-    requested: tuple[str, ...]
-    notes: tuple[str, ...] = ()
-    progress: Callable[[int, int], None] | None = None
-
-    @property
-    def swept(self) -> list[str]:
-        """Return the names of the parameters with several values, in order."""
-        return [str(name) for name in self.answers.sizes]
-
-    def fixed(self) -> dict[str, object]:
-        """Return the parameters that have one value, by name."""
-        return {
-            str(name): json_form(coordinate.item())
-            for name, coordinate in self.answers.coords.items()
-            if name not in self.swept
-        }
-
-    def metrics(self) -> list[str]:
-        """Return the names of the answered metrics, without the columns of their intervals."""
-        names = map(str, self.answers.data_vars)
-        return [name for name in names if name != "bottleneck" and not name.endswith(PARTS)]
-
-    def columns(self) -> Columns:
-        """Return the whole grid as columns."""
-        return columns_of(self.answers, self.metrics(), self.fixed())
-
-    def points(self, metrics: list[str]) -> Iterator[tuple[tuple[Any, ...], list[Any], int]]:
-        """Yield for each point its parameters, its metrics, and the code of its bottleneck.
-
-        A metric has a value, the limits of its interval, and a basis.
-        """
-
-        def column(name: str) -> list[Any]:
-            values: list[Any] = self.answers[name].to_numpy().reshape(-1).tolist()
-            return values
-
-        estimates = [
-            zip(*(column(name + part) for part in ("", *PARTS)), strict=True) for name in metrics
-        ]
-        bottlenecks = column("bottleneck")
-        places = product(*(self.answers[name].to_numpy().tolist() for name in self.swept))
-        for done, (place, bottleneck) in enumerate(zip(places, bottlenecks, strict=True)):
-            if self.progress is not None and done % REPORTED_POINTS == 0:
-                self.progress(done, len(bottlenecks))
-            yield place, [next(estimate) for estimate in estimates], bottleneck
 
 
 # --- for people -------------------------------------------------------------------------------
@@ -310,7 +223,7 @@ def grid_sections(grid: Grid, *, every: bool) -> Iterator[Section]:
                 _estimate_text(name, one, marked=name in marked)
                 for name, one in zip(names, estimates, strict=True)
             ),
-            _name_of(BOTTLENECKS, bottleneck),
+            name_of(BOTTLENECKS, bottleneck),
         )
         for place, estimates, bottleneck in islice(
             grid.points(names), None if every else MOST_POINTS
@@ -343,33 +256,3 @@ def _estimate_text(name: str, estimate: tuple[Any, ...], *, marked: bool) -> str
     text = "–" if math.isnan(value) else estimated(name, Estimate(value, low, high, ""))
     mark = MARK if basis == EXTRAPOLATED else " "
     return f"{text}{mark}" if marked else text
-
-
-def _name_of(names: tuple[str, ...], code: int) -> str:
-    """Return the name of a code, or an empty text for a point without a value."""
-    return names[code] if code >= 0 else ""
-
-
-# --- for machines -----------------------------------------------------------------------------
-
-
-def grid_document(grid: Grid) -> dict[str, object]:
-    """Return the JSON form of a grid: a list of points, each with all metrics."""
-    attributes = grid.answers.attrs
-    metrics = grid.metrics()
-    points = []
-    for place, estimates, bottleneck in grid.points(metrics):
-        point = json_form(dict(zip(grid.swept, place, strict=True)))
-        for name, (value, low, high, basis) in zip(metrics, estimates, strict=True):
-            numbers = json_form({"value": value, "low": low, "high": high})
-            point[name] = {**numbers, "basis": _name_of(BASES, basis)}
-        points.append({**point, "bottleneck": _name_of(BOTTLENECKS, bottleneck)})
-    return {
-        "schema_version": 1,
-        "dataset": {"id": attributes["dataset"], "sha256": attributes["sha256"]},
-        "variant": attributes["variant"],
-        "fixed": grid.fixed(),
-        "swept": grid.swept,
-        "notes": list(grid.notes),
-        "points": points,
-    }

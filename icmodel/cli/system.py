@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
@@ -31,14 +31,11 @@ from icmodel.cli.output import (
     write_text,
 )
 from icmodel.cli.output import show as show_sections
-from icmodel.documents import json_of
+from icmodel.cli.reports import MastheadChoice, with_masthead
 from icmodel.errors import NetworkError
 from icmodel.estimate import plural
 from icmodel.files import replacing
-
-if TYPE_CHECKING:
-    from icmodel.system import System
-    from icmodel.system.loads import Load
+from icmodel.questions.showing import check_document, system_document, system_entry
 
 
 class PredictByDefault(TyperGroup):
@@ -111,6 +108,7 @@ def system() -> None:
 
 
 @app.command(short_help="Predict every stream, link and device of a system.")
+@with_masthead
 def predict(
     name: SystemName,
     *,
@@ -118,6 +116,7 @@ def predict(
     variant: VariantName = None,
     cycles: Cycles = "refuse",
     everything: All = False,
+    head: MastheadChoice,
     no_cache: NoCache = False,
     as_json: AsJson = False,
     output: Output = None,
@@ -126,12 +125,12 @@ def predict(
 
     The requirements of the system, or of the use case it names, are judged for each stream. A hard
     requirement is judged by the worst-case bound, if a bound is known. Exit codes: 0 met, 1 not
-    met, 3 undecided. -o FILE writes a report: .html (one page that opens offline), .md (with the
+    met, 3 undecided. -o FILE writes a report, one page first: .pdf, .html (opens offline), .md (with the
     drawing in a separate file) or .json. With .svg only the drawing is written.
 
     \b
     icmodel system imaging
-    icmodel system imaging -o imaging.html
+    icmodel system imaging -o imaging.pdf
     icmodel system imaging --all
     icmodel system my-system.toml --dataset path/of/my-dataset --json
     """  # noqa: D301
@@ -143,9 +142,10 @@ def predict(
 
     if output is not None:
         check_file(output, SYSTEM_ENDINGS)
+    masthead = head.masthead(output)
     prediction = predict_system(load(name), dataset, variant, cache=not no_cache, cycles=cycles)
     if output is not None:
-        report(prediction, output)
+        report(prediction, output, masthead)
     if as_json:
         print_text(json_text(prediction.to_dict()))
     elif output is None:
@@ -168,19 +168,10 @@ def list_all(*, as_json: AsJson = False, output: Output = None) -> None:
     """  # noqa: D301
     from icmodel.system import load, system_names  # pydantic, needed only here
 
-    summaries = [summary(load(name)) for name in system_names()]
+    summaries = [system_entry(load(name)) for name in system_names()]
     rows = tuple(tuple(map(str, one.values())) for one in summaries)
     columns = ("system", "title", "#devices", "#switches", "#links", "#streams")
     emit(listing("systems", summaries, Table(columns, rows)), as_json=as_json, output=output)
-
-
-def summary(system: System) -> dict[str, object]:
-    """Return name and title of a system, and its numbers of devices, switches, links, streams."""
-    counts = ("devices", "switches", "links", "streams")
-    return {
-        **json_of(system, "name", "title"),
-        **{name: len(getattr(system, name)) for name in counts},
-    }
 
 
 @app.command(short_help="Show a system: its groups, streams and busiest ports.")
@@ -204,35 +195,6 @@ def show(name: SystemName, *, as_json: AsJson = False, output: Output = None) ->
         document=lambda: system_document(shown, at_ports),
     )
     emit(answer, as_json=as_json, output=output)
-
-
-def system_document(system: System, loads: tuple[Load, ...]) -> dict[str, object]:
-    """Return the JSON form of a system: its parts by name, in the order of the system file."""
-    names = ("group", "source", "sink", "path", "priority", "kind", "multicast")
-    return {
-        "schema_version": 1,
-        "system": summary(system),
-        "source": system.source,
-        "known_limits": list(system.known_limits),
-        "nodes": {node: system.node(node).group for node in (*system.devices, *system.switches)},
-        "links": {
-            link.name: json_of(link, "ends", "rate_bps", "dataset")
-            for link in system.links.values()
-        },
-        "ports": {
-            load.port.name: {
-                "load_bps": load.mean_bps,
-                "load_ratio": load.ratio,
-                "streams": [stream.name for stream in load.streams],
-            }
-            for load in loads
-        },
-        "streams": {stream.name: json_of(stream, *names) for stream in system.streams.values()},
-        "requirements": [
-            {**one.requirement.to_dict(), "stream": one.stream, "device": one.device}
-            for one in system.requirements
-        ],
-    }
 
 
 # --- check ------------------------------------------------------------------------------------
@@ -259,11 +221,7 @@ def check(name: SystemName, *, as_json: AsJson = False, output: Output = None) -
         lines = (f"{checked.name}: {', '.join(parts)} and {streams} are in order",)
     answer = Answer(
         sections=lambda: [Section("", lines)],
-        document=lambda: {
-            "schema_version": 1,
-            "system": summary(checked),
-            "findings": [finding.to_dict() for finding in findings],
-        },
+        document=lambda: check_document(checked, findings),
     )
     emit(answer, as_json=as_json, output=output)
     if any(finding.refused for finding in findings):

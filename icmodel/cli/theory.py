@@ -9,19 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from icmodel import theory, units
-from icmodel.cli.options import (
-    PAYLOAD_HELP,
-    AsJson,
-    Command,
-    Output,
-    expand_options,
-    make_app,
-    option,
-    option_field,
-    parse_count,
-)
+from icmodel.cli.options import AsJson, Command, Output, expand_options, make_app, option
 from icmodel.cli.output import Answer, Section, Table, emit
 from icmodel.errors import ScenarioError
+from icmodel.questions.words import PAYLOAD_HELP, option_field, parse_count
 from icmodel.theory import ethernet as ethernet_link
 from icmodel.theory import infiniband as infiniband_link
 from icmodel.theory import rapidio as rapidio_link

@@ -19,9 +19,9 @@ from icmodel.cli.output import (
     print_text,
     write_text,
 )
-from icmodel.documents import json_of
 from icmodel.errors import UseCaseError
 from icmodel.files import replacing
+from icmodel.questions.showing import usecase_document, usecase_entry
 
 if TYPE_CHECKING:
     from icmodel.usecase import UseCase
@@ -66,9 +66,9 @@ def list_all(*, as_json: AsJson = False, output: Output = None) -> None:
     entries = []
     rows = []
     for case in map(load_usecase, usecase_names()):
-        candidates = [candidate.name for candidate in case.candidates]
-        entries.append({**json_of(case, "name", "title", "question"), "candidates": candidates})
-        rows.append((case.name, case.question, ", ".join(candidates)))
+        entries.append(usecase_entry(case))
+        candidates = ", ".join(candidate.name for candidate in case.candidates)
+        rows.append((case.name, case.question, candidates))
     table = Table(("use case", "question", "candidates"), tuple(rows))
     emit(listing("usecases", entries, table), as_json=as_json, output=output)
 
@@ -83,15 +83,11 @@ def show(name: Name, *, as_json: AsJson = False, output: Output = None) -> None:
     icmodel usecases show imaging
     icmodel usecases show my-use-case.toml --json
     """  # noqa: D301
-    from icmodel.usecase import derive, load_usecase
+    from icmodel.usecase import load_usecase
 
     case = load_usecase(name)
     answer = Answer(
-        sections=lambda: usecase_sections(case),
-        document=lambda: {
-            **case.model_dump(mode="json"),
-            "derivations": [derivation.to_dict() for derivation in derive(case).values()],
-        },
+        sections=lambda: usecase_sections(case), document=lambda: usecase_document(case)
     )
     emit(answer, as_json=as_json, output=output)
 

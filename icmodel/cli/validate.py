@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,45 +10,30 @@ from typing import Annotated
 import typer
 
 from icmodel import units
-from icmodel.cli.options import (
-    AsJson,
-    OneDataset,
-    Output,
-    VariantName,
-    expand_options,
-    make_app,
-    option_field,
-    parse_count,
-    quantity_text,
-    split_names,
-)
+from icmodel.cli.options import AsJson, OneDataset, Output, VariantName, expand_options, make_app
 from icmodel.cli.output import (
     Answer,
     Section,
-    Table,
     bullets,
     check_file,
     emit,
-    fixed,
     progress_bar,
     write_file,
     write_text,
 )
 from icmodel.cli.plot import PLOT_FILES, write_plot
-from icmodel.dataset import Dataset, Point, load
+from icmodel.cli.reports import PAGE_FILES, MastheadChoice, page_writers, with_masthead
+from icmodel.dataset import load
 from icmodel.dataset.coverage import FILE
-from icmodel.dataset.repeats import ABSOLUTE, kind
 from icmodel.errors import ScenarioError
 from icmodel.estimate import plural
-from icmodel.validate import Trial, Validation, Wishes, document, kept, records, validate
-from icmodel.validate.scores import Coverage
-from icmodel.validate.validation import HELD_OUT, KINDS, LEAVE_ONE
+from icmodel.questions.words import option_field, parse_count, split_names
+from icmodel.validate import Validation, Wishes, document, kept, records, validate
+from icmodel.validate.validation import KINDS
 
 app = make_app()
 
 ANSWER_FILES = (".csv", ".json", ".txt", ".xlsx")
-MOST_REASONS = 3
-"""Maximum number of reasons for unanswered rows listed for a metric."""
 
 Plot = Annotated[
     Path | None,
@@ -105,6 +89,7 @@ class FoldChoice:
 
 @app.command(short_help="Score a model on rows that it was not fitted to.")
 @expand_options(FoldChoice, "choice")
+@with_masthead
 def validate_rows(
     *,
     name: OneDataset,
@@ -112,6 +97,7 @@ def validate_rows(
     choice: FoldChoice,
     plot: Plot = None,
     keep: Keep = False,
+    head: MastheadChoice,
     as_json: AsJson = False,
     output: Output = None,
 ) -> None:
@@ -120,7 +106,8 @@ def validate_rows(
     Each kind of fold leaves out other rows: one point at a time, one curve, the rows beside a break,
     or the runs that a campaign held out. The answer shows the errors by metric and region, the share of rows inside their 90 %
     intervals, the noise between repeats, and the worst points. Only measured and tabulated rows are
-    fitted and scored. A metric with fewer than 30 such rows is not scored.
+    fitted and scored. A metric with fewer than 30 such rows is not scored. -o FILE writes tables, or a
+    report, one page first: .pdf, .html or .md.
 
     \b
     icmodel validate mpi-infiniband-roce --variant corrected --folds leave-one-out
@@ -132,7 +119,8 @@ def validate_rows(
     if plot is not None:
         check_file(plot, PLOT_FILES)
     if output is not None:
-        check_file(output, ANSWER_FILES)
+        check_file(output, (*ANSWER_FILES, *PAGE_FILES))
+    masthead = head.masthead(output)
     if keep and (choice.runs is not None or choice.metric):
         raise ScenarioError(
             "--keep stores all metrics of the dataset's own rows: leave --runs and --metric out"
@@ -151,6 +139,7 @@ def validate_rows(
         sections=lambda: validation_sections(validation, wishes.kinds),
         document=lambda: document(validation),
         records=lambda: records(validation),
+        files=page_writers(lambda: validation, output, masthead),
     )
     emit(answer, as_json=as_json, output=output)
 
@@ -160,22 +149,24 @@ def validate_rows(
 
 def validation_sections(validation: Validation, kinds: Sequence[str]) -> Iterator[Section]:
     """Yield the scores of each kind of fold, and the metrics that could not be scored."""
+    from icmodel.report import validation as words
+
     yield Section(
         "",
         (
             f"{validation.data.id}, variant {validation.variant}",
-            "errors are relative; those of ratios (loss_rate, CPU shares) absolute",
+            words.RULE,
         ),
     )
     for trial in validation.trials:
         heading = f"{trial.kind}, {plural(trial.folds, 'fold')}"
-        yield Section(heading, scores_table(validation, trial))
-        regions = regions_table(trial)
-        if trial.kind in (LEAVE_ONE, HELD_OUT) and regions.rows:
+        yield Section(heading, words.scores_table(validation, trial))
+        regions = words.regions_table(trial)
+        if trial.kind in words.LIKE_QUESTIONS and regions.rows:
             yield Section("by region", regions)
         if any(tested.worst for tested in trial.metrics.values()):
-            yield Section("worst points", worst_table(validation.data, trial))
-        if lines := unanswered_lines(trial):
+            yield Section("worst points", words.worst_table(validation.data, trial))
+        if lines := words.unanswered_lines(trial):
             yield Section("without an answer", bullets(lines))
     tried = {trial.kind for trial in validation.trials}
     missing = [name for name in kinds if name not in tried]
@@ -184,112 +175,3 @@ def validation_sections(validation: Validation, kinds: Sequence[str]) -> Iterato
     if validation.too_few:
         few = (f"{metric}: {n} rows" for metric, n in validation.too_few.items())
         yield Section("too few measured or tabulated rows to score (under 30)", bullets(few))
-
-
-def scores_table(validation: Validation, trial: Trial) -> Table[str]:
-    """Return a table of errors and coverage by metric; for held-out runs also the noise."""
-    held_out = trial.kind == HELD_OUT
-    errors = ("#median", "#p25", "#p75", "#p95", "#greatest")
-    columns = ("metric", "#rows", "#points", *errors, "#covered", "95 % of it", "#half width")
-    at_runs = ("#noise there", "#of repeats") if held_out else ()
-    rows = []
-    for metric, tested in trial.metrics.items():
-        score, error = tested.score, tested.score.errors
-        numbers = (error.median, error.p25, error.p75, error.p95, error.greatest)
-        noise, repeat = validation.noise.get(metric), validation.repeats.get(metric)
-        noises = [None if noise is None else noise.run]
-        if held_out:
-            noises += [None, None] if repeat is None else [repeat.run, repeat.error]
-        rows.append(
-            (
-                metric,
-                str(score.n),
-                str(score.points),
-                *(_error(score.kind, number) for number in numbers),
-                *_coverage(score.coverage),
-                _error(score.kind, score.half_width),
-                *(_error(kind(metric), number) for number in noises),
-                str(score.unanswered or "–"),
-            )
-        )
-    return Table((*columns, "#noise", *at_runs, "#no answer"), tuple(rows))
-
-
-def _error(of: str, number: float | None) -> str:
-    """Return an error as text: relative in per cent, absolute as a number, unknown as a dash."""
-    if number is None or math.isnan(number):
-        return "–"
-    return fixed(number, 4) if of == ABSOLUTE else f"{fixed(100 * number, 2)} %"
-
-
-def _coverage(coverage: Coverage | None) -> tuple[str, str]:
-    """Return the share of rows inside their intervals, and the 95 % interval of this share."""
-    if coverage is None:
-        return "–", "–"
-    return f"{100 * coverage.share:.1f} %", f"{100 * coverage.low:.1f} … {100 * coverage.high:.1f}"
-
-
-def regions_table(trial: Trial) -> Table[str]:
-    """Return a table of errors and coverage of each metric by region."""
-    rows = tuple(
-        (
-            metric,
-            name,
-            str(part.n),
-            _error(part.kind, part.errors.median),
-            _error(part.kind, part.errors.p95),
-            *_coverage(part.coverage),
-        )
-        for metric, tested in trial.metrics.items()
-        for name, part in tested.regions.items()
-        if part.n
-    )
-    columns = ("metric", "region", "#rows", "#median", "#p95", "#covered", "95 % of it")
-    return Table(columns, rows)
-
-
-def worst_table(data: Dataset, trial: Trial) -> Table[str]:
-    """Return a table of the points with the greatest errors: measured and predicted values."""
-    rows = []
-    for metric, tested in trial.metrics.items():
-        for one in tested.worst:
-            point, estimate = one.point, one.estimate
-            numbers = (point.value, estimate.value, estimate.low, estimate.high)
-            rows.append(
-                (
-                    metric,
-                    point_text(data, point),
-                    quantity_text("payload_bytes", point.payload_bytes),
-                    quantity_text("load_bps", point.load_bps),
-                    *(
-                        quantity_text(metric, None if math.isnan(n) else float(f"{n:.4g}"))
-                        for n in numbers
-                    ),
-                    _error(kind(metric), one.error),
-                )
-            )
-    numbers_of = ("#payload", "#load", "#value", "#predicted", "#low", "#high", "#error")
-    return Table(("metric", "point", *numbers_of), tuple(rows))
-
-
-def point_text(data: Dataset, point: Point) -> str:
-    """Return a point as text: protocol, options, and counts that differ from the usual."""
-    parts = [point.protocol, *(f"{a}={value}" for a, value in data.options_of(point).items())]
-    for name, usual in (("cores", None), ("switches", 0), ("endpoints", 1)):
-        count = getattr(point, name)
-        if count not in (None, usual):
-            parts.append(f"{name}={count}")
-    return ", ".join(parts)
-
-
-def unanswered_lines(trial: Trial) -> list[str]:
-    """Return lines with the most frequent reasons for unanswered rows, by metric."""
-    lines = []
-    for metric, tested in trial.metrics.items():
-        reasons = list(tested.score.reasons.items())
-        for why, count in reasons[:MOST_REASONS]:
-            lines.append(f"{metric}, {plural(count, 'row')}: {why}")
-        rest = sum(count for _, count in reasons[MOST_REASONS:])
-        if rest:
-            lines.append(f"{metric}, {plural(rest, 'row')}: for other reasons (--json has all)")
-    return lines

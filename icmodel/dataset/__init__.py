@@ -1,4 +1,4 @@
-"""Datasets: a folder of benchmarked points comes in, a checked `Dataset` goes out.
+"""Datasets of benchmarked points: read a dataset's folder into a checked `Dataset`, and write such folders.
 
 ``dataset`` loads a dataset by name or folder, and ``rows`` reads points.csv.  ``coverage`` reads the share of left-out
 rows inside their intervals, and ``repeats`` computes the scatter of runs.  ``check`` validates a dataset folder, and

@@ -29,7 +29,7 @@ from icmodel.dataset.write import ID_PATTERN
 from icmodel.errors import DatasetError, unwritable
 
 NUMBERED = AXES[1:]
-"""Columns of points.csv that may be explained under [axes], besides the option axes."""
+"""Columns of points.csv that dataset.toml may explain under [axes], besides the option axes."""
 _SEAL = re.compile(r'(?m)^sha256[ \t]*=[ \t]*(?:"[^"\n]*"|\'[^\'\n]*\')')
 _TABLE = re.compile(r"(?m)^[ \t]*\[")
 
@@ -53,7 +53,7 @@ def check_dataset(folder: str | Path) -> Dataset:
 
 
 def seal_dataset(folder: str | Path) -> Dataset:
-    """Check a folder without its checksum, then write the sha256 of points.csv into dataset.toml.
+    """Check a dataset's folder except for its checksum, then write the sha256 of points.csv into dataset.toml.
 
     Raises
     ------
@@ -94,7 +94,7 @@ def dataset_schema() -> dict[str, Any]:
 
 
 def check_document(document: Mapping[str, object], path: Path) -> None:
-    """Check every key of a dataset.toml.
+    """Check every key of a dataset.toml against its schema.
 
     Raises
     ------
@@ -116,7 +116,7 @@ def check_document(document: Mapping[str, object], path: Path) -> None:
 
 
 def _check_names(data: Dataset) -> None:
-    """Raise DatasetError if a name in dataset.toml is wrong.
+    """Raise DatasetError if a name in a dataset's dataset.toml is wrong.
 
     Names must occur in points.csv, and the id must be the folder's name.  The held-out runs are read too, which
     checks them.
@@ -157,20 +157,20 @@ Count = Annotated[int, Field(strict=True, ge=1)]
 
 
 class Part(BaseModel):
-    """Table of dataset.toml; unknown keys are refused."""
+    """Base of the schemas of the tables in dataset.toml; unknown keys are refused."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class Tool(Part):
-    """Tool that measured the dataset."""
+    """Table [tool] of dataset.toml: name and version of the tool that measured the dataset."""
 
     name: Text
     version: Text
 
 
 class Link(Part):
-    """Interconnect of the dataset, or one of its fabrics; keys with unknown values are left out."""
+    """Table [interconnect] of dataset.toml: the link of the dataset; keys with unknown values are left out."""
 
     kind: Literal["ethernet", "infiniband", "roce", "rapidio", "loopback"]
     line_rate_bps: Positive | None = None
@@ -187,13 +187,13 @@ class Link(Part):
 
 
 class Fabric(Link):
-    """Link for one value of an option axis; the name of the table is this value."""
+    """Table [fabrics.VALUE] of dataset.toml: the link for one value of an option axis."""
 
     axis: Text
 
 
 class Host(Part):
-    """Host on which the numbers were measured."""
+    """Table [[hosts]] of dataset.toml: a host on which the numbers were measured."""
 
     name: Text
     cpu: str = ""
@@ -202,7 +202,10 @@ class Host(Part):
 
 
 class AxisEntry(Part):
-    """Meaning of a column; an option axis also has a default, which may be empty."""
+    """Table [axes.COLUMN] of dataset.toml: the meaning of a column of points.csv.
+
+    An option axis also has a default, which may be empty.
+    """
 
     meaning: Text
     unit: str | None = None
@@ -210,7 +213,10 @@ class AxisEntry(Part):
 
 
 class Limit(Part):
-    """Limit that the source states for a metric; intervals are clipped to this limit."""
+    """Table [[stated_limits]] of dataset.toml: a limit that the source states for a metric.
+
+    Intervals are clipped to this limit.
+    """
 
     metric: Text
     protocol: Text | None = None
@@ -226,7 +232,7 @@ class Limit(Part):
 
 
 class Absence(Part):
-    """Reason why a metric of a protocol has no rows."""
+    """Table [[absences]] of dataset.toml: the reason why a metric of a protocol has no rows."""
 
     protocol: Text | None = None
     metric: Text
@@ -234,13 +240,13 @@ class Absence(Part):
 
 
 class VariantRows(Part):
-    """Selection of rows for one variant of the model."""
+    """Table [variants.NAME] of dataset.toml: the rows that one variant of the model uses."""
 
     payload_bytes: tuple[Count, ...]
 
 
 class HeldOut(Part):
-    """Runs held out of every fit; they are stored in a separate file."""
+    """Table [held_out] of dataset.toml: the file of the runs that are held out of every fit."""
 
     file: Literal["held-out.csv"]
     sha256: Text
@@ -248,7 +254,7 @@ class HeldOut(Part):
 
 
 class BetweenSessions(Part):
-    """Spread between sessions, if points were measured in several sessions.
+    """Table [between_sessions] of dataset.toml: the spread between measurement sessions, if there were several.
 
     ``spread`` holds the standard deviation between sessions by metric. It is absolute for ratios
     and relative for other metrics.

@@ -1,4 +1,4 @@
-"""Coverage stored with a dataset: the share of left-out rows inside their predicted intervals.
+"""Coverage stored with a dataset: the share of left-out rows that lie inside their predicted intervals.
 
 ``icmodel validate --keep`` writes `coverage.json`.  If the file is missing or was made for other rows,
 predictions have no note on coverage.
@@ -17,23 +17,26 @@ from icmodel.errors import DatasetError
 FILE = "coverage.json"
 SCHEMA_VERSION = 1
 LEAST_ROWS = 30
-"""Least number of left-out rows for which a coverage is stored."""
+"""Least number of left-out rows of a metric for which a coverage is stored."""
 PROMISED = (0.85, 0.95)
-"""Acceptable range of the coverage of 90 % intervals."""
+"""Range in which the coverage of 90 % intervals is acceptable; below it, predictions get a note."""
 
 Kinds = Mapping[str, Mapping[str, Any]]
-"""Kind of fold -> number of folds, and the coverage numbers of each metric."""
+"""Coverage of one variant of the model, by kind of fold: the number of folds, and the numbers of each metric.
+
+A fold is a split into training rows and test rows.
+"""
 
 
 class Held(NamedTuple):
-    """Share of left-out rows inside a metric's intervals, and the number of left-out rows."""
+    """Coverage of a metric's intervals: the share of left-out rows inside them, and the number of these rows."""
 
     share: float
     rows: int
 
 
 def read_coverage(folder: Path, sha256: str) -> Mapping[str, Kinds]:
-    """Read the coverage by variant and kind of fold; empty if no coverage is stored for the rows.
+    """Read a dataset's stored coverage, by variant and kind of fold; empty if none is stored for its rows.
 
     Raises
     ------
@@ -54,13 +57,13 @@ def read_coverage(folder: Path, sha256: str) -> Mapping[str, Kinds]:
 
 
 def coverage_text(sha256: str, variants: Mapping[str, Kinds]) -> str:
-    """Return the text of coverage.json."""
+    """Return the text of the file coverage.json."""
     document = {"schema_version": SCHEMA_VERSION, "sha256": sha256, "variants": variants}
     return json.dumps(document, indent=1, ensure_ascii=False) + "\n"
 
 
 def least_held(kinds: Kinds) -> dict[str, Held]:
-    """Return the least coverage of each metric over the kinds of folds."""
+    """Return the least coverage of each metric over the kinds of folds (ways of leaving rows out)."""
     least: dict[str, Held] = {}
     for trial in kinds.values():
         for metric, score in trial["metrics"].items():

@@ -12,26 +12,28 @@ from functools import cached_property
 from itertools import product
 from pathlib import Path
 
+from icmodel import units
 from icmodel.dataset.coverage import Held, Kinds, least_held, read_coverage
 from icmodel.dataset.rows import Point, read_held_out, read_points
 from icmodel.documents import group_by_key, toml
 from icmodel.errors import DatasetError, ScenarioError
 from icmodel.frozen import FrozenMapping
+from icmodel.notebook import html_table
 
 PUBLISHED = ("appendix-h", "corrected")
 """Variants of the model that interpolate the benchmarked curves, as in IC2012."""
 VARIANTS = (*PUBLISHED, "hybrid")
-"""All variants of the model; each dataset names its default variant."""
+"""Names of all variants of the model; each dataset names its default variant."""
 SCHEMA_VERSION = 1
 HELD_OUT_FILE = "held-out.csv"
 HOW_TO_LIST = "run `icmodel datasets list` for the bundled datasets, or give the path of a folder"
 LONG = 300
-"""Greatest number of characters of a dataset's description in its ``repr``."""
+"""Greatest number of characters that the ``repr`` of a dataset shows of its description."""
 
 
 @dataclass(frozen=True, slots=True)
 class Interconnect:
-    """Link of a dataset; a value that its source does not give is ``None``.
+    """Link between the hosts of a dataset; a value that the source does not give is ``None``.
 
     A virtual link models the wire by a token bucket.  ``burst_bytes`` is the depth of this bucket: so many bytes pass
     at once before the line rate limits.  It is 0 for a real wire.
@@ -70,7 +72,7 @@ class Dataset:
     folder : Path
         Folder of the files.
     default_variant, default_protocol : str
-        Variant of the model and protocol that are used if a question names none.
+        Variant of the model and protocol that are used if a prediction names none.
     protocols : tuple of str
         Protocols that have rows.
     interconnect : Interconnect
@@ -120,13 +122,39 @@ class Dataset:
         text = f"{self.id!r}, {len(self.points)} rows of {', '.join(self.protocols)}: {self.title}"
         return f"Dataset({text if len(text) < LONG else f'{text[:LONG]}…'})"
 
+    def _repr_html_(self) -> str:
+        """Return the facts of the dataset as a table for a notebook."""
+        return self.html_facts(self.title)
+
+    def html_facts(self, title: str) -> str:
+        """Return the facts of the dataset as an HTML table under a title."""
+        link = self.interconnect
+        rate = "" if link.line_rate_bps is None else units.format_bps(link.line_rate_bps, 4)
+        axes = (f"{axis} ({', '.join(self.option_values(axis))})" for axis in self.option_axes)
+        facts = (
+            ("dataset", self.id),
+            ("interconnect", f"{link.kind} {rate}".strip()),
+            ("protocols", ", ".join(self.protocols)),
+            ("rows", str(len(self.points))),
+            ("metrics", ", ".join(self.metrics)),
+            ("option axes", ", ".join(axes)),
+            ("default variant", self.default_variant),
+            ("default protocol", self.default_protocol),
+            ("citation", self.citation),
+            ("licence", self.licence),
+        )
+        return html_table(title, ("fact", "value"), facts, self.known_limits)
+
+    def __hash__(self) -> int:
+        return hash((self.id, self.sha256))
+
     @cached_property
     def metrics(self) -> tuple[str, ...]:
-        """Metrics that have at least one row."""
+        """Names of the metrics that have at least one row, sorted."""
         return tuple(sorted(self._by_metric))
 
     def of_metric(self, metric: str) -> tuple[Point, ...]:
-        """Return the rows of a metric."""
+        """Return the rows (points) of one metric."""
         return self._by_metric.get(metric, ())
 
     @cached_property
@@ -136,17 +164,17 @@ class Dataset:
 
     @property
     def citation(self) -> str:
-        """Citation of the source of the numbers."""
+        """Citation of the source of the dataset's numbers."""
         return str(self.document.get("citation", ""))
 
     @property
     def licence(self) -> str:
-        """Licence of the source."""
+        """Licence of the source of the dataset's numbers."""
         return str(self.document.get("licence", ""))
 
     @property
     def whose(self) -> str:
-        """Note on the measuring program: an application's own work is not in the numbers."""
+        """Note on the program that measured: the numbers do not include an application's own work."""
         tool = self.document.get("tool")
         name = str(tool.get("name", "")) if isinstance(tool, dict) else ""
         return (
@@ -162,7 +190,7 @@ class Dataset:
 
     @cached_property
     def between_sessions(self) -> Mapping[str, float]:
-        """Standard deviation between sessions by metric: absolute for ratios, relative for others.
+        """Standard deviation between measurement sessions by metric: absolute for ratios, relative for others.
 
         The mapping is empty if all points were measured in one session, or the sessions are unknown.
         """
@@ -173,7 +201,7 @@ class Dataset:
 
     @cached_property
     def coverage(self) -> Mapping[str, Kinds]:
-        """Coverage of intervals by variant and kind of fold; empty if no coverage is stored.
+        """Stored coverage of the model's intervals, by variant and kind of fold; empty if none is stored.
 
         Raises
         ------
@@ -184,12 +212,12 @@ class Dataset:
 
     @cached_property
     def held(self) -> Mapping[str, Mapping[str, Held]]:
-        """Least coverage over the kinds of folds, by variant and metric."""
+        """Least coverage of the model's intervals over the kinds of folds, by variant and metric."""
         return {variant: least_held(kinds) for variant, kinds in self.coverage.items()}
 
     @cached_property
     def held_out_runs(self) -> Mapping[str, tuple[Point, ...]]:
-        """Runs held out of every fit, name -> points; empty if no run is held out.
+        """Rows of each run that is held out of every fit, by name of the run; empty if no run is held out.
 
         The runs are read and verified on first use, since only a validation needs them.
 
@@ -215,6 +243,11 @@ class Dataset:
                 "correct it under [held_out]"
             )
         return FrozenMapping(runs)
+
+    @property
+    def reference(self) -> str:
+        """Word that finds the dataset again: its bundled name, or the name of its folder."""
+        return self.id if self.folder == shipped("data") / self.id else self.folder.name
 
     @property
     def held_out(self) -> tuple[Point, ...]:
@@ -257,12 +290,12 @@ class Dataset:
         return tuple(p for p in self.points if p.protocol == protocol and p.options in allowed)
 
     def options_of(self, point: Point) -> dict[str, str]:
-        """Return the options that a row states, by axis."""
+        """Return the options that a row states, by option axis."""
         options = zip(self.option_axes, point.options, strict=True)
         return {axis: value for axis, value in options if value}
 
     def changed_options(self, options: Mapping[str, str]) -> dict[str, str]:
-        """Return the options that differ from their default."""
+        """Return those of the given options that differ from the default of their axis."""
         return {
             axis: value
             for axis, value in options.items()

@@ -1,4 +1,4 @@
-"""Repeats: the scatter of runs of one point, absolute for ratios and relative for other metrics.
+"""Scatter of repeated runs of one point.
 
 Errors are absolute for ratios (``loss_rate``, ``cpu_send``, ``cpu_recv`` and their parts by mode),
 since a relative error means little near an idle core or a lossless link.  Errors of other metrics are relative.
@@ -18,10 +18,10 @@ RELATIVE, ABSOLUTE = "relative", "absolute"
 
 @dataclass(frozen=True, slots=True)
 class Noise:
-    """Repeat-to-repeat noise of one metric: medians over ``rows`` rows of at least two repeats.
+    """Noise of one metric between repeats: medians over ``rows`` rows that have at least two repeats.
 
-    ``run`` is the standard deviation of one run.  ``mean`` is the standard deviation of a row's mean, std / √n.  For normally distributed
-    runs an unbiased prediction has a median error of 0.67 times ``run``.
+    ``run`` is the standard deviation of one run.  ``mean`` is the standard deviation of a row's mean, std / √n.  For
+    normally distributed runs an unbiased prediction has a median error of 0.67 times ``run``.
     """
 
     rows: int
@@ -31,7 +31,7 @@ class Noise:
 
 @dataclass(frozen=True, slots=True)
 class Repeats:
-    """Scatter of single runs of the same points.
+    """Scatter of single runs of the same points, for one metric.
 
     ``run`` is the standard deviation of one run, as the median over the points.  ``error`` is the median error over
     ``runs`` if each run is predicted by the mean of the other runs of its point.  It is the error to expect if the
@@ -45,12 +45,12 @@ class Repeats:
 
 
 def kind(metric: str) -> str:
-    """Return the kind of a metric's errors, relative or absolute."""
+    """Return whether errors of a metric are ``relative`` or ``absolute``."""
     return ABSOLUTE if metric in RATIOS else RELATIVE
 
 
 def noise(points: Iterable[Point]) -> dict[str, Noise]:
-    """Return the noise of each metric that has rows of at least two repeats."""
+    """Return the noise between repeats of each metric that has rows with at least two repeats."""
     spreads: dict[str, list[tuple[float, float]]] = {}
     for point in points:
         scale = 1.0 if kind(point.metric) == ABSOLUTE else point.value
@@ -64,7 +64,7 @@ def noise(points: Iterable[Point]) -> dict[str, Noise]:
 
 
 def repeats(points: Iterable[Point]) -> dict[str, Repeats]:
-    """Return the scatter of single runs, for each metric with two or more runs of a point.
+    """Return the scatter of single runs of the same points, for each metric with two or more runs of a point.
 
     Parameters
     ----------

@@ -25,9 +25,9 @@ AXES = (
 )
 REST = ("metric", "value", "std", "low", "high", "n", "basis", "source")
 FIRST_LINE = 2
-"""Line number of the first row, after the header."""
+"""Line number of the first row in points.csv, after the header."""
 RUN = "run"
-"""First column of held-out.csv; the columns of points.csv follow."""
+"""Name of the first column of held-out.csv; the columns of points.csv follow."""
 MODES = ("user", "system", "irq", "softirq", "steal")
 RATIOS = (
     "cpu_send",
@@ -39,7 +39,7 @@ METRIC_ENDINGS = ("_bps", "_s", "_cores", "_per_s")
 
 
 class Point(NamedTuple):
-    """Row of points.csv, in SI; ``None`` for an empty cell.
+    """Point: one row of points.csv, in SI units; ``None`` for an empty cell.
 
     A point is a named tuple, since datasets have thousands of rows and a frozen dataclass takes three times as long
     to make.
@@ -65,9 +65,9 @@ class Point(NamedTuple):
 
 
 DIGITS = "0123456789.eE+-"
-"""Characters of a finite number."""
+"""Characters that the text of a finite number consists of."""
 POINT = slice(Point._fields.index("protocol"), Point._fields.index("metric"))
-"""Slice of the cells of a row that identify the row's point."""
+"""Slice of the fields of a row that identify its measured point: from the protocol to the options."""
 
 
 def read_points(path: Path, body: bytes) -> tuple[tuple[Point, ...], tuple[str, ...]]:
@@ -96,7 +96,7 @@ def read_points(path: Path, body: bytes) -> tuple[tuple[Point, ...], tuple[str, 
 def read_held_out(
     path: Path, body: bytes, option_axes: tuple[str, ...]
 ) -> dict[str, tuple[Point, ...]]:
-    """Read and check the runs of a held-out.csv: name -> points.
+    """Read and check the rows of a held-out.csv, by name of the run.
 
     Raises
     ------
@@ -126,7 +126,7 @@ def read_held_out(
 
 
 def _cells(path: Path, body: bytes) -> tuple[list[str], list[list[str]]]:
-    """Return the cells of the header, and the cells of the other lines."""
+    """Split a CSV file into the cells of its header, and the cells of its other lines."""
     try:
         text = body.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -142,11 +142,11 @@ def _cells(path: Path, body: bytes) -> tuple[list[str], list[list[str]]]:
 def _points(
     rows: list[list[str]], option_axes: tuple[str, ...], width: int, path: Path
 ) -> Iterator[Point]:
-    """Yield rows as points, parsed column by column; equal texts of a column are parsed once."""
+    """Convert rows of texts to points, parsed column by column; equal texts of a column are parsed once."""
     for number, cells in enumerate(rows, start=FIRST_LINE):
         if len(cells) != width:
             raise DatasetError(
-                f"{path} line {number}: {len(cells)} cells where the header has {width}; the row "
+                f"{path} line {number}: the row has {len(cells)} cells, but the header has {width}; the row "
                 "is cut or has a stray comma"
             )
     columns = list(zip(*rows, strict=True)) or [()] * width
@@ -165,7 +165,7 @@ def _points(
 
 
 def _column(name: str, cells: Sequence[str], path: Path) -> list[Any]:
-    """Return the values of a column.
+    """Parse the cells of one column, and return their values.
 
     If every cell is a plain number, all cells are parsed at once, otherwise one by one.
     """
@@ -186,7 +186,7 @@ def _column(name: str, cells: Sequence[str], path: Path) -> list[Any]:
 
 
 def _plain_numbers(texts: Sequence[str]) -> dict[str, float | None] | None:
-    """Return a mapping from text to value, or None if a text is not a plain number.
+    """Parse texts as plain numbers; return a mapping from text to value, or None if a text is not one.
 
     A plain number is finite and at least 0; an empty text has the value None.
     """
@@ -203,7 +203,7 @@ def _plain_numbers(texts: Sequence[str]) -> dict[str, float | None] | None:
 
 
 def _number(name: str, text: str) -> float | None:
-    """Parse a finite number of at least 0; ``None`` for an empty cell."""
+    """Parse a cell with a finite number of at least 0; ``None`` for an empty cell."""
     number = _limit(name, text)
     if number == math.inf:
         raise ValueError(f"{name} {text!r} is out of range: finite and 0 or more")
@@ -211,7 +211,7 @@ def _number(name: str, text: str) -> float | None:
 
 
 def _limit(name: str, text: str) -> float | None:
-    """Parse a number of at least 0, or ``inf`` for no limit; ``None`` for an empty cell."""
+    """Parse a cell with a number of at least 0, or ``inf`` for no limit; ``None`` for an empty cell."""
     if not text:
         return None
     try:
@@ -226,7 +226,7 @@ def _limit(name: str, text: str) -> float | None:
 
 
 def _value(name: str, text: str) -> float:
-    """Parse a finite number of at least 0; an empty cell is an error."""
+    """Parse a cell with a finite number of at least 0; an empty cell is an error."""
     number = _number(name, text)
     if number is None:
         raise ValueError(f"{name} is empty: every row needs a number")
@@ -234,12 +234,12 @@ def _value(name: str, text: str) -> float:
 
 
 def _count(name: str, text: str) -> int | None:
-    """Parse a whole number of at least 1; ``None`` for an empty cell."""
+    """Parse a cell with a whole number of at least 1; ``None`` for an empty cell."""
     return _whole(name, text, 1)
 
 
 def _whole(name: str, text: str, least: int = 0) -> int | None:
-    """Parse a whole number of at least ``least``; ``None`` for an empty cell."""
+    """Parse a cell with a whole number of at least ``least``; ``None`` for an empty cell."""
     if not text:
         return None
     if not text.isascii() or not text.isdigit() or int(text) < least:
@@ -248,7 +248,7 @@ def _whole(name: str, text: str, least: int = 0) -> int | None:
 
 
 def _word(name: str, text: str) -> str:
-    """Check the text of a protocol, metric, basis or source, and return it."""
+    """Check a cell with the text of a protocol, metric, basis or source, and return the text."""
     if name == "metric" and text not in RATIOS and not text.endswith(METRIC_ENDINGS):
         raise ValueError(
             f"{name} {text!r} has no unit: it must be one of {', '.join(RATIOS)} or "
@@ -278,11 +278,14 @@ READERS: Mapping[str, Callable[[str, str], object]] = {
     "basis": _word,
     "source": _word,
 }
-"""Column -> the parser of its cells, which takes the column's name and a text and raises ValueError."""
+"""Parser of the cells of each column of points.csv.
+
+A parser takes the column's name and a text, and raises ValueError for an invalid text.
+"""
 
 
 def _contradiction(point: Point) -> str | None:
-    """Describe a contradiction between valid cells of a row; ``None`` if there is none."""
+    """Describe a contradiction between the cells of a row that are valid by themselves; ``None`` without one."""
     value = point.value
     low = value if point.low is None else point.low
     high = value if point.high is None else point.high
@@ -299,7 +302,7 @@ Key = tuple[float | str, ...]
 
 
 def row_key(point: Point) -> Key:
-    """Return the key by which rows are sorted; empty cells come first, as if they were -1."""
+    """Return the key by which the rows of points.csv are sorted; empty cells come first, as if they were -1."""
     axes = (
         point.payload_bytes,
         point.load_bps,

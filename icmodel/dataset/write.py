@@ -24,7 +24,7 @@ DOCUMENT_FILE = "dataset.toml"
 RESERVED = (POINTS_FILE, DOCUMENT_FILE, HELD_OUT_FILE)
 ID_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
 FIRST_KEYS = ("schema_version", "id", "title", "edition", "sha256", "default_variant")
-"""The first keys of a written dataset.toml; the others follow in the order of the document."""
+"""Keys that come first in a written dataset.toml; the others follow in the order of the document."""
 
 
 def id_of(folder: str | Path) -> str:
@@ -86,7 +86,7 @@ def write_dataset(
     for name, body in (extra or {}).items():
         if name in RESERVED or Path(name).name != name or name.startswith("."):
             raise DatasetError(
-                f"{name!r} cannot be a further file of a dataset: use another plain name"
+                f"{name!r} cannot be the name of a further file in a dataset's folder: use another plain name"
             )
         files[name] = body
     stage = target.with_name(f".{target.name}.{os.getpid()}")
@@ -111,7 +111,7 @@ def write_dataset(
 
 
 def _replace_files(stage: Path, target: Path, files: Iterable[str]) -> None:
-    """Move files into an existing folder, dataset.toml last."""
+    """Move the files of a dataset into an existing folder, dataset.toml last."""
     if not target.is_dir():
         raise DatasetError(f"{target} is a file: choose a folder for the dataset")
     for name in sorted(files, key=lambda name: name == DOCUMENT_FILE):
@@ -154,7 +154,7 @@ def dataset_files(
 
 
 def points_csv(option_axes: Sequence[str], points: Sequence[Point]) -> bytes:
-    """Return the bytes of points.csv.
+    """Return the content of a points.csv with the given rows, as bytes.
 
     Raises
     ------
@@ -167,7 +167,7 @@ def points_csv(option_axes: Sequence[str], points: Sequence[Point]) -> bytes:
 
 
 def held_out_csv(option_axes: Sequence[str], runs: Mapping[str, Sequence[Point]]) -> bytes:
-    """Return the bytes of held-out.csv: runs sorted by name, with rows as in points.csv.
+    """Return the content of a held-out.csv, as bytes: runs sorted by name, with rows as in points.csv.
 
     Raises
     ------
@@ -195,12 +195,12 @@ def number_text(number: float | None) -> str:
 
 
 def _column_order(option_axes: Sequence[str]) -> list[int]:
-    """Return the indices of the option axes in alphabetical order of the axes."""
+    """Return the indices of the option axes, ordered alphabetically by the names of the axes."""
     return sorted(range(len(option_axes)), key=lambda place: option_axes[place])
 
 
 def _rows(order: Sequence[int], points: Sequence[Point]) -> list[list[str]]:
-    """Return the cells of the sorted rows; ``order`` holds the order of the option axes."""
+    """Sort points, and convert them to the cells of rows; ``order`` is the order of the option axes."""
     placed = [
         point._replace(options=tuple(point.options[place] for place in order)) for point in points
     ]
@@ -226,7 +226,7 @@ def _rows(order: Sequence[int], points: Sequence[Point]) -> list[list[str]]:
 
 
 def describe(point: Point) -> str:
-    """Return the axes of a point on one line, without empty axes."""
+    """Describe a point by its axes in one line of text; empty axes are left out."""
     axes = ((name, getattr(point, name)) for name in AXES)
     stated = [
         f"{name} {number_text(v) if name != AXES[0] else v}" for name, v in axes if v is not None

@@ -1,4 +1,4 @@
-"""Blend the candidates of a fit by their leave-one-out errors, and compute 90 % intervals.
+"""Blend the candidates (alternative predictors) of a fit by their leave-one-out errors, and compute 90 % intervals.
 
 No candidate is best everywhere.  Linear interpolation is exact on a plateau; a Gaussian process learns a packet break
 from a similar configuration.  At each site the weight of a candidate falls with its errors at rows nearby.  Errors at
@@ -25,33 +25,34 @@ Floats = NDArray[np.float64]
 
 TINY = 1e-300
 LEAST_ERROR = 1e-5
-"""Errors in log time below this count as rounding errors."""
+"""Least error of a prediction in log time; smaller errors count as rounding errors."""
 MOST_LOSS = 50.0
-"""Largest exponent in the loss function for maxima, so that the loss stays finite."""
+"""Largest exponent in the loss function for errors of predicted maxima, so that the loss stays finite."""
 PER_TYPICAL = 1.5
-"""Ratio of standard deviation to power mean of order 1/2, for normally distributed errors: 1.48."""
+"""Ratio of standard deviation to power mean of order 1/2 of absolute errors; 1.48 for normally distributed errors."""
 WIDEST = 20.0
-"""Largest half-width in log time: it means that nothing is known, but low and high stay finite."""
+"""Largest half-width of an interval in log time.  It means that nothing is known, but low and high stay finite."""
 MOST_CORRECTION = 2.5
-"""Greatest factor that widens intervals because the rows also chose the hyperparameters; assumed."""
+"""Greatest factor that widens intervals because the hyperparameters were fitted to the same rows (assumed)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Blend:
-    """Weights for blending candidates at new sites, from leave-one-out errors at the rows of a fit.
+    """Blend of candidates (alternative predictors), weighted by their leave-one-out errors at the rows of a fit.
 
-    An error is the log time of a row minus the prediction from the other rows.
+    An error is the log time of a row minus the prediction from the other rows.  A site is a combination of payload,
+    load and labels.
 
     Parameters
     ----------
     candidates : array (candidates, rows)
         Errors of each candidate; NaN if it makes no prediction.
     plain, errors : array (rows,)
-        Errors of the blend before and after the blend is lowered; both are equal unless the metric is a maximum.
+        Errors of the blend before and after its value is lowered.  Only the value of a maximum is lowered.
     disagreement : array (rows,)
         Mean distance of the candidates from the blend.
     others : array (rows, rows)
-        Weight of each other row at each row; each row of the matrix sums to 1.
+        Weight of every other row when a row is predicted from them; each row of the matrix sums to 1.
     is_maximum : bool
         Whether the metric is the greatest latency of a run.
     """
@@ -67,7 +68,7 @@ class Blend:
     def at(
         self, predicted: Floats, nearness: Floats, unsure: Floats | float = 1.0
     ) -> tuple[Floats, Floats]:
-        """Blend the candidates' predictions at n sites.
+        """Blend the candidates' predictions at n sites (combinations of payload, load and labels).
 
         Parameters
         ----------
@@ -76,7 +77,8 @@ class Blend:
         nearness : array (n, rows)
             Weight of each known row at each site.
         unsure : array (n,)
-            Distance of each site from the rows, from 0 at a row without noise to 1 at the distance of a left-out row.
+            Uncertainty of each site by its distance from the rows.  It is 0 at a row without noise, and 1 as far from
+            the rows as a left-out row.
 
         Returns
         -------
@@ -90,18 +92,18 @@ class Blend:
         return log_time, apart
 
     def nearness(self, distances: Distances) -> Floats:
-        """Weights (n, rows) of the known rows at each site; the weights of a site sum to 1."""
+        """Weight of each known row at each of n sites, by their distance, (n, rows); each site's weights sum to 1."""
         near = _near(distances, self.constants)
         return _normalised(near, 1.0 / near.shape[1], self.constants)
 
     def usual_weights(self) -> Floats:
-        """Mean weight of each candidate over the rows, each row left out in turn; the weights sum to 1."""
+        """Mean weight of each candidate predictor over all rows, each row left out in turn; the weights sum to 1."""
         weights = _weights(self.others, self.candidates, self.constants, self.is_maximum)
         known = np.where(np.isnan(self.candidates), 0.0, weights)
         return np.asarray((known / known.sum(axis=0)).mean(axis=1))
 
     def nearby_left_out(self, rows: Floats) -> Floats:
-        """Weighted mean of a quantity (rows,) over the rows around each row, without the row itself."""
+        """Weighted mean of a quantity (rows,) over the neighbours of each row, without the row itself."""
         return np.asarray(self.others @ rows)
 
 
@@ -112,7 +114,7 @@ def blend(
     is_maximum: bool = False,
     constants: Constants = SHIPPED,
 ) -> Blend:
-    """Make the blend from the candidates' leave-one-out errors.
+    """Make the blend of the candidates (alternative predictors) from their leave-one-out errors.
 
     Parameters
     ----------
@@ -134,7 +136,10 @@ def blend(
 
 
 def _near(distances: Distances, constants: Constants) -> Floats:
-    """Weights of rows by their distance in payload, load, labels, and position inside or beyond a curve."""
+    """Unnormalised weights of the rows at each site, by distance in payload, load and labels.
+
+    A row inside its curve also counts less for a site beyond a curve, and the reverse.
+    """
     payload = distances.along(-np.abs(distances.payload) / constants.octaves)
     near = np.exp(payload - distances.offered)
     for (_, label), differs in distances.differ.items():
@@ -144,13 +149,16 @@ def _near(distances: Distances, constants: Constants) -> Floats:
 
 
 def _normalised(near: Floats, equal: float, constants: Constants) -> Floats:
-    """Scale weights by nearness (n, rows) to sum 1, and add a small share of ``equal``, the weight if all count alike."""
+    """Scale the weights of rows at each of n sites (n, rows) to a sum of 1, and mix in a small equal weight.
+
+    ``equal`` is the weight of each row if all rows counted alike.
+    """
     total, share = np.maximum(near.sum(axis=1, keepdims=True), TINY), constants.everywhere
     return np.asarray((1.0 - share) * (near / total) + share * equal)
 
 
 def _weights(nearness: Floats, errors: Floats, constants: Constants, is_maximum: bool) -> Floats:
-    """Weight of each candidate at each site, (candidates, n); the best candidate has weight 1.
+    """Weight of each candidate predictor at each site, (candidates, n); the best candidate has weight 1.
 
     For maxima, a typical error that is too high counts exponentially, like the LINEX loss (A. Zellner, J. Am. Stat.
     Assoc. 81, 1986).  The exponential uses the typical error, so that a single outlier does not decide.
@@ -167,7 +175,10 @@ def _weights(nearness: Floats, errors: Floats, constants: Constants, is_maximum:
 
 
 def _typical(nearness: Floats, sizes: Floats, root: float) -> Floats:
-    """Power mean of the sizes of errors (candidates, rows) near each site, (n, candidates); infinite if all are NaN."""
+    """Typical error of each candidate near each site, (n, candidates): a weighted power mean over the rows.
+
+    ``sizes`` (candidates, rows) are absolute errors.  The result is infinite if all of them are NaN.
+    """
     known = ~np.isnan(sizes)
     roots = nearness @ (np.where(known, sizes, 0.0) ** root).T
     weight = nearness @ known.astype(np.float64).T
@@ -176,7 +187,10 @@ def _typical(nearness: Floats, sizes: Floats, root: float) -> Floats:
 
 
 def _mixed(predicted: Floats, weights: Floats) -> tuple[Floats, Floats]:
-    """Weighted mean of the predictions (candidates, n) without NaN, and their mean distance from this mean."""
+    """Weighted mean of the candidates' predictions (candidates, n), and their weighted mean distance from it.
+
+    Predictions that are NaN are left out.
+    """
     weights = np.where(np.isnan(predicted), 0.0, weights)
     weights /= weights.sum(axis=0)
     known = np.nan_to_num(predicted)
@@ -185,7 +199,9 @@ def _mixed(predicted: Floats, weights: Floats) -> tuple[Floats, Floats]:
 
 
 def _lean(nearness: Floats, plain: Floats, unsure: Floats | float, constants: Constants) -> Floats:
-    """Log of the factor by which maxima are lowered at each site, (n,): ln cosh(e), e the standard error nearby.
+    """Log of the factor by which predicted maxima are lowered at each site, (n,).
+
+    The log is ln cosh(e), where e is the standard error of the blend at nearby rows.
 
     Assume that the true value is equally likely a factor exp(e) above or below the blend.  Then the harmonic mean of
     both is 1 / cosh(e) of the blend.  Errors of 10 % lower a value by 0.5 %; errors of a factor of 3 lower it by 40 %.
@@ -197,9 +213,10 @@ def _lean(nearness: Floats, plain: Floats, unsure: Floats | float, constants: Co
 
 @dataclass(frozen=True, slots=True)
 class Widths:
-    """Half-widths of intervals at any site, by conformal prediction from leave-one-out errors with a local scale.
+    """Half-widths of 90 % intervals at any site, by conformal prediction from leave-one-out errors.
 
-    The scale is the mean error of rows nearby plus the weighted disagreement of the candidates.  The scale grows if a
+    Errors are scaled locally.  The scale is the mean error of rows nearby plus the weighted disagreement of the
+    candidates (alternative predictors).  The scale grows if a
     site is farther from the rows than the rows are from each other.  ``widest`` is the greatest half-width.
 
     Parameters
@@ -245,7 +262,7 @@ class Widths:
 
 
 def widths(blended: Blend, deviations: Floats, spread: Floats, chosen: int) -> Widths:
-    """Make the `Widths` of a blend, whose parameters are described there: find the conformal factor."""
+    """Find the conformal factor of a blend's intervals, and make their `Widths`; parameters as in that class."""
     errors = np.abs(blended.errors)
     usual = blended.nearby_left_out(deviations)
     off = blended.nearby_left_out(errors) + LEAST_ERROR

@@ -1,8 +1,8 @@
 """Content of a sender's buffers if the wire is slower than the host, from documented sizes and measured rows.
 
-The latency of a saturated stream is the content of its sender's buffers over its goodput (J. D. C. Little, A proof for the queuing
-formula L = λW, Operations Research 9, 1961).  Buffers hold a number of bytes, so a slower wire takes longer to drain
-them.  The sizes are defaults of Linux, and are assumed for every host.
+The latency of a saturated stream is the content of its sender's buffers over its goodput (J. D. C. Little, A proof for
+the queuing formula L = λW, Operations Research 9, 1961).  Buffers hold a number of bytes, so a slower wire takes longer
+to drain them.  The sizes are defaults of Linux, and are assumed for every host.
 """
 
 from __future__ import annotations
@@ -21,16 +21,19 @@ Bools = NDArray[np.bool_]
 HELD = 0.25
 """Relative uncertainty of the content of a sender's buffers (assumed)."""
 FRAGMENTS_BYTES, DESCRIPTOR_BYTES = 320, 256
-"""Memory for the records of a packet, besides its bytes (Linux, ``skb_shared_info`` and ``sk_buff``, 64 bit)."""
+"""Memory that Linux adds to a packet's bytes for its records (``skb_shared_info`` and ``sk_buff``, 64 bit)."""
 HEADERS_BYTES = 59
-"""IP and UDP header, and room for the header of the link (Linux, ``__ip_append_data``: 28, 16 and 15)."""
+"""Bytes that Linux adds to a datagram: IP and UDP header, and room for the header of the link.
+
+The function ``__ip_append_data`` adds 28, 16 and 15.
+"""
 START_PACKETS = 160
-"""Window at the end of the start phase of a long TCP stream: 10 packets (RFC 6928), doubled in each of four rounds.
+"""TCP window [packets] at the end of a long stream's start phase: 10 (RFC 6928), doubled in each of four rounds.
 
 BBR leaves its start phase after three rounds without more throughput (draft-ietf-ccwg-bbr §5.3.1.2).
 """
 PER_WINDOW = 3
-"""Ratio of send buffer to window (Linux, ``bbr_sndbuf_expand``; 2 with other congestion controls)."""
+"""Ratio of TCP send buffer to window with BBR (Linux, ``bbr_sndbuf_expand``); 2 with other congestion controls."""
 MOST_BYTES = 2**22
 """Greatest memory of a TCP send buffer (Linux, ``tcp_wmem``)."""
 GROWTH = 0.5
@@ -39,26 +42,29 @@ GROWTH = 0.5
 An exponent of 0 keeps the size in bytes; 1 keeps the time in which the wire drains the buffer.
 """
 LEVELS = {"p90": 0.9, "p95": 0.95, "p99": 0.99, "p999": 0.999, "p9999": 0.9999, "max": 1.0}
-"""Position of statistics between the wake-up level (0) and a full buffer (1), for a uniform level.
+"""Fill level of a send buffer at each latency statistic: 0 is the level at which the writer wakes up, 1 is full.
 
-Other statistics are at half of this range.
+The level is taken as uniformly distributed in this range.  Other statistics are at 0.5.
 """
 
 
 def datagram_memory(packet_bytes: Floats) -> Floats:
-    """Memory of a datagram [B]: an allocation of a power of two, and a descriptor (Linux, ``kmalloc``)."""
+    """Memory that a datagram takes in a send buffer [B]: a power of two (Linux, ``kmalloc``) and a descriptor."""
     needed = packet_bytes + HEADERS_BYTES + FRAGMENTS_BYTES
     return np.asarray(np.exp2(np.ceil(np.log2(needed))) + DESCRIPTOR_BYTES)
 
 
 def segment_memory(packet_bytes: Floats) -> Floats:
-    """Memory of a TCP segment [B]: bytes in pages, and two descriptors, one of them for a retransmission."""
+    """Memory that a TCP segment takes in a send buffer [B]: its bytes in pages, and two descriptors.
+
+    One of the descriptors is for a retransmission.
+    """
     return np.asarray(packet_bytes + FRAGMENTS_BYTES + 2 * DESCRIPTOR_BYTES)
 
 
 @dataclass(frozen=True, slots=True)
 class Sender:
-    """Buffers of a sender of one protocol.
+    """Send buffers that one protocol has at its sender: their memory, and how a writer fills them.
 
     A writer that finds its buffer full sleeps until a part of the buffer is free.
 
@@ -83,12 +89,12 @@ class Sender:
     queued_frames: int = 0
 
     def content_bytes(self, payload: Floats, packet: Floats, memory_bytes: Floats) -> Floats:
-        """Payload bytes in full buffers of the given memory [B]; ``packet`` is the payload of one packet."""
+        """Payload bytes that full buffers of the given memory [B] hold; ``packet`` is the payload of one packet."""
         one = segment_memory(packet) if self.autotuned else datagram_memory(packet)
         return np.asarray(memory_bytes * packet / one + self.queued_frames * payload)
 
     def memory_of(self, content: float, payload: float, packet: float) -> float:
-        """Memory of buffers with the given content [B]: the documented size, or the autotuned size."""
+        """Memory of the send buffers [B]: the documented size, or for autotuned buffers the size for this content."""
         if not self.autotuned:
             return self.memory_bytes
         of_socket = content - self.queued_frames * payload
@@ -96,7 +102,10 @@ class Sender:
         return min(max(memory, self.memory_bytes), MOST_BYTES)
 
     def level(self, statistic: str) -> float:
-        """Level of the buffer, as a share of the full content, at a statistic of the latency; the level is uniform."""
+        """Fill level of the buffer, as a share of its full content, that gives a statistic of the latency.
+
+        The level is taken as uniformly distributed between the wake-up level of the writer and a full buffer.
+        """
         if statistic == "min":
             return self.wakes_at
         if statistic == "std":
@@ -106,7 +115,7 @@ class Sender:
 
 STREAM_BYTES = PER_WINDOW * START_PACKETS * float(datagram_memory(np.array(1448.0)))
 DATAGRAM = Sender(212_992, 1 / 2, 1.75)
-"""Sender of datagrams: ``net.core.wmem_default``; a writer continues at half the memory (``sock_writeable``).
+"""Send buffer of datagrams on Linux: ``net.core.wmem_default``; a writer continues at half the memory.
 
 A frame of k packets is written whole if there is room for its first packet.  So m = ⌈half / k⌉ frames are written after
 each pause.  Frame j (1 to m) finds half + j k packets before it: on average half + k (m + 1) / 2, plus its own k
@@ -118,7 +127,7 @@ SENDERS = {
     "ethernet": DATAGRAM,
     "zeromq": Sender(STREAM_BYTES, 1 / 2, 1.0, autotuned=True, queued_frames=1000),
 }
-"""Senders by protocol.
+"""Send buffers on Linux, by protocol.
 
 The writer of a byte stream continues at two thirds (``sk_stream_min_wspace``), ZeroMQ at half of ``ZMQ_SNDHWM``.
 """
@@ -213,7 +222,7 @@ def saturated(
 
 
 def level_of(ahead: Floats) -> Floats:
-    """Mean level of an M/M/1/K queue, from 0 to 1; ``ahead`` is K times the log of the queue's load.
+    """Mean fill level of an M/M/1/K queue, from 0 (empty) to 1 (full); ``ahead`` is K times the log of its load.
 
     >>> import numpy as np
     >>> level_of(np.array([0.0, 4.0, 40.0])).round(3).tolist()
@@ -225,7 +234,9 @@ def level_of(ahead: Floats) -> Floats:
 
 
 def memory_by_rows(data: Dataset, protocol: str, packet_bytes: float) -> float:
-    """Estimate the memory of a protocol's buffers on the dataset's own wire [B]: the greatest that unlimited rows show.
+    """Estimate the memory of a protocol's send buffers on the dataset's own wire [B] from unlimited rows.
+
+    The estimate is the greatest memory that the latency and goodput of a row imply.
 
     A host that is no faster than the wire does not fill its buffers.
     """
@@ -242,6 +253,6 @@ def memory_by_rows(data: Dataset, protocol: str, packet_bytes: float) -> float:
 
 
 def _place(row: Point) -> tuple[object, ...]:
-    """Key of a row without its metric and value."""
+    """Key of a measured row: everything that identifies the row except its metric and value."""
     counts = row.cores, row.switches, row.endpoints, row.other_goodput_bps
     return row.protocol, row.payload_bytes, row.load_bps, row.options, *counts

@@ -1,8 +1,8 @@
 """Constants of a fit that are chosen by their errors on left-out rows, since no formula gives them.
 
-The caller of a fit passes the constants, so that other values can be compared with the shipped values.
-``python -m benchmarks.accuracy.choose`` chooses the constants.  For the score of a dataset in the benchmark, it uses all
-other datasets; for shipping, it uses all datasets.
+The caller of a fit passes the constants, so that other values can be compared with the shipped values.  ``python -m
+benchmarks.accuracy.choose`` chooses the constants.  For the score of a dataset in the benchmark, it uses all other
+datasets; for shipping, it uses all datasets.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Constants:
-    """Constants for the weights of candidates and the width of intervals.
+    """Constants of a fit: they set the weights of its candidate predictors and the width of its intervals.
 
     Parameters
     ----------
     octaves : float
         Distance in payload, in octaves, over which the weight of an error falls by a factor e.
     other_label : float
-        Factor on the weight of a row that differs in one label.
+        Factor on the weight of a row for each label (protocol, option or count) in which it differs.
     other_end : float
         Factor on the weight of a row inside its curve for a site beyond the curve, and the reverse.  Extrapolation and
         interpolation have different errors.
@@ -47,4 +47,4 @@ class Constants:
 
 
 SHIPPED = Constants()
-"""Constants in use, chosen on all datasets."""
+"""Constants of fits in use by default, chosen on all datasets."""

@@ -1,4 +1,4 @@
-"""Candidates that use the rows of a single curve: interpolation between rows, or costs fitted to rows.
+"""Candidate predictors that use the rows of a single curve: interpolation between rows, or costs fitted to rows.
 
 These candidates ignore all other curves.  They are the most accurate if a curve is smooth and densely measured.  All
 functions work on log axes and on stacks of curves of equal length; the points are the last axis.
@@ -20,18 +20,18 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 METHODS = ("straight", "affine", "monotone", "monotone a byte", "local on", "costs")
-"""Names of the candidates of one curve.
+"""Names of the candidates: predictors that use the points of a single curve.
 
 Each candidate interpolates and extrapolates; ``costs`` fits a cost per frame and a cost per byte.  ``affine`` takes the
 time between two points as affine in the payload, and extrapolates the outer pieces.  ``monotone`` works on the time per
 frame, ``monotone a byte`` on the time per byte, which is constant for a constant goodput.
 """
 LEAST_POINTS = 2
-"""Least points through which a line can be drawn."""
+"""Least number of points through which a curve can be drawn."""
 
 
 class Curves:
-    """Curves of a metric; every candidate of `METHODS` predicts each curve from the rows of that curve.
+    """Measured curves of a metric; each method of `METHODS` predicts a curve from the rows of that curve alone.
 
     Parameters
     ----------
@@ -52,13 +52,15 @@ class Curves:
             points = np.stack([payload, mean, modelled[rows][first]])
             self._curves[key] = _Curve(rows, point, points)
         self.errors = _left_out([*self._curves.values()], log_time)
-        """Error of each candidate at each row, (methods, rows), with all rows of the same payload left out.
+        """Leave-one-out error of each method at each row, (methods, rows).
 
-        The error is NaN if too few points are left.
+        All rows of the same payload are left out.  The error is NaN if too few points are left.
         """
 
     def log_time(self, sites: Sites, modelled: Floats) -> Floats:
-        """Predict the log time at n sites by each candidate, (methods, n); NaN if the curve has fewer than two points.
+        """Predict the log time at n sites by each method, (methods, n); NaN if the curve has fewer than two points.
+
+        A site is a combination of payload, load and labels.
 
         ``modelled`` (n,) is the cost model's log time at the sites.
         """
@@ -73,9 +75,10 @@ class Curves:
 
 @dataclass(frozen=True, slots=True)
 class _Curve:
-    """One curve: its rows, the point of each row, and the points; rows of equal payload are averaged to one point.
+    """One measured curve; rows of equal payload are averaged to one point.
 
-    ``points`` (3, n) are log payloads, ascending, log times, and log times of the cost model.
+    ``rows`` are the indices of its rows, and ``point`` is the point of each row.  ``points`` (3, n) holds the log
+    payloads, ascending, the log times, and the log times that the cost model predicts.
     """
 
     rows: Ints
@@ -84,9 +87,10 @@ class _Curve:
 
 
 def _left_out(curves: Sequence[_Curve], log_time: Floats) -> Floats:
-    """Error of each candidate at each row, (methods, rows), if the row is predicted from the curve's other points.
+    """Leave-one-out error of each method at each row, (methods, rows).
 
-    Curves of equal length are predicted together, which takes a tenth of the time.
+    A row is predicted from the other points of its curve.  Curves of equal length are predicted together, which takes a
+    tenth of the time.
     """
     found = np.full((len(METHODS), len(log_time)), np.nan)
     for count in {curve.points.shape[-1] for curve in curves}:
@@ -104,7 +108,7 @@ def _left_out(curves: Sequence[_Curve], log_time: Floats) -> Floats:
 
 
 def _predicted(points: Floats, at: Floats, modelled: Floats) -> Floats:
-    """Log time that each candidate predicts at some payloads of curves, (methods, ..., places)."""
+    """Predict the log time of curves at other log payloads ``at`` by each method, (methods, ..., payloads)."""
     x, y, own = points
     off, where = y - own, place(x, at)
     below, above = at < x[..., :1], at > x[..., -1:]
@@ -123,11 +127,11 @@ def _predicted(points: Floats, at: Floats, modelled: Floats) -> Floats:
 
 
 class Place(NamedTuple):
-    """Positions on the x axis, and the piece between two points around each position.
+    """Positions on the x axis for an interpolation, with the interval between two points that contains each.
 
-    Beyond the first and last point, the outer piece is used.  ``at`` are the positions.  ``left`` is the index of the
-    point at which the piece begins, ``beyond`` the distance of the position from this point, and ``step`` the length of
-    the piece.  ``cubic`` holds the weights of the two values and two slopes of a cubic Hermite piece.
+    Beyond the first and last point, the outer interval is used.  ``at`` are the positions.  ``left`` is the index of
+    the point at which the interval begins, ``beyond`` the distance of the position from this point, and ``step`` the
+    length of the interval.  ``cubic`` holds the weights of the two values and two slopes of a cubic Hermite piece.
     """
 
     at: Floats
@@ -138,7 +142,7 @@ class Place(NamedTuple):
 
 
 def place(x: Floats, at: Floats) -> Place:
-    """Find the piece around each position in ``at`` among the ascending points x."""
+    """Find the interval between two neighbours of the ascending points ``x`` that contains each position in ``at``."""
     passed: Ints = (x[..., None, :] <= at[..., :, None]).sum(axis=-1)
     left = np.clip(passed - 1, 0, x.shape[-1] - 2)
     first = _take(x, left)
@@ -165,7 +169,10 @@ def straight(x: Floats, y: Floats, where: Place) -> Floats:
 
 
 def monotone(x: Floats, y: Floats, where: Place) -> Floats:
-    """Interpolate by cubic pieces that do not overshoot (Fritsch and Butland, SIAM J. Sci. Stat. Comput. 5, 1984)."""
+    """Interpolate by monotone cubic pieces, which do not overshoot the points.
+
+    F. N. Fritsch and J. Butland, SIAM J. Sci. Stat. Comput. 5, 1984.
+    """
     if x.shape[-1] == LEAST_POINTS:
         return straight(x, y, where)
     step = np.diff(x)
@@ -181,7 +188,10 @@ def monotone(x: Floats, y: Floats, where: Place) -> Floats:
 
 
 def _end_slope(step: Floats, slope: Floats) -> Floats:
-    """Slope at the first point of the parabola through three points, limited to prevent overshoot."""
+    """Slope of a monotone cubic at the first point: that of the parabola through three points, limited.
+
+    The limit prevents overshoot.
+    """
     near, far = step[..., :1], step[..., 1:]
     own, other = slope[..., :1], slope[..., 1:]
     found = ((2 * near + far) * own - near * other) / (near + far)
@@ -190,7 +200,10 @@ def _end_slope(step: Floats, slope: Floats) -> Floats:
 
 
 def affine_pieces(x: Floats, y: Floats, where: Place) -> Floats:
-    """Interpolate with time = cost per frame + payload × cost per byte through two points; NaN if not positive."""
+    """Interpolate log time over log payload by time = cost per frame + payload × cost per byte.
+
+    The two neighbouring points determine both costs.  The result is NaN if the time is not positive.
+    """
     payload, time, site_bytes = np.exp(x), np.exp(y), np.exp(where.at)
     first, rise = _take(payload, where.left), np.diff(time) / np.diff(payload)
     found = _take(time, where.left) + (site_bytes - first) * _take(rise, where.left)
@@ -198,7 +211,7 @@ def affine_pieces(x: Floats, y: Floats, where: Place) -> Floats:
 
 
 def extrapolated(x: Floats, y: Floats, at: Floats) -> Floats:
-    """Extrapolate linearly beyond the first and last point, through the outer two points."""
+    """Extrapolate linearly beyond the first or last point, through the two outermost points on that side."""
     below = at < x[..., :1]
     near, far = (np.where(below, v[..., :1], v[..., -1:]) for v in (x, y))
     step = np.where(below, x[..., 1:2] - x[..., :1], x[..., -1:] - x[..., -2:-1])
@@ -207,9 +220,10 @@ def extrapolated(x: Floats, y: Floats, at: Floats) -> Floats:
 
 
 def akima(x: Floats, y: Floats, where: Place) -> Floats:
-    """Interpolate by cubic pieces whose slopes are weighted to the straighter side (H. Akima, J. ACM 17, 1970).
+    """Interpolate by modified Akima cubic pieces (makima), whose slopes are weighted to the straighter side.
 
-    The weights follow the modified method (makima): the mean of both slopes is added, so that level pieces stay level.
+    H. Akima, J. ACM 17, 1970.  The modification adds the mean of both slopes to the weights, so that level pieces stay
+    level.
     """
     if x.shape[-1] == LEAST_POINTS:
         return straight(x, y, where)
@@ -228,7 +242,7 @@ def akima(x: Floats, y: Floats, where: Place) -> Floats:
 
 
 def _cubic(y: Floats, slope: Floats, where: Place) -> Floats:
-    """Evaluate cubic pieces with the given values and slopes at both points of each piece."""
+    """Evaluate a piecewise cubic (Hermite) curve with the given values and slopes at its points."""
     left, right = where.left, where.left + 1
     value_left, value_right, slope_left, slope_right = where.cubic
     from_left = value_left * _take(y, left)
@@ -245,9 +259,10 @@ def _take(values: Floats, where: Ints) -> Floats:
 
 
 def affine(x: Floats, y: Floats, at: Floats) -> Floats:
-    """Fit time = cost per frame + payload × cost per byte by least squares of relative errors; NaN if not positive.
+    """Fit time = cost per frame + payload × cost per byte to all points of a curve, and evaluate it at ``at``.
 
-    R. W. Hockney, Parallel Computing 20, 1994.
+    The fit minimises the squared relative errors.  Payloads and times are logarithms.  The result is NaN if the time is
+    not positive (R. W. Hockney, Parallel Computing 20, 1994).
     """
     design = np.stack([np.ones_like(x), np.exp(x)], axis=-1) / np.exp(y)[..., None]
     ones = np.ones(x.shape[-1])

@@ -1,4 +1,4 @@
-"""Fit one metric by a blend of cost models, Gaussian processes over their residuals, and single curves.
+"""Fit one metric by a blend of cost models with Gaussian processes over their residuals, and of single curves.
 
 The hyperparameters of a process maximise the likelihood of the rows.  Candidates are weighted by their leave-one-out
 errors; for a Gaussian process these have a closed form.
@@ -44,7 +44,9 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Design:
-    """Design of a process: its base (a constant or the best cost model), and the form of its kernel.
+    """Design of a Gaussian process: the base of its residual, and the form of its kernel.
+
+    The base is a constant, or the best cost model.
 
     If ``own``, each protocol has an independent process with hyperparameters of its own.
     """
@@ -59,25 +61,28 @@ DESIGNS = (
     Design(True, PRODUCT),
     Design(True, JOINED),
 )
-"""Designs of processes in a fit; they are unlike each other, so that their errors differ."""
+"""Designs of the Gaussian processes in a fit; they are unlike each other, so that their errors differ."""
 CANDIDATES = (
     "own process",
     "process over a constant",
     "joined process over a constant",
     *METHODS,
 )
-"""Names of the candidates: the processes in the order of the designs, then the methods of curves."""
+"""Names of the candidate predictors of a fit.
+
+First come the Gaussian processes in the order of the designs, then the methods that use single curves.
+"""
 FREEDOM = 3.0
-"""Degrees of freedom of Student's distribution for the noise of a row; assumed."""
+"""Degrees of freedom of Student's distribution for the noise of a measured row (assumed)."""
 MOST_ROWS = 96
-"""Number of rows in one piece of the likelihood; the time of a piece grows with the cube of this number."""
+"""Greatest number of rows in one piece of the likelihood; the computing time grows with the cube of this number."""
 MOST_PIECES = 3
-"""Greatest number of pieces in the likelihood; more pieces take longer and change the hyperparameters little."""
+"""Greatest number of groups of rows in the likelihood; more groups take longer and change the result little."""
 
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """Predictions of all candidates at n sites.
+    """Predictions of all candidate predictors at n sites (combinations of payload, load and labels).
 
     ``log_time`` (candidates, n) is NaN if a candidate makes no prediction.  ``deviation`` (n,) is the standard
     deviation of the first process, a measure of the distance of a site from the rows.
@@ -90,20 +95,23 @@ class Candidates:
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """A fitted metric in log time: the candidates, their blend and its intervals."""
+    """A fitted metric in log time: its candidate predictors, the blend of these, and the blend's intervals."""
 
     known: Known
     processes: tuple[ProtocolProcesses, ...]
     plain: ProtocolProcesses
-    """The first process before outliers lose weight; its standard deviation measures the distance from the rows.
-    It shares the cost model, the kernels and so the covariances of the first process."""
+    """The first Gaussian process of the fit, before outliers lose weight.
+
+    Its standard deviation measures the distance from the rows.  It shares the cost model and the kernels, and so the
+    covariances, of the first process.
+    """
     curves: Curves
     blend: Blend
     widths: Widths
 
     @property
     def sites(self) -> Sites:
-        """Sites of the rows."""
+        """Sites of the measured rows: the payload, load and labels of each row."""
         return self.known.sites
 
     @property
@@ -113,21 +121,21 @@ class Fit:
 
     @property
     def hyperparameters(self) -> Hyperparameters:
-        """Kind of the cost model, and the parameters of the kernels."""
+        """Kind of the fit's cost model, and the parameters of the kernels of its Gaussian processes."""
         return Hyperparameters(self.mechanism.kind, tuple(one.kernels for one in self.processes))
 
     def at(self, sites: Sites) -> tuple[Floats, Floats]:
-        """Log time at some sites, and the half-width of the 90 % interval for one new run."""
+        """Predict the log time at some sites, and the half-width of the 90 % interval for one new run."""
         log_time, half, near = self._at(sites)
         return log_time, self.widths.of_run(half, near)
 
     def mean_at(self, sites: Sites) -> tuple[Floats, Floats]:
-        """Log time at some sites, and the half-width of the 90 % interval for the mean of many runs."""
+        """Predict the log time at some sites, and the half-width of the 90 % interval for the mean of many runs."""
         log_time, half, _ = self._at(sites)
         return log_time, half
 
     def candidates(self, sites: Sites) -> Candidates:
-        """Predict the log time at some sites by each candidate."""
+        """Predict the log time at some sites by each candidate predictor: Gaussian processes and single curves."""
         distances = self.known.distances(sites)
         modelled = {one: one.at(sites) for one in {each.mechanism for each in self.processes}}
         physics = modelled[self.mechanism]
@@ -137,7 +145,11 @@ class Fit:
         return Candidates(distances, np.stack(predicted), self.plain.deviation(crosses[0]))
 
     def _at(self, sites: Sites) -> tuple[Floats, Floats, Floats]:
-        """Log time, half-width of the interval for the mean of many runs, and weight of each row, at each site."""
+        """Predict three quantities at each site.
+
+        These are the log time, the half-width of the interval for the mean of many runs, and the weight of each
+        measured row.
+        """
         found = self.candidates(sites)
         near = self.blend.nearness(found.distances)
         usual = near @ self.widths.deviations
@@ -155,7 +167,7 @@ def fit(
     is_maximum: bool = False,
     constants: Constants = SHIPPED,
 ) -> Fit:
-    """Fit the log times of a metric's rows.
+    """Fit all candidate predictors to the log times of a metric's rows, and blend them.
 
     Parameters
     ----------
@@ -164,8 +176,8 @@ def fit(
     log_time : array
         Natural logarithm of a time [s], or of the ratio of two times, at each row.
     like : Fit, optional
-        Fit of a similar metric; the search starts from the kernels of this fit and takes few steps.  With at most
-        ``MOST_ROWS`` rows, this fit is ignored.
+        Fit of a similar metric; the search for hyperparameters starts from its kernels, and so takes few steps.  With
+        at most ``MOST_ROWS`` rows, this fit is ignored.
     known : Hyperparameters, optional
         Hyperparameters found before for the same rows; the search is skipped.
     is_maximum : bool
@@ -202,7 +214,7 @@ def fit(
 
 @dataclass(frozen=True, slots=True)
 class _Rows:
-    """Rows of a fit, with the distances and label groups that all processes through these rows share."""
+    """Measured rows of a fit, with the distances and label comparisons that all its Gaussian processes share."""
 
     observed: Observations
     log_time: Floats
@@ -212,7 +224,10 @@ class _Rows:
     parts: Mapping[str, Ints]
 
     def through(self, mechanism: Mechanism, kernels: Kernels) -> ProtocolProcesses:
-        """Condition processes over the residual of a cost model on the rows, with one kernel per part of the rows."""
+        """Condition Gaussian processes on the residual of a cost model at the rows.
+
+        The result has one process for each part of the rows, with that part's kernel.
+        """
         own = kernels.keys() == self.parts.keys()
         parts = {}
         for name, rows in (self.parts if own else whole(self.observed.sites)).items():
@@ -232,9 +247,9 @@ class _Rows:
         return mechanisms[0] if len(mechanisms) == 1 else min(mechanisms, key=error)
 
     def likeliest(self, mechanism: Mechanism, design: Design, near: Kernels) -> Kernels:
-        """Find the kernel of greatest likelihood for each part of the rows.
+        """Find the kernel of greatest likelihood for each part of the rows (a protocol, or all together).
 
-        If ``near`` has a kernel of the same part, the search starts from it.
+        If ``near`` has a kernel for that part, the search starts from it.
         """
         groups = self.groups[design.form]
         prior = Kernel(design.form).on(groups)
@@ -256,13 +271,13 @@ class _Rows:
         return found
 
     def with_robust_variance(self, found: ProtocolProcesses) -> _Rows:
-        """Copy of these rows with a greater variance for the outliers of a process."""
+        """Copy of these rows in which rows that a Gaussian process predicts badly (outliers) have more variance."""
         variance = robust_variance(found, self.observed.variance)
         return replace(self, observed=replace(self.observed, variance=variance))
 
 
 def robust_variance(found: ProtocolProcesses, variance: Floats) -> Floats:
-    """Increase the variance of rows whose error is larger than the spread of their runs explains.
+    """Increase the variance of outliers: rows whose leave-one-out error exceeds the spread of their runs.
 
     The spread of a few runs is uncertain, and some runs are disturbed.  So the noise is taken to have Student's
     distribution, with the weights (ν + 1) / (ν + e²/σ²) (K. L. Lange, R. J. A. Little and J. M. G. Taylor,
@@ -275,7 +290,7 @@ def robust_variance(found: ProtocolProcesses, variance: Floats) -> Floats:
 
 
 def _pieces(sites: Sites) -> list[Ints]:
-    """Cut rows into pieces of about ``MOST_ROWS``, and take at most ``MOST_PIECES`` of them, evenly spaced.
+    """Split the rows of a fit into pieces of about ``MOST_ROWS`` rows, and return at most ``MOST_PIECES`` of them.
 
     A configuration of at most that size stays in one piece; a larger configuration is cut into interleaved parts.
     """

@@ -24,7 +24,7 @@ Watch = Callable[[int, int], None]
 
 
 class Fits:
-    """Fits of a dataset's metrics, each made when first needed.
+    """Collection of the fits of a dataset's metrics; each fit is made when first needed.
 
     A metric in ``kept`` needs no search for hyperparameters.  The results of searches for other metrics are added to
     ``kept``.  ``watch`` is called after each fit with the number of fitted metrics and the number of all metrics.
@@ -62,18 +62,18 @@ class Fits:
         self._values: dict[tuple[object, ...], Floats] = {}
 
     def is_fitted(self, metric: str) -> bool:
-        """Whether a metric has enough rows for a fit."""
+        """Whether a metric of the dataset has enough rows for a fit."""
         if metric not in self.kept.metrics:
             self.of(metric)
         return self.kept.metrics[metric] is not None
 
     def is_packet_multiple(self, metric: str) -> bool:
-        """Whether a metric is fitted as a multiple of theory's packets."""
+        """Whether a metric is fitted as a multiple of the number of packets that theory gives."""
         one = self.kept.metrics[metric] if self.is_fitted(metric) else None
         return one is not None and one.is_packet_multiple
 
     def value(self, metric: str, where: Sites) -> Floats:
-        """Value of a metric at some sites; NaN if the metric has no fit."""
+        """Predict the value of a metric from its fit at some sites; NaN if the metric has no fit."""
         key = (metric, where.payload_bytes.tobytes(), where.labels.tobytes())
         if key not in self._values:
             fitted = self.of(metric)
@@ -82,10 +82,10 @@ class Fits:
         return self._values[key]
 
     def flowing(self, metric: str, where: Sites) -> Sites:
-        """Add to sites the throughput from the fitted goodput, if a fit of the metric may use the throughput.
+        """Add the throughput to sites, from the fitted goodput, if a fit of the metric may use the throughput.
 
-        Throughput at the limit of the hosts repeats the rows of the goodput.  So the fit of a flow must not use it, or a
-        row would be predicted from itself.
+        Throughput at the limit of the hosts repeats the rows of the goodput.  So the fit of a rate (b/s or 1/s) must
+        not use it, or a row would be predicted from itself.
         """
         if metric == "goodput_bps":
             return where

@@ -31,40 +31,49 @@ from icmodel.fits.store import KeptMetric
 Floats = NDArray[np.float64]
 
 KINDS = ("latency_", "rtt_", "cpu_", "packets_")
-"""Prefixes of kinds of metrics.
+"""Prefixes of metric names that define the kinds of metrics.
 
-Metrics of one kind vary alike over payload, load and options, and so do all flows.  So the search for the kernels of
-one metric starts from the kernels of another metric of the same kind.
+Metrics of one kind vary alike over payload, load and options, and so do all rates (b/s or 1/s).  So the search for the
+kernels of one metric starts from the kernels of another metric of the same kind.
 """
 MAXIMUM = "_max_"
-"""Part of the name of a metric that is a greatest latency."""
+"""Part of the name of metrics that are the greatest latency of a run."""
 MEDIAN, MEAN = "_p50_s", "_mean_s"
 MULTIPLES = (MEAN, "_p99_s")
-"""Endings of metrics that are fitted as multiples of their median; minima, maxima and spreads depend on stalls."""
+"""Endings of the names of latency metrics that are fitted as multiples of their median.
+
+Minima, maxima and standard deviations depend on stalls, and are fitted directly.
+"""
 PAYLOAD, REGIME = -2, -1
 """Indices of label columns, counted from the end: whether a row has a payload, and the regime of the row.
 
 The columns before the regime identify the configuration.
 """
 ALL = 1 - 1e-9
-"""The whole offered load counts as carried from this share on; the margin is for rounding."""
+"""Least ratio of throughput to offered load at which the whole load counts as carried; it allows for rounding."""
 
 
 @dataclass(frozen=True, slots=True)
 class TheoryPackets:
-    """Theory's packet rate: each frame has packets of its own; a stream at its limit has full packets."""
+    """Packet rate that theory gives at the fitted goodput.
+
+    Below capacity each frame has packets of its own.  A stream at its limit has full packets.
+    """
 
     goodput: FittedMetric
 
     def per_s(self, where: Sites) -> Floats:
-        """Packets per second at some sites."""
+        """Packets per second that theory gives at some sites (combinations of payload, load and labels)."""
         full = where.at_limit
         frame_s = np.exp(self.goodput.at(_at_own_limit(where))[0])
         frames = np.where(full, 1 / frame_s, where.frames_per_s)
         return frames * np.where(full, where.least_packets, where.packets)
 
     def half(self, where: Sites) -> Floats:
-        """Half-width of the logarithm of the packet rate; 0 if the whole offered load is carried."""
+        """Half-width of the 90 % interval of the log packet rate at some sites.
+
+        It is 0 where the whole offered load is carried, as the packet rate then follows from the load.
+        """
         flows_bps = 8 * where.payload_bytes * where.frames_per_s
         limited = where.labels[:, REGIME] == LIMITED
         _, half = self.goodput.fit.mean_at(_at_own_limit(where))
@@ -72,7 +81,7 @@ class TheoryPackets:
 
 
 def _at_own_limit(where: Sites) -> Sites:
-    """Move sites to the unlimited load, at which the goodput is fitted; sites in overload are unchanged."""
+    """Copy sites with the unlimited load, at which the goodput is fitted; sites in overload keep their load."""
     full = unlimited(where)
     over = where.labels[:, REGIME] == OVERLOAD
     labels = np.where(over[:, None], where.labels, full.labels)
@@ -101,18 +110,18 @@ class FittedMetric:
         return log_time + other, np.hypot(half, beside)
 
     def log_time(self, values: Floats, where: Sites) -> Floats:
-        """Convert values of the metric at some sites to the log time of the fit."""
+        """Convert values of the metric at some sites to log time, the quantity in which the metric is fitted."""
         if self.packets is not None:
             values = values / self.packets.per_s(where)
         log_time = self.quantity.log_time(values, where.payload_bytes)
         return log_time if self.over is None else log_time - self.over.at(where)[0]
 
     def value(self, where: Sites) -> Floats:
-        """Value of the metric at some sites; for packets, the multiple of theory's packets."""
+        """Predict the value of the metric at some sites; for a packet rate, its ratio to the packet rate of theory."""
         return self.quantity.value(self.at(where)[0], where.payload_bytes)
 
     def elsewhere(self) -> float:
-        """Half-width in log time that is added for a configuration without rows."""
+        """Half-width in log time by which intervals grow for a configuration (set of labels) without measured rows."""
         own = half_width(self.fit.processes[0], self.fit.sites.labels[:, :REGIME])
         beside = self.over if self.packets is None else self.packets.goodput
         return own if beside is None else math.hypot(own, beside.elsewhere())
@@ -168,7 +177,7 @@ class Fitter:
         return FittedMetric(found, measure, over, theory)
 
     def _packets(self, metric: str, where: Sites) -> TheoryPackets | None:
-        """Theory's packets if the metric is fitted as a multiple of these; otherwise ``None``.
+        """Theory's packet rate, if the metric is fitted as a multiple of it; otherwise ``None``.
 
         The metric is fitted directly if a row has no payload or load, or if a protocol has no goodput.
         """
@@ -182,9 +191,9 @@ class Fitter:
         return None if unknown else TheoryPackets(goodput)
 
     def _like(self, metric: str, over: FittedMetric | None, rows: int) -> Fit | None:
-        """Find the fit from whose kernels the search for a metric starts.
+        """Find the fit of a similar metric, from whose kernels the search for this metric's kernels starts.
 
-        The search starts from the fit of the first metric of the same kind; for multiples of a median, from the mean.
+        It is the fit of the first metric of the same kind; for multiples of a median, that of the mean.
         """
         first = self._first_of_kind(metric)
         if over is not None:
@@ -195,7 +204,7 @@ class Fitter:
         return like.fit
 
     def _first_of_kind(self, metric: str) -> str:
-        """Name of the metric of a kind that is fitted first: the median, the mean, or the first by name.
+        """Name of the metric that is fitted first among metrics of the same kind: median, mean, or first by name.
 
         Mean and 99 % quantile are fitted as multiples of the median, since stalls in a run do not change the median.
         """
@@ -209,7 +218,7 @@ class Fitter:
 
 
 def kept_metric(fitted: FittedMetric) -> KeptMetric:
-    """Extract the part of a metric's fit that is stored."""
+    """Extract from a metric's fit what is stored on disk: hyperparameters, costs and mean weights."""
     found = fitted.fit
     costs = {
         name: [rounded(cost) for cost in found.mechanism.costs(name).tolist()]

@@ -24,9 +24,10 @@ Floats = NDArray[np.float64]
 ON_WIRE = 1.02
 """The wire counts as the limit if the time per frame is at most this multiple of theory's least time."""
 OF_CHANGE, OF_DISTANCE = 0.5, 0.1
-"""Shares that give the added half-width in log (assumed).
+"""Fractions that widen the intervals of metrics predicted for other hosts (assumed).
 
-The shares apply to the change of the metric, and to |log(rate or clock ratio)|.
+The added log half-width is the first fraction of the metric's log change, plus the second fraction of
+|log(rate or clock ratio)|.
 """
 LATENCY = "latency_"
 """Prefix of the names of one-way latencies, for which the content of buffers is known."""
@@ -34,7 +35,7 @@ LATENCY = "latency_"
 
 @dataclass(frozen=True, slots=True)
 class Frames:
-    """Time per frame [s] at some sites, on the dataset's hosts and on other hosts.
+    """Time per frame [s] at full speed, on the dataset's own hosts (``here_s``) and on other hosts (``there_s``).
 
     ``fastest_s`` is the least possible ``there_s``: if the wire is the limit and no utilisation is known, the hosts may
     be as fast as the new wire.  ``old`` and ``new`` are the sites on the dataset's link and on the other link.
@@ -99,7 +100,10 @@ def changed(metric: str, regime: str, ends: Floats, frame: Frames, own_bps: floa
 
 
 def factor(metric: str, regime: str, value: Floats, frame: Frames) -> Floats:
-    """Factor by which a metric changes on other hosts; times below capacity are not supported."""
+    """Factor by which a metric changes from the dataset's own hosts to other hosts.
+
+    Latencies below capacity are not supported.
+    """
     speed_up = frame.here_s / frame.there_s
     if metric.endswith(("_bps", "_per_s")):
         return speed_up
@@ -119,14 +123,14 @@ def factor(metric: str, regime: str, value: Floats, frame: Frames) -> Floats:
 
 
 def _crossings(metric: str) -> int:
-    """Number of times that a time includes the wire: 2 for a round trip, 0 for a standard deviation."""
+    """Number of times that a latency metric includes the wire: 2 for a round trip, 0 for a deviation, otherwise 1."""
     if metric.endswith("_std_s"):
         return 0
     return 2 if metric.startswith("rtt_") and not metric.startswith("rtt_half_") else 1
 
 
 def _time_below_capacity(metric: str, value: Floats, frame: Frames) -> Floats:
-    """Scale a time below capacity: the host time by the clock, the wire time by the line rate.
+    """Scale a latency below capacity to other hosts: its host time by the clock, its wire time by the line rate.
 
     While a slower wire sends one packet of a frame, the hosts work on the other packets.
     """
@@ -137,15 +141,15 @@ def _time_below_capacity(metric: str, value: Floats, frame: Frames) -> Floats:
 
 
 def _parts(metric: str, value: Floats, frame: Frames) -> tuple[Floats, Floats]:
-    """Split a time below capacity into wire time on the own link and host time at the new clock [s]."""
+    """Split a latency below capacity [s]: wire time on the dataset's link, and host time at the new clock."""
     wire_s = np.minimum(value, _crossings(metric) * frame.old.wire_s)
     return wire_s, (value - wire_s) / frame.hosts.cpu_clock_ratio
 
 
 def _hidden_s(metric: str, value: Floats, frame: Frames) -> Floats:
-    """Host time that a slower wire hides [s].
+    """Host time [s] that a slower wire hides in a latency, since hosts and wire work on different packets.
 
-    The hidden time is the host time of all packets of a frame but one, at most the added wire time.
+    It is the host time of all packets of a frame but one, and at most the added wire time.
     """
     _, host_s = _parts(metric, value, frame)
     longer_s = np.maximum(_crossings(metric) * (frame.new.wire_s - frame.old.wire_s), 0.0)
@@ -155,7 +159,11 @@ def _hidden_s(metric: str, value: Floats, frame: Frames) -> Floats:
 def widening(
     multiplied: Floats, hosts: Hosts, own_bps: float | None, *, of_change: NDArray[np.bool_]
 ) -> Floats:
-    """Added half-width in log: a share of the distance to the other hosts, and of any uncertain change."""
+    """Log half-width by which intervals grow for other hosts or another line rate.
+
+    It is a fraction of the distance to the other hosts, plus a fraction of the metric's own change if that change is
+    uncertain (``of_change``).
+    """
     distance = abs(math.log(hosts.cpu_clock_ratio))
     if hosts.line_rate_bps is not None and own_bps is not None:
         distance += abs(math.log(hosts.line_rate_bps / own_bps))

@@ -24,10 +24,10 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 Group = tuple[int, str]
-"""Comparison of labels: a label column, and one label of the column or ``""``.
+"""Comparison of the labels of two sites: a pair of a label column, and one label of that column or ``""``.
 
-With a label, two sites differ if only one of the sites has this label.  With ``""``, two sites differ if their labels in
-the column differ.
+With a label, two sites differ if only one of the sites has this label.  With ``""``, two sites differ if their labels
+in the column differ.
 """
 Pairs = TypeVar("Pairs", Floats, Bools)
 NO_CURVE = 2
@@ -39,28 +39,31 @@ The other codes are −1, 0 and 1: below, between or above the rows of the curve
 PRODUCT, JOINED = "product", "joined"
 ROOT_3 = 3.0**0.5
 COMMON = 1.0
-"""Variance of the level and costs that all configurations share, relative to the residual of the cost model."""
+"""Prior variance of the level and costs that all configurations share, relative to the cost model's residual."""
 NUMBERS = ("costs", "level", "residual", "noise", "length", "load_length", "jump")
 LABEL_DISTANCE = 0.2
-"""Prior distance that a difference in a label counts as; assumed."""
+"""Prior of the distance between two sites that differ in one label (assumed)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Distances:
-    """Distances between sites that kernels use, as matrices (left, right) or vectors (pairs,).
+    """Distances between sites (combinations of payload, load and labels) that kernels use.
+
+    They are matrices (left, right) or vectors (pairs,).
 
     Parameters
     ----------
     payload, broken : array (left, distinct) or (distinct,)
-        Signed distances in octaves of payload and in packets (counted up to 2); only distinct distances are held.  Their
-        weighted sum is one warped axis.  A covariance of the sum of two absolute distances need not be positive definite.
+        Signed distances in octaves of payload and in packets (counted up to 2); only distinct distances are held.
+        Their weighted sum is one warped axis.  A covariance of the sum of two absolute distances need not be positive
+        definite.
     column : array (right,) or (pairs,)
         Index of the distinct distance for each right site or pair.
     offered, carried : array
         Distance in octaves between offered loads and between throughputs.  The unlimited load is far from every
         limit in ``offered``, and close to the greatest limit in ``carried``.
     ends : array of bool
-        Whether one site lies inside the payloads of its curve and the other site at or beyond the outer payloads.
+        Whether one site lies inside the payloads of its curve and the other site at or beyond the outermost payloads.
     differ : mapping of group to array
         1 for sites that differ, 0 for others; in a missing group no sites differ.
 
@@ -76,11 +79,11 @@ class Distances:
     differ: Mapping[Group, Floats]
 
     def along(self, numbers: Floats) -> Floats:
-        """Expand numbers of the distinct distances to every pair."""
+        """Expand values, one for each distinct payload distance, to every pair of sites."""
         return numbers.take(self.column, axis=-1)
 
     def of_pairs(self, rows: Ints, columns: Ints) -> Distances:
-        """Select the vectors of some pairs from matrices of distances between the same sites."""
+        """Select the distances of some pairs (row, column) as vectors, from square matrices of distances."""
         width = self.payload.shape[1]
         row = np.zeros(width, dtype=np.int64)
         row[self.column] = np.arange(len(self.column))  # any row with these distances
@@ -121,14 +124,14 @@ class Distances:
 
 
 class Known:
-    """Sites of the rows, with labels as numbers; distances are computed to these sites.
+    """Sites of the measured rows, from which distances to other sites are computed; their labels are numbers.
 
     Parameters
     ----------
     sites : Sites
         Sites of the rows.
     groups : sequence of groups
-        Comparisons of labels that count.
+        Comparisons of labels that the distances contain.
     """
 
     def __init__(self, sites: Sites, groups: Sequence[Group]) -> None:
@@ -148,7 +151,7 @@ class Known:
         self._ends = self._standing(sites, own=True)
 
     def distances(self, sites: Sites) -> Distances:
-        """Compute the distances from some sites to the sites of the rows.
+        """Compute the distances from some sites to the sites of the measured rows.
 
         If the sites differ only in payload, a single row of offered loads and labels applies to all.
         """
@@ -172,7 +175,8 @@ class Known:
     def _standing(self, sites: Sites, *, own: bool = False) -> Ints:
         """Position code of each site: −1, 0 or 1 for below, between or above the rows of its curve, or ``NO_CURVE``.
 
-        With ``own`` the sites are the rows themselves.  The two outer rows then count as left out, so as beyond the rows.
+        With ``own`` the sites are the rows themselves.  The two outer rows then count as left out, so as beyond the
+        rows.
         """
         found = np.full(len(sites), NO_CURVE)
         for key, where in sites.by_curve.items():
@@ -185,10 +189,10 @@ class Known:
         return found
 
     def _compared(self, sites: Sites) -> Ints:
-        """Number that each group compares at each site, (groups, sites).
+        """Number that each label comparison looks at in each site, (groups, sites).
 
-        For a column the number is the index of the label among the labels of the rows, or -1.  For a label the number
-        tells whether a site has this label.
+        For a comparison of a column, it is the index of the site's label among the labels of the rows, or -1.  For a
+        comparison of one label, it tells whether the site has this label.
         """
         found = np.empty((len(self._groups), len(sites)), dtype=np.int64)
         for k, (column, label) in enumerate(self._groups):
@@ -203,7 +207,7 @@ class Known:
 
 
 def _axes(sites: Sites) -> tuple[Floats, Floats, Floats, Floats]:
-    """Log2 of payload, of offered load and of throughput, and packets per frame counted up to 2.
+    """Coordinates of sites: log2 of payload, of offered load and of throughput, and packets per frame (at most 2).
 
     If the throughput is not known, the offered load replaces it.
     """
@@ -214,9 +218,9 @@ def _axes(sites: Sites) -> tuple[Floats, Floats, Floats, Floats]:
 
 
 def _smooth(distance: Floats) -> tuple[Floats, Floats]:
-    """Matérn covariance of smoothness 3/2, and its factor e^(−√3 d).
+    """Matérn covariance of smoothness 3/2 at distances d, and its factor e^(−√3 d).
 
-    −3 times that factor is the derivative divided by the distance.
+    −3 times that factor is the derivative of the covariance over d, divided by d.
     """
     scaled = ROOT_3 * distance
     falling = np.exp(-scaled)
@@ -225,22 +229,24 @@ def _smooth(distance: Floats) -> tuple[Floats, Floats]:
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """A covariance function with its parameters; variances are in units of the mean square of the residual.
+    """Covariance function of a Gaussian process, with its parameters.
+
+    Variances are in units of the mean square of the residual.
 
     Parameters
     ----------
     form : "product" or "joined"
-        Form in which labels and load enter.
+        Whether differences in labels and load are factors, or add to the distance.
     costs, level : float
         Variances of the costs and of the level of a configuration; unused in the joined form.
     residual, noise : float
-        Variances of the smooth rest, and of the noise of a row beyond its stated spread.
+        Variance of the smooth remainder, and of the noise of a row beyond its stated spread.
     length, load_length : float
         Correlation length in octaves of payload and of throughput.
     jump : float
-        Octaves that the break between one packet and several counts as.
+        Distance, in octaves of payload, between frames of one packet and frames of several packets.
     label_distances : mapping of group to float
-        Distance that a difference in labels counts as.
+        Distance between two sites that differ in this comparison of labels.
     """
 
     form: str = PRODUCT
@@ -263,13 +269,13 @@ class Kernel:
         )
 
     def numbers(self) -> Floats:
-        """All parameters as an array, the label distances last."""
+        """All parameters of this kernel as an array, the label distances last."""
         return np.array(
             [getattr(self, name) for name in NUMBERS] + list(self.label_distances.values())
         )
 
     def with_numbers(self, numbers: Floats) -> Kernel:
-        """Copy of this kernel with other parameters."""
+        """Copy of this kernel with parameters from an array in the order of :meth:`numbers`."""
         own = dict(zip(NUMBERS, numbers.tolist(), strict=False))
         label_distances = dict(
             zip(self.label_distances, numbers[len(NUMBERS) :].tolist(), strict=True)
@@ -278,7 +284,10 @@ class Kernel:
 
 
 def groups_of(sites: Sites) -> dict[str, tuple[Group, ...]]:
-    """Label comparisons with a parameter, by form: one per column (product), or one per label (joined)."""
+    """List the label comparisons that get a parameter, by form of the kernel.
+
+    The product form has one per label column, the joined form one per label.  Columns with a single label are left out.
+    """
     columns: list[Group] = []
     labels: list[Group] = []
     for column in range(sites.labels.shape[1]):
@@ -290,7 +299,7 @@ def groups_of(sites: Sites) -> dict[str, tuple[Group, ...]]:
 
 
 class Covariance:
-    """Covariance of pairs of sites without noise, and its derivatives over the logs of the kernel's parameters.
+    """Covariance of pairs of sites, without noise, and its derivatives over the logs of the kernel's parameters.
 
     Parameters
     ----------
@@ -326,7 +335,9 @@ class Covariance:
         self.values += self._rest
 
     def slopes(self, outer: Floats) -> Floats:
-        """Sum over pairs of ``outer`` × the derivative over the log of each parameter; 0 for the noise.
+        """Gradient of the covariances over the log of each parameter, weighted by ``outer`` and summed over pairs.
+
+        The entry of the noise is 0.
 
         All distances must have the same shape here, without a single row that applies to all sites.
         """
@@ -352,12 +363,12 @@ class Covariance:
         return np.array([*found.values(), *labels.values()])
 
     def _differing(self) -> list[Group]:
-        """Groups of the kernel in which some sites differ."""
+        """Label comparisons of the kernel in which at least one pair of sites differs."""
         return [group for group in self.kernel.label_distances if group in self._distances.differ]
 
 
 def variance(kernel: Kernel, shares: Floats) -> Floats:
-    """Prior variance at each site, without noise."""
+    """Prior variance of the Gaussian process at each site, without noise; ``shares`` (sites, costs)."""
     squares = np.sum(shares**2, axis=1)
     own = kernel.costs * squares + kernel.level if kernel.form == PRODUCT else 0.0
     return np.asarray(COMMON * (squares + 1.0) + own + kernel.residual)

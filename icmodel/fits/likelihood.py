@@ -14,33 +14,39 @@ from icmodel.fits.kernel import NUMBERS, Covariance, Distances, Kernel, inverted
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Kernels = Mapping[str, Kernel]
-"""Kernels by name of the part of the rows."""
+"""Kernels of one design, by part of the rows (a protocol, or all other protocols together)."""
 
 LOWEST = {"costs": 1e-4, "level": 1e-4, "residual": 1e-4, "noise": 1e-8, "jump": 1e-3}
 HIGHEST = {"noise": 1.0, "length": 60.0, "load_length": 60.0, "jump": 8.0}
 LEAST_LENGTH, LEAST_LABEL_DISTANCE, MOST_LABEL_DISTANCE, MOST_VARIANCE = 0.3, 1e-3, 20.0, 100.0
 LOOSENESS = 2.0
-"""Standard deviation of the prior on the log of each parameter; without a prior the likelihood has ridges."""
+"""Standard deviation of the prior on the log of each kernel parameter.
+
+Without a prior the likelihood has ridges.
+"""
 STEPS = 1000
-"""Greatest number of steps of a search; a search usually converges in a tenth of this number."""
+"""Greatest number of steps in a search for kernel parameters; most searches converge in a tenth of this."""
 DIGITS = 4
-"""Significant digits of a found parameter, few enough that all linear algebra libraries give the same result."""
+"""Significant digits to which found kernel parameters are rounded.
+
+They are so few that all linear algebra libraries give the same result.
+"""
 GAIN = 1e-5
-"""The search ends when a step improves the log likelihood by less than this share."""
+"""Relative improvement of the log likelihood in one step below which the search ends."""
 NOISE = NUMBERS.index("noise")
 NOT_POSITIVE = 1e10
-"""Objective for a matrix that is not positive definite, so that the search turns back."""
+"""Value of the objective if the covariance matrix is not positive definite; it makes the search turn back."""
 
 
 @dataclass(frozen=True, slots=True)
 class Hyperparameters:
-    """Kind of the best cost model, and the kernels of each design of process."""
+    """Hyperparameters of a fit: the kind of its cost model, and the kernels of each design of Gaussian process."""
 
     mechanism: str
     kernels: tuple[Kernels, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON form."""
+        """Convert the hyperparameters to their JSON form, a dictionary."""
 
         def written(kernel: Kernel) -> dict[str, Any]:
             numbers = {name: getattr(kernel, name) for name in NUMBERS}
@@ -55,7 +61,7 @@ class Hyperparameters:
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> Hyperparameters:
-        """Read from the JSON form.
+        """Read hyperparameters from their JSON form.
 
         Raises
         ------
@@ -78,10 +84,10 @@ class Hyperparameters:
 
 
 class Piece(NamedTuple):
-    """Rows whose likelihood is computed together; the time grows with the cube of the number of rows.
+    """Group of n rows whose likelihood is computed together; the time grows with the cube of n.
 
-    A covariance is symmetric, so ``distances`` and ``shares`` (m,) hold each pair of rows once.  ``places`` (m,) are the
-    indices of the pairs in a flattened matrix (n, n).  ``diagonal`` (n,) are the pairs of a row with itself.
+    A covariance is symmetric, so ``distances`` and ``shares`` (m,) hold each pair of rows once.  ``places`` (m,) are
+    the indices of the pairs in a flattened matrix (n, n).  ``diagonal`` (n,) are the pairs of a row with itself.
     ``residual`` (n,) is in units of the residual's root mean square, ``variance`` (n,) in units of its mean square.
     """
 
@@ -94,7 +100,10 @@ class Piece(NamedTuple):
 
 
 def piece_of(distances: Distances, shares: Floats, residual: Floats, variance: Floats) -> Piece:
-    """Make a piece of n rows from their distances (n, n) and the share of each cost in their times (n, costs)."""
+    """Make a piece (a group of rows in the likelihood) from n rows.
+
+    ``distances`` are those between the rows (n, n); ``shares`` (n, costs) is the share of each cost in their times.
+    """
     rows, columns = np.tril_indices(len(residual))
     places, diagonal = rows * len(residual) + columns, np.flatnonzero(rows == columns)
     together = (shares @ shares.T).take(places)
@@ -103,7 +112,7 @@ def piece_of(distances: Distances, shares: Floats, residual: Floats, variance: F
 
 
 def likeliest(prior: Kernel, pieces: Sequence[Piece], start: Kernel | None = None) -> Kernel:
-    """Find the kernel parameters that maximise the likelihood of the pieces.
+    """Find the kernel parameters that maximise the likelihood of some groups of rows, with a weak prior.
 
     Parameters
     ----------
@@ -141,12 +150,15 @@ def likeliest(prior: Kernel, pieces: Sequence[Piece], start: Kernel | None = Non
 
 
 def rounded(number: float) -> float:
-    """Round a kernel parameter to the stored digits, which are still more than the rows determine."""
+    """Round a kernel parameter to the number of digits that are stored.
+
+    The measured rows determine the parameter less exactly than these digits.
+    """
     return float(f"{number:.{DIGITS}g}")
 
 
 def negative_log_likelihood(kernel: Kernel, piece: Piece) -> tuple[float, Floats]:
-    """Negative log of the marginal likelihood, without the constant term, and its gradient.
+    """Negative log marginal likelihood of a group of rows, without the constant term, and its gradient.
 
     The gradient is over the logs of the kernel's parameters: ½ Σ (K⁻¹ − w wᵀ) ∘ dK, w = K⁻¹ r
     (Rasmussen and Williams, Gaussian Processes for Machine Learning, 2006, eq. 5.9).

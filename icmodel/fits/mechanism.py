@@ -18,9 +18,9 @@ from icmodel.fits.observations import Sites
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Working = tuple[str, bool | None]
-"""A protocol, and whether its hosts are at their limit; ``None`` means both states."""
+"""Key of a set of costs: a protocol, and whether its hosts are at their limit; ``None`` means both states."""
 ANY: Working = ("", None)
-"""All protocols together."""
+"""Key of the costs that are fitted to all protocols together."""
 
 LEAST_ROWS = 5
 """Least number of rows for separate costs of a protocol, or of its hosts at their limit.
@@ -37,7 +37,7 @@ SHORTEST_S = 1e-300
 
 @dataclass(frozen=True, slots=True)
 class Modelled:
-    """Prediction of a cost model at some sites.
+    """Prediction of a cost model at n sites (combinations of payload, load and labels).
 
     ``log_time`` is the log of the time.  ``shares`` (n, costs) is the share of each cost in the time, which is the
     derivative of the log time over the log of that cost.
@@ -47,12 +47,14 @@ class Modelled:
     shares: Floats
 
     def take(self, where: Ints) -> Modelled:
-        """Prediction at the sites with these indices."""
+        """Select the cost model's predictions at the sites with the given indices."""
         return Modelled(self.log_time[where], self.shares[where])
 
 
 class Mechanism:
-    """A cost model: the time at each site from its protocol's costs, for hosts at their limit and below it.
+    """A cost model: it predicts the time at each site from fitted costs, such as those per frame and per byte.
+
+    Each protocol has costs of its own, for hosts at their limit and for hosts below it.
 
     Hosts at their limit have other costs, since they process several frames at a time.
 
@@ -91,14 +93,14 @@ class Mechanism:
         """Number of fitted costs that are in use and above 0."""
 
     def costs(self, protocol: str, full: bool | None = None) -> Floats:
-        """Costs per frame [s], per byte [s/B], per packet [s], and further costs of this kind of model.
+        """Fitted costs of a protocol: per frame [s], per byte [s/B], per packet [s], and further costs of this kind.
 
         ``full`` selects the costs of hosts at their limit (true), below their limit (false), or of both (``None``).
         """
         return self._of[self._known((protocol, full))]
 
     def at(self, sites: Sites) -> Modelled:
-        """Predict the time at some sites."""
+        """Predict the log time at some sites, and the share of each cost in the time."""
         parts = _features(self.kind, sites)
         for working, members in _workings(sites).items():
             parts[members] *= self.costs(*working)
@@ -106,13 +108,13 @@ class Mechanism:
         return Modelled(np.log(time), parts / time[:, None])
 
     def _known(self, working: Working) -> Working:
-        """Most specific key with fitted costs that covers a protocol and the state of its hosts."""
+        """Find the most specific fitted costs that cover a protocol and the state of its hosts; returns their key."""
         protocol, _ = working
         return next(one for one in (working, (protocol, None), ANY) if one in self._of)
 
 
 def _workings(sites: Sites) -> dict[Working, Ints]:
-    """Group the sites by protocol, and by whether hosts are at their limit."""
+    """Indices of sites, grouped by protocol and by whether hosts are at their limit."""
     full = sites.at_limit
     found: dict[Working, Ints] = {}
     for protocol, members in sites.by_protocol.items():
@@ -123,7 +125,7 @@ def _workings(sites: Sites) -> dict[Working, Ints]:
 
 
 def _features(kind: str, sites: Sites) -> Floats:
-    """Factor of each cost in the time at some sites, (n, costs)."""
+    """Factor by which each cost of a model enters the time at some sites, (n, costs), such as the payload in bytes."""
     ones = np.ones(len(sites))
     if kind == CONSTANT:
         return ones[:, None]
@@ -140,13 +142,19 @@ def _features(kind: str, sites: Sites) -> Floats:
 
 
 def possible_kinds(sites: Sites) -> tuple[str, ...]:
-    """Kinds of cost model that apply to some sites."""
+    """Select the kinds of cost model that can be fitted at some sites.
+
+    Two kinds need a known throughput or a queue at some site.
+    """
     known = {QUEUE: bool(sites.queue.any()), WORK: bool(sites.frames_per_s.any())}
     return tuple(kind for kind in KINDS if known.get(kind, True))
 
 
 def _fit(kind: str, sites: Sites, log_time: Floats) -> Floats:
-    """Fit the costs of a kind to some rows: the median, or non-negative least squares of relative errors."""
+    """Fit the costs of a kind of model to the log times of some rows.
+
+    The constant model takes the median.  Other kinds use non-negative least squares of relative errors.
+    """
     if kind == CONSTANT:
         return np.array([np.exp(np.median(log_time))])
     relative = _features(kind, sites) / np.exp(log_time)[:, None]
@@ -157,7 +165,10 @@ def _fit(kind: str, sites: Sites, log_time: Floats) -> Floats:
 
 
 def non_negative(matrix: Floats, target: Floats) -> Floats:
-    """Find the x ≥ 0 that minimises |matrix·x − target| (Lawson and Hanson's active set)."""
+    """Solve the non-negative least squares problem: the x ≥ 0 that minimises |matrix·x − target|.
+
+    The method is the active set of Lawson and Hanson.
+    """
     count = matrix.shape[1]
     active = np.zeros(count, dtype=bool)
     x = np.zeros(count)

@@ -1,4 +1,4 @@
-"""Rows of one metric as arrays: sites, values and uncertainty."""
+"""Measured rows of one metric as arrays: sites (payload, load and labels), values and uncertainty."""
 
 from __future__ import annotations
 
@@ -18,31 +18,40 @@ Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 Label = tuple[str, ...]
 Carrier = Callable[[str, Mapping[str, str], Floats], tuple[Floats, Floats, Floats, Floats]]
-"""Maps protocol, options and payloads [B] to packets per frame, packets per frame in a stream of full packets,
-wire time [s] and least interval [s]."""
+"""Type of a function that computes how frames travel on the wire.
+
+It maps protocol, options and payloads [B] to four arrays: packets per frame, packets per frame in a stream of full
+packets, wire time [s], and least interval between frames [s].
+"""
 
 PER_BIT, PER_FRAME, DIRECT = "per bit", "per frame", "direct"
 SHIFTS = {"loss_rate": 0.1, "cpu_": 0.01}
-"""Shifts that are added to ratios that can be 0, before the logarithm; far below the shift, errors are absolute."""
+"""Numbers added to metrics that can be 0 before the logarithm, by prefix of the metric.
+
+Errors of values far below the added number count as absolute errors.
+"""
 SMALLEST = 1e-3
-"""Share of the median that is added to other metrics if one of their values is 0."""
+"""Fraction of the median that is added before the logarithm to any other metric with a value of 0."""
 
 FLOWS = ("_bps", "_per_s")
-"""Endings of the names of metrics that are flows."""
+"""Endings of the names of metrics that are rates (b/s or 1/s)."""
 PACKETS = "packets_"
-"""Prefix of metrics that are fitted as multiples of theory's packets; below 1 if a sender merges frames."""
+"""Prefix of the names of packet metrics, which are fitted as multiples of theory's packets.
+
+A multiple is below 1 if a sender merges frames.
+"""
 ROUNDING = 1e-9
-"""Results below this share of the shift are set to 0."""
+"""Fraction of the shift (see `SHIFTS`) below which a converted value counts as 0."""
 
 NO_PAYLOAD = "no payload"
 """Label of rows without a payload, such as a call without data; they are placed at 1 B."""
 FULLEST = 0.97
-"""Greatest utilisation of a load below capacity; the capacity itself is known to a few percent."""
+"""Greatest utilisation that is assumed for a load below capacity, since the capacity is known to a few percent."""
 
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """Transformation of a metric to log time and back; ``shift`` is added first if values can be 0.
+    """Conversion of a metric's values to log time and back; ``shift`` is added first if values can be 0.
 
     >>> import numpy as np
     >>> per_bit = quantity("goodput_bps", np.array([8e8]))
@@ -55,7 +64,7 @@ class Quantity:
     shift: float
 
     def log_time(self, values: Floats, payload_bytes: Floats) -> Floats:
-        """Log of the time per frame of a flow, or of the metric itself."""
+        """Convert values to log time: the log of the time per frame for a rate, otherwise the log of the value."""
         logs = np.log(values + self.shift)
         if self.kind == PER_BIT:
             return np.asarray(np.log(8 * payload_bytes) - logs)
@@ -72,12 +81,12 @@ class Quantity:
 
     @property
     def falls(self) -> bool:
-        """Whether the metric falls as the log time rises."""
+        """Whether the metric is a rate, so that its value falls as the log time rises."""
         return self.kind != DIRECT
 
 
 def quantity(metric: str, values: Floats) -> Quantity:
-    """Choose the transformation of a metric by its name and its known values."""
+    """Choose the conversion of a metric to log time, by the metric's name and its known values."""
     kind = DIRECT
     if metric.endswith("_bps"):
         kind = PER_BIT
@@ -94,10 +103,10 @@ def quantity(metric: str, values: Floats) -> Quantity:
 
 @dataclass(frozen=True, eq=False)
 class Sites:
-    """Sites (points in payload, load and labels) at which a metric is known or predicted, as n rows of columns.
+    """Sites: n points in payload, load and labels at which a metric is known or predicted, one array per column.
 
-    ``labels`` (n, columns) are protocol, options, counts, whether there is a payload, and regime.  Sites with equal
-    labels belong to one configuration: they differ only in payload and load.
+    ``labels`` (n, columns) are protocol, options, counts, whether there is a payload, and regime (unlimited, limited or
+    in overload).  Sites with equal labels belong to one configuration: they differ only in payload and load.
     """
 
     payload_bytes: Floats
@@ -115,17 +124,17 @@ class Sites:
 
     @cached_property
     def by_protocol(self) -> dict[str, Ints]:
-        """Indices of the sites of each protocol."""
+        """Indices of the sites (payload, load and labels) of each protocol."""
         return {name: where for (name,), where in _by_labels(self.labels[:, :1]).items()}
 
     @cached_property
     def by_configuration(self) -> dict[Label, Ints]:
-        """Indices of the sites of each configuration."""
+        """Indices of the sites of each configuration; sites of one configuration differ only in payload and load."""
         return _by_labels(self.labels)
 
     @cached_property
     def by_curve(self) -> dict[tuple[Label, float], Ints]:
-        """Indices of the sites of each curve; a curve has one configuration and one load."""
+        """Indices of the sites of each curve; sites of one curve have equal labels and load, and differ in payload."""
         found: dict[tuple[Label, float], Ints] = {}
         for labels, members in self.by_configuration.items():
             loads = self.load_bps[members]
@@ -135,12 +144,12 @@ class Sites:
 
     @cached_property
     def at_limit(self) -> Bools:
-        """Whether hosts are at their limit: the load is unlimited or in overload."""
+        """Boolean mask of the sites at which hosts are at their limit: the load is unlimited or in overload."""
         return np.isin(self.labels[:, -1], (UNLIMITED, OVERLOAD))
 
     @cached_property
     def twins(self) -> tuple[Ints, ...]:
-        """Groups of two or more sites at the same point.
+        """Groups of two or more sites with equal payload, load and labels, as arrays of indices.
 
         In overload the offered load has little effect, so sites in overload count as one point at any load.
         """
@@ -152,7 +161,7 @@ class Sites:
         return tuple(np.flatnonzero(flat == k) for k in np.flatnonzero(counts > 1).tolist())
 
     def take(self, where: Ints) -> Sites:
-        """Sites with these indices."""
+        """Select the sites with the given indices."""
         return Sites(
             self.payload_bytes[where],
             self.load_bps[where],
@@ -167,7 +176,7 @@ class Sites:
 
 
 def _by_labels(labels: NDArray[np.str_]) -> dict[Label, Ints]:
-    """Group rows by their labels."""
+    """Indices of the rows of each distinct combination of labels."""
     if len(labels) and (labels == labels[0]).all():
         return {tuple(labels[0].tolist()): np.arange(len(labels))}
     unique, inverse = np.unique(labels, axis=0, return_inverse=True)
@@ -177,18 +186,19 @@ def _by_labels(labels: NDArray[np.str_]) -> dict[Label, Ints]:
 
 @dataclass(frozen=True, slots=True)
 class Observations:
-    """Rows of one metric: sites, values, and relative variance of each mean (0: not stated)."""
+    """Measured rows of one metric: their sites, values, and relative variance of each mean (0: not stated)."""
 
     sites: Sites
     values: Floats
     variance: Floats
     spread: Floats
-    """Relative standard deviation between runs at each row, half of its square pooled over all rows that state it.
+    """Relative standard deviation between the runs of each row.
 
-    It is 0 if no row states one."""
+    Its square is the mean of two squares: that of the row's own deviation, and that of the deviation pooled over all
+    rows.  It is 0 if no row states a deviation."""
 
     def take(self, where: Ints) -> Observations:
-        """Rows with these indices, in ascending order."""
+        """Select the rows with the given indices, which must ascend."""
         if len(where) == len(self.values):
             return self
         values, variance, spread = self.values[where], self.variance[where], self.spread[where]
@@ -198,9 +208,10 @@ class Observations:
 def label(
     data: Dataset, point: Point, regime: str, options: Mapping[str, str] | None = None
 ) -> Label:
-    """Make the label of a row: protocol, options (defaults for empty cells), counts, payload flag and regime.
+    """Make the label of a measured row, a tuple of texts.
 
-    ``options`` replace the options of the row.
+    It holds protocol, options (defaults for empty cells), counts, whether there is a payload, and the regime of the
+    load.  ``options``, if given, replace the options of the row.
     """
     own = dict(zip(data.option_axes, point.options, strict=True)) if options is None else options
     values = (own.get(axis) or data.option_defaults[axis] for axis in data.option_axes)
@@ -216,7 +227,7 @@ def sites(
     load_bps: Floats,
     labels: Sequence[Label],
 ) -> Sites:
-    """Make the sites of some payloads and loads, with packets and wire times of each protocol's frames."""
+    """Make sites from payloads, loads and labels, and compute the packets and wire times of their frames."""
     names = np.array(labels, dtype=np.str_).reshape(len(payload_bytes), -1)
     kinds: dict[Label, list[int]] = {}
     for index, full in enumerate(labels):
@@ -230,14 +241,17 @@ def sites(
 def curve_sites(
     data: Dataset, carrier: Carrier, payload_bytes: Floats, load_bps: float, label: Label
 ) -> Sites:
-    """Make the sites of one configuration and load at some payloads."""
+    """Make the sites of one curve: one label and one load, at some payloads."""
     names = np.repeat(np.array([label], dtype=np.str_), len(payload_bytes), axis=0)
     wire = _wire(data, carrier, label[: 1 + len(data.option_axes)], payload_bytes)
     return _sites(payload_bytes, np.full(len(payload_bytes), load_bps), wire, names)
 
 
 def _wire(data: Dataset, carrier: Carrier, kind: Label, payload_bytes: Floats) -> Floats:
-    """Packets, least packets, wire time and least interval of frames, (4, n), from the carrier."""
+    """Compute how frames travel on the wire, (4, n): packets, least packets, wire time [s] and least interval [s].
+
+    ``carrier`` computes these from protocol, options and payload.
+    """
     protocol, *values = kind
     options = {axis: value for axis, value in zip(data.option_axes, values, strict=True) if value}
     return np.stack(carrier(protocol, options, payload_bytes))
@@ -256,7 +270,7 @@ def _sites(
 
 
 def unlimited(where: Sites) -> Sites:
-    """Move sites to the unlimited load; their throughput is not yet known."""
+    """Copy sites with the unlimited load instead of their own; their throughput is not yet known."""
     labels = np.column_stack([where.labels[:, :-1], np.full(len(where), UNLIMITED)])
     nothing = np.zeros_like(where.payload_bytes)
     load = np.ones_like(where.payload_bytes)
@@ -264,7 +278,7 @@ def unlimited(where: Sites) -> Sites:
 
 
 def flowing(where: Sites, capacity_bps: Floats) -> Sites:
-    """Add throughput and queue to sites, from the capacity [b/s].
+    """Add throughput and queue length to sites, from the capacity [b/s] at each site.
 
     The mean queue is ρ / (1 − ρ), that of Poisson arrivals (M/M/1); ρ is limited to ``FULLEST``, since near 1 a
     run is too short to fill the queue.
@@ -285,10 +299,11 @@ def flowing(where: Sites, capacity_bps: Floats) -> Sites:
 
 
 def observations(data: Dataset, metric: str, carrier: Carrier) -> Observations | None:
-    """Collect the rows of a metric; ``None`` if there are fewer than three.
+    """Collect the measured rows of a metric for a fit; ``None`` if there are fewer than three.
 
-    Of the goodput, only rows that measure the capacity are taken: unlimited ones, ones in overload, and those at the
-    payloads next to overload.  A load below capacity is achieved and shows no capacity.
+    If the metric is the goodput, only rows that measure the capacity are taken.  These are rows at the unlimited load,
+    rows in overload, and rows at the payloads next to overload.  A load below capacity is achieved, and shows no
+    capacity.
     """
     points: Sequence[Point] = data.of_metric(metric)
     regimes = regimes_of(data, points)
@@ -308,11 +323,11 @@ def observations(data: Dataset, metric: str, carrier: Carrier) -> Observations |
 
 
 def _variance(points: Sequence[Point], shift: float) -> tuple[Floats, Floats]:
-    """Relative variance of each row's mean, and relative spread between its runs.
+    """Estimate the relative variance of each row's mean, and the relative spread (deviation) between its runs.
 
-    Both are relative to the value plus the shift of its logarithm.  The spread of a few runs is itself uncertain, so
-    half of its square is that of the pooled spread; a single run has the pooled spread alone.  The pooled spread is
-    the mean over the rows, each limited to three times their median.
+    Both are relative to the value plus ``shift``, which is added before the logarithm.  The spread of a few runs is
+    itself uncertain.  So its square is averaged with that of the pooled spread; a single run has the pooled spread
+    alone.  The pooled spread is the mean over the rows, each limited to three times their median.
     """
     size = [abs(p.value) + shift for p in points]
     stated = [

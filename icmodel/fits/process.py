@@ -1,4 +1,4 @@
-"""A cost model with a Gaussian process over its residual: one candidate for a fitted metric."""
+"""A cost model with a Gaussian process over its residual: one candidate predictor of a fitted metric."""
 
 from __future__ import annotations
 
@@ -18,19 +18,20 @@ from icmodel.statistics import COVERAGE, LONE_WIDTH
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 LEAST_SCALE = 1e-6
-"""A residual below this counts as rounding error."""
+"""Least scale of a residual in log time; a smaller residual counts as rounding error."""
 REST = ""
-"""Name of the part with the rows of all protocols that have no separate process."""
+"""Name of the part with the rows of all protocols that have no Gaussian process of their own."""
 OWN_ROWS = 20
-"""Least number of rows for a separate process of a protocol; fewer rows do not determine its parameters."""
+"""Least number of rows for a separate Gaussian process of a protocol; fewer rows do not determine its parameters."""
 
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """A cost model and a Gaussian process over its residual, conditioned on some rows.
+    """A cost model and a Gaussian process over its residual, conditioned on some measured rows.
 
     ``scale`` is the root mean square of the residual, the unit of the process.  ``shares`` are the shares of each cost
-    in the times at the rows.  ``twins`` are groups of rows at one point, which are left out together.
+    in the times at the rows.  ``twins`` are groups of rows with equal payload, load and labels, which are left out
+    together.
     """
 
     mechanism: Mechanism
@@ -43,11 +44,11 @@ class Process:
 
     @property
     def errors(self) -> Floats:
-        """Leave-one-out error at each row in closed form; the twins of the row are left out too.
+        """Leave-one-out error at each row in closed form; rows at the same site (twins) are left out together.
 
-        For a single row it is its weight over its diagonal element of the precision matrix.  For twins their block of
-        that matrix is solved for their weights (C. E. Rasmussen and C. K. I. Williams, Gaussian Processes for Machine
-        Learning, 2006, eq. 5.12 for one row).
+        The error of a single row is its weight over its diagonal element of the precision matrix.  For twins, their
+        block of that matrix is solved for their weights (C. E. Rasmussen and C. K. I. Williams, Gaussian Processes for
+        Machine Learning, 2006, eq. 5.12 for one row).
         """
         found = self.weights / np.diag(self.inverse)
         for rows in self.twins:
@@ -56,29 +57,32 @@ class Process:
 
     @property
     def deviations(self) -> Floats:
-        """Leave-one-out standard deviation at each row; the twins of the row are left out too."""
+        """Leave-one-out standard deviation at each row; rows at the same site (twins) are left out together."""
         found = 1.0 / np.diag(self.inverse)
         for rows in self.twins:
             found[rows] = np.diag(np.linalg.inv(self.inverse[np.ix_(rows, rows)]))
         return np.asarray(self.scale * np.sqrt(found))
 
     def covariance(self, modelled: Modelled, distances: Distances) -> Floats:
-        """Covariance of sites with the rows, from the cost model's prediction there and the distances."""
+        """Covariance of some sites with the rows of this process.
+
+        It depends on the cost model's prediction at the sites, and on their distances from the rows.
+        """
         return Covariance(self.kernel, distances, modelled.shares @ self.shares.T).values
 
     def log_time(self, modelled: Modelled, cross: Floats) -> Floats:
-        """Log time at sites with a given covariance with the rows."""
+        """Predict the log time at sites, given their covariance ``cross`` with the rows of this process."""
         return np.asarray(modelled.log_time + self.scale * (cross @ self.weights))
 
     def deviation(self, modelled: Modelled, cross: Floats) -> Floats:
-        """Standard deviation of a new row at such sites."""
+        """Standard deviation of a new row at sites, given their covariance ``cross`` with the known rows."""
         known = np.sum((cross @ self.inverse) * cross, axis=1)
         unknown = variance(self.kernel, modelled.shares) - known
         return np.asarray(self.scale * np.sqrt(np.maximum(unknown, 0.0) + self.kernel.noise))
 
 
 def scale_of(residual: Floats) -> float:
-    """Root mean square of a residual."""
+    """Root mean square of the residuals of a cost model, at least the rounding error."""
     return max(float(np.sqrt(np.mean(residual**2))), LEAST_SCALE)
 
 
@@ -89,14 +93,14 @@ def process(
     distances: Distances,
     log_time: Floats,
 ) -> Process:
-    """Condition a process on some rows.
+    """Condition a Gaussian process over the residual of a cost model on some rows.
 
     Parameters
     ----------
     observed : Observations
         The rows, with the relative variance of each.
     distances : Distances
-        Between the rows.
+        Distances between the rows.
     log_time : array
         Log time at each row.
     """
@@ -120,22 +124,26 @@ def parts_of(sites: Sites) -> dict[str, Ints]:
 
 
 def whole(sites: Sites) -> dict[str, Ints]:
-    """All rows as one part."""
+    """Put all rows into a single part, for a Gaussian process that all protocols share."""
     return {REST: np.arange(len(sites))}
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Some of the rows, in ascending order, and the process through them."""
+    """Part of a fit's rows, such as those of one protocol, and the Gaussian process conditioned on them.
+
+    ``rows`` are the indices of the rows, ascending.
+    """
 
     rows: Ints
     process: Process
 
 
 class Cross(NamedTuple):
-    """Covariance of a part's rows with the sites it answers, and the cost model's prediction there.
+    """Covariance of new sites with the rows of the part that predicts them, and the cost model's prediction there.
 
-    ``where`` are the sites, ``name`` is the part's.  Processes with equal cost models, parts and kernels share it.
+    ``where`` are the indices of the sites, and ``name`` is the name of the part.  Processes with equal cost models,
+    parts and kernels share this object.
     """
 
     where: Ints
@@ -146,45 +154,48 @@ class Cross(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ProtocolProcesses:
-    """Independent processes over the residual of one cost model, each for a part of the protocols.
+    """Independent Gaussian processes over the residual of one cost model, each for a part of the protocols.
 
     Parameters
     ----------
     parts : mapping of protocol to Part
-        ``REST`` answers for protocols without a part; without ``REST`` the largest part does.
+        The part ``REST`` predicts protocols without a part of their own; without ``REST``, the largest part does.
     """
 
     parts: Mapping[str, Part]
 
     @property
     def mechanism(self) -> Mechanism:
-        """Cost model of all processes."""
+        """Cost model that all these Gaussian processes share."""
         return next(iter(self.parts.values())).process.mechanism
 
     @property
     def kernels(self) -> dict[str, Kernel]:
-        """Kernel of each part."""
+        """Kernel of each part's Gaussian process, by name of the part."""
         return {name: part.process.kernel for name, part in self.parts.items()}
 
     @property
     def errors(self) -> Floats:
-        """Leave-one-out error at each row."""
+        """Leave-one-out error of the log time at each row, in the order of all rows."""
         return self._by_row(lambda one: one.errors)
 
     @property
     def deviations(self) -> Floats:
-        """Leave-one-out standard deviation at each row."""
+        """Leave-one-out standard deviation of the log time at each row, in the order of all rows."""
         return self._by_row(lambda one: one.deviations)
 
     @property
     def noise(self) -> Floats:
-        """Variance of each row in log time, beyond its stated spread."""
+        """Noise variance of each row in log time, beyond the row's stated spread."""
         return self._by_row(lambda one: np.full(len(one.shares), one.kernel.noise * one.scale**2))
 
     def crosses(self, sites: Sites, modelled: Modelled, distances: Distances) -> list[Cross]:
-        """Covariance of each part with the sites that the part answers.
+        """Compute the covariance between rows and the sites predicted from them, for each part of the process.
 
-        ``modelled`` is the cost model's prediction at the sites, ``distances`` are those from the rows.
+        A part is the process of one protocol, or of the remaining protocols.
+
+        ``modelled`` is the cost model's prediction at the sites.  ``distances`` are the distances of the sites from the
+        rows.
         """
         most = max(self.parts, key=lambda name: len(self.parts[name].rows))
         other = REST if REST in self.parts else most
@@ -201,17 +212,17 @@ class ProtocolProcesses:
         return found
 
     def log_time(self, crosses: Sequence[Cross]) -> Floats:
-        """Log time at some sites."""
+        """Predict the log time at some sites, given their covariances with each part's rows."""
         return self._predicted(Process.log_time, crosses)
 
     def deviation(self, crosses: Sequence[Cross]) -> Floats:
-        """Standard deviation of a new row at such sites."""
+        """Standard deviation of a new row at some sites, given their covariances with each part's rows."""
         return self._predicted(Process.deviation, crosses)
 
     def _predicted(
         self, quantity: Callable[[Process, Modelled, Floats], Floats], crosses: Sequence[Cross]
     ) -> Floats:
-        """Evaluate a quantity of each part's process at the sites it answers."""
+        """Evaluate a quantity, such as the log time, at all sites; each part's process evaluates its own sites."""
         found = np.empty(sum(len(cross.where) for cross in crosses))
         for cross in crosses:
             process = self.parts[cross.name].process
@@ -219,7 +230,7 @@ class ProtocolProcesses:
         return found
 
     def _by_row(self, value: Callable[[Process], Floats]) -> Floats:
-        """Collect a quantity of the processes' rows in the order of all rows."""
+        """Collect a quantity of the rows from each part's process, in the order of all rows."""
         found = np.empty(sum(len(part.rows) for part in self.parts.values()))
         for part in self.parts.values():
             found[part.rows] = value(part.process)
@@ -227,9 +238,9 @@ class ProtocolProcesses:
 
 
 def left_out_together(process: Process, names: NDArray[np.str_]) -> Floats:
-    """Root mean square error in each configuration when all its rows are left out together.
+    """Root mean square error in each configuration (set of labels) if all its rows are left out together.
 
-    In closed form: the inverse of their block of the precision matrix times their weights (C. E. Rasmussen
+    The errors are the inverse of the rows' block of the precision matrix times their weights (C. E. Rasmussen
     and C. K. I. Williams, Gaussian Processes for Machine Learning, 2006, eq. 5.12 for one row).
 
     Parameters
@@ -249,10 +260,10 @@ def left_out_together(process: Process, names: NDArray[np.str_]) -> Floats:
 
 
 def half_width(found: ProtocolProcesses, names: NDArray[np.str_]) -> float:
-    """Half of the 90 % interval for a configuration without rows, in log time.
+    """Half of the 90 % interval, in log time, for a configuration (set of labels) without measured rows.
 
-    It is the conformal rank of the errors of left-out configurations.  With too few configurations it is the greatest
-    error, and at least the width assumed of a single point.
+    It is the conformal quantile of the errors of left-out configurations.  With too few configurations it is the
+    greatest error, and at least the width that is assumed for a single point.
     """
     parts = found.parts.values()
     errors = np.sort(

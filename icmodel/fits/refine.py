@@ -38,19 +38,25 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 Configuration = tuple[object, ...]
-"""Metric, protocol, options and counts of a row."""
+"""Key of a row's configuration: its metric, protocol, options and counts, without payload and load."""
 
 PER_OCTAVE = 4
 BEYOND = 2.0**6
-"""Ratio of payloads by which a curve is extended beyond its first and last payload."""
+"""Factor of payload by which a curve is extended below its first and above its last payload."""
 BUSY = ("cpu_send", "cpu_recv")
 BREAKS = 4
-"""Number of packet breaks with a knot on each side; beyond these, one more packet changes little."""
+"""Number of packet breaks (payloads from which a frame needs one more packet) with a knot on each side.
+
+Beyond these, one more packet changes little.
+"""
 LAST_BREAK_BYTES = 2**16
 
 
 class Refiner:
-    """Draws and keeps curves of a dataset's fits; curves for other hosts are scaled from the dataset's own."""
+    """Draws curves from a dataset's fits, and keeps them.
+
+    Curves for other hosts or another link are scaled from the curves of the dataset's own hosts.
+    """
 
     def __init__(self, fits: Fits, other: tuple[Hosts, Carrier] | None = None) -> None:
         self.data, self.carrier = fits.data, fits.carrier
@@ -65,12 +71,12 @@ class Refiner:
         self._known_sites: dict[tuple[Label, float, bytes], Sites] = {}
 
     def changed(self, hosts: Hosts, carrier: Carrier) -> Refiner:
-        """Draw the same fits for other hosts and another link."""
+        """Make a refiner that draws curves from the same fits for other hosts and another link."""
         return Refiner(self.fits, (hosts, carrier))
 
     @cached_property
     def on_own_link(self) -> Refiner:
-        """Refiner of the same hosts on the dataset's own link."""
+        """Refiner that draws curves for the same hosts, but on the dataset's own link."""
         if self.hosts is None or self.hosts.line_rate_bps is None:
             return self
         if self.hosts.cpu_clock_ratio == 1.0:
@@ -82,7 +88,10 @@ class Refiner:
         return achieved_shares(self.data, protocols)
 
     def knots(self, protocols: Sequence[str], options: Mapping[str, str]) -> Floats:
-        """Payloads that every curve gets: a fixed number per octave, and both sides of each packet break [B]."""
+        """Payloads [B] at which every drawn curve gets a point (knots).
+
+        There is a fixed number per octave, and one on both sides of each packet break.
+        """
         payloads = [p.payload_bytes for p in self.data.points if p.payload_bytes is not None]
         if not payloads:
             return np.empty(0)
@@ -96,18 +105,18 @@ class Refiner:
         return np.array(sorted(found))
 
     def overloaded(self, points: Sequence[Point]) -> list[bool]:
-        """Whether each row is in overload, or at the next payload beside such a row."""
+        """Mark the rows measured in overload, and the rows at the next payload beside such a row."""
         return rows_in_overload(self.data, points)
 
     def draws_all(self, metric: str) -> bool:
-        """Whether every curve of a metric is drawn from the fit, and none stays as measured."""
+        """Whether every curve of a metric is drawn from the metric's fit, so that none stays as measured."""
         have_payload = all(p.payload_bytes is not None for p in self.data.of_metric(metric))
         return have_payload and self.fits.is_fitted(metric)
 
     def refined(self, metric: str, curve: Curve, payload_bytes: Floats, where: Where) -> Curve:
-        """Draw a curve from the metric's fit; return the measured curve if there is no fit.
+        """Redraw a measured curve from the metric's fit; return the measured curve if there is no fit.
 
-        A row without a payload stays as measured too, unless other options are requested.
+        Rows without a payload also stay as measured, unless other options are requested.
 
         Parameters
         ----------
@@ -133,7 +142,7 @@ class Refiner:
         return self._on(curve, payload, ends, where)
 
     def _payloads_of(self, curve: Curve, knots: Floats, where: Where) -> Floats:
-        """Payloads of a drawn curve: its own, the knots between them, and its ends.
+        """Payloads [B] of a drawn curve: those of the measured curve, the knots between them, and first and last.
 
         A limited load counts as measured at every payload of its configuration: the goodput determines where it is
         achieved, and so does not depend on which payloads were measured at this load.
@@ -150,7 +159,10 @@ class Refiner:
         return np.array(sorted(found))
 
     def _on(self, curve: Curve, payload: Floats, ends: Floats, where: Where) -> Curve:
-        """Make the curve through these values, lows and highs, with the basis and rows beside each point."""
+        """Make a drawn curve from its values, lows and highs (``ends``), with basis and rows of each point.
+
+        Basis and rows come from the measured points on both sides.
+        """
         first, last = curve.payload_bytes[[0, -1]]
         top = len(curve.payload_bytes) - 1
         before = np.clip(np.searchsorted(curve.payload_bytes, payload, side="right") - 1, 0, top)
@@ -170,7 +182,10 @@ class Refiner:
         )
 
     def _ends(self, metric: str, curve: Curve, payload: Floats, where: Where) -> Floats:
-        """Value, low and high at some payloads (3, n); each measured point lies within its interval."""
+        """Evaluate a metric's fit at some payloads of a curve: value, low and high (3, n).
+
+        Intervals are extended, so that each contains the measured point at its payload.
+        """
         fitted = self.fits.of(metric)
         assert fitted is not None  # only fitted metrics are drawn
         regime = _regime(metric, curve, where)
@@ -197,7 +212,10 @@ class Refiner:
         return ends
 
     def _sites(self, metric: str, curve: Curve, payload: Floats, where: Where) -> Sites:
-        """Sites of a curve at some payloads on the dataset's link; all metrics of a configuration share them."""
+        """Make the sites (payload, load and labels) of a curve at some payloads, on the dataset's link.
+
+        All metrics of a configuration share these sites.
+        """
         own = self._label(curve, _regime(metric, curve, where), where)
         load_bps = curve.load_bps
         if where.overloaded:  # the greatest limit of the rows
@@ -210,7 +228,7 @@ class Refiner:
         return self._known_sites[key]
 
     def _label(self, curve: Curve, regime: str, where: Where) -> Label:
-        """Label of the sites of a curve."""
+        """Make the label (protocol, options, counts and regime) of the sites of a curve."""
         first = self.data.points[int(curve.rows[0])]
         return label(self.data, first, regime, where.options)
 
@@ -222,7 +240,10 @@ class Refiner:
         payload: Floats,
         log_times: tuple[Floats, Floats],
     ) -> Floats:
-        """Value, low and high from log times and half-widths, with the uncertainty of rows and sessions."""
+        """Convert log times and half-widths of a fit to value, low and high of the metric.
+
+        The interval also covers the stated ranges of the rows, and the deviation between measurement sessions.
+        """
         log_time, half = log_times
         measure = fitted.quantity
         value, one, other = (
@@ -242,7 +263,7 @@ class Refiner:
     def _on_other_hosts(
         self, metric: str, curve: Curve, payload: Floats, ends: Floats, where: Where
     ) -> Floats:
-        """Scale the value, low and high to other hosts."""
+        """Scale a curve's values, lows and highs (``ends``) from the dataset's hosts to the refiner's other hosts."""
         assert self.hosts is not None
         frame = self._frames(self._label(curve, UNLIMITED, where), payload)
         rate = self.data.interconnect.line_rate_bps
@@ -256,7 +277,10 @@ class Refiner:
         return found
 
     def _frames(self, own: Label, payload: Floats) -> Frames:
-        """Times per frame at full speed; all metrics of a configuration share them."""
+        """Times per frame at full speed, on the dataset's hosts and on other hosts.
+
+        All metrics of a configuration share these times.
+        """
         assert self.hosts is not None
         key = own, payload.tobytes()
         if key not in self._known_frames:
@@ -274,18 +298,18 @@ class Refiner:
 
     @property
     def _rate_ratio(self) -> float:
-        """Line rate over the dataset's own; 1 where either is unknown."""
+        """Ratio of the requested line rate to the dataset's own line rate; 1 if either rate is unknown."""
         own_bps = self.data.interconnect.line_rate_bps
         rate_bps = None if self.hosts is None else self.hosts.line_rate_bps
         return 1.0 if own_bps is None or rate_bps is None else rate_bps / own_bps
 
     @property
     def knows_buffers(self) -> bool:
-        """Whether the wire is slower than the dataset's own, and buffers of senders are documented."""
+        """Whether send buffers can be predicted: the wire is Ethernet, and slower than the dataset's own."""
         return self.data.interconnect.kind == "ethernet" and self._rate_ratio < 1
 
     def _saturated(self, frame: Frames) -> Saturated | None:
-        """Buffers of a saturated stream; ``None`` if they are unknown or the wire is not slower."""
+        """Send buffers of a saturated stream on a slower wire; ``None`` if unknown, or if the wire is not slower."""
         protocol = str(frame.new.labels[0, 0])
         if not self.knows_buffers or protocol not in SENDERS:
             return None
@@ -298,7 +322,7 @@ class Refiner:
         return saturated(sender, payload, packet, memory, ahead, ratio, at_sender)
 
     def _own_range(self, curve: Curve, payload: Floats) -> tuple[Floats, Floats]:
-        """Relative distances of the rows' stated low and high from their values, interpolated between rows.
+        """Relative distances of the rows' stated low and high from their values, interpolated over log payload.
 
         Errors that a source assumes or rounds are alike at neighbouring rows: a fit does not average them out.
         """
@@ -322,10 +346,10 @@ class Refiner:
         half: Floats,
         where: Where,
     ) -> Floats:
-        """Correction of a goodput's log time towards rows that the fit of this regime did not use.
+        """Correction of the log time of a fitted goodput towards measured rows that this fit did not use.
 
-        These are limited runs that reached more than the unlimited one can, and the unlimited runs at the payloads
-        next to overload.
+        For curves at the unlimited load, these are limited runs that reached more than the fit predicts.  For curves in
+        overload, these are unlimited runs at the payloads next to overload.
         """
         own = np.searchsorted(payload, curve.payload_bytes)
         loads = [self.data.points[row].load_bps for row in curve.rows.tolist()]
@@ -338,14 +362,20 @@ class Refiner:
 
 
 def _regime(metric: str, curve: Curve, where: Where) -> str:
-    """Regime of the fit from which a curve is drawn; for goodput the capacity regime, at any load."""
+    """Regime (such as ``unlimited`` or ``overload``) of the fit from which a curve is drawn.
+
+    Outside overload, goodput is always drawn as ``unlimited``, since its fit describes the capacity.
+    """
     if where.overloaded:
         return OVERLOAD
     return UNLIMITED if metric == "goodput_bps" else regime_of(curve.load_bps)
 
 
 def _payloads(data: Dataset, metric: str) -> dict[Configuration, tuple[float, float]]:
-    """Least and greatest payload of each configuration of a metric, at any load [B]."""
+    """Least and greatest measured payload [B] of each configuration (protocol, options and counts) of a metric.
+
+    Rows at all loads count.
+    """
     found: dict[Configuration, list[float]] = {}
     for point in data.of_metric(metric):
         if point.payload_bytes is not None:
@@ -354,6 +384,6 @@ def _payloads(data: Dataset, metric: str) -> dict[Configuration, tuple[float, fl
 
 
 def _configuration(point: Point) -> Configuration:
-    """Metric, protocol, options and counts of a row: all but its payload and load."""
+    """Key of a row's configuration: metric, protocol, options and counts, but not payload and load."""
     counts = point.cores, point.switches, point.endpoints, point.other_goodput_bps
     return point.metric, point.protocol, point.options, *counts

@@ -1,4 +1,4 @@
-"""Regimes of rows: the offered load is unlimited, below the capacity, or in overload."""
+"""Regimes of measured rows: the offered load is unlimited, below the capacity, in overload, or not stated."""
 
 from __future__ import annotations
 
@@ -16,18 +16,24 @@ Floats = NDArray[np.float64]
 
 UNLIMITED, UNSAID, LIMITED, OVERLOAD = "unlimited", "unsaid", "limited", "overload"
 OVERLOADED = 1.005
-"""A limit is in overload above this times the best goodput at its payload (E14)."""
+"""A limited load counts as overload above this multiple of the best goodput at the same payload (E14)."""
 SHORT = 1.1
-"""A limit is in overload, too, above this times its own goodput.  The margin is for frames that are lost or still
-queued when a run ends; assumed.  A limit at most this factor below the best goodput counts as close to capacity."""
+"""A limited load also counts as overload above this multiple of the goodput reached at that load.
+
+The margin allows for frames that are lost or still queued when a run ends (assumed).  A limited load at most this
+factor below the best goodput counts as close to capacity.
+"""
 LEAST_ROWS = 10
-"""Least number of limited runs of a protocol to estimate the spread; with fewer runs the share is exactly 1."""
+"""Least number of limited runs of a protocol to estimate its ratio of goodput to load; with fewer, the ratio is 1."""
 Place = tuple[str, tuple[str, ...], int | None]
-"""Protocol, options and payload."""
+"""Key of rows that are compared with each other: protocol, options and payload."""
 
 
 def regimes_of(data: Dataset, points: Sequence[Point]) -> list[str]:
-    """Classify each row by its own goodput and the best goodput at any load."""
+    """Regime of each row (such as ``limited`` or ``overload``), from its load and measured goodputs.
+
+    A limited load is compared with the goodput reached at that load, and with the best goodput at any load.
+    """
     best: dict[Place, float] = {}
     own: dict[tuple[object, ...], float] = {}
     if any(p.load_bps is not None and math.isfinite(p.load_bps) for p in points):
@@ -49,10 +55,10 @@ def regimes_of(data: Dataset, points: Sequence[Point]) -> list[str]:
 
 
 def rows_in_overload(data: Dataset, points: Sequence[Point]) -> list[bool]:
-    """Whether each row is in overload, or at the next payload beside such a row.
+    """Mark the rows measured in overload, and one row at the next payload below and above these.
 
-    At the next payload below and above, the row with the greatest limit counts if that is close to capacity,
-    otherwise the unlimited row, if there is one.
+    At the next payload, it is the row with the greatest limited load, if that is close to capacity.  Otherwise it is
+    the unlimited row, if there is one.
     """
     regimes = regimes_of(data, points)
     over = [regime == OVERLOAD for regime in regimes]
@@ -70,10 +76,10 @@ def rows_in_overload(data: Dataset, points: Sequence[Point]) -> list[bool]:
 def _fullest(
     data: Dataset, points: Sequence[Point], regimes: Sequence[str]
 ) -> dict[tuple[object, ...], dict[int, int]]:
-    """Index of the row closest to a limit at the capacity, by curve and payload.
+    """Index of the row whose load comes closest to filling the capacity, by curve and payload.
 
-    That is the row with the greatest limit.  If all limits are far below capacity it is the unlimited row, if
-    there is one.
+    It is the row with the greatest limited load.  If all limited loads are far below capacity, it is the unlimited row,
+    if there is one.
     """
     best = _best(data)
 
@@ -99,7 +105,7 @@ def _place(point: Point) -> Place:
 
 
 def _best(data: Dataset) -> dict[Place, float]:
-    """Best goodput of each protocol, options and payload, at any counts and load [b/s]."""
+    """Best measured goodput [b/s] of each protocol, options and payload, over all counts and loads."""
     found: dict[Place, float] = {}
     for p in data.of_metric("goodput_bps"):
         found[_place(p)] = max(p.value, found.get(_place(p), 0.0))
@@ -107,7 +113,7 @@ def _best(data: Dataset) -> dict[Place, float]:
 
 
 def regime_of(load_bps: float) -> str:
-    """Classify a load [b/s]: unlimited (inf), not stated (NaN) or a limit.
+    """Classify an offered load [b/s] as unlimited (inf), not stated (NaN) or limited.
 
     >>> regime_of(float("inf")), regime_of(1e9)
     ('unlimited', 'limited')
@@ -118,9 +124,9 @@ def regime_of(load_bps: float) -> str:
 
 
 def achieved_shares(data: Dataset, protocols: Sequence[str]) -> Floats:
-    """Ratio of goodput to offered load below capacity: value, low and high, shape (3, protocols).
+    """Ratio of goodput to offered load below capacity, by protocol: value, low and high, shape (3, protocols).
 
-    The value is the median, at most 1; the ends are the order statistics of split conformal prediction for 90 %.
+    The value is the median, at most 1.  Low and high are the order statistics of split conformal prediction for 90 %.
 
     >>> import icmodel
     >>> shares = achieved_shares(icmodel.load("lab-1g-2026"), ["tcp", "udp"])

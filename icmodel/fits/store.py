@@ -35,19 +35,21 @@ TEXT, ARRAYS = "fit.json", "fit.npz"
 SCHEMA_VERSION = 1
 KEY_BYTES = 16
 INNERMOST = re.compile(r"[\[{][^\[\]{}]*[\]}]")
-"""A list or table without another in it, printed on one line."""
+"""Pattern of an innermost JSON list or object; the file of a fit prints it on one line."""
 VARIABLE = "ICMODEL_CACHE"
 MOST_BYTES = 200 * 10**6
-"""Greatest size of the cache; beyond it the least recently used fits are removed."""
+"""Greatest size of the cache of fits [B]; beyond it, the least recently used fits are removed."""
 TEXTS = ("protocol", "metric", "basis")
-"""Columns of a dataset's points that are texts."""
+"""Columns of a dataset's points that hold texts; the hash of the rows is computed from the texts themselves."""
 IGNORED = ("line", "source")
 PROGRAM = ("fits/*.py", "theory/*.py", "tables/wire.py")
-"""Modules that determine a fit: the fits themselves, and the frames on the wire."""
+"""Source files that determine a fit, and so are part of its seal: the fits themselves, and the frames on the wire."""
 
 
 def seal_of(data: Dataset, constants: Constants = SHIPPED) -> str:
-    """Compute the SHA-256 of the points, the dataset's description, the modules that fit and their constants.
+    """Compute the seal of a dataset's fits, a SHA-256 that changes if the fits must be made again.
+
+    It covers the points, the dataset's description, the source of the modules that fit, and their constants.
 
     The points are those in memory, so a dataset with rows left out or changed has another seal.
 
@@ -78,7 +80,7 @@ def seal_of(data: Dataset, constants: Constants = SHIPPED) -> str:
 
 @cache
 def _program() -> bytes:
-    """Hash the modules that make a fit."""
+    """Hash the source of the modules that make a fit; returns the SHA-256 digest."""
     digest = hashlib.sha256()
     for pattern in PROGRAM:
         for path in sorted(Path(__file__).parents[1].glob(pattern)):
@@ -87,15 +89,15 @@ def _program() -> bytes:
 
 
 class DamagedFit(IcmodelError):  # noqa: N818  (says more than an Error at its end would)
-    """Error for files of a fit that cannot be read."""
+    """Error raised if a stored fit's files cannot be read."""
 
 
 @dataclass(frozen=True, slots=True)
 class KeptMetric:
-    """Fit of one metric: the hyperparameters, and numbers for people who read the text.
+    """Stored fit of one metric: its hyperparameters, and numbers for people who read the file.
 
-    ``costs`` by protocol are those of the cost model: per frame [s], per byte [s/B], per packet [s], and those that
-    only its kind has; ``weights`` are each candidate's mean weight over the rows.
+    ``costs`` holds, by protocol, the costs of the cost model: per frame [s], per byte [s/B], per packet [s], and any
+    costs of its kind.  ``weights`` holds each candidate predictor's mean weight over the rows.
     """
 
     hyperparameters: Hyperparameters
@@ -104,7 +106,7 @@ class KeptMetric:
     weights: Mapping[str, float]
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON form."""
+        """Convert the stored fit to its JSON form, a dictionary."""
         return {
             "is_packet_multiple": self.is_packet_multiple,
             "costs": dict(self.costs),
@@ -114,12 +116,12 @@ class KeptMetric:
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> KeptMetric:
-        """Read from the JSON form.
+        """Read the stored fit of one metric from its JSON form.
 
         Raises
         ------
         KeyError, TypeError, ValueError
-            If the document is not one.
+            If the document does not have the form of a stored fit.
         """
         return cls(
             Hyperparameters.from_dict(document),
@@ -149,7 +151,7 @@ class Kept:
 
     @property
     def size(self) -> tuple[int, int]:
-        """Number of metrics and of curves."""
+        """Number of metrics, and number of curves, in this stored fit."""
         return len(self.metrics), len(self.curves)
 
     def add(self, other: Kept) -> None:
@@ -160,7 +162,7 @@ class Kept:
             self.curves.setdefault(key, ends)
 
     def write(self, folder: Path) -> None:
-        """Write both files, each atomically.
+        """Write the fits to two files of a folder, each atomically.
 
         Raises
         ------
@@ -181,7 +183,7 @@ class Kept:
             )
 
     def text(self) -> str:
-        """Convert the hyperparameters to JSON, with the metrics in order."""
+        """Convert the stored fits to JSON text, with the metrics in alphabetical order; curves are left out."""
         metrics = {
             name: None if one is None else one.to_dict()
             for name, one in sorted(self.metrics.items())
@@ -192,7 +194,7 @@ class Kept:
 
 
 def read(folder: Path, seal: str) -> Kept | None:
-    """Read the fits of a folder; ``None`` if there are no fits, or the seal differs.
+    """Read the stored fits of a folder; ``None`` if there are none, or if they belong to other data or code.
 
     Raises
     ------
@@ -216,7 +218,7 @@ def read(folder: Path, seal: str) -> Kept | None:
 
 
 def _curves(path: Path, seal: str) -> dict[bytes, Floats]:
-    """Read the drawn curves of a file; the result is empty if there is no file, or the seal differs."""
+    """Read the drawn curves from a file; empty if there is no file, or if it belongs to other data or code."""
     if not path.is_file():
         return {}
     with np.load(BytesIO(path.read_bytes()), allow_pickle=False) as arrays:
@@ -285,7 +287,11 @@ class Store:
 
 
 def cache_folder() -> Path | None:
-    """Folder of all kept fits: ``ICMODEL_CACHE``, else the user's cache folder; ``None`` if the variable is empty."""
+    """Folder in which fits are cached.
+
+    It is the folder in the environment variable ``ICMODEL_CACHE``, or a folder in the user's cache if the variable is
+    not set.  If the variable is empty, the result is ``None``, and nothing is cached.
+    """
     own = os.environ.get(VARIABLE)
     if own is not None:
         return Path(own) if own else None
@@ -295,7 +301,7 @@ def cache_folder() -> Path | None:
 
 
 def _make_room(newest: Path) -> None:
-    """Remove the least recently used fits until the cache is small enough."""
+    """Remove the least recently used fits from the cache until it is small enough; the newest fit is kept."""
     entries = [one for one in newest.parent.iterdir() if (one / TEXT).is_file()]
     entries.sort(key=lambda one: (one / TEXT).stat().st_mtime, reverse=True)
     taken = 0

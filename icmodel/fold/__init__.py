@@ -1,7 +1,7 @@
-"""Fold records of icprobe into a dataset.
+"""Fold records of icprobe (one record per measured run) into a dataset.
 
 The input is files of records and the user's settings. The output is points, held-out runs, the dataset's document,
-and an account of the outcome of every record.
+and an account of what became of every record.
 """
 
 from __future__ import annotations

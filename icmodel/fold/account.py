@@ -1,4 +1,7 @@
-"""Account of the outcome of every record, written to folded.json and README.md."""
+"""Account of what became of every record when records were folded into a dataset.
+
+It is written to folded.json and README.md.
+"""
 
 from __future__ import annotations
 
@@ -19,20 +22,23 @@ HELD_OUT_NOTE = " A held-out run stands in `held-out.csv`, on its own, and no po
 BEGIN, END = "<!-- folded: begin -->", "<!-- folded: end -->"
 
 WATCHED = ("goodput_bps", "latency_mean_s")
-"""Metrics of the reference point whose drift is reported."""
+"""Metrics whose drift over the runs of the reference point is reported."""
 ROUNDING = 1.02
-"""Greatest accepted ratio of goodput to line rate; frames partly outside the window may count in full."""
+"""Ratio of goodput to line rate up to which no remark is made.
+
+Frames that lie partly outside the measurement window may count in full.
+"""
 
 SPOILS_BY_OTHERS: Mapping[str, str] = {
     BESIDE: "everything; where others sent on purpose `cpu_recv*` and `packets_received*`",
     BUSY: "where others sent from the sender's own cores everything but `goodput_bps` and `loss_rate`",
 }
-"""Sentences for README.md on flags whose effect depends on which other streams sent."""
+"""Sentences for README.md on flags of runs whose effect depends on which other streams sent."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fate:
-    """Outcome of one run: used, held out, or kept apart with the reason.
+    """Outcome of one run when records are folded: used, held out, or kept apart with the reason.
 
     Parameters
     ----------
@@ -55,7 +61,7 @@ class Fate:
     flags: tuple[str, ...] = ()
 
     def document(self) -> dict[str, object]:
-        """The run's entry in folded.json; metrics left out are grouped by their flags."""
+        """Make the entry of the run in folded.json; metrics that are left out are grouped by their flags."""
         said: dict[str, object] = {"run": self.run, "fate": self.fate}
         if self.why:
             said["why"] = self.why
@@ -74,7 +80,7 @@ class Fate:
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """Outcome of all records, and the options that they share.
+    """Account of a fold: the outcome of all records, and the options that the runs share.
 
     Parameters
     ----------
@@ -83,7 +89,7 @@ class Account:
     sha256 : str
         SHA-256 of the uncompressed records.
     duplicates : int
-        Number of records that occurred twice.
+        Number of records that occurred more than once in the given files.
     fates : tuple of Fate
         Outcome of each run, in order of time.
     fixed : mapping
@@ -104,16 +110,16 @@ class Account:
     remarks: tuple[str, ...] = ()
 
     def count(self, fate: str) -> int:
-        """Number of runs with a given outcome."""
+        """Number of runs with the given outcome: used, held out or kept apart."""
         return sum(item.fate == fate for item in self.fates)
 
     def reasons(self) -> dict[str, int]:
-        """Reasons for which runs were kept apart, with the number of runs."""
+        """Number of runs that were kept apart (in no row), by reason."""
         found = Counter(item.why for item in self.fates if item.fate == APART)
         return dict(sorted(found.items()))
 
     def flags(self) -> dict[str, dict[str, int]]:
-        """For each flag, the number of runs with the flag, and the number of runs that lost a metric to it."""
+        """Count runs by flag: the number with the flag, and the number that lost a metric because of it."""
         seen = Counter(flag for item in self.fates for flag in item.flags)
         spoilt = Counter(
             flag
@@ -123,7 +129,7 @@ class Account:
         return {flag: {"runs": seen[flag], "spoilt": spoilt[flag]} for flag in sorted(seen)}
 
     def document(self) -> dict[str, object]:
-        """The document of folded.json."""
+        """Make the document of folded.json: counts, settings, and the outcome of every run."""
         return {
             "schema_version": 1,
             "settings": dict(self.settings),
@@ -147,7 +153,7 @@ class Account:
         }
 
     def json(self) -> bytes:
-        """The bytes of folded.json."""
+        """Make the content of the file folded.json, as bytes."""
         return (json.dumps(self.document(), indent=1, ensure_ascii=False) + "\n").encode()
 
 
@@ -155,7 +161,10 @@ class Account:
 
 
 def readme(id_: str, title: str, account: Account, before: str | None) -> str:
-    """README.md with the account between two marks; the text around them is kept."""
+    """Write the text of README.md with the account between two marks.
+
+    Text of an earlier README (``before``) outside these marks is kept.
+    """
     made = "\n".join([BEGIN, *_prose(id_, account), END])
     if before is None:
         return f"# {title}\n\n{made}\n"
@@ -229,7 +238,10 @@ def _table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
 
 
 def remarks(records: Sequence[Record], document: Mapping[str, object]) -> tuple[str, ...]:
-    """Remarks on plans in several versions, a missing or exceeded line rate, drift of the hosts."""
+    """Write remarks on anomalies in the records.
+
+    They are plans in several versions, a missing or exceeded line rate, and drift of the hosts.
+    """
     return (*_forms(records), *_line_rate(records, document), *_drift(records))
 
 
@@ -268,7 +280,7 @@ def _line_rate(records: Sequence[Record], document: Mapping[str, object]) -> Ite
 
 
 def _excess_bps(record: Record, link: Mapping[str, Any]) -> float:
-    """Goodput of a run beyond the line rate and the burst of a token bucket [b/s]."""
+    """Part of a run's goodput that exceeds the line rate and the burst of a token bucket [b/s]; may be negative."""
     seconds = record.document.settings.get("duration_s") or 1.0
     at_once = 8 * link.get("burst_bytes", 0.0) / seconds
     most = ROUNDING * link["line_rate_bps"] + at_once
@@ -276,7 +288,7 @@ def _excess_bps(record: Record, link: Mapping[str, Any]) -> float:
 
 
 def _drift(records: Sequence[Record]) -> Iterator[str]:
-    """Remarks on differences between the first and the last third of the reference runs."""
+    """Write remarks on drift: the difference between the first and the last third of the reference runs."""
     reference = [record for record in records if record.kind == "reference"]
     third = len(reference) // 3
     if third < 2:

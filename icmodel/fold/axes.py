@@ -1,4 +1,4 @@
-"""Option axes: columns made from the records' points and from differing environments.
+"""Option axes of a folded dataset: columns made from the records' points and from differing environments.
 
 Hardware and software of a host must be the same in all records.  Its settings may differ if the
 records' points already distinguish them, by their MTU or by a label such as ``offload``.
@@ -18,7 +18,7 @@ from icmodel.errors import RecordError
 from icmodel.fold.records import Label, Record
 
 DERIVED = ("rate_fps",)
-"""Keys of a point that follow from other keys: the rate is the load divided by the payload."""
+"""Keys of a record's point that follow from other keys: the frame rate is the load divided by the payload."""
 
 LEFT_ALONE: Mapping[str, str] = {
     "waiting": "blocking",
@@ -35,12 +35,12 @@ LEFT_ALONE: Mapping[str, str] = {
     "high_water_mark": "library",
     "batch_bytes": "library",
 }
-"""Value of an option for runs that did not set it, if other runs of the protocol set it."""
+"""Value of each option in the rows of runs that did not set it, if other runs of the protocol set it."""
 NOT_LABELLED = "none"
-"""The value for runs without a label that other runs of the protocol have."""
+"""Value of a label in the rows of runs without the label, if other runs of the protocol have it."""
 
 FIRST_CHOICE: Mapping[str, str] = {"pattern": "stream", "nagle": "on"}
-"""Preferred default of an axis; it is used only if the axis has this value."""
+"""Preferred default of some option axes; it is used only if a row has this value."""
 
 MEANINGS: Mapping[str, str] = {
     "pattern": "who sends what when: stream, ping-pong, oneway-batch, twoway-batch, call",
@@ -78,9 +78,9 @@ HOST = (
     "governor",
     "icprobe",
 )
-"""Properties that identify a host: hardware and software."""
+"""Properties of a record that identify a host: its hardware and software."""
 SETTING = ("mtu_bytes", "offloads", "qdisc", "link_speed_bps", "sysctls", "libzmq")
-"""Properties that are settings of a host."""
+"""Properties of a record that are settings of a host, such as its MTU."""
 NOT_COMPARED: Mapping[str, str] = {
     "interface": "a name",
     "mac": "a name; another card shows in driver, firmware or speed",
@@ -93,20 +93,20 @@ BY_NAME: Mapping[str, str] = {
     "plan": "the plan that the run belongs to",
     "flags": "the flags of the run",
 }
-"""Further properties that can become an option axis."""
+"""Further properties of a record that can become an option axis, each with its meaning."""
 APART = (*BY_NAME, *HOST, *(name for name in SETTING if name != "mtu_bytes"))
-"""All properties that can become an option axis."""
+"""All properties of a record that the user can turn into an option axis."""
 
 OPTIONS = {*AXES, *DERIVED, *MEANINGS} - {"mtu_bytes"}
-"""Keys of a point that are neither host settings nor labels; any other key is a label."""
+"""Keys of a record's point that are axes or options; any other key, except the MTU, is a label of the campaign."""
 
 Properties = dict[str, str]
-"""The properties of both hosts in one record, by name, as text."""
+"""Properties of both hosts in one record, by name, as text."""
 
 
 @dataclass(frozen=True, slots=True)
 class OptionAxes:
-    """The option axes of a dataset, and the options that all runs share.
+    """Option axes of a folded dataset, and the options that all runs share.
 
     Parameters
     ----------
@@ -115,7 +115,7 @@ class OptionAxes:
     cells : mapping
         Values of each run, in the order of ``names``; empty for axes that the run's protocol does not have.
     defaults : mapping
-        Default of each axis: the value for a question that does not state the axis.
+        Default of each axis: the value for a prediction that does not state the axis.
     fixed : mapping
         Options with the same value in all runs, which are not axes.
     """
@@ -127,7 +127,7 @@ class OptionAxes:
 
 
 def option_axes(records: Sequence[Record], labels: Mapping[str, Mapping[str, str]]) -> OptionAxes:
-    """Find the option axes of the given records.
+    """Find the option axes of the given records, with the value of each run on each axis.
 
     Parameters
     ----------
@@ -181,7 +181,10 @@ def option_axes(records: Sequence[Record], labels: Mapping[str, Mapping[str, str
 
 
 def axis_entries(axes: OptionAxes, apart: Mapping[str, str]) -> dict[str, dict[str, str]]:
-    """The entries of the option axes in dataset.toml; ``apart`` has the meanings of further axes."""
+    """Make the entries of the option axes in dataset.toml: meaning and default of each axis.
+
+    ``apart`` holds the meanings of the axes that separate environments.
+    """
     return {
         name: {
             "meaning": MEANINGS.get(name) or apart.get(name) or "label of the campaign",
@@ -192,7 +195,10 @@ def axis_entries(axes: OptionAxes, apart: Mapping[str, str]) -> dict[str, dict[s
 
 
 def cell(value: Label) -> str:
-    """Convert an option's value to a cell of points.csv: lower case, no commas, on or off, plain numbers."""
+    """Convert an option's value to the text of a cell in points.csv.
+
+    Texts become lower case without commas, booleans ``on`` or ``off``, and numbers plain numbers.
+    """
     if isinstance(value, bool):
         return "on" if value else "off"
     if isinstance(value, (int, float)):
@@ -201,7 +207,7 @@ def cell(value: Label) -> str:
 
 
 def column_name(record: Record, name: str) -> str:
-    """The column of an option: lower case, letters, digits and underscores.
+    """Name of an option's column in points.csv: lower-case letters, digits and underscores.
 
     Raises
     ------
@@ -218,7 +224,7 @@ def column_name(record: Record, name: str) -> str:
 
 
 def most_frequent(words: Iterable[str]) -> str:
-    """The most frequent word; among equally frequent words the first in the alphabet."""
+    """Find the most frequent word; among equally frequent words the first in the alphabet."""
     counts = Counter(words)
     return min(counts, key=lambda word: (-counts[word], word))
 
@@ -228,7 +234,7 @@ def most_frequent(words: Iterable[str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """The result of comparing environments.
+    """Result of comparing the environments (hosts and settings) of all records.
 
     Parameters
     ----------
@@ -246,14 +252,14 @@ class Compared:
 
 
 def compare(records: Sequence[Record], apart: Sequence[str]) -> Compared:
-    """Compare the environments of all records.
+    """Compare the environments (hosts and settings) of all records, and find the axes that separate them.
 
     Parameters
     ----------
     records : sequence of Record
         Records that become rows.
     apart : sequence of str
-        Properties of which each becomes an option axis.
+        Properties that the user turns into option axes.
 
     Raises
     ------
@@ -281,7 +287,7 @@ def compare(records: Sequence[Record], apart: Sequence[str]) -> Compared:
         if field in HOST or not follows:
             first = next(k for k, value in enumerate(values) if value != values[0])
             raise RecordError(
-                f"the runs are not of one environment: {name} is {values[0]!r} in run "
+                f"the runs come from different environments: {name} is {values[0]!r} in run "
                 f"{records[0].run} and {values[first]!r} in run {records[first].run}; fold them into "
                 f"two datasets, or keep them apart by an axis with --apart {field}"
             )
@@ -299,7 +305,7 @@ def compare(records: Sequence[Record], apart: Sequence[str]) -> Compared:
 
 
 def _check_lengths(records: Sequence[Record]) -> None:
-    """Raise RecordError if repeats of a point have windows of different length.
+    """Raise RecordError if runs of one point measured over windows of different length.
 
     A longer window has a greater maximum latency, so such runs are not repeats.
     """
@@ -309,14 +315,14 @@ def _check_lengths(records: Sequence[Record]) -> None:
         first = lengths.setdefault(point, record)
         if first.length != record.length:
             raise RecordError(
-                f"runs of one point are not alike: run {first.run} measured for {first.length} and "
+                f"runs of one measured point have different lengths: run {first.run} measured for {first.length} and "
                 f"run {record.run} for {record.length}; fold them into two datasets, or keep them "
                 f"apart by an axis with --apart {LENGTH}"
             )
 
 
 def host_properties(record: Record) -> Properties:
-    """Properties of both hosts; each offload and each kernel setting is a separate property."""
+    """Collect the properties of both hosts from a record; each offload and kernel setting is a separate property."""
     hosts: dict[str, Properties] = {}
     for end in ENDS:
         words = hosts[end] = {}
@@ -340,7 +346,7 @@ def _word(value: object) -> str:
 
 
 def axis_label(axis: str, record: Record, properties: Properties, differing: Sequence[str]) -> str:
-    """Value of a run on an axis that distinguishes environments.
+    """Value of a run on an option axis that separates environments.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""dataset.toml of folded records: hosts, link, axes and known limits."""
+"""Document (dataset.toml) of a dataset folded from records: its hosts, link, axes and known limits."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from icmodel.fold.records import Record
 from icmodel.fold.settings import Settings
 
 VIRTUAL = ("veth", "tun", "bridge", "dummy")
-"""Drivers of virtual links; the speed that they state is meaningless."""
+"""Names of the drivers of virtual links; the speed that they state is meaningless."""
 AXIS_MEANINGS: Mapping[str, tuple[str, str]] = {
     "payload_bytes": ("useful bytes of one frame", "B"),
     "load_bps": ("goodput that was asked for, over all streams; inf: as fast as it goes", "b/s"),
@@ -31,7 +31,7 @@ def dataset_document(
     axes: OptionAxes,
     apart: Mapping[str, str],
 ) -> dict[str, object]:
-    """The document of dataset.toml without checksums.
+    """Make the document of dataset.toml, without checksums, from records and rows.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ def dataset_document(
 
 
 def _over(made: Mapping[str, object], about: Mapping[str, object]) -> dict[str, object]:
-    """Merge the user's keys into the generated document; lists of known limits are joined."""
+    """Merge the user's keys into the generated document of dataset.toml; lists of known limits are joined."""
     merged: dict[str, object] = dict(made)
     for key, said in about.items():
         before = merged.get(key)
@@ -83,7 +83,10 @@ def _over(made: Mapping[str, object], about: Mapping[str, object]) -> dict[str, 
 
 
 def interconnect(settings: Settings, record: Record) -> dict[str, object]:
-    """Kind, line rate [b/s] and MTU [B] of the link; the speed of a virtual card is ignored."""
+    """Describe the link for dataset.toml: kind, line rate [b/s] and MTU [B].
+
+    The speed that a virtual network card states is ignored.
+    """
     host = record.host("caller")
     loopback = host.get("interface") == "lo"
     link: dict[str, object] = {"kind": "loopback" if loopback else "ethernet"}
@@ -104,7 +107,7 @@ def _positive(value: object) -> float | None:
 
 
 def host_entry(host: Mapping[str, Any], role: str) -> dict[str, str]:
-    """Name, processor, network card and kernel of a host; unknown entries are left out."""
+    """Describe a host for dataset.toml: name, processor, network card and kernel; unknown entries are left out."""
     driver, firmware = host.get("driver"), host.get("firmware")
     nic = " ".join(str(part) for part in (driver, firmware) if part)
     cpu = f"{host.get('cpu_model', '')}, {host.get('cpus', '?')} cores"
@@ -118,7 +121,7 @@ def host_entry(host: Mapping[str, Any], role: str) -> dict[str, str]:
 
 
 def known_limits(records: Sequence[Record], axes: OptionAxes) -> list[str]:
-    """Known limits of the dataset that follow from the records."""
+    """Write the known limits of a dataset that follow from its records, one sentence each."""
     host = records[0].host("caller")
     limits = []
     if host.get("driver") in VIRTUAL:

@@ -1,4 +1,4 @@
-"""Flags of a run, and the metrics that each flag makes unusable (spoils).
+"""Flags that icprobe sets on a run, and the metrics that each flag makes unusable (spoils).
 
 Some flags mean that a metric is wrong, or is not the quantity that its name states. Such metrics are left out. Other
 flags mean that the hosts were disturbed. Such runs are used: leaving them out would select runs by their results, and
@@ -10,17 +10,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 EVERY = ("",)
-"""Prefix that matches every metric."""
+"""Prefixes of metrics that match every metric."""
 CPU = ("cpu_send", "cpu_recv")
 LATENCIES = ("latency_",)
 BESIDE = "overlapping"
 """Flag of a run whose responder served two runs at once."""
 BESIDE_ON_PURPOSE = ("cpu_recv", "packets_received")
-"""Metrics that the flag `BESIDE` spoils if the plan itself has other streams to the same interface."""
+"""Metrics that the flag ``overlapping`` spoils if the plan itself has other streams to the same interface."""
 BUSY = "busy-host"
 """Flag of a run before which the sender's or the receiver's host was busy; it does not state which host."""
 THROUGH = ("goodput_bps", "loss_rate")
-"""Metrics that stay usable if other streams were sent from the sender's own cores."""
+"""Metrics of a run that stay usable if other streams were sent from the sender's own cores."""
 
 _FLAGS: Mapping[str, tuple[tuple[str, ...], str]] = {
     "incomplete": (EVERY, "the window is empty or cut short"),
@@ -44,18 +44,18 @@ _FLAGS: Mapping[str, tuple[tuple[str, ...], str]] = {
     "steal": ((), "the hypervisor took time from a core"),
 }
 SPOILS = {flag: prefixes for flag, (prefixes, _) in _FLAGS.items()}
-"""Prefixes of the metrics that each flag spoils; empty for a flag that only reports a disturbed host."""
+"""Prefixes of the metrics that each flag makes unusable; empty for a flag that only reports a disturbed host."""
 WHY = {flag: why for flag, (_, why) in _FLAGS.items()}
-"""Meaning of each flag."""
+"""Explanation of each flag of a run, by flag: what disturbed the run or its measurement."""
 
 PROCESS_CPU = ("cpu_send_process_cores", "cpu_recv_process_cores")
 """Metrics of the CPU time of the process alone, which other work on the same cores does not change."""
 SPARE_PROCESS_CPU = ("shared-cores", "unsteered", "foreign-frames")
-"""Flags that spoil all CPU metrics except `PROCESS_CPU`."""
+"""Flags that spoil CPU metrics, but not the CPU time of the process alone (`PROCESS_CPU`)."""
 
 
 def spoilt_by(flag: str, metric: str, *, others: bool = False, same_cores: bool = False) -> bool:
-    """Whether a flag spoils a metric; an unknown flag spoils every metric.
+    """Whether a flag of a run makes a metric unusable; an unknown flag makes every metric unusable.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ def spoilers(
     others: bool = False,
     same_cores: bool = False,
 ) -> tuple[str, ...]:
-    """Flags because of which a metric of a run is left out.
+    """Find the flags because of which a metric of a run is left out.
 
     Parameters
     ----------

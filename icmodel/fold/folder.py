@@ -1,4 +1,4 @@
-"""Folder of a folded dataset, which also stores the records; the dataset can be rebuilt from these."""
+"""Folder of a folded dataset; it also stores the records, from which the dataset can be rebuilt."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ RECORDS_FILE = "records.jsonl.gz"
 ACCOUNT_FILE = "folded.json"
 README_FILE = "README.md"
 Choose = Callable[[Dataset], tuple[str, str]]
-"""Function that chooses the default variant of a dataset; it returns the variant and the reason."""
+"""Type of a function that chooses the default variant of a dataset; it returns the variant and the reason."""
 
 
 def fold_files(
@@ -82,7 +82,7 @@ def rebuild(folder: str | Path, progress: Progress | None = None) -> Folded:
     text = records_text(reading.records)
     if account.records.sha256 != hashlib.sha256(text.encode()).hexdigest():
         raise RecordError(
-            f"{target / RECORDS_FILE} is not what {ACCOUNT_FILE} was made of: restore it, or fold "
+            f"{target / RECORDS_FILE} does not match {ACCOUNT_FILE}: restore it, or fold "
             "it into a new folder with -o"
         )
     counted = account.records.given_twice
@@ -120,14 +120,14 @@ def write_folded(folder: str | Path, folded: Folded) -> Dataset:
 
 
 def is_folded(folder: Path) -> bool:
-    """Whether a folder holds a folded dataset."""
+    """Whether a folder holds a dataset that was folded from records."""
     return (folder / ACCOUNT_FILE).is_file()
 
 
 def packed(path: Path, body: bytes) -> bytes:
-    """Compress lines without name and time, so that the same lines give the same bytes.
+    """Compress the lines of records with gzip, without name and time, so that equal lines give equal bytes.
 
-    If the existing archive has the same lines, it is kept, since another zlib may compress differently.
+    If the archive at ``path`` has the same lines, its bytes are returned, since another zlib may compress differently.
     """
     if path.is_file():
         before = path.read_bytes()
@@ -140,14 +140,14 @@ def packed(path: Path, body: bytes) -> bytes:
 
 
 class _Counted(BaseModel):
-    """The records that an account is of."""
+    """Entry ``records`` of folded.json: the hash of the records, and the number of duplicates."""
 
     sha256: str = ""
     given_twice: int = 0
 
 
 class _Account(BaseModel):
-    """Parts of folded.json needed to rebuild a folder; `Account.document` writes folded.json."""
+    """Parts of folded.json that are needed to rebuild a folder; `Account.document` writes folded.json."""
 
     schema_version: Literal[1]
     settings: dict[str, Any] = Field(default_factory=dict)

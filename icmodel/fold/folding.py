@@ -1,4 +1,4 @@
-"""Fold records into a dataset: points, held-out runs, the document and an account of every record."""
+"""Fold records of icprobe into a dataset: points, held-out runs, document, and an account of every record."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ EMPTY = "it measured nothing that a dataset can hold"
 
 @dataclass(frozen=True, slots=True)
 class Folded:
-    """The result of folding records.
+    """Result of folding records: the parts of a dataset, and the account of the records.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ class Folded:
     records: tuple[Record, ...]
 
     def answering(self, variant: str, why: str) -> Folded:
-        """A copy with another default variant, with the reason in the account."""
+        """Copy this result with another default variant of the model, and with the reason in the account."""
         settings = {**self.account.settings, "default_variant": variant}
         account = replace(self.account, settings=settings, notes=(*self.account.notes, why))
         return replace(
@@ -82,7 +82,7 @@ def fold(
     duplicates: int = 0,
     notes: Sequence[str] = (),
 ) -> Folded:
-    """Fold records into a dataset.
+    """Fold records of icprobe into a dataset: repeats of a point become one row per metric.
 
     Parameters
     ----------
@@ -154,7 +154,7 @@ def fold(
 
 
 def why_apart(record: Record, most_steal: float | None) -> str:
-    """Reason why a run cannot be used for its point; empty if the run can be used.
+    """Reason why a run cannot be used for the rows of its point; empty if it can.
 
     Parameters
     ----------
@@ -174,7 +174,7 @@ def why_apart(record: Record, most_steal: float | None) -> str:
 
 
 def records_text(records: Sequence[Record]) -> str:
-    """The records as they were read, one on each line."""
+    """Join the records, as they were read, to a text with one record per line."""
     return "".join(f"{record.line}\n" for record in records)
 
 

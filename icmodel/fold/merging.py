@@ -1,4 +1,4 @@
-"""Merge runs into rows: all repeats of a point become one row for each metric."""
+"""Merge runs into rows of a dataset: all repeats of a point become one row per metric."""
 
 from __future__ import annotations
 
@@ -23,30 +23,30 @@ NOT_METRICS = (
     "latency_steady_std_s",
     "longest_stall_s",
 )
-"""Results that describe the run instead of the interconnect; only the records keep them."""
+"""Results of a record that describe the run, not the interconnect; they do not become rows."""
 DIGITS = 9
-"""Number of significant digits of values in rows, more than twice the digits that any clock resolves."""
+"""Number of significant digits to which values in rows are rounded; no clock resolves half as many."""
 
 LEAST_SHARE = 1e-9
-"""Least share of a core; smaller shares are rounding errors and become 0."""
+"""Least utilisation of a core; a smaller value is a rounding error and becomes 0."""
 
 GAP_S = 1800.0
-"""Length of a pause after which a new session begins [s]."""
+"""Least pause between two runs [s] after which a new measurement session begins."""
 LEAST_POINTS = 10
-"""Number of points in several sessions required to estimate the spread between sessions."""
+"""Least number of points measured in several sessions from which the spread between sessions is estimated."""
 NORMAL = 1.4826 / math.sqrt(2)
-"""Ratio for a normal distribution: standard deviation / median absolute difference of two draws."""
+"""Ratio of standard deviation to median absolute difference of two draws, for a normal distribution."""
 
 Place = tuple[object, ...]
-"""Columns of a row that precede the metric."""
+"""Key of a measured point: the columns of a row that precede the metric."""
 Runs = Sequence[tuple[Point, Record]]
-"""Runs as pairs: axes of the run, and record."""
+"""Runs as pairs of a row with the axes of the run, and the record of the run."""
 LeftOut = Mapping[str, Mapping[str, tuple[str, ...]]]
-"""Omitted metrics by run, each with the flags that make the metric unusable."""
+"""Metrics that are left out of the rows, by run, each with the flags that make it unusable."""
 
 
 def place_of(record: Record, axes: OptionAxes) -> Point:
-    """A row with the axes of a run and no metric yet.
+    """Make a row with the axes of a run, but without a metric and value.
 
     Raises
     ------
@@ -73,24 +73,24 @@ def place_of(record: Record, axes: OptionAxes) -> Point:
 
 
 def axis_value(record: Record, name: str) -> Any:
-    """Value of a numeric axis; ``None`` if the record does not state it."""
+    """Value of a numeric axis, such as the payload, in a record; ``None`` if the record does not state it."""
     value = record.point.get(name)
     if value is None:
         return None
     whole = not name.endswith("_bps")
     if isinstance(value, (bool, str)) or (whole and not isinstance(value, int)):
         kind = "a whole number" if whole else "a number in SI"
-        raise RecordError(f"run {record.run} has {name} {value!r}: it is {kind}")
+        raise RecordError(f"run {record.run} has {name} {value!r}: it must be {kind}")
     return value if whole else rounded(value)
 
 
 def where(place: Point) -> Place:
-    """The axes of a row, which identify its point."""
+    """Key of the measured point of a row: the row's axes."""
     return tuple(place)[POINT]
 
 
 def metrics_of(record: Record) -> dict[str, float]:
-    """The metrics of a run that a dataset can hold."""
+    """Metrics of a run that a dataset can hold, with their values."""
     return {
         metric: 0.0 if metric.startswith("cpu_") and abs(value) < LEAST_SHARE else value
         for metric, value in record.result.items()
@@ -99,7 +99,7 @@ def metrics_of(record: Record) -> dict[str, float]:
 
 
 def spoilt_metrics(record: Record, settings: Settings) -> dict[str, tuple[str, ...]]:
-    """Omitted metrics of a run, each with the flags that make the metric unusable."""
+    """Metrics of a run that are left out of the rows, each with the flags that make it unusable."""
     found = {
         metric: spoilers(
             record.flags,
@@ -115,7 +115,7 @@ def spoilt_metrics(record: Record, settings: Settings) -> dict[str, tuple[str, .
 
 
 def merged(runs: Runs, left_out: LeftOut) -> tuple[Point, ...]:
-    """Rows of all runs with mean, spread and number of runs, without the omitted metrics."""
+    """Merge runs into rows with mean, standard deviation and number of runs; metrics in ``left_out`` are omitted."""
     rows = []
     for group in by_point(runs):
         by_metric: dict[str, list[tuple[float, str]]] = {}
@@ -138,7 +138,7 @@ def merged(runs: Runs, left_out: LeftOut) -> tuple[Point, ...]:
 
 
 def by_point(runs: Runs) -> list[list[tuple[Point, Record]]]:
-    """The runs of each point."""
+    """Group runs by the point that they measured."""
     groups: dict[Place, list[tuple[Point, Record]]] = {}
     for place, record in runs:
         groups.setdefault(where(place), []).append((place, record))
@@ -146,7 +146,7 @@ def by_point(runs: Runs) -> list[list[tuple[Point, Record]]]:
 
 
 def single(place: Point, record: Record, left_out: Container[str]) -> tuple[Point, ...]:
-    """Rows of a single run, without the omitted metrics."""
+    """Make the rows of a single run, one per metric; metrics in ``left_out`` are omitted."""
     plan = record.document.plan
     source = f"run {record.run}" if plan is None else f"plan {plan.name}"
     return tuple(
@@ -157,12 +157,12 @@ def single(place: Point, record: Record, left_out: Container[str]) -> tuple[Poin
 
 
 def rounded(value: float) -> float:
-    """A number rounded to nine significant digits."""
+    """Round a number to nine significant digits."""
     return float(f"{value:.{DIGITS}g}")
 
 
 def between_sessions(runs: Runs, left_out: LeftOut) -> dict[str, object] | None:
-    """Spread between sessions: the table ``between_sessions`` of dataset.toml.
+    """Estimate the spread of each metric between measurement sessions, for ``between_sessions`` in dataset.toml.
 
     Runs of one session share the state of the machine, such as caches, other guests and the
     placement of memory.  So the spread of these runs understates the difference to another session.  The spread of a
@@ -197,7 +197,7 @@ def between_sessions(runs: Runs, left_out: LeftOut) -> dict[str, object] | None:
 
 
 def session_numbers(records: Sequence[Record]) -> dict[str, int]:
-    """Number of the session of each run, counted in order of time."""
+    """Number of the measurement session of each run, counted in order of time; a long pause begins a session."""
     found: dict[str, int] = {}
     before, count = None, 0
     for record in sorted(records, key=lambda r: r.document.started_utc):
@@ -215,7 +215,10 @@ def session_spread(
     session: Mapping[str, int],
     left_out: LeftOut,
 ) -> float:
-    """Standard deviation between sessions; 0 if they differ no more than runs of one session."""
+    """Standard deviation of a metric between measurement sessions.
+
+    It is 0 if sessions differ no more than the runs of one session.
+    """
     within: list[float] = []
     between: list[float] = []
     for records in points:

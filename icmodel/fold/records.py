@@ -1,4 +1,4 @@
-"""Record of icprobe: the unchanged line, and the checked parts that a dataset needs."""
+"""Record of icprobe, the result of one run: its unchanged line, and the checked parts that a dataset needs."""
 
 from __future__ import annotations
 
@@ -26,32 +26,32 @@ ENDS: tuple[End, ...] = ("send", "recv")
 
 
 BUSY_SHARE = 0.1
-"""Share of time above which a core counts as busy; icprobe's limit for the flag ``busy-host``."""
+"""Share of time in use above which a core counts as busy; icprobe's limit for the flag ``busy-host``."""
 MISSED_SHARE = 1e-3
-"""Share of the load that the sender may miss; icprobe's limit for the flag ``pacing-error``."""
+"""Share of the requested load that a sender may miss; icprobe's limit for the flag ``pacing-error``."""
 
 
 class Part(BaseModel):
-    """A part of a record; other keys are ignored."""
+    """Base of the parts of a record's JSON document; keys that are not declared are ignored."""
 
     model_config = ConfigDict(frozen=True, extra="ignore", strict=True)
 
 
 class ToolMark(Part):
-    """The tool that measured."""
+    """Entry ``tool`` of a record: name and version of the tool that measured."""
 
     name: Text
     version: Text
 
 
 class Background(Part):
-    """Another stream during the run."""
+    """Another stream of the plan during the run; ``covered`` tells whether it ran during the whole run."""
 
     covered: bool
 
 
 class PlanMark(Part):
-    """Place of the run in a campaign."""
+    """Entry ``plan`` of a record: the place of the run in a measurement campaign."""
 
     name: Text
     digest: Text
@@ -63,14 +63,14 @@ class PlanMark(Part):
 
 
 class Hosts(Part):
-    """The hosts of both ends."""
+    """Entry ``environment`` of a record: the properties of the sending and of the receiving host."""
 
     send: dict[str, Any]
     recv: dict[str, Any]
 
 
 class CoreTime(Part):
-    """Use of one core, as shares of the time by mode."""
+    """Use of one core of a host: shares of the time that were stolen or idle."""
 
     core: int
     steal: Number = 0.0
@@ -78,7 +78,7 @@ class CoreTime(Part):
 
 
 class Baseline(Part):
-    """Use of the cores while the hosts are idle before a run."""
+    """Use of a host's cores while the hosts are idle before a run."""
 
     cores: tuple[CoreTime, ...] = Field(default=(), strict=False)
 
@@ -90,7 +90,7 @@ class Modes(Baseline):
 
 
 class RecordDocument(Part):
-    """Keys of a record that a dataset needs; icprobe's schema describes all keys."""
+    """JSON document of a record, with the keys that a dataset needs; icprobe's schema describes all keys."""
 
     schema_version: Literal[1]
     run: Text
@@ -108,34 +108,34 @@ class RecordDocument(Part):
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One run: the record as a document, and the line from which it was read."""
+    """Record of one run: its parsed document, and the line from which it was read."""
 
     line: str
     document: RecordDocument
 
     @property
     def run(self) -> str:
-        """Name of the run."""
+        """Name of the run that this record is of."""
         return self.document.run
 
     @property
     def point(self) -> Mapping[str, Label]:
-        """The conditions of the run: axes and options."""
+        """Conditions of the run: its axes and options."""
         return self.document.point
 
     @property
     def result(self) -> Mapping[str, float]:
-        """Measured values by metric, in SI units."""
+        """Measured values of the run by metric, in SI units."""
         return self.document.result
 
     @property
     def flags(self) -> tuple[str, ...]:
-        """The run's flags, sorted."""
+        """Flags of the run, sorted; each names something that disturbed the run or its measurement."""
         return tuple(sorted(self.document.flags))
 
     @property
     def held_out(self) -> bool:
-        """Whether the plan excludes this run from every fit."""
+        """Whether the plan holds this run out, so that no fit may use it."""
         return self.document.plan is not None and self.document.plan.held_out
 
     @property
@@ -145,19 +145,19 @@ class Record:
 
     @property
     def others(self) -> bool:
-        """Whether the point has other streams to the same interface."""
+        """Whether the conditions of the run include other streams to the same interface."""
         endpoints = self.point.get("endpoints", 1)
         return isinstance(endpoints, int) and endpoints > 1
 
     @property
     def steal(self) -> float:
-        """The greatest share of time, 0…1, that the hypervisor took from a core in use."""
+        """Greatest share of time, 0…1, that the hypervisor took from any core in use during the run."""
         lost = [core.steal for end in ENDS for core in self._used(end, self._modes(end))]
         return max(lost, default=0.0)
 
     @property
     def same_cores(self) -> bool:
-        """Whether other streams, already active before the run, used the sender's own cores."""
+        """Whether other streams that were active before the run used the sender's own cores."""
         before = self._used("send", self._modes("send").baseline or Baseline())
         busy = max((1 - core.idle for core in before), default=0.0)
         return self.others and BUSY in self.document.flags and busy > BUSY_SHARE
@@ -166,7 +166,7 @@ class Record:
         return self.document.cpu_modes.get(end, Modes())
 
     def _used(self, end: End, of: Baseline) -> list[CoreTime]:
-        """The cores that the data threads of an end ran on."""
+        """Use of the cores on which the data threads of one host (``send`` or ``recv``) ran."""
         return [core for core in of.cores if core.core in self.document.cores.get(end, ())]
 
     @property
@@ -177,31 +177,31 @@ class Record:
 
     @property
     def length(self) -> str:
-        """The planned length of the window, in frames or seconds."""
+        """Planned length of the measurement window, as a text in frames or seconds."""
         asked = self.document.settings
         frames = asked.get("frames")
         return f"{frames} frames" if frames is not None else f"{asked.get('duration_s', '?')} s"
 
     @property
     def source(self) -> str:
-        """Source of the rows from this record: plan and point, or the run if there is no plan."""
+        """Source of the rows made from this record: the plan and its point, or the run if there is no plan."""
         plan = self.document.plan
         return f"run {self.run}" if plan is None else f"plan {plan.name} point {plan.point}"
 
     def host(self, end: str) -> Mapping[str, Any]:
-        """Host of an end (``caller`` or ``responder``); the two ends are swapped in a reversed run."""
+        """Properties of the host in a role, ``caller`` or ``responder``; in a reversed run the responder sends."""
         reverse = self.point.get("reverse") is True
         hosts = self.document.environment
         return hosts.send if (end == "caller") != reverse else hosts.recv
 
 
 def record_of(line: str) -> Record:
-    """The record of one line.
+    """Read the record of one run from a line of JSON.
 
     Raises
     ------
     RecordError
-        If the line is no record of schema version 1.
+        If the line is not a record of schema version 1.
     """
     try:
         document = RecordDocument.model_validate_json(line)
@@ -216,22 +216,24 @@ def record_of(line: str) -> Record:
     for metric, value in document.result.items():
         if value < 0 or (metric == "loss_rate" and value > 1):
             raise RecordError(
-                f"run {document.run} has {metric} {value:g}, which cannot be: the record is damaged"
+                f"run {document.run} has {metric} {value:g}, which is impossible: the record is damaged"
             )
     load = document.point.get("load_bps", 1.0)
     if isinstance(load, (bool, str)) or not 0 < load < math.inf:
-        raise RecordError(f"run {document.run} has load_bps {load!r}: it is above 0, or absent")
+        raise RecordError(
+            f"run {document.run} has load_bps {load!r}: it must be above 0, or absent"
+        )
     return Record(line, document)
 
 
 Progress = Callable[[int, int], None]
-"""Progress function, called with the number of records read and the total number."""
+"""Type of a progress function: it is called with the number of records read so far, and the total number."""
 _GZIP = b"\x1f\x8b"
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """Records of the given files, number of duplicates, and notes on omitted lines."""
+    """Result of reading files of records: the records, the number of duplicates, and notes on omitted lines."""
 
     records: tuple[Record, ...]
     duplicates: int = 0
@@ -239,7 +241,7 @@ class Reading:
 
 
 def read_records(files: Iterable[str | Path], progress: Progress | None = None) -> Reading:
-    """The records of all files in order of time, each run once.
+    """Read the records of all files, in order of time, each run once.
 
     An incomplete last line is omitted with a note, because the campaign would repeat that run.
 
@@ -253,7 +255,7 @@ def read_records(files: Iterable[str | Path], progress: Progress | None = None) 
     Raises
     ------
     RecordError
-        If a file cannot be read or a line is no record.
+        If a file cannot be read, or a line is not a record.
     """
     found: dict[str, Record] = {}
     notes: list[str] = []
@@ -274,8 +276,8 @@ def read_records(files: Iterable[str | Path], progress: Progress | None = None) 
             before = found.setdefault(record.run, record)
             if before.line != line:
                 raise RecordError(
-                    f"{path} line {number}: run {record.run} stands in two forms, one of them was "
-                    "changed; give the file that icprobe wrote"
+                    f"{path} line {number}: run {record.run} occurs twice with different content, so "
+                    "one of the two was changed; give the file that icprobe wrote"
                 )
             duplicates += before is not record
     if not found:
@@ -285,7 +287,7 @@ def read_records(files: Iterable[str | Path], progress: Progress | None = None) 
 
 
 def unpacked(body: bytes, path: Path) -> bytes:
-    """Bytes of a file, decompressed if the file is gzip.
+    """Decompress the bytes of a file if it is gzip; other bytes are returned unchanged.
 
     Raises
     ------
@@ -301,7 +303,10 @@ def unpacked(body: bytes, path: Path) -> bytes:
 
 
 def numbered_lines(path: Path) -> tuple[list[tuple[int, str]], bool]:
-    """Non-empty lines with their numbers, and whether an incomplete last line was omitted."""
+    """Read the non-empty lines of a file of records, with their numbers.
+
+    The second result tells whether an incomplete last line was omitted.
+    """
     try:
         body = unpacked(path.read_bytes(), path)
     except OSError as error:

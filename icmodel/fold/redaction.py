@@ -1,4 +1,4 @@
-"""Redact stored records: withhold private properties of hosts, coarsen histograms."""
+"""Redact the records that a dataset stores: withhold private properties of hosts, and coarsen histograms."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from icmodel.errors import RecordError
 from icmodel.fold.records import Record, record_of
 
 WITHHELD = ("hostname", "kernel_cmdline", "mac")
-"""Properties that can be withheld, since no number depends on them."""
+"""Properties of hosts that can be withheld from stored records, since no number depends on them."""
 
 REPLACEMENT = "withheld"
 HIDDEN = (None, "", REPLACEMENT)
-"""Values that reveal nothing, so that they need not be withheld."""
+"""Values of a host's property that reveal nothing, so that they need not be withheld."""
 
 
 def stored(record: Record, withhold: Sequence[str], digits: int | None) -> Record:
-    """Record in the form stored in the dataset's folder.
+    """Redact a record to the form that is stored in the dataset's folder.
 
     Parameters
     ----------
@@ -33,7 +33,7 @@ def stored(record: Record, withhold: Sequence[str], digits: int | None) -> Recor
 
 
 def without(record: Record, names: Sequence[str]) -> Record:
-    """A record with some properties of its hosts replaced by ``withheld``, otherwise unchanged.
+    """Copy a record with some properties of its hosts replaced by ``withheld``.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ def without(record: Record, names: Sequence[str]) -> Record:
     told = {name for host in hosts for name in names if host.get(name) not in HIDDEN}
     if told:
         raise RecordError(
-            f"run {record.run} says {', '.join(sorted(told))} in a form that cannot be withheld: give "
+            f"run {record.run} says {', '.join(sorted(told))} in a form that cannot be redacted: give "
             "the file that icprobe wrote"
         )
     return shown
@@ -68,7 +68,7 @@ LEAST_DIGITS, MOST_DIGITS = 1, 3
 
 
 def coarser(record: Record, digits: int) -> Record:
-    """A record with at most ``digits`` significant digits in its histograms, otherwise unchanged.
+    """Copy a record with at most ``digits`` significant digits in its histograms.
 
     Raises
     ------
@@ -86,18 +86,17 @@ def coarser(record: Record, digits: int) -> Record:
     line, known = HISTOGRAM.subn(reduced, record.line)
     if line.count(DIGITS) > known:
         raise RecordError(
-            f"run {record.run} has a histogram whose digits cannot be cut: give the file that "
+            f"run {record.run} has a histogram whose digits cannot be reduced: give the file that "
             "icprobe wrote"
         )
     return record if line == record.line else record_of(line)
 
 
 def merged_buckets(buckets: list[list[int]], digits: int) -> list[list[int]]:
-    """Merge buckets ``[lower, upper, count]`` into wider buckets with fewer digits.
+    """Merge the buckets ``[lower, upper, count]`` of a histogram into wider buckets with fewer digits.
 
     The width of a bucket is the greatest power of two that resolves the digits. So a bucket with fewer digits consists
-    of
-    whole buckets with more digits, and no count is divided.
+    of whole buckets with more digits, and no count is divided.
     """
     bits = (2 * 10**digits).bit_length()
     counts: Counter[tuple[int, int]] = Counter()

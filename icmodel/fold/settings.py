@@ -1,4 +1,4 @@
-"""Settings of folding that the user can choose."""
+"""Settings that the user chooses for folding records into a dataset."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ WORKED_OUT = ("schema_version", "id", "sha256", "protocols", "held_out", "tool")
 
 @dataclass(frozen=True)
 class Settings:
-    """The settings by which records are folded.
+    """Settings for folding records into a dataset.
 
     Parameters
     ----------
@@ -25,7 +25,7 @@ class Settings:
     title : str
         Title in one line; generated from the records if empty.
     default_variant : str
-        Variant of the model that answers by default.
+        Variant of the model that predicts by default.
     line_rate_bps : float, optional
         Line rate [b/s]; by default the rate that the network card states, unless the card is virtual.
     tolerate, refuse : tuple of str
@@ -82,11 +82,11 @@ class Settings:
         for key in WORKED_OUT:
             if key in self.about:
                 raise RecordError(
-                    f"--about says {key}, which follows from the records and the folder: leave it out"
+                    f"--about sets {key}, which follows from the records and the folder: leave it out"
                 )
 
     def document(self) -> dict[str, object]:
-        """Settings as a JSON document, without settings at their defaults."""
+        """Convert the settings to a JSON document; settings at their defaults are left out."""
         said = {item.name: getattr(self, item.name) for item in fields(self)}
         lists = {name: list(v) if isinstance(v, tuple) else v for name, v in said.items()}
         return {name: value for name, value in lists.items() if value not in ("", None, [], {})}

@@ -1,7 +1,7 @@
-"""Ingest: results of other tools become datasets.
+"""Ingest: make datasets from the result files of other measuring tools.
 
-Input: files of results, and labels that the files lack. Output: points with option axes, and a reason for each
-refused file.
+The input is files of results, and labels that the files lack. The output is points with option axes, and a reason for
+each refused file.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Consistency checks of a result: in itself, with the wire, with repeats, and with other files.
+"""Consistency checks of ingested results: in themselves, with the line rate, with repeats, and with other files.
 
 A result that contradicts itself or the line rate is refused.  A file that differs from the others gets a
 remark only, since the others may be wrong and real curves have steps.  Many contradictions are mistaken
@@ -34,19 +34,25 @@ LEAST = {
     "other_goodput_bps": 0,
     "host_cores": 1,
 }
-"""Least possible value of each label."""
+"""Least possible value of each label (condition of a run, such as its payload)."""
 WHOLE = 4 / 3
-"""Least ratio of a round trip to the one-way latency, since the way back takes time too."""
+"""Least plausible ratio of round-trip time to one-way latency, since the way back takes time too."""
 OVERSHOOT = 1.5
-"""Greatest ratio of goodput to offered load: more means that the sender had no rate limit."""
+"""Greatest plausible ratio of goodput to offered load; above it, the sender had no rate limit."""
 PRODUCT = 0.03
-"""Relative tolerance between payload × rate and goodput, which may have different windows."""
+"""Relative tolerance between payload × frame rate and goodput, which may be measured over different times."""
 REPEATS = 2.0
-"""Greatest ratio between repeats of one point."""
+"""Greatest plausible ratio between two repeats of one measured point."""
 ROUNDING = 1.005
-"""Greatest ratio to a bound without a remark, since frames partly outside a window may count in full."""
+"""Ratio of a value to its bound up to which it is accepted without a remark.
+
+Frames that lie partly outside a measurement window may count in full.
+"""
 CLOCK = 1.02
-"""Greatest ratio to a bound with a remark: the tool's clock may cause it, but a wrong unit cannot."""
+"""Ratio of a value to its bound up to which it is accepted with a remark.
+
+The tool's clock may cause such a ratio, but a wrong unit cannot.
+"""
 
 _rate_text = partial(units.format_bps, digits=6)
 _time_text = partial(units.format_seconds, digits=6)
@@ -60,7 +66,7 @@ def _text(metric: object, value: float) -> str:
 
 
 def problems(result: Result, link: Interconnect | None) -> Iterator[str]:
-    """A sentence for each contradiction in one result, the most obvious first."""
+    """Check one result for contradictions: yield one sentence for each, the most obvious first."""
     yield from label_problems(result)
     yield from number_problems(result)
     yield from rate_problems(result)
@@ -69,18 +75,18 @@ def problems(result: Result, link: Interconnect | None) -> Iterator[str]:
 
 
 def label_problems(result: Result) -> Iterator[str]:
-    """Check the labels: one sentence for each label that no row can have."""
+    """Check the labels of a result: yield one sentence for each label with an impossible value."""
     for name, least in LEAST.items():
         value = getattr(result.labels, name)
         if value is not None and not value >= least:
-            yield f"{name} is {value:g}, and the least there can be is {least}"
+            yield f"{name} is {value:g}, but its least possible value is {least}"
     for word in (result.labels.protocol or "", *result.labels.options.values()):
         if word != word.lower() or "," in word or not word.isprintable():
-            yield f"{word!r} is no name for a protocol or option: lower case without commas"
+            yield f"{word!r} is not a valid protocol or option: use lower case without commas"
 
 
 def number_problems(result: Result) -> Iterator[str]:
-    """Check the numbers: one sentence for each value that no measurement can have."""
+    """Check the numbers of a result: yield one sentence for each value that no measurement can have."""
     most_cores = result.limits.most_cores
     for number in result.numbers:
         metric, value, least = number.metric, number.value, number.printed.low
@@ -92,36 +98,39 @@ def number_problems(result: Result) -> Iterator[str]:
                 f"{_text(metric, low)} and high {_text(metric, high)}"
             )
         if number.n is not None and number.n < 1:
-            yield f"{metric} is of {number.n} runs, and one is the least"
+            yield f"{metric} states {number.n} runs, but at least 1 run is needed"
         if not math.isfinite(value) or value < 0:
-            yield f"{metric} is {value:g}, and no such number can be below 0"
+            yield f"{metric} is {value:g}, but it must be a finite number of at least 0"
         elif (metric in RATIOS or metric.endswith("_host")) and least > 1:
             yield (
-                f"{metric} is {value:g}, more than the whole: per cent taken for a "
+                f"{metric} is {value:g}, more than 1: per cent was taken for a "
                 "share, or busy cores for a utilisation"
             )
         elif number.cpu_scope == "process" and most_cores is not None and least > most_cores:
             yield (
-                f"{metric} is {value:.4g} busy cores, and {result.origin.tool} has threads "
-                f"for {most_cores:.2g}: its CPU is wrong in short or broken runs"
+                f"{metric} is {value:.4g} busy cores, but {result.origin.tool} has threads "
+                f"for only {most_cores:.2g}: its CPU time is wrong in short or broken runs"
             )
 
 
 def rate_problems(result: Result) -> Iterator[str]:
-    """Check the goodput against the frames per second, the sent rate and the offered load."""
+    """Check the goodput of a result against its frames per second, sent rate and offered load.
+
+    Yields one sentence for each contradiction.
+    """
     goodput, sent = _positive(result, "goodput_bps"), _positive(result, "sent_bps")
     frames, payload = _positive(result, "frames_per_s"), result.labels.payload_bytes
     if goodput and frames and payload:
         product = frames * (8 * payload)
         if not goodput.overlaps(product, PRODUCT):
             yield (
-                f"{frames.value:.6g} frames/s of {payload} B are {_rate_text(product.value)}, and it says a "
-                f"goodput of {_rate_text(goodput.value)}{hint(goodput.value, product.value, 'goodput_bps')}"
+                f"{frames.value:.6g} frames/s of {payload} B are {_rate_text(product.value)}, but the stated "
+                f"goodput is {_rate_text(goodput.value)}{hint(goodput.value, product.value, 'goodput_bps')}"
             )
     if goodput and sent and goodput.low > result.limits.windows * sent.high:
         yield (
-            f"{_rate_text(goodput.value)} arrived and only {_rate_text(sent.value)} were sent: sender and "
-            "receiver are swapped, or one of them is in another unit"
+            f"{_rate_text(goodput.value)} arrived, but only {_rate_text(sent.value)} were sent: sender and "
+            "receiver are swapped, or one rate is in another unit"
         )
     load = result.labels.load_bps or math.inf
     for metric, rate in (("goodput_bps", goodput), ("sent_bps", sent)):
@@ -133,7 +142,10 @@ def rate_problems(result: Result) -> Iterator[str]:
 
 
 def latency_problems(result: Result) -> Iterator[str]:
-    """Check that quantiles ascend, means lie within the extremes, and round trips exceed one-way latencies."""
+    """Check the latencies of a result: yield one sentence for each contradiction.
+
+    Quantiles must ascend, means must lie within the extremes, and round trips must exceed one-way latencies.
+    """
     for name in LATENCIES:
         times = {
             part: printed_of(result.numbers, f"{name}_{part}_s") for part in (*QUANTILES, "mean")
@@ -170,7 +182,7 @@ def _beyond(name: str, mean: Printed, where: str, part: str, extreme: Printed) -
 
 
 def _positive(result: Result, metric: str) -> Printed | None:
-    """A metric of a result; ``None`` if it is missing or 0."""
+    """Look up a metric of a result, with its rounding interval; ``None`` if it is missing or 0."""
     number = printed_of(result.numbers, metric)
     return number if number is not None and number.value > 0 else None
 
@@ -178,7 +190,7 @@ def _positive(result: Result, metric: str) -> Printed | None:
 # --- wire -------------------------------------------------------------------------------------
 
 _SPEED = re.compile(r"^[ \t]*Speed: (\d+)Mb/s[ \t]*$", re.M)
-"""Pattern of the line rate in the output of ethtool."""
+"""Pattern of the line rate [Mb/s] in the output of ethtool."""
 _PORT_RATE = re.compile(
     r"^[ \t]*(?:Rate: (\d+)[ \t]*$|rate:[ \t]+(\d+) Gb/sec|active_speed: .*\((\d+)\)[ \t]*$)", re.M
 )
@@ -186,7 +198,7 @@ _PORT_RATE = re.compile(
 
 
 def stated_link(text: str, link: Interconnect | None) -> Interconnect | None:
-    """Interconnect stated by the user; if its line rate is missing, the rate is read from ``text``."""
+    """Return the interconnect that the user states; a missing line rate is read from the files' ``text``."""
     if link is not None and link.line_rate_bps is not None:
         return link
     rates = [1e6 * float(mb) for mb in _SPEED.findall(text)]
@@ -197,7 +209,10 @@ def stated_link(text: str, link: Interconnect | None) -> Interconnect | None:
 
 
 def wire_problems(result: Result, link: Interconnect | None) -> Iterator[str]:
-    """Rates above the line rate, and latencies below the transmission time of the payload."""
+    """Check a result against the wire: yield one sentence for each contradiction.
+
+    Rates must not exceed the line rate, and latencies must not be below the transmission time of the payload.
+    """
     for metric, value, bound, sentence in _above(result, link, CLOCK):
         yield f"{sentence}{hint(value, bound, metric)}"
     payload = result.labels.payload_bytes
@@ -217,22 +232,25 @@ def wire_problems(result: Result, link: Interconnect | None) -> Iterator[str]:
 
 
 def line_rate_remarks(result: Result, link: Interconnect | None) -> Iterator[str]:
-    """A remark on each rate that is accepted although slightly above the line rate."""
+    """Yield a remark on each rate of a result that is accepted although slightly above the line rate."""
     for *_, sentence in _above(result, link, ROUNDING):
         yield (
-            f"{sentence}: up to {CLOCK - 1:.0%} may be the clock of the tool, so it is taken; look at "
-            "how long the run was"
+            f"{sentence}: the clock of the tool may be off by up to {CLOCK - 1:.0%}, so the rate is used; "
+            "check how long the run was"
         )
 
 
 def _above(
     result: Result, link: Interconnect | None, slack: float
 ) -> Iterator[tuple[str, float, float, str]]:
-    """Metric, value and bound [b/s], and a sentence, for each rate above ``slack`` times the bound."""
+    """Find the rates of a result above ``slack`` times their bound.
+
+    Yields the metric, its value and its bound [b/s], and a sentence.
+    """
     if link is None or link.line_rate_bps is None:
         return
     bound, _ = _bounds(result, link, link.line_rate_bps)
-    line = f"a line of {_rate_text(link.line_rate_bps)} carries of {result.labels.protocol}"
+    line = f"a line of {_rate_text(link.line_rate_bps)} carries with {result.labels.protocol}"
     for metric in ("goodput_bps", "sent_bps"):
         rate = printed_of(result.numbers, metric)
         if rate is not None and rate.low > slack * bound:
@@ -243,7 +261,7 @@ def _above(
 
 
 def _bounds(result: Result, link: Interconnect, line_rate_bps: float) -> tuple[float, float]:
-    """The greatest goodput [b/s] and the least latency [s] of a result's payload.
+    """Theory's greatest goodput [b/s] and least latency [s] for the payload of a result.
 
     Framing is known for Ethernet only. If the MTU is unknown, the largest MTU is assumed, so that the bound is not too
     low.
@@ -274,13 +292,16 @@ def _bounds(result: Result, link: Interconnect, line_rate_bps: float) -> tuple[f
 
 
 def point_of(result: Result) -> tuple[object, ...]:
-    """Key of a result's point: all axes, and the metrics that the result has."""
+    """Key of the point that a result measures: all its axes, streams and hosts, and the names of its metrics."""
     kinds = tuple(sorted({number.metric for number in result.numbers}))
     return (*result.labels.place, result.streams, *result.hosts, kinds)
 
 
 def repeat_problems(results: Sequence[Result]) -> Iterator[str]:
-    """A sentence for each metric whose repeats at one point of a file differ by more than ``REPEATS``."""
+    """Check the repeats in one file: yield a sentence for each metric that differs by more than ``REPEATS``.
+
+    Results of one point count as repeats.
+    """
     points: dict[tuple[object, ...], list[Printed]] = defaultdict(list)
     for result in results:
         for number in result.numbers:
@@ -291,9 +312,9 @@ def repeat_problems(results: Sequence[Result]) -> Iterator[str]:
         if most > REPEATS * least:
             values = [one.value for one in numbers]
             yield (
-                f"{key[-1]} of one point runs from {_text(key[-1], min(values))} to "
-                f"{_text(key[-1], max(values))} in it: "
-                "its results are no repeats but streams at the same time, or runs of different "
+                f"the repeats of {key[-1]} at one point range from {_text(key[-1], min(values))} to "
+                f"{_text(key[-1], max(values))}: "
+                "they are not repeats but streams at the same time, or runs of different "
                 "kinds, so keep each kind in a file of its own with its labels, or label its runs "
                 '(["FILE#1"], ["FILE#2"])'
             )
@@ -303,28 +324,28 @@ def repeat_problems(results: Sequence[Result]) -> Iterator[str]:
 
 RATES = ("goodput_bps", "sent_bps", "frames_per_s")
 TIMES = ("_mean_s", "_p50_s", "_min_s")
-"""Endings of the latency metrics that are compared; higher quantiles scatter too much."""
+"""Endings of the latency metrics that are compared between files; higher quantiles scatter too much."""
 NEAREST = 5
-"""Number of nearest payloads of the other files through which the line is fitted."""
+"""Number of nearest payloads of other files to which a line is fitted, to compare a file with the others."""
 REACH = 4.0
-"""Greatest ratio of payloads by which the line is extrapolated."""
+"""Greatest ratio of payloads by which the line through other files is extrapolated."""
 LEAST_PAYLOADS = 3
-"""Least number of payloads for a line; with fewer payloads, only runs of the same payload are compared."""
+"""Least number of payloads for a line through other files; with fewer, only runs of equal payload are compared."""
 CLEAR = 3.0
-"""Factor by which a log ratio must exceed the scatter of the other files."""
+"""Factor by which a file's log deviation must exceed the scatter of the other files to get a remark."""
 SCATTER_FILES = 3
-"""Least number of other files for estimating the scatter of a metric."""
+"""Least number of other files from which the scatter of a metric is estimated."""
 AGREE = 0.75
-"""Share of a file's numbers of one kind that must differ by the same factor."""
+"""Share of a file's numbers of one kind that must deviate by the same factor to get a remark."""
 
 Curve = tuple[object, ...]
-"""Key of a curve over the payload: metric, protocol and the other axes."""
+"""Key of a curve over payload: the metric, the protocol and the other axes of its results."""
 Logs = Mapping[int, Mapping[str, float]]
-"""Logarithm of the value, by payload [B] and file."""
+"""Logarithms of the values of a curve, by payload [B] and then by file."""
 
 
 class Deviation(NamedTuple):
-    """A number of a file, and the value expected from the other files."""
+    """Deviation of a number in one file from the value that the other files lead to expect."""
 
     file: str
     metric: str
@@ -337,19 +358,19 @@ class Deviation(NamedTuple):
 
     @property
     def ratio(self) -> float:
-        """Number divided by the expected value."""
+        """Ratio of the checked number to its expected value."""
         return self.value / self.expected
 
     @property
     def size(self) -> float:
-        """The absolute log ratio of the number to the expected value."""
+        """Absolute log of the ratio of the number to its expected value."""
         return abs(math.log(self.ratio))
 
 
 def remarks(results: Mapping[str, Sequence[Result]]) -> tuple[str, ...]:
-    """A sentence on each file that differs from the others by the factor of a mistaken unit.
+    """Compare files: write a sentence on each file that differs from the others by the factor of a mistaken unit.
 
-    With two files only, both are named, since either may be right.
+    If there are only two files, both are named, since either may be right.
     """
     kinds: dict[tuple[str, str], list[Deviation]] = defaultdict(list)
     scatter: dict[tuple[str, object], list[Deviation]] = defaultdict(list)
@@ -374,8 +395,8 @@ def remarks(results: Mapping[str, Sequence[Result]]) -> tuple[str, ...]:
             )
             sentences.append(
                 f"{file}: its {one.metric} at {one.payload_bytes} B of {mine} is {one.ratio:.3g} "
-                f"times what the other files say (about {theirs}), which looks like "
-                f"{slip_words(slip, one.metric, one.ratio)}; it is taken: look at it"
+                f"times the value in the other files (about {theirs}), which looks like "
+                f"{slip_words(slip, one.metric, one.ratio)}; the file is used: check it"
             )
     return tuple(sentences)
 
@@ -383,11 +404,10 @@ def remarks(results: Mapping[str, Sequence[Result]]) -> tuple[str, ...]:
 def _agreed_slip(
     deviations: Sequence[Deviation], steady: Sequence[Deviation], of: str
 ) -> Slip | None:
-    """The known factor by which most numbers of a file are off, if any.
+    """Find the typical unit mistake whose factor most numbers of a file are off by; ``None`` if there is none.
 
     Round trips are compared only with runs of the same payload, and only in the usual direction of the mistake. So a
-    slow
-    run, with half and whole round trips twice as long, is not counted as mistaken.
+    slow run, with half and whole round trips twice as long, is not counted as mistaken.
     """
     if not steady:
         return None
@@ -404,7 +424,10 @@ def _agreed_slip(
 
 
 def _deviations(results: Mapping[str, Sequence[Result]]) -> Iterator[Deviation]:
-    """Each number with the value expected from other files, at the same payload or on a fitted line."""
+    """Yield each number of each file with its expected value.
+
+    The expected value comes from other files at the same payload, or from a line fitted to other payloads.
+    """
     for curve, logs in _curves(results).items():
         middles = {payload: median(at.values()) for payload, at in logs.items()}
         for payload, at in logs.items():
@@ -420,7 +443,7 @@ def _deviations(results: Mapping[str, Sequence[Result]]) -> Iterator[Deviation]:
 
 
 def _curves(results: Mapping[str, Sequence[Result]]) -> dict[Curve, dict[int, dict[str, float]]]:
-    """Values to compare, by curve; each pair of hosts has its own curves."""
+    """Collect the values that are compared between files, by curve; each pair of hosts has its own curves."""
     pairs = {result.hosts for some in results.values() for result in some}
     apart = len([pair for pair in pairs if all(pair)]) > 1
     curves: dict[Curve, dict[int, dict[str, float]]] = defaultdict(lambda: defaultdict(dict))
@@ -442,7 +465,7 @@ def _curves(results: Mapping[str, Sequence[Result]]) -> dict[Curve, dict[int, di
 def _on_line(
     file: str, payload: int, logs: Logs, middles: Mapping[int, float]
 ) -> tuple[float, ...]:
-    """The logarithm expected at a payload from a robust line through the other files' nearest payloads.
+    """Log value expected at a payload, from a robust line through the nearest payloads of other files.
 
     Its slope is the median of the slopes of all pairs (Theil, 1950; Sen, 1968).
     """
@@ -466,7 +489,7 @@ def _on_line(
 
 
 class Slip(NamedTuple):
-    """A typical mistake in a unit, with factor and description."""
+    """Typical mistake in a unit: the factor by which it changes a value, and its description."""
 
     factor: float
     words: str
@@ -492,20 +515,20 @@ SLIPS: Mapping[str, tuple[Slip, ...]] = {
     TIME: (ROUND_TRIP, _PREFIX, _TWO, _THREE),
     COUNT: (_PREFIX, _TWO),
 }
-"""Possible mistakes for each family of metrics."""
+"""Typical unit mistakes for each family of metrics (bits, time, count)."""
 NEAR = math.log(1.6)
-"""Greatest log distance between a ratio and the factor of a mistake, to allow for scatter."""
+"""Greatest log distance between a file's deviation and the factor of a unit mistake; it allows for scatter."""
 
 
 def family(metric: str) -> str:
-    """Family of a metric (bits, time or count), which determines the possible mistakes."""
+    """Family of a metric (bits, time or count), which determines its typical unit mistakes."""
     if metric.endswith("_bps"):
         return BITS
     return COUNT if metric.endswith("_per_s") else TIME
 
 
 def slip_of(ratio: float, of: str) -> Slip | None:
-    """The slip of a family whose factor is near the ratio of a value to its expectation, if any.
+    """Find the unit mistake of a family whose factor is near the ratio of a value to its expectation, if any.
 
     >>> slip_of(7.9, BITS).words
     'bits taken for bytes or bytes for bits'
@@ -519,7 +542,7 @@ def slip_of(ratio: float, of: str) -> Slip | None:
 
 
 def is_rare_trip(metric: str, ratio: float) -> bool:
-    """Whether a time is off by a factor of 2 in the direction of a rare mistake.
+    """Whether a latency that is off by a factor of 2 is off in the direction of a rare mistake.
 
     The usual mistake confuses half and whole round trips, so that halves are too long and wholes too short. The rare
     mistake halves or doubles a value twice.
@@ -532,7 +555,7 @@ def _is_half(metric: str) -> bool:
 
 
 def slip_words(slip: Slip, metric: str, ratio: float) -> str:
-    """A description of the mistake of a value that is ``ratio`` times the right one."""
+    """Describe the unit mistake of a value that is ``ratio`` times the correct value."""
     if slip is not ROUND_TRIP:
         return slip.words
     if _is_half(metric):
@@ -545,9 +568,9 @@ def slip_words(slip: Slip, metric: str, ratio: float) -> str:
 
 
 def hint(value: float, limit: float, metric: str) -> str:
-    """End of a sentence that names the likeliest unit mistake for a value beyond a limit."""
+    """Write the end of an error message: the likeliest unit mistake of a value that exceeds a limit."""
     ratio = value / limit
     slip = slip_of(ratio, family(metric))
     if slip is not None:
         return f"; it is {ratio:.3g} times what it should be: {slip_words(slip, metric, ratio)}"
-    return "; look at its unit (b or B, k or Ki, us or ms) and at the labels"
+    return "; check its unit (b or B, k or Ki, us or ms) and the labels"

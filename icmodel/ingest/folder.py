@@ -1,4 +1,4 @@
-"""Folder of an ingested dataset: rows, description, README, and an account of every file and number."""
+"""Folder of an ingested dataset: its rows, description and README, and a list of every file and number used."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ LINK_KEYS = ("line_rate_bps", "mtu_bytes", "switch_latency_s", "cable_length_m")
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """Description of a dataset by a person; empty fields are unknown.
+    """Description of an ingested dataset by its user; empty fields are unknown.
 
     Parameters
     ----------
     command
-        Command line that makes the dataset again from the same files.
+        Command line that makes the same dataset again from the same files.
     notes
         Facts that do not come from the files, such as the reason for the default variant.
     """
@@ -49,7 +49,9 @@ class About:
 
 
 def name_in(folder: str | Path) -> str:
-    """Id of a dataset to be written into a folder; the folder must be empty or hold an ingested dataset.
+    """Id of a dataset to be written into a folder: the folder's name.
+
+    The folder must be empty or hold an ingested dataset.
 
     Raises
     ------
@@ -67,7 +69,7 @@ def name_in(folder: str | Path) -> str:
 
 
 def dataset_of(ingested: Ingested, folder: str | Path, about: About) -> Dataset:
-    """Dataset of ingested results in memory, equal to the dataset that `write_ingested` writes.
+    """Make the dataset of ingested results in memory, equal to the dataset that `write_ingested` writes.
 
     Raises
     ------
@@ -107,7 +109,10 @@ def write_ingested(ingested: Ingested, folder: str | Path, about: About) -> None
 
 
 def account(ingested: Ingested) -> dict[str, object]:
-    """Document of ingested.json: every file with its hash, and its numbers or the reason for refusing it."""
+    """Make the document of the file ingested.json.
+
+    It lists every file with its hash, and its numbers or the reason for refusing it.
+    """
     files = []
     for file in ingested.taken:
         results = []
@@ -145,7 +150,7 @@ def account(ingested: Ingested) -> dict[str, object]:
 
 
 def _document(ingested: Ingested, name: str, about: About) -> dict[str, object]:
-    """The document of dataset.toml."""
+    """Make the document of an ingested dataset's dataset.toml."""
     results = [result for file in ingested.taken for result in file.results]
     tools = sorted({result.origin.tool for result in results})
     versions = sorted({f"{r.origin.tool} {r.origin.version}" for r in results if r.origin.version})
@@ -179,7 +184,10 @@ def _document(ingested: Ingested, name: str, about: About) -> dict[str, object]:
 def _link(
     results: list[Result], stated: Interconnect | None
 ) -> tuple[dict[str, object], list[str]]:
-    """Interconnect from the user, the files or the default, and sentences on what is unknown."""
+    """Describe the interconnect of a dataset, as stated by the user or the files, or by default.
+
+    Returns the description, and sentences on the properties that are unknown.
+    """
     kinds = {result.kind for result in results if result.kind}
     hosts = [host for result in results for host in result.hosts if host]
     limits = []
@@ -205,7 +213,7 @@ def _link(
 
 
 def _readme(ingested: Ingested, document: Mapping[str, object], about: About) -> Iterator[str]:
-    """The lines of README.md."""
+    """Write the lines of an ingested dataset's README.md."""
     yield from (f"# {document['title']}", "")
     yield (
         f"{len(ingested.points)} rows from {len(ingested.taken)} files, read by `icmodel ingest`. "

@@ -1,4 +1,4 @@
-"""Intake: files of results become points, or are refused with a reason.
+"""Intake: read the result files of other tools into points of a dataset, or refuse files with a reason.
 
 Each file is split into runs, and a reader returns the results of each run. Each result is labelled and checked. Then
 duplicates are removed, and the numbers of all files become points with option axes.
@@ -41,7 +41,7 @@ OF_FILE, OF_RUN, OF_ALL = "the label of the file", "the label of the run", "the 
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """An option axis with its meaning and its default value."""
+    """Option axis of an ingested dataset, with its meaning and its default value."""
 
     name: str
     meaning: str
@@ -52,9 +52,9 @@ class Axis:
         """Make an axis from the values at one position of the points' options.
 
         The default is the most frequent value, or the first of equally frequent values. If only some rows of a metric
-        have a value, the default is empty: a question without the option uses the rows without a value.
+        have a value, the default is empty: a prediction without the option uses the rows without a value.
         """
-        meaning = MEANINGS.get(name, "as the labels say")
+        meaning = MEANINGS.get(name, "option given by the labels")
         cells: dict[tuple[str, str], set[bool]] = defaultdict(set)
         for point in points:
             cells[point.protocol, point.metric].add(bool(point.options[at]))
@@ -67,12 +67,12 @@ class Axis:
 
 @dataclass(frozen=True, slots=True)
 class Ingested:
-    """The result of ingesting files.
+    """Result of ingesting files: points, option axes, and the files used and refused.
 
     Parameters
     ----------
     points
-        The rows of a dataset, unordered.
+        Rows of the dataset, unordered.
     axes
         Option axes, in the order of ``Point.options``.
     taken
@@ -95,7 +95,7 @@ class Ingested:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Notes of all files on omitted results and caveats, without duplicates, followed by the remarks."""
+        """Notes of all used files on omitted results and caveats, without duplicates, followed by the remarks."""
         notes = (
             f"{result.origin.tool}: {note}"
             for file in self.taken
@@ -107,14 +107,14 @@ class Ingested:
 
 @dataclass(frozen=True, slots=True)
 class UserLabels:
-    """The user's statements about the files: labels for all files, labels by file name, and the link."""
+    """What the user states about the files: labels for all files, labels by file name, and the interconnect."""
 
     labels: Labels = field(default_factory=Labels)
     by_file: Mapping[str, Labels] = field(default_factory=dict)
     link: Interconnect | None = None
 
     def of_run(self, run: Source) -> Labels:
-        """Labels of a run, by the name of its file and the number of the run in the file."""
+        """Labels that the user gives for a run, by the name of its file and its number in the file."""
         own = labels_of(run.name, self.by_file)
         if not run.run:
             return own
@@ -131,7 +131,7 @@ def ingest(
     link: Interconnect | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Ingested:
-    r"""Read files of results of other tools; damaged or contradictory files are refused one by one.
+    r"""Read the result files of other tools into points; damaged or contradictory files are refused one by one.
 
     Parameters
     ----------
@@ -146,7 +146,7 @@ def ingest(
     link
         The interconnect, whose line rate limits the numbers.
     progress
-        Called with the number of files read and in total.
+        Called after each file with the number of files read so far, and the total number of files.
 
     Raises
     ------
@@ -181,7 +181,9 @@ def ingest(
         try:
             source = read_source(path)
             if source.sha256 in hashes:
-                raise RecordError(f"it is the same as {hashes[source.sha256]}, which counts once")
+                raise RecordError(
+                    f"the file has the same content as {hashes[source.sha256]}, and counts once"
+                )
             hashes[source.sha256] = name
             results, reasons = _results(source, tool, columns, user)
             taken[name] = Taken(name, source.sha256, results)
@@ -211,7 +213,7 @@ def ingest(
 
 
 def _short_names(paths: Sequence[Path]) -> dict[Path, str]:
-    """Short name of each file: the shortest final part of the path that no other file shares."""
+    """Short name of each file: the shortest end of its path that no other file shares."""
     names = {path: path.name or str(path) for path in paths}
     for parts in range(2, max((len(path.parts) for path in paths), default=0) + 1):
         counts = Counter(names.values())
@@ -224,7 +226,7 @@ def _short_names(paths: Sequence[Path]) -> dict[Path, str]:
 
 
 def _excluded(taken: Collection[Taken]) -> dict[str, str]:
-    """Reasons by file, for files that contradict or repeat each other."""
+    """Find the files that contradict or repeat other files: reasons for excluding them, by file."""
     reasons: dict[str, str] = {}
 
     # Results that an assumed label makes repeats of one point, though they differ too much.
@@ -245,8 +247,8 @@ def _excluded(taken: Collection[Taken]) -> dict[str, str]:
         for run in {result.origin.run for result in file.results if result.origin.run}:
             if run in fullest:
                 reasons[file.file] = (
-                    f"it reports the same run as {fullest[run]}, seen from the other end or "
-                    "kept twice: it counts once"
+                    f"the file reports the same run as {fullest[run]}, from the other host or "
+                    "as a second copy: the run counts once"
                 )
             fullest.setdefault(run, file.file)
     return reasons
@@ -258,7 +260,7 @@ def _excluded(taken: Collection[Taken]) -> dict[str, str]:
 def _results(
     source: Source, tool: str | None, columns: ColumnMap | None, user: UserLabels
 ) -> tuple[tuple[Result, ...], list[str]]:
-    """Labelled results of a file, and reasons for the runs that are not used.
+    """Read and label the results of one file; also return the reasons for runs that are not used.
 
     Raises
     ------
@@ -290,12 +292,12 @@ def _results(
             raise RecordError(_placed(run, str(error))) from error
         except (ArithmeticError, ValueError, LookupError) as error:
             # A damaged file may have any text for a number, so any error of a reader refuses it.
-            damaged = f"it is damaged: a number in it cannot be read ({error})"
+            damaged = f"the file is damaged: a number in it cannot be read ({error})"
             raise RecordError(_placed(run, damaged)) from error
     if not labelled:
         raise RecordError([*refused, *misfits][0])
     if misfits:
-        notes = (f"{source.name}: not taken: {reason}" for reason in misfits)
+        notes = (f"{source.name}: not used: {reason}" for reason in misfits)
         labelled[0] = replace(labelled[0], notes=(*labelled[0].notes, *notes))
     once = _without_duplicates(labelled)
     for problem in repeat_problems(once):
@@ -304,12 +306,12 @@ def _results(
 
 
 def _placed(run: Source, reason: str) -> str:
-    """Add the run to a reason, if the file has several runs."""
+    """Put the number and line of the run before a reason for refusal, if the file has several runs."""
     return f"{run.place}: {reason}" if run.run and not reason.startswith(run.place) else reason
 
 
 def _misfit(result: Result, own: Labels, general: Labels) -> str:
-    """The reason why a labelled payload cannot be that of a result; empty if it can."""
+    """Reason why a result cannot have the payload in the user's labels; empty if it can."""
     payloads = result.limits.payloads
     for labels, who in ((own, OF_FILE), (general, OF_ALL)):
         payload = labels.payload_bytes
@@ -323,7 +325,7 @@ def _misfit(result: Result, own: Labels, general: Labels) -> str:
 
 
 def _labelled(result: Result, own: Labels, user: UserLabels) -> Result:
-    """Check a result with all its labels: from the file, from the user, implied and assumed.
+    """Add all labels to a result (from the file, from the user, implied and assumed), and check the result.
 
     Raises
     ------
@@ -351,7 +353,7 @@ def _labelled(result: Result, own: Labels, user: UserLabels) -> Result:
     for name, option in NEEDED.items():
         require(
             getattr(labels, name) is not None,
-            f"{place}: it does not state its {name}: give it with {option}, or a file with --labels",
+            f"{place}: the result does not state its {name}: give it with {option}, or in a file with --labels",
         )
     labelled = replace(result, labels=labels, assumed=assumed)
     for problem in problems(labelled, user.link):
@@ -362,15 +364,18 @@ def _labelled(result: Result, own: Labels, user: UserLabels) -> Result:
     ]
     if len(numbers) < len(result.numbers):
         notes.append(
-            "CPU is a share of the whole host whose number of cores is unknown: not taken; give --host-cores"
+            "CPU is a share of the whole host, whose number of cores is unknown: not used; give --host-cores"
         )
     if not numbers:
-        raise RecordError(f"{place}: nothing of it can be taken: {notes[-1]}")
+        raise RecordError(f"{place}: no number of the result can be used: {notes[-1]}")
     return replace(labelled, numbers=tuple(numbers), notes=tuple(notes))
 
 
 def _without_duplicates(results: Iterable[Result]) -> list[Result]:
-    """Results without duplicates; if both ends reported a run, the result with more numbers stays."""
+    """Remove duplicates from results.
+
+    If sender and receiver both reported a run, the result with more numbers is kept.
+    """
     fullest: dict[object, Result] = {}
     for result in results:
         tool, run = result.origin.tool, result.origin.run
@@ -383,7 +388,7 @@ def _without_duplicates(results: Iterable[Result]) -> list[Result]:
 
 
 def _with_notes(results: Sequence[Result]) -> tuple[Result, ...]:
-    """Add notes to results of both directions, and to results that share a point."""
+    """Add notes to the results of one file: on results of both directions, and on repeats of one point."""
     directions = {
         result.hosts
         for result in results
@@ -421,16 +426,16 @@ MEANINGS = {
     "duplex": "both if the other direction was loaded at the same time, else empty",
     "stack": "replacement of the kernel's sockets; empty for the kernel's own",
 }
-"""Option axes that ingesting may add, and their meanings."""
+"""Meaning of each option axis that ingesting may add to a dataset."""
 UNKNOWN = {"hosts": "unnamed", "tool": "unnamed", "streams": "unsaid"}
-"""Axes that separate results, each with the value for a result without that axis."""
+"""Option axes that are added only to separate results, each with the value for results that do not state it."""
 WEAKEST = ("measured", "tabulated", "stated", "derived")
 Kind = tuple[str | None, str]
-"""Protocol and metric."""
+"""Kind of a number: its protocol and its metric."""
 
 
 class Sample(NamedTuple):
-    """A number, together with its file and result."""
+    """One measured number, together with its file and its result."""
 
     file: str
     result: Result
@@ -438,16 +443,16 @@ class Sample(NamedTuple):
 
     @property
     def kind(self) -> Kind:
-        """Protocol and metric."""
+        """Kind of the number: its protocol and metric."""
         return self.result.labels.protocol, self.number.metric
 
     @property
     def test(self) -> object:
-        """Tool and point; sender's and receiver's results of a run have the same."""
+        """Key of the run: its tool and point, which are equal in the reports of sender and receiver."""
         return self.result.origin.tool, self.result.labels.place
 
     def axis(self, name: str) -> str:
-        """The value of an axis of `UNKNOWN`; empty if unknown."""
+        """Value of an axis of `UNKNOWN` (tool, streams or hosts) for this number; empty if unknown."""
         if name == "tool":
             return self.result.origin.tool
         if name == "streams":
@@ -457,7 +462,7 @@ class Sample(NamedTuple):
         return named if any(hosts) else ""
 
     def option(self, name: str, kinds: Collection[Kind]) -> str:
-        """Value of an option axis; empty for kinds of numbers without this axis."""
+        """Value of an option axis for this number; empty if its kind (protocol and metric) lacks the axis."""
         own = self.result.labels.options.get(name)
         if own is not None:
             return own
@@ -465,7 +470,7 @@ class Sample(NamedTuple):
 
 
 def gather(samples: Sequence[Sample]) -> tuple[tuple[Point, ...], tuple[Axis, ...]]:
-    """Points made from numbers, and option axes in the order of the columns in points.csv."""
+    """Combine measured numbers into points, and make their option axes in the order of columns in points.csv."""
     samples = _completed(samples)
 
     # An axis is added for the kinds of numbers that it separates; streams for all if any run had several.
@@ -489,7 +494,7 @@ def gather(samples: Sequence[Sample]) -> tuple[tuple[Point, ...], tuple[Axis, ..
 
 
 def _completed(samples: Sequence[Sample]) -> list[Sample]:
-    """Fill in a missing host or number of streams if only one value fits."""
+    """Fill in missing hosts and numbers of streams of samples, if only one value fits."""
     streams: dict[object, set[int]] = defaultdict(set)
     for sample in samples:
         if sample.result.streams is not None:
@@ -512,7 +517,10 @@ def _completed(samples: Sequence[Sample]) -> list[Sample]:
 
 
 def _point(key: tuple[Any, ...], samples: Sequence[Sample]) -> Point:
-    """Make a point from numbers; ``key`` has the columns from the protocol to the metric."""
+    """Make a point (dataset row) from the numbers measured there.
+
+    ``key`` holds the values of the columns from the protocol to the metric.
+    """
     numbers = [sample.number for sample in samples]
     origins = [sample.result.origin for sample in samples]
     if len(numbers) == 1:

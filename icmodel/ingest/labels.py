@@ -1,4 +1,4 @@
-"""Labels: the conditions of a result, stated by the tool's file or by the user.
+"""Labels of ingested results: the conditions of a result, stated by the tool's file or by the user.
 
 A label from the user that contradicts the file is refused.
 """
@@ -20,12 +20,12 @@ from icmodel.errors import RecordError, UnitError
 
 UNLIMITED = "unlimited"
 _RUN = re.compile(r"#[0-9]+$")
-"""Ending of a pattern that names one run of a file."""
+"""Ending of a file pattern, such as ``#2``, that selects one run of a file."""
 
 
 @dataclass(frozen=True, slots=True)
 class Labels:
-    """Axes of a result, in SI units; ``None`` for an unknown axis.
+    """Labels of a result: its axes (protocol, payload, load and counts) in SI units; ``None`` if unknown.
 
     Parameters
     ----------
@@ -47,12 +47,12 @@ class Labels:
 
     @property
     def axes(self) -> tuple[Any, ...]:
-        """The values of `AXES`."""
+        """Values of the axes of a dataset, in the order of `AXES`."""
         return tuple(getattr(self, name) for name in AXES)
 
     @property
     def place(self) -> tuple[object, ...]:
-        """Values of the axes and the options; they identify a point."""
+        """Key of the point that a result measures: the values of its axes and options."""
         return (*self.axes, tuple(sorted(self.options.items())))
 
 
@@ -64,7 +64,7 @@ def _count(text: str) -> int:
 
 def _protocol(text: str) -> str:
     if not text or text != text.lower() or "," in text or text.split() != [text]:
-        raise UnitError(f"the protocol {text!r} is no name: write it in lower case, such as tcp")
+        raise UnitError(f"the protocol {text!r} is not a name: write it in lower case, such as tcp")
     return text
 
 
@@ -78,7 +78,7 @@ SPELLINGS: Mapping[str, tuple[str, Callable[[str], object]]] = {
     "other_goodput": ("other_goodput_bps", units.parse_bps),
     "host_cores": ("host_cores", _count),
 }
-"""Keys of labels as the user writes them, each with the field and the parser of the text."""
+"""Keys of labels as the user writes them, each with its field in `Labels` and the parser of its text."""
 
 
 def read_labels(entries: Mapping[str, object], where: str) -> Labels:
@@ -131,14 +131,14 @@ def read_labels_file(path: Path) -> dict[str, Labels]:
     for name, table in document.items():
         if not isinstance(table, dict):
             raise RecordError(
-                f"{path}: {name!r} is no table: write one for each file, such as "
+                f"{path}: {name!r} is not a table: write one for each file, such as "
                 '["run-1.txt"] and under it payload = "64 B"'
             )
     return {name: read_labels(table, f"{path} [{name}]") for name, table in document.items()}
 
 
 def labels_of(name: str, by_name: Mapping[str, Labels]) -> Labels:
-    """The labels of all patterns that a file name matches, combined.
+    """Combine the labels of all patterns that a file name matches.
 
     Raises
     ------
@@ -153,7 +153,7 @@ def labels_of(name: str, by_name: Mapping[str, Labels]) -> Labels:
 
 
 def refuse_unmatched(by_name: Mapping[str, Labels], names: Iterable[str]) -> None:
-    """Raise an error if a pattern, probably misspelt, matches no file.
+    """Raise RecordError if a pattern of labels, probably misspelt, matches no file.
 
     Raises
     ------
@@ -165,8 +165,8 @@ def refuse_unmatched(by_name: Mapping[str, Labels], names: Iterable[str]) -> Non
     if unmatched:
         which = ", ".join(map(repr, unmatched))
         raise RecordError(
-            f"the labels of {which} are for no file: none has this name (the first is {files[0]!r}), "
-            "so correct the name or pattern, or leave it out"
+            f"the labels of {which} match no file (the first file is {files[0]!r}): "
+            "correct the name or pattern, or leave it out"
         )
 
 
@@ -175,7 +175,7 @@ def _matches(name: str, pattern: str) -> bool:
 
 
 def merge(first: Labels, second: Labels, who: str) -> Labels:
-    """Combine two sets of labels.
+    """Combine two sets of labels of one result.
 
     Raises
     ------
@@ -203,7 +203,7 @@ def merge(first: Labels, second: Labels, who: str) -> Labels:
 
 
 def fill(first: Labels, second: Labels) -> Labels:
-    """Fill the unknown labels of ``first`` from ``second``."""
+    """Copy the labels ``first``, with those that are unknown filled in from ``second``."""
     names = [part.name for part in fields(Labels) if part.name != "options"]
     filled = {name: getattr(second, name) for name in names if getattr(first, name) is None}
     return replace(first, **filled, options={**second.options, **first.options})

@@ -1,4 +1,4 @@
-"""Plain text of a file: a tool's lines without prompts, quote marks, time stamps and other wrapping.
+"""Plain text of a result file: a tool's lines without prompts, quote marks, time stamps and other wrapping.
 
 All readers get their text from this module. The number of lines never changes: a removed line becomes an empty line,
 so that messages give the line number of the original file.
@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from itertools import groupby
 
 _BREAKS = re.compile(r"\r+\n|\r")
-"""Line ends of Windows and serial consoles; a lone carriage return restarts a progress line."""
+"""Pattern of line ends of Windows and serial consoles; a lone carriage return restarts a progress line."""
 _ESCAPES = re.compile(
     r"(?:\x1b|\^\[|␛)\[[0-?]*[ -/]*[@-~]"  # colours and cursor movements (ECMA-48, 5.4)
     r"|\x1b\][^\x07\x1b\n]*(?:\x07|\x1b\\)"  # window titles
@@ -38,24 +38,24 @@ SURE = (
     ),  # docker compose, docker service
     re.compile(r"[ \t]*\[(?P<who>\d+,\d+)\]<std(?:out|err)>:"),  # mpirun --tag-output
 )
-"""Prefixes that no tool prints itself; the group ``who`` is the source of the line."""
+"""Patterns of line prefixes that no measuring tool prints itself; the group ``who`` is the source of the line."""
 LIKELY = (
     re.compile(r"[ \t]*(?P<who>[\w.-]+) +\| ?"),  # docker compose with container_name
     re.compile(r"[ \t]*(?P<who>\d+):(?: |$)"),  # srun --label
     re.compile(r"[ \t]*[|│] ?"),
 )
-"""Prefixes that are removed only if several consecutive lines have them."""
+"""Patterns of line prefixes that are removed only if several consecutive lines have them."""
 COUNTED = re.compile(r"[ \t]*(\d+)(?:\t|$)")
-"""Line number at the start of a line, as written by ``cat -n``."""
+"""Pattern of a line number at the start of a line, as written by ``cat -n``."""
 IN_A_ROW = 3
 NAMED = re.compile(r"(?P<who>[\w.-]+): ?")
-"""A host or task in front of each line (pdsh, clush, gh run view), which looks like a tool's name."""
+"""Pattern of a host or task before each line (pdsh, clush, gh run view); it looks like a tool's name."""
 
 _JOB = re.compile(
     r"\[\d+\][ +-]*(?:\d+ *|(?:\d+ +)?(?:done|exit|running|stopped|terminated|killed|hangup|suspended)\b.*)$",
     re.I,
 )
-"""A shell's message on a background job."""
+"""Pattern of a shell's message on a background job."""
 _FENCE = re.compile(
     r"[ \t]*(?:```+|~~~+)[\w-]*[ \t]*$|[ \t]*(?:</?(?:pre|code)>|\{(?:code|noformat)\})+$"
 )
@@ -66,12 +66,12 @@ _PROMPT = re.compile(
 )
 _DECIMAL = re.compile(r"(?<![\w.,])[0-9]+,[0-9]+(?![0-9,]|\.[0-9])")
 _NO_THOUSANDS = re.compile(rf"(?!(?<![\w.,])[0-9]{{1,3}},[0-9]{{3}}(?![0-9])){_DECIMAL.pattern}")
-"""A number with a comma, unless the comma may separate thousands."""
+"""Pattern of a number with a decimal comma; commas that may separate thousands do not match."""
 _POINT = re.compile(r"(?<![\w.,/#-])[0-9]+\.[0-9]+(?![\w.,-])")
 
 
 def decoded(body: bytes) -> str:
-    """Decode bytes in UTF-8, UTF-16 or Windows-1252; lines of the text end in line feeds."""
+    """Decode the bytes of a text in UTF-8, UTF-16 or Windows-1252; lines of the result end in line feeds."""
     if body[:2] in (b"\xff\xfe", b"\xfe\xff"):
         text = body.decode("utf-16", errors="replace")
     elif body.count(0) * 4 > len(body):
@@ -86,9 +86,9 @@ def decoded(body: bytes) -> str:
 
 
 def plain(text: str) -> list[str]:
-    r"""Plain text of each source of lines in a file; most files have one source.
+    r"""Remove prompts, time stamps and other wrapping from a text; return one text for each source of lines.
 
-    Lines of several pods, services or ranks that a collector wrote into one file are separated.
+    Most files have one source. A collector may have written lines of several pods, services or ranks into one file.
 
     >>> plain("> message size: 64 [B]\n> roundtrip count: 10000")
     ['message size: 64 [B]\nroundtrip count: 10000']
@@ -126,7 +126,10 @@ def plain(text: str) -> list[str]:
 
 
 def named_apart(text: str) -> list[str]:
-    """Remove prefixes as `plain` does, for texts whose lines begin with a name and a colon, or with one text."""
+    """Remove line prefixes as `plain` does, from texts in which most lines begin with a name and a colon.
+
+    A common beginning of all lines is removed too.
+    """
     lines = text.split("\n")
     filled = [line for line in lines if line.strip()]
     if filled and sum(NAMED.match(line) is not None for line in filled) * 2 > len(filled):
@@ -143,7 +146,7 @@ def named_apart(text: str) -> list[str]:
 
 
 def _as_shown(text: str) -> str:
-    """A text as a terminal or browser shows it: without escapes, erased characters and entities."""
+    """Convert a text to what a terminal or browser shows: without escapes, erased characters and entities."""
     text = _ESCAPES.sub("", text)
     if "\x08" in text:
         kept: list[str] = []
@@ -160,7 +163,7 @@ def _as_shown(text: str) -> str:
 
 
 def _apart(lines: Sequence[tuple[str, str]]) -> list[str]:
-    """Text of each source; lines of other sources are empty in it."""
+    """Separate lines by their source: one text for each source, in which lines of other sources are empty."""
     sources = list(dict.fromkeys(who for who, line in lines if who and line.strip()))
     if len(sources) < 2:
         return ["\n".join(line for _, line in lines)]
@@ -168,7 +171,7 @@ def _apart(lines: Sequence[tuple[str, str]]) -> list[str]:
 
 
 def _bare(who: str, line: str, prefixes: Sequence[re.Pattern[str]]) -> tuple[str, str]:
-    """The source of a line, and the line without prefixes."""
+    """Remove all given prefixes from a line; returns the source that they name, and the rest of the line."""
     while match := next((m for p in prefixes if (m := p.match(line))), None):
         who = "/".join(filter(None, (who, match.groupdict().get("who"))))
         line = line[match.end() :]
@@ -176,7 +179,7 @@ def _bare(who: str, line: str, prefixes: Sequence[re.Pattern[str]]) -> tuple[str
 
 
 def _dedented(lines: Sequence[str]) -> list[str]:
-    """The lines, with each indented block moved to the left."""
+    """Move each indented block of lines to the left margin."""
     moved: list[str] = []
     block: list[str] = []
     for line in [*lines, "end"]:
@@ -192,7 +195,7 @@ def _dedented(lines: Sequence[str]) -> list[str]:
 
 
 def _common(texts: Sequence[str]) -> str:
-    """Longest common beginning of all texts."""
+    """Find the longest common beginning of all texts."""
     first, last = min(texts, default=""), max(texts, default="")
     ends = (k for k, (a, b) in enumerate(zip(first, last, strict=False)) if a != b)
     return first[: next(ends, len(first))]

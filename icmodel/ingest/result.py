@@ -1,4 +1,4 @@
-"""Result of a tool in SI units, with the end that counted each number, and notes for the user."""
+"""Result that a tool reports, in SI units, with notes for the user; each number names the host that counted it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PER_CENT = Decimal("0.01")
 
 @dataclass(frozen=True, slots=True)
 class Printed:
-    """A number of at least 0, with the least and greatest values that round to it.
+    """Printed number of at least 0, with the least and greatest values that round to it.
 
     Products and quotients are interval arithmetic.
 
@@ -33,26 +33,26 @@ class Printed:
 
     @property
     def half(self) -> float:
-        """The greatest error due to rounding."""
+        """Greatest error of the number due to rounding."""
         return max(self.high - self.value, self.value - self.low)
 
     def __mul__(self, other: Printed | float) -> Printed:
-        """Product with another printed number, or with an exact factor."""
+        """Multiply by another printed number or an exact factor, by interval arithmetic."""
         by = other if isinstance(other, Printed) else Printed(other, other, other)
         return Printed(self.value * by.value, self.low * by.low, self.high * by.high)
 
     def __truediv__(self, other: Printed) -> Printed:
-        """Quotient of two printed numbers."""
+        """Divide by another printed number, by interval arithmetic."""
         return Printed(
             _over(self.value, other.value), _over(self.low, other.high), _over(self.high, other.low)
         )
 
     def overlaps(self, other: Printed, slack: float = 0.0) -> bool:
-        """Whether the intervals overlap when each is widened by the relative ``slack``."""
+        """Whether two printed numbers may be equal: their rounding intervals, widened by ``slack``, overlap."""
         return self.low <= other.high * (1 + slack) and other.low <= self.high * (1 + slack)
 
     def finer(self, other: Printed) -> Printed:
-        """The more precise of two numbers of the same quantity."""
+        """Choose the number with the smaller rounding error from two numbers of the same quantity."""
         return other if other.half < self.half else self
 
 
@@ -78,7 +78,7 @@ def printed(text: str, factor: int | Decimal = 1, *, truncated: bool = False) ->
 
 
 def total_of(numbers: Sequence[Printed]) -> Printed:
-    """Sum of printed numbers, by interval arithmetic."""
+    """Add printed numbers, by interval arithmetic."""
     return Printed(
         sum(number.value for number in numbers),
         sum(number.low for number in numbers),
@@ -87,7 +87,7 @@ def total_of(numbers: Sequence[Printed]) -> Printed:
 
 
 def exact(value: float) -> Printed:
-    """A number without rounding, such as a count."""
+    """Make a printed number without a rounding error, such as a count."""
     return Printed(value, value, value)
 
 
@@ -106,7 +106,7 @@ CLIENT: Side = "the client, whose count the server repeats"
 
 
 HOST_CPU = {"cpu_send_host": "cpu_send_cores", "cpu_recv_host": "cpu_recv_cores"}
-"""Metrics of a whole host's CPU utilisation, each with the metric in busy cores after conversion."""
+"""Metrics of the CPU utilisation of a whole host, each with the metric of busy cores to which it is converted."""
 
 
 class NotTakenError(RecordError):
@@ -114,7 +114,7 @@ class NotTakenError(RecordError):
 
 
 class Number(NamedTuple):
-    """One number of a result.
+    """One number of a tool's result: the value of a metric.
 
     Parameters
     ----------
@@ -147,7 +147,7 @@ class Number(NamedTuple):
 
     @property
     def printed(self) -> Printed:
-        """The number with the interval of values that round to it."""
+        """The value with the interval of values that round to it."""
         low = max(self.value - self.half, min(self.value, 0.0))
         return Printed(self.value, low, self.value + self.half)
 
@@ -167,7 +167,7 @@ class Number(NamedTuple):
 
     @property
     def latency_kind(self) -> str | None:
-        """Kind of latency: rtt, rtt/2 or owd; None for other metrics."""
+        """Kind of latency: rtt (round trip), rtt/2 or owd (one way); None for other metrics."""
         for start, kind in (("rtt_half_", "rtt/2"), ("rtt_", "rtt"), ("latency_", "owd")):
             if self.metric.startswith(start):
                 return kind
@@ -184,7 +184,7 @@ class Number(NamedTuple):
 
 
 class Payloads(NamedTuple):
-    """Payloads that are consistent with a tool's rounded counts of bytes and messages.
+    """Range of payloads that are consistent with a tool's rounded counts of bytes and messages.
 
     Parameters
     ----------
@@ -199,12 +199,12 @@ class Payloads(NamedTuple):
     counts: str
 
     def fits(self, payload_bytes: int) -> bool:
-        """Whether a payload is possible."""
+        """Whether a payload is within this range."""
         return self.low <= payload_bytes <= self.high
 
     @property
     def only(self) -> int | None:
-        """The payload, if only one payload is possible; otherwise None."""
+        """The payload, if only one whole number is within this range; otherwise None."""
         least, most = math.ceil(self.low), math.floor(self.high)
         return least if least == most > 0 else None
 
@@ -215,7 +215,7 @@ class Payloads(NamedTuple):
 
 
 class Origin(NamedTuple):
-    """Origin of a result: tool, place in the file, and run.
+    """Origin of a result: the tool that measured it, its place in the file, and its run.
 
     Parameters
     ----------
@@ -237,19 +237,19 @@ class Origin(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The tool with its version, if it is known."""
+        """Name of the tool, with its version if known."""
         return f"{self.tool} {self.version}".strip()
 
 
 class Hosts(NamedTuple):
-    """Sender and receiver; empty if the file does not name them."""
+    """Names of the sending and the receiving host of a result; empty if the file does not name them."""
 
     sender: str = ""
     receiver: str = ""
 
 
 class Limits(NamedTuple):
-    """Upper limits of a run's numbers that follow from the tool's way of counting.
+    """Limits on the numbers of a run that follow from the way in which its tool counts.
 
     Parameters
     ----------
@@ -267,7 +267,7 @@ class Limits(NamedTuple):
 
 
 class Assumed(NamedTuple):
-    """A label that a file does not state, set to the tool's documented default.
+    """Label of a result that its file does not state, set to the tool's documented default.
 
     Parameters
     ----------
@@ -282,7 +282,7 @@ class Assumed(NamedTuple):
     option: str
 
     def note(self, tool: str, how: str) -> str:
-        """A sentence for people; ``how`` is the option of icmodel that sets the label."""
+        """Write the note that this label was assumed; ``how`` is the option of icmodel that sets the label."""
         return (
             f"{self.label} {self.value:.10g} is assumed: the default of {tool}, which {self.option} sets; "
             f"give {how} if it was set"
@@ -291,7 +291,7 @@ class Assumed(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """One result as a tool reports it.
+    """One result as a tool reports it: its labels (conditions) and numbers.
 
     Parameters
     ----------
@@ -328,7 +328,7 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A file or run of which no result is used, and the reason."""
+    """Refused file or run, of which no result is used, with the reason."""
 
     file: str
     reason: str
@@ -336,7 +336,7 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """A file whose results are used."""
+    """File whose results are used, with its hash and its results."""
 
     file: str
     sha256: str
@@ -344,5 +344,5 @@ class Taken:
 
 
 def printed_of(numbers: Sequence[Number], metric: str) -> Printed | None:
-    """Look up a metric among numbers, with its rounding interval; None if the metric is missing."""
+    """Look up the value of a metric among numbers, with its rounding interval; None if the metric is missing."""
     return next((number.printed for number in numbers if number.metric == metric), None)

@@ -1,4 +1,4 @@
-"""Source: a file of results, its text, and the part of it that is one run."""
+"""Source of results: a file, its text, and the parts of the text that are one run each."""
 
 from __future__ import annotations
 
@@ -18,21 +18,24 @@ from icmodel.ingest.plain import decoded
 LARGEST_BYTES = 256 * 2**20
 TOO_DEEP = "its JSON is nested deeper than any tool writes"
 _OPENS = re.compile(r"^[ \t]*(?:\{|\[(?=\s*(?:[\[{\"]|$)))", re.M)
-"""Start of an object, or of a list of objects, lists or texts; lines of iperf3's text begin with a number in brackets."""
+"""Pattern of the start of a JSON object, or of a JSON list of objects, lists or texts.
+
+Other lists do not match, since lines of iperf3's text begin with a number in brackets.
+"""
 _WORD = re.compile(r"[^\W_]")
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A file, or one run in it.
+    """Source of results: a file, or one run in a file with several runs.
 
     Parameters
     ----------
     body
-        The bytes of the whole file.
+        Bytes of the whole file.
     text
-        The text of the file or the run, in lines that end with a line feed.
+        Text of the file or the run, in lines that end with a line feed.
     first
         Number of the first line of the text in the file.
     run
@@ -60,27 +63,27 @@ class Source:
 
     @property
     def lines(self) -> list[str]:
-        """The lines without their ends."""
+        """Lines of the text, without line feeds."""
         return self.text.split("\n")
 
     def numbered(self) -> Iterator[tuple[int, str]]:
-        """The lines with their numbers in the file."""
+        """Lines of the text, with their line numbers in the file."""
         return enumerate(self.lines, start=self.first)
 
     def line_at(self, offset: int) -> int:
-        """The number in the file of the line at an offset of the text."""
+        """Line number in the file of the character at an offset of the text."""
         return self.first + self.text.count("\n", 0, offset)
 
     @property
     def place(self) -> str:
-        """Number of the run and of its first line with a word, for messages."""
+        """Place of the run in its file, for messages: the number of the run and of its first line with a word."""
         word = _WORD.search(self.text)
         line = f"line {self.line_at(word.start() if word else 0)}"
         return f"run {self.run} at {line}" if self.run else line
 
 
 def read_source(path: Path) -> Source:
-    """Read a file; gzip is decompressed.
+    """Read a result file; a gzip file is decompressed.
 
     Raises
     ------
@@ -90,26 +93,28 @@ def read_source(path: Path) -> Source:
     try:
         size = path.stat().st_size
         if size > LARGEST_BYTES:
-            raise RecordError(f"it has {size} B, more than the {LARGEST_BYTES} B icmodel reads")
+            raise RecordError(
+                f"the file has {size} B, more than the {LARGEST_BYTES} B icmodel reads"
+            )
         body = path.read_bytes()
     except OSError as error:
-        raise RecordError(f"it cannot be read: {error.strerror}") from error
+        raise RecordError(f"the file cannot be read: {error.strerror}") from error
     unpacked = body
     if path.suffix.lower() == ".gz":
         try:
             unpacker = zlib.decompressobj(wbits=31)
             unpacked = unpacker.decompress(body, LARGEST_BYTES)
         except zlib.error as error:
-            raise RecordError(f"it is not a gzip file: {error}") from error
+            raise RecordError(f"the file is not a gzip file: {error}") from error
         if not unpacker.eof:
             raise RecordError("its gzip stream is cut off or unpacks to too much: pack it again")
     if not unpacked.strip():
-        raise RecordError("it is empty: the tool wrote nothing, so run it again")
+        raise RecordError("the file is empty: the tool wrote nothing, so run it again")
     return Source(path, body, decoded(unpacked))
 
 
 def documents(text: str) -> Iterator[dict[str, object] | list[object]]:
-    """Every JSON object or list in a text; other text before and between these is skipped.
+    """Parse every JSON object or list in a text; other text before and between these is skipped.
 
     Raises
     ------
@@ -118,7 +123,7 @@ def documents(text: str) -> Iterator[dict[str, object] | list[object]]:
     """
     decoder = json.JSONDecoder(
         parse_constant=lambda name: require(
-            False, f"it holds {name} where a number is needed: the run is broken"
+            False, f"the JSON holds {name}, but a number is needed: the run is broken"
         )
     )
     at = 0
@@ -139,25 +144,25 @@ def documents(text: str) -> Iterator[dict[str, object] | list[object]]:
 
 
 def table(document: object, key: str) -> Mapping[str, object]:
-    """The object under a key; empty if there is none."""
+    """Look up the object under a key of a JSON document; empty if there is none."""
     value = document.get(key) if isinstance(document, Mapping) else None
     return value if isinstance(value, Mapping) else {}
 
 
 def tables(document: object, key: str) -> list[Mapping[str, object]]:
-    """The objects in the list under a key; empty if there is none."""
+    """Look up the objects in the list under a key of a JSON document; empty if there is none."""
     value = document.get(key) if isinstance(document, Mapping) else None
     return [item for item in value if isinstance(item, Mapping)] if isinstance(value, list) else []
 
 
 def real(document: Mapping[str, object], key: str) -> float | None:
-    """The number under a key; ``None`` if there is none."""
+    """Look up the number under a key of a JSON object; ``None`` if there is none."""
     value = document.get(key)
     return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
 def text_of(document: Mapping[str, object], key: str) -> str:
-    """The text under a key without surrounding space; empty if there is none."""
+    """Look up the text under a key of a JSON object, without surrounding space; empty if there is none."""
     value = document.get(key)
     return value.strip() if isinstance(value, str) else ""
 
@@ -172,7 +177,7 @@ def shifted(value: str | float, places: int) -> float:
 
 
 def require(condition: object, message: str) -> None:
-    """Raise RecordError with a message unless a condition holds.
+    """Raise RecordError with the given message if a condition is false.
 
     Raises
     ------
@@ -192,5 +197,7 @@ def number(text: str, what: str) -> float:
         If the text is not a number.
     """
     if _NUMBER.fullmatch(text) is None:
-        raise RecordError(f"{what} is {text!r}, which is no number: the run is broken or cut off")
+        raise RecordError(
+            f"{what} is {text!r}, which is not a number: the run is broken or cut off"
+        )
     return float(text)

@@ -1,4 +1,4 @@
-"""Spreadsheet: the cells of one sheet of an XLSX file as text, with the standard library alone."""
+"""Reader of spreadsheets: the cells of one sheet of an XLSX file as text, with the standard library alone."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _CELL = re.compile(r"([A-Z]+)([0-9]+)")
 
 
 def sheet_rows(body: bytes, sheet: str) -> Iterator[list[str]]:
-    """Rows of the named sheet, or of the first sheet if the name is empty; empty cells are ``""``.
+    """Read the rows of one sheet of an XLSX file; the first sheet if the name is empty.
 
-    For a formula, the saved value is used.
+    Empty cells are ``""``.  For a formula, the saved value is used.
 
     Raises
     ------
@@ -38,7 +38,7 @@ def sheet_rows(body: bytes, sheet: str) -> Iterator[list[str]]:
             names = [one.get("name", "") for one in sheets]
             require(
                 not sheet or sheet in names,
-                f"it has no sheet {sheet!r}: its sheets are {', '.join(names)}",
+                f"the file has no sheet {sheet!r}: its sheets are {', '.join(names)}",
             )
             chosen = sheets[names.index(sheet) if sheet else 0]
             links = _part(book, "xl/_rels/workbook.xml.rels")
@@ -47,7 +47,7 @@ def sheet_rows(body: bytes, sheet: str) -> Iterator[list[str]]:
             path = target.lstrip("/") if target.startswith("/") else f"xl/{target}"
             page = _part(book, path)
     except (zipfile.BadZipFile, KeyError, ElementTree.ParseError) as error:
-        raise RecordError(f"it is not a readable XLSX file: {error}") from error
+        raise RecordError(f"the file is not a readable XLSX file: {error}") from error
     line = 0
     for row in page.iter(f"{MAIN}row"):
         number = int(row.get("r", line + 1))
@@ -57,7 +57,7 @@ def sheet_rows(body: bytes, sheet: str) -> Iterator[list[str]]:
 
 
 def _part(book: zipfile.ZipFile, name: str) -> Element:
-    """The root of an XML file in the archive."""
+    """Parse an XML file in the archive of an XLSX file; returns its root element."""
     require(
         book.getinfo(name).file_size <= LARGEST_PART_BYTES,
         f"its {name} unpacks to more than {LARGEST_PART_BYTES} B",
@@ -65,13 +65,13 @@ def _part(book: zipfile.ZipFile, name: str) -> Element:
     text = book.read(name)
     require(
         b"<!DOCTYPE" not in text and b"<!ENTITY" not in text,
-        f"its {name} declares entities, which no spreadsheet does",
+        f"its part {name} declares XML entities, which spreadsheets do not need",
     )
     return ElementTree.fromstring(text)
 
 
 def _cells(row: Element, shared: list[str]) -> list[str]:
-    """Texts of the cells of a row; missing cells are empty texts."""
+    """Read the texts of all cells of a sheet's row; missing cells are empty texts."""
     cells: list[str] = []
     for cell in row.iter(f"{MAIN}c"):
         at = len(cells)
@@ -79,7 +79,7 @@ def _cells(row: Element, shared: list[str]) -> list[str]:
             at = -1
             for letter in place[1]:
                 at = 26 * (at + 1) + ord(letter) - ord("A")
-        require(at <= LAST_COLUMN, "a cell lies beyond the last column a sheet has")
+        require(at <= LAST_COLUMN, "a cell lies beyond the last column of a sheet, XFD")
         cells += [""] * (at - len(cells))
 
         kind, value = cell.get("t", "n"), cell.findtext(f"{MAIN}v") or ""
@@ -89,7 +89,7 @@ def _cells(row: Element, shared: list[str]) -> list[str]:
         elif kind == "s":
             require(
                 value.isdigit() and int(value) < len(shared),
-                f"the cell {cell.get('r')} refers to a text that is not there",
+                f"the cell {cell.get('r')} refers to a text that is missing in the file",
             )
             value = shared[int(value)]
         cells.append(value)
@@ -97,5 +97,5 @@ def _cells(row: Element, shared: list[str]) -> list[str]:
 
 
 def _text(item: Element) -> str:
-    """Plain text of a string, joined from its formatted parts."""
+    """Plain text of a string in a spreadsheet, joined from its formatted parts."""
     return "".join(part.text or "" for part in item.iter(f"{MAIN}t"))

@@ -1,4 +1,4 @@
-"""Tables in CSV or XLSX, read with a column mapping that the user writes in TOML.
+"""Reader of tables in CSV or XLSX, with a mapping of columns that the user writes in TOML.
 
 For example ``[columns."Throughput (Mb/s)"]`` with ``field = "goodput_bps"`` and ``unit = "Mb/s"``.
 Every quantity needs its unit, since cells are bare numbers.
@@ -24,14 +24,14 @@ from icmodel.ingest.source import Source, require
 from icmodel.ingest.spreadsheet import sheet_rows
 
 NAME = "table"
-"""Name that a table uses in place of a tool's name."""
+"""Name that results from a table have in place of the name of a tool."""
 NUMBERED = AXES[1:]
 BESIDE = ("low", "high", "n")
-"""Fields that add to a metric's column: lower limit, upper limit and number of runs."""
+"""Fields of columns that belong to the column of a metric: lower limit, upper limit and number of runs."""
 BASES = ("measured", "tabulated", "stated", "derived")
 KEYS = ("columns", "options", "basis", "source", "sheet", "header_row", "delimiter", "decimal")
 EXAMPLES = {"bytes": "B", "bps": "Mb/s", "fps": "/s", "s": "us", "share": "%"}
-"""Example unit for each kind of quantity, used in messages."""
+"""Example of a unit for each kind of quantity, used in error messages."""
 UNLIMITED = ("inf", "unlimited")
 _NUMBER = re.compile(r"[+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _KINDS = (
@@ -40,7 +40,7 @@ _KINDS = (
     ("_per_s", "fps"),
     ("_s", "s"),
 )
-"""Endings of fields with the kind of quantity; ``_per_s`` must come before ``_s``."""
+"""Endings of the names of fields, each with its kind of quantity; ``_per_s`` must come before ``_s``."""
 _GROUPS = re.compile(r"[0-9]{1,3}(?:\.[0-9]{3})+")
 
 
@@ -49,7 +49,7 @@ _GROUPS = re.compile(r"[0-9]{1,3}(?:\.[0-9]{3})+")
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A mapped column.
+    """Column of a table, mapped to a field of the dataset.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ class Column:
 
     @classmethod
     def from_entry(cls, name: str, entry: object, place: str) -> Column:
-        """Make a column from an entry of the mapping; the unit must suit the field."""
+        """Make a column from an entry of the user's mapping; the unit must suit the field."""
         if not isinstance(entry, Mapping) or not isinstance(entry.get("field"), str):
             raise RecordError(f'{place} has no field: write field = "goodput_bps" and its unit')
         if unknown := sorted(set(entry) - {"field", "unit", "option", "of"}):
@@ -109,7 +109,7 @@ class Column:
         return column
 
     def parse(self, text: str) -> float:
-        """A cell in SI.
+        """Convert the text of a cell to a number in SI units.
 
         Raises
         ------
@@ -129,7 +129,7 @@ class Column:
 
     @property
     def kind(self) -> str:
-        """Kind of quantity: a kind of `icmodel.units`, a count or a share; empty if the field is unknown."""
+        """Kind of quantity in the column: a kind of `icmodel.units`, a count or a share; empty if unknown."""
         name = self.of if self.field in BESIDE else self.field
         is_cpu = name.endswith("_cores") or re.fullmatch(r"cpu_(send|recv)_[a-z]+", name)
         if name in RATIOS or is_cpu:
@@ -141,7 +141,7 @@ class Column:
 
     @property
     def side(self) -> Side:
-        """The end that counts the metric of the column."""
+        """Host that counts the metric of the column: sender, receiver, or both."""
         if self.field.startswith(("cpu_send", "sent_", "shortfall")):
             return SENDER
         return RECEIVER if self.field.startswith(("cpu_recv", "goodput", "frames")) else BOTH
@@ -149,7 +149,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class ColumnMap:
-    """Columns of a table, and format of the table's numbers."""
+    """Mapping of a table's columns to fields, and the format of the table's numbers."""
 
     columns: Mapping[str, Column]
     options: Mapping[str, str] = field(default_factory=dict)
@@ -161,7 +161,7 @@ class ColumnMap:
     decimal: str = "."
 
     def beside(self, column: Column) -> dict[str, Column]:
-        """The columns with ``low``, ``high`` and ``n`` of a metric's column."""
+        """Find the columns with ``low``, ``high`` and ``n`` that belong to the column of a metric."""
         return {
             one.field: one
             for one in self.columns.values()
@@ -169,7 +169,7 @@ class ColumnMap:
         }
 
     def plain(self, column: Column, text: str, place: str) -> str:
-        """Number of a cell in Python's notation; ``place`` names the row in messages."""
+        """Convert the number in a cell to Python's notation; ``place`` names the row in messages."""
         plain = text.strip().lower()
         if self.decimal != ".":
             require(
@@ -181,7 +181,7 @@ class ColumnMap:
         return plain
 
     def value(self, column: Column, text: str, place: str) -> float:
-        """A cell in SI."""
+        """Convert the number in a cell to SI units; ``place`` names the row in messages."""
         plain = self.plain(column, text, place)
         if column.field == "load_bps" and plain in UNLIMITED:
             return float("inf")
@@ -192,7 +192,7 @@ class ColumnMap:
 
 
 def read_mapping(path: Path) -> ColumnMap:
-    """The mapping in a TOML file.
+    """Read the mapping of a table's columns from a TOML file.
 
     Raises
     ------
@@ -203,7 +203,7 @@ def read_mapping(path: Path) -> ColumnMap:
 
 
 def column_map(document: Mapping[str, object], where: str) -> ColumnMap:
-    """The mapping of a document; ``where`` names the document in messages.
+    """Make the mapping of a table's columns from a document; ``where`` names the document in messages.
 
     Raises
     ------
@@ -234,13 +234,13 @@ def column_map(document: Mapping[str, object], where: str) -> ColumnMap:
         other = first.setdefault((column.field, column.of), column.name)
         require(
             other == column.name,
-            f"{where}: the columns {other!r} and {column.name!r} both say "
-            f"{column.field}: map one of them, or put each run in a row of its own",
+            f"{where}: the columns {other!r} and {column.name!r} are both mapped to "
+            f"{column.field}: map only one of them, or put each run in a row of its own",
         )
         require(
             column.field not in BESIDE or column.of in metrics,
-            f"{where}: the column {column.name!r} is {column.field} of {column.of!r}, and no "
-            "column holds that",
+            f"{where}: the column {column.name!r} is {column.field} of {column.of!r}, but no "
+            "column is mapped to that metric",
         )
 
     basis = str(document.get("basis", "measured"))
@@ -270,7 +270,7 @@ def column_map(document: Mapping[str, object], where: str) -> ColumnMap:
 
 
 def read_table(source: Source, columns: ColumnMap) -> list[Result]:
-    """The results of a table: one for each row that is not empty.
+    """Read the results of a table: one for each row that is not empty.
 
     Raises
     ------
@@ -285,15 +285,15 @@ def read_table(source: Source, columns: ColumnMap) -> list[Result]:
         try:
             rows = list(csv.reader(lines, delimiter=columns.delimiter, strict=True))
         except csv.Error as error:
-            raise RecordError(f"it is not CSV: {error}") from error
+            raise RecordError(f"the file is not CSV: {error}") from error
     first = columns.header_row + 1
-    require(len(rows) > first, f"it has no rows under line {first}")
+    require(len(rows) > first, f"the file has no rows under line {first}")
     header = [cell.strip() for cell in rows[columns.header_row]]
     for name in columns.columns:
         if header.count(name) != 1:
             heads = ", ".join(repr(cell) for cell in header if cell) or "nothing"
             many = "no column" if name not in header else "more than one column"
-            raise RecordError(f"it has {many} {name!r}: its header has {heads}")
+            raise RecordError(f"the file has {many} {name!r}: its header has {heads}")
     places = {name: header.index(name) for name in columns.columns}
     results = []
     for line, row in enumerate(rows[first:], start=first + 1):
@@ -311,7 +311,7 @@ def read_table(source: Source, columns: ColumnMap) -> list[Result]:
 
 
 def _result(cells: Mapping[str, str], columns: ColumnMap, place: str) -> Result:
-    """The result of one row."""
+    """Make the result of one row of a table from its cells by name of the column."""
     axes: dict[str, object] = {}
     options: dict[str, str] = dict(columns.options)
     numbers = []
@@ -327,7 +327,8 @@ def _result(cells: Mapping[str, str], columns: ColumnMap, place: str) -> Result:
             value = columns.value(column, text, place)
             is_rate = column.field.endswith("_bps")
             require(
-                is_rate or value % 1 == 0, f"{place}: {column.field} {value:g} is no whole number"
+                is_rate or value % 1 == 0,
+                f"{place}: {column.field} {value:g} is not a whole number",
             )
             axes[column.field] = value if is_rate else int(value)
         else:
@@ -341,10 +342,13 @@ def _result(cells: Mapping[str, str], columns: ColumnMap, place: str) -> Result:
 
 
 def _number(column: Column, cells: Mapping[str, str], columns: ColumnMap, place: str) -> Number:
-    """Number of a metric with range and count; ``half`` is the greatest rounding error of these cells."""
+    """Read the number of a metric from a table's row, with its range and number of runs.
+
+    The number's ``half`` is the greatest rounding error of these cells.
+    """
     parts = {key: one for key, one in columns.beside(column).items() if cells[one.name]}
     n = cells[parts.pop("n").name] if "n" in parts else ""
-    require(not n or n.isdigit(), f"{place}: n {n!r} is no whole number")
+    require(not n or n.isdigit(), f"{place}: n {n!r} is not a whole number")
     parts["value"] = column
     values, halves = {}, []
     for key, part in parts.items():

@@ -28,9 +28,10 @@ from icmodel.interconnects.result import (
     Row,
     Source,
 )
+from icmodel.keywords import checks_keywords
 from icmodel.model import Model
 from icmodel.requirement import NOT_MET
-from icmodel.usecase import UseCase, derive, judge_candidates, load_derived
+from icmodel.usecase import UseCase, derive, judge_candidates, load_derived, usecase_file
 from icmodel.usecase.derivation import Derivations
 
 EXTRAPOLATING = "hybrid"
@@ -38,6 +39,7 @@ EXTRAPOLATING = "hybrid"
 Watch = Callable[[int, int], None]
 
 
+@checks_keywords
 def compare_interconnects(
     usecase: str | Path | UseCase,
     datasets: Iterable[Dataset | str | Path] | None = None,
@@ -79,6 +81,7 @@ def compare_interconnects(
         case, derived = usecase, derive(usecase)
     else:
         case, derived = load_derived(usecase)
+    file = None if isinstance(usecase, UseCase) else usecase_file(usecase)
     names = catalogue() if datasets is None else datasets
     loaded = [data if isinstance(data, Dataset) else load(data) for data in names]
     known = tuple(carrier for data in loaded for carrier in carriers(data))
@@ -89,7 +92,8 @@ def compare_interconnects(
         rows += sources.row(link)
         if watch is not None:
             watch(number, len(links))
-    return Comparison(case, tuple(rows))
+    used = None if datasets is None else tuple(data.reference for data in loaded)
+    return Comparison(case, tuple(rows), file, used)
 
 
 @dataclass(frozen=True, slots=True)

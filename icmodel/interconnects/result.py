@@ -5,10 +5,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from icmodel import units
 from icmodel.documents import json_form, json_of
 from icmodel.estimate import BASES, weakest
 from icmodel.interconnects.links import Link
-from icmodel.requirement import MET, NOT_MET, OUTCOMES, UNDECIDED
+from icmodel.notebook import Coloured, html_table
+from icmodel.reading import SourceFile
+from icmodel.requirement import MET, NOT_MET, OUTCOMES, UNDECIDED, outcome_text
 from icmodel.usecase import CandidateResult, Finding, UseCase
 from icmodel.usecase.result import needed_measurement
 
@@ -198,16 +201,38 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """One use case on every link."""
+    """One use case on every link.
+
+    ``file`` is the file of the use case, ``None`` if given as an object. ``datasets`` are the names of the datasets
+    that the caller chose; ``None`` if all bundled ones were used.
+    """
 
     usecase: UseCase
     rows: tuple[Row, ...]
+    file: SourceFile | None = None
+    datasets: tuple[str, ...] | None = None
 
     def __repr__(self) -> str:
         counts = (
             f"{sum(row.outcome == outcome for row in self.rows)} {outcome}" for outcome in OUTCOMES
         )
         return f"Comparison({self.usecase.name!r}: {', '.join(counts)})"
+
+    def _repr_html_(self) -> str:
+        """Return the links as a table for a notebook, the best outcome first."""
+        rows = []
+        for row in sorted(self.rows, key=lambda one: OUTCOMES.index(one.outcome)):
+            rate = row.link.line_rate_bps
+            link = f"{row.link.kind} {'' if rate is None else units.format_bps(rate, 3)}"
+            protocol = row.link.protocol or "+".join(row.source.protocols)
+            source = row.source.dataset or row.source.ground
+            outcome = Coloured(outcome_text(row.outcome), row.outcome)
+            rows.append(
+                (link.strip(), protocol, outcome, row.decisive.title, row.source.ground, source)
+            )
+        columns = ("link", "protocol", "verdict", "decided by", "rests on", "source")
+        title = f"{outcome_text(self.verdict)}: {self.usecase.title}, {len(self.rows)} links"
+        return html_table(Coloured(title, self.verdict), columns, rows)
 
     @property
     def verdict(self) -> str:

@@ -1,6 +1,7 @@
-"""Laws of the model's variants: compute metrics and their bases from questions and a dataset's tables.
+"""Laws of the model's variants: compute metrics and their bases from prediction requests and a dataset's tables.
 
-Each variant is one law in a module of its own; all laws give the same columns.
+A law is the set of functions of one variant, such as `corrected`.  Each law has a module of its own.  All laws return
+the same columns.
 """
 
 from __future__ import annotations
@@ -14,6 +15,9 @@ if TYPE_CHECKING:
 
 
 def law_of(variant: str, data: Dataset, fitting: Fitting) -> Law:
-    """Make the law of a variant for one dataset; the variant's module is imported when first needed."""
+    """Make the law (the set of functions) of a model variant for one dataset.
+
+    The variant's module is imported when first needed.
+    """
     module = import_module(f"icmodel.laws.{variant.replace('-', '_')}")
     return cast("Law", module.law(data, fitting))

@@ -47,7 +47,7 @@ from icmodel.tables.left_out import interpolation_errors
 
 
 def law(data: Dataset, fitting: object = None) -> Law:
-    """Make the law for a dataset; this law needs no fits."""
+    """Make the law (the set of functions) of the variant ``appendix-h`` for a dataset; it needs no fits."""
     return Law(
         rows=partial(own_rows, data),
         prepare=partial(prepare, data),
@@ -62,7 +62,7 @@ def law(data: Dataset, fitting: object = None) -> Law:
 
 
 def prepare(data: Dataset, request: TableRequest) -> Prepared:
-    """Make tables of every metric from the unchanged rows.
+    """Make the look-up tables of every metric from the dataset's unchanged rows.
 
     If the dataset lists the payloads that the thesis' program reads, only rows at these payloads are used.
 
@@ -104,7 +104,10 @@ CpuTime = Callable[[TableQuery, Sequence[str], Load, Flow], Floats]
 
 
 def flow(query: TableQuery) -> Flow:
-    """Achieved goodput: the limited goodput, or the endpoint's share of the interpolated goodput."""
+    """Compute the achieved goodput of each stream, and the states and loads that follow from it.
+
+    The achieved goodput is the limited goodput, or the endpoint's share of the interpolated goodput.
+    """
     q = query.q
     # benchmarked_goodputs are those of the protocol at number_of_CPUs, which the query chooses.
     interpolated_goodput = query("goodput_bps", query.unlimited)
@@ -138,14 +141,14 @@ def flow(query: TableQuery) -> Flow:
 
 
 def at_load(query: TableQuery, metrics: Sequence[str], flow: Flow) -> Floats:
-    """Metrics at the achieved load; at the unlimited load if the request is not achieved."""
+    """Look up metrics at the requested load; at the unlimited load if the request is not achieved."""
     return widen_to_both_regimes(
         query, flow.latency_load, flow, lambda here, load, _: here.all(metrics, load)
     )
 
 
 def latency(query: TableQuery, metrics: Sequence[str], flow: Flow) -> Floats:
-    """Latency, its standard deviation and other metrics of the achieved load (§7.1.2)."""
+    """Latency, its standard deviation and other metrics that are looked up at the achieved load (§7.1.2)."""
     value = at_load(query, metrics, flow)  # E4, E12
     add_path(value, metrics, switches_s(query, metrics))  # E5
     return value
@@ -155,11 +158,12 @@ def latency(query: TableQuery, metrics: Sequence[str], flow: Flow) -> Floats:
 
 
 def cpu_time(query: TableQuery, metrics: Sequence[str], load: Load, flow: Flow) -> Floats:
-    """Processing time at the measured core count; below the lowest load in proportion to the load (E15).
+    """Processing time of the host's cores at the measured core count.
 
-    If only the unlimited load was measured, an achieved request takes a proportional part of its processing time.
-    Above the highest load with a curve, the high is that of the unlimited curve.  The processing time of an
-    achievable load may lie anywhere between the two curves.
+    Below the lowest measured load, the processing time is in proportion to the load (E15).  If only the unlimited
+    load was measured, an achieved request takes a proportional part of its processing time.  Above the highest
+    measured limited load, the interval's high is that of the unlimited load.  The processing time may then lie
+    anywhere between the two measured curves.
     """
     value, top_load = query.all(metrics, load), query.top_load(metrics)
     request = query.q.requested_goodput_bps
@@ -176,16 +180,19 @@ def cpu_time(query: TableQuery, metrics: Sequence[str], load: Load, flow: Flow) 
 
 
 def cpu(query: TableQuery, metrics: Sequence[str], flow: Flow, time: CpuTime = cpu_time) -> Floats:
-    """Processing time at the achieved load; at the unlimited load if the request is not achieved (E12)."""
+    """Processing time of the host's cores at the achieved load.
+
+    If the request is not achieved, the processing time is that of the unlimited load (E12).
+    """
     return widen_to_both_regimes(
         query, flow.cpu_load, flow, lambda here, load, flow: time(here, metrics, load, flow)
     )
 
 
 def per_core(query: TableQuery, utilisations: Sequence[str], value: Floats) -> Floats:
-    """Utilisation of the requested cores that a stream needs, scaled from the measured cores: ``cpu/(cores/4)``.
+    """Scale the utilisation of the measured cores to the requested number of cores: ``cpu/(cores/4)``.
 
-    The result is not limited to 1 (E6).
+    The result is the utilisation that the stream needs.  It is not limited to 1 (E6).
     """
     value = value * query.core_ratio(utilisations)[:, None]
     if query.tables.extend and query.tables.axes.cores:  # a count beyond the measured ones
@@ -199,13 +206,17 @@ def per_core(query: TableQuery, utilisations: Sequence[str], value: Floats) -> F
 
 
 def benchmarked_loss(query: TableQuery) -> Floats:
-    """Loss of the unlimited benchmark; 0 for TCP, and if no loss was measured."""
+    """Loss rate measured with an unlimited sender; 0 for TCP, and if no loss was measured."""
     interpolated_loss = query("loss_rate", query.unlimited)
     return fast_where(np.isnan(interpolated_loss), 0.0, interpolated_loss) * query.q.lossy
 
 
 def loss(query: TableQuery, flow: Flow) -> Floats:
-    """Loss from the table times the number of endpoints, or the part of the request not achieved (E8, E9)."""
+    """Loss rate: the greater of two estimates (E8, E9).
+
+    The first is the tabulated loss times the number of endpoints.  The second is the part of the request that is not
+    achieved.
+    """
     request = query.q.requested_goodput_bps
     interpolated_loss = opposite(flow.unlimited_loss) * query.q.endpoints
     achieved = fast_where(np.isinf(request), 0.0, opposite(flow.goodput_bps) / request)
@@ -214,7 +225,10 @@ def loss(query: TableQuery, flow: Flow) -> Floats:
 
 
 def loss_unknown(query: TableQuery, flow: Flow) -> Bools:
-    """Mask (n,) of questions with unknown loss: never measured, or the protocol is direct Ethernet (E10)."""
+    """Boolean mask (n,) of requests whose loss rate is unknown.
+
+    The loss was never measured, or the protocol is direct Ethernet (E10), or the goodput is unknown.
+    """
     direct = np.array([name == "ethernet" for name in query.tables.axes.protocols])
     missing = np.isnan(query.values(["loss_rate"], query.unlimited)[0])
     hidden = direct.take(query.q.protocol) | np.isnan(flow.goodput_bps[VALUE])
@@ -225,7 +239,10 @@ def loss_unknown(query: TableQuery, flow: Flow) -> Bools:
 
 
 def answers(query: TableQuery, flow: Flow, wanted: Collection[str]) -> dict[str, Floats]:
-    """Values (ends, n) of the wanted metrics that have tables; NaN if a table has no value."""
+    """Predict the wanted metrics that have tables: arrays (ends, n) by metric, NaN if a table has no value.
+
+    The `ends` axis holds value, low and high; n is the number of requests.
+    """
     request = query.q.requested_goodput_bps
     short = np.maximum(request - opposite(flow.sent_bps), 0.0)
     short[:, np.isinf(request)] = 0.0
@@ -244,7 +261,7 @@ def answers(query: TableQuery, flow: Flow, wanted: Collection[str]) -> dict[str,
 
 
 def bases(query: TableQuery, flow: Flow) -> Bases:
-    """Table look-ups and rules that each metric rests on."""
+    """Collect the table look-ups and rules from which each metric is computed; they determine its basis."""
     q, own = query.q, table_metrics(query.tables)
     reached = [Read("goodput_bps", query.unlimited)]
     reads: dict[str, list[Read]] = {name: [Read(name, flow.latency_load)] for name in own}
@@ -262,9 +279,9 @@ def bases(query: TableQuery, flow: Flow) -> Bases:
 
 
 def bounds(query: TableQuery, flow: Flow) -> dict[str, float]:
-    """Bounds of the goodput [b/s] by name, for a block of one question; the goodput is the least bound.
+    """Upper bounds of the goodput [b/s] by name, for a single request; the goodput is the least bound.
 
-    The bound of the wire is left out, and the share may exceed the request (E2).
+    The wire's bound is left out.  The stream's share of the receiver may exceed the request (E2).
     """
     return {"request": float(query.q.requested_goodput_bps[0]), **benchmark_and_share(query, flow)}
 
@@ -272,7 +289,7 @@ def bounds(query: TableQuery, flow: Flow) -> dict[str, float]:
 def notes(
     query: TableQuery, flow: Flow, scenario: Scenario, needed: Mapping[str, float]
 ) -> Iterator[str]:
-    """Notes on the answer to a block of one question."""
+    """Write the notes that accompany the prediction of a single request."""
     if scenario.distance_m is not None:
         yield "appendix-h has no distance term: the distance changes nothing (E19)"
     yield from not_achieved_note(flow, scenario, UNLIMITED)

@@ -29,12 +29,12 @@ from icmodel.scenario import Scenario
 from icmodel.tables import HIGH, LOW, VALUE, Load, Pace, TableQuery, Work, opposite
 
 OF_CHANGE = 0.1
-"""Assumed log half-width, as a fraction of the log of the slowdown."""
+"""Uncertainty of the throughput limited by the application: log half-width over log of the slowdown (assumed)."""
 FULLEST = 0.97
-"""Greatest utilisation of a receiver in the formula for waiting times; greater ones are lowered to this."""
+"""Greatest utilisation of a receiver in the formula for waiting times; a greater utilisation is lowered to this."""
 SENDER, RECEIVER = 0, 1
 BUSY = UTILISATIONS
-"""Metrics of the utilisation of the sender's and of the receiver's cores."""
+"""Names of the two metrics of utilisation: that of the sender's cores and that of the receiver's cores."""
 CODE = ("", "_cores", "_process_cores", "_user")
 """Endings of the names of processing-time metrics that include the application's work."""
 TIMES = ("latency_", "rtt_")
@@ -43,12 +43,12 @@ LEAST = "_min_s"
 
 
 def pace_of(query: TableQuery) -> Pace | None:
-    """Limits that the application's work sets; ``None`` if no question has such work."""
+    """Rate limits that the application's own work sets; ``None`` if no request of the query has such work."""
     return None if query.q.work is None else query.q.work.pace
 
 
 def work_of(query: TableQuery) -> Work:
-    """Work of the application; the caller has checked that the query has such work."""
+    """Time that the application adds to each frame; the caller has checked that the query has such work."""
     assert query.q.work is not None
     return query.q.work
 
@@ -94,15 +94,15 @@ def paced(query: TableQuery) -> TableQuery:
 
 
 def end_bps(query: TableQuery, own_s: Floats, added_s: Floats) -> Floats:
-    """Greatest throughput of the cores of one host with the application's work, (ends, n) [b/s].
+    """Greatest throughput [b/s] of the cores of one host that also does the application's work, (ends, n).
 
     Parameters
     ----------
     own_s : array
-        Time that the host itself needs for a frame, (ends, n).
+        Time that the host itself needs for a frame, without the application, (ends, n).
     added_s : array
-        Time that the application adds per frame, (n,).  If this time is 0, the host sets no limit.  This time alone
-        bounds the high of the result.
+        Time that the application adds per frame, (n,).  If this time is 0, the host sets no limit.  The high of the
+        result is at most the throughput that this time alone allows.
     """
     both_s = opposite(own_s) + added_s
     found: Floats = np.maximum(query.q.cores, 1) * 8 * query.q.payload_bytes / both_s
@@ -119,7 +119,10 @@ def end_bps(query: TableQuery, own_s: Floats, added_s: Floats) -> Floats:
 
 
 def flow(query: TableQuery) -> Flow:
-    """Flow of the limited request, without the frames that an overloaded receiver loses."""
+    """Throughput, loss and load of each stream after the application has limited its request.
+
+    Frames that a receiver loses because its application is too slow do not count as goodput.
+    """
     found, pace, lossy = corrected.flow(query), pace_of(query), query.q.lossy
     if pace is None:
         return found
@@ -156,7 +159,7 @@ def flow(query: TableQuery) -> Flow:
 
 
 def with_work(time: CpuTime) -> CpuTime:
-    """Extend a rule for processing time by the application's work for the frames it sends or receives."""
+    """Wrap a rule for processing time, to add the application's own work on the frames it sends or receives."""
 
     def time_with_work(query: TableQuery, metrics: Sequence[str], load: Load, flow: Flow) -> Floats:
         value, pace = time(query, metrics, load, flow), pace_of(query)
@@ -187,7 +190,11 @@ def with_work(time: CpuTime) -> CpuTime:
 
 
 def with_application(query: TableQuery, flow: Flow, found: dict[str, Floats]) -> dict[str, Floats]:
-    """Convert metrics of the request as limited by the application to metrics of the original request."""
+    """Correct metrics that were predicted for the request after the application limited its rate.
+
+    The results hold for the original request: shortfall, longer waiting in full buffers, and the application's part of
+    a round trip.
+    """
     pace = pace_of(query)
     if pace is None:
         return found
@@ -216,7 +223,7 @@ def with_application(query: TableQuery, flow: Flow, found: dict[str, Floats]) ->
 
 
 def _waiting_s(query: TableQuery, pace: Pace, flow: Flow) -> Floats:
-    """Greatest mean time that a frame waits for a busy receiver, (n,) [s], beyond the wait measured in the rows.
+    """Greatest mean time [s] that a frame waits for a busy receiver, (n,), beyond the wait that was measured.
 
     For random arrivals and a constant service time S the wait is ρ S / (2 (1 − ρ)) (M/D/1 by Pollaczek and
     Khinchine: L. Kleinrock, Queueing Systems, vol. 1, 1975).  Evenly spaced frames do not wait.
@@ -237,7 +244,7 @@ def _waiting_s(query: TableQuery, pace: Pace, flow: Flow) -> Floats:
 
 
 def with_rules(query: TableQuery, used: Bases) -> Bases:
-    """Add the rules of the application's work to the bases of metrics."""
+    """Lower the basis of each metric that the application's own work changes, such as to ``derived``."""
     pace = pace_of(query)
     if pace is None:
         return used
@@ -261,12 +268,12 @@ def with_rules(query: TableQuery, used: Bases) -> Bases:
 
 
 def starting(names: Sequence[str], beginning: str | tuple[str, ...]) -> list[str]:
-    """Select the names that start with a beginning."""
+    """Select the names that start with the given prefix, or with one of the given prefixes."""
     return [name for name in names if name.startswith(beginning)]
 
 
 def with_bounds(query: TableQuery, flow: Flow, found: Mapping[str, float]) -> dict[str, float]:
-    """Add the bounds set by the application's work to those of the goodput [b/s], for a block of one question."""
+    """Add the application's limits at sender and receiver to the bounds of the goodput [b/s], for a single request."""
     pace = pace_of(query)
     if pace is None:
         return dict(found)
@@ -281,7 +288,7 @@ def with_bounds(query: TableQuery, flow: Flow, found: Mapping[str, float]) -> di
 
 
 def work_notes(query: TableQuery, scenario: Scenario) -> Iterator[str]:
-    """Notes on the application's work and its effects, for a block of one question."""
+    """Write the notes on the application's own work and its effects, for a single request."""
     pace = pace_of(query)
     if pace is None:
         return

@@ -1,4 +1,7 @@
-"""Basis of each metric: the table look-ups and the rules that the metric rests on; notes that all laws share."""
+"""Basis of each metric (such as ``stated`` or ``extrapolated``), and notes that all laws share.
+
+The basis of a metric is the weakest basis of the table look-ups and rules that the metric is computed from.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,7 @@ STATED, THEORY, DERIVED, INTERPOLATED, ASSUMED, EXTRAPOLATED = (
 
 
 class Read(NamedTuple):
-    """One look-up: a table, a load, and the questions that use the look-up (``None``: all)."""
+    """One table look-up: the table's name, the load, and a mask of the requests that use it (``None``: all)."""
 
     table: str
     load: Load
@@ -34,13 +37,16 @@ class Read(NamedTuple):
 
 
 class Bases(NamedTuple):
-    """Look-ups of each metric, and its weakest rule (n,); the strongest basis if no rule applies."""
+    """Table look-ups of each metric, and code of the weakest rule (n,) that each metric uses.
+
+    If no rule applies to a metric, the code is that of the strongest basis.
+    """
 
     reads: Mapping[str, Sequence[Read]]
     rules: Mapping[str, Codes]
 
     def codes(self, query: TableQuery, metrics: Iterable[str]) -> dict[str, Codes]:
-        """Weakest basis of each metric, (n,)."""
+        """Weakest basis code of each metric over all its look-ups and rules, one code per request (n,)."""
         strongest = np.zeros(len(query.q), dtype=np.int8)
         found = {metric: self.rules.get(metric, strongest) for metric in metrics}
         every = [read for metric in found for read in self.reads.get(metric, ())]
@@ -59,7 +65,7 @@ class Bases(NamedTuple):
     def used(
         self, query: TableQuery, metrics: Iterable[str]
     ) -> dict[str, list[tuple[int, list[int]]]]:
-        """Basis code and dataset rows of each look-up in use, by metric, for a block of one question."""
+        """Basis code and dataset rows of each table look-up that a metric uses, by metric, for a single request."""
         reads = {
             metric: [r for r in self.reads.get(metric, ()) if r.where is None or r.where[0]]
             for metric in metrics
@@ -77,7 +83,7 @@ class Bases(NamedTuple):
 
 
 def _by_load(reads: Iterable[Read]) -> list[tuple[Load, list[str]]]:
-    """Tables that are looked up at each load."""
+    """Group table look-ups by load: pairs of a load and the names of the tables looked up at this load."""
     found: dict[int, tuple[Load, dict[str, None]]] = {}
     for read in reads:
         found.setdefault(id(read.load), (read.load, {}))[1][read.table] = None
@@ -85,13 +91,20 @@ def _by_load(reads: Iterable[Read]) -> list[tuple[Load, list[str]]]:
 
 
 def weakest(*rules: tuple[Bools, int]) -> Codes:
-    """Weakest basis among the rules that hold; the strongest basis if none holds."""
+    """Weakest basis code among the rules that hold for each request; the strongest code if none holds.
+
+    Each rule is a boolean mask of the requests it holds for, and a basis code.
+    """
     codes = [where * np.int8(basis) for where, basis in rules]
     return reduce(np.maximum, codes)
 
 
 def curve_rules(query: TableQuery, tables: Sequence[str]) -> Codes:
-    """Basis codes of the rules that tables use, (tables, n): more switches than measured, other core counts."""
+    """Basis codes (tables, n) of two rules that adapt table values: added switches and other core counts.
+
+    More switches than measured count as ``stated``, a scaled core count as ``derived``, and a core count that was never
+    measured as ``extrapolated``.
+    """
     cores, requested = query.cores(tables), query.q.cores
     crossing = np.array([traversals(name) > 0 for name in tables], dtype=bool)[:, None]
     scaled = np.array([name in UTILISATIONS for name in tables], dtype=bool)[:, None]
@@ -103,7 +116,7 @@ def curve_rules(query: TableQuery, tables: Sequence[str]) -> Codes:
 
 
 def with_busy_cores(entries: Mapping[str, T]) -> dict[str, T]:
-    """Copy the entry of each utilisation to the metric of busy cores, which follows from the utilisation."""
+    """Copy the mapping entry of each utilisation (``cpu_send``) to the metric of busy cores (``cpu_send_cores``)."""
     found = dict(entries)
     for name in UTILISATIONS:
         if name in found:
@@ -114,11 +127,14 @@ def with_busy_cores(entries: Mapping[str, T]) -> dict[str, T]:
 # --- bounds and notes -----------------------------------------------------------------------------
 
 UNLIMITED = "latency is that of the unlimited benchmark"
-"""Note on a request that is not achieved, if no measured runs in overload answer the request."""
+"""End of the note on a request that is not achieved, if no runs measured in overload are used."""
 
 
 def benchmark_and_share(query: TableQuery, flow: Flow) -> dict[str, float]:
-    """Bounds of the goodput [b/s] that all laws have, for a block of one question."""
+    """Two upper bounds of the goodput [b/s] for a single request: the benchmarked goodput and the stream's share.
+
+    The share of the receiver is a bound only if the interface has several endpoints.
+    """
     found = {"benchmark": float(flow.capacity_bps[VALUE, 0])}
     if query.q.endpoints[0] > 1:
         found["share"] = float(flow.share_bps[VALUE, 0])
@@ -126,7 +142,7 @@ def benchmark_and_share(query: TableQuery, flow: Flow) -> dict[str, float]:
 
 
 def sharing_notes(query: TableQuery, flow: Flow, scenario: Scenario) -> Iterator[str]:
-    """Notes on the share of an interface with other endpoints."""
+    """Write the notes on how a stream shares its interface with other endpoints."""
     if scenario.endpoints > 1 and not scenario.other_goodput_bps:
         others = "the other endpoint is" if scenario.endpoints == 2 else "the other endpoints are"
         yield f"{others} taken as idle: give other_goodput, the sum of their requests, if they send"
@@ -140,7 +156,7 @@ def sharing_notes(query: TableQuery, flow: Flow, scenario: Scenario) -> Iterator
 
 
 def cores_notes(scenario: Scenario, needed: Mapping[str, float]) -> Iterator[str]:
-    """Note on utilisations that, scaled to the requested cores, need more cores than requested.
+    """Write a note for each utilisation that would need more cores than requested.
 
     ``needed`` maps the name of a utilisation to the utilisation of the requested cores that the stream needs.
     A needed utilisation may exceed 1.
@@ -154,6 +170,6 @@ def cores_notes(scenario: Scenario, needed: Mapping[str, float]) -> Iterator[str
 
 
 def not_achieved_note(flow: Flow, scenario: Scenario, instead: str) -> Iterator[str]:
-    """Note for a request above capacity: it names the runs that the answer rests on."""
+    """Write a note if the request exceeds the capacity; ``instead`` names the runs that are used instead."""
     if flow.not_achieved[VALUE, 0] and math.isfinite(scenario.requested_goodput_bps):
         yield f"the request is not achieved: {instead}"

@@ -1,4 +1,4 @@
-"""Appendix H with its errata corrected: the same steps in the same order, each with its correction.
+"""Variant `corrected`: IC2012 Appendix H with its errata corrected, step by step in the same order.
 
 E1 to E19 are the rows of the background page on errata.  Unchanged steps are imported from `appendix_h`.
 Numbers are arrays (ends, n) or (metrics, ends, n); the `ends` axis holds value, low and high.
@@ -65,7 +65,7 @@ from icmodel.tables import LOW, VALUE, TableQuery, opposite
 
 
 def law(data: Dataset, fitting: object = None) -> Law:
-    """Make the law for a dataset; this law needs no fits."""
+    """Make the law (the set of functions) of the variant ``corrected`` for a dataset; it needs no fits."""
     return Law(
         rows=partial(own_rows, data),
         prepare=partial(prepare, data),
@@ -82,7 +82,10 @@ def law(data: Dataset, fitting: object = None) -> Law:
 
 
 def flow(query: TableQuery) -> Flow:
-    """Goodput: the least of the request, the stream's capacity, the wire's bound and the fair share."""
+    """Compute the goodput of each stream, and the losses, states and loads that follow from it.
+
+    The goodput is the least of the request, the stream's capacity, the wire's bound and the fair share.
+    """
     q, request = query.q, query.q.requested_goodput_bps
     found = query.all((BEST, "goodput_bps", ACHIEVED), query.unlimited)
     (best, unlimited), delivered = reached(query, found[:2]), found[2]
@@ -124,7 +127,7 @@ def flow(query: TableQuery) -> Flow:
 def sent_and_received_rates(
     query: TableQuery, able_bps: Floats, saturated: Bools, achieved_loss: Floats
 ) -> tuple[Floats, Floats]:
-    """Sent rate, and received rate without competing streams, (ends, n) [b/s].
+    """Compute the sent rate of each stream, and its received rate without competing streams, (ends, n) [b/s].
 
     If no protocol is lossy, both rates are the request itself, (n,).  ``able_bps`` is the sent rate of an
     unlimited sender.
@@ -141,7 +144,7 @@ def sent_and_received_rates(
 
 
 def reached(query: TableQuery, benchmarked: Floats) -> Floats:
-    """Benchmarked goodputs (tables, ends, n) [b/s], lowered to theory's bound where they exceed it."""
+    """Widen benchmarked goodputs (tables, ends, n) [b/s] for other core counts, and limit them to theory's bound."""
     tables = [BEST] * len(benchmarked)
     found = widened(query, tables, benchmarked)
     return np.asarray(np.minimum(found, query.q.frames.greatest_bps))
@@ -151,7 +154,10 @@ def reached(query: TableQuery, benchmarked: Floats) -> Floats:
 
 
 def latency(query: TableQuery, metrics: Sequence[str], flow: Flow) -> Floats:
-    """Latency as in `appendix_h`, but at least theory's least time, and with propagation in the cable (E19)."""
+    """Latency of the variant `appendix_h`, with two corrections.
+
+    A one-way latency is at least theory's least time.  Propagation in the cable is added (E19).
+    """
     value = at_load(query, metrics, flow)
     value = widened(query, metrics, value, [rows_behind(metric) for metric in metrics])
     at_least = least_s(query)
@@ -163,7 +169,7 @@ def latency(query: TableQuery, metrics: Sequence[str], flow: Flow) -> Floats:
 
 
 def rows_behind(metric: str) -> str:
-    """Name of the table that holds a metric's core counts; frames per second use the table of goodput."""
+    """Name of the table whose rows give a metric's core counts; frames per second use the goodput table."""
     return BEST if metric == "frames_per_s" else metric
 
 
@@ -171,9 +177,9 @@ def rows_behind(metric: str) -> str:
 
 
 def cpu(query: TableQuery, metrics: Sequence[str], spent: Floats) -> Floats:
-    """Processing time (metrics, ends, n), widened for other core counts.
+    """Widen the intervals of processing times (metrics, ends, n) if another core count was measured.
 
-    The processing time of a single process is at most the cores that the process may use.
+    The processing time of a single process is limited to the cores that the process may use.
     """
     value = widened(query, metrics, spent).copy()
     counted = query.q.cores  # 0 if the dataset states none
@@ -183,7 +189,7 @@ def cpu(query: TableQuery, metrics: Sequence[str], spent: Floats) -> Floats:
 
 
 def utilisation(query: TableQuery, utilisations: Sequence[str], demand: Floats) -> Floats:
-    """Utilisation of the requested cores: the demand, limited to 1 (E6)."""
+    """Utilisation of the requested cores: the utilisation that the stream needs (``demand``), limited to 1 (E6)."""
     return np.minimum(widened(query, utilisations, demand), 1.0)
 
 
@@ -191,7 +197,7 @@ def utilisation(query: TableQuery, utilisations: Sequence[str], demand: Floats) 
 
 
 def benchmarked_loss(query: TableQuery) -> Floats:
-    """Loss of the unlimited benchmark, at most 1; 0 for TCP, and if no loss was measured."""
+    """Loss rate measured with an unlimited sender, at most 1; 0 for TCP, and if no loss was measured."""
     if not query.q.lossy.any():
         return np.zeros((query.ends, len(query.q)))
     found = query.all(["loss_rate"], query.unlimited)
@@ -200,7 +206,7 @@ def benchmarked_loss(query: TableQuery) -> Floats:
 
 
 def limited_loss(query: TableQuery) -> Floats:
-    """Loss of an achieved request: the loss benchmarked at that load; 0 without such a benchmark (E16)."""
+    """Loss rate of a request below capacity: the loss measured at that load, or 0 if none was measured (E16)."""
     if not query.q.lossy.any():
         return np.zeros((query.ends, len(query.q)))
     found = query.all([LIMITED_LOSS], query.requested)
@@ -221,7 +227,7 @@ def loss(query: TableQuery, flow: Flow) -> Floats:
 
 
 def loss_unknown(query: TableQuery, flow: Flow) -> Bools:
-    """Mask (n,) of questions whose loss of sent frames is unknown."""
+    """Boolean mask (n,) of requests for which the loss rate of sent frames is unknown."""
     no_goodput = np.asarray(np.isnan(flow.goodput_bps[VALUE]))
     if not query.q.lossy.any():
         return no_goodput
@@ -233,11 +239,11 @@ def loss_unknown(query: TableQuery, flow: Flow) -> Bools:
 
 
 def sent(query: TableQuery, flow: Flow) -> Floats:
-    """Sent rate [b/s], (ends, n).
+    """Rate at which the sender sends [b/s], (ends, n); lossy senders send more than arrives.
 
-    A low goodput goes with a high loss, and a high goodput with a low loss.  For the greatest rate of a lossy sender,
-    capacity / (1 − loss), these pairs would leave no interval.  The relative errors of capacity and loss are
-    independent, so the squares of the errors are added.
+    A saturated lossy sender sends capacity / (1 − loss).  Its interval combines the relative errors of capacity and
+    loss, which are independent: their squares are added.  Dividing low by low and high by high would leave no
+    interval, since a low goodput goes with a high loss.
     """
     known = flow.saturated[VALUE] & query.q.lossy
     if query.ends == 1 or not known.any():
@@ -257,7 +263,7 @@ def sent(query: TableQuery, flow: Flow) -> Floats:
 
 
 def _combined(one: Floats, other: Floats) -> Floats:
-    """Combined excess over 1 of two independent factors: the root of the sum of squares."""
+    """Combine two independent error factors: root of the sum of the squares of their distances from 1."""
     return np.sqrt((one - 1) ** 2 + (other - 1) ** 2)
 
 
@@ -265,7 +271,10 @@ def _combined(one: Floats, other: Floats) -> Floats:
 
 
 def answers(query: TableQuery, flow: Flow, wanted: Collection[str]) -> dict[str, Floats]:
-    """Values (ends, n) of the wanted metrics that have tables; NaN if a table has no value."""
+    """Predict the wanted metrics that have tables: arrays (ends, n) by metric, NaN if a table has no value.
+
+    The `ends` axis holds value, low and high; n is the number of requests.
+    """
     return composed(query, flow, wanted, appendix_h.cpu_time)
 
 
@@ -277,9 +286,9 @@ def composed(
     *,
     all_at_limit: bool = False,
 ) -> dict[str, Floats]:
-    """Wanted metrics as returned by :func:`answers`, with a given rule for processing time.
+    """Predict the wanted metrics, as :func:`answers` does, with a given rule for processing time.
 
-    If ``all_at_limit``, the tables hold only runs at their limit.
+    Set ``all_at_limit`` if the tables hold only runs at their limit.
     """
     request, needed = query.q.requested_goodput_bps, with_others(wanted, query.tables.metrics)
     sent_bps = sent(query, flow)
@@ -305,7 +314,7 @@ def composed(
 
 
 def bases(query: TableQuery, flow: Flow) -> Bases:
-    """Table look-ups and rules that each metric rests on."""
+    """Collect the table look-ups and rules from which each metric is computed; they determine its basis."""
     tables = {table.removeprefix(MULTIPLE): table for table in table_metrics(query.tables)}
     less = loss_lowers_goodput(query, flow)
     reads = _reads_of(query, flow, tables, less)
@@ -316,7 +325,10 @@ def bases(query: TableQuery, flow: Flow) -> Bases:
 def _reads_of(
     query: TableQuery, flow: Flow, tables: Mapping[str, str], less: Bools
 ) -> dict[str, list[Read]]:
-    """Table look-ups of each metric; ``less`` marks the questions whose goodput is lowered by loss."""
+    """List the table look-ups from which each metric is computed.
+
+    ``less`` is the mask of the requests whose goodput is lowered by loss at an overloaded receiver.
+    """
     lossy, saturated, unlimited = query.q.lossy, flow.saturated[VALUE], query.unlimited
     reads = {
         name: [Read(table, flow.cpu_load if name.startswith(BUSY) else flow.latency_load)]
@@ -347,7 +359,7 @@ def _reads_of(
 def _rules_of(
     query: TableQuery, flow: Flow, tables: Mapping[str, str], less: Bools
 ) -> dict[str, Codes]:
-    """Weakest rule of each metric, (n,); the parameters are those of :func:`_reads_of`."""
+    """Basis code (n,) of the weakest rule that each metric uses; parameters as in :func:`_reads_of`."""
     q = query.q
     by_curve = curve_rules(query, [*tables.values(), BEST])
     crossing = np.array([traversals(name) > 0 for name in tables], dtype=bool)
@@ -374,7 +386,7 @@ def _rules_of(
 
 
 def above_theory(query: TableQuery, flow: Flow) -> Bools:
-    """Mask (n,) of questions whose benchmarked goodput exceeds theory's bound and is lowered to the bound."""
+    """Boolean mask (n,) of requests whose benchmarked goodput exceeds theory's bound, and so is lowered to it."""
     bound = query.q.frames.greatest_bps
     at_bound = np.asarray(flow.capacity_bps[VALUE] >= bound)
     if not at_bound.any():
@@ -384,9 +396,9 @@ def above_theory(query: TableQuery, flow: Flow) -> Bools:
 
 
 def bounds(query: TableQuery, flow: Flow) -> dict[str, float]:
-    """Bounds of the goodput [b/s] by name, for a block of one question; the goodput is the least bound.
+    """Upper bounds of the goodput [b/s] by name, for a single request; the goodput is the least bound.
 
-    If sent frames are lost, the bounds include ``arriving``.
+    If sent frames are lost, the bounds include ``arriving``, the rate that arrives.
     """
     request, wire = float(query.q.requested_goodput_bps[0]), float(query.q.frames.greatest_bps[0])
     found = {"request": request, "wire": wire, **benchmark_and_share(query, flow)}
@@ -397,7 +409,7 @@ def bounds(query: TableQuery, flow: Flow) -> dict[str, float]:
 def notes(
     query: TableQuery, flow: Flow, scenario: Scenario, needed: Mapping[str, float]
 ) -> Iterator[str]:
-    """Notes on the answer to a block of one question."""
+    """Write the notes that accompany the prediction of a single request."""
     yield from sharing_notes(query, flow, scenario)
     if above_theory(query, flow)[0]:
         yield "the benchmarked goodput lies above theory's bound and was clamped to it"

@@ -44,14 +44,20 @@ from icmodel.tables.curves import (
 from icmodel.tables.left_out import interpolation_errors
 
 BEST, LIMITED_LOSS, ACHIEVED = "_best_goodput_bps", "_limited_loss_rate", "_achieved_share"
-"""Names of tables: the best goodput of all loads, the loss at limited loads, and the goodput of an achieved request
-as a share of the request."""
+"""Names of three tables of a law.
+
+They hold the best goodput of all loads, the loss at limited loads, and the goodput of an achieved request as a share of
+the request.
+"""
 LOAD_TOLERANCE = 1.005
-"""A load counts as achieved up to this factor times the best goodput at the same payload (E14)."""
+"""Greatest ratio of an offered load to the best goodput at the same payload at which the load counts as achieved.
+
+See erratum E14.
+"""
 
 
 def prepare(data: Dataset, request: TableRequest) -> Prepared:
-    """Make tables of every metric, with the errata of the tables corrected.
+    """Make the look-up tables of every metric from a dataset's rows, with the errata of the tables corrected.
 
     Raises
     ------
@@ -101,7 +107,7 @@ def prepare(data: Dataset, request: TableRequest) -> Prepared:
 def flow_tables(
     compile_: Compiler, best: Curves, unlimited: Curves, loss: Curves
 ) -> dict[str, MetricTable]:
-    """Compile the tables of goodput and loss, at the unlimited load and at limited loads."""
+    """Compile the tables of goodput and of loss: each at the unlimited load, and at limited loads."""
     lost = with_loads(loss, lambda load: not is_limited(load))
     lost_limited = with_loads(loss, is_limited)
     return {
@@ -113,7 +119,7 @@ def flow_tables(
 
 
 def achieved_table(compile_: Compiler, shares: Floats) -> MetricTable:
-    """Compile the table of the goodput of an achieved request, as a share of the request.
+    """Compile the table of the ratio of goodput to request, for requests below capacity.
 
     ``shares`` (3, protocols) holds value, low and high.
     """
@@ -150,14 +156,20 @@ def without_switched(curves: Curves, protocol: str) -> Curves:
 
 
 def achieved(best: Curves, key: Configuration) -> Curve | None:
-    """Best goodput of a protocol in the configuration of the load curves: most cores, no switch."""
+    """Curve of a protocol's best goodput in the configuration with the fewest switches and the most cores.
+
+    The loads of the other curves are compared with this curve to tell which loads are achieved.
+    """
     keys = [known for known in best if known.protocol == key.protocol]
     most = max(keys, key=lambda known: (-known.switches, known.cores or 0), default=None)
     return None if most is None else best[most][0]
 
 
 def usable(compile_: Compiler, curves: Curves, best: Curves, key: Configuration) -> Bools | None:
-    """Mask (curves by load, cells) of the cells in which a curve's load is achieved; ``None`` for all cells."""
+    """Boolean mask (limited loads, payload intervals) of the payloads at which each curve's load is achieved.
+
+    The mask is ``None`` if the best goodput is unknown; all payloads then count as achieved.
+    """
     reached = achieved(best, key)
     if reached is None:
         return None
@@ -169,7 +181,9 @@ def usable(compile_: Compiler, curves: Curves, best: Curves, key: Configuration)
 
 
 def hold_overloads(curves: Sequence[Curve], best: Curve | None) -> list[Curve]:
-    """Replace points in overload by points of the next lower load, marked ``extrapolated``.
+    """Replace the points of load curves that lie in overload by points of the next lower load.
+
+    Replaced points are marked ``extrapolated``.
 
     Otherwise a line between an achieved and an overloaded payload would bend towards overload.
     """
@@ -195,7 +209,10 @@ def hold_overloads(curves: Sequence[Curve], best: Curve | None) -> list[Curve]:
 
 
 def crossings(best: Curves, protocols: Iterable[str], loads: Floats) -> tuple[float, ...]:
-    """Whole payloads [B] on both sides of each crossing of a load and the best goodput of a protocol."""
+    """Find the payloads [B] at which the best goodput of a protocol crosses an offered load.
+
+    The result holds the whole numbers of bytes just below and just above each crossing.
+    """
     found: set[float] = set()
     for protocol in protocols:
         curve = achieved(best, Configuration(protocol, None, 0))

@@ -12,13 +12,16 @@ from icmodel.arrays import Bools, Floats, Ints, fast_where
 from icmodel.tables import HIGH, LOW, VALUE, Load, TableQuery
 
 CLOSE = 1e-9
-"""Relative tolerance within which a request counts as achieved; products of rate and payload are rounded."""
+"""Relative tolerance within which a requested rate counts as achieved; it allows for rounding."""
 SHARED = "_shared_goodput_bps_"
-"""Prefix of the names of tables of one stream's shared goodput; the number of endpoints follows."""
+"""Prefix of the names of tables of shared goodput: that of one stream among several endpoints.
+
+The number of endpoints follows the prefix.
+"""
 
 
 class Flow(NamedTuple):
-    """Goodputs [b/s], losses and states of each stream; arrays (ends, n), `ends` axis: value, low, high.
+    """Goodput [b/s], loss and load of each of n streams, in arrays (ends, n); `ends` axis: value, low, high.
 
     ``capacity_bps`` is the goodput of the stream without other streams.  ``share_bps`` is the stream's part of the
     goodput that the receiver accepts from all senders.  ``unlimited_loss`` is the benchmarked loss of an unlimited
@@ -41,22 +44,22 @@ class Flow(NamedTuple):
     cpu_load: Load
 
     def take(self, where: Ints) -> Flow:
-        """Flow of the questions at these indices."""
+        """Select the streams at the given indices."""
         taken = [p.take(where) if isinstance(p, Load) else p.take(where, axis=1) for p in self]
         return Flow._make(taken)
 
 
 MetricsAt = Callable[[TableQuery, Load, Flow], Floats]
-"""Function that returns the values of metrics (metrics, ends, n) at given loads (ends, n)."""
+"""Type of a function that returns the values of metrics (metrics, ends, n) at given loads (ends, n)."""
 
 
 def widen_to_both_regimes(
     query: TableQuery, load: Load, flow: Flow, metrics_at: MetricsAt
 ) -> Floats:
-    """Values of metrics (metrics, ends, n) at given loads (ends, n), widened where saturation is uncertain.
+    """Evaluate metrics (metrics, ends, n) at given loads, and widen their intervals if saturation is uncertain.
 
-    If the interval of the capacity contains the request, the metrics are widened to cover both the achieved and
-    the saturated result.
+    Saturation is uncertain if the interval of the capacity contains the request.  The interval of each metric then
+    covers both the achieved and the saturated result.
     """
     found = metrics_at(query, load, flow)
     open_ends = load.slot[LOW:] != load.slot[VALUE]
@@ -78,7 +81,7 @@ def fair_share(
     unlimited_loss: Floats,
     able_bps: Floats,
 ) -> Floats:
-    """Stream's share of the goodput that the receiver accepts, (ends, n) [b/s].
+    """Share of each stream in the goodput that a receiver accepts from several senders, (ends, n) [b/s].
 
     The share is max(receiver − others, receiver / n).  For one other stream, or several equal ones, this is exactly
     max-min fair (E2).  A receiver that loses frames does not distinguish senders, so each sender gets a share in
@@ -123,7 +126,7 @@ def fair_share(
 
 
 def loss_lowers_goodput(query: TableQuery, flow: Flow) -> Bools:
-    """Mask (n,) of questions in which several senders overload the receiver, so that loss lowers the goodput."""
+    """Boolean mask (n,) of requests in which several senders overload a receiver, so that loss lowers the goodput."""
     several = (query.q.endpoints > 1) & (query.q.other_goodput_bps > 0)
     lossy = flow.unlimited_loss[VALUE] > 0
     return np.asarray(several & flow.receiver_overloaded[VALUE] & lossy)
@@ -134,7 +137,10 @@ def loss_lowers_goodput(query: TableQuery, flow: Flow) -> Bools:
 
 @lru_cache(maxsize=256)
 def traversals(metric: str) -> int:
-    """Number of times that a metric includes the path: 2 for a round trip, 1 one way, 0 for a deviation."""
+    """Number of times that a latency metric includes the path: 2 for a round trip, 1 one way, 0 for a deviation.
+
+    Metrics that are not latencies also give 0.
+    """
     if metric.endswith("_std_s"):
         return 0
     if metric.startswith(("rtt_half_", "latency_")):
@@ -149,9 +155,10 @@ def is_one_way(metric: str) -> bool:
 
 
 def switches_s(query: TableQuery, metrics: Sequence[str]) -> Floats:
-    """One-way time of the switches that the rows do not include [s], (metrics, n) or (metrics, 1); NaN without a rule.
+    """Time [s] that the requested switches add one way beyond those in the measured path, (metrics, n) or (metrics, 1).
 
-    Each switch adds the dataset's switch latency (IC2012 §7.1.2).
+    Each further switch adds the dataset's switch latency (IC2012 §7.1.2).  The result is NaN if that latency is
+    unknown.
     """
     if not query.q.switches.any():
         return np.zeros((len(metrics), 1))
@@ -163,19 +170,28 @@ def switches_s(query: TableQuery, metrics: Sequence[str]) -> Floats:
 
 
 def cable_s(query: TableQuery) -> Floats:
-    """Propagation time of the cable length beyond the dataset's cable [s], (n,); see erratum E19."""
+    """Propagation time [s] in the part of the requested cable that is longer than the dataset's cable, (n,).
+
+    See erratum E19.
+    """
     return query.extra_distance_m * (query.tables.link.propagation_s_per_m or 0.0)
 
 
 def least_s(query: TableQuery) -> Floats:
-    """Theory's least one-way time over the dataset's cable [s], (n,): time of a lone frame plus propagation."""
+    """Theory's least one-way latency of a frame over the dataset's cable [s], (n,).
+
+    It is the time of a lone frame on the wire, plus propagation.
+    """
     link = query.tables.link
     propagation = (link.cable_length_m or 0.0) * (link.propagation_s_per_m or 0.0)
     return query.q.frames.lone_s + propagation
 
 
 def add_path(found: Floats, metrics: Sequence[str], path_s: Floats) -> None:
-    """Add the time of the path (metrics, n) [s] to metrics (metrics, ends, n), in place."""
+    """Add the one-way time of the path (metrics, n) [s] to each latency of ``found`` (metrics, ends, n), in place.
+
+    A round trip gets this time twice.
+    """
     if not path_s.any():
         return
     for ends, metric, once_s in zip(found, metrics, path_s, strict=True):

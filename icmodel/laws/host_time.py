@@ -1,4 +1,4 @@
-"""Host time: time that a core of the sender and of the receiver works on a frame, derived from rows.
+"""Host time: time that a core of the sender or receiver works on a frame, derived from measured rows.
 
 By the utilisation law a core with utilisation U at X frames per second needs U / X for each frame
 (P. J. Denning, J. P. Buzen, The operational analysis of queueing network models, ACM Computing Surveys 10, 1978).
@@ -23,12 +23,12 @@ from icmodel.laws.metrics import UTILISATIONS
 from icmodel.tables import LOW, VALUE, Frames, TableQuery, opposite
 
 BY_WIRE = 0.9
-"""The wire counts as the bottleneck if the goodput is at least this share of theory's bound; assumed."""
+"""Least ratio of goodput to theory's bound at which the wire counts as the bottleneck (assumed)."""
 SHORTEST_S = 1e-12
 
 
 class HostTimes(NamedTuple):
-    """Time that sender and receiver themselves need for a frame, for n questions.
+    """Time that sender and receiver themselves need for a frame, for n prediction requests.
 
     ``own_s`` (2, ends, n) is the time of the sender and of the receiver [s].  ``known`` (2, n) marks whether rows
     state the utilisation of sender and receiver.
@@ -39,7 +39,7 @@ class HostTimes(NamedTuple):
 
 
 def host_times(query: TableQuery, alone: Flow) -> HostTimes:
-    """Time that sender and receiver each need for a frame.
+    """Compute the time that the hosts of sender and receiver each need for a frame.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ def host_times(query: TableQuery, alone: Flow) -> HostTimes:
 def utilisation_at_full_speed(query: TableQuery) -> Floats:
     """Utilisation of the sender's and receiver's cores at the unlimited load; NaN if no row states it.
 
-    The shape is (2, ends, n): sender and receiver; value, low and high; questions.
+    The shape is (2, ends, n): sender and receiver; value, low and high; requests.
     """
     both = []
     for name in UTILISATIONS:
@@ -73,7 +73,10 @@ def utilisation_at_full_speed(query: TableQuery) -> Floats:
 
 
 def time_per_frame(query: TableQuery, alone: Flow, busy: Floats) -> tuple[Floats, Bools]:
-    """Time per frame from the hosts' utilisation (2, ends, n) [s], and mask (n,) of streams limited by the wire."""
+    """Compute the time per frame of both hosts from their utilisation at full speed.
+
+    Returns the times [s] (2, ends, n) of sender and receiver, and the mask (n,) of the streams limited by the wire.
+    """
     by_wire = alone.capacity_bps[VALUE] >= BY_WIRE * query.q.frames.greatest_bps
     most = np.fmax(*busy)
     of_busier = np.divide(busy, most, out=np.ones_like(busy), where=most > 0)
@@ -94,7 +97,11 @@ def time_per_frame(query: TableQuery, alone: Flow, busy: Floats) -> tuple[Floats
 
 
 def _continued(query: TableQuery, own_s: Floats) -> Floats:
-    """Time per frame (2, ends, n) [s] if the wire is the bottleneck: a line over payload, limited by the utilisation."""
+    """Extrapolate the hosts' time per frame [s] (2, ends, n) to payloads at which the wire is the bottleneck.
+
+    A straight line over payload continues the times of payloads at which a host is the bottleneck.  The time that
+    follows from the host's utilisation is an upper limit.
+    """
     found, q = own_s.copy(), query.q
     curves = np.stack([q.protocol, q.core_index, q.cores, q.switches]).astype(np.float64)
     configurations, of = np.unique(curves, axis=1, return_inverse=True)
@@ -120,9 +127,9 @@ def _continued(query: TableQuery, own_s: Floats) -> Floats:
 
 
 def _at_all_knots(query: TableQuery, configurations: Floats) -> TableQuery:
-    """Query for the values of an unlimited sender: m configurations (4, m) at all knots, m × knots questions.
+    """Build a table query for unlimited senders in m configurations, each at every knot (payload) of the tables.
 
-    Each configuration consists of protocol, core index, cores and switches.
+    ``configurations`` (4, m) holds protocol, core index, cores and switches.  The query has m × knots requests.
     """
     knots = query.tables.axes.knots
     count, rungs = configurations.shape[1], len(knots)
@@ -156,7 +163,10 @@ def _at_all_knots(query: TableQuery, configurations: Floats) -> TableQuery:
 
 
 def _line_s(at_bytes: Floats, times_s: Floats, payload_bytes: Floats) -> Floats:
-    """Time per frame [s] from a line through times at other payloads; least squares of relative errors, never falling."""
+    """Time per frame [s] at some payloads, from a straight line fitted to the times at other payloads.
+
+    The fit minimises the squared relative errors.  If the line would fall with the payload, the last time is used.
+    """
     weight = 1 / np.maximum(times_s, SHORTEST_S)
     terms = np.stack([np.ones_like(at_bytes), at_bytes], axis=1)
     if len(at_bytes) > 1:

@@ -83,9 +83,9 @@ from icmodel.tables.left_out import InterpolationErrors, interpolation_errors
 from icmodel.tables.wire import frames_on_wire
 
 FAR = 1.1
-"""A limited request counts as in overload above this factor times the goodput of runs in overload; assumed."""
+"""A requested rate counts as overload above this multiple of the goodput measured in overload (assumed)."""
 SENDING = "cpu_send"
-"""Prefix of the names of metrics of the sender's processing time."""
+"""Prefix of the names of the metrics of processing time at the sender."""
 Preparing = Callable[[TableRequest], Prepared | None]
 
 
@@ -93,14 +93,17 @@ Preparing = Callable[[TableRequest], Prepared | None]
 
 
 def law(data: Dataset, fitting: Fitting) -> Law:
-    """Make the law for a dataset; the law makes its fits when first needed, and keeps them."""
+    """Make the law (the set of functions) of the variant ``hybrid`` for a dataset.
+
+    The law makes its fits when they are first needed, and saves them.
+    """
     store = Store(data, fitting.constants, cache=fitting.cache)
     kept = store.read()
     carrier = partial(frames_on_wire, data)
     refiner = Refiner(Fits(data, carrier, fitting.watch, kept, fitting.constants))
 
     def keeping(prepare: Preparing) -> Preparing:
-        """Save the fits that a function makes while it prepares tables."""
+        """Wrap a function that prepares tables, so that the fits it makes are saved afterwards."""
 
         def prepare_and_save(request: TableRequest) -> Prepared | None:
             found = prepare(request)
@@ -116,7 +119,7 @@ def law(data: Dataset, fitting: Fitting) -> Law:
     )
 
     def for_hosts(hosts: Hosts) -> tuple[Dataset, Law]:
-        """Dataset with another link or other hosts, and the law for that dataset, from the same fits."""
+        """Return the dataset changed to another link or other hosts, and a law for it that uses the same fits."""
         other, changes = data, hosts.texts(data.interconnect.line_rate_bps)
         if (rate_bps := hosts.line_rate_bps) is not None:
             fabrics = {key: at_rate(link, rate_bps) for key, link in data.fabrics.items()}
@@ -132,7 +135,7 @@ def law(data: Dataset, fitting: Fitting) -> Law:
 
 
 def law_on(data: Dataset, prepare: Preparing) -> Law:
-    """Make the law on tables that the function ``prepare`` makes."""
+    """Make the ``hybrid`` law for a dataset; the function ``prepare`` makes its look-up tables."""
     return Law(
         rows=partial(nearest_rows, data),
         prepare=prepare,
@@ -147,7 +150,7 @@ def law_on(data: Dataset, prepare: Preparing) -> Law:
 
 
 def at_rate(link: Interconnect, rate_bps: float) -> Interconnect:
-    """Change the rate of a link.
+    """Copy a link with another line rate.
 
     The depth of a token bucket changes in proportion, so that the bucket covers the same time (assumed).  A timer
     that is late by at most this time loses no capacity.
@@ -159,7 +162,7 @@ def at_rate(link: Interconnect, rate_bps: float) -> Interconnect:
 
 
 def fit(data: Dataset, watch: Watch | None = None) -> Kept:
-    """Make all fits of a dataset anew, and the curves of all measured options.
+    """Make all fits of a dataset anew, and draw the curves of all options with which it was measured.
 
     ``watch`` is called after each fit with the number of finished fits and the total number of fits.
     """
@@ -174,7 +177,10 @@ def fit(data: Dataset, watch: Watch | None = None) -> Kept:
 
 
 def measured_options(data: Dataset) -> list[Options]:
-    """Options of each group of rows, without values at their default; the group at all defaults comes first."""
+    """List the distinct combinations of options that a dataset's rows were measured with.
+
+    Options at their default are left out.  The combination of all defaults comes first, even without rows.
+    """
     found = {NO_OPTIONS} | {
         Options(data.changed_options(data.options_of(point))) for point in data.points
     }
@@ -185,9 +191,9 @@ def measured_options(data: Dataset) -> list[Options]:
 
 
 class FittedTables:
-    """Maker of tables whose curves are drawn from fits.
+    """Maker of look-up tables whose curves are drawn from fits.
 
-    ``changes`` holds the reasons why answers for other hosts or another link are extrapolated.
+    ``changes`` holds the reasons why predictions for other hosts or another link are extrapolated.
     """
 
     def __init__(self, data: Dataset, refiner: Refiner, changes: Sequence[str] = ()) -> None:
@@ -195,7 +201,7 @@ class FittedTables:
         self._shared = lru_cache(maxsize=16)(self.make_shared)
 
     def prepare(self, request: TableRequest) -> Prepared:
-        """Make tables of every metric.
+        """Make the look-up tables of every metric for the requested protocols and options.
 
         Raises
         ------
@@ -206,7 +212,7 @@ class FittedTables:
         return _tables(shared, request, shared.rows, "; ".join(self.changes))
 
     def prepare_overload(self, request: TableRequest) -> Prepared | None:
-        """Make tables of the runs in overload; ``None`` if these runs lack a metric that the other tables have.
+        """Make the look-up tables of runs in overload; ``None`` if these runs lack a metric that other rows have.
 
         Raises
         ------
@@ -218,7 +224,7 @@ class FittedTables:
         return None if over is None else _tables(shared, request, over, "", overload=True)
 
     def draw(self, request: TableRequest) -> None:
-        """Draw and keep all curves of the tables of :meth:`prepare` and :meth:`prepare_overload`.
+        """Draw and keep all curves that :meth:`prepare` and :meth:`prepare_overload` need, without making tables.
 
         Raises
         ------
@@ -231,7 +237,7 @@ class FittedTables:
             shared.draw(request, over, overload=True)
 
     def make_shared(self, request: TableRequest) -> Shared:
-        """Make the parts that the tables of a request share; the request is extended to all metrics."""
+        """Collect the rows and payloads that all tables of a request share; ``request`` must ask for all metrics."""
         every = self.data.protocols
         found = {name: nearest_rows(self.data, name, request.options) for name in every}
         knots = self.refiner.knots(every, request.options)
@@ -239,7 +245,7 @@ class FittedTables:
 
 
 class Drawn(NamedTuple):
-    """Curves of goodput from which tables are compiled.
+    """Curves drawn from fits, from which look-up tables are compiled.
 
     ``best`` is the best goodput at any load, ``on_own_link`` the best goodput on the dataset's own link, and
     ``unlimited`` the goodput at the unlimited load.  ``shared`` is the goodput of one stream by number of endpoints.
@@ -255,10 +261,10 @@ class Drawn(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Shared:
-    """Parts that tables of the same protocols, options and payloads share, with runs in overload or without.
+    """Rows and payloads that the tables of a request share: the usual tables and those of runs in overload.
 
-    ``request`` asks for all metrics.  ``found`` holds the rows that answer each protocol, ``knots`` the payloads [B]
-    at which every curve gets a point.
+    ``request`` asks for all metrics.  ``found`` holds, by protocol, the dataset rows that a prediction uses.  ``knots``
+    are the payloads [B] at which every curve gets a point.
     """
 
     data: Dataset
@@ -269,25 +275,25 @@ class Shared:
 
     @cached_property
     def rows(self) -> list[Row]:
-        """Rows that answer, of all protocols together."""
+        """Dataset rows that predictions use, of all protocols together."""
         return with_places(self.data, self.found)
 
     @cached_property
     def goodput_errors(self) -> InterpolationErrors | None:
-        """Interpolation errors of the goodput; ``None`` if a fit draws all curves of the goodput."""
+        """Interpolation errors of goodput curves; ``None`` if a fit draws all these curves with its own intervals."""
         draws_all = self.refiner.draws_all("goodput_bps")
         return None if draws_all else interpolation_errors(self.data, "goodput_bps")
 
     @cached_property
     def compiler(self) -> Compiler:
-        """Compiler of the tables, on axes that cover all protocols."""
+        """Compiler that turns curves into look-up tables; its axes cover the payloads and loads of all protocols."""
         best = best_goodput(self.data, alone(self.rows), self.goodput_errors, limited=True)
         drawn = self.refined("goodput_bps", best)
         beside = crossings(drawn, self.data.protocols, loads_of(self.rows))
         return compiler(self.data, self.request, self.rows, (*beside, *self.knots))
 
     def overload_rows(self, request: TableRequest) -> list[Row] | None:
-        """Rows in overload; ``None`` if they lack a metric that other rows have."""
+        """Rows of the requested protocols measured in overload; ``None`` if they lack a metric that other rows have."""
         own = of_protocols(self.rows, request.protocols)
         over = overload_rows(own, self.refiner)
         known, over_known = ({row.point.metric for row in alone(rows)} for rows in (own, over))
@@ -301,7 +307,7 @@ class Shared:
         overload: bool = False,
         refiner: Refiner | None = None,
     ) -> Curves:
-        """Curves of a metric, drawn from the metric's fit; by default on the requested link."""
+        """Redraw the curves of a metric from the metric's fit; by default for the requested link."""
         drawn: dict[Configuration, list[Curve]] = {}
         for key, found in curves.items():
             substituted = self.found[key.protocol].substituted
@@ -312,7 +318,7 @@ class Shared:
         return drawn
 
     def draw(self, request: TableRequest, rows: Sequence[Row], *, overload: bool = False) -> Drawn:
-        """Draw the curves of goodput through some rows."""
+        """Draw the curves of goodput, loss and all requested metrics from the given rows and their fits."""
         data, refiner = self.data, self.refiner
         refined = partial(self.refined, overload=overload)
         own = of_protocols(rows, request.protocols)
@@ -342,7 +348,10 @@ def _tables(
     *,
     overload: bool = False,
 ) -> Prepared:
-    """Make tables of some rows, on axes that cover all rows."""
+    """Make the look-up tables of the given rows; the tables' axes cover the rows of all protocols.
+
+    ``instead`` is the reason why all numbers are extrapolated, or empty.
+    """
     refiner, compile_ = shared.refiner, shared.compiler
     drawn = shared.draw(request, rows, overload=overload)
     own_link = drawn.on_own_link
@@ -369,7 +378,7 @@ def _tables(
 
 
 def hold_from_edge(curves: Sequence[Curve], best: Curve | None) -> list[Curve]:
-    """Hold limited curves constant beyond the payloads at which the load of the curve is achieved (E14).
+    """Hold curves of limited loads constant at payloads at which the load of the curve is not achieved (E14).
 
     Points in overload take the numbers of the nearest point not in overload, marked ``extrapolated``.
     """
@@ -393,9 +402,10 @@ def hold_from_edge(curves: Sequence[Curve], best: Curve | None) -> list[Curve]:
 
 
 def overload_rows(rows: Sequence[Row], refiner: Refiner) -> list[Row]:
-    """Rows in overload, converted to rows at the unlimited load.
+    """Select the rows measured in overload, and mark their load as unlimited.
 
-    If a payload has several loads, the greatest is used: the amount of overload changes little for a sender.
+    If a payload was measured at several loads, the row of the greatest load is used.  The amount of overload changes
+    little for a sender.
     """
     over = refiner.overloaded([row.point for row in rows])
     kept = [row for row, is_over in zip(rows, over, strict=True) if is_over]
@@ -411,22 +421,25 @@ def overload_rows(rows: Sequence[Row], refiner: Refiner) -> list[Row]:
 
 
 def answers(query: TableQuery, flow: Flow, wanted: Collection[str]) -> dict[str, Floats]:
-    """Values (ends, n) of the wanted metrics that have tables; NaN if a table has no value."""
+    """Predict the wanted metrics that have tables: arrays (ends, n) by metric, NaN if a table has no value.
+
+    The `ends` axis holds value, low and high; n is the number of requests.
+    """
     found = composed(query, flow, wanted, with_work(cpu_time_of_senders))
     return with_application(query, flow, found)
 
 
 def overload_answers(query: TableQuery, flow: Flow, wanted: Collection[str]) -> dict[str, Floats]:
-    """Wanted metrics from tables of runs in overload, in the form that :func:`answers` returns."""
+    """Predict the wanted metrics from tables of runs in overload; the result has the form of :func:`answers`."""
     found = composed(query, flow, wanted, with_work(cpu_time), all_at_limit=True)
     return with_application(query, flow, found)
 
 
 def cpu_time(query: TableQuery, metrics: Sequence[str], load: Load, flow: Flow) -> Floats:
-    """Processing time at the measured core count, (metrics, ends, n).
+    """Processing time of the host's cores at the measured core count, (metrics, ends, n).
 
-    Above the highest measured load the processing time grows with the load, at most to the unlimited curve.  The
-    unlimited curve is then the high of the interval (E15).
+    Above the highest measured load the processing time grows with the load, at most to that of the unlimited load.
+    The unlimited load then gives the high of the interval (E15).
     """
     value, top_load = query.all(metrics, load), query.top_load(metrics)
     request, top = query.q.requested_goodput_bps, fast_where(top_load == 0, np.inf, top_load)
@@ -446,7 +459,7 @@ def cpu_time(query: TableQuery, metrics: Sequence[str], load: Load, flow: Flow) 
 def cpu_time_of_senders(
     query: TableQuery, metrics: Sequence[str], load: Load, flow: Flow
 ) -> Floats:
-    """Processing time of :func:`cpu_time`, lowered for a sender that sends less than requested.
+    """Processing time as in :func:`cpu_time`, but lower for a sender that sends less than requested.
 
     A sender is busy for the frames that it sends (utilisation law).  Its cost per frame is the cost at the highest
     achieved load, and at least the cost in the unlimited run, in which the host only sends.
@@ -470,17 +483,17 @@ def cpu_time_of_senders(
 
 
 def bases(query: TableQuery, flow: Flow) -> Bases:
-    """Table look-ups and rules that each metric rests on."""
+    """Collect the table look-ups and rules from which each metric is computed; they determine its basis."""
     return with_rules(query, corrected.bases(query, flow))
 
 
 def bounds(query: TableQuery, flow: Flow) -> dict[str, float]:
-    """Bounds of the goodput [b/s] by name, for a block of one question; the goodput is the least bound."""
+    """Upper bounds of the goodput [b/s] by name, for a single request; the goodput is the least bound."""
     return with_bounds(query, flow, corrected.bounds(query, flow))
 
 
 def in_overload(query: TableQuery, over: TableQuery, flow: Flow) -> Bools:
-    """Mask (n,) of limited requests that are answered from runs in overload.
+    """Boolean mask (n,) of limited requests that are predicted from runs measured in overload.
 
     The payload of such a request lies between payloads measured in overload.  The request also exceeds the capacity of
     a lone stream, or `FAR` times the goodput of the runs in overload.
@@ -503,9 +516,9 @@ def notes(
     needed: Mapping[str, float],
     instead: str = UNLIMITED,
 ) -> Iterator[str]:
-    """Notes on the answer to a block of one question.
+    """Write the notes that accompany the prediction of a single request.
 
-    ``instead`` describes the runs that answer for a request that is not achieved.
+    ``instead`` describes the runs that are used for a request that is not achieved.
     """
     yield from sharing_notes(query, flow, scenario)
     yield from work_notes(query, scenario)
@@ -519,14 +532,17 @@ def notes(
 def overload_notes(
     query: TableQuery, flow: Flow, scenario: Scenario, needed: Mapping[str, float]
 ) -> Iterator[str]:
-    """Notes on an answer from tables of runs in overload."""
+    """Write the notes on a prediction that uses tables of runs in overload, for a single request."""
     yield from notes(query, flow, scenario, needed, "all metrics are those of runs in overload")
 
 
 def slower_notes(
     query: TableQuery, flow: Flow, scenario: Scenario, needed: Mapping[str, float]
 ) -> Iterator[str]:
-    """Notes on an answer for a slower wire; the answer assumes sizes for the buffers of saturated streams."""
+    """Write the notes on a prediction for a slower wire, for a single request.
+
+    Such a prediction assumes the buffer sizes of saturated streams.
+    """
     yield from notes(query, flow, scenario, needed)
     if scenario.protocol in SENDERS and flow.saturated[VALUE][0]:
         yield (

@@ -1,4 +1,4 @@
-"""Law: the functions that make up a variant of the model, and the tables that the functions work on."""
+"""Law: the functions that make up one variant of the model, and the look-up tables that the functions use."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ from icmodel.tables.tables import without_goodput
 
 
 class Law(NamedTuple):
-    """Functions of one variant for one dataset: the steps from rows to an answer.
+    """Functions of one model variant for one dataset: the steps from measured rows to a prediction.
 
-    ``rows`` returns the rows that answer a protocol at some options; ``prepare`` makes tables of these rows.
-    ``goodput`` names the table of the capacity.  Three functions take a block of questions bound to tables.  ``flow``
-    returns throughput and load.  ``answers`` returns every wanted metric (ends, n), and the demand of each wanted
-    utilisation.  ``bases`` returns the look-ups and rules that metrics rest on.  For one question, ``bounds`` and
-    ``notes`` explain the answer; ``notes`` also takes the demand by utilisation.
+    ``rows`` returns the rows of a protocol at some options; ``prepare`` makes look-up tables of these rows.
+    ``goodput`` names the table of the capacity.  Three functions take a block of n prediction requests with tables.
+    ``flow`` returns throughput and load.  ``answers`` returns every wanted metric (ends, n), and the demand of each
+    wanted utilisation.  ``bases`` returns the look-ups and rules that metrics are computed from.  For a single
+    request, ``bounds`` and ``notes`` explain the prediction; ``notes`` also takes the demand by utilisation.
 
     Four fields are optional.  ``adds_cable``: a distance beyond the dataset's own cable adds to latency (E19).
-    ``overload`` answers requests in overload.  ``for_hosts`` returns the dataset and its law on another link or with
-    other hosts.  ``paced`` limits requests to the rate that the application's own work allows.
+    ``overload`` is the law for requests in overload.  ``for_hosts`` returns the dataset and its law on another link or
+    with other hosts.  ``paced`` limits requests to the rate that the application's own work allows.
     """
 
     rows: Callable[[str, Mapping[str, str]], Rows]
@@ -51,14 +51,14 @@ class Law(NamedTuple):
 
 
 class Overload(NamedTuple):
-    """Law for requests in overload; ``applies`` returns the mask (n,) of these requests in a block of questions."""
+    """Law for requests in overload; ``applies`` returns the mask (n,) of these requests among n requests."""
 
     law: Law
     applies: Callable[[TableQuery, TableQuery, Flow], Bools]
 
 
 class Fitting(NamedTuple):
-    """Settings for the fits that a law makes.
+    """Settings for the fits that a law (a model variant) makes.
 
     ``watch`` is called after each fit with the number of finished fits and the total number of fits.  If ``cache``,
     fits are kept in the user's cache folder.  ``constants`` apply to every fit.
@@ -73,10 +73,10 @@ class Fitting(NamedTuple):
 
 
 class TableRequest(NamedTuple):
-    """Tables to prepare: for some protocols, at some options; options at their default are left out.
+    """Description of the look-up tables to prepare: their protocols, and the options of their rows.
 
-    If ``extend``, the tables also answer beyond the payloads of the rows, marked ``extrapolated``.  ``only`` holds the
-    metrics wanted besides those of the flow; ``None`` means all.
+    ``options`` leaves out options at their default.  If ``extend``, the tables also cover payloads beyond the rows,
+    marked ``extrapolated``.  ``only`` holds the metrics wanted besides throughput and loss; ``None`` means all.
     """
 
     options: Options
@@ -85,14 +85,14 @@ class TableRequest(NamedTuple):
     only: frozenset[str] | None = None
 
     def metrics(self, rows: Iterable[Row]) -> list[str]:
-        """Wanted metrics that have rows, without the metrics of the flow."""
+        """Wanted metrics that the rows contain, without throughput and loss, which need no table of their own."""
         known = {row.point.metric for row in rows} - set(BY_FLOW)
         return sorted(name for name in known if self.only is None or name in self.only)
 
 
 @dataclass(frozen=True, eq=False)
 class Prepared:
-    """Tables of a law.
+    """Look-up tables that a law (a model variant) has prepared for a request.
 
     ``metrics`` are the metrics that a prediction may have besides those of every prediction.  ``every`` holds the rows
     of all protocols.  If all numbers of a protocol are extrapolated, ``instead`` holds the reason, by protocol.
@@ -106,22 +106,22 @@ class Prepared:
 
     @cached_property
     def named(self) -> tuple[str, ...]:
-        """Names of all metrics of a prediction on these tables."""
+        """Names of all metrics in a prediction that is made from these tables."""
         return predicted(self.metrics)
 
     @cached_property
     def every_metric(self) -> tuple[str, ...]:
-        """Wanted metrics that at least one protocol has."""
+        """Names of the wanted metrics that at least one protocol of the dataset has."""
         return tuple(self.request.metrics(alone(self.every)))
 
 
 def compiler(
     data: Dataset, request: TableRequest, every: Sequence[Row], more_knots: Iterable[float] = ()
 ) -> Compiler:
-    """Make the compiler of the requested protocols' curves, given the rows of all protocols.
+    """Make the compiler that turns curves of the requested protocols into look-up tables.
 
-    Knots and loads are always those of all protocols.  So the answer to a question is the same to the bit, alone or
-    among other questions.
+    ``every`` holds the rows of all protocols, from which the payloads and loads of the table axes are taken.  So a
+    prediction is the same to the bit, alone or among others.  ``more_knots`` are further payloads [B].
     """
     own = [row.point for row in of_protocols(every, request.protocols)]
     payloads: dict[tuple[object, ...], list[float]] = {}
@@ -141,16 +141,16 @@ def compiler(
 
 
 def of_protocols(rows: Iterable[Row], protocols: Sequence[str]) -> list[Row]:
-    """Rows of the given protocols."""
+    """Select the dataset rows of the given protocols."""
     return [row for row in rows if row.point.protocol in protocols]
 
 
 def loads_of(rows: Iterable[Row]) -> Floats:
-    """Limited loads of the given rows [b/s], ascending."""
+    """Distinct limited loads [b/s] at which the given rows were measured, ascending."""
     loads = {row.point.load_bps for row in rows if row.point.load_bps is not None}
     return np.array(sorted(loads - {np.inf}))
 
 
 def any_cores(metric: str) -> bool:
-    """Whether rows at another core count may answer a metric."""
+    """Whether rows measured with another number of cores may be used to predict a metric."""
     return metric.startswith(ANY_CORES)

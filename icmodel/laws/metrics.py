@@ -1,4 +1,4 @@
-"""Metrics that a law answers, and metrics that follow from other metrics by definition."""
+"""Names of the metrics that a model variant predicts, and metrics that follow from other metrics by definition."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from icmodel.laws.flow import Flow
 from icmodel.tables import TableQuery, Tables
 
 BY_FLOW = ("goodput_bps", "sent_bps", "shortfall_bps", "loss_rate")
-"""Metrics that follow from the flow; they need no curve."""
+"""Metrics of throughput and loss.  They follow from a stream's goodput, and need no curve of their own."""
 ALWAYS = (
     *BY_FLOW,
     "frames_per_s",
@@ -25,48 +25,55 @@ ALWAYS = (
     "cpu_send_cores",
     "cpu_recv_cores",
 )
-"""Metrics in every prediction; a metric without a value states the reason."""
+"""Names of the metrics in every prediction; a metric without a value states the reason."""
 UTILISATIONS = ("cpu_send", "cpu_recv")
 SENDER = UTILISATIONS[0]
 BUSY = "cpu_"
 """Prefix of the names of processing-time metrics; these metrics grow with the load (E15)."""
 ONE_PROCESS = "_process_cores"
-"""Ending of the names of metrics of the process alone.  A process uses at most its cores; a host may use more."""
+"""Ending of the names of metrics that count the cores a single process uses, not those of the whole host.
+
+A process uses at most the cores assigned to it; a host may use more.
+"""
 GROWING = (BUSY, "packets_")
-"""Prefixes of metrics that are in proportion to the load below the lowest measured load; without frames they are 0."""
+"""Prefixes of metrics that are 0 at no load.  Below the lowest measured load they are in proportion to the load."""
 ANY_CORES = ("latency_", "rtt_", BUSY)
-"""Prefixes of metrics that rows at another core count may answer: latency unchanged, CPU time scaled (E6, E11)."""
+"""Prefixes of metrics that may be predicted from rows at another core count (E6, E11).
+
+Latency is used unchanged; CPU time is scaled.
+"""
 PRIVATE = "_"
-"""Prefix of the names of tables and columns that a law makes for its own use."""
+"""Prefix of the names of look-up tables and columns that a model variant makes for its own use."""
 BOTTLENECK = "bottleneck"
 DEMAND = "_demand_"
-"""Prefix of the names of columns of demand: the utilisation of the requested cores that a stream needs.
+"""Prefix of the names of result columns of demand: the utilisation of the requested cores that a stream needs.
 
 A demand may exceed 1.
 """
 
 
 def predicted(own: Collection[str]) -> tuple[str, ...]:
-    """All metrics of a prediction, given the metrics that have a table."""
+    """Names of all metrics in a prediction: the fixed ones, then those among ``own``, the metrics with a table."""
     return (*ALWAYS, *sorted(name for name in own if name not in ALWAYS))
 
 
 def table_metrics(tables: Tables) -> tuple[str, ...]:
-    """Metrics that have a table, without the metrics that follow from the flow."""
+    """Names of the metrics that have a public look-up table, without throughput and loss."""
     return _without_private(tuple(tables.metrics))
 
 
 @lru_cache(maxsize=256)
 def _without_private(names: tuple[str, ...]) -> tuple[str, ...]:
-    """Names without private tables of a law and without metrics that follow from the flow."""
+    """Filter table names: leave out the private tables of a law, and the metrics of throughput and loss."""
     return tuple(name for name in names if not name.startswith(PRIVATE) and name not in BY_FLOW)
 
 
 def split(
     own: Collection[str], wanted: Collection[str]
 ) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
-    """Split the wanted metrics that have a table: metrics at the achieved load, processing times, utilisations.
+    """Split the wanted metrics that have a table into three groups.
 
+    The groups are latencies and other metrics at the achieved load, processing times, and utilisations.
     The sender's utilisation is included if the bottleneck is wanted.
     """
     utilisations = tuple(
@@ -83,7 +90,10 @@ def split(
 
 
 def busy_cores(query: TableQuery, utilisations: Sequence[str], found: Floats) -> dict[str, Floats]:
-    """Columns of utilisations (metrics, ends, n), also as busy cores if busy cores have no table (E6)."""
+    """Name the columns of utilisations (metrics, ends, n), and derive from each the number of busy cores (E6).
+
+    Busy cores that have a table of their own are not derived.
+    """
     columns = dict(zip(utilisations, found, strict=True))
     for name in utilisations:
         if f"{name}_cores" not in query.tables.metrics and query.tables.axes.cores:
@@ -92,12 +102,15 @@ def busy_cores(query: TableQuery, utilisations: Sequence[str], found: Floats) ->
 
 
 def demand_columns(utilisations: Sequence[str], demand: Floats) -> dict[str, Floats]:
-    """Split a demand (utilisations, ends, n) into columns by name."""
+    """Name the columns of demand: the utilisations (utilisations, ends, n) that a stream needs, which may exceed 1."""
     return {DEMAND + name: ends for name, ends in zip(utilisations, demand, strict=True)}
 
 
 def frames_per_s(query: TableQuery, flow: Flow, measured: Floats | None) -> Floats:
-    """Frames delivered per second, (ends, n): goodput over payload bits; without payload the benchmarked rate."""
+    """Frames delivered per second, (ends, n): goodput divided by the bits of a payload.
+
+    If frames carry no payload, it is the benchmarked frame rate, at most the requested rate.
+    """
     bits = query.q.payload_bytes * 8
     frames = flow.goodput_bps / bits
     if measured is None:
@@ -109,19 +122,24 @@ def frames_per_s(query: TableQuery, flow: Flow, measured: Floats | None) -> Floa
 # --- order of the statistics of one time ----------------------------------------------------------
 
 Farther = Callable[[Floats, Floats], Floats]
-"""Function that moves a value: ``np.fmax`` upwards, ``np.fmin`` downwards."""
+"""Type of a function that moves a value towards another: ``np.fmax`` moves upwards, ``np.fmin`` downwards."""
 LEAST, GREATEST, MEAN = "min", "max", "mean"
 STATISTIC = re.compile(r"(?P<time>.+)_(?P<which>min|mean|max|p[0-9]+)_s")
 
 
 def with_others(metrics: Collection[str], known: Collection[str]) -> frozenset[str]:
-    """Add to some metrics the metrics of ``known`` that their order depends on."""
+    """Add to wanted statistics the other known statistics of the same time, such as the mean to a quantile.
+
+    All statistics of a time are needed to put them in ascending order.
+    """
     moved = {time for time, which in map(_parts, metrics) if which not in ("", MEAN, "p50")}
     return frozenset(metrics) | {name for name in known if _parts(name)[0] in moved}
 
 
 def in_order(values: Mapping[str, Floats]) -> dict[str, Floats]:
-    """Values (n,) by metric, with the statistics of each time put in ascending order; NaN stays NaN.
+    """Correct predicted values (n,) so that the statistics of each time ascend: minimum, quantiles, maximum.
+
+    NaN stays NaN.
 
     A quantile of at least 0.5 is raised to any lower quantile with a greater value.  A quantile below 0.5 is lowered to
     any higher quantile with a lesser value.  Then the maximum is raised, and the minimum lowered, to the mean and all
@@ -151,7 +169,10 @@ def in_order(values: Mapping[str, Floats]) -> dict[str, Floats]:
 
 
 def _push(found: dict[str, Floats], name: str, others: Sequence[str], farther: Farther) -> None:
-    """Move one metric, in place, at least as far as some other metrics; NaN stays NaN."""
+    """Raise or lower one metric, in place, to at least reach all of ``others``; NaN stays NaN.
+
+    ``farther`` is ``np.fmax`` to raise and ``np.fmin`` to lower.
+    """
     for other in others:
         own = found[name]
         moved = np.asarray(farther(own, found[other]))
@@ -161,6 +182,9 @@ def _push(found: dict[str, Floats], name: str, others: Sequence[str], farther: F
 
 @lru_cache(maxsize=1024)
 def _parts(name: str) -> tuple[str, str]:
-    """Split the name of a statistic: ``latency_p99_s`` into ``latency`` and ``p99``; empty texts for other names."""
+    """Split the name of a metric that is a statistic of a time: ``latency_p99_s`` into ``latency`` and ``p99``.
+
+    For other names both texts are empty.
+    """
     found = STATISTIC.fullmatch(name)
     return (found["time"], found["which"]) if found else ("", "")

@@ -21,13 +21,13 @@ from icmodel.tables import HIGH, LOW, VALUE, TableQuery, Tables
 from icmodel.tables.wire import wire
 
 MULTIPLE = "theory * "
-"""Prefix of the names of tables that hold multiples of theory's packets."""
+"""Prefix of the names of tables that hold packet rates as multiples of the packet rate of theory."""
 PACKETS, SENT, OF_SENDER = "packets_", "packets_sent", "_sent_"
-"""Parts of names: prefix of packet metrics, prefix of the sender's packet metrics, and mark of sender metrics."""
+"""Parts of metric names: prefix of all packet metrics, prefix of sent packets, and part in every sender's metric."""
 
 
 def multiples(tables: Tables, wanted: Collection[str]) -> tuple[str, ...]:
-    """Wanted packet metrics whose tables hold multiples of theory's packets."""
+    """Select the wanted packet metrics that are tabulated as multiples of theory's number of packets."""
     return tuple(name for name in wanted if MULTIPLE + name in tables.metrics)
 
 
@@ -59,7 +59,7 @@ def packets_per_s(
 
 
 def _of_known(query: TableQuery, metrics: Sequence[str], flow: Flow, all_at_limit: bool) -> Floats:
-    """Packets per second as in :func:`packets_per_s`, for questions that all have rows."""
+    """Packets per second as in :func:`packets_per_s`, for requests that all have measured rows."""
     q, tables = query.q, [MULTIPLE + metric for metric in metrics]
     own, least, bits = q.frames.packets, q.frames.least_packets, 8 * q.payload_bytes
     # A lossy sender is limited by its own capacity only; other senders are also limited by their share.
@@ -130,7 +130,7 @@ def _within_theory(each: Floats, own: Floats, least: Floats) -> Floats:
 # --- multiples in the rows ------------------------------------------------------------------------
 
 Key = tuple[object, ...]
-"""Key of a row: its protocol, payload, options and counts, without its load."""
+"""Key of a measured row: its protocol, payload, options and counts (cores, switches, endpoints), without its load."""
 
 
 def as_multiples(data: Dataset, metric: str) -> Dataset | None:
@@ -173,7 +173,7 @@ def as_multiples(data: Dataset, metric: str) -> Dataset | None:
 
 
 def _values(data: Dataset, metric: str) -> dict[Key, dict[float | None, float]]:
-    """Values of a metric by key and load."""
+    """Measured values of a metric, by row key (protocol, payload, options and counts) and then by load."""
     found: dict[Key, dict[float | None, float]] = {}
     for point in data.of_metric(metric):
         found.setdefault(_key(point), {})[point.load_bps] = point.value

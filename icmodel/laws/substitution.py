@@ -1,4 +1,4 @@
-"""Choice of the rows that answer: a protocol's rows at the requested, or else the nearest, options and cores."""
+"""Choice of the dataset rows for a prediction: rows at the requested, or else the nearest, options and core count."""
 
 from __future__ import annotations
 
@@ -13,14 +13,17 @@ from icmodel.tables import HIGH, LOW, VALUE, Row, TableQuery
 
 
 class Rows(NamedTuple):
-    """Rows of one protocol; ``substituted`` is the reason if the rows have other options than requested."""
+    """Dataset rows of one protocol, chosen for a prediction.
+
+    If the rows have other options than requested, ``substituted`` is the reason; otherwise it is empty.
+    """
 
     points: tuple[Point, ...]
     substituted: str = ""
 
 
 def own_rows(data: Dataset, protocol: str, options: Mapping[str, str]) -> Rows:
-    """Rows of a protocol at exactly the given options.
+    """Select the dataset rows of a protocol at exactly the given options.
 
     Raises
     ------
@@ -31,9 +34,9 @@ def own_rows(data: Dataset, protocol: str, options: Mapping[str, str]) -> Rows:
 
 
 def nearest_rows(data: Dataset, protocol: str, options: Mapping[str, str]) -> Rows:
-    """Rows of a protocol at the given options; without such rows, the rows that differ in the fewest options.
+    """Select the dataset rows of a protocol at the given options, or the rows that differ in the fewest options.
 
-    Rows are not substituted if the protocol lacks a requested option.
+    If the protocol lacks a requested option, no rows are returned.
 
     Raises
     ------
@@ -75,7 +78,7 @@ def nearest_rows(data: Dataset, protocol: str, options: Mapping[str, str]) -> Ro
 
 
 def with_places(data: Dataset, found: Mapping[str, Rows]) -> list[Row]:
-    """Rows of all protocols, protocol by protocol, each with its index in the dataset."""
+    """List the chosen rows of all protocols, protocol by protocol, each with its index in the dataset."""
     index = {id(point): k for k, point in enumerate(data.points)}
     return [
         Row(index[id(point)], point)
@@ -87,13 +90,16 @@ def with_places(data: Dataset, found: Mapping[str, Rows]) -> list[Row]:
 # --- other core counts ----------------------------------------------------------------------------
 
 OF_CHANGE = 0.5
-"""Log half-width for another core count, as a fraction of log(requested count / nearest measured count); assumed."""
+"""Uncertainty for a core count that was not measured (assumed).
+
+It is the log half-width of the interval, as a fraction of log(requested count / nearest measured count).
+"""
 
 
 def unmeasured(query: TableQuery) -> Bools:
-    """Mask (n,) of questions whose goodput was not measured at the requested core count.
+    """Boolean mask (n,) of requests whose goodput was not measured at the requested core count.
 
-    Only tables with ``extend`` answer such questions.
+    Only tables with ``extend`` cover such requests; without ``extend`` the mask is all false.
     """
     if not query.tables.extend:
         return np.zeros(len(query.q), dtype=bool)
@@ -106,20 +112,20 @@ def unmeasured(query: TableQuery) -> Bools:
 
 
 def answering_cores(query: TableQuery, tables: Sequence[str]) -> Floats:
-    """Core count of the rows that answer for the requested core count, (tables, n)."""
+    """Core count of the rows that each table uses for the requested core count, (tables, n)."""
     measured = query.cores(tables)
     return fast_where(unmeasured(query) & (measured > 0), measured, query.q.cores)
 
 
 def other_cores(query: TableQuery, tables: Sequence[str]) -> Bools:
-    """Mask (tables, n) of answers that use rows at another core count than the requested one."""
+    """Boolean mask (tables, n) of table look-ups that use rows measured with another core count than requested."""
     return np.asarray(answering_cores(query, tables) != query.q.cores)
 
 
 def widened(
     query: TableQuery, tables: Sequence[str], found: Floats, of: Sequence[str] = ()
 ) -> Floats:
-    """Widen the intervals of numbers (tables, ends, n) that use rows at another core count.
+    """Widen the intervals of predicted numbers (tables, ends, n) that use rows measured with another core count.
 
     The intervals stay within the limits stated by the source.  ``of`` names the tables whose rows give the core count;
     by default these are ``tables``.

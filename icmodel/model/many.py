@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 from icmodel.arrays import Bools, Ints, fast_where
 from icmodel.dataset import Dataset
 from icmodel.errors import OutOfDomain, ScenarioError
-from icmodel.estimate import BASES, BOTTLENECKS, long_name
+from icmodel.estimate import attributes
 from icmodel.laws.law import Law, Prepared, TableRequest
 from icmodel.laws.metrics import BOTTLENECK, predicted
 from icmodel.model.answering import UNKNOWN, Answered, answered, in_overload, needed, no_metric
@@ -28,10 +29,14 @@ from icmodel.model.domain import (
     float_column,
     request_column,
 )
+from icmodel.plotting import GridPlots
 from icmodel.ranges import REQUESTS, check_arrays
 from icmodel.scenario import SI_NAMES, Hosts, Options, check_complete, si_values
 from icmodel.tables import Questions
-from icmodel.units import unit_of
+
+if not hasattr(xr.Dataset, "icmodel"):
+    accessor: Any = xr.register_dataset_accessor  # has no types
+    accessor("icmodel")(GridPlots)
 
 Piece = slice | Ints
 """Indices of the questions of a block."""
@@ -106,18 +111,6 @@ def predict_many(
         coords=dict(questions.coords),
         attrs={"dataset": data.id, "sha256": data.sha256, "variant": model.variant},
     )
-
-
-def attributes(name: str) -> dict[str, object]:
-    """Attributes of a column: unit and long name, or the meaning of each code."""
-    if name != BOTTLENECK and not name.endswith("_basis"):
-        return {"units": unit_of(name), "long_name": long_name(name)}
-    meanings = BOTTLENECKS if name == BOTTLENECK else BASES
-    return {
-        "long_name": long_name(name),
-        "flag_values": list(range(len(meanings))),
-        "flag_meanings": " ".join(meanings),
-    }
 
 
 # --- questions ------------------------------------------------------------------------------------

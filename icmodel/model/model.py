@@ -15,6 +15,7 @@ from icmodel.dataset import Dataset, check_variant, load
 from icmodel.errors import OutOfDomain, ScenarioError
 from icmodel.estimate import Estimate, Prediction
 from icmodel.fits.constants import SHIPPED, Constants
+from icmodel.keywords import advice, checks_keywords
 from icmodel.laws.host_time import host_times
 from icmodel.laws.law import Fitting, TableRequest
 from icmodel.laws.metrics import ALWAYS, BOTTLENECK
@@ -68,6 +69,7 @@ class Model:
     77.6 Mb/s, limited by the request
     """
 
+    @checks_keywords
     def __init__(
         self,
         data: Dataset | str | Path,
@@ -88,9 +90,25 @@ class Model:
     def __repr__(self) -> str:
         return f"Model({self.data.id!r}, variant={self.variant!r})"
 
+    def _repr_html_(self) -> str:
+        """Return the variant and the facts of the dataset as a table for a notebook."""
+        return self.data.html_facts(f"model {self.variant} on {self.data.id}: {self.data.title}")
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Model):
+            return NotImplemented
+        return self._settings == other._settings
+
+    def __hash__(self) -> int:
+        return hash((self.data, self.variant))
+
+    @property
+    def _settings(self) -> tuple[object, ...]:
+        return self.data, self.variant, self._cache, self._constants
+
     def __reduce__(self) -> tuple[object, ...]:
         """Pickle the dataset and the settings; tables are prepared again."""
-        return _made, (self.data, self.variant, self._cache, self._constants)
+        return _made, self._settings
 
     # --- one question -------------------------------------------------------------------------
 
@@ -118,7 +136,7 @@ class Model:
             Metrics wanted besides goodput, loss, mean latency and CPU; all metrics of the dataset by default.
             ``hybrid`` fits only wanted metrics.
         protocol : str
-            Protocol as the dataset names it, e.g. ``"tcp"``.
+            Protocol as the dataset names it, e.g. ``"tcp"``; the dataset's default protocol by default.
         payload_bytes, payload : int [B], or text such as ``"1448 B"``
             Useful bytes per frame.
         rate_fps, rate : float [frames/s], or text such as ``"6700/s"``
@@ -168,7 +186,14 @@ class Model:
         >>> round(answer.latency_mean_s.value * 1e6, 1)
         13.4
         """
-        scenario = words.scenario(**question) if scenario is None else scenario
+        if scenario is None:
+            scenario = words.from_keywords(
+                self.question(question, ("scenario", "outside", "metrics"))
+            )
+        elif question:
+            raise ScenarioError(
+                f"the question is a Scenario and keywords, {', '.join(question)}: give one of both"
+            )
         if outside not in (REFUSE, EXTRAPOLATE):
             raise ScenarioError(f"outside={outside!r} is unknown: use {REFUSE} or {EXTRAPOLATE}")
         for metric in metrics or ():
@@ -179,6 +204,35 @@ class Model:
         only = needed(self.data, metrics)
         request = TableRequest(options, (scenario.protocol,), outside == EXTRAPOLATE, only)
         return prediction(scenario, self.variant, self._answer(cache, request, scenario))
+
+    def question(
+        self, keywords: Mapping[str, object], own: tuple[str, ...] = ()
+    ) -> dict[str, object]:
+        """Check the names of a question's keywords, and add the dataset's default protocol if none is given.
+
+        Parameters
+        ----------
+        keywords : mapping
+            Keywords of `predict`, `predict_many` or `icmodel.sweep`.
+        own : tuple of str
+            Further keywords of that function, which an error may offer.
+
+        Raises
+        ------
+        ScenarioError
+            If a keyword is neither a parameter of a question nor an option axis of the dataset.
+        """
+        known = (*words.PARAMETERS, *self.data.option_axes, *own)
+        for name in keywords:
+            if name not in known:
+                raise ScenarioError(
+                    f"there is no parameter {name!r}, and {self.data.id} has no such option axis: "
+                    f"{advice(name, known)}"
+                )
+        asked = dict(keywords)
+        if asked.get("protocol") is None:
+            asked["protocol"] = self.data.default_protocol
+        return asked
 
     def _answer(self, cache: TableCache, request: TableRequest, scenario: Scenario) -> Answered:
         """Answer a block of one question."""
@@ -390,7 +444,7 @@ class Model:
         threads : int, optional
             Number of threads; as many as the machine has processors by default.
         protocol : str, or array of int
-            Protocol as a text, or indices into `Dataset.protocols`.
+            Protocol as a text, or indices into `Dataset.protocols`; the dataset's default protocol by default.
         payload_bytes, payload : int or array [B], or text such as ``"1448 B"``
             Useful bytes per frame.
         rate_fps, rate : float or array [frames/s], or text such as ``"6700/s"``
@@ -443,14 +497,15 @@ class Model:
         def reason(keywords: Mapping[str, object]) -> str:
             try:
                 alone = EXTRAPOLATE if outside == EXTRAPOLATE else REFUSE
-                self.predict(words.scenario(**keywords), outside=alone)
+                self.predict(words.from_keywords(keywords), outside=alone)
             except OutOfDomain as refused:
                 return str(refused)
             return "this dataset has no goodput there"
 
         chosen = None if metrics is None else tuple(metrics)
         batch = BatchOptions(outside, chosen, intervals, threads)
-        return predict_many(self._tables, question, batch, reason)
+        own = ("outside", "metrics", "intervals", "threads")
+        return predict_many(self._tables, self.question(question, own), batch, reason)
 
 
 def _made(data: Dataset, variant: str, cache: bool, constants: Constants) -> Model:

@@ -1,4 +1,4 @@
-"""Run icprobe: find it, run commands with a time limit, and start responders with keys.
+"""Run the measuring tool icprobe: find it, run commands with a time limit, and start responders with keys.
 
 Shared by `calibrate` and `verify`; independent of the measured systems.
 """

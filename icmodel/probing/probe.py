@@ -24,7 +24,7 @@ INSTALL = (
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """A working icprobe, with path and version.
+    """Checked installation of icprobe: its path and version.
 
     ``instrument`` holds limits and resolutions measured by ``icprobe selfcheck``, in SI units.
     """
@@ -79,7 +79,7 @@ def check_probe(path: Path, *, longest_s: float = 60.0) -> Probe:
     """
     name, _, version = _answer(path, "--version", longest_s).strip().partition(" ")
     if name != PROBE or not version:
-        raise ProbeMissing(f"{path} is no icprobe, for it does not say its version: {INSTALL}")
+        raise ProbeMissing(f"{path} is not icprobe, for it does not print its version: {INSTALL}")
     try:
         found = json_value(_answer(path, "selfcheck", longest_s))
     except ValueError:
@@ -91,7 +91,7 @@ def check_probe(path: Path, *, longest_s: float = 60.0) -> Probe:
 
 
 def _answer(path: Path, word: str, longest_s: float) -> str:
-    """Output of icprobe, run with one argument."""
+    """Run icprobe with one argument, and return its output."""
     try:
         done = subprocess.run(
             [path, word],
@@ -156,7 +156,7 @@ def run_to_end(
 
 
 def output_of(command: Sequence[str], longest_s: float, stdin: bytes | None = None) -> str:
-    """The standard output of a command that succeeds.
+    """Run a command that must succeed, and return its standard output.
 
     Raises
     ------
@@ -167,12 +167,12 @@ def output_of(command: Sequence[str], longest_s: float, stdin: bytes | None = No
     if done.returncode != 0:
         raise MeasurementFailed(
             f"`{' '.join(command[:6])} …` ended with exit code {done.returncode} "
-            f"({error_line(done.stderr)}): put that right and start again to go on"
+            f"({error_line(done.stderr)}): remove the cause and start again to go on"
         )
     return done.stdout.decode("utf-8", "replace")
 
 
 def error_line(errors: bytes) -> str:
-    """The last line of a command's standard error, without the name of icprobe."""
+    """Find the last line of a command's standard error, without the name of icprobe."""
     lines = errors.decode("utf-8", "replace").strip().splitlines()
     return lines[-1].removeprefix("icprobe: ") if lines else "it said nothing"

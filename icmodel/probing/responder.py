@@ -22,9 +22,9 @@ from icmodel.errors import MeasurementFailed, MeasuringError
 from icmodel.probing.probe import error_line, output_of
 
 BRIEF_S = 30.0
-"""Time limit of every command other than a run [s]."""
+"""Time limit of every command of icprobe other than a run [s]."""
 PATIENCE_S = 30.0
-"""Extra time beyond the planned time after which a run is killed [s]."""
+"""Time by which a run may exceed its planned time before it is killed [s]."""
 DONE, FLAGGED, REFUSED = 0, 1, 2
 """Exit codes of ``icprobe run``; with the first two codes it prints a record."""
 RESPONDER = (
@@ -37,13 +37,14 @@ MOST_OUTPUT_BYTES = 65536
 
 
 def short_name(folder: Path) -> str:
-    """Eight hexadecimal digits of the hash of a folder's path."""
+    """Short name of a folder: eight hexadecimal digits of the hash of its path."""
     return hashlib.sha256(str(folder.resolve()).encode("utf-8")).hexdigest()[:8]
 
 
 def private(folder: Path) -> Path:
-    """Path of the folder for a key; each folder of records, user and machine has a different path.
+    """Path of the private folder for the key of a measurement.
 
+    Each combination of records folder, user and machine has a different path.
     A continued measurement has the same path. The path is short, because paths of sockets must be short.
     """
     owner = f"{socket.gethostname()} {os.getuid()} {folder.resolve()}"
@@ -53,7 +54,7 @@ def private(folder: Path) -> Path:
 
 @contextmanager
 def new_key(probe: Path, folder: Path) -> Iterator[Path]:
-    """Make a new key in a folder that only this user can read; remove both at the end.
+    """Make a new icprobe key in a folder that only this user can read; remove both at the end.
 
     If a killed icmodel left a folder behind, that folder is replaced.
 
@@ -114,7 +115,7 @@ def locked(folder: Path) -> Iterator[None]:
 
 
 def until_stdin_ends(serve: Sequence[str]) -> list[str]:
-    """The command that runs ``serve``, an ``icprobe serve``, until its standard input ends."""
+    """Make a command that runs ``serve`` (an ``icprobe serve``) until its standard input ends."""
     return ["sh", "-c", RESPONDER.format(serve=shlex.join(serve))]
 
 
@@ -141,7 +142,7 @@ def responder(command: Sequence[str]) -> Iterator[subprocess.Popen[bytes]]:
             while b"answers on" not in (text := os.pread(output.fileno(), MOST_OUTPUT_BYTES, 0)):
                 if process.poll() is not None or time.monotonic() > deadline:
                     raise MeasurementFailed(
-                        f"`icprobe serve` does not answer ({error_line(text)}): put that right and "
+                        f"`icprobe serve` does not answer ({error_line(text)}): remove the cause and "
                         "start again"
                     )
                 time.sleep(POLL_S)
@@ -157,7 +158,7 @@ def responder(command: Sequence[str]) -> Iterator[subprocess.Popen[bytes]]:
 
 
 def record_of(done: subprocess.CompletedProcess[bytes]) -> dict[str, Any]:
-    """The record printed by ``icprobe run``.
+    """Read the record that ``icprobe run`` printed.
 
     Raises
     ------
@@ -176,5 +177,7 @@ def record_of(done: subprocess.CompletedProcess[bytes]) -> dict[str, Any]:
             f"`icprobe run` printed no record ({error}): is the icprobe of both hosts the same?"
         ) from error
     if not isinstance(record, dict):
-        raise MeasurementFailed("`icprobe run` printed no record: look at it by hand")
+        raise MeasurementFailed(
+            "`icprobe run` printed JSON that is not a record: run it by hand to see why"
+        )
     return record

@@ -1,4 +1,4 @@
-"""Recommendations: from a system with choices to the designs that meet every requirement.
+"""Recommendations: find the designs of a system with choices that meet every requirement.
 
 ``networks``, ``variants`` (the choices) -> ``alone`` (each variant of each stream predicted alone) -> ``loads`` (of
 shared resources) -> ``scores`` (all designs, in arrays) -> ``designs`` -> ``recommending`` (the best ones predicted in

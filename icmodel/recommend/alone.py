@@ -1,4 +1,4 @@
-"""Predict each variant of each stream alone, all in one system that is predicted once.
+"""Predict each variant of each stream by itself, without other streams, in one prediction of an artificial system.
 
 In that system every variant of every stream has its own path over copies of devices, switches and links. So no two
 variants share a resource. Streams that differ only in their names are included once.
@@ -26,12 +26,15 @@ from icmodel.system.prediction.resources import is_elastic
 from icmodel.system.prediction.result import Judged
 
 UNLIMITED = " as fast as it goes"
-"""Suffix of the name of a stream's unlimited copy."""
+"""Suffix of the name of a stream's copy that sends at unlimited rate."""
 
 
 @dataclass(frozen=True, slots=True)
 class LoneStream:
-    """A stream of a network with one variant; ``name`` gives its table, protocol and payload."""
+    """Stream of a network with one variant (choice of protocol, payload, rate, cores and priority).
+
+    ``name`` states the stream's table, protocol and payload.
+    """
 
     name: str
     system: System
@@ -39,7 +42,7 @@ class LoneStream:
 
     @property
     def limits(self) -> tuple[StreamRequirement, ...]:
-        """Requirements of the system about this stream."""
+        """Requirements of the system that apply to this stream."""
         names = (self.stream.name, self.stream.group)
         return tuple(
             replace(wanted, stream="")
@@ -49,7 +52,7 @@ class LoneStream:
 
     @property
     def identity(self) -> str:
-        """Text that is equal for two streams if they differ only in their names."""
+        """Text that identifies the stream; two streams that differ only in their names have equal texts."""
         system, stream = self.system, self.stream
         ends = [
             replace(system.devices[end], name="", group="") for end in (stream.source, stream.sink)
@@ -62,7 +65,7 @@ class LoneStream:
 
 
 def with_variant(stream: Stream, table: Streams, variant: Variant) -> Stream:
-    """Change a stream of a table to a variant."""
+    """Copy a stream of a table with the protocol, payload, rate, cores and priority of a variant."""
     return replace(
         stream,
         producer=table.produces.producer(variant.payload_bytes),
@@ -76,7 +79,9 @@ def with_variant(stream: Stream, table: Streams, variant: Variant) -> Stream:
 
 @dataclass(frozen=True, slots=True)
 class AlonePredictions:
-    """Predictions of streams alone; the arrays have one element per stream, in the order of `predict_alone`.
+    """Predictions of streams that each run alone.
+
+    The arrays have one element per stream, in the order given to `predict_alone`.
 
     Parameters
     ----------
@@ -114,7 +119,10 @@ class AlonePredictions:
     def usage(
         self, system: System, stream: Stream, at: Ints, sends: bool
     ) -> Iterator[tuple[str, Floats]]:
-        """Share of each resource that 1 b/s of a variant of a stream uses; only one multicast copy `sends`."""
+        """Yield each resource on a stream's path, and the share of it that 1 b/s of each variant uses.
+
+        Resources are ports, interfaces and processors.  ``sends`` is true for only one copy of a multicast.
+        """
         ratios = [self.ratios[row] for row in self.rows[at].tolist()]
         for hop, name in enumerate(stream.path):
             yield name, np.array([ratio[hop] for ratio in ratios]) / system.ports[name].rate_bps
@@ -128,7 +136,7 @@ class AlonePredictions:
                 yield f"processor {device.name}", busy / device.cores
 
     def nearest(self) -> Iterator[tuple[Judged, str]]:
-        """For each requirement, the stream that alone comes closest to meeting it, with the stream's name."""
+        """Yield, for each requirement, the stream that alone comes closest to meeting it, with its name."""
 
         def distance(one: Judged) -> tuple[bool, int, float]:
             margin = one.verdict.margin
@@ -144,7 +152,7 @@ class AlonePredictions:
 
 
 def predict_alone(streams: Sequence[LoneStream], models: Models | None) -> AlonePredictions:
-    """Predict each of the given streams alone."""
+    """Predict each of the given streams without any other stream."""
     indices: dict[str, int] = {}
     rows = np.array(
         [indices.setdefault(lone.identity, len(indices)) for lone in streams], dtype=np.int64
@@ -161,7 +169,10 @@ def predict_alone(streams: Sequence[LoneStream], models: Models | None) -> Alone
 
 
 def _disjoint_system(streams: Sequence[LoneStream]) -> System:
-    """System with a separate path for each stream, and another for the stream's copy without a rate limit."""
+    """Build a system in which each stream has its own copies of devices, switches and links.
+
+    A second path carries the stream's copy without a rate limit.
+    """
     devices: dict[str, Device] = {}
     switches: dict[str, Switch] = {}
     links: dict[str, Link] = {}

@@ -1,4 +1,7 @@
-"""Designs of the search space with their scores; if there are too many, only designs close to the file's own."""
+"""Designs in the search space of a system file, with their scores.
+
+If there are too many, only designs close to the file's own design are scored.
+"""
 
 from __future__ import annotations
 
@@ -22,17 +25,20 @@ from icmodel.system.document import StreamChoices
 from icmodel.system.prediction.judging import always_required
 
 MOST_DESIGNS = 1_000_000
-"""Greatest number of designs that are scored."""
+"""Greatest number of designs that a search scores by default."""
 MOST_NETWORKS = 256
-"""Greatest number of networks in a search."""
+"""Greatest number of networks (combinations of network options) in a search."""
 
 Picks = Sequence[Ints]
-"""Indices of the picked variants, one array per table; the set of designs is the product of all arrays."""
+"""Set of designs in one network: indices of the picked variants, one array per table of streams.
+
+The designs are all combinations of these variants.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """Number of designs, and number of designs left out for each reason.
+    """Number of designs in a search, and number of designs left out for each reason.
 
     Parameters
     ----------
@@ -56,13 +62,13 @@ class Counts:
 
     @property
     def exhaustive(self) -> bool:
-        """Whether for every design, the design or another that is at least as good was scored."""
+        """Whether the search is complete: every design, or another that is at least as good, was scored."""
         return not self.far
 
 
 @dataclass(frozen=True, slots=True)
 class SearchSpace:
-    """The search space: networks, tables of streams by name, variants of each table, and scores of all designs.
+    """Search space of a system file: its networks, tables of streams, their variants, and the scores of all designs.
 
     ``loads`` holds the loads of each table of streams in each network.
     """
@@ -83,7 +89,7 @@ class SearchSpace:
 
 @dataclass(frozen=True, slots=True)
 class Design:
-    """A network and a variant for each table of streams, by index."""
+    """Design of a system: a network, and a variant for each table of streams, all by index in the search space."""
 
     space: SearchSpace
     network: int
@@ -91,7 +97,7 @@ class Design:
 
     @property
     def changed(self) -> dict[str, str]:
-        """Differences from the file as text, by parameter."""
+        """Differences between this design and the file, as text by parameter."""
         found = dict(self.space.networks[self.network].changed)
         for name, loads, index in self._tables():
             differences = loads.variants[index].changed(loads.variants[0])
@@ -100,7 +106,11 @@ class Design:
 
     @property
     def chosen(self) -> dict[str, str]:
-        """Protocol, payload, rate, cores and priority of each table of streams, and the network's differences."""
+        """All choices of this design as text, by parameter.
+
+        They are the protocol, payload, rate, cores and priority of each table of streams, and the network's differences
+        from the file.
+        """
         found = dict(self.space.networks[self.network].changed)
         for name, loads, index in self._tables():
             texts = loads.variants[index].texts()
@@ -108,12 +118,12 @@ class Design:
         return found
 
     def system(self) -> System:
-        """The system of the design, expanded from the changed document.
+        """Build the system of this design, by expanding the changed document.
 
         Raises
         ------
         NetworkError
-            If it contradicts itself.
+            If the system contradicts itself.
         """
         file = self.space.networks[self.network].open
         chosen = {name: loads.variants[index] for name, loads, index in self._tables()}
@@ -129,7 +139,7 @@ class Design:
 
 
 def search_space(file: OpenSystem, models: Models, most: int = MOST_DESIGNS) -> SearchSpace:
-    """Score all designs of a file; above the limit, only designs close to the file.
+    """Score all designs of a system file; if there are too many, only designs close to the file's own.
 
     Parameters
     ----------
@@ -145,11 +155,11 @@ def search_space(file: OpenSystem, models: Models, most: int = MOST_DESIGNS) -> 
     if reason := refusal(check(own)):
         raise NetworkError(f"{file.file}: {reason}")
     if not own.streams:
-        raise NetworkError(f"{file.file} has no streams: draw some before designs are searched")
+        raise NetworkError(f"{file.file} has no streams: add streams before you search designs")
     if not (own.requirements or always_required(own)):
         raise NetworkError(
-            f"{file.file} requires nothing, and its streams send as fast as they go: give it "
-            "requirements before designs are searched"
+            f"{file.file} has no requirements, and its streams have unlimited rates: add "
+            "requirements before you search designs"
         )
 
     # Networks without contradictions, with the variants of each table of streams.
@@ -215,9 +225,10 @@ def _count(picks: Sequence[Picks]) -> int:
 
 
 def _within_limit(left: Sequence[Picks], most: int) -> tuple[list[list[Picks]], int | None]:
-    """Picks by network: all variants, or only designs with few enough changed tables to stay within the limit.
+    """Limit the designs of each network to at most ``most`` in total, by the number of changed tables of streams.
 
-    Also returns the greatest number of changed tables; ``None`` if all designs are within the limit.
+    Returns the picked sets of designs by network, and the greatest number of changed tables.  That number is ``None``
+    if all designs are within the limit.
     """
     if _count(left) <= most:
         return [[pick] for pick in left], None

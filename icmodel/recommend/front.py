@@ -9,12 +9,13 @@ import numpy as np
 from icmodel.arrays import Floats, Ints
 
 SAME_RATIO = 1.02
-"""Values of an objective within this ratio count as equal, so that the designs of a front differ clearly."""
+"""Ratio up to which two values of an objective count as equal, so that the designs of a front differ clearly."""
 
 
 def pareto_front(points: Floats) -> Ints:
-    """Indices of the points that no other dominates, in lexicographic order; the first of equal points.
+    """Find the Pareto front: the indices of the points that no other point dominates, in lexicographic order.
 
+    Of equal points, only the first is included.
     A point dominates another if no objective is greater and at least one is less.
 
     Parameters
@@ -38,7 +39,7 @@ def pareto_front(points: Floats) -> Ints:
 
 
 def spread(points: Floats, most: int) -> Ints:
-    """Pick at most ``most`` points: the best of each objective, then points evenly along the first objective.
+    """Pick at most ``most`` points of a Pareto front: the best of each objective, then evenly along the first one.
 
     Returns the indices of the points in the order of picking.
     """
@@ -51,7 +52,7 @@ def spread(points: Floats, most: int) -> Ints:
 
 
 def rounded(objectives: Floats) -> Floats:
-    """Objectives on a logarithmic scale in steps of `SAME_RATIO`, so that nearly equal values become equal."""
+    """Round objectives on a logarithmic scale in steps of `SAME_RATIO`, so that nearly equal values become equal."""
     with np.errstate(divide="ignore"):
         return np.where(
             objectives > 0, np.round(np.log(objectives) / math.log(SAME_RATIO)), -np.inf

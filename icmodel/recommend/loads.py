@@ -1,4 +1,4 @@
-"""Loads: the share of each resource that a table of streams needs, for each variant of the table.
+"""Loads of shared resources: the share of each that a table of streams needs, for each variant of the table.
 
 The resources are ports, interfaces and processors; the loads follow from predictions of each stream alone.
 """
@@ -27,7 +27,7 @@ GOODPUT = "goodput_bps"
 
 @dataclass(frozen=True, slots=True)
 class TableLoads:
-    """Loads of the variants of a table of streams.
+    """Loads that the variants of a table of streams put on resources, and other scores of these variants.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ class TableLoads:
     devices: Floats
 
     def picked(self, some: Ints) -> TableLoads:
-        """Loads of the variants with the given indices."""
+        """Select the loads of the variants with the given indices."""
         columns = [column.name for column in fields(self) if column.name != "variants"]
         return TableLoads(
             tuple(self.variants[index] for index in some),
@@ -68,9 +68,9 @@ class TableLoads:
         )
 
     def undominated(self) -> Ints:
-        """Indices of the undominated variants: no other is as good in every score.
+        """Indices of the undominated variants, for which no other variant is as good in every score.
 
-        The file's own is always included.
+        The file's own variant is always included.
         """
         points = np.column_stack(
             [
@@ -89,7 +89,7 @@ class TableLoads:
 
 @dataclass(frozen=True, slots=True)
 class TableVariants:
-    """A table of streams in a network, and the table's variants."""
+    """Table of streams in a network, with the variants (choices) of the table."""
 
     network: Network
     table: Streams
@@ -97,12 +97,12 @@ class TableVariants:
 
     @property
     def streams(self) -> tuple[Stream, ...]:
-        """The streams of the table."""
+        """Streams into which this table expands in the network."""
         streams = self.network.system.streams.values()
         return tuple(stream for stream in streams if stream.group == self.table.name)
 
     def lone_streams(self) -> Iterator[LoneStream]:
-        """Each variant of each stream, grouped by stream."""
+        """Yield each variant of each stream of the table, grouped by stream, to be predicted alone."""
         for stream in self.streams:
             for variant in self.variants:
                 texts = variant.texts()
@@ -112,8 +112,9 @@ class TableVariants:
                 )
 
     def demands_bps(self, variants: Sequence[Stream]) -> tuple[Floats, Floats]:
-        """Goodputs that a stream needs [b/s], by variant: by requirements, and for messages to arrive in time.
+        """Goodputs that a stream needs [b/s], in two arrays by variant.
 
+        The first is demanded by requirements; the second is needed for whole messages to arrive in time.
         Streams that send at once share a resource's capacity. So if the second goodputs exceed the capacity, at
         least one stream is late.
         """
@@ -148,7 +149,7 @@ class TableVariants:
 
 
 def table_loads(table: TableVariants, alone: AlonePredictions, first: int) -> TableLoads:
-    """Loads of the variants of a table.
+    """Compute the loads of all variants of a table of streams from the predictions of its streams alone.
 
     Parameters
     ----------
@@ -197,7 +198,7 @@ def table_loads(table: TableVariants, alone: AlonePredictions, first: int) -> Ta
 
 
 def device_limits(system: System) -> tuple[tuple[int, str], ...]:
-    """Requirements about devices as pairs: index of the requirement, and name of a device that it applies to."""
+    """List the requirements about devices, as pairs of the requirement's index and the name of a device."""
     return tuple(
         (index, name)
         for index, one in enumerate(system.requirements)
@@ -209,7 +210,10 @@ def device_limits(system: System) -> tuple[tuple[int, str], ...]:
 def _device_shares(
     system: System, streams: Sequence[Stream], alone: AlonePredictions, place: Ints, sending: Bools
 ) -> Floats:
-    """Contributions of streams to the requirements of devices, low and high: array (variants, limits, 2)."""
+    """Contribution of a table's streams to the metric that each requirement about a device limits.
+
+    The array (variants, limits, 2) holds low and high of the sum over the streams.
+    """
     limits = device_limits(system)
     found = np.zeros((place.shape[1], len(limits), 2))
     for number, (index, name) in enumerate(limits):

@@ -1,4 +1,4 @@
-"""Networks: the choices for devices, switches and links, and every combination of these choices."""
+"""Networks in a search for designs: the choices for devices, switches and links, and their combinations."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ SETTINGS = {
     "switches": {"forwarding": "forwarding", "latency_s": "latency", "scheduler": "scheduler"},
     "links": {"rate_bps": "rate", "dataset": "dataset", "interconnect": "interconnect"},
 }
-"""Keys that can be a choice, by part of the document, each with its label."""
+"""Keys of a system file that can be a choice, by part of the document, each with its name in results."""
 
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """One parameter of the network that can be chosen.
+    """Parameter of a network that can be chosen, such as the rate of a link.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ class Parameter:
     change: Change
 
     def text(self, option: object) -> str:
-        """An option as text, with its unit."""
+        """Convert an option of this parameter to text, with its unit."""
         kind = self.name.rpartition(".")[2]
         if kind == "rate" and isinstance(option, float):
             return units.format_bps(option)
@@ -55,7 +55,7 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """The network with one option of each parameter: document, system, and differences from the file."""
+    """Network with one option of each parameter: its document, its system, and its differences from the file."""
 
     open: OpenSystem
     system: System
@@ -63,7 +63,10 @@ class Network:
 
 
 def networks(file: OpenSystem, parameters: tuple[Parameter, ...]) -> Iterator[Network]:
-    """Every combination of options, the file's own first, the others by the number of differences from it."""
+    """Yield the network of every combination of options.
+
+    The file's own network comes first, then the others by the number of differences from it.
+    """
     for count in range(len(parameters) + 1):
         for chosen in itertools.combinations(parameters, count):
             for options in itertools.product(*(parameter.options[1:] for parameter in chosen)):
@@ -76,7 +79,7 @@ def networks(file: OpenSystem, parameters: tuple[Parameter, ...]) -> Iterator[Ne
 
 
 def parameters(document: SystemDocument, choices: Choices) -> tuple[Parameter, ...]:
-    """All parameters of the network for which the file gives a choice, sorted by name.
+    """Find all parameters of the network for which the file gives a choice, sorted by name.
 
     The file's own option comes first. It is ``None`` if several tables with that name have different values.
     """
@@ -96,7 +99,7 @@ def parameters(document: SystemDocument, choices: Choices) -> tuple[Parameter, .
             links = [link for link in document.links if name in link.between]
             if len(links) != 1:
                 raise NetworkError(
-                    f"the interfaces of {name} are a choice, and {len(links)} tables of links name "
+                    f"the interfaces of {name} are a choice, but {len(links)} tables of links name "
                     "it: choose interfaces only of devices that exactly one table names"
                 )
             options = _options(links[0].parallel, device.interfaces)
@@ -106,13 +109,13 @@ def parameters(document: SystemDocument, choices: Choices) -> tuple[Parameter, .
 
 
 def _options(own: object, chosen: tuple[object, ...]) -> tuple[object, ...]:
-    """The file's own option, then the other options sorted by text."""
+    """List the options of a parameter: first the one that the file sets, then the others sorted by text."""
     others = {str(option): option for option in chosen if option != own}
     return (own, *(others[text] for text in sorted(others, key=lambda text: (len(text), text))))
 
 
 def _cabling(link: Links) -> Change:
-    """Function that changes the number of parallel cables, and of the interfaces at both ends."""
+    """Make a function that changes a link's number of parallel cables, and of the interfaces at both ends."""
 
     def change(document: SystemDocument, count: object) -> SystemDocument:
         assert isinstance(count, int)
@@ -130,7 +133,7 @@ def _cabling(link: Links) -> Change:
 
 
 def _setting(part: str, name: str, key: str) -> Change:
-    """Function that changes one key in all tables with a name."""
+    """Make a function that changes one key in all tables of a document's part that have the given name."""
 
     def change(document: SystemDocument, value: object) -> SystemDocument:
         tables = tuple(

@@ -17,12 +17,12 @@ from icmodel.system.prediction.judging import whole_message
 
 SAMPLES = "samples"
 LATENCIES = ("message_latency_s", "latency_max_s")
-"""Metrics that are determined by the last message of a cycle."""
+"""Latency metrics that the last message of a cycle determines."""
 
 
 @dataclass(frozen=True, slots=True)
 class TooLate:
-    """A requirement that a port cannot meet, whatever the streams are.
+    """Latency requirement that cannot be met, since a port needs too long to send the messages of one cycle.
 
     Parameters
     ----------
@@ -54,7 +54,10 @@ class TooLate:
         return self.bits / self.rate_bps + self.cable_s
 
     def sentences(self) -> tuple[str, ...]:
-        """Sentences of the calculation: for this port, and for all messages over one link if other ports carry some."""
+        """Write the calculation in sentences: for this port, and for one link that would carry all messages.
+
+        The latter is left out if no other port carries a part of them.
+        """
         limit, rate = units.format_seconds(self.limit_s), units.format_bps(self.rate_bps)
         cable = f"{units.format_metres(self.cable_m)} of cable take {units.format_seconds(self.cable_s, 4)} of it"
         left = self.limit_s - self.cable_s
@@ -74,7 +77,7 @@ class TooLate:
         )
 
     def to_dict(self) -> dict[str, object]:
-        """JSON form."""
+        """Convert this requirement and its calculation to its JSON form, a dictionary."""
         return {
             "requirement": self.requirement,
             "streams": self.group,
@@ -84,7 +87,10 @@ class TooLate:
 
 
 def too_late(system: System) -> tuple[TooLate, ...]:
-    """For each requirement that a port cannot meet, the port with the latest messages."""
+    """Find the latency requirements of a system that no choice of streams can meet.
+
+    Each is returned with the port whose messages arrive last.
+    """
     found: dict[str, TooLate] = {}
     streams_by_port = system.streams_by_port()
     for wanted in system.requirements:
@@ -122,7 +128,10 @@ def too_late(system: System) -> tuple[TooLate, ...]:
 
 
 def too_late_everywhere(systems: Iterable[System]) -> tuple[TooLate, ...]:
-    """Requirements that none of the systems can meet, sorted by name, each for the system with the least delay."""
+    """Find the latency requirements that none of the systems can meet, sorted by name.
+
+    Each is returned for the system with the least delay.
+    """
     late = [too_late(system) for system in systems]
     names = set.intersection(*({one.requirement for one in some} for some in late))
     best: dict[str, TooLate] = {}

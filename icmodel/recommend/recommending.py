@@ -1,4 +1,4 @@
-"""Recommend: score all designs, predict the best designs in full, and return these."""
+"""Recommend designs of a system: score all designs, predict the best ones in full, and return these."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from icmodel.arrays import Ints
 from icmodel.dataset import Dataset
 from icmodel.errors import NetworkError
 from icmodel.estimate import weakest
+from icmodel.keywords import checks_keywords
 from icmodel.model import Model
 from icmodel.recommend.designs import MOST_DESIGNS, SearchSpace, search_space
 from icmodel.recommend.front import pareto_front, rounded, spread
@@ -22,22 +23,27 @@ from icmodel.recommend.scores import MET_ALONE, NOT_MET_ALONE, OBJECTIVES, UNDEC
 from icmodel.recommend.variants import Models
 from icmodel.requirement import MET, OUTCOMES, UNDECIDED
 from icmodel.scenario import Scenario
-from icmodel.system import OpenSystem, SystemPrediction, load_open, predict
+from icmodel.system import OpenSystem, SystemPrediction, load_open, predict, system_file
 from icmodel.system.network import MESSAGE
+from icmodel.system.prediction.answers import DatasetChoice
 from icmodel.system.prediction.result import by_requirement
 from icmodel.usecase.result import needed_measurement
 
 MOST_FRONT, MOST_MENDS, MOST_UNDECIDED = 12, 3, 6
-"""Greatest number of returned designs: on the front, with the fewest changes, and undecided."""
+"""Greatest number of designs returned: on the Pareto front, with the fewest changes, and undecided."""
 MOST_BESIDE = 3
-"""Number of undecided designs to predict if other designs meet all requirements; overloaded designs are left out."""
+"""Greatest number of undecided designs to predict if other designs meet all requirements.
+
+Overloaded designs are left out.
+"""
 TRIES = 12
-"""Number of further designs to predict of each kind if predictions are worse than the scores."""
+"""Greatest number of further designs of each kind to predict, if predictions are worse than the scores."""
 
 Watch = Callable[[int, int], None]
-"""Progress function, called with the number of designs checked so far and the greatest number to check."""
+"""Type of a progress function: called with the number of designs predicted so far, and the greatest number."""
 
 
+@checks_keywords
 def recommend(
     name: str | Path | OpenSystem,
     dataset: Model | Dataset | str | Path | None = None,
@@ -123,6 +129,8 @@ def recommend(
         nearest=tuple(Nearest(one.verdict, stream) for one, stream in space.alone.nearest()),
         physics=too_late_everywhere(network.system for network in space.networks),
         currency=None if document.costs is None else document.costs.currency,
+        file=None if isinstance(name, OpenSystem) else system_file(name),
+        asked=DatasetChoice(dataset, variant, cache).options(),
     )
 
 
@@ -138,17 +146,14 @@ def _load_models(
         return dataset
     if dataset is not None:
         return Model(dataset, variant, cache=cache)
-    document = file.document
-    names = {link.dataset for link in document.links}
-    names |= {device.dataset for device in document.devices}
-    if document.choices is not None:
-        names |= {one for links in document.choices.links.values() for one in links.dataset}
-    return {name: Model(name, variant, cache=cache) for name in sorted(filter(None, names))}
+    return {name: Model(name, variant, cache=cache) for name in file.datasets}
 
 
 @dataclass(frozen=True, slots=True)
 class Checks:
-    """Designs predicted in full so far, by index; ``None`` for a design that contradicts itself.
+    """Full predictions of designs, made so far in a search.
+
+    ``known`` holds them by index of the design; ``None`` means that the design contradicts itself.
 
     Parameters
     ----------
@@ -180,7 +185,7 @@ class Checks:
         return self.known[index]
 
     def having(self, verdict: str) -> tuple[Checked, ...]:
-        """All checked designs with a verdict."""
+        """All designs predicted in full that have the given verdict."""
         return tuple(
             design
             for design in self.known.values()
@@ -188,8 +193,9 @@ class Checks:
         )
 
     def predict_front(self, left: Ints, verdict: str, most: int) -> int:
-        """Predict the Pareto front of the designs in ``left``; a design worse than its score is replaced by the next.
+        """Predict in full the designs on the Pareto front of the designs in ``left``.
 
+        If a design proves worse than its score, the next design replaces it.
         Returns the number of designs on the last front that were not predicted.
         """
         objectives = rounded(self.space.scores.objectives)
@@ -225,7 +231,7 @@ class Checks:
                 met, fewest = met + 1, design.changes
 
     def counts(self, unchecked: int) -> Searched:
-        """Number of designs by outcome."""
+        """Count the designs of the search by outcome."""
         outcomes, known = self.space.scores.outcomes, list(self.known)
         may, undecided, fail = np.bincount(outcomes, minlength=len(OUTCOMES)).tolist()
         unpredicted = may + undecided - int((outcomes[known] != NOT_MET_ALONE).sum())
@@ -238,7 +244,7 @@ def _checked(
     scored: list[float],
     changes: int,
 ) -> Checked:
-    """A design with its full prediction; objectives that the prediction lacks keep their score."""
+    """Summarise the full prediction of a design; objectives that the prediction lacks keep their score."""
     streams, devices = prediction.streams.values(), prediction.devices.values()
     cores = math.fsum(device.cpu_cores.value for device in devices)
     means = [stream.metrics["latency_mean_s"].value for stream in streams]
@@ -270,7 +276,10 @@ def _checked(
 
 
 def _open_requirements(prediction: SystemPrediction) -> Iterator[OpenRequirement]:
-    """For each requirement that is not met, the stream or device farthest from the limit; the worst first."""
+    """Yield each requirement that is not surely met, with the stream or device farthest from the limit.
+
+    The requirement farthest from being met comes first.
+    """
     missed = by_requirement(one for one in prediction.judged if one.verdict.outcome != MET)
     for worst, *_ in missed.values():
         settle = ""
@@ -297,7 +306,7 @@ def _open_requirements(prediction: SystemPrediction) -> Iterator[OpenRequirement
 
 
 def _front_of(designs: tuple[Checked, ...]) -> tuple[Checked, ...]:
-    """The Pareto front by the full predictions, sorted by CPU."""
+    """Select the Pareto front of designs by their full predictions, sorted by CPU."""
     if not designs:
         return ()
     ordered = sorted(designs, key=lambda design: (design.changes, _by_objectives(design)))

@@ -1,12 +1,14 @@
-"""Recommendation: the search, the designs found, the requirements that no choice can meet, and the JSON form."""
+"""Recommendation, with its JSON form: the search, the designs found, and requirements that no choice can meet."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from icmodel.documents import json_of, number_or_none
+from icmodel.frozen import NanEqual
+from icmodel.reading import SourceFile
 from icmodel.recommend.designs import Counts
 from icmodel.recommend.physics import TooLate
 from icmodel.recommend.scores import OBJECTIVES
@@ -20,12 +22,12 @@ LEFT_OUT = (
     "changes of the parallel cable that a stream takes, if another choice changes its rate",
     "worst-case bounds of streams that share resources",
 )
-"""Effects that scores leave out; returned designs were predicted in full."""
+"""Effects that the scores of designs leave out; the returned designs were predicted in full."""
 
 
 @dataclass(frozen=True, slots=True)
 class OpenRequirement:
-    """A requirement that a design does not surely meet, for the stream or device farthest from the limit.
+    """Requirement that a design does not surely meet, with the stream or device farthest from the limit.
 
     ``settle`` is the measurement that would decide the requirement, or the reason why no measurement would.
     """
@@ -35,13 +37,13 @@ class OpenRequirement:
     settle: str
 
     def to_dict(self) -> dict[str, object]:
-        """JSON form."""
+        """Convert this requirement to its JSON form, a dictionary."""
         return {**self.verdict.to_dict(), **json_of(self, "where", "settle")}
 
 
-@dataclass(frozen=True, slots=True)
-class Checked:
-    """A design that was predicted in full.
+@dataclass(frozen=True, slots=True, eq=False)
+class Checked(NanEqual):
+    """Design that was predicted in full: its choices, verdict and objectives.
 
     Parameters
     ----------
@@ -70,17 +72,17 @@ class Checked:
     changes: int
 
     def objective(self, name: str) -> float:
-        """Look up one objective by name."""
+        """Value of one objective, such as ``cost``, of this design by name."""
         return self.objectives[OBJECTIVES.index(name)]
 
     @property
     def headroom_ratio(self) -> float:
-        """Relative growth of all streams until a resource is full; negative if a resource is overloaded."""
+        """Relative growth of all streams at which the first resource is full; negative if one is overloaded."""
         full = self.objective("fullest_ratio")
         return 1 / full - 1 if full > 0 else math.inf
 
     def to_dict(self) -> dict[str, object]:
-        """JSON form."""
+        """Convert this design to its JSON form, a dictionary."""
         return {
             **json_of(self, "changed", "chosen", "changes", "verdict", "basis"),
             **dict(zip(OBJECTIVES, map(number_or_none, self.objectives), strict=True)),
@@ -90,19 +92,19 @@ class Checked:
 
 @dataclass(frozen=True, slots=True)
 class Nearest:
-    """The stream that alone comes closest to a requirement, over the whole search."""
+    """Stream that alone (without other streams) comes closest to meeting a requirement, over the whole search."""
 
     verdict: Verdict
     stream: str
 
     def to_dict(self) -> dict[str, object]:
-        """JSON form."""
+        """Convert this stream and its verdict to its JSON form, a dictionary."""
         return {**self.verdict.to_dict(), "stream": self.stream}
 
 
 @dataclass(frozen=True, slots=True)
 class Searched:
-    """Number of designs by outcome.
+    """Size of a search: the number of its designs by outcome.
 
     Parameters
     ----------
@@ -125,7 +127,7 @@ class Searched:
     unpredicted: int
 
     def to_dict(self) -> dict[str, object]:
-        """JSON form."""
+        """Convert these numbers of designs to their JSON form, a dictionary."""
         counts = self.counts
         return {
             "designs": counts.all,
@@ -138,7 +140,7 @@ class Searched:
 
 @dataclass(frozen=True, slots=True)
 class Recommendation:
-    """The recommendation for a system.
+    """Recommendation for a system: the designs found in its search space.
 
     Parameters
     ----------
@@ -154,6 +156,12 @@ class Recommendation:
         For each requirement, the stream that comes closest to meeting it.
     physics : tuple of TooLate
         Requirements that no choice of streams can meet, each in the network with the least delay.
+    currency : str, optional
+        Currency of the costs; ``None`` if the file states no costs.
+    file : SourceFile, optional
+        File of the system; ``None`` if the system was given as an object.
+    asked : mapping
+        Options given to `recommend`: dataset and variant.
     """
 
     system: str
@@ -168,13 +176,15 @@ class Recommendation:
     nearest: tuple[Nearest, ...]
     physics: tuple[TooLate, ...]
     currency: str | None
+    file: SourceFile | None = None
+    asked: Mapping[str, str] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         return f"Recommendation({self.system!r}, {len(self.front)} designs: {self.verdict})"
 
     @property
     def verdict(self) -> str:
-        """Met if a design meets all requirements; undecided if a design may meet them; otherwise not met."""
+        """Verdict on the system: met if a design meets all requirements, undecided if one may, otherwise not met."""
         if self.front:
             return MET
         may = self.undecided or self.searched.unpredicted or self.searched.counts.far
@@ -186,7 +196,7 @@ class Recommendation:
         return {MET: 0, NOT_MET: 1, UNDECIDED: 3}[self.verdict]
 
     def to_dict(self) -> dict[str, object]:
-        """JSON form."""
+        """Convert this recommendation to its JSON form, a dictionary."""
         return {
             "schema_version": SCHEMA_VERSION,
             **json_of(self, "system", "title", "datasets", "variants", "verdict", "searched"),

@@ -13,14 +13,15 @@ from icmodel.recommend.loads import TableLoads, device_limits
 from icmodel.recommend.networks import Network
 from icmodel.recommend.physics import too_late
 from icmodel.requirement import MET, NOT_MET, OUTCOMES, UNDECIDED
-from icmodel.system import System
-from icmodel.system.document import SystemDocument
 
 OBJECTIVES = ("cpu_cores", "latency_mean_s", "fullest_ratio", "interfaces", "cost")
-"""Objectives, all minimised: busy cores of all hosts; greatest mean latency of a frame; greatest utilisation of a
-port, interface or processor; interfaces of all devices; cost."""
+"""Names of the objectives of a design, all of which are minimised.
+
+They are the busy cores of all hosts, the greatest mean latency of a frame, the greatest utilisation of a port,
+interface or processor, the number of interfaces of all devices, and the cost.
+"""
 TOLERANCE = 1e-9
-"""Tolerated relative rounding error of a sum of loads before a resource counts as overloaded."""
+"""Relative excess of a sum of loads over capacity up to which a resource does not count as overloaded (rounding)."""
 MET_ALONE, UNDECIDED_ALONE, NOT_MET_ALONE = (
     OUTCOMES.index(outcome) for outcome in (MET, UNDECIDED, NOT_MET)
 )
@@ -28,7 +29,7 @@ MET_ALONE, UNDECIDED_ALONE, NOT_MET_ALONE = (
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """Designs of all networks, as arrays.
+    """Scores of designs, of one or several networks, as arrays.
 
     Parameters
     ----------
@@ -58,12 +59,15 @@ COLUMNS = tuple(column.name for column in fields(Scores))
 
 
 def joined(parts: Sequence[Scores]) -> Scores:
-    """Join the scores of several networks."""
+    """Join the scores of the designs of several networks."""
     return Scores(*(np.concatenate([getattr(part, name) for part in parts]) for name in COLUMNS))
 
 
 def ordered(scores: Scores) -> Scores:
-    """Sort the designs by the number of differences from the file, so that the closest of equal designs comes first."""
+    """Sort designs by their number of differences from the file.
+
+    So, of designs with equal scores, the one closest to the file comes first.
+    """
     order = np.lexsort((*scores.variants.T[::-1], scores.network, scores.changes))
     return Scores(*(getattr(scores, name)[order] for name in COLUMNS))
 
@@ -76,7 +80,7 @@ def scores(number: int, network: Network, tables: Sequence[TableLoads]) -> Score
     number : int
         Index of the network.
     """
-    system, document = network.system, network.open.document
+    system = network.system
     sizes = [len(table.variants) for table in tables]
     count, ports = math.prod(sizes), len(system.ports)
 
@@ -108,8 +112,8 @@ def scores(number: int, network: Network, tables: Sequence[TableLoads]) -> Score
         _combine(np.add, [table.cores for table in tables], count),
         _combine(np.maximum, [table.latency_s for table in tables], count),
         _fullest([table.loads for table in tables], count),
-        np.full(count, float(interfaces(system))),
-        np.full(count, float(cost(system, document))),
+        np.full(count, float(system.interface_count)),
+        np.full(count, system.cost),
     ]
     changes = _combine(np.add, [table.changes for table in tables], count)
     return Scores(
@@ -122,7 +126,10 @@ def scores(number: int, network: Network, tables: Sequence[TableLoads]) -> Score
 
 
 def _combine(ufunc: np.ufunc, parts: Sequence[np.ndarray], count: int) -> np.ndarray:
-    """Combine one number of each table over every combination of variants: array (designs,)."""
+    """Combine numbers of the variants of each table, such as by a sum, for every design: array (designs,).
+
+    A design is a combination of one variant of each table of streams.
+    """
     found = np.zeros(1, dtype=parts[0].dtype if parts else np.float64)
     for part in parts:
         found = ufunc(found[:, None], part[None, :]).reshape(-1)
@@ -131,7 +138,7 @@ def _combine(ufunc: np.ufunc, parts: Sequence[np.ndarray], count: int) -> np.nda
 
 
 def _fullest(tables: Sequence[Floats], count: int) -> Floats:
-    """Utilisation of the fullest resource of each design: array (designs,).
+    """Utilisation of the fullest resource (port, interface or processor) of each design: array (designs,).
 
     Parameters
     ----------
@@ -143,25 +150,3 @@ def _fullest(tables: Sequence[Floats], count: int) -> Floats:
     for resource in np.unique(np.concatenate(tables), axis=1).T:
         np.maximum(full, _combine(np.add, np.split(resource, ends), count), out=full)
     return full
-
-
-# --- interfaces and cost of the network ---------------------------------------------------------
-
-
-def interfaces(system: System) -> int:
-    """Number of device interfaces that are connected to a link."""
-    return sum(end in system.devices for link in system.links.values() for end in link.ends)
-
-
-def cost(system: System, document: SystemDocument) -> float:
-    """Cost of interfaces, cores, links and switches; 0 if the file states no costs."""
-    per = document.costs
-    if per is None:
-        return 0.0
-    total = per.switch * len(system.switches)
-    total += per.core * sum(one.cores or 0 for one in system.devices.values())
-    for link in system.links.values():
-        ends = sum(end in system.devices for end in link.ends)
-        total += ends * (per.interface + per.interface_per_gbps * link.rate_bps / 1e9)
-        total += per.link + per.link_per_m * link.length_m
-    return total

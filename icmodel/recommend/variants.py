@@ -1,4 +1,4 @@
-"""Variants: every combination of the choices for a table of streams."""
+"""Variants of a table of streams: every combination of its choices (protocol, payload, rate, cores, priority)."""
 
 from __future__ import annotations
 
@@ -23,14 +23,17 @@ from icmodel.system.packing import wire
 from icmodel.system.prediction.answers import dataset_of
 
 Models = Model | Mapping[str, Model]
-"""One model for all streams, or a model for each dataset that the system names."""
+"""Type of the models of a search: one model for all streams, or one for each dataset that the system names."""
 MOST_PAYLOAD_BYTES = 65_535
 """Greatest aligned payload [B] if no dataset has a measured range: the payload of TCP in IC2012 §8.1."""
 
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """One choice for a table of streams; ``None`` keeps the payload or rate of the traffic source."""
+    """Variant of a table of streams: one choice of protocol, payload, rate, cores and priority.
+
+    A payload or rate of ``None`` keeps that of the traffic source.
+    """
 
     protocol: str
     payload_bytes: int | None
@@ -39,7 +42,7 @@ class Variant:
     priority: int
 
     def texts(self) -> dict[str, str]:
-        """The choice as text, by parameter."""
+        """Convert this variant to texts, by parameter."""
         payload, rate = self.payload_bytes, self.rate_fps
         return {
             "protocol": self.protocol,
@@ -50,25 +53,25 @@ class Variant:
         }
 
     def changed(self, own: Variant) -> dict[str, str]:
-        """Differences between the choice and the file, as text by parameter."""
+        """Differences between this variant and the file's own, as text by parameter."""
         mine, theirs = self.texts(), own.texts()
         return {name: text for name, text in mine.items() if text != theirs[name]}
 
     def order(self) -> tuple[str, float, float, float, int]:
-        """Sort key that does not depend on the file's order."""
+        """Sort key of this variant, which does not depend on the order in the file."""
         known = (self.payload_bytes, self.rate_fps, self.cores)
         payload, rate, cores = (-1.0 if value is None else float(value) for value in known)
         return self.protocol, payload, rate, cores, self.priority
 
     def apply(self, table: Streams) -> Streams:
-        """Change a table to this choice."""
+        """Copy a table of streams with the protocol, payload, rate, cores and priority of this variant."""
         return table.model_copy(update=asdict(self))
 
 
 def variants(
     table: Streams, choices: StreamChoices, system: System, models: Models
 ) -> tuple[Variant, ...]:
-    """All choices for a table of streams in a network, the file's own first.
+    """List all variants of a table of streams in a network, the file's own first.
 
     Payloads that the protocol cannot carry, and priorities that a port on the route never serves, are left out.
     """
@@ -99,7 +102,7 @@ def variants(
 def _payloads(
     own: Variant, choices: StreamChoices, system: System, stream: Stream, models: Models
 ) -> set[int | None]:
-    """Payloads of a stream [B]: the file's own, the listed choices, and aligned payloads if the choices ask for them.
+    """Payloads that a stream may have [B]: the file's own, the listed choices, and aligned payloads if chosen.
 
     Aligned payloads fill 1, 2, 4, 8 … packets. The last payload is the greatest within the measured range.
     """
@@ -125,7 +128,7 @@ def _model_of(system: System, stream: Stream, models: Models) -> Model | None:
 
 
 def default_choices(document: SystemDocument, system: System, models: Models) -> Choices:
-    """Search space for a file without choices: the options that the datasets have measured for the streams.
+    """Make the choices for a system file that states none: the options measured in the datasets of its streams.
 
     The options are measured protocols and core counts, aligned payloads (unless a frame is a message), and the
     produced rate.

@@ -7,13 +7,13 @@ renderer escapes it.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from icmodel.plotting import Spec
+from icmodel.report.masthead import PLAIN, Masthead
 
 if TYPE_CHECKING:
     from icmodel.report.markup import Markup
-
-Spec = dict[str, Any]
-"""A Vega-Lite specification, or a part of one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,13 +108,14 @@ class Bars:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """Plot with a table of its numbers, for readers who cannot see the plot."""
+    """Plot of a metric with a table of its numbers, for readers who cannot see the plot."""
 
     title: str
     caption: str
     alt: str
     spec: Spec
     numbers: Table
+    metric: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,8 +166,49 @@ class Conclusion:
 
 
 @dataclass(frozen=True, slots=True)
+class Front:
+    """First page of a report, which alone must answer a board; texts are short, so that they fit one page.
+
+    Parameters
+    ----------
+    numbers : Table
+        At most `MOST_NUMBERS` decisive numbers, the worst first.
+    more : str
+        Sentence on numbers that stand in the appendix only; empty if none do.
+    parts : Table, optional
+        Shares of network, hosts and application in the verdict.
+    picture : Figure, Picture, optional
+        The plot or drawing.
+    change, doubts : tuple of str
+        Changes that would change the verdict, and at most `MOST_DOUBTS` doubts, the largest first.
+    buy, repeat : tuple of pairs
+        Parts to buy; the command that repeats the report, and hashes.
+    """
+
+    numbers: Table
+    more: str = ""
+    parts: Table | None = None
+    picture: Figure | Picture | None = None
+    change: tuple[str, ...] = ()
+    buy: tuple[tuple[str, str], ...] = ()
+    doubts: tuple[str, ...] = ()
+    repeat: tuple[tuple[str, str], ...] = ()
+
+
+MOST_NUMBERS, MOST_CHANGES, MOST_DOUBTS = 8, 3, 3
+"""Maximum number of rows and sentences on the first page."""
+CHANGE, BUY, DOUBTS, REPEAT = (
+    "What would change the verdict",
+    "What must be bought",
+    "The largest doubts",
+    "To repeat this report",
+)
+"""Headings of the first page."""
+
+
+@dataclass(frozen=True, slots=True)
 class Page:
-    """Whole report: question, basis (dataset and variant), answer and sections."""
+    """Whole report: question, basis (dataset and variant), answer, first page and sections."""
 
     title: str
     question: str
@@ -174,3 +216,5 @@ class Page:
     answer: Conclusion
     sections: tuple[Section, ...]
     made_by: str
+    front: Front | None = None
+    masthead: Masthead = PLAIN

@@ -1,41 +1,39 @@
-"""The page of an evaluation's report, conclusion first."""
+"""The page of an evaluation's report: one page first, then the appendix."""
 
 from __future__ import annotations
 
-import shlex
+from collections.abc import Iterator
 
 from icmodel import __version__
-from icmodel.dataset import catalogue
-from icmodel.report.blocks import Facts, Page, Section
+from icmodel.report.blocks import Page, Section
 from icmodel.report.figures import figures
+from icmodel.report.front import command, front
+from icmodel.report.masthead import PLAIN, Masthead
 from icmodel.report.predictions import limits, predictions, reasons, rows, sources
 from icmodel.report.verdicts import conclude, required, verdicts
 from icmodel.usecase import Evaluation, usecase_names
 
 
-def page(evaluation: Evaluation) -> Page:
-    """Make the whole report of an evaluation."""
+def page(evaluation: Evaluation, masthead: Masthead = PLAIN, file: str = "") -> Page:
+    """Make the whole report of an evaluation.
+
+    Parameters
+    ----------
+    file : str
+        Name of the report's file, for the command that repeats the report.
+    """
     case, data = evaluation.usecase, evaluation.data
-    repeat = Facts(
-        (
-            ("command", command(evaluation)),
-            ("dataset", data.id),
-            ("sha256 of its points", data.sha256),
-            ("variant", evaluation.variant),
-            ("icmodel", __version__),
-        ),
-        code=True,
-    )
+    plots = tuple(figures(evaluation))
+    line = command(words(evaluation), masthead, file or f"{case.name}.html")
     sections = (
         ("verdicts", "Verdicts", verdicts(evaluation)),
         ("limits", "Limits of validity", limits(evaluation)),
         ("requirements", "What is required", required(evaluation)),
         ("predictions", "Predictions", predictions(evaluation)),
         ("reasons", "Why", reasons(evaluation)),
-        ("plots", "Plots", figures(evaluation)),
+        ("plots", "Plots", plots),
         ("rows", "What it rests on", rows(evaluation)),
         ("sources", "Sources", sources(evaluation)),
-        ("again", "To do it again", [repeat]),
     )
     return Page(
         title=case.title,
@@ -44,15 +42,17 @@ def page(evaluation: Evaluation) -> Page:
         answer=conclude(evaluation),
         sections=tuple(Section(anchor, title, tuple(blocks)) for anchor, title, blocks in sections),
         made_by=f"icmodel {__version__}",
+        front=front(evaluation, plots, line),
+        masthead=masthead,
     )
 
 
-def command(evaluation: Evaluation) -> str:
-    """Return the command that repeats this evaluation; files are named without their folders."""
-    case, data = evaluation.usecase, evaluation.data
-    own = "" if case.name in usecase_names() else ".toml"
-    words = ["icmodel", "evaluate", f"{case.name}{own}"]
-    words += ["--dataset", data.id if data.id in catalogue() else data.folder.name]
-    words += ["--variant", evaluation.variant, "--candidate", evaluation.candidate]
-    words += ["--strict"] if evaluation.strict else []
-    return shlex.join([*words, "-o", f"{case.name}.html"])
+def words(evaluation: Evaluation) -> Iterator[str]:
+    """Yield the words of the command that judges this use case again."""
+    file, name = evaluation.file, evaluation.usecase.name
+    name = name if name in usecase_names() else f"{name}.toml"
+    yield from ("evaluate", name if file is None else file.name)
+    yield from ("--dataset", evaluation.data.reference, "--variant", evaluation.variant)
+    yield from ("--candidate", evaluation.candidate)
+    if evaluation.strict:
+        yield "--strict"

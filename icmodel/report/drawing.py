@@ -7,7 +7,19 @@ from dataclasses import dataclass
 from textwrap import wrap
 
 from icmodel.estimate import BASES
-from icmodel.report.blocks import Spec
+from icmodel.plotting import (
+    BYTE_LABELS,
+    CONFIG,
+    HEIGHT,
+    INK,
+    PAPER,
+    QUIET,
+    SCHEMA,
+    UNLABELLED,
+    WIDTH,
+    Spec,
+    ticks,
+)
 from icmodel.report.profile import is_small
 
 Row = dict[str, object]
@@ -15,8 +27,6 @@ Row = dict[str, object]
 Data = Mapping[str, list[Row]]
 """The rows of a plot by layer."""
 
-SCHEMA = "https://vega.github.io/schema/vega-lite/v5.json"
-WIDTH, HEIGHT = 360, 230
 SUBTITLE = 68
 """Maximum number of characters in a line of the subtitle, about as wide as a plot."""
 
@@ -36,7 +46,6 @@ COLOURS = {
 }
 """Colours that can be distinguished with any colour vision; each line also has its own dash."""
 DASHES = {PREDICTED: [1, 0], THEORY: [2, 3], REQUESTED: [6, 3], LIMIT: [8, 2, 2, 2]}
-INK, QUIET, GRID, PAPER = "#24292f", "#57606a", "#e3e6ea", "#ffffff"
 SHADES = (PAPER, "#c3cad2", "#7d8793")
 """Fill of a benchmarked point: white for the scenario's payload, grey for two other payloads."""
 OTHERS = len(SHADES) - 1
@@ -51,46 +60,6 @@ SHAPES = {
     HERE: "circle",
 }
 """Shape of a benchmarked point by its basis; the scenario itself is a filled circle."""
-
-_FONT = "Liberation Sans, Arial, Helvetica, sans-serif"
-CONFIG: Spec = {
-    "font": _FONT,
-    "view": {"stroke": None},
-    "title": {"color": INK, "subtitleColor": QUIET, "fontSize": 13, "subtitlePadding": 4},
-    "axis": {
-        "labelColor": QUIET,
-        "titleColor": INK,
-        "titleFontWeight": "normal",
-        "titleFontSize": 13,
-        "labelFontSize": 12,
-        "gridColor": GRID,
-        "domainColor": QUIET,
-        "tickColor": QUIET,
-        "tickSize": 4,
-        "titlePadding": 8,
-    },
-    "axisY": {"domain": False, "ticks": False},
-    "legend": {
-        "orient": "bottom",
-        "direction": "horizontal",
-        "title": None,
-        "labelColor": INK,
-        "labelFontSize": 12,
-        "columnPadding": 14,
-        "rowPadding": 3,
-        "offset": 10,
-        "layout": {"bottom": {"direction": "vertical", "anchor": "start", "margin": 4}},
-    },
-}
-BYTE_LABELS = (
-    "datum.value >= 1048576 ? format(datum.value / 1048576, '~r') + ' Mi' : "
-    "datum.value >= 1024 ? format(datum.value / 1024, '~r') + ' Ki' : format(datum.value, '~r')"
-)
-
-UNLABELLED: Spec = {"condition": {"test": "datum.label === ''", "value": 0}, "value": 1}
-"""Opacity of grid lines; grid lines without a label are invisible."""
-SI_LABELS = "datum.label ? replace(datum.label, /([0-9])([^0-9]?)$/, '$1 $2') + '{unit}' : ''"
-"""Vega expression that turns the tick label ``20µ`` into ``20 µs``; empty labels stay empty."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,16 +246,6 @@ class _Plot:
 def _numbers(field: str, rows: list[Row]) -> list[float]:
     """Return the values of one field; rows without the field are left out."""
     return [float(str(row[field])) for row in rows if row.get(field) is not None]
-
-
-def ticks(metric: str) -> Spec:
-    """Return the format of a metric's axis labels: prefix and unit at each tick, or per cent."""
-    if metric.endswith("_cores"):
-        return {"format": "~r"}
-    if not metric.endswith(("_s", "_bps")):
-        return {"format": "~%", "labelExpr": "replace(datum.label, '%', ' %')"}
-    unit = "b/s" if metric.endswith("_bps") else "/s" if metric.endswith("_per_s") else "s"
-    return {"format": "~s", "labelExpr": SI_LABELS.format(unit=unit)}
 
 
 # --- layers -----------------------------------------------------------------------------------

@@ -5,20 +5,8 @@ from __future__ import annotations
 from icmodel.dataset.repeats import ABSOLUTE
 from icmodel.errors import ReportError
 from icmodel.estimate import metric_name, plural, quantity
-from icmodel.report.blocks import Spec
-from icmodel.report.drawing import (
-    BYTE_LABELS,
-    COLOURS,
-    CONFIG,
-    LIMIT,
-    PREDICTED,
-    QUIET,
-    SCHEMA,
-    UNLABELLED,
-    WIDTH,
-    Row,
-    nominal_channels,
-)
+from icmodel.plotting import BYTE_LABELS, CONFIG, QUIET, SCHEMA, UNLABELLED, WIDTH, Spec
+from icmodel.report.drawing import COLOURS, LIMIT, PREDICTED, Row, nominal_channels
 from icmodel.validate import Trial, Validation
 
 HEIGHT = 150

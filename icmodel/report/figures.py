@@ -8,7 +8,8 @@ from functools import cache, partial
 from icmodel.errors import OutOfDomain, ReportError
 from icmodel.estimate import metric_name
 from icmodel.model import Model
-from icmodel.report.blocks import Block, Cell, Figure, Figures, Heading, Spec, Table, Text
+from icmodel.plotting import Spec
+from icmodel.report.blocks import Block, Cell, Figure, Figures, Heading, Table, Text
 from icmodel.report.drawing import HERE, Row
 from icmodel.report.plots import BORROWED, describe, is_fastest, profile_plot
 from icmodel.report.profile import Profile, profile
@@ -95,7 +96,7 @@ def _figure(walk: Profile, metric: str, requirement: Requirement | None) -> Figu
             "The points show a single stream; the line shows this stream's share beside others."
         )
     numbers = _numbers(spec, walk, metric)
-    return Figure(title, " ".join(sentences), spec["description"], spec, numbers)
+    return Figure(title, " ".join(sentences), spec["description"], spec, numbers, metric)
 
 
 def _numbers(spec: Spec, walk: Profile, metric: str) -> Table:

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import base64
 from functools import singledispatch
 from pathlib import Path
 
 from icmodel.report import plots
 from icmodel.report.blocks import (
+    BUY,
+    CHANGE,
+    DOUBTS,
+    REPEAT,
     Bars,
     Block,
     Cell,
     Facts,
+    Figure,
     Figures,
     Fold,
+    Front,
     Gauge,
     Heading,
     Items,
@@ -22,6 +29,7 @@ from icmodel.report.blocks import (
     Text,
 )
 from icmodel.report.markup import Markup, element, joined
+from icmodel.report.masthead import Logo
 from icmodel.requirement import SIGNS
 
 NO_PLOTS = (
@@ -30,8 +38,8 @@ NO_PLOTS = (
 )
 POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 """Content security policy of the page: only the styles inside the page may be loaded."""
-LONG = 60
-"""Length in characters above which a part of the answer is shown on a separate line."""
+LOGO_POLICY = f"{POLICY}; img-src data:"
+"""Content security policy of a page with a logo, which is inside the page."""
 CLASSES = {"met": "met", "not met": "not-met", "undecided": "undecided"}
 """CSS class of each outcome."""
 
@@ -39,15 +47,17 @@ CLASSES = {"met": "met", "not met": "not-met", "undecided": "undecided"}
 def html_text(content: Page) -> str:
     """Render a page as HTML; the same content gives the same bytes."""
     styles = Path(__file__).with_name("page.css").read_text(encoding="utf-8")
+    head_of = content.masthead
+    policy = POLICY if head_of.logo is None else LOGO_POLICY
     head = element(
         "head",
         element("meta", charset="utf-8"),
         element("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        element("meta", http_equiv="Content-Security-Policy", content=POLICY),
+        element("meta", http_equiv="Content-Security-Policy", content=policy),
         element("meta", name="color-scheme", content="light dark"),
         element("meta", name="generator", content=content.made_by),
         element("title", f"{content.title}: {content.answer.outcome}"),
-        element("style", Markup(styles)),
+        element("style", Markup(f"{styles}\n:root {{ --house: {head_of.accent}; }}\n")),
     )
     sections = (
         element("section", element("h2", one.title), *map(show, one.blocks), id=one.anchor)
@@ -57,41 +67,77 @@ def html_text(content: Page) -> str:
         "body",
         _header(content),
         element("main", *sections),
-        element("footer", element("p", f"Written by {content.made_by}.")),
+        element(
+            "footer",
+            element("p", head_of.footer) if head_of.footer else Markup(""),
+            element("p", f"Written by {content.made_by}."),
+        ),
     )
     return f"<!DOCTYPE html>\n{element('html', head, body, lang='en')}\n"
 
 
 def _header(content: Page) -> Markup:
-    """Render the header: title, question, answer with its parts, and links to the sections."""
-    answer = content.answer
-    parts = (
-        element(
-            "div",
-            element("dt", name),
-            element("dd", text),
-            class_="wide" if len(text) > LONG else None,
-        )
-        for name, text in answer.parts
-    )
+    """Render the first page: masthead, title, question, answer, front, and links to the sections."""
+    answer, head = content.answer, content.masthead
     concluded = element(
         "section",
         element("h2", _badge(answer.outcome), Markup(" "), element("span", "The answer")),
         element("p", answer.sentence, class_="sentence"),
-        element("dl", *parts),
         class_=f"answer {CLASSES[answer.outcome]}",
         aria_label="The answer",
     )
     links = (element("a", one.title, href=f"#{one.anchor}") for one in content.sections)
+    printed = " · ".join(filter(None, (head.organisation, head.line))) or content.made_by
+    logo = Markup("")
+    if head.logo is not None:
+        logo = element("img", src=_data_address(head.logo), alt=head.organisation, class_="logo")
     return element(
         "header",
-        element("p", content.made_by, class_="maker"),
+        element("div", logo, element("p", printed, class_="maker"), class_="masthead"),
         element("h1", content.title),
         element("p", content.question, class_="question"),
         element("p", f"Asked of {content.basis}.", class_="basis"),
         concluded,
-        element("nav", *links, aria_label="Parts of this report"),
+        Markup("") if content.front is None else _front(content.front),
+        element("nav", *links, aria_label="Appendix of this report"),
     )
+
+
+def _front(front: Front) -> Markup:
+    """Render the decisive numbers, their parts, the picture, changes, parts to buy, doubts and the command."""
+
+    def listed(title: str, texts: tuple[str, ...]) -> Markup:
+        return joined(element("h3", title), element("ul", *(element("li", text) for text in texts)))
+
+    picture = Markup("")
+    if isinstance(front.picture, Figure) and plots.drawable():
+        picture = _plot(front.picture)
+    elif isinstance(front.picture, Picture):
+        picture = show(front.picture)
+    return element(
+        "div",
+        show(front.numbers),
+        element("p", front.more) if front.more else Markup(""),
+        Markup("") if front.parts is None else show(front.parts),
+        picture,
+        element(
+            "div",
+            element("section", listed(CHANGE, front.change)),
+            element("section", listed(DOUBTS, front.doubts)),
+            class_="columns",
+        ),
+        element("h3", BUY),
+        show(Facts(front.buy)),
+        element("h3", REPEAT),
+        show(Facts(front.repeat, code=True)),
+        class_="front",
+    )
+
+
+def _data_address(logo: Logo) -> str:
+    """Return a picture as an address that contains its bytes; scripts in such an SVG do not run."""
+    kind = "image/svg+xml" if logo.kind == "svg" else "image/png"
+    return f"data:{kind};base64,{base64.b64encode(logo.content).decode()}"
 
 
 def _badge(outcome: str) -> Markup:
@@ -220,20 +266,17 @@ def _figures(block: Figures) -> Markup:
     """Render plots, each with folded numbers; without vl-convert only the numbers."""
     if not plots.drawable():
         return joined(element("p", NO_PLOTS), *(show(figure.numbers) for figure in block.figures))
-    drawn = []
-    for figure in block.figures:
-        svg = Markup(plots.svg(figure.spec | {"title": None}))
-        numbers = element("details", element("summary", "The numbers"), show(figure.numbers))
-        drawn.append(
-            element(
-                "figure",
-                element("div", svg, role="img", aria_label=figure.alt),
-                element("figcaption", figure.caption),
-                numbers,
-                class_="plot",
-            )
-        )
+    drawn = (
+        _plot(figure, element("details", element("summary", "The numbers"), show(figure.numbers)))
+        for figure in block.figures
+    )
     return element("div", *drawn, class_="figures")
+
+
+def _plot(figure: Figure, *below: Markup) -> Markup:
+    svg = Markup(plots.svg(figure.spec | {"title": None}))
+    drawn = element("div", svg, role="img", aria_label=figure.alt)
+    return element("figure", drawn, element("figcaption", figure.caption), *below, class_="plot")
 
 
 @show.register

@@ -1,25 +1,57 @@
-"""A comparison of interconnects as text and Markdown: one row per link, deciding measurements, and reasons."""
+"""A comparison of interconnects as text and as a report: one row per link, deciding measurements, and reasons."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 
-from icmodel import units
+from icmodel import __version__, units
 from icmodel.documents import group_by_key
-from icmodel.estimate import metric_name, quantity
+from icmodel.estimate import interval, metric_name, plural, quantity, shortened
 from icmodel.interconnects import Comparison, Row, Source
-from icmodel.interconnects.result import EXTRAPOLATED, THEORY
-from icmodel.report.blocks import Cell, Table
-from icmodel.report.markdown import escape, show
-from icmodel.report.verdicts import finding_text
-from icmodel.requirement import OUTCOMES, SIGNS, UNDECIDED, outcome_text
-from icmodel.usecase import Finding
+from icmodel.interconnects.result import EXTRAPOLATED, MEASURED_HERE, THEORY
+from icmodel.plotting import CONFIG, SCHEMA, Spec
+from icmodel.report.blocks import (
+    MOST_CHANGES,
+    MOST_DOUBTS,
+    MOST_NUMBERS,
+    Block,
+    Cell,
+    Conclusion,
+    Figure,
+    Front,
+    Heading,
+    Items,
+    Page,
+    Section,
+    Table,
+    Text,
+)
+from icmodel.report.drawing import nominal_channels
+from icmodel.report.front import (
+    COST,
+    MOST_SENTENCE,
+    command,
+    interfaces_text,
+    name_cell,
+    parts,
+    repeat,
+    rests,
+    sentences,
+)
+from icmodel.report.masthead import PLAIN, Masthead
+from icmodel.report.verdicts import finding_text, limit_text, margin_text
+from icmodel.requirement import MET, NOT_MET, OUTCOMES, SIGNS, UNDECIDED, outcome_text
+from icmodel.usecase import Finding, usecase_names
 
 COLUMNS = ("link", "Gb/s", "protocol", "verdict", "stands on", "decided by (required)")
 NUMBERS = ("Gb/s",)
 NAMES = {"ethernet": "Ethernet", "roce": "RoCE", "infiniband": "InfiniBand", "rapidio": "RapidIO"}
 NOT_STATED = "?"
+TONES = {MET: "#0a6b58", UNDECIDED: "#7a5200", NOT_MET: "#a3201a"}
+SHAPES = {MET: "circle", UNDECIDED: "triangle-up", NOT_MET: "cross"}
+"""Colour and shape of an outcome in the plot."""
 RULES = (
     "Each stream is predicted on each link. Samples are sent in frames of one connection's payload. A stated "
     "goodput is sent in frames of the default candidate's payload. Pictures are sent in up to four measured "
@@ -152,23 +184,187 @@ def _finding(finding: Finding) -> str:
     return "; ".join(part for part in (finding_text(finding), finding.verdict.why) if part)
 
 
-# --- Markdown ---------------------------------------------------------------------------------
+# --- the report -------------------------------------------------------------------------------
 
 
-def comparison_markdown(comparison: Comparison) -> str:
-    """Render the comparison as Markdown: the table, deciding measurements, and the reasons of each link."""
-    case, (question, counts) = comparison.usecase, headline(comparison)
-    rows = tuple(tuple(Cell(text) for text in row_cells(row)) for row in comparison.rows)
-    parts = [
-        f"# {escape(case.title)}: interconnects compared",
-        escape(question),
-        *show(Table(counts, COLUMNS, rows, NUMBERS)),
-        *map(escape, RULES),
-        "## What would decide",
-        "\n".join(f"- {escape(one)}" for one in measurements(comparison)) or "Nothing is open.",
-        "## Why",
+def page(comparison: Comparison, masthead: Masthead = PLAIN, file: str = "") -> Page:
+    """Make the report of a comparison: the links on one page, then each link with its reasons.
+
+    Parameters
+    ----------
+    file : str
+        Name of the report's file, for the command that repeats the report.
+    """
+    case, name = comparison.usecase, comparison.usecase.name
+    name = name if name in usecase_names() else f"{name}.toml"
+    words = ["compare", "--usecase", name if comparison.file is None else comparison.file.name]
+    words += [word for data in comparison.datasets or () for word in ("--dataset", data)]
+    line = command(words, masthead, file or f"{case.name}-compared.html")
+
+    ranked = sorted(comparison.rows, key=lambda row: row.source.order)
+    ranked.sort(key=lambda row: OUTCOMES.index(row.outcome))
+    needed = measurements(comparison)
+    rows = tuple(tuple(map(Cell, row_cells(row))) for row in comparison.rows)
+    why = [
+        block
+        for row in comparison.rows
+        for block in (Heading(link_name(row), row.outcome), Items("", tuple(reasons(row))))
     ]
-    for row in comparison.rows:
-        parts.append(f"### {escape(link_name(row))}: {row.outcome}")
-        parts.append("\n".join(f"- {escape(one)}" for one in reasons(row)))
-    return "\n\n".join(parts) + "\n"
+    titled: tuple[tuple[str, str, Sequence[Block]], ...] = (
+        ("links", "All links", (Table(headline(comparison)[1], COLUMNS, rows, NUMBERS),)),
+        ("rules", "How it was made", tuple(map(Text, RULES))),
+        ("decide", "What would decide", (Items("", needed or ("Nothing is open.",)),)),
+        ("why", "Why", why),
+    )
+    used = ("the bundled datasets",) if comparison.datasets is None else comparison.datasets
+    return Page(
+        title=f"{case.title}: interconnects compared",
+        question=case.question,
+        basis=f"{', '.join(used)} and theory" if used else "theory alone",
+        answer=conclude(comparison, ranked),
+        sections=tuple(Section(anchor, title, tuple(blocks)) for anchor, title, blocks in titled),
+        made_by=f"icmodel {__version__}",
+        front=_front(comparison, ranked, line),
+        masthead=masthead,
+    )
+
+
+def conclude(comparison: Comparison, ranked: Sequence[Row]) -> Conclusion:
+    """Return which links carry the use case, in one sentence and in parts."""
+    _, counts = headline(comparison)
+    best = ranked[0]
+    verdict = {
+        MET: f"{link_name(best)} carries it, on {best.source.ground} numbers",
+        UNDECIDED: f"no link surely carries it; {link_name(best)} may",
+    }.get(comparison.verdict, "no link carries it")
+    sentence = f"{comparison.verdict.capitalize()}: {verdict}; {decided_text(best)}. {counts}."
+    return Conclusion(comparison.verdict, sentence, (("Links", counts),))
+
+
+def _front(comparison: Comparison, ranked: Sequence[Row], line: str) -> Front:
+    """Make the first page: the best links, what each adds, and what stays open."""
+    case, best = comparison.usecase, ranked[0]
+    rows = []
+    for row in ranked[:MOST_NUMBERS]:
+        verdict = row.decisive.verdict
+        estimate, requirement = verdict.estimate, verdict.requirement
+        rows.append(
+            (
+                name_cell(link_name(row), verdict.requirement.name),
+                Cell(
+                    decided_text(row).partition(" (")[0],
+                    note=interval(requirement.metric, estimate),
+                ),
+                Cell(limit_text(verdict)),
+                Cell(margin_text(verdict) or "unknown"),
+                Cell(rests(row.source.basis), note=row.source.ground),
+                Cell("", outcome=row.outcome),
+            )
+        )
+    columns = ("link, decided by", "value", "limit", "margin", "rests on", "verdict")
+    caption = "The best links first, each by the requirement that decides; below a value stands its 90 % interval"
+    more = max(len(ranked) - MOST_NUMBERS, 0)
+
+    answers = best.source.result.answers
+    cores = ", ".join(f"{one.stream} {one.scenario.cores or 'as benchmarked'}" for one in answers)
+    buy = [("link", f"{link_name(best)}, the first in the list")]
+    buy.append(("interfaces", interfaces_text(case, best.source.result, link_name(best))))
+    buy += [("cores at each end", shortened(cores, MOST_SENTENCE)), ("cost", COST)]
+
+    grounds = Counter(row.source.ground for row in ranked)
+    doubts = []
+    if best.source.ground != MEASURED_HERE:
+        doubts.append(
+            f"{link_name(best)} stands on {best.source.ground} numbers: {source_name(best.source)}."
+        )
+    if weak := grounds[EXTRAPOLATED]:
+        doubts.append(
+            f"{plural(weak, 'link')} of {len(ranked)} extrapolated from another line rate."
+        )
+    if alone := grounds[THEORY]:
+        doubts.append(
+            f"{plural(alone, 'link')} of {len(ranked)} by theory alone, which knows no host."
+        )
+    doubts += [f"{link_name(best)}: {note}" for note in best.source.notes]
+    doubts += [f"The use case: {one}" for one in case.known_limits]
+    doubts.append("Hosts other than those of the datasets may differ.")
+    change = [f"A measurement: {one}." for one in measurements(comparison)]
+    if comparison.verdict == MET:
+        margin = margin_text(best.decisive.verdict) or "an unknown margin"
+        change.insert(0, f"“{best.decisive.title}” has {margin} on {link_name(best)}.")
+    change.append(f"“{best.decisive.title}” decides {link_name(best)}: {decided_text(best)}.")
+    return Front(
+        numbers=Table(caption, columns, tuple(rows), numbers=("value", "limit")),
+        more=f"{plural(more, 'more link')} under All links." if more else "",
+        parts=_parts(best),
+        picture=_map(comparison),
+        change=sentences(change, MOST_CHANGES),
+        buy=tuple(buy),
+        doubts=sentences(doubts, MOST_DOUBTS),
+        repeat=repeat(line, {}, "", comparison.file),
+    )
+
+
+def _parts(best: Row) -> Table | None:
+    """Return the shares of network, hosts and application in the best link's deciding stream."""
+    answer = next(
+        (one for one in best.source.result.answers if one.stream == best.decisive.stream), None
+    )
+    return None if answer is None else parts(answer)
+
+
+def _map(comparison: Comparison) -> Figure:
+    """Draw the verdict of each link: protocols over line rates."""
+    points = [
+        {
+            "link": _kind(row),
+            "rate": rate_text(row),
+            "verdict": row.outcome,
+            "said": f"{link_name(row)}: {outcome_text(row.outcome)}, {row.source.ground}",
+        }
+        for row in comparison.rows
+        if row.link.line_rate_bps is not None
+    ]
+    rates = sorted({str(point["rate"]) for point in points}, key=float)
+    used = [outcome for outcome in OUTCOMES if any(p["verdict"] == outcome for p in points)]
+    channels = nominal_channels("verdict", used, color=TONES, shape=SHAPES)
+    spec: Spec = {
+        "$schema": SCHEMA,
+        "background": None,
+        "padding": {"left": 24, "right": 5, "top": 5, "bottom": 8},
+        "width": 420,
+        "height": {"step": 15},
+        "data": {"values": points},
+        "mark": {"type": "point", "filled": True, "size": 70, "opacity": 1},
+        "encoding": {
+            "x": {
+                "field": "rate",
+                "type": "ordinal",
+                "sort": rates,
+                "axis": {
+                    "title": "line rate [Gb/s]",
+                    "labelAngle": 0,
+                    "grid": True,
+                },
+            },
+            "y": {
+                "field": "link",
+                "type": "nominal",
+                "sort": None,
+                "axis": {"title": None, "grid": True},
+            },
+            "tooltip": [{"field": "said"}],
+            **channels,
+        },
+        "config": CONFIG,
+    }
+    cells = tuple((Cell(str(p["said"])),) for p in points)
+    numbers = Table("Verdicts of the plot", ("link",), cells)
+    title = "Verdict of each link"
+    return Figure(
+        title,
+        f"{title}, by protocol and line rate.",
+        f"{title}: {headline(comparison)[1]}",
+        spec,
+        numbers,
+    )

@@ -8,12 +8,17 @@ from functools import singledispatch
 from urllib.parse import quote
 
 from icmodel.report.blocks import (
+    BUY,
+    CHANGE,
+    DOUBTS,
+    REPEAT,
     Bars,
     Block,
     Cell,
     Facts,
     Figures,
     Fold,
+    Front,
     Heading,
     Items,
     Page,
@@ -28,19 +33,41 @@ _SPECIAL = re.compile(r"([\\`*\[\]<>|~#]|(?<!\w)_|_(?!\w)|&(?=[#\w]+;))")
 
 def markdown_text(content: Page) -> str:
     """Render a page as Markdown; the same content gives the same bytes."""
-    answer = content.answer
+    answer, head = content.answer, content.masthead
+    printed = " · ".join(filter(None, (head.organisation, head.line)))
     parts = [
+        *([escape(printed)] if printed else []),
         f"# {escape(content.title)}",
         escape(content.question),
         f"Asked of {escape(content.basis)}.",
         "## The answer",
         f"**{outcome_text(answer.outcome)}** – {escape(answer.sentence)}",
-        "\n".join(f"- {name}: {escape(text)}" for name, text in answer.parts),
     ]
+    if content.front is not None:
+        parts += _front(content.front)
     for section in content.sections:
         parts.append(f"## {escape(section.title)}")
         parts += [text for block in section.blocks for text in show(block)]
+    parts += [escape(head.footer)] if head.footer else []
     return "\n\n".join([*parts, f"Written by {content.made_by}."]) + "\n"
+
+
+def _front(front: Front) -> Iterator[str]:
+    """Render the first page below the answer; the numbers of its plot stand in the appendix."""
+    yield from show(front.numbers)
+    if front.more:
+        yield escape(front.more)
+    if front.parts is not None:
+        yield from show(front.parts)
+    if isinstance(front.picture, Picture):
+        yield from show(front.picture)
+    for title, texts in ((CHANGE, front.change), (DOUBTS, front.doubts)):
+        yield f"### {title}"
+        yield from show(Items("", texts))
+    yield f"### {BUY}"
+    yield from show(Facts(front.buy))
+    yield f"### {REPEAT}"
+    yield from show(Facts(front.repeat, code=True))
 
 
 def escape(text: str) -> str:

@@ -1,11 +1,9 @@
-"""Plots: a metric along one axis with the dataset rows used, as Vega-Lite specification, SVG or PNG."""
+"""Plots: a metric along one axis with the dataset rows used, as Vega-Lite specification."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 from icmodel.documents import number_or_none
 from icmodel.errors import ReportError
@@ -18,9 +16,12 @@ from icmodel.estimate import (
     plural,
     quantity,
 )
-from icmodel.files import write
 from icmodel.model import Model
-from icmodel.report.blocks import Spec
+from icmodel.plotting import EXTRA as EXTRA
+from icmodel.plotting import Spec
+from icmodel.plotting import drawable as drawable
+from icmodel.plotting import save as save
+from icmodel.plotting import svg as svg
 from icmodel.report.drawing import (
     HERE,
     LIMIT,
@@ -36,12 +37,6 @@ from icmodel.report.profile import Profile, known, profile
 from icmodel.requirement import Requirement
 from icmodel.scenario import Scenario
 
-if TYPE_CHECKING:
-    from types import ModuleType
-
-VEGA_LITE = "5.20"
-ENDINGS = (".svg", ".png")
-EXTRA = "install icmodel[report], which brings vl-convert-python"
 FASTEST = ("goodput_bps", "sent_bps", "frames_per_s")
 """Metrics plotted for an unlimited load; the requested goodput is a separate line."""
 BORROWED = "never measured so: the points are of the options most alike"
@@ -274,55 +269,3 @@ def _benchmarked(walk: Profile, metric: str) -> Iterator[Row]:
             "group": group,
             "shade": shade,
         }
-
-
-# --- pictures ---------------------------------------------------------------------------------
-
-
-def svg(plot: Spec) -> str:
-    """Draw a plot as an SVG picture.
-
-    Raises
-    ------
-    ReportError
-        If vl-convert is not installed, or cannot draw the specification.
-    """
-    try:
-        return str(_converter().vegalite_to_svg(plot, vl_version=VEGA_LITE))
-    except ValueError as error:
-        raise ReportError(f"the plot cannot be drawn: {error}") from error
-
-
-def save(plot: Spec, path: str | Path) -> None:
-    """Draw a plot into a file, SVG or PNG by its extension.
-
-    Raises
-    ------
-    ReportError
-        If the extension is neither .svg nor .png, vl-convert is not installed, or the file cannot be written.
-    """
-    ending = Path(path).suffix.lower()
-    if ending not in ENDINGS:
-        raise ReportError(f"{path} is not a picture file: end the name in {' or '.join(ENDINGS)}")
-    opaque = plot | {"background": "white"}
-    if ending == ".svg":
-        write(path, svg(opaque).encode())
-    else:
-        write(path, _converter().vegalite_to_png(opaque, vl_version=VEGA_LITE, scale=2))
-
-
-def drawable() -> bool:
-    """Whether the extra for drawing is installed."""
-    try:
-        _converter()
-    except ReportError:
-        return False
-    return True
-
-
-def _converter() -> ModuleType:
-    try:
-        import vl_convert
-    except ImportError as error:
-        raise ReportError(f"plots need vl-convert, which is not installed: {EXTRA}") from error
-    return vl_convert

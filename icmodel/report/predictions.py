@@ -186,11 +186,11 @@ def _explained(prediction: Prediction) -> Iterator[Block]:
 def rows(evaluation: Evaluation) -> Iterator[Block]:
     """Yield the dataset rows used by the predictions, with the sources of the rows."""
     data = evaluation.data
-    used = _used_rows(evaluation.candidates)
+    used = used_rows(evaluation.candidates)
     if not used:
         yield Text(f"No row of {data.id} was used: nothing could be predicted.")
         return
-    counted = [(evaluation.candidate, _used_rows([evaluation.chosen]))]
+    counted = [(evaluation.candidate, used_rows([evaluation.chosen]))]
     if len(evaluation.candidates) > 1:
         counted.append(("all candidates together", used))
     for whose, some in counted:
@@ -227,7 +227,7 @@ def rows(evaluation: Evaluation) -> Iterator[Block]:
     yield Fold(f"The rows themselves ({len(used)})", (table,))
 
 
-def _used_rows(candidates: Iterable[CandidateResult]) -> tuple[UsedRow, ...]:
+def used_rows(candidates: Iterable[CandidateResult]) -> tuple[UsedRow, ...]:
     """Return every dataset row used by the given candidates, once, in the dataset's order."""
     used = {
         row.line: row
@@ -282,7 +282,7 @@ def sources(evaluation: Evaluation) -> Iterator[Block]:
 def limits(evaluation: Evaluation) -> Iterator[Block]:
     """Yield the limits of validity: assumed rows, extrapolation, notes and known limits."""
     chosen = evaluation.chosen
-    used = _used_rows([chosen])
+    used = used_rows([chosen])
     assumed = sum(row.basis == "assumed" for row in used)
     if used:
         yield Text(
@@ -291,7 +291,7 @@ def limits(evaluation: Evaluation) -> Iterator[Block]:
             "measured."
         )
     for title, sentences in (
-        ("Beyond the data", _extrapolated(chosen)),
+        ("Beyond the data", beyond_data(chosen)),
         (f"Notes on {chosen.name}", _notes(chosen)),
         ("Notes", evaluation.notes),
         ("Known limits of the dataset", evaluation.data.known_limits),
@@ -300,12 +300,12 @@ def limits(evaluation: Evaluation) -> Iterator[Block]:
         if items := tuple(sentences):
             yield Items(title, items)
     for candidate in evaluation.candidates:
-        items = (*_extrapolated(candidate), *_notes(candidate))
+        items = (*beyond_data(candidate), *_notes(candidate))
         if candidate is not chosen and items:
             yield Fold(f"Notes on {candidate.name}", (Items("", items),))
 
 
-def _extrapolated(candidate: CandidateResult) -> Iterator[str]:
+def beyond_data(candidate: CandidateResult) -> Iterator[str]:
     """Yield one sentence for each reason of extrapolation, with the extrapolated metrics."""
     for answer in candidate.answers:
         metrics = {} if answer.prediction is None else answer.prediction.metrics

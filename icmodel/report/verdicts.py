@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
+from icmodel import units
 from icmodel.documents import group_by_key
 from icmodel.estimate import (
     GROWS,
@@ -34,6 +35,8 @@ from icmodel.requirement import MET, NOT_MET, OUTCOMES, Verdict
 from icmodel.usecase import CandidateResult, Derivation, Evaluation, Finding
 
 JUDGED = "judged here"
+MANIFOLD = 10.0
+"""Margin above which a goodput is compared by a factor, not by a percentage."""
 
 
 # --- the conclusion ---------------------------------------------------------------------------
@@ -333,6 +336,8 @@ def margin_text(verdict: Verdict) -> str:
     size = percent(abs(margin))
     if not requirement.limit:
         size = quantity(requirement.metric, abs(margin), 2)
+    if requirement.at_least and margin > MANIFOLD:
+        return f"{units.format_count(1 + margin, 3)} times the limit"
     if margin > 0:
         return f"{size} to spare"
     if requirement.at_least is not None:

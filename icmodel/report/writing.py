@@ -1,39 +1,62 @@
-"""Write a report of an evaluation or a system; the file extension selects the format."""
+"""Write a report of any answer; the file extension selects the format."""
 
 from __future__ import annotations
 
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from icmodel.errors import ReportError
 from icmodel.files import check_place, write
+from icmodel.report.masthead import PLAIN, Masthead
 
 if TYPE_CHECKING:
+    from icmodel.interconnects import Comparison
+    from icmodel.recommend import Recommendation
+    from icmodel.report.blocks import Page
     from icmodel.system import SystemPrediction
     from icmodel.usecase import Evaluation
+    from icmodel.validate import Validation
 
-ENDINGS = (".html", ".md", ".json")
+    Answer: TypeAlias = Evaluation | SystemPrediction | Comparison | Recommendation | Validation
+
+PAGE_ENDINGS = (".html", ".md", ".pdf")
+ENDINGS = (*PAGE_ENDINGS, ".json")
 SYSTEM_ENDINGS = (*ENDINGS, ".svg")
+OTHER_ENDINGS = {"Evaluation": ENDINGS, "SystemPrediction": SYSTEM_ENDINGS}
+"""Class of an answer -> extensions, for answers with more than those of a page."""
+PAGES = {
+    "Evaluation": "icmodel.report.content",
+    "SystemPrediction": "icmodel.report.systems.content",
+    "Comparison": "icmodel.report.interconnects",
+    "Recommendation": "icmodel.report.recommendation",
+    "Validation": "icmodel.report.validation",
+}
+"""Class of an answer -> module whose function ``page`` makes its report; imported only when it is needed."""
 
 
-def report(answer: Evaluation | SystemPrediction, path: str | Path) -> None:
-    """Write the report of an evaluation or of a predicted system as HTML, Markdown or JSON.
+def report(answer: Answer, path: str | Path, masthead: Masthead = PLAIN) -> None:
+    """Write the report of an answer as HTML, Markdown, PDF or JSON: one page first, then an appendix.
 
-    The extension of the file selects the format.  The report of a system has a drawing: inside an HTML file,
+    The extension of the file selects the format.  The report of a system has a drawing: inside an HTML or PDF file,
     or beside a Markdown file as ``.svg`` of the same name.  For a system, ``.svg`` writes the drawing
     alone.  The same answer gives the same bytes; each file is written atomically.
 
     Parameters
     ----------
-    answer : Evaluation or SystemPrediction
-        Answer of `icmodel.evaluate` or of a system's ``predict``.
+    answer : Evaluation, SystemPrediction, Comparison, Recommendation or Validation
+        Answer of `icmodel.evaluate`, of a system's ``predict``, of `icmodel.recommend`, of ``compare_interconnects`` or
+        of ``validate``.
     path : str or Path
-        File to write, in an existing folder: ``.html``, ``.md`` or ``.json``; for a system also ``.svg``.
+        File to write, in an existing folder: ``.html``, ``.md`` or ``.pdf``; for an evaluation and a system also
+        ``.json``, for a system also ``.svg``.
+    masthead : Masthead
+        Author, project, revision, date and house style; see `icmodel.report.masthead.masthead`.
 
     Raises
     ------
     ReportError
-        If the extension is not supported, or the file cannot be written.
+        If the extension is not supported, typst is missing for a PDF, or the file cannot be written.
 
     Examples
     --------
@@ -46,10 +69,8 @@ def report(answer: Evaluation | SystemPrediction, path: str | Path) -> None:
     ...     sorted(path.name for path in Path(folder).iterdir())
     ['overload.md', 'overload.svg']
     """
-    from icmodel.usecase import Evaluation  # imports pydantic, which is loaded by now
-
-    of_usecase = isinstance(answer, Evaluation)
-    endings = ENDINGS if of_usecase else SYSTEM_ENDINGS
+    kind = type(answer).__name__
+    endings = OTHER_ENDINGS.get(kind, PAGE_ENDINGS)
     ending = Path(path).suffix.lower()
     if ending not in endings:
         raise ReportError(
@@ -57,69 +78,60 @@ def report(answer: Evaluation | SystemPrediction, path: str | Path) -> None:
             f"{', '.join(endings[:-1])} or {endings[-1]}"
         )
     check_place(path)
-    picture = Path(path).with_suffix(".svg")
-    if ending == ".md" and not of_usecase:
-        write(picture, report_text(answer, ".svg").encode("utf-8"))
-    write(path, report_text(answer, ending, picture.name).encode("utf-8"))
+    content = report_bytes(answer, Path(path).name, masthead)
+    if ending == ".md" and ".svg" in endings:
+        picture = Path(path).with_suffix(".svg")
+        write(picture, report_bytes(answer, picture.name))
+    write(path, content)
 
 
-def report_text(answer: Evaluation | SystemPrediction, ending: str, picture: str = "") -> str:
-    """Return the text of a report in the format of a file extension.
+def report_bytes(answer: Answer, file: str, masthead: Masthead = PLAIN) -> bytes:
+    """Return the report for a file name, in the format of its extension; the report names the file."""
+    from icmodel.report.html import html_text
+    from icmodel.report.markdown import markdown_text
 
-    Parameters
-    ----------
-    ending : str
-        File extension: one of `ENDINGS`, or for a system one of `SYSTEM_ENDINGS`.
-    picture : str
-        File name of the drawing, to which the Markdown report of a system refers.
-    """
-    from icmodel.report import content, html, markdown
-    from icmodel.report.systems import content as of_system
-    from icmodel.report.systems.drawing import system_svg
-    from icmodel.usecase import Evaluation
-
+    ending = Path(file).suffix.lower()
     if ending == ".json":
-        return json_page(answer)
-    if isinstance(answer, Evaluation):
-        page = content.page(answer)
-    elif ending == ".svg":
-        return system_svg(answer)
-    else:
-        page = of_system.page(answer, picture)
-    return html.html_text(page) if ending == ".html" else markdown.markdown_text(page)
+        return json_page(answer).encode("utf-8")  # type: ignore[arg-type]
+    if ending == ".svg":
+        from icmodel.report.systems.drawing import system_svg
+
+        return system_svg(answer).encode("utf-8")  # type: ignore[arg-type]
+    page = page_of(answer, masthead, file)
+    if ending == ".pdf":
+        from icmodel.report.pdf import pdf_bytes
+
+        return pdf_bytes(page)
+    return (html_text(page) if ending == ".html" else markdown_text(page)).encode("utf-8")
+
+
+def page_of(answer: Answer, masthead: Masthead = PLAIN, file: str = "") -> Page:
+    """Make the page of an answer; ``file`` is the name of the report's file, empty for a default."""
+    page: Page = import_module(PAGES[type(answer).__name__]).page(answer, masthead, file)
+    return page
 
 
 def json_page(answer: Evaluation | SystemPrediction) -> str:
     """Return the document of ``--json`` with conclusion, command and plots added.
 
-    The document is that of ``evaluate --json`` or ``system FILE --json``.  Plots are Vega-Lite specifications; a system
-    has no plots.
+    Plots are Vega-Lite specifications; only an evaluation has plots.
     """
     from icmodel import __version__
     from icmodel.documents import json_text
-    from icmodel.report import content, verdicts
     from icmodel.report.blocks import Figures
-    from icmodel.report.figures import figures
-    from icmodel.report.systems import content as of_system
-    from icmodel.report.systems import tables
-    from icmodel.usecase import Evaluation
 
-    plots: dict[str, object] = {}
-    if isinstance(answer, Evaluation):
-        concluded, repeated = verdicts.conclude(answer), content.command(answer)
-        plots["plots"] = [
-            {"title": figure.title, "caption": figure.caption, "spec": figure.spec}
-            for block in figures(answer)
-            if isinstance(block, Figures)
-            for figure in block.figures
-        ]
-    else:
-        concluded, repeated = tables.conclude(answer), of_system.command(answer)
-    return json_text(
-        {
-            **answer.to_dict(),
-            "answer": {"sentence": concluded.sentence, **dict(concluded.parts)},
-            "reproduce": {"command": repeated, "icmodel": __version__},
-            **plots,
-        }
-    )
+    page = page_of(answer)
+    document = answer.to_dict()
+    document["answer"] = {"sentence": page.answer.sentence, **dict(page.answer.parts)}
+    line = dict(page.front.repeat)["command"] if page.front is not None else ""
+    document["reproduce"] = {"command": line, "icmodel": __version__}
+    plots = [
+        {"title": figure.title, "caption": figure.caption, "spec": figure.spec}
+        for section in page.sections
+        for block in section.blocks
+        if isinstance(block, Figures)
+        for figure in block.figures
+    ]
+    if type(answer).__name__ == "Evaluation":
+        document["plots"] = plots
+    return json_text(document)

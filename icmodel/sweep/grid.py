@@ -56,7 +56,8 @@ def sweep(
     progress : callable, optional
         Called after every block with the number of answered points and the total number of points.
     protocol : str or list of str
-        One or several protocols; a text may list several, separated by commas.
+        One or several protocols; a text may list several, separated by commas. The dataset's default protocol
+        by default.
     payload, payload_bytes : range, or numbers [B]
         Useful bytes per frame.
     rate, rate_fps : range, or numbers [frames/s]
@@ -205,7 +206,8 @@ def grid_of(
     OutOfDomain
         If the dataset has no axis or rule for a parameter.
     """
-    axes = axes_of(model, words.with_options(ranges))
+    asked = model.question(ranges, ("outside", "metrics", "intervals", "progress"))
+    axes = axes_of(model, words.with_options(asked))
     _check_corners(model, axes)
     return Grid(axes, outside, None if metrics is None else tuple(metrics), intervals)
 
@@ -229,10 +231,8 @@ def _scenario(axes: Sequence[Axis], values: Sequence[Value]) -> Scenario:
     """Make the scenario of one point; an unlimited rate becomes ``None``."""
     question = {axis.name: value for axis, value in zip(axes, values, strict=True)}
     options = {name: question.pop(name) for name in list(question) if name not in words.SI_NAMES}
-    return words.scenario(
-        **{name: None if value == math.inf else value for name, value in question.items()},
-        options=options,
-    )
+    numbers = {name: None if value == math.inf else value for name, value in question.items()}
+    return words.from_keywords({**numbers, "options": options})
 
 
 # --- blocks -----------------------------------------------------------------------------------

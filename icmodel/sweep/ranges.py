@@ -171,6 +171,8 @@ def range_values(name: str, text: str, known: Known) -> tuple[float, ...]:
             if how is None
             else _spaced_values(name, item, first, last, how)
         )
+        if len(values) > LARGEST_RANGE:
+            raise ScenarioError(f"{name} has more than {LARGEST_RANGE} values: ask in parts")
     return tuple(dict.fromkeys(values))
 
 

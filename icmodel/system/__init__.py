@@ -17,7 +17,9 @@ from icmodel.system.files import (
     load,
     load_checked,
     load_open,
+    read_open,
     read_system,
+    system_file,
     system_names,
     system_schema,
 )
@@ -71,7 +73,9 @@ __all__ = [
     "load_checked",
     "load_open",
     "predict",
+    "read_open",
     "read_system",
+    "system_file",
     "system_names",
     "system_schema",
 ]

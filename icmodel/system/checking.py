@@ -16,6 +16,8 @@ from icmodel.system.network import System
 
 REFUSED = ("unconnected", "contradictory")
 """Kinds of findings that make a system invalid; systems with other findings can be predicted."""
+KINDS = (*REFUSED, "overloaded", "looped")
+"""All kinds of findings."""
 
 
 @dataclass(frozen=True, slots=True)

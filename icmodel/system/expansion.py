@@ -88,6 +88,7 @@ def expand(document: SystemDocument, requirements: tuple[StreamRequirement, ...]
         source=document.source,
         known_limits=document.known_limits,
         usecase=document.usecase,
+        costs=document.costs,
     )
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from icmodel.dataset import shipped
-from icmodel.errors import IcmodelError, NetworkError
-from icmodel.reading import Form, read_file, read_text
+from icmodel.errors import IcmodelError, NetworkError, UseCaseError
+from icmodel.reading import Form, SourceFile, read_file, read_text, source_file
 from icmodel.system.checking import Finding, check, refusal
 from icmodel.system.document import SCHEMA_VERSION, SystemDocument
 from icmodel.system.expansion import expand
@@ -59,12 +59,18 @@ def load_checked(name: str | Path) -> tuple[System, tuple[Finding, ...]]:
     """
     path = find_system(name)
     system, findings = read_system(read_file(path, NetworkError), path.name, path.parent)
-    own = path.parent != _bundled_folder()
-    return (replace(system, file=path.name) if own else system), findings
+    made_of = source_file(path, _bundled_folder(), NetworkError)
+    own = path.name if path.name == made_of.name else ""
+    return replace(system, file=own, sha256=made_of.sha256), findings
+
+
+def system_file(name: str | Path) -> SourceFile:
+    """Name and hash of the file of a system, by bundled name or by path."""
+    return source_file(find_system(name), _bundled_folder(), NetworkError)
 
 
 def read_system(
-    text: str, file: str = "the system", folder: Path = Path()
+    text: str, file: str = "the system", folder: Path | None = Path()
 ) -> tuple[System, tuple[Finding, ...]]:
     """Read a system from a TOML text, with all findings about it.
 
@@ -72,15 +78,15 @@ def read_system(
     ----------
     file : str
         Name of the file in error messages.
-        folder : Path
-        Folder to which the path of a use case is relative.
+    folder : Path, optional
+        Folder to which the path of a use case is relative; if None, only bundled use cases are read.
 
     Raises
     ------
     NetworkError
         If the text breaks the format.
     """
-    system = _read(text, file, folder).system()
+    system = read_open(text, file, folder).system()
     return system, check(system)
 
 
@@ -96,7 +102,7 @@ class OpenSystem:
         Use case that the document names.
     file : str
         Name of the file in error messages.
-        derived : mapping
+    derived : mapping
         Numbers of the use case, derived from the system's sources.
     """
 
@@ -104,6 +110,16 @@ class OpenSystem:
     usecase: UseCase | None
     file: str
     derived: Derivations = field(default_factory=dict)
+
+    @property
+    def datasets(self) -> tuple[str, ...]:
+        """Names of the datasets of links, devices and choices, sorted."""
+        document = self.document
+        names = {link.dataset for link in document.links}
+        names |= {device.dataset for device in document.devices}
+        if document.choices is not None:
+            names |= {one for links in document.choices.links.values() for one in links.dataset}
+        return tuple(sorted(filter(None, names)))
 
     def system(self) -> System:
         """Expand the document: groups into members, streams onto their routes.
@@ -129,17 +145,28 @@ def load_open(name: str | Path) -> OpenSystem:
         If the file is missing or breaks the format.
     """
     path = find_system(name)
-    return _read(read_file(path, NetworkError), path.name, path.parent)
+    return read_open(read_file(path, NetworkError), path.name, path.parent)
 
 
-def _read(text: str, file: str, folder: Path) -> OpenSystem:
+def read_open(text: str, file: str, folder: Path | None = Path()) -> OpenSystem:
+    """Read a system from a TOML text, with its document; see `read_system`.
+
+    Raises
+    ------
+    NetworkError
+        If the text breaks the format.
+    """
     document = read_text(text, file, FORM)
     name = document.usecase
     if name is None:
         return OpenSystem(document, None, file)
     try:
         # A bundled use case, otherwise a file in the same folder.
-        usecase = load_usecase(name if name in usecase_names() else folder / name)
+        if name not in usecase_names() and folder is None:
+            raise UseCaseError(
+                f"usecase = {name!r} is not bundled: use one of {', '.join(usecase_names())}"
+            )
+        usecase = load_usecase(name if folder is None or name in usecase_names() else folder / name)
         return OpenSystem(document, usecase, file, derive_for_system(usecase, document))
     except IcmodelError as error:
         raise NetworkError(f"{file}: {error}") from error

@@ -11,12 +11,18 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 from icmodel.errors import NetworkError
+from icmodel.estimate import quantity
 from icmodel.frozen import FrozenMapping
+from icmodel.notebook import html_table
 from icmodel.requirement import Requirement
 from icmodel.system.schedulers import PRIORITIES, Fifo, Scheduler
 from icmodel.system.traffic_sources import Producer
+
+if TYPE_CHECKING:
+    from icmodel.system.document import Costs
 
 FORWARDING = ("store-and-forward", "cut-through")
 KINDS = ("hard", "firm", "soft")
@@ -212,6 +218,10 @@ class Stream:
                 "share from 0 to 1"
             )
 
+    def __repr__(self) -> str:
+        way = f"{self.source} -> {self.sink}"
+        return f"Stream({self.name!r}: {way}, {self.protocol}, {self.payload_bytes} B)"
+
     @property
     def rate_fps(self) -> float | None:
         """Frames per second [1/s]: the paced rate if set, otherwise the produced rate; ``None`` if unlimited."""
@@ -279,7 +289,7 @@ class System:
     """A whole system. Each kind of part is a mapping by name, in the order of the file.
 
     ``file`` is the name of the system's file. It is empty for a bundled system or a system made in
-    Python.
+    Python. ``sha256`` is the hash of the file, empty for a system made in Python. ``costs`` are those of the file.
 
     Raises
     ------
@@ -308,6 +318,8 @@ class System:
     known_limits: tuple[str, ...] = ()
     usecase: str | None = None
     file: str = ""
+    sha256: str = ""
+    costs: Costs | None = None
 
     def __post_init__(self) -> None:
         ends = [(f"the link {link.name}", end) for link in self.links.values() for end in link.ends]
@@ -333,6 +345,42 @@ class System:
             f"System({self.name!r}: {len(self.devices)} devices, {len(self.switches)} switches, "
             f"{len(self.links)} links, {len(self.streams)} streams)"
         )
+
+    def _repr_html_(self) -> str:
+        """Return the streams as a table for a notebook."""
+        rows = (
+            (
+                one.name,
+                f"{one.source} → {one.sink}",
+                one.protocol,
+                quantity("payload_bytes", one.payload_bytes),
+                "unlimited"
+                if math.isinf(one.requested_goodput_bps)
+                else quantity("goodput_bps", one.requested_goodput_bps, 4),
+            )
+            for one in self.streams.values()
+        )
+        columns = ("stream", "from → to", "protocol", "#payload", "#requested goodput")
+        return html_table(f"{self.title} ({self!r})", columns, rows, self.known_limits)
+
+    @property
+    def interface_count(self) -> int:
+        """Number of device interfaces that are connected to a link."""
+        return sum(end in self.devices for link in self.links.values() for end in link.ends)
+
+    @property
+    def cost(self) -> float:
+        """Cost of interfaces, cores, links and switches; 0 if the file states no costs."""
+        per = self.costs
+        if per is None:
+            return 0.0
+        total = per.switch * len(self.switches)
+        total += per.core * sum(one.cores or 0 for one in self.devices.values())
+        for link in self.links.values():
+            ends = sum(end in self.devices for end in link.ends)
+            total += ends * (per.interface + per.interface_per_gbps * link.rate_bps / 1e9)
+            total += per.link + per.link_per_m * link.length_m
+        return total
 
     def node(self, name: str) -> Device | Switch:
         """Device or switch with the given name."""

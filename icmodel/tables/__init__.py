@@ -1,7 +1,7 @@
 """Look-up tables of a dataset: every metric by payload, load, protocol, core and switch count.
 
-Curves through the rows are compiled into coefficients on shared knots.  A `TableQuery` gives values,
-intervals, basis and rows for a block of questions.  The tables do not depend on the model's variant.
+Curves through the rows are compiled into coefficients on shared knots (payloads).  A `TableQuery` gives values,
+intervals, basis and rows for a block of n prediction requests.  The tables do not depend on the model's variant.
 """
 
 from icmodel.tables.bilinear import Below

@@ -22,30 +22,33 @@ from icmodel.estimate import BASES
 from icmodel.tables.curves import HIGH, LOW, VALUE, Curve, left_knots
 
 Below = Literal["held", "proportion", "one", "nothing"]
-"""Rule below the lowest load.
+"""Rule for a metric below the lowest measured load.
 
 ``held`` keeps the curve of the lowest load and widens its interval.  ``proportion`` makes value and low proportional to
-the load.  ``one`` is for a ratio that tends to 1 as the load tends to 0.  ``nothing`` gives no answer.
+the load.  ``one`` is for a ratio that tends to 1 as the load tends to 0.  ``nothing`` gives no value.
 """
 INTERPOLATED = BASES.index("interpolated")
 EXTRAPOLATED = BASES.index("extrapolated")
 EXTRAPOLATED_WIDENING = 3.0
 EXTRAPOLATED_MORE = 0.3
-"""Outside the payloads of a curve the half-width is tripled, and 30 % of the value is added to it; assumed.
+"""Factors that widen an interval outside the measured payloads of a curve (assumed).
+
+The half-width is tripled, and 30 % of the value is added to it.
 
 Below the lowest load the interval widens in proportion to the distance from that load, up to the same width at load 0.
 """
 
 
 class Surfaces(NamedTuple):
-    """Surfaces of one metric: one per configuration, on shared payload knots and load levels.
+    """Surfaces of one metric: piecewise polynomials over payload and load, one per configuration.
 
-    ``coefficients`` (6, 3, slots, surfaces, cells) are c0 to c5, each for value, low and high.  ``basis``
+    All surfaces share payload knots and load levels.  Cells are the intervals between knots, and slots those between
+    levels.  ``coefficients`` (6, 3, slots, surfaces, cells) are c0 to c5, each for value, low and high.  ``basis``
     (2, 2, slots, surfaces, cells) is the basis off and on a payload knot, then off and on a load level.  ``rows``
     (4, slots, surfaces, cells) are the left and right row of the lower curve, then of the upper curve; −1 means no
-    row.  ``top_load`` (surfaces, cells) is the highest limited load with a curve [b/s]; 0 if only the unlimited curve
-    answers, infinite if no limited load exists.  ``first`` and ``last`` (surfaces,) are the least and the greatest
-    payload [B].
+    row.  ``top_load`` (surfaces, cells) is the highest limited load with a curve [b/s].  It is 0 if only the unlimited
+    curve is known, and infinite if there are no limited loads.  ``first`` and ``last`` (surfaces,) are the least and
+    the greatest payload [B].
     """
 
     coefficients: Floats
@@ -57,7 +60,7 @@ class Surfaces(NamedTuple):
 
 
 def no_surfaces(count: int, cells: int, slots: int) -> Surfaces:
-    """Make surfaces without answers."""
+    """Make empty surfaces, which have no value at any payload and load."""
     size = slots, count, cells
     return Surfaces(
         np.full((6, 3, *size), np.nan),
@@ -78,7 +81,7 @@ def compile_surfaces(
     below: Below = "held",
     extend: Floats | None = None,
 ) -> Surfaces:
-    """Compile the curves of one metric on shared knots and loads.
+    """Compile the curves of one metric into surfaces (coefficients) on shared payload knots and load levels.
 
     Parameters
     ----------
@@ -89,12 +92,12 @@ def compile_surfaces(
     loads : array, shape (l,)
         Load levels [b/s], increasing and finite, including every finite load of the curves.
     usable : for each configuration array of bool, shape (finite curves by load, k + 1), or ``None``, optional
-        Mask of the cells in which each limited curve may be used.
+        Mask of the payload cells in which each curve at a limited load may be used.
     below : "held", "proportion", "one" or "nothing"
         Rule below the lowest load.
     extend : array, shape (configurations, 2), optional
-        Least and greatest possible values.  With these limits the surfaces also answer outside the payloads of the
-        curves: the value at the edge is held, its interval is widened within the limits, and the basis is
+        Least and greatest possible values.  If they are given, the surfaces also have values outside the payloads of
+        the curves.  The value at the edge is held, its interval is widened within the limits, and the basis is
         ``extrapolated``.
     """
     found = no_surfaces(len(configurations), len(knots) + 1, len(loads) + 2)
@@ -122,10 +125,11 @@ def compile_surfaces(
 
 
 class Sides(NamedTuple):
-    """Indices of the curves below and above each slot and cell; −1 means no curve.
+    """Indices of the two curves between whose loads each slot (load interval) lies, in each cell (payload interval).
 
-    The arrays have the shape (slots, surfaces, cells), or (slots, cells) for a single surface.  Where ``own`` is true,
-    the basis at every load is the basis of the curve below.
+    ``lower`` is the curve of the next lower load, ``upper`` of the next higher load; −1 means no curve.  The arrays
+    have the shape (slots, surfaces, cells), or (slots, cells) for a single surface.  Where ``own`` is true, the basis
+    at every load is the basis of the curve below.
     """
 
     lower: Ints
@@ -136,11 +140,12 @@ class Sides(NamedTuple):
 def _choose_curves(
     sides: Sides, cells: Cells, curves: Ints, usable: Bools | None, loads: Floats
 ) -> Floats:
-    """Choose the curves of one surface, write them to ``sides``, and return the highest limited loads (cells,).
+    """Choose the curves from which each part of a surface is interpolated, and write them to ``sides``.
 
-    The unlimited curve answers in the last slot.  If a cell has no usable limited load, a curve of
-    unstated load fills every slot.  Without such a curve, the unlimited curve answers limited requests, marked
-    ``extrapolated``; the highest limited load is then 0.
+    Returns the highest limited load in each payload cell (cells,).  The last slot, that of unlimited requests, uses the
+    unlimited curve.  If a cell has no usable limited load, a curve of unstated load fills every slot.  Without such a
+    curve, the unlimited curve also fills the slots of limited requests, marked ``extrapolated``.  The highest limited
+    load is then 0.
     """
     load = cells.load_bps[curves]
     limited = curves[np.isfinite(load)]
@@ -172,9 +177,10 @@ def _choose_curves(
 
 
 def _curves_beside(load: Floats, may: Bools, loads: Floats) -> tuple[Ints, Ints]:
-    """Indices (slots, cells) of the usable curve below and above each limited slot; −1 means no curve.
+    """Find the usable curves of the next lower and next higher load for each slot (load interval).
 
-    The n curves are in the order of their loads; ``may`` (n, cells) marks the cells in which each may be used.
+    The result holds two arrays of indices (slots, cells); −1 means no curve.  The n curves are in the order of their
+    loads; ``may`` (n, cells) marks the cells in which each may be used.
     """
     rank, none = np.arange(len(load))[:, None], np.full((1, may.shape[1]), -1)
     highest = np.maximum.accumulate(np.where(may, rank, -1))
@@ -189,7 +195,10 @@ def _curves_beside(load: Floats, may: Bools, loads: Floats) -> tuple[Ints, Ints]
 
 
 class Places(NamedTuple):
-    """Indices (n,) of n places in arrays (slots, surfaces, cells), with cell and load level [b/s] of each place."""
+    """Flat indices ``at`` (n,) of n elements of arrays with the axes (slots, surfaces, cells).
+
+    ``cell`` is the payload cell, and ``floor`` the lower load level [b/s] of each element.
+    """
 
     at: Ints
     cell: Ints
@@ -197,19 +206,23 @@ class Places(NamedTuple):
 
     @classmethod
     def where(cls, wanted: Bools, floors: Floats) -> Places:
-        """Find the places marked in ``wanted`` (slots, surfaces, cells)."""
+        """Collect the flat indices of the elements that ``wanted`` (slots, surfaces, cells) marks as true."""
         index = np.flatnonzero(wanted)
         _, surfaces, cells = wanted.shape
         return cls(index, index % cells, floors[index // (surfaces * cells)])
 
     def of(self, cells: Cells, curves: Ints) -> Cells:
-        """Terms of the curve chosen at each of these places."""
+        """Polynomial terms of the curve that ``curves`` chooses at each of these elements."""
         return cells.at(curves.reshape(-1)[self.at], self.cell)
 
     def fill(
         self, found: Surfaces, constant: Floats, change: Floats, basis: Codes | int, rows: Ints
     ) -> None:
-        """Write the coefficients without and with the load (3, 3, n), bases (2, 2, n) and rows (2 or 4, n)."""
+        """Write coefficients, bases and rows into these elements of some surfaces.
+
+        ``constant`` and ``change`` (3, 3, n) are the coefficients without and with the load.  ``basis`` has the shape
+        (2, 2, n), ``rows`` the shape (2, n) or (4, n).
+        """
         coefficients = found.coefficients.reshape(6, 3, -1)
         coefficients[:3, :, self.at] = constant
         coefficients[3:, :, self.at] = change
@@ -220,7 +233,10 @@ class Places(NamedTuple):
 def _fill_surfaces(
     found: Surfaces, cells: Cells, sides: Sides, floors: Floats, below: Below
 ) -> None:
-    """Fill all places: those with only a curve below, with curves on both sides, and with only a curve above."""
+    """Compute the coefficients of all surfaces from the curves chosen in ``sides``.
+
+    There are three cases: only a curve of lower load, curves of lower and higher load, and only a curve of higher load.
+    """
     has_lower, has_upper = sides.lower >= 0, sides.upper >= 0
     # Only a curve below: constant over the load.
     places = Places.where(has_lower & ~has_upper, floors)
@@ -256,7 +272,10 @@ def _fill_surfaces(
 
 
 def _extend_payloads(found: Surfaces, least: Floats, most: Floats) -> None:
-    """Hold the value at the edge beyond the payloads of each slot; widen its interval within limits (surfaces,)."""
+    """Extend surfaces beyond the measured payloads: hold the value at the edge, and widen its interval.
+
+    Intervals stay within ``least`` and ``most`` (surfaces,).
+    """
     known = ~np.isnan(found.coefficients[0, VALUE])
     cell = np.arange(known.shape[-1])
     first = known.argmax(axis=-1)[..., None]
@@ -278,7 +297,10 @@ def _extend_payloads(found: Surfaces, least: Floats, most: Floats) -> None:
 
 
 def _around_one(terms: Floats) -> Floats:
-    """Move the value to 1, with the same distances to low and high; a wider low or high of the curve is kept."""
+    """Shift polynomial terms so that the value becomes 1, with low and high at the same distances from it.
+
+    If low or high was farther from 1 before, it is kept.
+    """
     found: Floats = terms - terms[:, [VALUE]]
     found[0] += 1.0
     below, above = terms[0, LOW] < found[0, LOW], terms[0, HIGH] > found[0, HIGH]
@@ -288,7 +310,7 @@ def _around_one(terms: Floats) -> Floats:
 
 
 def wider(terms: Floats) -> Floats:
-    """Widen the intervals of terms of value, low and high, shape (terms, 3, ...)."""
+    """Widen the intervals of polynomial terms (terms, 3, ...) as for extrapolation; axis 1 is value, low and high."""
     value, low, high = terms[:, VALUE], terms[:, LOW], terms[:, HIGH]
     more = EXTRAPOLATED_MORE * value
     return np.stack(
@@ -305,7 +327,7 @@ def wider(terms: Floats) -> Floats:
 
 
 class Cells(NamedTuple):
-    """Curves on shared payload cells.
+    """Curves of a metric, evaluated on shared cells: the payload intervals between knots.
 
     ``load_bps`` has the shape (curves,).  ``terms`` (3, 3, curves, cells) are the number at the left knot of a cell,
     the slope at this knot and the quadratic coefficient, each for value, low and high.  ``basis`` (2, curves, cells) is
@@ -320,7 +342,10 @@ class Cells(NamedTuple):
     inside: Bools
 
     def at(self, curve: Ints, cell: Ints) -> Cells:
-        """Select n pairs of curve and cell; an axis of length n replaces the axes of curves and cells."""
+        """Select the terms of n pairs of a curve and a payload cell.
+
+        In the result, an axis of length n replaces the axes of curves and cells.
+        """
         place = curve * self.inside.shape[1] + cell
         terms = self.terms.reshape(3, 3, -1).take(place, axis=2)
         basis, rows = (part.reshape(2, -1).take(place, axis=1) for part in (self.basis, self.rows))
@@ -328,7 +353,7 @@ class Cells(NamedTuple):
 
 
 def on_cells(curves: Sequence[Curve], knots: Floats) -> Cells:
-    """Evaluate one or more curves on the cells between knots; ``knots`` include the payloads of every curve."""
+    """Evaluate curves on cells, the payload intervals between knots; ``knots`` include the payloads of every curve."""
     left = left_knots(knots)
     payload = np.concatenate([curve.payload_bytes for curve in curves])
     last = np.cumsum([len(curve.payload_bytes) for curve in curves]) - 1
@@ -358,7 +383,11 @@ def on_cells(curves: Sequence[Curve], knots: Floats) -> Cells:
 
 
 def _cell_terms(curves: Sequence[Curve], knots: Floats) -> Floats:
-    """Value at the left knot, slope and quadratic coefficient of value, low and high; (3, 3, curves, cells)."""
+    """Polynomial terms of curves in each cell (payload interval), (3, 3, curves, cells).
+
+    The first axis holds the number at the left knot, the slope and the quadratic coefficient.  The second axis holds
+    value, low and high.
+    """
     at_knots = np.stack([curve.at(knots) for curve in curves], axis=1)
     value = np.concatenate([at_knots[..., :1], at_knots], axis=-1)
     after = np.concatenate([at_knots, at_knots[..., -1:]], axis=-1)

@@ -19,25 +19,29 @@ from icmodel.tables.left_out import InterpolationErrors, interpolation_errors
 VALUE, LOW, HIGH = 0, 1, 2
 """Indices into the `ends` axis of arrays: the value, and the low and the high of its interval."""
 BUSY_CORES = ("cpu_send_cores", "cpu_recv_cores", "_process_cores")
-"""Names, or endings of names, of metrics that count busy processors."""
+"""Names, or endings of names, of metrics that count busy processor cores."""
 MISSED = 1.1
-"""A run missed its limit, and so reached its capacity, if the limit exceeds this factor times the goodput; assumed."""
+"""A run counts as having missed its rate limit if the limit exceeds this multiple of its goodput (assumed).
+
+Such a run reached its capacity.
+"""
 
 
 Ends = TypeVar("Ends", Floats, Bools)
 
 
 def opposite(ends: Ends) -> Ends:
-    """Exchange low and high along the first axis; an array that holds only the value stays unchanged.
+    """Exchange low and high along the first axis (value, low, high) of an array.
 
-    The least goodput goes with the most loss and the longest latency.
+    Use it where the least goodput goes with the most loss and the longest latency.  An array that holds only the value
+    stays unchanged.
     """
     return ends if len(ends) == 1 else ends[[VALUE, HIGH, LOW]]
 
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """One metric over payload at one load.
+    """Curve of one metric over payload at one offered load, with an interval at each point.
 
     Parameters
     ----------
@@ -78,20 +82,23 @@ class Curve:
 
     @property
     def first(self) -> float:
-        """Least payload [B]."""
+        """Least measured payload of the curve [B]."""
         if self.domain is not None:
             return self.domain[0]
         return 1.0 if self.anywhere else float(self.payload_bytes[0])
 
     @property
     def last(self) -> float:
-        """Greatest payload [B]."""
+        """Greatest measured payload of the curve [B]; infinite if the curve holds at every payload."""
         if self.domain is not None:
             return self.domain[1]
         return float("inf") if self.anywhere else float(self.payload_bytes[-1])
 
     def at(self, payload_bytes: Floats) -> Floats:
-        """Value, low and high at some payloads, shape (3, n); constant beyond the first and last payload."""
+        """Interpolate value, low and high of the curve at some payloads, shape (3, n).
+
+        They are constant beyond the first and last payload.
+        """
         found = np.stack([np.interp(payload_bytes, self.payload_bytes, end) for end in self.ends])
         if self.between is None or len(self.payload_bytes) == 1:
             return found
@@ -102,23 +109,32 @@ class Curve:
         return found
 
     def value_at(self, payload_bytes: Floats) -> Floats:
-        """Value at some payloads without low and high, (n,)."""
+        """Interpolate the value of the curve at some payloads, (n,), without low and high."""
         return np.asarray(np.interp(payload_bytes, self.payload_bytes, self.ends[VALUE]))
 
     def bends(self, payload_bytes: Floats) -> Floats:
-        """Half the second derivative of low and high at some payloads, (2, n); 0 beyond the first and last payload."""
+        """Half the second derivative of the curve's low and high over payload, at some payloads, (2, n).
+
+        It is 0 beyond the first and last payload.
+        """
         own, gap = self.payload_bytes, self.gap_of(payload_bytes)
         within = (payload_bytes >= own[0]) & (payload_bytes < own[-1])
         bent = 4 * self.bulges[:, gap] / (own[gap + 1] - own[gap]) ** 2
         return np.where(within, -bent, 0.0)
 
     def gap_of(self, payload_bytes: Floats) -> Ints:
-        """Index of the left point of the gap that holds each payload; payloads outside take the nearest gap."""
+        """Index of the interval between two points that contains each payload, counted by its left point.
+
+        A payload outside the curve gets the nearest interval.
+        """
         passed = self.payload_bytes.searchsorted(payload_bytes, side="right")
         return np.minimum(np.maximum(passed - 1, 0), len(self.payload_bytes) - 2)
 
     def rows_behind(self) -> Ints:
-        """Measured row behind each point; the last point, and a row for every payload, take the row itself."""
+        """Index of the measured row at the next greater payload, for each point of the curve.
+
+        For the last point, and for a curve that is one row without payload, it is the point's own row.
+        """
         if self.anywhere:
             return self.rows
         return (
@@ -127,7 +143,7 @@ class Curve:
 
     @cached_property
     def bulges(self) -> Floats:
-        """Widths added to low and high in the middle of each gap, (2, n − 1).
+        """Widths added to low and high in the middle of each interval between two points, (2, n − 1).
 
         The interpolation error adds in quadrature to the half-widths of the points.  Within a gap the added width
         follows a parabola, 4·t·(1 − t) at the fraction t.  A limit at distances a and b from the two points is kept
@@ -143,7 +159,10 @@ class Curve:
 
 
 def payload_knots(curves: Iterable[Iterable[float]], extra: Iterable[float] = ()) -> Floats:
-    """Union of the payloads of all curves, with a further knot one byte above the last payload of each curve."""
+    """Make the payload knots [B] of a table: the payloads of all curves, ascending, and ``extra``.
+
+    A further knot lies one byte above the last payload of each curve.
+    """
     knots = set(extra)
     for payloads in map(set, curves):
         knots |= payloads
@@ -153,7 +172,7 @@ def payload_knots(curves: Iterable[Iterable[float]], extra: Iterable[float] = ()
 
 
 def left_knots(knots: Floats) -> Floats:
-    """Left knot of each payload cell, (knots + 1,); the first cell takes the first knot."""
+    """Left knot of each cell (payload interval between knots), (knots + 1,); the first cell takes the first knot."""
     return np.concatenate([knots[:1], knots])
 
 
@@ -161,14 +180,14 @@ def left_knots(knots: Floats) -> Floats:
 
 
 class Row(NamedTuple):
-    """A row of a dataset, and the index of the row in the dataset."""
+    """A row (measured point) of a dataset, with its index ``place`` in the dataset."""
 
     place: int
     point: Point
 
 
 class Configuration(NamedTuple):
-    """Protocol, core count and switch count, which all rows of a curve share."""
+    """Configuration of a curve: the protocol, core count and switch count that all its rows share."""
 
     protocol: str
     cores: int | None
@@ -179,19 +198,22 @@ Curves = Mapping[Configuration, list[Curve]]
 
 
 def configuration_of(point: Point) -> Configuration:
-    """Configuration of a row; a switch count that the row does not state is 0."""
+    """Configuration (protocol, core count and switch count) of a row; an unstated switch count is 0."""
     return Configuration(point.protocol, point.cores, point.switches or 0)
 
 
 def alone(rows: Iterable[Row]) -> list[Row]:
-    """Rows of streams that did not share their interface with other streams."""
+    """Select the rows of streams that did not share their interface with other streams."""
     return [
         row for row in rows if row.point.endpoints in (None, 1) and not row.point.other_goodput_bps
     ]
 
 
 def curves_of(data: Dataset, rows: Iterable[Row], metric: str, *, bare: bool = False) -> Curves:
-    """Curves of a metric through all rows; if ``bare``, without intervals, for callers that compute the intervals."""
+    """Make the curves of a metric through all its rows, by configuration.
+
+    If ``bare``, the curves have no intervals, for callers that compute the intervals themselves.
+    """
     own = [row for row in rows if row.point.metric == metric]
     return _by_configuration(
         data, own, interpolation_errors(data, metric) if own and not bare else None
@@ -201,7 +223,7 @@ def curves_of(data: Dataset, rows: Iterable[Row], metric: str, *, bare: bool = F
 def best_goodput(
     data: Dataset, rows: Iterable[Row], errors: InterpolationErrors | None, *, limited: bool
 ) -> Curves:
-    """One goodput curve per configuration: at the unlimited load, or if ``limited`` the best goodput of all loads.
+    """Make one goodput curve per configuration: at the unlimited load, or the best goodput of all loads (``limited``).
 
     ``errors`` are the interpolation errors of the goodput; ``None`` makes curves without intervals.
     """
@@ -225,7 +247,7 @@ def best_goodput(
 def shared_goodput(
     data: Dataset, rows: Iterable[Row], errors: InterpolationErrors | None
 ) -> dict[int, Curves]:
-    """Goodput curves of one stream that was measured while other endpoints sent too, by number of endpoints."""
+    """Make goodput curves of a stream measured while other endpoints sent too, by number of endpoints."""
     shared: dict[int, list[Row]] = {}
     for row in rows:
         point = row.point
@@ -236,30 +258,33 @@ def shared_goodput(
 
 
 def with_loads(curves: Curves, wanted: Callable[[float], bool]) -> Curves:
-    """Select the curves at wanted loads."""
+    """Select the curves whose load [b/s] the function ``wanted`` accepts."""
     kept = {key: [c for c in found if wanted(c.load_bps)] for key, found in curves.items()}
     return {key: found for key, found in kept.items() if found}
 
 
 def is_limited(load_bps: float | None) -> bool:
-    """Whether a run had a goodput limit; a load that is not stated counts as no limit."""
+    """Whether a run's load is limited; a load that is not stated counts as unlimited."""
     return load_bps is not None and math.isfinite(load_bps)
 
 
 def is_paced(point: Point) -> bool:
-    """Whether the limit, not the capacity, set the goodput of a run."""
+    """Whether the rate limit of a run, not its capacity, determined its goodput."""
     return is_limited(point.load_bps) and point.value * MISSED >= (point.load_bps or 0.0)
 
 
 def as_unlimited(row: Row) -> Row:
-    """Row as if measured at the unlimited load."""
+    """Copy a row with its load set to unlimited."""
     return Row(row.place, row.point._replace(load_bps=np.inf))
 
 
 def _by_configuration(
     data: Dataset, rows: Sequence[Row], errors: InterpolationErrors | None
 ) -> Curves:
-    """Group rows of one metric by configuration and load into curves; with ``errors``, the curves have intervals."""
+    """Make curves from the rows of one metric, grouped by configuration and load.
+
+    With ``errors``, the curves have intervals.
+    """
     groups: dict[tuple[Configuration, float], list[Row]] = {}
     for row in rows:
         load = row.point.load_bps
@@ -275,8 +300,9 @@ def _by_configuration(
 def _curve_through(
     data: Dataset, errors: InterpolationErrors | None, load_bps: float, members: Sequence[Row]
 ) -> Curve:
-    """Curve through rows of one metric, configuration and load; rows without a payload serve if no row has a payload.
+    """Make the curve through rows of one metric, configuration and load.
 
+    If no row has a payload, the curve is the first row, and holds at every payload.
     Intervals hold for any measurement session, and stay within the limits of the metric.
     """
     with_payload = {

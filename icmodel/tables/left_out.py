@@ -21,14 +21,17 @@ from icmodel.statistics import COVERAGE, LONE_WIDTH, NORMAL, median, spread_half
 OF_MEDIAN = NORMAL / 0.6745
 """Ratio of half a 90 % interval to the median absolute error, for normally distributed errors."""
 NEAREST = 0.1
-"""Least value of the parabola over a gap; errors close to a point tell nothing about the middle of the gap."""
+"""Least value of the parabola 4·t·(1 − t) by which errors within a gap between points are divided.
+
+Errors close to a point tell nothing about the middle of the gap.
+"""
 
 
 class InterpolationErrors(NamedTuple):
-    """Half-widths at the rows and in the gaps of any curve of one metric.
+    """Interpolation errors of one metric; they give half-widths of 90 % intervals at and between the points of a curve.
 
-    Errors are relative to the value; errors of ratios are absolute.  ``median`` is the median error.  ``typical`` is the
-    median error too or, if most errors are 0, the mean error.  ``factor`` is the conformal multiple of the local
+    Errors are relative to the value; errors of ratios are absolute.  ``median`` is the median error.  ``typical`` is
+    the median error too or, if most errors are 0, the mean error.  ``factor`` is the conformal multiple of the local
     scale.  ``enough`` is false if fewer than nine rows can be left out.
     """
 
@@ -39,7 +42,10 @@ class InterpolationErrors(NamedTuple):
     enough: bool
 
     def of_rows(self, points: Sequence[Point]) -> Floats:
-        """Half-widths of the intervals below and above the rows of a curve, (2, n)."""
+        """Half-widths (2, n) of the 90 % intervals below and above the rows of a curve.
+
+        They come from the rows' own spread or range; without one, from the metric's median interpolation error.
+        """
         half = row_half_widths(points)
         value = np.array([p.value for p in points])
         if self.enough:
@@ -49,7 +55,7 @@ class InterpolationErrors(NamedTuple):
         return np.where(np.isnan(half), fallback, half)
 
     def between(self, payload_bytes: Floats, value: Floats) -> Floats:
-        """Half-width of the interpolation error in the middle of each gap, (n − 1,)."""
+        """Half-width of the interpolation error in the middle between neighbouring points of a curve, (n − 1,)."""
         x, y = payload_bytes, value
         level = (self._level(y)[:-1] + self._level(y)[1:]) / 2
         if len(x) < 3:
@@ -65,17 +71,17 @@ class InterpolationErrors(NamedTuple):
         return np.maximum(error, np.maximum(assumed[:-1], assumed[1:]))
 
     def _level(self, value: Floats) -> Floats:
-        """Value by which an absolute error is divided."""
+        """Divisor of absolute errors: the value if errors are relative, otherwise 1."""
         return np.abs(value) if self.relative else np.ones_like(value)
 
     def _assumed(self, value: Floats) -> Floats:
-        """Half-width that is assumed if there are too few rows to estimate it."""
+        """Half-width of an interval that is assumed if there are too few rows to estimate it."""
         level = np.abs(value)
         return LONE_WIDTH * (level if self.relative else np.full_like(level, level.max()))
 
 
 def interpolation_errors(data: Dataset, metric: str) -> InterpolationErrors:
-    """Leave-one-out interpolation errors of a metric over all curves of a dataset."""
+    """Estimate the interpolation errors of a metric by leaving out each row of all its curves in turn."""
     relative = metric not in RATIOS
     curves = [curve for curve in _curves_over_payload(data.of_metric(metric)) if len(curve) > 2]
     if not curves:
@@ -90,8 +96,8 @@ def interpolation_errors(data: Dataset, metric: str) -> InterpolationErrors:
 def _curves_over_payload(points: Sequence[Point]) -> list[list[Point]]:
     """Group rows of one metric by curve, ascending in payload.
 
-    For the goodput only unlimited rows are used, if there are any: a goodput held by a limit equals the limit, and tells
-    nothing about interpolation.
+    For the goodput only unlimited rows are used, if there are any: a goodput held by a limit equals the limit, and
+    tells nothing about interpolation.
     """
     known = [p for p in points if p.payload_bytes and p.endpoints in (None, 1)]
     if known and known[0].metric == "goodput_bps":
@@ -107,7 +113,7 @@ def _curves_over_payload(points: Sequence[Point]) -> list[list[Point]]:
 def _leave_each_out(
     curves: Sequence[Sequence[Point]], *, relative: bool
 ) -> tuple[float, float, Floats]:
-    """Leave out each inner row of curves of at least three rows.
+    """Compare each inner row of some curves with the line through its two neighbours; curves have at least three rows.
 
     Returns
     -------
@@ -153,7 +159,10 @@ def _leave_each_out(
 def off_line(
     x: Floats, y: Floats, left: Ints | slice, at: Ints | slice, right: Ints | slice
 ) -> Floats:
-    """Distance of points from the line through two other points; 0 if a point is one of the two."""
+    """Vertical distance of points ``at`` from the line through the points ``left`` and ``right``.
+
+    The distance is 0 if a point is one of the two.
+    """
     line = y[left] + (x[at] - x[left]) / (x[right] - x[left]) * (y[right] - y[left])
     return np.asarray(np.abs(y[at] - line))
 
@@ -161,24 +170,30 @@ def off_line(
 # --- half-widths of rows --------------------------------------------------------------------------
 
 OF_RUNS = ("measured", "tabulated")
-"""Bases of rows whose range comes from several runs; rows of other bases state or assume an interval."""
+"""Bases of rows whose low and high are the range of several runs; in rows of other bases they are an interval."""
 
 _RANGE = (
     (1.414, 1), (1.912, 2), (2.239, 3), (2.481, 4), (2.673, 5),
     (2.830, 5), (2.963, 6), (3.078, 7), (3.179, 8),
 )  # fmt: skip
-"""Range of 2 to 10 normal runs in standard deviations, and the degrees of freedom of a standard deviation that is
-estimated from the range: A. J. Duncan, Quality Control and Industrial Statistics, 1974, table D3 (d2* of one sample;
-degrees rounded).  More than ten runs use the values for ten runs."""
+"""Expected range of 2 to 10 normally distributed runs, in standard deviations, with degrees of freedom.
+
+The degrees of freedom are those of a standard deviation estimated from the range (rounded).  Source: A. J. Duncan,
+Quality Control and Industrial Statistics, 1974, table D3 (d2* of one sample).  More than ten runs use the values for
+ten runs.
+"""
 
 
 def row_half_widths(points: Sequence[Point]) -> Floats:
-    """Half-widths below and above from the spread or range that rows state, (2, n); NaN if a row states neither."""
+    """Half-widths (2, n) of the 90 % intervals below and above each row, from the spread or range that rows state.
+
+    They are NaN if a row states neither.
+    """
     return np.array([own_half_widths(point) or (math.nan, math.nan) for point in points]).T
 
 
 def own_half_widths(point: Point) -> tuple[float, float] | None:
-    """Half-widths below and above of a 90 % interval for one new run; ``None`` if the row states no spread.
+    """Half-widths below and above a row of the 90 % interval for one new run; ``None`` if the row states no spread.
 
     A spread gives Student's t interval.  The spread may be stated, or estimated from the range of several runs; the
     interval is then at least as wide as the range.  A range that is printed, rounded or assumed is the interval itself.

@@ -1,4 +1,4 @@
-"""Query of tables for a block of questions: value, low, high, basis and rows of a metric at any load."""
+"""Query of look-up tables for a block of n prediction requests: value, low, high, basis and rows at any load."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from icmodel.tables.tables import Tables
 
 Number = TypeVar("Number", np.float64, np.int64)
 ENDS = np.arange(3)
-"""Indices of value, low and high."""
+"""Indices of value, low and high on the `ends` axis."""
 
 
 class Load(NamedTuple):
-    """Load of each question as a slot of the tables; all arrays have the same shape (..., n).
+    """Load of each request, as the index of a slot (load interval) of the tables; arrays share a shape (..., n).
 
     ``above_bps`` is the distance of a load from the load level below; ``None`` if all loads are unlimited.  ``limited``
     marks the loads that are not unlimited.
@@ -43,25 +43,26 @@ class Load(NamedTuple):
         return Load(self.slot[VALUE], above, self.limited[VALUE])
 
     def take(self, where: Ints) -> Load:
-        """Loads of the questions at these indices."""
+        """Select the loads of the requests at the given indices."""
         above = None if self.above_bps is None else self.above_bps.take(where, axis=-1)
         return Load(self.slot.take(where, axis=-1), above, self.limited.take(where, axis=-1))
 
 
 class TableQuery:
-    """Query of tables for a block of n questions.
+    """Query of look-up tables for a block of n prediction requests (``questions``).
 
     Numbers have the shape (ends, n) or (metrics, ends, n).  The `ends` axis holds value, low and high, or only the
-    value.  Counts of a configuration have the shape (metrics, n).  NaN marks questions without an answer.
+    value.  Counts of a configuration have the shape (metrics, n).  NaN marks requests for which the tables have no
+    value.
 
     Parameters
     ----------
     tables : Tables
         Compiled curves.
     questions : Questions
-        Block of questions, converted to indices into the tables.
+        Block of requests, converted to indices into the tables.
     intervals : bool
-        Whether to answer with low and high too.
+        Whether results contain low and high too.
     """
 
     def __init__(self, tables: Tables, questions: Questions, *, intervals: bool) -> None:
@@ -76,17 +77,17 @@ class TableQuery:
         self._first_places: dict[tuple[str, ...], Ints] = {}
 
     def take(self, where: Ints) -> TableQuery:
-        """Query of the same tables for the questions at these indices."""
+        """Make a query of the same tables for the requests at the given indices."""
         return TableQuery(self.tables, self.q.take(where), intervals=self.ends == 3)
 
     @cached_property
     def same_configuration(self) -> bool:
-        """Whether all questions share one configuration; false if there are no questions."""
+        """Whether all requests share one configuration (protocol and counts); false if there are no requests."""
         return len(self.q) > 0 and bool((self.config == self.config[0]).all())
 
     @cached_property
     def extra_distance_m(self) -> Floats:
-        """Cable length beyond the length of the dataset's cable [m], (n,); 0 for the dataset's own cable."""
+        """Length by which each requested cable exceeds the dataset's cable [m], (n,); 0 for the dataset's own cable."""
         extra = self.q.distance_m - (self.tables.link.cable_length_m or 0.0)
         return fast_where(np.isnan(extra), 0.0, extra)
 
@@ -94,7 +95,7 @@ class TableQuery:
 
     @cached_property
     def requested(self) -> Load:
-        """Requested loads, (n,); the unlimited load is above every level."""
+        """Requested load of each request, (n,); an unlimited rate counts as above every measured load."""
         request = self.q.requested_goodput_bps
         above = np.zeros(len(request), dtype=np.uint16)
         for level in self.tables.axes.loads:
@@ -106,13 +107,13 @@ class TableQuery:
 
     @cached_property
     def unlimited(self) -> Load:
-        """Unlimited load of every question, (n,)."""
+        """The unlimited load, for each of the n requests."""
         size = len(self.q)
         slot = np.full(size, len(self.tables.axes.loads) + 1)
         return Load(slot, None, np.zeros(size, dtype=bool))
 
     def load(self, unlimited: Bools) -> Load:
-        """Requested load, or the unlimited load where marked; shape (..., n)."""
+        """Make the load of each request: the unlimited load if ``unlimited`` (..., n) is true, otherwise its own."""
         requested = self.requested
         slot = fast_where(unlimited, len(self.tables.axes.loads) + 1, requested.slot)
         above = np.empty(slot.shape)
@@ -139,18 +140,21 @@ class TableQuery:
         return found
 
     def values(self, metrics: Sequence[str], load: Load) -> Floats:
-        """Values of several metrics at some loads, without low and high, (metrics, n)."""
+        """Look up the values of several metrics at some loads, without low and high, (metrics, n)."""
         found: Floats = self._polynomial(metrics, load.of_values(), ENDS[:1])[:, 0]
         return found
 
     def unlimited_highs(self, metrics: Sequence[str]) -> Floats:
-        """Highs of several metrics at the unlimited load, (metrics, n)."""
+        """Look up the highs of the intervals of several metrics at the unlimited load, (metrics, n)."""
         found: Floats = self._polynomial(metrics, self.unlimited, ENDS[HIGH:])[:, 0]
         np.minimum(found, self.limits(metrics)[1], out=found)
         return found
 
     def _polynomial(self, metrics: Sequence[str], load: Load, ends: Ints) -> Floats:
-        """Evaluate the polynomials of metrics at some loads for the given ends (value, low, high), (metrics, ends, n)."""
+        """Evaluate the table polynomials of metrics at some loads, (metrics, ends, n).
+
+        ``ends`` are the indices of the wanted numbers among value, low and high.
+        """
         packed, cells = self.tables.packed, self._cells(metrics)[:, None]
         if load.above_bps is None:  # all loads are unlimited, so the load adds no terms
             place = cells + ends[:, None] * packed.cells
@@ -168,7 +172,10 @@ class TableQuery:
         return np.asarray(found)
 
     def _payload_terms(self, slope: Floats, square: Floats) -> Floats:
-        """Terms of the payload: linear, written over ``slope``, plus the quadratic term of low and high."""
+        """Sum of the polynomial's payload terms: the linear term, plus the quadratic term of low and high.
+
+        The result overwrites ``slope``.
+        """
         if square.size:
             slope[:, -square.shape[1] :] += square * self.above_knot
         slope *= self.above_knot
@@ -177,7 +184,7 @@ class TableQuery:
     # --- basis and rows -----------------------------------------------------------------------
 
     def basis(self, metrics: Sequence[str], load: Load) -> Codes:
-        """Basis of each value as index into ``BASES``, (metrics, n); the strongest basis if there is no value."""
+        """Basis of each looked-up value, as index into ``BASES``, (metrics, n); the strongest if there is no value."""
         place = self._places(metrics, load)
         on_knot = (self.above_knot == 0) & (self.cell > 0)
         known = load.of_values()
@@ -192,9 +199,10 @@ class TableQuery:
         return found
 
     def rows(self, metrics: Sequence[str], load: Load) -> list[list[int]]:
-        """Indices of the dataset rows used for each metric, for a block of one question.
+        """Indices of the dataset rows from which each metric is interpolated, for a single request.
 
-        At a point of a curve only the row of the point counts.  At the load of a curve only this curve counts.
+        At a measured payload only the row of that payload counts.  At a measured load only the curve of that load
+        counts.
         """
         payload = float(self.q.payload_bytes[0])
         request = float(self.q.requested_goodput_bps[0])
@@ -215,41 +223,59 @@ class TableQuery:
     # --- configurations -----------------------------------------------------------------------
 
     def known(self, metric: str) -> Bools:
-        """Mask (n,) of questions whose protocol and counts have rows of a metric."""
+        """Boolean mask (n,) of requests for whose protocol and counts the metric has rows."""
         return np.asarray(self.tables.group[self.tables.index[metric]].take(self.config) > 0)
 
     def cores(self, metrics: Sequence[str]) -> Floats:
-        """Core counts of the rows used, (metrics, n); (metrics, 1) if equal for all questions; 0 if not stated."""
+        """Core count of the rows used for each metric and request, (metrics, n); 0 if the rows do not state it.
+
+        The shape is (metrics, 1) if all requests have the same configuration.
+        """
         return self._of_configuration(self.tables.cores, metrics)
 
     def switches(self, metrics: Sequence[str]) -> Floats:
-        """Switch counts of the rows used, (metrics, n); (metrics, 1) if equal for all questions."""
+        """Switch count of the rows used for each metric and request, (metrics, n).
+
+        The shape is (metrics, 1) if all requests have the same configuration.
+        """
         return self._of_configuration(self.tables.switches, metrics)
 
     def core_ratio(self, metrics: Sequence[str]) -> Floats:
-        """Core count of the rows used over the requested count, in the shape of :meth:`cores`; 1 if either is unknown."""
+        """Ratio of the core count of the rows used to the requested core count, 1 if either is unknown.
+
+        The shape is that of :meth:`cores`.
+        """
         return self._of_configuration(self.tables.core_ratio, metrics)
 
     def limits(self, metrics: Sequence[str]) -> Floats:
-        """Least and greatest possible value of metrics, (2, metrics, n); (2, metrics, 1) if equal for all questions."""
+        """Least and greatest possible value of each metric, (2, metrics, n).
+
+        The shape is (2, metrics, 1) if the limits are equal for all requests.
+        """
         limits = self.tables.chosen(tuple(metrics)).limits
         return limits if limits.shape[2] == 1 else limits.take(self.q.protocol, axis=2)
 
     def top_load(self, metrics: Sequence[str]) -> Floats:
-        """Highest limited load with a curve [b/s], (metrics, n).
+        """Highest limited load at which each metric was measured [b/s], (metrics, n).
 
-        The load is 0 if only the unlimited curve answers, and infinite if no limited load exists.
+        The load is 0 if the metric was measured only at the unlimited load, and infinite if no limited load exists.
         """
         return self.tables.packed.top_load.take(self._cells(metrics))
 
     def payloads(self, metric: str) -> Floats:
-        """Least and greatest payload with rows [B], (2, n); if there are no rows, the first exceeds the second."""
+        """Least and greatest measured payload [B] of a metric for each request, (2, n).
+
+        If there are no rows, the first exceeds the second.
+        """
         return self.tables.metrics[metric].payloads.take(self.config, axis=1)
 
     def _of_configuration(
         self, numbers: NDArray[Number], metrics: Sequence[str]
     ) -> NDArray[Number]:
-        """Numbers of each question's configuration, (metrics, n); (metrics, 1) if all share one configuration."""
+        """Select from ``numbers`` (tables, configurations) those of each request's configuration, (metrics, n).
+
+        The shape is (metrics, 1) if all requests share one configuration.
+        """
         index = self.tables.chosen(tuple(metrics)).indices
         if self.same_configuration:
             return numbers[index, self.config[0], None]
@@ -258,7 +284,7 @@ class TableQuery:
     # --- places -------------------------------------------------------------------------------
 
     def _cells(self, metrics: Sequence[str]) -> Ints:
-        """Index of each question's payload cell among the cells of all surfaces, (metrics, n)."""
+        """Index of the payload interval (cell) of each request in the packed tables, (metrics, n)."""
         key = tuple(metrics)
         if key not in self._first_places:
             first = self._of_configuration(self.tables.first_cell, metrics)
@@ -266,15 +292,15 @@ class TableQuery:
         return self._first_places[key]
 
     def _places(self, metrics: Sequence[str], load: Load) -> Ints:
-        """Index of each value's coefficients, (metrics, n)."""
+        """Index of the polynomial coefficients of each metric and request in the packed tables, (metrics, n)."""
         return self._cells(metrics) + load.of_values().slot * self.tables.packed.cells
 
 
 def _squares(squares: Floats, place: Ints, ends: Ints, values: int) -> Floats:
-    """Quadratic payload terms of low and high, (terms, metrics, ends, n); empty if all are 0.
+    """Look up the quadratic payload coefficients of low and high, (terms, metrics, ends, n); empty if all are 0.
 
-    ``ends`` are ascending indices of value, low and high.  ``values`` is the number of places of values; values have no
-    quadratic term.
+    ``ends`` are ascending indices of value, low and high.  ``values`` is the number of coefficients of values, which
+    ``squares`` leaves out, since values have no quadratic term.
     """
     if not squares.size:
         return squares

@@ -1,4 +1,4 @@
-"""Questions as columns: a block of n questions, converted to indices into the tables."""
+"""Questions as columns: a block of n prediction requests, converted to indices into the look-up tables."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from icmodel.arrays import Bools, Floats, Ints
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Questions:
-    """Columns of n questions, named like the fields of a Scenario.
+    """Columns of n questions (prediction requests), named like the fields of a Scenario.
 
     ``protocol`` and ``core_index`` are indices into the protocols and core counts on the axes of the tables.
     ``cores`` is the requested core count (0 if the dataset states none).  ``requested_goodput_bps`` is infinite for
@@ -36,7 +36,7 @@ class Questions:
         return len(self.payload_bytes)
 
     def take(self, where: Ints) -> Questions:
-        """Questions at these indices."""
+        """Select the questions (prediction requests) at the given indices."""
         parts = {field.name: getattr(self, field.name) for field in fields(self)}
         taken: dict[str, Any] = {
             name: None if part is None else part.take(where) for name, part in parts.items()
@@ -46,7 +46,7 @@ class Questions:
 
 @dataclass(frozen=True, eq=False)
 class Frames:
-    """Theory of each question's frame; each property is looked up when it is first needed.
+    """Properties of each question's frame from the theory of the wire; each is looked up when first needed.
 
     ``columns`` (5, m) hold the properties below, in this order, for m frames.  ``place`` (n,) is the index of each
     question's frame; ``None`` if m = n and frame i belongs to question i.
@@ -57,7 +57,7 @@ class Frames:
 
     @cached_property
     def wire_s(self) -> Floats:
-        """Time for which the frame occupies the wire, the gap between packets included [s], (n,)."""
+        """Time for which each question's frame occupies the wire [s], (n,), with the gaps between packets."""
         return self._column(0)
 
     @cached_property
@@ -67,21 +67,21 @@ class Frames:
 
     @cached_property
     def packets(self) -> Floats:
-        """Number of packets of a lone frame, (n,)."""
+        """Number of packets of each question's frame, if it is sent alone, (n,)."""
         return self._column(2)
 
     @cached_property
     def least_packets(self) -> Floats:
-        """Number of packets per frame in a stream of full packets, (n,)."""
+        """Number of packets per frame, if the stream merges frames into full packets, (n,)."""
         return self._column(3)
 
     @cached_property
     def lone_s(self) -> Floats:
-        """Least time from the first to the last bit of a lone frame [s], (n,)."""
+        """Least time from the first to the last bit of each question's frame, if it is sent alone [s], (n,)."""
         return self._column(4)
 
     def take(self, where: Ints) -> Frames:
-        """Frames of the questions at these indices."""
+        """Select the frames of the questions at the given indices."""
         return Frames(self.columns, where if self.place is None else self.place.take(where))
 
     def _column(self, index: int) -> Floats:
@@ -100,13 +100,13 @@ class Work(NamedTuple):
     pace: Pace | None = None
 
     def take(self, where: Ints) -> Work:
-        """Work of the questions at these indices."""
+        """Select the application's work for the questions at the given indices."""
         pace = None if self.pace is None else self.pace.take(where)
         return Work(self.send_s.take(where), self.recv_s.take(where), pace)
 
 
 class Pace(NamedTuple):
-    """Limits that the application's work sets to each question's stream; all goodputs in b/s.
+    """Rate limits that the application's own work sets for the stream of each question; all goodputs in b/s.
 
     ``requested_goodput_bps`` (n,) is the request before the work limits it.  ``sender_bps`` and ``receiver_bps``
     (ends, n) are the greatest goodputs that the cores of sender and receiver can process; infinite if the
@@ -124,5 +124,5 @@ class Pace(NamedTuple):
     known: Bools
 
     def take(self, where: Ints) -> Pace:
-        """Pace of the questions at these indices."""
+        """Select the rate limits of the questions at the given indices."""
         return Pace._make(part[..., where] for part in self)

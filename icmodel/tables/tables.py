@@ -1,7 +1,7 @@
-"""Compiled tables of a dataset: one table per metric on common axes, packed for joint look-ups.
+"""Compiled look-up tables of a dataset: one table per metric on common axes, packed for joint look-ups.
 
-Rows at the requested core or switch count take precedence.  Without such rows the nearest measured count answers, and
-the rules of the metric (IC2012 §7.1) scale the numbers.
+Rows at the requested core or switch count take precedence.  Without such rows, rows at the nearest measured count are
+used, and the rules of the metric (IC2012 §7.1) scale the numbers.
 """
 
 from __future__ import annotations
@@ -19,15 +19,20 @@ from icmodel.tables.curves import LOW, Configuration, Curves, left_knots, stated
 from icmodel.tables.wire import Wire
 
 FEW, DENSE = 1000, 1 << 17
-"""From `FEW` questions on, the cells of payloads below `DENSE` [B] come from a look-up instead of a binary search."""
+"""Limits for finding payload intervals in a precomputed list instead of by binary search.
+
+The list is used for at least `FEW` requests, and payloads below `DENSE` [B].
+"""
 
 Usable = Callable[[Configuration], Bools | None]
-"""Function that returns the mask (curves by load, cells) of the cells in which limited curves of a configuration may
-be used; ``None`` means all cells."""
+"""Type of a function that tells at which payloads the limited curves of a configuration may be used.
+
+It returns a boolean mask (curves by load, cells) over payload intervals (cells); ``None`` means all cells.
+"""
 
 
 class Axes(NamedTuple):
-    """Axes that all tables with the same dataset and options share."""
+    """Axes that all look-up tables with the same dataset and options share; ``knots`` are payloads [B]."""
 
     protocols: tuple[str, ...]
     cores: tuple[int, ...]
@@ -42,18 +47,19 @@ class Axes(NamedTuple):
 
     @property
     def cells(self) -> int:
-        """Number of payload cells."""
+        """Number of cells: payload intervals between knots, and one beyond each of the outer knots."""
         return len(self.knots) + 1
 
     @property
     def slots(self) -> int:
-        """Number of load slots; the last slot is the unlimited load."""
+        """Number of slots: load intervals between the load levels; the last slot is the unlimited load."""
         return len(self.loads) + 2
 
 
 class MetricTable(NamedTuple):
-    """Surfaces of one metric, and the surface to use for each protocol, core count and switch count.
+    """Look-up table of one metric: surfaces over payload and load, one of which is used per configuration.
 
+    A configuration is a protocol, core count and switch count.
     ``group`` (protocols · core counts · switch counts) is the number of the surface to use, counted from 1; 0 means no
     surface.  ``cores`` and ``switches`` are the counts of the surface's rows (0 if not stated).  ``payloads`` (2, ...)
     are the least and greatest payload of the surface [B].  ``limits`` (2, protocols) are the least and greatest
@@ -69,10 +75,11 @@ class MetricTable(NamedTuple):
 
 
 class Compiler(NamedTuple):
-    """Compiler of the curves of metrics to tables on shared axes.
+    """Compiler that turns curves of metrics into look-up tables on shared axes.
 
-    If ``extend``, tables also answer beyond the payloads of the curves.  ``without_goodput`` holds pairs of protocol and
-    core count that have rows but no goodput.  For such a pair the nearest core count answers for every metric.
+    If ``extend``, tables also have values beyond the payloads of the curves.  ``without_goodput`` holds pairs of
+    protocol and core count that have rows but no goodput.  For such a pair the tables use the nearest core count for
+    every metric.
     """
 
     data: Dataset
@@ -89,16 +96,16 @@ class Compiler(NamedTuple):
         below: Below = "held",
         usable: Usable | None = None,
     ) -> MetricTable:
-        """Compile the table of one metric.
+        """Compile the look-up table of one metric from its curves.
 
         Parameters
         ----------
         any_cores : bool
-            Whether rows at the greatest measured core count answer for core counts without rows.
+            Whether core counts without rows use the rows at the greatest measured core count.
         below : "held", "proportion", "one" or "nothing"
             Rule below the lowest load of a curve.
         usable : callable, optional
-            Cells in which each limited curve may be used; all cells by default.
+            Function that tells at which payloads each limited curve may be used; at all payloads by default.
         """
         keys = sorted(curves, key=lambda key: (key.protocol, key.cores or 0, key.switches))
         limits = {name: stated_range(self.data, metric, name) for name in self.axes.protocols}
@@ -136,7 +143,10 @@ class Compiler(NamedTuple):
 
 
 def nearest_configuration(own: Sequence[Configuration], cores: int) -> Configuration | None:
-    """Configuration with the nearest core count and the most switches; of two nearest counts the lower."""
+    """Choose the configuration with the core count nearest to ``cores`` and the most switches.
+
+    Of two equally near core counts it is the lower.
+    """
     return min(
         own,
         key=lambda key: (abs((key.cores or cores) - cores), key.cores or cores, -key.switches),
@@ -147,9 +157,9 @@ def nearest_configuration(own: Sequence[Configuration], cores: int) -> Configura
 def answering_configuration(
     own: Sequence[Configuration], cores: int | None, *, any_cores: bool
 ) -> Configuration | None:
-    """Configuration with the requested core count and the most switches.
+    """Choose the configuration with the requested core count and the most switches.
 
-    If there is no such configuration and ``any_cores``, the configuration with the greatest measured core count.
+    If there is none and ``any_cores`` is true, choose the greatest measured core count instead.
     """
     exact = [key for key in own if key.cores in (cores, None)]
     if not exact and any_cores:
@@ -159,7 +169,10 @@ def answering_configuration(
 
 
 def without_goodput(points: Sequence[Point]) -> frozenset[tuple[str, int]]:
-    """Pairs of protocol and core count with rows but no goodput; only for protocols with a goodput at other counts."""
+    """Find pairs of protocol and core count that have rows, but none of goodput.
+
+    Only protocols with a goodput at another core count are included.
+    """
     every = {(p.protocol, p.cores) for p in points if p.cores is not None}
     measured = {(p.protocol, p.cores) for p in points if p.metric == "goodput_bps"}
     protocols = {protocol for protocol, cores in measured if cores is not None}
@@ -167,9 +180,10 @@ def without_goodput(points: Sequence[Point]) -> frozenset[tuple[str, int]]:
 
 
 class Packed(NamedTuple):
-    """Surfaces of all tables in one array, so that one look-up reads many metrics; the first surface has no answers.
+    """Coefficients of all tables in one array, so that one look-up reads many metrics; the first surface is empty.
 
-    Each combination of slot, surface and cell is a place.  In the shapes below, ``cells`` is surfaces × cells, and
+    Slots are load intervals, cells are payload intervals, and a surface is one configuration of one metric.  Each
+    combination of slot, surface and cell is a place.  In the shapes below, ``cells`` is surfaces × cells, and
     ``places`` is slots × surfaces × cells.  ``coefficients`` (4, 3 · places) are c0, c1, c3 and c4 for value, low and
     high.  ``squares`` (2, 2 · places) are c2 and c5 of low and high, empty if all are 0.  ``unlimited`` (2, 3 · cells)
     and ``unlimited_squares`` (1, 2 · cells) are c0, c1 and c2 of the last slot.  ``basis`` (4, places) is the strongest
@@ -188,7 +202,7 @@ class Packed(NamedTuple):
 
     @classmethod
     def of(cls, surfaces: Sequence[Surfaces], axes: Axes) -> Packed:
-        """Pack the surfaces of several tables one after another."""
+        """Pack the surfaces (coefficients) of several look-up tables one after another into joint arrays."""
         every = [no_surfaces(1, axes.cells, axes.slots), *surfaces]
         count = sum(len(one.top_load) for one in every)
         linear = np.empty((4, 3, axes.slots, count, axes.cells))
@@ -215,7 +229,7 @@ class Packed(NamedTuple):
 
 
 class Chosen(NamedTuple):
-    """Indices of selected tables, and the limits of their metrics.
+    """Indices of selected look-up tables, and the least and greatest possible values of their metrics.
 
     ``limits`` has the shape (2, tables, protocols); (2, tables, 1) if the limits are equal for all protocols.
     """
@@ -225,7 +239,7 @@ class Chosen(NamedTuple):
 
 
 class Tables:
-    """Tables of all metrics on common axes, with the link and the rows of the dataset.
+    """Look-up tables of all metrics on common axes, with the link and the rows of the dataset.
 
     A law may add private tables, whose names begin with ``_``.
 
@@ -272,7 +286,7 @@ class Tables:
         self._chosen: dict[tuple[str, ...], Chosen] = {}
 
     def chosen(self, names: tuple[str, ...]) -> Chosen:
-        """Select tables by name; the selection is cached, since many questions use the same tables."""
+        """Select look-up tables by name; the selection is cached, since many requests use the same tables."""
         found = self._chosen.get(names)
         if found is None:
             index = np.array([self.index[name] for name in names], dtype=np.int64)
@@ -282,17 +296,17 @@ class Tables:
         return found
 
     def cells(self, payload_bytes: Floats) -> Ints:
-        """Cell of each payload: 0 below the first knot, k from the k-th knot on."""
+        """Index of the payload interval (cell) of each payload: 0 below the first knot, k from the k-th knot on."""
         if len(payload_bytes) < FEW or payload_bytes.max() >= DENSE:
             return np.searchsorted(self.axes.knots, payload_bytes, side="right")
         return self.dense_cells.take(payload_bytes.astype(np.int64))
 
     @cached_property
     def dense_cells(self) -> Ints:
-        """Cells of all whole payloads below `DENSE`."""
+        """Index of the payload interval (cell) of every whole payload below `DENSE` [B]."""
         return np.searchsorted(self.axes.knots, np.arange(DENSE), side="right")
 
     @property
     def has_rows(self) -> bool:
-        """Whether at least one table has rows."""
+        """Whether at least one of the tables was compiled from rows."""
         return bool((self.packed.rows >= 0).any())

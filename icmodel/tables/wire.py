@@ -1,4 +1,4 @@
-"""Wire of a dataset: theory of frames on its link, chosen by the kind of link and the protocol."""
+"""Wire of a dataset: theoretical bounds for frames on its link, chosen by the kind of link and the protocol."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class Wire:
 
     @property
     def merges(self) -> bool:
-        """Whether a stream fills its packets whatever the frame size (IC2012 §6.1.1)."""
+        """Whether a stream of this protocol merges frames into full packets, whatever their size (IC2012 §6.1.1)."""
         return self.link.kind == "ethernet" and self.protocol not in FRAMED
 
     def serialisation_s(self, payload_bytes: Floats) -> Floats:
@@ -111,7 +111,7 @@ class Wire:
         return np.maximum(whole_s - 8 * (self.link.burst_bytes or 0) / rate, 0.0)
 
     def packets(self, payload_bytes: Floats) -> Floats:
-        """Number of packets of a lone frame, in the shape of the payloads [B]; 1 without theory."""
+        """Number of packets of a frame that is sent alone, in the shape of the payloads [B]; 1 without theory."""
         framing = self.framing
         if framing is None:
             return np.ones_like(payload_bytes)
@@ -155,12 +155,12 @@ class Wire:
         return self.with_headers and self.protocol == ZEROMQ
 
     def _carried(self, payload_bytes: Floats) -> Ints:
-        """Size of frames with their headers [B], which the carrier transports as its payload."""
+        """Size of frames with the headers of the messaging library [B], as the transport protocol carries them."""
         framed = zmtp.framed_bytes(payload_bytes) if self._has_header else payload_bytes
         return framed.astype(np.int64)
 
     def _full_packets(self) -> ethernet.Framing:
-        """Framing of a stream with full packets; without headers above IP if the carrier is unknown."""
+        """Framing of a stream with full packets; if the transport protocol is unknown, without headers above IP."""
         framing = self.framing
         over_tcp = self.protocol == "tcp" or self._has_header
         if over_tcp and isinstance(framing, ethernet.Framing):
@@ -171,15 +171,19 @@ class Wire:
 def wire(
     data: Dataset, protocol: str, options: Mapping[str, str], *, with_headers: bool = False
 ) -> Wire:
-    """Make the wire of a protocol; a dataset with several fabrics uses the chosen fabric."""
+    """Make the wire (link and theoretical bounds) of a protocol in a dataset.
+
+    If the dataset has several fabrics, ``options`` choose one.
+    """
     return Wire(protocol, data.link(options), with_headers)
 
 
 def frames_on_wire(
     data: Dataset, protocol: str, options: Mapping[str, str], payload_bytes: Floats
 ) -> tuple[Floats, Floats, Floats, Floats]:
-    """Return four arrays for frames with their headers: packets, least packets, delay [s] and least interval [s].
+    """Compute how frames of a protocol travel on the wire of a dataset.
 
+    Returns four arrays for frames with their headers: packets, least packets, delay [s] and least interval [s].
     A payload that is too large counts as the greatest possible payload.  The delay is the time of a lone frame on the
     wire, without a burst that passes at once.  Least packets and least interval are those of a merged stream; they may
     be below those of a lone frame.

@@ -1,4 +1,4 @@
-"""Bounds of the wire: packets, bits, and bounds of goodput and latency for a framing and payloads.
+"""Theory of the wire: packets, bits, and bounds of goodput and latency for a link's framing and payloads.
 
 ``ethernet``, ``infiniband``, ``roce`` and ``rapidio`` each have a frozen ``Framing`` with the parameters of
 that link. The functions of this package accept any of them; each link's module has them too.

@@ -37,13 +37,15 @@ PROPAGATION_S_PER_M = 5e-9
 
 
 def mtu(default: int) -> Any:
-    """Field of a framing for the path MTU."""
+    """Make the dataclass field of a framing that holds its path MTU [B]."""
     return choice(default, "RDMA path MTU, 256 B to 4096 B.", MTUS_BYTES)
 
 
 def operation() -> Any:
-    """Field of a framing for the operation."""
-    return choice("send", "send, write, read or datagram.", tuple(FIRST_PACKET_BYTES))
+    """Make the dataclass field of a framing that holds its RDMA operation, such as ``write``."""
+    return choice(
+        "send", "RDMA operation: send, write, read or datagram.", tuple(FIRST_PACKET_BYTES)
+    )
 
 
 class RdmaFraming(AnyFraming):
@@ -57,15 +59,15 @@ class RdmaFraming(AnyFraming):
     @property
     @abstractmethod
     def packet_bytes(self) -> int:
-        """Bytes around the data of every packet [B]."""
+        """Overhead of every packet [B]: the bytes of headers and checksums around its data."""
 
     @property
     def max_payload_bytes(self) -> int:
-        """Largest message [B]: 2**31; one packet for a datagram."""
+        """Largest message [B]: 2**31, or the data of one packet for a datagram."""
         return self.mtu_bytes if self.operation == "datagram" else MAX_MESSAGE_BYTES
 
     def train(self, payload_bytes: ArrayLike) -> _wire.Train:
-        """Packets of messages, cut at the path MTU; the result has the shape of `payload_bytes` [B]."""
+        """Cut messages into packets at the path MTU; the result has the shape of `payload_bytes` [B]."""
         limit, carrier = self.max_payload_bytes, f"one {self.operation}"
         payload = _wire.payload_array(payload_bytes, limit, carrier)
         count = _wire.ceil_div(payload, self.mtu_bytes)
@@ -83,5 +85,5 @@ class RdmaFraming(AnyFraming):
         return _wire.multiples(self.mtu_bytes, up_to_bytes, self.max_payload_bytes)
 
     def best_payloads(self) -> ArrayLike:
-        """The largest message, all its packets full [B]."""
+        """Payload of the greatest goodput [B]: the largest message, whose packets are all full."""
         return self.max_payload_bytes

@@ -22,7 +22,7 @@ LARGEST_PAYLOAD_BYTES = 2**48
 
 @dataclass(frozen=True, slots=True)
 class Train:
-    """The packets of a frame.
+    """Packets into which each frame is cut, with their bytes on the wire; one array element per frame.
 
     Parameters
     ----------
@@ -48,13 +48,13 @@ class Train:
 
     @property
     def longest_packet_bytes(self) -> NDArray[np.int64]:
-        """Bytes on the wire of the longest packet of each frame: its first or its last [B]."""
+        """Size on the wire of each frame's longest packet [B], which is its first or its last."""
         first = np.where(self.packets > 1, self.full_packet_bytes, 0)
         return np.maximum(first, self.last_packet_bytes)
 
     @property
     def shortest_packet_bytes(self) -> NDArray[np.int64]:
-        """Bytes on the wire of the shortest packet of each frame [B]."""
+        """Size on the wire of each frame's shortest packet [B]."""
         between = self.wire_bytes - self.full_packet_bytes - self.last_packet_bytes
         middle = between // np.maximum(self.packets - 2, 1)
         first = np.where(self.packets > 1, self.full_packet_bytes, self.last_packet_bytes)
@@ -63,7 +63,7 @@ class Train:
 
     @property
     def wire_bits(self) -> NDArray[np.int64]:
-        """Bits of the whole frame on the wire."""
+        """Bits of each whole frame on the wire, with all overhead."""
         return np.asarray(8 * self.wire_bytes)
 
     def goodput_bps(self, line_rate_bps: float) -> NDArray[np.float64]:
@@ -72,12 +72,14 @@ class Train:
         return np.asarray(line_rate_bps * (self.payload_bytes / self.wire_bytes))
 
     def interval_s(self, line_rate_bps: float) -> NDArray[np.float64]:
-        """Time from the start of one frame to the start of the next at full line rate [s]."""
+        """Time [s] from the start of one frame to the start of the next, for back-to-back frames at line rate."""
         check_positive("line_rate_bps", line_rate_bps)
         return np.asarray(self.wire_bits / line_rate_bps)
 
     def latency_s(self, line_rate_bps: float, path: Path) -> NDArray[np.float64]:
-        """Propagation + serialisation + switches [s]; each store-and-forward switch adds the time of one packet.
+        """One-way latency of each frame [s]: propagation + serialisation + switches.
+
+        Each store-and-forward switch adds the time of the longest packet.
 
         Serialisation ends with the last bit, before the gap. Packets over links of equal rate are jobs in a permutation
         flow shop. So the time is the sum of all packet times on one link, plus the longest packet time on each other
@@ -93,7 +95,7 @@ class Train:
 
 @dataclass(frozen=True, slots=True)
 class Path:
-    """Cable and switches between the two hosts; SI units."""
+    """Path between two hosts: the cable and the switches, in SI units."""
 
     distance_m: float
     propagation_s_per_m: float
@@ -112,20 +114,20 @@ class Path:
 
 
 def check_choice(name: str, value: object, allowed: Collection[object]) -> None:
-    """Raise ScenarioError for a value that is not in `allowed`."""
+    """Raise ScenarioError if the value of the parameter `name` is not in `allowed`."""
     if value not in allowed:
         choices = ", ".join(str(choice) for choice in allowed)
         raise ScenarioError(f"{name} {value!r} is unknown: use one of {choices}")
 
 
 def check_positive(name: str, value: float) -> None:
-    """Raise ScenarioError for a value that is not a finite number above 0."""
+    """Raise ScenarioError if the value of the parameter `name` is not a finite number above 0."""
     if not 0 < value < math.inf:
         raise ScenarioError(f"{name} {value!r} is impossible: give a finite number above 0")
 
 
 def payload_array(payload_bytes: ArrayLike, limit: int | None, carrier: str) -> NDArray[np.int64]:
-    """Payloads as int64 [B].
+    """Check payloads [B], and convert them to an array of int64.
 
     Raises
     ------
@@ -138,7 +140,7 @@ def payload_array(payload_bytes: ArrayLike, limit: int | None, carrier: str) -> 
         return np.zeros(payload.shape, dtype=np.int64)
     if payload.dtype.kind not in "iu":
         raise ScenarioError(
-            f"payload_bytes of type {payload.dtype} are no counts: give whole numbers from 1 up "
+            f"payload_bytes of type {payload.dtype} are not counts: give whole numbers from 1 up "
             f"to {limit or LARGEST_PAYLOAD_BYTES}"
         )
     if payload.min() < 1:
@@ -160,19 +162,19 @@ def ceil_div(dividend: NDArray[np.int64], divisor: int) -> NDArray[np.int64]:
 
 
 def multiples(step: int, up_to_bytes: int, limit: int | None) -> NDArray[np.int64]:
-    """All multiples of `step` up to `up_to_bytes` and the protocol's `limit` [B], ascending."""
+    """List the multiples of `step` [B], ascending, up to `up_to_bytes` and at most the protocol's `limit`."""
     most = up_to_bytes if limit is None else min(up_to_bytes, limit)
     return np.arange(step, most + 1, step, dtype=np.int64)
 
 
 def choice(default: object, text: str, allowed: Iterable[object] = ()) -> Any:
-    """A field of a framing with its default, description and allowed values."""
+    """Make a dataclass field of a framing: its default, its description for help texts, and its allowed values."""
     return field(default=default, metadata={"text": text, "allowed": tuple(allowed)})
 
 
 @dataclass(frozen=True, slots=True)
 class AnyFraming(ABC):
-    """The packets of a frame on one link; all bounds are computed from it."""
+    """Rules by which one link cuts a frame into packets (base class); all bounds are computed from these rules."""
 
     propagation_s_per_m: ClassVar[float]
     """Propagation of the link's usual cable [s/m]."""
@@ -185,7 +187,7 @@ class AnyFraming(ABC):
     @property
     @abstractmethod
     def max_payload_bytes(self) -> int | None:
-        """Largest frame [B]; ``None`` if the protocol has no limit."""
+        """Largest payload of a frame [B]; ``None`` if the protocol has no limit."""
 
     @property
     def gap_bytes(self) -> int:
@@ -194,7 +196,7 @@ class AnyFraming(ABC):
 
     @abstractmethod
     def train(self, payload_bytes: ArrayLike) -> Train:
-        """Packets of frames; the result has the shape of `payload_bytes` [B].
+        """Cut frames into packets; the result has the shape of `payload_bytes` [B].
 
         Raises
         ------
@@ -208,4 +210,4 @@ class AnyFraming(ABC):
 
     @abstractmethod
     def best_payloads(self) -> ArrayLike:
-        """Payloads that include the one with the greatest goodput [B]."""
+        """A few candidate payloads [B]; one of them has the greatest goodput of all payloads."""

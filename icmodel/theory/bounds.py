@@ -33,7 +33,7 @@ __all__ = [
 
 
 def packets(payload_bytes: ArrayLike, framing: AnyFraming) -> NDArray[np.int64]:
-    """Number of packets of one frame; shape of `payload_bytes` [B].
+    """Number of packets of one frame; the result has the shape of `payload_bytes` [B].
 
     Examples
     --------
@@ -47,7 +47,7 @@ def packets(payload_bytes: ArrayLike, framing: AnyFraming) -> NDArray[np.int64]:
 
 
 def wire_bits(payload_bytes: ArrayLike, framing: AnyFraming) -> NDArray[np.int64]:
-    """Bits of one frame on the wire, with all overhead of its packets; shape of `payload_bytes` [B].
+    """Bits of one frame on the wire, with all overhead of its packets; in the shape of `payload_bytes` [B].
 
     They include preambles and gaps on Ethernet, and control symbols on RapidIO.
 
@@ -65,7 +65,7 @@ def wire_bits(payload_bytes: ArrayLike, framing: AnyFraming) -> NDArray[np.int64
 def max_goodput_bps(
     payload_bytes: ArrayLike, framing: AnyFraming, line_rate_bps: float
 ) -> NDArray[np.float64]:
-    """Goodput of back-to-back frames, each in packets of its own [b/s].
+    """Goodput [b/s] of back-to-back frames, if each frame has packets of its own.
 
     The goodput is line rate × payload / bytes on the wire. TCP may merge small frames into full packets and exceed it:
     see `stream_goodput_bps`.
@@ -105,7 +105,7 @@ def min_latency_s(
     switch_latency_s: float = 0.0,
     switching: str = "cut-through",
 ) -> NDArray[np.float64]:
-    """Least one-way latency: propagation, all bits of the frame, and the switches [s].
+    """Least one-way latency of a frame [s]: propagation, all bits of the frame, and the switches.
 
     The latency ends with the last bit of the frame, before the gap that only the next packet waits for; IC2012 §6.2,
     and Ethernet's framing with ``padded=False``, include that gap. For a read, the result is the latency of the answer,
@@ -138,7 +138,7 @@ def min_latency_s(
 
 
 def aligned(payload_bytes: ArrayLike, framing: AnyFraming) -> NDArray[np.bool_]:
-    """Whether a frame fills its packets to the last byte; shape of `payload_bytes` [B]."""
+    """Whether a frame fills its packets to the last byte; the result has the shape of `payload_bytes` [B]."""
     return framing.train(payload_bytes).aligned
 
 
@@ -176,7 +176,7 @@ def stream_goodput_bps(framing: AnyFraming, line_rate_bps: float) -> float:
 
 
 def max_payload_bytes(framing: AnyFraming) -> int | None:
-    """Largest frame [B]; ``None`` if the protocol has no limit.
+    """Largest payload of a frame [B]; ``None`` if the protocol has no limit.
 
     The limits are: UDP 65 507 (IPv6: 65 527); raw Ethernet the MTU; TCP no limit; InfiniBand and RoCE 2**31, or one
     packet for a datagram; RapidIO 4096 for messages, and no limit for writes and reads.

@@ -45,7 +45,10 @@ GAP_BYTES = 12
 ETHERNET_BYTES = 8 + 14 + 4 + GAP_BYTES  # preamble with start delimiter, header, FCS, gap
 VLAN_TAG_BYTES = 4
 MIN_PACKET_BYTES = 46
-"""Least bytes behind the header of an untagged frame [B]; each tag takes 4 of them."""
+"""Least number of bytes between the Ethernet header and the FCS of an untagged frame [B].
+
+Each VLAN tag takes 4 of them.
+"""
 IP_BYTES = {4: 20, 6: 40}
 FRAGMENT_HEADER_BYTES = {4: 0, 6: 8}
 UDP_BYTES = 8
@@ -55,11 +58,11 @@ MIN_MTU_BYTES = {4: 68, 6: 1280}  # RFC 791, RFC 8200
 MAX_MTU_BYTES = 65535
 MAX_UDP_PAYLOAD_BYTES = {4: 65535 - 20 - 8, 6: 65535 - 8}
 PROPAGATION_S_PER_M = 4.27e-9
-"""Delay of the Cat 6a cable of IC2012 §6.2 [s/m]."""
+"""Propagation delay of the Cat 6a cable of IC2012 §6.2 [s/m]."""
 
 
 class _Cut(NamedTuple):
-    """Fragmentation of a frame; data bytes do not include the headers of packets."""
+    """Sizes [B] that determine how a frame is cut into packets; data bytes do not include headers of packets."""
 
     once: int  # header bytes of the whole frame, cut together with the payload
     header: int  # bytes before the data of every packet, behind the Ethernet header
@@ -71,20 +74,20 @@ class _Cut(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Framing(AnyFraming):
-    """The parameters that determine a frame's packets on Ethernet.
+    """Framing of Ethernet: the parameters that determine how a frame is cut into packets.
 
     Parameters
     ----------
     protocol : "tcp", "udp" or "ethernet"
-        With ``ethernet`` the payload directly follows the Ethernet header, one packet a frame.
+        With ``ethernet`` the payload directly follows the Ethernet header, and each frame is one packet.
     mtu_bytes : int
         Most bytes of one packet, IP header included [B].
     ip_version : 4 or 6
         IP version; it has no effect for ``ethernet``.
     timestamps : bool
-        The TCP timestamp option, 12 B a packet.
+        Whether packets carry the TCP timestamp option of 12 B.
     vlan_tags : 0, 1 or 2
-        Number of tags of 4 B, which count towards the least frame.
+        Number of VLAN tags of 4 B, which count towards the least frame.
     padded : bool
         Pad short frames to 64 B, as on every wire, and end a latency before the last gap. Without it the results
         are those of IC2012.
@@ -98,12 +101,12 @@ class Framing(AnyFraming):
     """
 
     propagation_s_per_m: ClassVar[float] = PROPAGATION_S_PER_M
-    protocol: str = choice("tcp", "tcp, udp or ethernet.", ("tcp", "udp", "ethernet"))
-    mtu_bytes: int = choice(1500, "Most bytes of one packet.")
-    ip_version: int = choice(4, "4 or 6.", (4, 6))
-    timestamps: bool = choice(True, "TCP timestamps, 12 B a packet.")
-    vlan_tags: int = choice(0, "VLAN tags: 0, 1 or 2.", (0, 1, 2))
-    padded: bool = choice(True, "Fill short frames to 64 B.")
+    protocol: str = choice("tcp", "Protocol: tcp, udp or ethernet.", ("tcp", "udp", "ethernet"))
+    mtu_bytes: int = choice(1500, "MTU: greatest size of one packet, with its IP header.")
+    ip_version: int = choice(4, "IP version: 4 or 6.", (4, 6))
+    timestamps: bool = choice(True, "Carry TCP timestamps of 12 B in every packet.")
+    vlan_tags: int = choice(0, "Number of VLAN tags: 0, 1 or 2.", (0, 1, 2))
+    padded: bool = choice(True, "Pad short frames to 64 B.")
 
     def __post_init__(self) -> None:
         AnyFraming.__post_init__(self)
@@ -117,18 +120,21 @@ class Framing(AnyFraming):
 
     @property
     def max_payload_bytes(self) -> int | None:
-        """Largest frame [B]: UDP 65 507 (IPv6: 65 527), raw Ethernet the MTU, TCP none."""
+        """Largest payload of a frame [B]: 65 507 for UDP (IPv6: 65 527), the MTU for raw Ethernet.
+
+        It is ``None`` for TCP, which has no limit.
+        """
         if self.protocol == "tcp":
             return None
         return MAX_UDP_PAYLOAD_BYTES[self.ip_version] if self.protocol == "udp" else self.mtu_bytes
 
     @property
     def gap_bytes(self) -> int:
-        """Gap behind every packet, which a latency excludes [B]; 0 if ``padded`` is False, as in IC2012."""
+        """Gap behind every packet [B], which does not count in a latency; 0 if ``padded`` is False, as in IC2012."""
         return GAP_BYTES if self.padded else 0
 
     def train(self, payload_bytes: ArrayLike) -> _wire.Train:
-        """The packets of frames; shape of `payload_bytes` [B]."""
+        """Cut frames into packets; the result has the shape of `payload_bytes` [B]."""
         cut = self._cut()
         carrier = f"{self.protocol} with an MTU of {self.mtu_bytes} B"
         payload = _wire.payload_array(payload_bytes, self.max_payload_bytes, carrier)
@@ -158,7 +164,11 @@ class Framing(AnyFraming):
         return payloads[payloads <= most]
 
     def best_payloads(self) -> NDArray[np.int64]:
-        """Full packets of a stream; for protocols with a limit, all full payloads and the largest [B]."""
+        """Payloads [B] among which is the one of the greatest goodput.
+
+        For TCP it is the payload of a full packet.  For protocols with a limit, it is all payloads that fill their
+        packets, and the largest payload.
+        """
         limit = self.max_payload_bytes or self._cut().whole
         return np.append(self.aligned_payloads(limit), limit)
 

@@ -35,7 +35,7 @@ LANES = (1, 2, 4, 8, 12)
 
 @dataclass(frozen=True, slots=True)
 class Framing(_rdma.RdmaFraming):
-    """The parameters that determine a message's packets on InfiniBand.
+    """Framing of InfiniBand: the parameters that determine how a message is cut into packets.
 
     Parameters
     ----------
@@ -44,9 +44,9 @@ class Framing(_rdma.RdmaFraming):
     operation : "send", "write", "read" or "datagram"
         For a read, only packets in the direction of its data count.
     global_route : bool
-        Add the 40 B global route header, as between subnets.
+        Whether packets carry the global route header of 40 B, as between subnets.
     as_counted : bool
-        Count bytes as port counters do: without the 2 B variant CRC.
+        Whether to count bytes as port counters do: without the variant CRC of 2 B.
 
     Examples
     --------
@@ -60,18 +60,18 @@ class Framing(_rdma.RdmaFraming):
 
     mtu_bytes: int = _rdma.mtu(4096)
     operation: str = _rdma.operation()
-    global_route: bool = choice(False, "With the 40 B global route header.")
-    as_counted: bool = choice(False, "As port counters see it, not as on the wire.")
+    global_route: bool = choice(False, "Carry the global route header of 40 B in packets.")
+    as_counted: bool = choice(False, "Count bytes as port counters do, not as on the wire.")
 
     @property
     def packet_bytes(self) -> int:
-        """Bytes around the data of every packet [B]."""
+        """Overhead of every packet [B]: the bytes of headers and checksums around its data."""
         counted = LRH_BYTES + _rdma.BTH_BYTES + _rdma.ICRC_BYTES
         return counted + _rdma.GRH_BYTES * self.global_route + VCRC_BYTES * (not self.as_counted)
 
 
 def link_rate_bps(generation: str = "qdr", lanes: int = 4) -> float:
-    """Data rate of a link after coding [b/s]: lanes × lane rate.
+    """Data rate of an InfiniBand link after line coding [b/s]: lanes × lane rate.
 
     Examples
     --------

@@ -49,24 +49,24 @@ CODED_BAUD_SHARE = {
     **dict.fromkeys((1.25e9, 2.5e9, 3.125e9, 5e9, 6.25e9), 8 / 10),
     **dict.fromkeys((10.3125e9, 12.5e9, 25.78125e9), 64 / 67),
 }
-"""Data bits a symbol by lane baud: 8b/10b up to 6.25 GBd, 64b/67b above (RapidIO 4.0)."""
+"""Data bits per symbol, by baud of a lane: 8b/10b coding up to 6.25 GBd, 64b/67b above (RapidIO 4.0)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Framing(AnyFraming):
-    """The parameters that determine a transfer's packets on RapidIO.
+    """Framing of RapidIO: the parameters that determine how a transfer is cut into packets.
 
     Parameters
     ----------
     operation : "swrite", "nwrite", "nwrite_r", "nread" or "message"
-        Streaming write, write, write with response, read (its answer), message. Only packets in
-        the direction of the data are counted.
+        Operation: streaming write, write, write with response, read (its response), or message.  Only packets in the
+        direction of the data are counted.
     device_id_bits : 8 or 16
-        Width of source and destination id.
+        Width of the source id and of the destination id [bit].
     address_bits : 34, 50 or 66
-        Width of the address in a write.
+        Width of the address in a write [bit].
     control_symbol_bytes : 4 or 8
-        4 with IDLE1 (short symbols), 8 with IDLE2 and IDLE3 (above 5.5 GBd).
+        Size of a control symbol: 4 with IDLE1 (short symbols), 8 with IDLE2 and IDLE3 (above 5.5 GBd).
 
     Examples
     --------
@@ -80,11 +80,13 @@ class Framing(AnyFraming):
 
     propagation_s_per_m: ClassVar[float] = PROPAGATION_S_PER_M
     operation: str = choice(
-        "swrite", "swrite, nwrite, nwrite_r, nread or message.", OPERATION_BYTES
+        "swrite", "Operation: swrite, nwrite, nwrite_r, nread or message.", OPERATION_BYTES
     )
-    device_id_bits: int = choice(8, "8 or 16.", (8, 16))
-    address_bits: int = choice(34, "34, 50 or 66.", ADDRESS_BYTES)
-    control_symbol_bytes: int = choice(4, "4 B (IDLE1) or 8 B (IDLE2, IDLE3).", (4, 8))
+    device_id_bits: int = choice(8, "Bits of a device id: 8 or 16.", (8, 16))
+    address_bits: int = choice(34, "Bits of the address in a write: 34, 50 or 66.", ADDRESS_BYTES)
+    control_symbol_bytes: int = choice(
+        4, "Size of a control symbol: 4 B (IDLE1) or 8 B (IDLE2, IDLE3).", (4, 8)
+    )
 
     @property
     def max_payload_bytes(self) -> int | None:
@@ -93,13 +95,13 @@ class Framing(AnyFraming):
 
     @property
     def header_bytes(self) -> int:
-        """Bytes before the data of every packet [B]."""
+        """Header of every packet [B]: the bytes before its data."""
         ids = 2 * self.device_id_bits // 8
         address = ADDRESS_BYTES[self.address_bits] if self.operation in WITH_ADDRESS else 0
         return PHYSICAL_BYTES + ids + OPERATION_BYTES[self.operation] + address
 
     def train(self, payload_bytes: ArrayLike) -> _wire.Train:
-        """The packets of transfers; shape of `payload_bytes` [B]."""
+        """Cut transfers into packets; the result has the shape of `payload_bytes` [B]."""
         limit, carrier = self.max_payload_bytes, f"one RapidIO {self.operation}"
         payload = _wire.payload_array(payload_bytes, limit, carrier)
         count = _wire.ceil_div(payload, MAX_DATA_BYTES)
@@ -115,12 +117,12 @@ class Framing(AnyFraming):
         return _wire.multiples(MAX_DATA_BYTES, up_to_bytes, self.max_payload_bytes)
 
     def best_payloads(self) -> ArrayLike:
-        """One full packet [B]: its goodput is the greatest of all transfers."""
+        """Payload of the greatest goodput [B]: the data of one full packet."""
         return MAX_DATA_BYTES
 
 
 def link_rate_bps(lanes: int = 4, baud: float = 5e9) -> float:
-    """Data rate of a link after coding [b/s]: lanes × baud × coding.
+    """Data rate of a RapidIO link after line coding [b/s]: lanes × baud × data bits per symbol.
 
     Parameters
     ----------
@@ -140,7 +142,9 @@ def link_rate_bps(lanes: int = 4, baud: float = 5e9) -> float:
 
 
 def packet_bytes(data_bytes: ArrayLike, framing: Framing) -> NDArray[np.int64]:
-    """Bytes of a packet with its CRCs and filling, without control symbols; shape of `data_bytes`, 1 to 256 [B].
+    """Size of a RapidIO packet on the wire [B], with its CRCs and padding, without control symbols.
+
+    The result has the shape of `data_bytes`, from 1 to 256 B.
 
     Examples
     --------

@@ -30,7 +30,7 @@ UDP_BYTES = 8
 
 @dataclass(frozen=True, slots=True)
 class Framing(_rdma.RdmaFraming):
-    """The parameters that determine a message's packets on RoCE.
+    """Framing of RoCE: the parameters that determine how a message is cut into packets.
 
     Parameters
     ----------
@@ -41,11 +41,11 @@ class Framing(_rdma.RdmaFraming):
     operation : "send", "write", "read" or "datagram"
         For a read, only packets in the direction of its data count.
     vlan_tags : 0, 1 or 2
-        Number of tags of 4 B.
+        Number of VLAN tags of 4 B.
     ip_version : 4 or 6
         IP version of RoCE version 2; version 1 has no IP.
     as_counted : bool
-        Count bytes as port counters do: without preamble and gap.
+        Whether to count bytes as port counters do: without preamble and gap.
 
     Examples
     --------
@@ -57,12 +57,12 @@ class Framing(_rdma.RdmaFraming):
     9.259
     """
 
-    version: int = choice(2, "1 or 2.", (1, 2))
+    version: int = choice(2, "Version of RoCE: 1 or 2.", (1, 2))
     mtu_bytes: int = _rdma.mtu(1024)
     operation: str = _rdma.operation()
-    vlan_tags: int = choice(0, "VLAN tags: 0, 1 or 2.", (0, 1, 2))
-    ip_version: int = choice(4, "4 or 6.", (4, 6))
-    as_counted: bool = choice(False, "As port counters see it, not as on the wire.")
+    vlan_tags: int = choice(0, "Number of VLAN tags: 0, 1 or 2.", (0, 1, 2))
+    ip_version: int = choice(4, "IP version: 4 or 6.", (4, 6))
+    as_counted: bool = choice(False, "Count bytes as port counters do, not as on the wire.")
 
     def __post_init__(self) -> None:
         AnyFraming.__post_init__(self)
@@ -78,7 +78,7 @@ class Framing(_rdma.RdmaFraming):
 
     @property
     def packet_bytes(self) -> int:
-        """Bytes around the data of every packet [B]."""
+        """Overhead of every packet [B]: the bytes of headers and checksums around its data."""
         network = _rdma.GRH_BYTES if self.version == 1 else IP_BYTES[self.ip_version] + UDP_BYTES
         link = ETHERNET_BYTES + VLAN_TAG_BYTES * self.vlan_tags
         uncounted = 0 if self.as_counted else PREAMBLE_AND_GAP_BYTES

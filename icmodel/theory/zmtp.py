@@ -12,11 +12,11 @@ from numpy.typing import ArrayLike, NDArray
 
 SHORT_BYTES, LONG_BYTES = 2, 9
 MOST_SHORT_BYTES = 255
-"""Greatest body with a short header [B]."""
+"""Greatest body of a ZeroMQ message that has the short header [B]."""
 
 
 def framed_bytes(payload_bytes: ArrayLike) -> NDArray[np.float64]:
-    """Bytes of messages with their headers; shape of `payload_bytes` [B].
+    """Size of ZeroMQ messages with their headers [B]; the result has the shape of `payload_bytes` [B].
 
     Examples
     --------
@@ -28,7 +28,7 @@ def framed_bytes(payload_bytes: ArrayLike) -> NDArray[np.float64]:
 
 
 def payload_of(framed: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Greatest message that fits with its header into a number of bytes [B].
+    """Greatest ZeroMQ message [B] that fits with its header into a number of bytes.
 
     The result has the shape of `framed` [B], without elements that have no space for a message.
 

@@ -14,6 +14,7 @@ from icmodel.usecase.files import (
     load_usecase,
     new_usecase_text,
     read_usecase,
+    usecase_file,
     usecase_names,
     usecase_schema,
 )
@@ -36,6 +37,7 @@ __all__ = [
     "load_usecase",
     "new_usecase_text",
     "read_usecase",
+    "usecase_file",
     "usecase_names",
     "usecase_schema",
 ]

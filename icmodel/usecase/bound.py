@@ -146,7 +146,7 @@ def _upper_bounds(statistic: str, known: StreamBounds) -> Iterator[Bound]:
     for other in ("max", "p999", "p99"):
         trip = _from_round_trip(other, replace(known, least_latency_s=None))
         if trip is not None and _below(statistic, other):
-            yield trip.high, f"the round trip's {other}", "stated"
+            yield trip.high, f"the round trip's {other}", trip.basis
 
 
 def _at_most(lower: str | None, upper: str | None) -> bool:

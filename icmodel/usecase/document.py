@@ -295,6 +295,12 @@ class UseCase(Document):
     candidates: Annotated[tuple[Candidate, ...], Field(min_length=1)]
     known_limits: tuple[Text, ...] = ()
 
+    def __repr__(self) -> str:
+        return (
+            f"UseCase({self.name!r}: {len(self.streams)} streams, {len(self.requirements)} requirements, "
+            f"{len(self.candidates)} candidates)"
+        )
+
     @model_validator(mode="after")
     def _names_are_known(self) -> UseCase:
         streams = _unique("streams", [stream.name for stream in self.streams])

@@ -10,6 +10,7 @@ from pathlib import Path
 from icmodel import units
 from icmodel.dataset import Dataset
 from icmodel.errors import UseCaseError
+from icmodel.keywords import checks_keywords
 from icmodel.model import Model
 from icmodel.scenario import Scenario
 from icmodel.solve import REFUSALS, least_rate_fps
@@ -23,7 +24,7 @@ from icmodel.usecase.derivation import (
     produced_bps,
 )
 from icmodel.usecase.document import Candidate, ImageStream, UseCase
-from icmodel.usecase.files import load_derived
+from icmodel.usecase.files import load_derived, usecase_file
 from icmodel.usecase.hosts import (
     Interfaces,
     SharedInterface,
@@ -45,6 +46,7 @@ from icmodel.usecase.limits import RequiredLimits, required, requirements
 from icmodel.usecase.result import Answer, CandidateResult, Evaluation, Objective
 
 
+@checks_keywords
 def evaluate(
     usecase: str | Path | UseCase,
     data: Dataset | str | Path,
@@ -108,6 +110,7 @@ def evaluate(
         derivations=tuple(derived.values()),
         candidates=judge_candidates(case, case.candidates, model, derived, strict=strict),
         strict=strict,
+        file=None if isinstance(usecase, UseCase) else usecase_file(usecase),
     )
 
 

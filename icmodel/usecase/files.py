@@ -8,7 +8,7 @@ from typing import Any
 
 from icmodel.dataset import shipped
 from icmodel.errors import IcmodelError, UseCaseError
-from icmodel.reading import SLUG_PATTERN, Form, read_file, read_text
+from icmodel.reading import SLUG_PATTERN, Form, SourceFile, read_file, read_text, source_file
 from icmodel.usecase.derivation import Derivations, derive
 from icmodel.usecase.document import SCHEMA_VERSION, UseCase
 from icmodel.usecase.limits import requirements
@@ -46,6 +46,11 @@ def find_usecase(name: str | Path) -> Path:
         f"there is no use case {str(name)!r}: take {known}, give the path "
         "of a TOML file, or start one with `icmodel usecases new`"
     )
+
+
+def usecase_file(name: str | Path) -> SourceFile:
+    """Name and hash of the file of a use case, by bundled name or by path."""
+    return source_file(find_usecase(name), shipped("usecases"), UseCaseError)
 
 
 def load_usecase(name: str | Path) -> UseCase:

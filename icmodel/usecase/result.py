@@ -5,17 +5,34 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from icmodel import units
 from icmodel.dataset import Dataset
 from icmodel.documents import json_of
-from icmodel.estimate import Estimate, Prediction, absent
+from icmodel.estimate import Estimate, Prediction, absent, shortened
 from icmodel.model import Model
-from icmodel.requirement import MET, NOT_MET, UNDECIDED, Requirement, Verdict, worst_outcome
+from icmodel.notebook import Coloured, data_frame, html_table
+from icmodel.reading import SourceFile
+from icmodel.requirement import (
+    MET,
+    NOT_MET,
+    UNDECIDED,
+    VERDICT_COLUMNS,
+    Requirement,
+    Verdict,
+    outcome_text,
+    verdict_cells,
+    verdict_record,
+    worst_outcome,
+)
 from icmodel.scenario import Scenario
 from icmodel.usecase.derivation import Derivation
 from icmodel.usecase.document import UseCase
 from icmodel.usecase.limits import ARRIVES
+
+if TYPE_CHECKING:
+    import pandas
 
 SCHEMA_VERSION = 1
 WEAK = ("assumed", "extrapolated")
@@ -40,6 +57,8 @@ class Evaluation:
         Whether requirements met on assumed or extrapolated rows count as undecided.
     notes : tuple of str
         Remarks on the whole evaluation, for example that a system of the same name uses other rates.
+    file : SourceFile, optional
+        File of the use case; ``None`` if the use case was given as an object.
     """
 
     usecase: UseCase
@@ -49,9 +68,51 @@ class Evaluation:
     candidates: tuple[CandidateResult, ...]
     strict: bool = False
     notes: tuple[str, ...] = ()
+    file: SourceFile | None = None
 
     def __repr__(self) -> str:
         return f"Evaluation({self.usecase.name!r} on {self.data.id!r}: {self.verdict})"
+
+    def _repr_html_(self) -> str:
+        """Return the requirements of the chosen candidate as a table for a notebook."""
+        title = (
+            f"{outcome_text(self.verdict)}: {self.usecase.title}, {self.candidate}, {self.data.id}"
+        )
+        others = [
+            f"{one.name}: {outcome_text(one.outcome)}"
+            for one in self.candidates
+            if one.name != self.candidate
+        ]
+        cells = [verdict_cells(one.verdict, one.where) for one in self.chosen.findings]
+        return html_table(Coloured(title, self.verdict), VERDICT_COLUMNS, cells, others)
+
+    def to_dataframe(self) -> pandas.DataFrame:
+        """Return one row for each requirement of each candidate, with numbers in SI.
+
+        Raises
+        ------
+        IcmodelError
+            If pandas is not installed.
+
+        Examples
+        --------
+        >>> import icmodel
+        >>> frame = icmodel.evaluate("imaging", "ethernet-10g-2012").to_dataframe()
+        >>> frame.loc["tcp-two-sets-of-cores", "outcome"].value_counts().to_dict()
+        {'met': 7}
+        """
+        records = (
+            {
+                "candidate": result.name,
+                "stream": finding.stream,
+                "device": finding.device,
+                **verdict_record(finding.verdict),
+                "remedy": finding.remedy,
+            }
+            for result in self.candidates
+            for finding in result.findings
+        )
+        return data_frame(records, "candidate")
 
     @property
     def data(self) -> Dataset:
@@ -119,6 +180,15 @@ class CandidateResult:
     derivations: tuple[Derivation, ...]
     objectives: tuple[Objective, ...]
     notes: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        return f"CandidateResult({self.name!r}, {len(self.findings)} requirements: {self.outcome})"
+
+    def _repr_html_(self) -> str:
+        """Return the requirements as a table for a notebook."""
+        title = Coloured(f"{outcome_text(self.outcome)}: {self.name}", self.outcome)
+        cells = [verdict_cells(one.verdict, one.where) for one in self.findings]
+        return html_table(title, VERDICT_COLUMNS, cells, self.notes)
 
     @property
     def outcome(self) -> str:
@@ -211,6 +281,19 @@ class Finding:
     asked_margin: float | None = None
     others_beyond: str = ""
 
+    def __repr__(self) -> str:
+        return f"Finding({self.where}: {self.verdict!r})"
+
+    def _repr_html_(self) -> str:
+        """Return the verdict as a table for a notebook."""
+        cells = [verdict_cells(self.verdict, self.where)]
+        return html_table(self.title, VERDICT_COLUMNS, cells, filter(None, [self.remedy]))
+
+    @property
+    def where(self) -> str:
+        """The device if the requirement is about one, otherwise the stream."""
+        return self.device or self.stream
+
     @property
     def outcome(self) -> str:
         """Outcome of the requirement: met, not met or undecided."""
@@ -259,6 +342,9 @@ class Answer:
     why: str
     notes: tuple[str, ...]
     derivations: tuple[Derivation, ...]
+
+    def __repr__(self) -> str:
+        return f"Answer({self.stream!r}: {self.prediction or shortened(self.why)})"
 
     @property
     def refused(self) -> Estimate:

@@ -1,6 +1,7 @@
-"""Validation: errors of a model on rows it was not fitted to, and coverage of the intervals.
+"""Validation: errors of a model on rows to which it was not fitted, and coverage of its intervals.
 
-The input is a dataset and a variant. The output is errors and interval coverage of each metric, by kind of fold.
+The input is a dataset and a variant of the model. The output is errors and interval coverage of each metric, by kind
+of fold (a split into training rows and test rows).
 """
 
 from icmodel.validate.choice import Choice, choose

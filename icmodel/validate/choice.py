@@ -1,4 +1,4 @@
-"""Choice of the default variant: the variant that predicts left-out rows best."""
+"""Choice of a dataset's default variant of the model: the variant that predicts left-out rows best."""
 
 from __future__ import annotations
 
@@ -14,29 +14,39 @@ from icmodel.validate.scores import Outcome, by_metric
 from icmodel.validate.validation import LEAVE_ONE, Wishes, validate
 
 USUAL, OTHER = "corrected", "hybrid"
-"""The variants compared; the first wins a tie.  `appendix-h` is a reference, never chosen."""
+"""Names of the two variants that are compared; the first wins a tie.
+
+The variant `appendix-h` is only a reference, and is never chosen.
+"""
 MOST_FOLDS, FEWEST_FOLDS = 12, 8
 AT_MOST_ROWS = 2_400
-"""Limit on rows times folds, since large datasets fit slowly; ``FEWEST_FOLDS`` takes precedence."""
+"""Greatest number of rows times folds in the comparison of variants, since large datasets fit slowly.
+
+``FEWEST_FOLDS`` takes precedence.
+"""
 LEAST_ANSWERS = 6
-"""Least number of left-out rows of a metric that both variants answer; a median of fewer is unreliable."""
+"""Least number of left-out rows of a metric that both variants must predict; a median of fewer is unreliable."""
 TIE = 0.95
-"""A ratio of errors above this value is a tie. This value and the four limits above are assumed."""
+"""Ratio of the errors of ``hybrid`` to those of ``corrected`` above which they count as tied.
+
+This value and the four limits above are assumed.
+"""
 
 Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The variant chosen, and the reason as a sentence."""
+    """Chosen default variant of the model, and the reason as a sentence."""
 
     variant: str
     why: str
 
 
 def choose(data: Dataset, progress: Progress | None = None) -> Choice:
-    """Choose the variant with smaller errors on left-out rows; ``corrected`` if tied or if rows are few.
+    """Choose the variant of the model with the smaller errors on left-out rows.
 
+    If the variants are tied or rows are few, it is ``corrected``.
     At most 12 points, drawn evenly, are left out one by one.  For each metric with at least 30 rows
     the ratio of the variants' median errors is taken; the geometric mean of the ratios decides.
 
@@ -78,7 +88,7 @@ def choose(data: Dataset, progress: Progress | None = None) -> Choice:
 
 
 def _part(progress: Progress | None, k: int) -> Progress | None:
-    """Progress of one of the two variants (``k``), as a part of the total progress."""
+    """Make the progress function of variant number ``k`` (0 or 1), as a part of the total progress."""
     if progress is None:
         return None
     return lambda done, folds: progress(k * folds + done, 2 * folds)
@@ -87,7 +97,10 @@ def _part(progress: Progress | None, k: int) -> Progress | None:
 def _errors(
     data: Dataset, variant: str, wishes: Wishes, progress: Progress | None
 ) -> Mapping[str, list[float]]:
-    """Errors of a variant by metric; both variants have the same order of rows, with NaN for no answer."""
+    """Errors of a variant on left-out rows, by metric; NaN if it cannot predict a row.
+
+    Both variants have the same order of rows.
+    """
     outcomes: list[Outcome] = []
     for trial in validate(data, variant, wishes, progress).trials:
         outcomes += trial.outcomes
@@ -98,7 +111,10 @@ def _errors(
 
 
 def _ratio(usual: list[float], other: list[float]) -> float:
-    """Ratio of median errors, other variant to usual variant; 0 with too few rows or no error."""
+    """Ratio of the median error of the ``other`` variant to that of the ``usual`` one.
+
+    The ratio is 0 if too few rows were predicted by both, or if a median is 0.
+    """
     both = np.array([usual, other])
     both = both[:, ~np.isnan(both).any(axis=0)]
     if both.shape[1] < LEAST_ANSWERS:

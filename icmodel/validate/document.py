@@ -1,4 +1,4 @@
-"""A validation as a JSON document and as CSV records; unknown numbers are ``None``."""
+"""Output of a validation as a JSON document and as CSV records; unknown numbers are ``None``."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SCHEMA_VERSION = 1
 
 
 def document(found: Validation) -> dict[str, object]:
-    """The JSON document of ``icmodel validate --json``."""
+    """Convert a validation to the JSON document that ``icmodel validate --json`` prints."""
     return {
         "schema_version": SCHEMA_VERSION,
         "dataset": {"id": found.data.id, "sha256": found.data.sha256},
@@ -44,7 +44,10 @@ def document(found: Validation) -> dict[str, object]:
 
 
 def score_document(score: Score) -> dict[str, object]:
-    """One score; the coverage is a share of rows, given with the 95 % interval of that share."""
+    """Convert the score of one metric to its JSON form.
+
+    The coverage is a share of rows, with the 95 % interval of that share.
+    """
     covered = score.coverage
     known = (None, None, None, 0)
     share, low, high, intervals = (
@@ -66,7 +69,7 @@ def score_document(score: Score) -> dict[str, object]:
 
 
 def outcome_document(data: Dataset, one: Outcome) -> dict[str, object]:
-    """One row, the prediction for it, and the prediction's error."""
+    """Convert a test row, its prediction and the prediction's error to their JSON form."""
     return {
         **point_document(data, one.point),
         "value": one.point.value,
@@ -81,7 +84,7 @@ def outcome_document(data: Dataset, one: Outcome) -> dict[str, object]:
 
 
 def point_document(data: Dataset, point: Point) -> dict[str, object]:
-    """The conditions of a row; an unlimited load is the text ``inf``."""
+    """Convert the conditions (axes and options) of a row to their JSON form; an unlimited load is the text ``inf``."""
     axes: dict[str, object] = {axis: getattr(point, axis) for axis in AXES}
     if point.load_bps == math.inf:
         axes["load_bps"] = "inf"
@@ -89,7 +92,7 @@ def point_document(data: Dataset, point: Point) -> dict[str, object]:
 
 
 def records(found: Validation) -> Iterator[dict[str, object]]:
-    """One CSV record for each row that was predicted."""
+    """Yield one CSV record for each test row of a validation, with its prediction."""
     for trial in found.trials:
         for one in trial.outcomes:
             line, options = outcome_document(found.data, one), found.data.options_of(one.point)
@@ -104,12 +107,12 @@ def records(found: Validation) -> Iterator[dict[str, object]]:
 
 
 KINDS = (LEAVE_ONE, HELD_OUT)
-"""Kinds of folds that resemble a user's question; other kinds remove whole parts of the grid."""
+"""Kinds of folds whose test rows resemble a user's prediction request; other kinds leave out whole curves."""
 NUMBERS = ("error", "n", "median", "half_width", "coverage", "coverage_low", "coverage_high", "intervals")  # fmt: skip
 
 
 def kept(found: Validation) -> str:
-    """The text of the dataset's coverage file with the metrics of this validation.
+    """Write the text of the dataset's coverage file, updated with the metrics of this validation.
 
     Metrics with fewer than 30 intervals are left out; entries of other variants are kept.
 
@@ -125,7 +128,7 @@ def kept(found: Validation) -> str:
 
 
 def coverages(validation: Validation) -> dict[str, dict[str, Any]]:
-    """Coverage by kind of folds, of the metrics with at least 30 intervals."""
+    """Coverage of the intervals in a validation, by kind of folds, for metrics with at least 30 intervals."""
     found = {}
     for trial in validation.trials:
         if trial.kind not in KINDS:

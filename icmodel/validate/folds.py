@@ -1,12 +1,11 @@
 """Folds: training rows to which a model is fitted, and test rows that the model then predicts.
 
 Only rows of basis ``measured`` or ``tabulated`` are used. An assumed, derived or stated row often repeats a measured
-number, by a rule or by rounding. Such a row would reveal the left-out answer.  So no score depends on assumed rows or
-on rows derived from predictions
-(IC2012 table 8-2).
+number, by a rule or by rounding. Such a row would reveal the left-out number.  So no score depends on assumed rows or
+on rows derived from predictions (IC2012 table 8-2).
 
-A point is left out with all its metrics, since for example the goodput reveals the frame rate. All other rows that
-answer the same question are left out too.
+A point is left out with all its metrics, since for example the goodput reveals the frame rate. All other rows of the
+same conditions are left out too.
 """
 
 from __future__ import annotations
@@ -26,18 +25,18 @@ from icmodel.fits.regimes import OVERLOAD, regimes_of
 from icmodel.tables.wire import Wire
 
 SCORED_BASES = ("measured", "tabulated")
-"""Bases of rows that are scored: one run, or a table of runs."""
+"""Bases of the rows on which predictions are scored: rows from one run, or from a table of runs."""
 LEAST_ROWS = 30
-"""Least number of rows for scoring a metric; a metric with fewer rows is listed as having too few."""
+"""Least number of rows of a metric for its predictions to be scored; otherwise it is listed as having too few."""
 TOO_MUCH = "asked too much"
-"""Replaces the load in the name of a fold of requests in overload."""
+"""Text that replaces the load in the name of a fold of requests in overload."""
 SEED = 20120
-"""Seed for drawing folds if not all folds are used; the value has no meaning."""
+"""Seed of the random choice of folds if not all folds are used; the value has no meaning."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fold:
-    """A dataset of training rows, and the test rows."""
+    """One fold: a dataset of training rows, and the test rows that a model fitted to them predicts."""
 
     name: str
     train: Dataset
@@ -46,7 +45,7 @@ class Fold:
 
 @dataclass(frozen=True, slots=True)
 class Folds:
-    """Folds made one by one while iterating, since each holds the rows of a whole dataset.
+    """Collection of folds, which are made one by one while iterating, since each holds a whole dataset.
 
     Parameters
     ----------
@@ -75,27 +74,30 @@ class Folds:
 
 
 def is_scored(point: Point) -> bool:
-    """Whether a row was measured or tabulated."""
+    """Whether predictions are scored on a row: it was measured or tabulated."""
     return point.basis in SCORED_BASES
 
 
 def scored(data: Dataset, metric: str | None = None) -> tuple[Point, ...]:
-    """The rows of a dataset that are scored, of one metric or of all."""
+    """Select the measured and tabulated rows of a dataset, on which predictions are scored.
+
+    ``metric`` restricts them to one metric.
+    """
     return tuple(p for p in data.points if is_scored(p) and metric in (None, p.metric))
 
 
 def training(data: Dataset) -> Dataset:
-    """The dataset reduced to its scored rows."""
+    """Copy a dataset with only its measured and tabulated rows, to which models are fitted."""
     return replace(data, points=scored(data))
 
 
 def counts(points: Iterable[Point]) -> Mapping[str, int]:
-    """The number of rows of each metric, sorted by metric."""
+    """Count the rows of each metric, sorted by metric."""
     return dict(sorted(Counter(point.metric for point in points).items()))
 
 
 def leave_one_out(data: Dataset, *metrics: str, most: int | None = None) -> Folds:
-    """Make a fold for each point: the point is tested, and all other points train.
+    """Make a fold for each point: the point is tested, and the model is fitted to all other points.
 
     All requests in overload count as one point at any load, since they measure the same.
 
@@ -118,7 +120,7 @@ def leave_one_out(data: Dataset, *metrics: str, most: int | None = None) -> Fold
 
 
 def leave_a_curve_out(data: Dataset, *metrics: str, most: int | None = None) -> Folds:
-    """Make a fold for each curve: all payloads with the same load, counts and options are left out."""
+    """Make a fold for each curve: all its payloads, with the same load, counts and options, are left out."""
     return _leave_out(data, metrics, lambda point: curve(data, point), most)
 
 
@@ -129,7 +131,7 @@ def leave_a_break_out(
     breaks_bytes: Sequence[int] | None = None,
     most: int | None = None,
 ) -> Folds:
-    """Make a fold for each curve and break, which leaves out the two points next to the break.
+    """Make a fold for each curve and packet break, which leaves out the two points next to the break.
 
     These points have the greatest measured payload up to the break, and the least payload above the break. A curve with
     points on only one side of a break has no fold for that break.
@@ -151,7 +153,7 @@ def leave_break_sizes_out(
     breaks_bytes: Sequence[int] | None = None,
     most: int | None = None,
 ) -> Folds:
-    """Make a fold for each break, which leaves out the two payloads next to the break on every curve.
+    """Make a fold for each packet break, which leaves out the two payloads next to the break on every curve.
 
     Curves of one protocol at other loads or options resemble each other.  If one
     curve leaves out its two points, a model can learn the break from other curves. Here all curves leave them out.
@@ -171,13 +173,16 @@ def leave_break_sizes_out(
 
 
 def held_out(data: Dataset, runs: Sequence[Point] | None = None) -> tuple[Fold, ...]:
-    """One fold that tests the held-out runs, or ``runs`` instead; no fold if no run can be scored."""
+    """Make the fold that tests the held-out runs of a dataset, or ``runs`` instead.
+
+    The result is empty if no run can be scored.
+    """
     test = tuple(p for p in (data.held_out if runs is None else runs) if is_scored(p))
     return (Fold("held-out runs", training(data), test),) if test else ()
 
 
 def runs_of(data: Dataset, other: Dataset) -> tuple[Point, ...]:
-    """Held-out runs of another dataset, converted to the option axes of ``data``.
+    """Convert the held-out runs of another dataset to the option axes of ``data``.
 
     Raises
     ------
@@ -186,8 +191,8 @@ def runs_of(data: Dataset, other: Dataset) -> tuple[Point, ...]:
     """
     if not other.held_out_runs:
         raise DatasetError(
-            f"{other.id} has no held-out runs: name a folder that `icmodel fold` made of a campaign "
-            "with points held out"
+            f"{other.id} has no held-out runs: give a folder that `icmodel fold` made from "
+            "runs of which some were held out"
         )
     found = []
     for point in other.held_out:
@@ -220,7 +225,10 @@ def _leave_out(
 
 
 def _drawn(names: list[Key], most: int | None) -> list[Key]:
-    """At most ``most`` folds, drawn by a fixed seed; every k-th could follow a pattern of the grid."""
+    """Draw at most ``most`` folds at random, with a fixed seed.
+
+    Taking every k-th fold instead could follow a pattern of the grid.
+    """
     if most is None or len(names) <= most:
         return names
     drawn = random.Random(SEED).sample(range(len(names)), most)
@@ -229,13 +237,13 @@ def _drawn(names: list[Key], most: int | None) -> list[Key]:
 
 Pair = tuple[int, int]
 FEWEST_SIZES = 4
-"""Least number of payloads of a curve for finding a break: a step needs a step before and after it."""
+"""Least number of payloads of a curve to find a break: a step is compared with one before and one after it."""
 
 
 def next_to_break(
     data: Dataset, points: Iterable[Point], breaks_bytes: Sequence[int] | None = None
 ) -> dict[Key, Key]:
-    """The points of one metric that are neighbours of a break.
+    """Find the points of one metric that lie next to a packet break.
 
     Parameters
     ----------
@@ -247,7 +255,7 @@ def next_to_break(
     Returns
     -------
     dict
-        For each point's place, its curve and the payloads [B] before and after the break.
+        By key of the point: its curve, and the payloads [B] before and after the break.
     """
     found: dict[Key, Key] = {}
     for line, members in group_by_key((curve(data, p), p) for p in points).items():
@@ -267,13 +275,16 @@ def next_to_break(
 
 
 def _between(sizes: Sequence[int], at: int) -> Pair | None:
-    """The greatest payload up to a break and the least payload above it; None if either is missing."""
+    """Find the greatest payload up to a break ``at``, and the least payload above it; None if either is missing."""
     below, above = [s for s in sizes if s <= at], [s for s in sizes if s > at]
     return (below[-1], above[0]) if below and above else None
 
 
 def _first_packet(data: Dataset, point: Point, sizes: Sequence[int]) -> Pair | None:
-    """Payloads on both sides of the greatest payload of one packet; None except on Ethernet."""
+    """Find the payloads on both sides of the first packet break of a curve; None for links other than Ethernet.
+
+    The first break is the greatest payload that fits into one packet.
+    """
     link = data.link(data.options_of(point))
     if link.kind != "ethernet":
         return None
@@ -282,7 +293,7 @@ def _first_packet(data: Dataset, point: Point, sizes: Sequence[int]) -> Pair | N
 
 
 def step(sizes: Sequence[int], values: Sequence[float]) -> Pair | None:
-    """The two neighbouring payloads between which the slope departs most from its surroundings.
+    """Find the two neighbouring payloads between which the slope of a curve departs most from the slopes around it.
 
     Slopes are taken on log axes.  None with fewer than four payloads or with values of 0 or less.
     """
@@ -299,17 +310,17 @@ UNSPECIFIED = -1.0
 
 
 def place(data: Dataset, point: Point) -> Key:
-    """Key of the question that a row answers; rows with one key are metrics or repeats of one point.
+    """Key of a row's conditions; rows with equal keys are metrics or repeats of one point.
 
-    Empty cells count as a question's defaults: unlimited load, no switch, one endpoint, the default
-    of an option.
+    Empty cells count as the defaults of a prediction request: unlimited load, no switch, one endpoint, and the
+    default of an option.
     """
     payload = UNSPECIFIED if point.payload_bytes is None else point.payload_bytes
     return (*curve(data, point), payload)
 
 
 def curve(data: Dataset, point: Point) -> Key:
-    """Key of a row's curve: the row's place without the payload."""
+    """Key of a row's curve: the row's conditions without the payload."""
     options = (
         value or data.option_defaults[axis]
         for axis, value in zip(data.option_axes, point.options, strict=True)
@@ -326,7 +337,7 @@ def curve(data: Dataset, point: Point) -> Key:
 
 
 def in_order(keys: Iterable[Key]) -> list[Key]:
-    """Keys sorted; numbers come before texts where a position holds both."""
+    """Sort keys of points or curves; at each position, numbers come before texts."""
     return sorted(
         keys,
         key=lambda key: [
@@ -336,5 +347,5 @@ def in_order(keys: Iterable[Key]) -> list[Key]:
 
 
 def text(key: Key) -> str:
-    """A key as one line of text."""
+    """Convert a key of a point or curve to one line of text."""
     return " ".join(part if isinstance(part, str) else f"{part:g}" for part in key if part != "")

@@ -1,4 +1,4 @@
-"""Rows as questions: the scenario whose prediction is compared with a row."""
+"""Predictions of test rows: each row is converted to the scenario whose prediction is compared with it."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from icmodel.scenario import Options, Scenario
 from icmodel.validate.folds import Fold, Key, place
 
 DEFAULT_PAYLOAD_BYTES = 1
-"""Payload in the question for a row without a payload; such a row has no data or holds for all payloads."""
+"""Payload in the scenario of a row without a payload [B]; such a row has no data, or holds for all payloads."""
 
 
 def question(data: Dataset, point: Point) -> Scenario:
-    """The scenario of a row.
+    """Make the scenario of a test row, whose prediction is compared with the row.
 
     Raises
     ------
@@ -42,10 +42,10 @@ def question(data: Dataset, point: Point) -> Scenario:
 def answers(
     fold: Fold, variant: str | None = None, metrics: Collection[str] | None = None
 ) -> tuple[Estimate, ...]:
-    """Predictions of a fold's test rows by a variant fitted to its training rows.
+    """Predict the test rows of a fold by a variant of the model fitted to the fold's training rows.
 
     The model extrapolates, since a test row at the end of its curve lies outside the training rows.
-    If the model cannot answer a row, the estimate is absent, with the reason.
+    If the model cannot predict a row, the estimate is absent, with the reason.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ def answers(
 def answers_of(
     model: Model, data: Dataset, test: Sequence[Point], metrics: Collection[str] | None = None
 ) -> tuple[Estimate, ...]:
-    """Predictions of rows in the given order; rows of one place are predicted together."""
+    """Predict test rows by a fitted model, in the given order; rows of the same conditions are predicted together."""
     known: dict[Key, dict[str, Estimate] | str] = {}
     found = []
     for point in test:

@@ -22,19 +22,19 @@ from icmodel.estimate import Estimate, absent
 from icmodel.validate.folds import Key, place
 
 CLOSE = 1e-9
-"""Relative tolerance at the limits of an interval, so that rounding excludes no row."""
+"""Relative tolerance within which a row counts as inside an interval; it allows for rounding."""
 FAR = 3.0
 NORMAL_95 = 1.959963984540054
-"""The 97.5 % quantile of the normal distribution."""
+"""Quantile of the normal distribution at 97.5 %, for two-sided 95 % intervals."""
 TRUTH_IS_ZERO = "the row is 0, and a relative error needs another number"
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """One test row, its prediction, and the prediction's error.
+    """Outcome of predicting one test row: the row, its prediction, and the prediction's error.
 
-    ``bias`` is the signed error.  Both are NaN where the estimate is absent, with the reason in
-    ``estimate.why``.  ``covered`` is whether the interval holds the row, ``None`` without interval.
+    ``bias`` is the signed error.  Error and bias are NaN if the estimate is absent; ``estimate.why`` is the reason.
+    ``covered`` tells whether the interval contains the row; it is ``None`` without an interval.
     """
 
     fold: str
@@ -47,9 +47,9 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """Share of rows inside their 90 % interval, with the 95 % interval of that share (Wilson).
+    """Coverage: the share of test rows inside their 90 % interval, with the 95 % interval of that share (Wilson).
 
-    ``far`` rows lie more than three times as far from the value as the interval's end on their side.
+    ``far`` counts the rows that lie more than three times as far from the prediction as the interval's end.
     """
 
     inside: int
@@ -62,7 +62,7 @@ class Coverage:
 
 @dataclass(frozen=True, slots=True)
 class Errors:
-    """Quantiles and median bias of prediction errors; NaN if there are no predictions."""
+    """Quantiles of the prediction errors of a metric, and their median bias; NaN if there are no predictions."""
 
     median: float
     p25: float
@@ -76,11 +76,9 @@ class Errors:
 class Score:
     """Errors of one metric over many rows, and the coverage of its intervals.
 
-    ``n`` is the number of answered rows, and ``points`` the number of different points among them. Runs of one point
-    share
-    the model's error, so they are less informative than runs of different points. ``half_width`` is the median of half
-    the
-    interval's width. It is relative or absolute like the errors (``kind``).
+    ``n`` is the number of predicted rows, and ``points`` the number of different points among them. Runs of one point
+    share the model's error, so they are less informative than runs of different points. ``half_width`` is the median of
+    half the interval's width. It is relative or absolute like the errors (``kind``).
     """
 
     metric: str
@@ -95,7 +93,10 @@ class Score:
 
 
 def outcome(fold: str, point: Point, estimate: Estimate) -> Outcome:
-    """Compare a row with its prediction; the estimate becomes absent if a relative error needs to divide by 0."""
+    """Compare a test row with its prediction.
+
+    If a relative error would divide by 0, the estimate in the outcome becomes absent.
+    """
     scale = _scale(point)
     if scale == 0 and not estimate.absent:
         estimate = absent(TRUTH_IS_ZERO)
@@ -114,12 +115,12 @@ def covers(estimate: Estimate, value: float) -> bool | None:
 
 
 def by_metric(outcomes: Iterable[Outcome]) -> dict[str, list[Outcome]]:
-    """Outcomes by metric, sorted by the metric's name."""
+    """Group outcomes of test rows by metric, sorted by the metric's name."""
     return dict(sorted(group_by_key((one.point.metric, one) for one in outcomes).items()))
 
 
 def score(outcomes: Sequence[Outcome]) -> Score:
-    """The score of at least one outcome, all of one metric."""
+    """Compute the score of a metric from the outcomes of its test rows, of which there is at least one."""
     metric = outcomes[0].point.metric
     answered = [one for one in outcomes if not one.estimate.absent]
     reasons = Counter(one.estimate.why for one in outcomes if one.estimate.absent)
@@ -149,19 +150,22 @@ def score(outcomes: Sequence[Outcome]) -> Score:
 
 
 def is_far(estimate: Estimate, value: float) -> bool:
-    """Whether a value is more than ``FAR`` times as far from the prediction as the interval's limit on that side."""
+    """Whether a measured value lies far outside the interval of its prediction.
+
+    It does if it is more than ``FAR`` times as far from the prediction as the interval's end on that side.
+    """
     end = estimate.high if value > estimate.value else estimate.low
     beyond = abs(value - estimate.value) > FAR * abs(end - estimate.value)
     return beyond and covers(estimate, value) is False
 
 
 def _scale(point: Point) -> float:
-    """Divisor for the errors of a row."""
+    """Number by which the error of a row's prediction is divided: 1 for ratios, otherwise the row's value."""
     return 1.0 if kind(point.metric) == ABSOLUTE else point.value
 
 
 def coverage(covered: Sequence[bool]) -> Coverage | None:
-    """Share of intervals that contain their row; ``None`` without intervals."""
+    """Compute the share of intervals that contain their test row; ``None`` without intervals."""
     n, inside = len(covered), sum(covered)
     if not n:
         return None
@@ -170,7 +174,7 @@ def coverage(covered: Sequence[bool]) -> Coverage | None:
 
 
 def wilson(inside: int, n: int) -> tuple[float, float]:
-    """The 95 % interval of an event's probability, from ``inside`` occurrences in ``n`` trials.
+    """Wilson's 95 % interval of an event's probability, from ``inside`` occurrences in ``n`` trials.
 
     E. B. Wilson, Journal of the American Statistical Association 22, 1927.
     """
@@ -184,7 +188,7 @@ def wilson(inside: int, n: int) -> tuple[float, float]:
 
 
 def worst(outcomes: Iterable[Outcome], count: int) -> list[Outcome]:
-    """The ``count`` outcomes with the greatest errors, greatest first, at most one per point."""
+    """Select the ``count`` outcomes with the greatest prediction errors, greatest first, at most one per point."""
     answered = [one for one in outcomes if not one.estimate.absent]
     points: dict[object, Outcome] = {}
     for one in sorted(answered, key=lambda one: -one.error):
@@ -196,19 +200,22 @@ EXTRAPOLATED = "extrapolated"
 DEFAULT_MTU_BYTES = 1500
 """MTU for datasets that state none: the usual MTU of Ethernet [B]."""
 BANDS = ((1 / 3, "load up to a third"), (2 / 3, "load up to two thirds"), (math.inf, "load above"))
-"""Bands of the limited load: upper end as a fraction of the line rate, and name."""
+"""Bands of limited loads for which scores are given separately.
+
+Each is its upper end as a fraction of the line rate, and its name.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Partition:
-    """How a dataset's domain is divided into regions.
+    """Division of a dataset's rows into regions, for which scores are given separately.
 
     Parameters
     ----------
     next_to_break : mapping
-        Places of rows next to a break, by metric.
+        Keys of the points next to a packet break, by metric.
     trained : collection of Key, optional
-        Places of the training rows, if test rows may have the same places.
+        Keys of the training points, if test rows may belong to the same points.
     full_bps : float
         Load of which the bands are fractions [b/s].
     """
@@ -224,14 +231,17 @@ def partition(
     next_to_break: Mapping[str, Collection[Key]],
     trained: Collection[Key] | None = None,
 ) -> Partition:
-    """The partition of a dataset; bands are fractions of the line rate or the greatest limited load."""
+    """Divide a dataset's rows into regions; bands of load are fractions of the line rate.
+
+    If the line rate is unknown, they are fractions of the greatest limited load.
+    """
     limited = [p.load_bps for p in data.points if p.load_bps and math.isfinite(p.load_bps)]
     full = data.interconnect.line_rate_bps or max(limited, default=math.inf)
     return Partition(data, next_to_break, trained, full)
 
 
 def regions(parts: Partition, outcome: Outcome) -> Iterator[str]:
-    """The names of the regions that a row lies in; they overlap."""
+    """Yield the names of the regions in which a test row lies; regions overlap."""
     data, point = parts.data, outcome.point
     if len(data.protocols) > 1:
         yield f"protocol {point.protocol}"

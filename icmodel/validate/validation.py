@@ -1,4 +1,4 @@
-"""Validation of a variant on one dataset, over kinds of folds and all metrics with enough rows."""
+"""Validation of a variant of the model on one dataset, by kinds of folds, for all metrics with enough rows."""
 
 from __future__ import annotations
 
@@ -54,9 +54,9 @@ WHY_NO_FOLDS = {
     LEAVE_SIZES: "no curve has points on both sides of a break",
     HELD_OUT: "it has no held-out runs of these metrics",
 }
-"""Reasons why a dataset has no folds, by kind of fold."""
+"""Reasons why a dataset may have no folds of a kind, by kind of fold."""
 Progress = Callable[[int, int], None]
-"""Progress function, called with the number of folds done and the total number."""
+"""Type of a progress function: called with the number of folds done so far, and the total number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,7 @@ class Wishes:
 
 @dataclass(frozen=True, slots=True)
 class Tested:
-    """One metric under one kind of fold: its score, the scores of regions, the greatest errors."""
+    """Result for one metric under one kind of fold: its score, its scores by region, and the greatest errors."""
 
     score: Score
     regions: Mapping[str, Score]
@@ -98,7 +98,7 @@ class Tested:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """One kind of fold: the number of folds, the results by metric, and every outcome."""
+    """Result for one kind of fold: the number of folds, the results by metric, and the outcome of every test row."""
 
     kind: str
     folds: int
@@ -111,11 +111,11 @@ class Trial:
 
 @dataclass(frozen=True, slots=True)
 class Validation:
-    """The result of validating one variant on one dataset.
+    """Result of validating one variant of the model on one dataset.
 
     ``too_few`` has the number of scored rows of each metric with fewer than 30.  ``noise`` is the
-    repeat-to-repeat noise of the dataset's own rows.  ``repeats`` is how well repeated held-out runs
-    of one point predict each other; it is empty unless held-out runs were tested.
+    repeat-to-repeat noise of the dataset's own rows.  ``repeats`` tells how well repeated held-out runs
+    of one point predict each other; it is empty unless held-out runs were tested. ``wishes`` are the options of the validation.
     """
 
     data: Dataset
@@ -124,6 +124,7 @@ class Validation:
     too_few: Mapping[str, int]
     noise: Mapping[str, Noise]
     repeats: Mapping[str, Repeats] = field(default_factory=dict)
+    wishes: Wishes = field(default_factory=Wishes)
 
     def __repr__(self) -> str:
         return f"Validation({self.data.id!r}, variant={self.variant!r}, {len(self.trials)} trials)"
@@ -135,7 +136,7 @@ def validate(
     wishes: Wishes | None = None,
     progress: Progress | None = None,
 ) -> Validation:
-    """Score a variant of the model on rows it was not fitted to.
+    """Score a variant of the model on rows to which it was not fitted.
 
     Parameters
     ----------
@@ -185,6 +186,7 @@ def validate(
         too_few={metric: n for metric, n in rows.items() if n < LEAST_ROWS},
         noise={m: n for m, n in noise(scored(data)).items() if m in chosen},
         repeats=repeats(run for run in runs if is_scored(run) and run.metric in chosen),
+        wishes=asked,
     )
 
 
@@ -215,7 +217,7 @@ Plan = Sequence[Folds | tuple[Fold, ...]]
 
 
 def _plan(kind: str, data: Dataset, chosen: Sequence[str], asked: Wishes) -> Plan:
-    """Folds of one kind; empty if the kind has nothing to leave out."""
+    """Make the folds of one kind for the chosen metrics; empty if there is nothing to leave out."""
     if not chosen:
         return ()
     if kind == LEAVE_ONE:
@@ -235,7 +237,7 @@ def _plan(kind: str, data: Dataset, chosen: Sequence[str], asked: Wishes) -> Pla
 
 
 def _runs(data: Dataset, asked: Wishes) -> tuple[Point, ...]:
-    """The held-out runs to test."""
+    """Held-out runs to test: those of the dataset named in the options, or the dataset's own."""
     return data.held_out if asked.runs is None else runs_of(data, asked.runs)
 
 
@@ -246,7 +248,7 @@ def _length(plan: Plan) -> int:
 def _run(
     plan: Plan, variant: str, chosen: Collection[str], one_more: Callable[[], None]
 ) -> list[Outcome]:
-    """The outcomes of all folds of a plan; ``one_more`` is called after each."""
+    """Predict the test rows of all folds of a plan; ``one_more`` is called after each fold."""
     found: list[Outcome] = []
     for fold in chain.from_iterable(plan):
         predicted = answers(fold, variant, chosen)

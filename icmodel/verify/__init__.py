@@ -1,4 +1,4 @@
-"""Verification: build a system in the lab, run it, and compare it with the prediction made before.
+"""Verification: build a system as a lab network on one machine, run it, and compare it with a prediction made before.
 
 Modules in the order of use: ``lab_system`` (the system as built, scaled to the machine), ``topology`` (the document
 for icprobe), ``running`` (all streams at once), ``folder`` (stored results), ``comparing`` and ``result``.

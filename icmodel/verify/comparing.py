@@ -16,18 +16,18 @@ METRICS = ("goodput_bps", "latency_mean_s", "latency_p99_s", "loss_rate")
 RELIABLE = ("tcp", "zeromq")
 """Protocols without loss by design. Their loss is not compared, since agreement would prove nothing."""
 HOSTS = "hosts as far as measured"
-"""Part of a system. A bound holds between applications only if it covers this part."""
+"""Name of the part of a system that a latency bound must cover to hold between applications."""
 STOLEN = "steal"
 """Flag of a run in which the hypervisor took time from a core of the sender or the receiver."""
 SIDES = (("source", "send"), ("sink", "recv"))
 
 Result = Mapping[str, Any]
-"""Measured values of a record, from its key ``result``."""
+"""Type of the measured values of a record, by metric, from its key ``result``."""
 
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """One predicted number and the measurements of the same number.
+    """Comparison of one predicted number with its measurements, one per pass (run of all streams).
 
     Parameters
     ----------
@@ -50,17 +50,17 @@ class Compared:
 
     @property
     def median(self) -> float:
-        """Median of the measured values; NaN without a measurement."""
+        """Median of the measured values over all passes; NaN without a measurement."""
         return median(self.measured) if self.measured else math.nan
 
     @property
     def judged(self) -> bool:
-        """Whether there are both a prediction and a measurement."""
+        """Whether the number has both a prediction and a measurement, so that it can be compared."""
         return bool(self.measured) and math.isfinite(self.value)
 
     @property
     def inside(self) -> bool:
-        """Whether the median lies within the interval, widened by one step of the measurement."""
+        """Whether the median of the measurements lies in the predicted interval, widened by the resolution ``step``."""
         return self.low - self.step <= self.median <= self.high + self.step
 
     @property
@@ -69,7 +69,7 @@ class Compared:
         return self.median / self.value if self.judged and self.value > 0 else math.nan
 
     def to_dict(self) -> dict[str, object]:
-        """JSON form; unknown numbers become ``None``."""
+        """Convert this comparison to its JSON form, a dictionary; unknown numbers become ``None``."""
         return {
             "predicted": number_or_none(self.value),
             "low": number_or_none(self.low),
@@ -86,7 +86,9 @@ class Compared:
 
 @dataclass(frozen=True, slots=True)
 class Bounded:
-    """Greatest latency of all passes [s] and its bound; the bound is ``None`` if it does not cover the hosts.
+    """Comparison of a stream's latency bound [s] with the greatest latency measured in all passes [s].
+
+    The bound is ``None`` if it does not cover the hosts.
 
     Passes in which the hypervisor took a core away are left out, since no bound holds while the machine is stopped.
     ``stolen`` is the number of these passes, and ``stolen_s`` the greatest latency in them.
@@ -100,13 +102,13 @@ class Bounded:
 
     @property
     def held(self) -> bool | None:
-        """Whether no frame took longer than the bound; ``None`` without a bound or a measurement."""
+        """Whether the bound held: no frame of the stream took longer; ``None`` without a bound or a measurement."""
         if self.bound_s is None or math.isnan(self.measured_s):
             return None
         return self.measured_s <= self.bound_s
 
     def to_dict(self) -> dict[str, object]:
-        """JSON form."""
+        """Convert this comparison to its JSON form, a dictionary."""
         return {
             "bound": self.bound_s,
             "measured": number_or_none(self.measured_s),
@@ -120,7 +122,7 @@ class Bounded:
 def streams(
     system: System, predicted: Mapping[str, Any], passes: Sequence[Pass]
 ) -> dict[str, dict[str, Compared]]:
-    """Compare each metric of each stream with its measurements."""
+    """Compare the predicted metrics of each stream with their measurements, by stream and metric."""
     found: dict[str, dict[str, Compared]] = {}
     for name, stream in system.streams.items():
         results, found[name] = _results(passes, name), {}
@@ -148,7 +150,7 @@ def streams(
 def bounds(
     system: System, predicted: Mapping[str, Any], passes: Sequence[Pass]
 ) -> dict[str, Bounded]:
-    """Compare the latency bound of each stream with the greatest measured latency."""
+    """Compare the predicted latency bound of each stream with the greatest measured latency, by stream."""
     found = {}
     for name in system.streams:
         bound = predicted["streams"][name]["latency_bound_s"]
@@ -168,7 +170,7 @@ def bounds(
 def devices(
     system: System, predicted: Mapping[str, Any], passes: Sequence[Pass]
 ) -> dict[str, Compared]:
-    """Busy cores of the processes of all streams at each device.
+    """Compare, for each device, the predicted and measured busy cores of the processes of all its streams.
 
     The hosts of the lab share cores, so only the CPU time of each process can be assigned to a host.
     """
@@ -200,14 +202,17 @@ def devices(
 def all_of(
     by_stream: Mapping[str, Mapping[str, Compared]], by_device: Mapping[str, Compared]
 ) -> Iterator[Compared]:
-    """Collect all numbers that have both a prediction and a measurement."""
+    """Yield all compared numbers of streams and devices that have both a prediction and a measurement."""
     for metrics in by_stream.values():
         yield from (number for number in metrics.values() if number.judged)
     yield from (number for number in by_device.values() if number.judged)
 
 
 def _end(estimate: Mapping[str, Any] | None, end: str) -> float:
-    """Read ``value``, ``low`` or ``high`` of an estimate's document; an unknown ``high`` is infinite."""
+    """Read ``value``, ``low`` or ``high`` from the JSON form of an estimate.
+
+    An unknown ``high`` is infinite, an unknown ``low`` is 0, and an unknown ``value`` is NaN.
+    """
     value = None if estimate is None else estimate[end]
     if value is None:
         return math.inf if end == "high" else math.nan if end == "value" else 0.0

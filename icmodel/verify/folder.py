@@ -1,4 +1,4 @@
-"""The folder of a verification: its settings, the topology, the prediction made before, and a file for each pass.
+"""Folder of a verification: its settings, topology, stored prediction, and a file for each pass (run of all streams).
 
 Every file is written completely or not at all. So after an interruption all stored passes are complete.
 """
@@ -26,9 +26,9 @@ SCHEMA_VERSION = 1
 SETTINGS, PREDICTION, TOPOLOGY = "verification.json", "prediction.json", "topology.toml"
 PASS = "pass-{:03d}.jsonl"
 MARK = "verification"
-"""Key of a record that identifies its verification."""
+"""Key in a record under which its stream, pass and verification are stored."""
 LEAST_OVERLAP = 0.95
-"""Least overlap of a valid pass: the share of each window in which all streams surely ran."""
+"""Least overlap of a valid pass: the share of each measurement window in which all streams surely ran."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,14 +40,17 @@ class Stored:
 
     @property
     def prediction(self) -> Mapping[str, Any]:
-        """The output of ``icmodel system --json`` for the lab system."""
+        """Prediction for the lab system, in the form that ``icmodel system --json`` prints."""
         found: Mapping[str, Any] = self.document["prediction"]
         return found
 
 
 @dataclass(frozen=True, slots=True)
 class Pass:
-    """One stored pass: number (from 1), records by stream, and overlap of the records' windows."""
+    """Stored pass of a verification: one run of all streams at the same time.
+
+    It has a number (from 1), a record by stream, and the overlap of the streams' measurement windows.
+    """
 
     number: int
     records: Mapping[str, Mapping[str, Any]]
@@ -55,16 +58,16 @@ class Pass:
 
     @property
     def counts(self) -> bool:
-        """Whether the pass is valid: all streams ran long enough at the same time."""
+        """Whether this pass is valid: all streams ran long enough at the same time."""
         return self.overlap_ratio >= LEAST_OVERLAP
 
     @property
     def flags(self) -> Counter[str]:
-        """Number of records with each flag."""
+        """Number of records of this pass with each flag."""
         return Counter(flag for record in self.records.values() for flag in record.get("flags", ()))
 
     def to_dict(self) -> dict[str, object]:
-        """JSON form, without the records."""
+        """Convert this pass to its JSON form, a dictionary without the records."""
         return {
             "number": self.number,
             "overlap_ratio": self.overlap_ratio,
@@ -118,7 +121,10 @@ class Folder:
         self.path = path
 
     def prediction(self, made: Mapping[str, object]) -> Stored:
-        """Stored prediction; if there is none, ``made`` is stored first, with the time and icmodel's version."""
+        """Read the stored prediction of the verification.
+
+        If there is none, the prediction ``made`` is stored first, with the time and icmodel's version.
+        """
         place = self.path / PREDICTION
         if not place.exists():
             document = {
@@ -135,7 +141,7 @@ class Folder:
         return Stored(document, hashlib.sha256(place.read_bytes()).hexdigest())
 
     def passes(self, stored: Stored, streams: tuple[str, ...]) -> list[Pass]:
-        """Stored passes in the order of measurement.
+        """Read the stored passes (runs of all streams), in the order of measurement.
 
         Raises
         ------
@@ -165,7 +171,7 @@ class Folder:
         return found
 
     def keep(self, number: int, run: RunResult, stored: Stored) -> Pass:
-        """Write a pass, one record per line, each marked with the verification's identity."""
+        """Write a pass to its file, one record per line, each marked with its stream, pass and prediction."""
         marked = {
             name: {
                 **record,
@@ -196,7 +202,7 @@ def _document(place: Path) -> dict[str, Any]:
     except (OSError, ValueError) as error:
         raise _damaged(place, str(error)) from error
     if not isinstance(found, dict):
-        raise _damaged(place, "it holds no object")
+        raise _damaged(place, "it is not a JSON object")
     return found
 
 

@@ -1,4 +1,4 @@
-"""The lab system: a system as the lab builds it, scaled down to one machine."""
+"""Lab system: a system in the form that the lab builds on one machine, with lower rates and fewer devices."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from icmodel.system import CreditBased, Device, Dscp, Gates, Stream, Switch, Sys
 
 PROTOCOLS = ("tcp", "udp", "ethernet", "zeromq")
 OPTIONS = {("nagle", "off"): "--no-nagle"}
-"""Stream options that icprobe can set; ``nagle = on`` is its default."""
+"""Options of streams that icprobe can set, each with its command-line option; ``nagle = on`` is its default."""
 LAB_BUFFER_BYTES = 131072.0
-"""Queue of a switch's port in the lab [B] (calibration/src/lab/shaping.rs)."""
+"""Buffer of a switch's port in the lab [B] (calibration/src/lab/shaping.rs)."""
 BURST_S, FRAME_BYTES = 1e-3, 38
 """Depth of the token bucket of a lab link, as a time [s], and overhead of a packet's frame [B].
 
 The depth is at least two packets with this overhead (calibration/src/lab/shaping.rs)."""
 PACKET_S = 7e-6
-"""Core time per packet at each sending port and at the receiving host [s]."""
+"""Estimated core time per packet at each sending port, and at the receiving host [s]."""
 SPIN_S = 250e-6
-"""Core time of a paced sender that polls its clock before a frame [s] (calibration/src/pattern/pacing.rs)."""
+"""Core time per frame for which a paced sender polls its clock [s] (calibration/src/pattern/pacing.rs)."""
 MOST_BUSY = 0.6
-"""Greatest share of the machine's cores that a lab system may use."""
+"""Greatest share of the machine's cores that a lab system may keep busy."""
 STEPS = (1.0, 2.0, 5.0)
-"""Allowed factors of the slowdown: these numbers times a power of ten."""
+"""Allowed factors by which a lab system is slower than its original: these numbers times a power of ten."""
 MOST_HOSTS = 16
 """Greatest number of hosts in a lab system; each host runs its own processes."""
 RULE = (
@@ -42,7 +42,7 @@ RULE = (
 
 @dataclass(frozen=True, slots=True)
 class LabSystem:
-    """A system as the lab builds it.
+    """System in the form that the lab builds on one machine, with lower rates and fewer devices.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ class LabSystem:
 
 
 def lab_system(system: System, *, slower: float, members: int | None, dataset: str) -> LabSystem:
-    """Scale a system down to a lab system.
+    """Scale a system down to one that the lab can build: lower rates, longer periods, fewer devices.
 
     Parameters
     ----------
@@ -127,7 +127,7 @@ def _check_streams(system: System) -> None:
 
 
 def _with_fewer_members(system: System, members: int | None) -> System:
-    """Reduce each group to ``members`` devices; keep only the links and streams of the remaining devices."""
+    """Copy a system with at most ``members`` devices of each group, and only the links and streams of these."""
     if members is None:
         return system
     groups: dict[str, list[str]] = {}
@@ -150,7 +150,7 @@ def _with_fewer_members(system: System, members: int | None) -> System:
 
 
 def _missing_features(system: System) -> Iterator[str]:
-    """Features of the system that the lab does not reproduce, one sentence each."""
+    """Yield the features of a system that the lab does not reproduce, one sentence each."""
     switches, devices = system.switches.values(), system.devices.values()
     streams, links = system.streams.values(), system.links.values()
     buffers = (None, LAB_BUFFER_BYTES)
@@ -186,7 +186,7 @@ def _missing_features(system: System) -> Iterator[str]:
 
 
 def _scaled(system: System, slower: float, dataset: str) -> System:
-    """The system with the lab's hosts and switches, all rates divided by ``slower`` and periods multiplied."""
+    """Copy a system with the lab's hosts and switches; rates are divided by ``slower``, periods multiplied by it."""
     links = {}
     for name, link in system.links.items():
         rate_bps = link.rate_bps / slower
@@ -244,12 +244,12 @@ def _scaled(system: System, slower: float, dataset: str) -> System:
 
 
 def machine_cores() -> tuple[int, ...]:
-    """Cores that this process may use."""
+    """Numbers of the processor cores that this process may use."""
     return tuple(sorted(os.sched_getaffinity(0)))
 
 
 def slowdown(system: System, cores: int) -> float:
-    """Least factor of 1, 2, 5, 10, 20, … at which the system leaves enough cores of the machine free."""
+    """Find the least slowdown of 1, 2, 5, 10, 20, … at which a lab system leaves enough of the machine's cores free."""
     needed = busy_cores(system) / (MOST_BUSY * cores)
     factors = (step * 10.0**power for power in count() for step in STEPS)
     return next(factor for factor in factors if factor >= needed)
@@ -272,7 +272,10 @@ def busy_cores(system: System) -> float:
 
 
 def most_members(system: System) -> int | None:
-    """Limit on the devices of each group; ``None`` if the system has no more hosts than `MOST_HOSTS`."""
+    """Greatest number of devices of each group that a lab system may have, so that it has few enough hosts.
+
+    It is ``None`` if the whole system has at most `MOST_HOSTS` hosts.
+    """
     sizes = Counter(device.group for device in system.devices.values()).values()
     if sum(sizes) <= MOST_HOSTS:
         return None
@@ -281,8 +284,9 @@ def most_members(system: System) -> int | None:
 
 
 def placed(system: System, cores: tuple[int, ...]) -> Mapping[str, int]:
-    """The core of each host: hosts that mostly send use the first half of the cores, others the second.
+    """Assign a processor core to each host of a lab system.
 
+    Hosts that mostly send use the first half of the cores, other hosts the second half.
     So the sender and the receiver of a stream are on different cores if possible.
     """
     half = max(len(cores) // 2, 1)

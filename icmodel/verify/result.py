@@ -1,4 +1,4 @@
-"""Verification: the prediction of a system beside the measurements in the lab, and the JSON form."""
+"""Result of a verification, with its JSON form: the prediction of a system beside the measurements in the lab."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ SCHEMA_VERSION = 1
 AGREES, DISAGREES, UNDECIDED = "agrees", "does not agree", "undecided"
 EXIT_CODES = {AGREES: 0, DISAGREES: 1, UNDECIDED: 3}
 COVERED = 0.9
-"""Nominal share of single runs within a predicted interval."""
+"""Share of single runs that should lie in a predicted interval."""
 DOUBT = 0.01
-"""Significance level: more numbers outside than chance explains at this level reject the prediction."""
+"""Significance level of the test that rejects a prediction, if too many measurements lie outside their intervals."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,12 +63,12 @@ class Verification:
 
     @property
     def inside(self) -> int:
-        """Number of compared values for which the measurement lies within the predicted interval."""
+        """Number of compared values whose measurement lies in the predicted interval."""
         return sum(number.inside for number in comparing.all_of(self.streams, self.devices))
 
     @property
     def exceeded(self) -> tuple[str, ...]:
-        """Streams with a frame that took longer than their bound."""
+        """Names of the streams with a frame that took longer than the stream's latency bound."""
         return tuple(name for name, bound in self.bounds.items() if bound.held is False)
 
     @property
@@ -89,7 +89,7 @@ class Verification:
         return EXIT_CODES[self.verdict]
 
     def to_dict(self) -> dict[str, object]:
-        """JSON form."""
+        """Convert this verification to its JSON form, a dictionary."""
         document = self.stored.document
         return {
             "schema_version": SCHEMA_VERSION,
@@ -130,7 +130,7 @@ class Verification:
 
 
 def most_outside(count: int) -> int:
-    """Greatest number of values outside their 90 % intervals that chance explains, of ``count`` independent values.
+    """Greatest number of ``count`` independent values that may lie outside their 90 % intervals by chance.
 
     The result is the 99 % quantile of a binomial distribution with ``count`` trials at 10 %.
 

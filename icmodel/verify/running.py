@@ -1,4 +1,4 @@
-"""The lab network: build it, start a responder on each receiving host, and run all streams at once."""
+"""Lab network of a verification: build it, start responders on receiving hosts, and run all streams at once."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ from icmodel.verify.lab_system import OPTIONS
 from icmodel.verify.topology import Topology, code_point
 
 Span = tuple[float, float]
-"""Start and end of a run [s]."""
+"""Type of a time span: start and end of a run by this machine's clock [s]."""
 BASELINE_S = 0.2
 """Idle time before the traffic of a run [s]; meanwhile other streams may already send."""
 
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """Length of the measured window of a run, and of the traffic before and after it [s]."""
+    """Times of a run [s]: its measurement window, and the traffic before (warm-up) and after it (tail)."""
 
     window_s: float = 2.0
     warmup_s: float = 1.0
@@ -43,11 +43,11 @@ class Times:
 
     @property
     def run_s(self) -> float:
-        """Length of a whole run [s]."""
+        """Length of a whole run [s]: idle time, warm-up, window and tail."""
         return BASELINE_S + self.warmup_s + self.window_s + self.tail_s
 
     def arguments(self) -> tuple[str, ...]:
-        """Options of ``icprobe run`` that set these times."""
+        """Options of the command ``icprobe run`` that set these times."""
         return (
             *("--duration", f"{self.window_s:g} s"),
             *("--warmup", f"{self.warmup_s:g} s"),
@@ -58,7 +58,10 @@ class Times:
 
 @dataclass(frozen=True, slots=True)
 class RunResult:
-    """One pass: records by the name of the stream, and least share of a window in which all streams surely ran."""
+    """Result of one run of all streams at the same time.
+
+    ``records`` holds a record by stream.  ``overlap_ratio`` is the least share of a window in which all streams ran.
+    """
 
     records: Mapping[str, Mapping[str, Any]]
     overlap_ratio: float
@@ -73,7 +76,7 @@ def lab_network(
     times: Times,
     folder: Path,
 ) -> Iterator[LabNetwork]:
-    """Build a lab system as a network, with a responder on each host that receives.
+    """Build the network of a lab system, and start a responder on each host that receives; a context manager.
 
     Parameters
     ----------
@@ -114,7 +117,7 @@ def lab_network(
 
 @dataclass(frozen=True, slots=True)
 class LabNetwork:
-    """A running lab network; create it with `lab_network`.
+    """Running network of a lab system; create it with `lab_network`.
 
     Parameters
     ----------
@@ -136,7 +139,7 @@ class LabNetwork:
     times: Times
 
     def run_all_streams(self) -> RunResult:
-        """Run all streams at the same time.
+        """Run all streams of the lab system at the same time, and collect their records.
 
         Raises
         ------
@@ -163,11 +166,11 @@ class LabNetwork:
         run_to_end((self.probe, "lab", "down", self.name), BRIEF_S)
 
     def receiver(self, stream: Stream) -> tuple[str, str]:
-        """The host that receives a stream, and the neighbour from which the stream arrives."""
+        """Name of the host that receives a stream, and of the neighbour from which the stream arrives."""
         return stream.sink, self.system.ports[stream.path[-1]].node
 
     def serve_command(self, sink: str, neighbour: str) -> list[str]:
-        """``icprobe serve`` on a host, at its address on the link to a neighbour."""
+        """Make the command that runs ``icprobe serve`` on a host, at its address on the link to a neighbour."""
         return [
             *self._on_host(sink),
             "serve",
@@ -176,7 +179,7 @@ class LabNetwork:
         ]
 
     def run_command(self, stream: Stream) -> list[str]:
-        """``icprobe run`` of a stream on its source."""
+        """Make the command that runs ``icprobe run`` for a stream on the stream's source."""
         return [
             *self._on_host(stream.source),
             "run",
@@ -195,7 +198,7 @@ class LabNetwork:
 
 
 def stream_arguments(system: System, stream: Stream) -> tuple[str, ...]:
-    """Options of ``icprobe run`` for the traffic of a stream, and for the labels of the record."""
+    """Options of ``icprobe run`` that set the traffic of a stream and the labels of its record."""
     rate = stream.rate_fps
     others = [
         other
@@ -215,19 +218,18 @@ def stream_arguments(system: System, stream: Stream) -> tuple[str, ...]:
 
 
 def _timed(command: Sequence[str], longest_s: float) -> tuple[Mapping[str, Any], Span]:
-    """Run a command; return its record, and its start and end by this machine's clock [s]."""
+    """Run a command of icprobe; return its record, and its start and end by this machine's clock [s]."""
     begun_s = time.monotonic()
     done = run_to_end(command, longest_s)
     return record_of(done), (begun_s, time.monotonic())
 
 
 def overlap_ratio(spans: Sequence[Span], times: Times) -> float:
-    """Least share of a window in which every stream surely sent.
+    """Least share of a measurement window in which every stream surely sent, from the time spans of all runs.
 
     A run that starts at S and ends at E takes u = E - S - (traffic and idle time) longer than planned. The extra time
     lies before or after the traffic, so the traffic and the window start at most u late. The traffic of one run covers
-    the
-    window of another if the two runs are apart by less than warm-up and tail.
+    the window of another if the two runs are apart by less than warm-up and tail.
     """
     begun = [begun_s for begun_s, _ in spans]
     spare = [max(ended_s - begun_s - times.run_s, 0.0) for begun_s, ended_s in spans]

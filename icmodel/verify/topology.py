@@ -11,27 +11,30 @@ from icmodel.documents import toml_text
 from icmodel.system import DeficitRoundRobin, Port, StrictPriority, System, WeightedRoundRobin
 
 PLAIN = re.compile(r"[A-Za-z0-9_]{1,12}")
-"""Node names that the lab accepts (calibration/src/lab/topology/check.rs)."""
+"""Pattern of the node names that the lab accepts (calibration/src/lab/topology/check.rs)."""
 MOST_NAME = 40
 """Greatest number of characters in a topology's name."""
 LEAST_CLASS_BPS = 8000.0
-"""Least rate of a class [b/s].
+"""Least rate that a traffic class is guaranteed at a port of the lab [b/s].
 
 Under strict priority each class is guaranteed this rate, and classes borrow the remaining rate in order of priority."""
 SELECTOR_BITS = 3
-"""Shift from a priority to its DSCP: priority p is the class selector code point p × 8 (RFC 2474 §4.2.2)."""
+"""Number of bits by which a priority is shifted to its DSCP.
+
+Priority p is the class selector code point p × 8 (RFC 2474 §4.2.2).
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Topology:
-    """Text of a topology, and name in the lab of each node of the system."""
+    """Topology of a lab system: its TOML text, and the name in the lab of each node of the system."""
 
     text: str
     nodes: Mapping[str, str]
 
 
 def topology(system: System) -> Topology:
-    """The topology of a lab system.
+    """Make the topology of a lab system, from which icprobe builds the network.
 
     A node keeps its name if the lab accepts that name. Other hosts are named h1, h2 …, other switches s1, s2 ….
     """
@@ -78,7 +81,7 @@ def topology(system: System) -> Topology:
 
 
 def code_point(priority: int) -> int:
-    """DSCP (code point in the IP header) of a priority."""
+    """DSCP (code point in the IP header) that packets of a priority carry."""
     return priority << SELECTOR_BITS
 
 

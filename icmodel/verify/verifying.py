@@ -1,4 +1,4 @@
-"""Verify a system: scale it to the lab, predict it, build it, run it pass by pass, and compare."""
+"""Verify a system: scale it to the lab, predict it, build it, run all its streams several times, and compare."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from icmodel.errors import VerificationError
+from icmodel.keywords import checks_keywords
 from icmodel.probing import find_probe
 from icmodel.system import System, load, predict
 from icmodel.verify import comparing
@@ -26,13 +27,13 @@ from icmodel.verify.running import Times, check_wiring, lab_network
 from icmodel.verify.topology import topology
 
 LAB = "lab-1g-2026"
-"""Default dataset of the lab's hosts."""
+"""Name of the default dataset, measured on the lab's hosts, from which a verification predicts."""
 REPEATS = 5
 MOST_MORE = 3
-"""Greatest number of passes that are repeated because the windows of the streams do not overlap enough."""
+"""Greatest number of passes (runs of all streams) that are repeated because their windows overlap too little."""
 
 Watch = Callable[[int, int], None]
-"""Progress function, called with the number of valid passes so far and the required number."""
+"""Type of a progress function: called with the number of valid passes so far, and the required number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +50,7 @@ class VerifyOptions:
         Factor by which the lab system is slower, and greatest number of devices in a group. By default icmodel
         chooses values that fit this machine.
     repeats : int
-        Number of valid passes required; 0 for a prediction only.
+        Number of valid passes (runs of all streams) required; 0 for a prediction only.
     times : Times
         Warm-up, window and tail of each run [s].
     cache : bool
@@ -74,6 +75,7 @@ class VerifyOptions:
                 raise VerificationError(f"{name} {value:g} is too small: give at least {least:g}")
 
 
+@checks_keywords
 def verify(
     system: System | str | Path,
     folder: str | Path,
@@ -163,7 +165,7 @@ def verify(
 
 
 def _settings(system: System, lab: LabSystem, options: VerifyOptions) -> dict[str, object]:
-    """Settings that must not change when a verification is continued."""
+    """Collect the settings of a verification that must not change when it is continued."""
     sent = [
         [
             stream.name,

@@ -23,6 +23,7 @@ ROOMS: Mapping[str, tuple[str, ...]] = {
     "icmodel.theory.roce": (),
     "icmodel.theory.rapidio": (),
     "icmodel.units": (),
+    "icmodel.plotting": ("Plot", "grid_plot"),
     "icmodel.probing": ("Probe", "find_probe", "check_probe"),
     "icmodel.requirement": ("Requirement", "Verdict", "judge"),
     "icmodel.usecase": (
@@ -64,7 +65,7 @@ ROOMS: Mapping[str, tuple[str, ...]] = {
 """Public rooms below the public face; an empty tuple is everything public that is defined there."""
 
 
-INNER = frozenset({"Model.ground", "Model.rules"})
+INNER = frozenset({"Dataset.html_facts", "Model.ground", "Model.question", "Model.rules"})
 """What is public for icmodel's own rooms only."""
 
 

@@ -33,7 +33,7 @@ from icmodel.ingest.source import Source
 
 
 class Reader(Protocol):
-    """Interface of a tool's module."""
+    """Interface of a reader: the module that reads the output of one tool."""
 
     NAME: str
     LAYOUT: Layout
@@ -42,7 +42,7 @@ class Reader(Protocol):
         """Whether a text looks like output of the tool."""
 
     def read(self, source: Source) -> list[Result]:
-        """The results of a run."""
+        """Read the results of one run of the tool."""
 
 
 _MODULES: tuple[Reader, ...] = (
@@ -68,7 +68,7 @@ _FAILED = re.compile(
 
 
 def check_tool(name: str) -> None:
-    """Raise an error if a tool has no reader.
+    """Raise RecordError if icmodel has no reader for a tool.
 
     Raises
     ------
@@ -80,7 +80,7 @@ def check_tool(name: str) -> None:
 
 
 def runs_of(source: Source, tool: str | None) -> list[tuple[Reader, Source]]:
-    """Runs of a file in the order of the lines, each with the reader of the run's tool.
+    """Find the runs in a file, in the order of their lines, each with the reader of its tool.
 
     Parameters
     ----------
@@ -103,7 +103,7 @@ def runs_of(source: Source, tool: str | None) -> list[tuple[Reader, Source]]:
         raise RecordError(f"the run failed: it says “{failed[0].strip()}” and holds no result")
     if not runs:
         raise RecordError(
-            f"it is not output of a tool that icmodel knows ({', '.join(sorted(READERS))}): name the tool "
+            f"the text is not the output of a tool that icmodel knows ({', '.join(sorted(READERS))}): name the tool "
             "with --tool, or map the columns of a table with --map"
         )
     runs.sort(key=lambda pair: pair[1].first)
@@ -116,7 +116,7 @@ def runs_of(source: Source, tool: str | None) -> list[tuple[Reader, Source]]:
 def _recognised(
     source: Source, streams: Sequence[str], tool: str | None
 ) -> list[tuple[Reader, Source]]:
-    """Runs in each stream of text written by a tool; decimal commas become points."""
+    """Find the runs of tools in each text of a file, each with its reader; decimal commas become points."""
     names = [tool] if tool is not None else list(READERS)
     runs = []
     for text in streams:
@@ -125,7 +125,7 @@ def _recognised(
         tools = tools or [name for name in names if READERS[name].recognises(pointed)]
         if len(tools) > 1:
             raise RecordError(
-                f"it holds output of {' and '.join(tools)}, and only one of them could be taken: keep "
+                f"the file holds output of {' and '.join(tools)}, but only one tool can be used: keep "
                 "each tool's output in a file of its own, or name the one to take with --tool"
             )
         for reader in map(READERS.__getitem__, tools):

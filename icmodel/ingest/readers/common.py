@@ -1,8 +1,8 @@
 """Steps that all readers share: tables in a text, command lines, rate limits, and checks of printed numbers.
 
-A reader is a module with ``NAME``, ``LAYOUT``, ``recognises(text)`` and ``read(source)``.  ``read`` finds the
-lines of a run, compares numbers that the tool prints in two places, and returns each result in SI with the labels that the
-tool prints.  Its docstring names the versions that were seen, with a sample.
+A reader is a module with ``NAME``, ``LAYOUT``, ``recognises(text)`` and ``read(source)``.  ``read`` finds the lines of
+a run, compares numbers that the tool prints in two places, and returns each result in SI with the labels that the tool
+prints.  Its docstring names the versions that were seen, with a sample.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ from icmodel.ingest.source import Source
 # --- text -------------------------------------------------------------------------------------
 
 _ROW_START = re.compile(r"\s*[-+]?(?:\d|(?:nan|inf)\b)", re.I)
-"""Start of a line that is a row of a table, even if the row was damaged."""
+"""Pattern of the start of a table's row, even if the row was damaged."""
 
 
 _LEADS = re.compile(r"[ \t]*(?:$|[*#=$+_~-]|<\?xml|[A-Za-z].*:[ \t]*$)")
-"""A line that belongs to the run below it: a heading, a command, a rule, or an empty line."""
+"""Pattern of a line that belongs to the run below it: a heading, a command, a rule, or an empty line."""
 
 
 class Layout(NamedTuple):
-    """Layout of a tool's output.
+    """Layout of a tool's output: how a text is split into runs.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ class Layout(NamedTuple):
     thousands: bool = False
 
     def split(self, source: Source) -> Iterator[Source]:
-        """Split a text into runs, each with its introductory lines and the command line above it."""
+        """Split a text into the runs of the tool, each with its introductory lines and the command line above it."""
         lines = source.lines
         starts: list[int] = []
         for number, line in enumerate(lines):
@@ -85,7 +85,7 @@ class Layout(NamedTuple):
 
 
 class Section(NamedTuple):
-    """The lines below a title, with the match of the title and the number of the first line."""
+    """Section of a tool's output: a title's match, the lines below it, and the number of the first of these lines."""
 
     title: re.Match[str]
     lines: list[str]
@@ -93,7 +93,7 @@ class Section(NamedTuple):
 
 
 class Row(NamedTuple):
-    """Cells of a row and the row's line number; the first cell is the message size [B]."""
+    """Row of a table in a tool's output: its message size [B] (the first cell), all its cells, and its line number."""
 
     size: int
     cells: list[str]
@@ -101,7 +101,7 @@ class Row(NamedTuple):
 
 
 def first_group(pattern: re.Pattern[str], text: str) -> str:
-    r"""The first group of a pattern's first match; empty without a match.
+    r"""Find the first match of a pattern in a text, and return its first group; empty without a match.
 
     >>> first_group(re.compile(r"version (\S+)"), "sockperf version 3.7 of 2021")
     '3.7'
@@ -111,12 +111,12 @@ def first_group(pattern: re.Pattern[str], text: str) -> str:
 
 
 def begins_row(line: str) -> bool:
-    """Whether a line begins with a number, ``nan`` or ``inf``."""
+    """Whether a line of output begins a table row: with a number, ``nan`` or ``inf``."""
     return _ROW_START.match(line) is not None
 
 
 def sections(title: re.Pattern[str], source: Source) -> Iterator[Section]:
-    """The sections of a text, each from its title to the next title."""
+    """Split a text into sections, each from its title to the next title."""
     text = source.text
     titles = list(title.finditer(text))
     ends = [match.start() for match in titles[1:]] + [len(text)]
@@ -126,7 +126,7 @@ def sections(title: re.Pattern[str], source: Source) -> Iterator[Section]:
 
 
 def rows(section: Section, row: re.Pattern[str], name: str) -> Iterator[Row]:
-    """The rows of a section's table, including those of empty messages.
+    """Read the rows of the table in a section, including rows of empty messages.
 
     Raises
     ------
@@ -146,7 +146,7 @@ def rows(section: Section, row: re.Pattern[str], name: str) -> Iterator[Row]:
             yield Row(size, cells, number)
         elif begins_row(line):
             raise RecordError(
-                f"line {number}: {line.strip()!r} is no row of “{name}”: it was cut off or changed"
+                f"line {number}: {line.strip()!r} is not a row of “{name}”: the output was cut off or changed"
             )
     if max(sizes, default=0) < 1:
         raise RecordError(f"“{name}” has no rows: the run failed or was cut off")
@@ -158,7 +158,7 @@ _AMOUNT = re.compile(r"([0-9]+(?:\.[0-9]+)?)([kmgt]?)", re.I)
 
 
 class Command(NamedTuple):
-    """Words after a program's name; empty if the file does not contain the command line.
+    """Command line of a tool: the words after the program's name; empty if the file does not contain it.
 
     >>> Command(("-u", "-b20M", "--len=1K")).amount("-l", "--len", small=1000, large=1024)
     1024.0
@@ -171,7 +171,7 @@ class Command(NamedTuple):
         return any(word.partition("=")[0] in options for word in self.words)
 
     def value(self, *options: str) -> str:
-        """Value of an option's last use, as in ``-b 1M``, ``-b1M`` or ``--bitrate=1M``; empty if the option is absent."""
+        """Value of the last use of an option, as in ``-b 1M``, ``-b1M`` or ``--bitrate=1M``; empty if absent."""
         last = ""
         for word, after in zip(self.words, (*self.words[1:], ""), strict=False):
             name, equals, value = word.partition("=")
@@ -182,7 +182,10 @@ class Command(NamedTuple):
         return last
 
     def amount(self, *options: str, small: int, large: int) -> float | None:
-        """Amount that an option sets; ``small`` is the value of the prefix k, and ``large`` of the prefix K."""
+        """Amount that an option of the command line sets, such as 1024 for ``--len=1K``; ``None`` if absent.
+
+        ``small`` is the value of the prefix k, and ``large`` of the prefix K.
+        """
         match = _AMOUNT.fullmatch(self.value(*options))
         if match is None:
             return None
@@ -191,7 +194,7 @@ class Command(NamedTuple):
 
 
 def command_of(source: Source, program: str) -> Command:
-    """The last command line of a program in a run; ``program`` is a regular expression."""
+    """Find the last command line of a program in the text of a run; ``program`` is a regular expression."""
     typed = re.compile(rf"(?:^|[\s/\\])(?:{program})(?:\.exe)?[ \t]+(?P<words>\S.*)$", re.M | re.I)
     lines = [match["words"] for match in typed.finditer(f"{source.typed}\n{source.text}")]
     if not lines:
@@ -206,11 +209,11 @@ def command_of(source: Source, program: str) -> Command:
 # --- rate limits ------------------------------------------------------------------------------
 
 NEAR = 0.05
-"""Greatest relative distance between the sent rate and a tool's default at which the default is assumed."""
+"""Greatest relative distance between a run's sent rate and its tool's default rate at which the default is assumed."""
 
 
 class Pace(NamedTuple):
-    """The load of a run with a rate limit: implied by the sent rate, or the tool's default."""
+    """Load of a run whose rate limit is not stated: implied by the sent rate, or the tool's default."""
 
     implied: Labels = Labels()
     assumed: tuple[Assumed, ...] = ()
@@ -218,7 +221,7 @@ class Pace(NamedTuple):
 
 
 def pace_of(sent_bps: float, default_bps: float, option: str) -> Pace:
-    """The load of a run with a rate limit that the file does not state.
+    """Estimate the load of a run whose rate limit the file does not state.
 
     If the run sent near the tool's default, which ``option`` sets, the default is assumed.  Otherwise the
     sent rate is the load, to three digits.
@@ -238,18 +241,18 @@ def pace_of(sent_bps: float, default_bps: float, option: str) -> Pace:
 # --- two-way modes ----------------------------------------------------------------------------
 
 DUPLEX: Mapping[str, str] = MappingProxyType({"duplex": "both"})
-"""Option of a result whose other direction was loaded at the same time."""
+"""Option axis and value of a result that was measured while the other direction was loaded too."""
 
 
 class TwoWayMode(NamedTuple):
-    """A mode of a tool that prints one number for both directions.
+    """Mode of a tool that prints one number, the sum of both directions.
 
     Parameters
     ----------
     title
         Pattern of the mode in a title or benchmark name.
     instead
-        What to run instead.
+        Advice which run to use instead.
     """
 
     title: re.Pattern[str]
@@ -269,16 +272,19 @@ TWO_WAY_SUMS: Mapping[str, TwoWayMode] = MappingProxyType(
         "qperf": TwoWayMode(re.compile(r"_bi_bw$"), "run the test without bi_"),
     }
 )
-"""Two-way mode of each tool. iperf3, iperf 2 and netperf print each direction; other tools have no such mode."""
+"""Two-way modes, by tool, in which a tool prints only the sum of both directions.
+
+iperf3, iperf 2 and netperf print each direction; other tools have no such mode.
+"""
 
 
 def is_sum(tool: str, title: str) -> bool:
-    """Whether a title names a mode that sums both directions."""
+    """Whether the title of a tool's test names a mode that prints the sum of both directions."""
     return tool in TWO_WAY_SUMS and TWO_WAY_SUMS[tool].title.search(title) is not None
 
 
 def refuse_sum(tool: str, title: str, place: str) -> None:
-    """Raise an error if a title names a mode that sums both directions.
+    """Raise NotTakenError if the title of a run names a mode that sums both directions.
 
     Raises
     ------
@@ -287,7 +293,7 @@ def refuse_sum(tool: str, title: str, place: str) -> None:
     """
     if is_sum(tool, title):
         raise NotTakenError(
-            f"{place}: “{title}” is the sum of both directions, no goodput of one stream: "
+            f"{place}: “{title}” is the sum of both directions, not the goodput of one stream: "
             f"{TWO_WAY_SUMS[tool].instead}"
         )
 
@@ -298,12 +304,12 @@ _rate_text = partial(units.format_bps, digits=6)
 
 
 def bits_per_second(moved: Printed, seconds: Printed) -> Printed:
-    """Rate in b/s: bytes divided by seconds."""
+    """Compute a rate [b/s] from printed bytes and seconds."""
     return moved * exact(8.0) / seconds
 
 
 def flow(rate: Printed, *, sends: bool) -> Number:
-    """Rate counted by the sender (``sent_bps``) or by the receiver (``goodput_bps``)."""
+    """Make the number of a rate: ``sent_bps`` if the sender counted it, ``goodput_bps`` if the receiver did."""
     if sends:
         return Number.read("sent_bps", rate, SENDER)
     return Number.read("goodput_bps", rate, RECEIVER)
@@ -332,7 +338,7 @@ def check_rate(rate: Printed, counted: Printed, what: str, slack: float) -> None
 
 
 def check_count(count: float, counted: float, what: str, whole: str) -> None:
-    """Compare a count with the sum of its parts, or the product of its factors.
+    """Compare a printed count with the sum of its parts, or the product of its factors.
 
     Raises
     ------
@@ -364,7 +370,7 @@ def check_loss(per_cent: Printed, lost: int, of: int, what: str) -> None:
 
 
 def check_share(share: float, counted: float, what: str) -> None:
-    """Compare a share, printed with all digits, with the printed counts.
+    """Compare a printed share, which has all digits, with the share computed from printed counts.
 
     Raises
     ------

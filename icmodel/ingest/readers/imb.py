@@ -46,7 +46,7 @@ from icmodel.ingest.source import Source, require
 NAME = "imb"
 MEGA, MEBI = 8 * 10**6, 8 * 2**20
 SLACK = 2e-3
-"""Relative tolerance between a rate and the numbers from which it is computed, beyond rounding."""
+"""Relative tolerance between a printed rate and the rate computed from other numbers, beyond rounding."""
 _SUITE = re.compile(r"^#\s+Intel ?\(R\) MPI Benchmarks?(?: Suite)? (.+?), MPI-\d+ part", re.M)
 _BLOCK = re.compile(r"^# Benchmarking (\S+)[ \t]*$", re.M)
 LAYOUT = Layout(start=_SUITE)
@@ -54,7 +54,7 @@ _PROCESSES = re.compile(r"^# #processes = (\d+)", re.M)
 _HEAD = re.compile(r"^\s*#bytes\s+#repetitions\s+(.*?)\s*$")
 _ROW = re.compile(r"^\s*\d+\s+\d+(?:\s+[0-9.]+)+\s*$")
 _OUT_OF_MEMORY = re.compile(r"^\s*(\d+)\s+out-of-mem.*$", re.M)
-"""Row of a size that IMB skipped because memory was too small."""
+"""Pattern of the row of a message size that IMB skipped because memory was too small."""
 _LONGEST = re.compile(r"^# Maximum message length in bytes:\s+(\d+)", re.M)
 PINGPONG, UNIBAND = "PingPong", "Uniband"
 HEADS = {
@@ -64,7 +64,7 @@ HEADS = {
     ),
     UNIBAND: (["Mbytes/sec", "Msg/sec"],),
 }
-"""Columns after size and repetitions for each supported benchmark, in each version of the table."""
+"""Headings of the columns after size and repetitions, by benchmark, in each version of the table."""
 
 
 def recognises(text: str) -> bool:
@@ -73,7 +73,7 @@ def recognises(text: str) -> bool:
 
 
 def read(source: Source) -> list[Result]:
-    """The results of a run: one for each row of PingPong or Uniband.
+    """Read the results of a run of IMB: one for each row of PingPong or Uniband.
 
     Raises
     ------
@@ -82,13 +82,13 @@ def read(source: Source) -> list[Result]:
     """
     text = source.text
     blocks = list(sections(_BLOCK, source))
-    require(blocks, "it names no benchmark: it is cut off")
+    require(blocks, "the output names no benchmark: it is cut off")
     names = tuple(dict.fromkeys(block.title[1] for block in blocks))
     taken = [block for block in blocks if block.title[1] in HEADS]
     if not taken:
         refuse_sum(NAME, names[0], source.place)
         raise NotTakenError(
-            f"it has {', '.join(names)}, which are no measurement of one stream: ingest PingPong or Uniband"
+            f"the output has {', '.join(names)}, which do not measure one stream: ingest PingPong or Uniband"
         )
 
     # The head announces the longest message. A repeated block has no head of its own.
@@ -100,12 +100,12 @@ def read(source: Source) -> list[Result]:
         require(
             last >= longest,
             f"{block.title[1]} ends at {last} B, and its head announces messages up to {longest} B: "
-            "it was cut off",
+            "the output was cut off",
         )
 
     notes = tuple(
-        f"{name} is not taken: "
-        f"{'it loads both directions at once' if is_sum(NAME, name) else 'it is none of one stream'}"
+        f"{name} is not used: "
+        f"{'it loads both directions at once' if is_sum(NAME, name) else 'it does not measure one stream'}"
         for name in names
         if name not in HEADS
     )
@@ -114,7 +114,10 @@ def read(source: Source) -> list[Result]:
 
 
 def _results(block: Section, version: str, notes: Sequence[str]) -> Iterator[Result]:
-    """The result of each row with a payload; all rows must agree on the size of a megabyte."""
+    """Read the results of one benchmark's table: one for each row with a payload.
+
+    All rows must agree on the size of a megabyte.
+    """
     name = block.title[1]
     for number, line in enumerate(block.lines, start=block.first):
         head = _HEAD.match(line)

@@ -1,4 +1,4 @@
-"""iperf 2 up to 2.1.8: its text, and the lines of ``-y C``.
+"""Reader of iperf 2 up to 2.1.8: its text, and the lines of ``-y C``.
 
 Prefixes of bits are 10^6 and 10^9; MBytes are 2^20 B. If a stream has several lines, the line over the whole run
 counts. For parallel streams, their sum counts. A client of UDP repeats the server's report, which gives the goodput
@@ -74,7 +74,7 @@ LAYOUT = Layout(start=_START, holds=_ROW)
 _REPORT = re.compile(r"^\[.*\] Server Report:")
 _DATAGRAM = re.compile(r"^Sending (\d+) byte datagrams(?:, IPG target: ([0-9.]+) us)?", re.M)
 _BUFFER = re.compile(r"^Write buffer size: (\d+) (K?)Byte", re.M)
-"""Size of a write, if it is printed as a whole number; a size in MByte is rounded."""
+"""Pattern of the size of a write, if it is printed as a whole number; a size in MByte is rounded."""
 _VERSION = re.compile(r"\(peer ([0-9.]+)")
 _LATE = re.compile(r"\s(\d+) datagrams received out-of-order")
 _FAILED = re.compile(
@@ -86,15 +86,18 @@ _CSV = re.compile(
     re.M,
 )
 TCP_FIELDS = 9
-"""Number of fields in a CSV line of TCP; a line of UDP has more fields."""
+"""Number of fields in a line of iperf 2's CSV for TCP; a line for UDP has more fields."""
 SLACK = 5e-3
-"""Relative tolerance among bytes, seconds and rate, beyond rounding, since streams end one after another."""
+"""Relative tolerance between a printed rate and bytes divided by seconds, beyond rounding.
+
+Streams end one after another.
+"""
 CSV_SLACK = 0.02
-"""Relative tolerance in CSV, which prints the requested seconds instead of the measured seconds."""
+"""Relative tolerance between rate and bytes divided by seconds in CSV, which prints the requested seconds."""
 DIGITS = 3
-"""Least number of significant digits in a gap between datagrams for computing a rate."""
+"""Least number of significant digits that the printed gap between datagrams needs to compute the load from it."""
 DEFAULT_BYTES, DEFAULT_BPS = {"tcp": 128 * 2**10, "udp": 1470}, 2.0**20
-"""Defaults of the size of a write, and of the rate limit of UDP (iperf 2's manual)."""
+"""Defaults of iperf 2: the size of a write [B], by protocol, and the rate limit of UDP [b/s] (its manual)."""
 
 
 def recognises(text: str) -> bool:
@@ -103,7 +106,7 @@ def recognises(text: str) -> bool:
 
 
 def read(source: Source) -> list[Result]:
-    """The results of a run: one for each direction, and for each client of a server.
+    """Read the results of a run of iperf 2: one for each direction, and for each client of a server.
 
     Raises
     ------
@@ -118,11 +121,14 @@ def read(source: Source) -> list[Result]:
     if failed := _FAILED.search(text):
         raise RecordError(f"{source.place}: the run failed: iperf says “{failed[0].strip()}”")
     require(
-        starts, f"{source.place}: it has neither head, of a client or of a server: it is cut off"
+        starts,
+        f"{source.place}: the output has neither the head of a client nor that of a server: it is cut off",
     )
     results = []
     for group in _Group.split(source, _Head.of(starts)):
-        require(group.rows, f"{source.place}: it has no line of a result: the run was cut off")
+        require(
+            group.rows, f"{source.place}: the output has no line of a result: the run was cut off"
+        )
         directions = {
             sends: [row for row in group.rows if group.sends(row) is sends]
             for sends in (True, False)
@@ -151,7 +157,10 @@ def _result(
     notes: Sequence[str],
     assumes_payload: bool,
 ) -> Result:
-    """Result of one direction; the load is stated, set by ``-b``, or the sent rate of UDP."""
+    """Make the result of one direction of a run of iperf 2.
+
+    The load is stated in the output, set by ``-b``, or the sent rate of UDP.
+    """
     limit = command_of(source, "iperf").amount("-b", "--bandwidth", small=1000, large=1024)
     if load is None and limit is not None:
         load = limit * streams
@@ -179,13 +188,13 @@ def _result(
 
 
 def _typed_size(source: Source) -> int | None:
-    """The size of a write or datagram that the command line sets [B]."""
+    """Size of a write or datagram that the command line of iperf 2 sets [B]; ``None`` without a size."""
     size = command_of(source, "iperf").amount("-l", "--len", small=1000, large=1024)
     return int(size) if size else None
 
 
 def _before_loss(rate_bps: float, lost: int, of: int) -> float:
-    """Compute the sent rate from the received rate; unchanged if no packet is counted or all are lost."""
+    """Compute the sent rate from the received rate and the loss; unchanged if no packet was sent or all are lost."""
     return rate_bps / (1 - lost / of) if 0 <= lost < of else rate_bps
 
 
@@ -193,7 +202,10 @@ def _before_loss(rate_bps: float, lost: int, of: int) -> float:
 
 
 class _Head(NamedTuple):
-    """Heads of a run: protocol, whether a client wrote the heads, and port on which that client also listens."""
+    """Content of the first lines of a run of iperf 2.
+
+    It is the protocol, whether a client wrote the output, and the port on which that client also listens.
+    """
 
     protocol: str
     at_client: bool
@@ -201,7 +213,7 @@ class _Head(NamedTuple):
 
     @classmethod
     def of(cls, starts: Sequence[re.Match[str]]) -> _Head:
-        """Read the heads of a run; ``-d`` and ``-r`` print two heads."""
+        """Combine the matches of a run's first lines; ``-d`` and ``-r`` print two of these."""
         at_client = any(start["role"].startswith("Client") for start in starts)
         ports = [start["port"] for start in starts if start["role"].startswith("Server")]
         listens = ports[0] if at_client and ports else ""
@@ -210,7 +222,7 @@ class _Head(NamedTuple):
 
 @dataclass(slots=True)
 class _Group:
-    """Streams of one run: connections by id, rows of this end, and rows that the other end reported."""
+    """Lines of one run of iperf 2: connections by id, rows of this host, and rows that the other host reported."""
 
     head: _Head
     connections: dict[str, re.Match[str]] = field(default_factory=dict)
@@ -219,7 +231,7 @@ class _Group:
 
     @classmethod
     def split(cls, source: Source, head: _Head) -> Iterator[_Group]:
-        """Split the runs below one head; each run begins with its connections."""
+        """Split an output into runs; each run begins with the lines of its connections."""
         groups = [cls(head)]
         is_report = False
         for line in source.lines:
@@ -242,7 +254,7 @@ class _Group:
         yield from groups
 
     def sends(self, row: re.Match[str]) -> bool:
-        """Whether the end that wrote a row sent what the row counts."""
+        """Whether a row counts sent data: the host that wrote the row was the sender."""
         connection = self.connections.get(row["id"].lstrip("*"))
         if connection is not None and self.head.listens:
             return connection["port"] != self.head.listens
@@ -255,7 +267,7 @@ class _Group:
     def result(
         self, source: Source, rows: Sequence[re.Match[str]], *, sends: bool, duplex: bool
     ) -> Result:
-        """The result of one direction of a run."""
+        """Make the result of one direction of this run from its rows."""
         text, protocol = source.text, self.head.protocol
         whole, streams = _Sum.whole(rows, duplex=duplex)
         notes = ["text of iperf 2 has three digits: -y C has more"]
@@ -292,7 +304,7 @@ class _Group:
             numbers = whole.received(size, protocol)
         if "Latency avg" in text:
             notes.append(
-                "one-way latency needs synchronised clocks, which iperf does not check: not taken"
+                "one-way latency needs synchronised clocks, which iperf does not check: not used"
             )
 
         # The hosts are known if all connections are between the same two hosts.
@@ -315,7 +327,7 @@ class _Group:
 
 
 class _Sum(NamedTuple):
-    """Counts over a whole run: seconds, bits, rate [b/s], and datagrams lost and sent."""
+    """Counts of a stream over a whole run of iperf 2: seconds, bits, rate [b/s], and datagrams lost and sent."""
 
     seconds: Printed
     moved: Printed
@@ -324,7 +336,7 @@ class _Sum(NamedTuple):
 
     @classmethod
     def of(cls, row: re.Match[str]) -> _Sum:
-        """The counts of one line; prefixes of bits are powers of 1000, those of bytes of 1024."""
+        """Read the counts of one line; prefixes of bits are powers of 1000, those of bytes are powers of 1024."""
         lost = (int(row["lost"]), int(row["of"])) if row["lost"] else None
         if lost:
             check_loss(printed(row["loss"]), *lost, f"the line up to {row['end']} s")
@@ -340,7 +352,7 @@ class _Sum(NamedTuple):
 
     @classmethod
     def whole(cls, rows: Sequence[re.Match[str]], *, duplex: bool) -> tuple[_Sum, int]:
-        """The sum over the whole run, and the number of streams.
+        """Sum of all streams over the whole run, and the number of streams.
 
         With ``duplex`` no line gives the sum of the streams, so the streams are added. Otherwise the printed sum is
         checked.
@@ -349,13 +361,13 @@ class _Sum(NamedTuple):
         whole = [row for row in rows if float(row["start"]) == 0 and float(row["end"]) > last / 2]
         streams = {row["id"]: row for row in whole if row["id"] != "SUM"}
         sums = [row for row in whole if row["id"] == "SUM"]
-        require(whole, "it has no line over the whole run: the run was cut off")
+        require(whole, "the output has no line over the whole run: the run was cut off")
         if duplex:
             return cls.total([cls.of(row) for row in streams.values()]), len(streams)
         if sums or len(streams) > 1:
             require(
                 sums and len(streams) > 1,
-                "it has a line [SUM] and not those of its streams, or the other way round: it was cut off",
+                "the output has a line [SUM] and not those of its streams, or the other way round: it was cut off",
             )
             parts = cls.total([cls.of(row) for row in streams.values()])
             require(
@@ -376,10 +388,10 @@ class _Sum(NamedTuple):
         return cls(seconds, moved, rate, total if len(lost) == len(sums) else None)
 
     def received(self, size: int | None, protocol: str) -> list[Number]:
-        """Goodput and loss counted by a receiver; goodput is computed from datagrams if these have more digits."""
+        """Make the goodput and loss that a receiver counted; datagrams give the goodput if they have more digits."""
         require(
             protocol != "udp" or self.lost is not None,
-            "the line of a receiver of UDP has no losses: it was cut off or changed",
+            "the line of a receiver of UDP has no losses: the output was cut off or changed",
         )
         numbers, rate = [], self.rate
         if self.lost is not None:
@@ -398,7 +410,7 @@ class _Sum(NamedTuple):
 
 
 class _Line(NamedTuple):
-    """A line of ``-y C``; the counts of datagrams are empty for TCP."""
+    """Line of iperf 2's CSV (``-y C``), with its fields as texts; the counts of datagrams are empty for TCP."""
 
     time: str
     local: str
@@ -417,13 +429,13 @@ class _Line(NamedTuple):
 
     @property
     def span(self) -> tuple[float, float]:
-        """Start and end of the interval [s]."""
+        """Start and end of the interval that the line covers [s]."""
         start, _, end = self.interval.partition("-")
         return float(start), float(end)
 
 
 def read_csv(source: Source) -> list[Result]:
-    """The results of lines of ``-y C``: one for each run and direction.
+    """Read the results of iperf 2's CSV (``-y C``): one for each run and direction.
 
     Raises
     ------
@@ -437,7 +449,7 @@ def read_csv(source: Source) -> list[Result]:
         else:
             require(
                 text.count(",") < TCP_FIELDS - 2,
-                f"line {number}: {text!r} is no line of -y C: it was cut off or changed",
+                f"line {number}: {text!r} is not a line of -y C: the output was cut off or changed",
             )
     widths = {text.count(",") for text in source.lines if _CSV.match(text)}
     require(len(widths) == 1, "its lines have not all as many fields: one was cut off")
@@ -447,7 +459,7 @@ def read_csv(source: Source) -> list[Result]:
         for line in lines
         if line.span[0] == 0 and line.span[1] > last / 2 and line.stream != "-1"
     ]
-    require(whole, "it has no line over the whole run: the run was cut off")
+    require(whole, "the output has no line over the whole run: the run was cut off")
 
     # If the id of a stream occurs again, the next run begins.
     runs: list[list[_Line]] = [[]]
@@ -484,7 +496,10 @@ def _csv_result(
     sends: bool = True,
     duplex: bool = False,
 ) -> Result:
-    """The result of the streams of one direction; a client of UDP may not know what arrived."""
+    """Make the result of one direction from the CSV lines of its streams.
+
+    A client of UDP may not know how much arrived.
+    """
     for line in lines:
         seconds = printed(line.interval.partition("-")[2])
         if seconds.value > 0:

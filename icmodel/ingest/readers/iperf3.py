@@ -1,4 +1,4 @@
-"""iperf3 3.1.3 to 3.16: the JSON of ``-J`` and the lines of ``--json-stream``.
+"""Reader of iperf3 3.1.3 to 3.16: the JSON of ``-J`` and the lines of ``--json-stream``.
 
 A rate is bytes divided by seconds of the same block. CPU is that of the process; which end is called ``host`` depends
 on the direction. Loss is counted by gaps in a sequence number, which leaves out a lost tail. If the sender's count is
@@ -48,7 +48,7 @@ NAME = "iperf3"
 LAYOUT = Layout(start=re.compile(r'\{(?!"event")|\{"event":\s*"start"'))
 _TEXT = re.compile(r"^\[ *(?:ID|SUM|\d+) *\] +(?:Interval|local |[0-9.]+-)", re.M)
 _IPERF2 = re.compile(r"^(?:Client connecting to|Server listening on (?:TCP|UDP) port)", re.M)
-"""Head of iperf 2, whose other lines look like those of iperf3."""
+"""Pattern of the first line of iperf 2, whose other lines look like those of iperf3."""
 _JSON = re.compile(
     r'"(?:cpu_utilization_percent|connecting_to|accepted_connection|json-stream)"\s*:'
 )
@@ -58,13 +58,16 @@ _EVENT = re.compile(r'^\{"event":', re.M)
 _ERROR = re.compile(r"^iperf3: error - .*$", re.M)
 _MULTITHREADED = (3, 16)
 DEFAULT_BPS = 2.0**20
-"""Default rate limit of UDP (iperf3's manual)."""
+"""Default rate limit of UDP in iperf3 [b/s] (its manual)."""
 OMITTED = 1.5
-"""Greatest ratio of received to sent data with -O, since packets in flight count only at the receiver."""
+"""Greatest plausible ratio of received to sent data with iperf3's option -O.
+
+Packets in flight count only at the receiver.
+"""
 SLACK = 2e-3
-"""Relative tolerance between a rate and bytes divided by seconds, since their windows end at different times."""
+"""Relative tolerance between a printed rate and bytes divided by seconds; their windows end at different times."""
 CPU_SLACK = 1.1
-"""Greatest ratio of a process's CPU to its number of threads, since CPU counters advance in ticks."""
+"""Greatest plausible ratio of a process's busy cores to its number of threads; CPU counters advance in ticks."""
 
 Document = Mapping[str, object]
 
@@ -78,7 +81,7 @@ def recognises(text: str) -> bool:
 
 
 def read(source: Source) -> list[Result]:
-    """The results of a run: one, or with ``--bidir`` one for each direction.
+    """Read the results of a run of iperf3: one, or with ``--bidir`` one for each direction.
 
     Raises
     ------
@@ -87,12 +90,12 @@ def read(source: Source) -> list[Result]:
     """
     if _TEXT.search(source.text) and not _OPENS.search(source.text):
         raise NotTakenError(
-            "it is iperf3's text, which rounds to three digits and names no sides: run iperf3 "
+            "the output is iperf3's text, which rounds to three digits and names no sides: run iperf3 "
             "with -J and ingest the JSON"
         )
     parts = [part for part in documents(source.text) if isinstance(part, dict)]
     runs = list(_streamed_runs(parts)) if any("event" in part for part in parts) else parts
-    require(runs, "it holds no JSON of iperf3: run iperf3 with -J")
+    require(runs, "the output holds no JSON of iperf3: run iperf3 with -J")
     if error := _ERROR.search(source.text.rpartition("}")[2]):
         raise RecordError(
             f"{source.place}: the run failed at its end: after its JSON comes “{error[0].strip()}”, so run it "
@@ -109,7 +112,7 @@ def read(source: Source) -> list[Result]:
 
 
 def _streamed_runs(events: Sequence[Document]) -> Iterator[Document]:
-    """The runs of a JSON stream, each from its start event to its end event."""
+    """Assemble the runs of iperf3's JSON stream, each from its start event to its end event."""
     start: object = None
     intervals: list[object] = []
     for event in events:
@@ -132,7 +135,7 @@ def _streamed_runs(events: Sequence[Document]) -> Iterator[Document]:
 
 @dataclass(frozen=True, slots=True)
 class _Direction:
-    """One direction of a run: its document with the sums of that direction alone.
+    """One direction of a run of iperf3: its JSON document with the sums of that direction alone.
 
     Parameters
     ----------
@@ -148,37 +151,37 @@ class _Direction:
 
     @property
     def start(self) -> Document:
-        """The block ``start``: version, hosts and settings."""
+        """Block ``start`` of iperf3's JSON document: version, hosts and settings."""
         return table(self.document, "start")
 
     @property
     def end(self) -> Document:
-        """The block ``end``: sums and CPU."""
+        """Block ``end`` of iperf3's JSON document: sums and CPU utilisation."""
         return table(self.document, "end")
 
     @property
     def test(self) -> Document:
-        """The settings of the test."""
+        """Block ``test_start`` of iperf3's JSON document: the settings of the test."""
         return table(self.start, "test_start")
 
     @property
     def protocol(self) -> str:
-        """The protocol."""
+        """Transport protocol of the iperf3 test, in lower case."""
         return text_of(self.test, "protocol").lower()
 
     @property
     def at_client(self) -> bool:
-        """Whether the client wrote the document."""
+        """Whether the client, not the server, wrote the JSON document."""
         return bool(table(self.start, "connecting_to"))
 
     @property
     def local_sends(self) -> bool:
-        """Whether the end that wrote the document sent."""
+        """Whether the host that wrote the document was the sender of this direction."""
         return self.at_client != self.reverse
 
     @classmethod
     def of(cls, document: Document) -> Iterator[_Direction]:
-        """The directions of a run; with ``--bidir`` first from client to server, then back."""
+        """Split a run of iperf3 into its directions; with ``--bidir`` first from client to server, then back."""
         whole = cls(document, reverse=False, duplex=False)
         end = whole.end
         back = {
@@ -205,7 +208,7 @@ class _Direction:
             yield replace(direction, document=own)
 
     def result(self, place: str, command: Command) -> Result:
-        """Result of this direction."""
+        """Make the result of this direction of the run; ``command`` is the command line of iperf3."""
         self.check()
         start, test = self.start, self.test
         omitted = real(test, "omit")
@@ -213,7 +216,7 @@ class _Direction:
         if self.duplex:
             notes.append(
                 "both ends sent at once (--bidir): each direction has its rows under duplex = both; the CPU belongs "
-                "to both and is not taken"
+                "to both and is not used"
             )
         numbers = [*self.rates(notes), *self.loss(notes), *self.cpu()]
         known = {number.metric: number.value for number in numbers}
@@ -270,20 +273,22 @@ class _Direction:
         )
 
     def check(self) -> None:
-        """Raise RecordError if the run failed, or if its streams or bytes differ from the request."""
+        """Raise RecordError if the run failed, or if its streams or bytes differ from the requested ones."""
         start, end, test = self.start, self.end, self.test
         if error := self.document.get("error"):
             raise RecordError(f"the run failed: iperf3 says {error!s}")
         require(
             start or end,
-            "it is a fragment of iperf3's JSON: it has neither start nor end, so nothing says what "
+            "the output is a fragment of iperf3's JSON: it has neither start nor end, so nothing says what "
             "was measured",
         )
         require(
             end and tables(self.document, "intervals"),
             "the run ended before it measured: it has no intervals or no end",
         )
-        require(test, "it has no test_start, which says protocol and size: the run is broken")
+        require(
+            test, "the output has no test_start, which says protocol and size: the run is broken"
+        )
         size = real(test, "blksize")
         require(size, "test_start has no blksize: the payload is not stated")
         connected, streams = len(tables(start, "connected")), real(test, "num_streams")
@@ -303,7 +308,7 @@ class _Direction:
                 check_count(total, counted, f"the bytes of {len(counts)} streams' {side}", whole)
 
     def rates(self, notes: list[str]) -> list[Number]:
-        """Goodput and sent rate; in old versions, UDP's goodput is computed from received packets."""
+        """Read goodput and sent rate; in old versions, UDP's goodput is computed from received packets."""
         end = self.end
         received, sent = (_rate(end, name) for name in ("sum_received", "sum_sent"))
         numbers = []
@@ -329,7 +334,10 @@ class _Direction:
         return numbers
 
     def loss(self, notes: list[str]) -> list[Number]:
-        """Loss by gaps, with a range up to the loss with the tail if the sender counted more packets."""
+        """Read the loss rate of UDP, counted by gaps in the sequence numbers.
+
+        If the sender counted more packets, the range extends to the loss that includes the last packets.
+        """
         end = self.end
         block = table(end, "sum_received") or table(end, "sum")
         packets, lost = real(block, "packets"), real(block, "lost_packets")
@@ -337,7 +345,7 @@ class _Direction:
             return []
         require(
             0 <= lost <= packets,
-            f"it counts {lost:.0f} lost of {packets:.0f} packets, which is impossible: iperf3's "
+            f"the output counts {lost:.0f} lost of {packets:.0f} packets, which is impossible: iperf3's "
             "32-bit counter overflowed; run shorter or with --udp-counters-64bit",
         )
         loss, per_cent = lost / packets, real(block, "lost_percent")
@@ -362,7 +370,7 @@ class _Direction:
         ]
 
     def cpu(self) -> list[Number]:
-        """CPU of both processes; a server does not know the client's CPU and prints 0."""
+        """Read the CPU utilisation of both processes; a server does not know the client's, and prints 0."""
         block = table(self.end, "cpu_utilization_percent")
         numbers = []
         for name, sends in (("host", self.local_sends), ("remote", not self.local_sends)):
@@ -374,7 +382,7 @@ class _Direction:
 
 
 def _rate(end: Document, name: str) -> float | None:
-    """Rate of a block [b/s] from bytes and seconds, checked against the printed rate."""
+    """Compute the rate in a block of the document [b/s] from bytes and seconds, and check the printed rate."""
     block = table(end, name)
     size, seconds, rate = (real(block, key) for key in ("bytes", "seconds", "bits_per_second"))
     if not size or not seconds:

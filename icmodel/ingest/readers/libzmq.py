@@ -1,4 +1,4 @@
-"""The perf tools of libzmq 2.1.1 to 4.3.4: local_thr and remote_lat.
+"""Reader of the perf tools of libzmq 2.1.1 to 4.3.4: local_thr and remote_lat.
 
 A latency is the time of all round trips divided by twice their number. local_thr starts its clock after the first of N
 messages, but divides all N messages by the time. So the true rates are (N - 1) / N of the printed rates. Mb are 10^6 b.
@@ -31,7 +31,7 @@ _MARK = re.compile(r"^(?:average latency|mean throughput): ", re.M)
 _NETMQ = re.compile(r"^=+ .*Latency Benchmark *$", re.M)
 LAYOUT = Layout(start=_SIZE)
 SLACK = 2e-3
-"""Relative tolerance of bits against messages times their size, beyond truncation."""
+"""Relative tolerance between printed bits and messages times their size, beyond truncation."""
 POWERS = {"ms": -3, "us": -6, "µs": -6, "μs": -6, "ns": -9}
 
 
@@ -42,7 +42,7 @@ def recognises(text: str) -> bool:
 
 
 def read(source: Source) -> list[Result]:
-    """The result of a run.
+    """Read the result of a run of libzmq's perf tools.
 
     Raises
     ------
@@ -52,15 +52,15 @@ def read(source: Source) -> list[Result]:
     text = source.text
     if _NETMQ.search(text):
         raise RecordError(
-            "it is the table of NetMQ's own benchmark, not of libzmq's perf tools: write it as CSV "
+            "the output is the table of NetMQ's own benchmark, not of libzmq's perf tools: write it as CSV "
             "and ingest it with a column mapping (--map)"
         )
     size, count = first_group(_SIZE, text), first_group(_COUNT, text)
-    require(size, "it has no line 'message size: N [B]': it is cut off")
+    require(size, "the output has no line 'message size: N [B]': it is cut off")
     latency, messages = _LATENCY.search(text), first_group(_MESSAGES, text)
     require(
         count and (latency or messages),
-        f"{source.place}: it has no count or no value: it is cut off",
+        f"{source.place}: the output has no count or no value: it is cut off",
     )
     payload, runs = int(size), int(count)
 
@@ -71,7 +71,7 @@ def read(source: Source) -> list[Result]:
     else:
         require(
             runs >= 2 and payload >= 1,
-            "it counts fewer than two messages, or of no size: there is no rate",
+            "the output counts fewer than two messages, or messages without size: there is no rate",
         )
         rate = printed(messages, truncated=True)
         moved = rate * (payload * 8)

@@ -1,4 +1,4 @@
-"""netperf up to 2.7.0: classic tables, and omni's CSV (``-o``), columns (``-O``) and key=value (``-k``).
+"""Reader of netperf up to 2.7.0: classic tables, and omni's CSV (``-o``), columns (``-O``) and key=value (``-k``).
 
 The layout of a classic table follows from the test in its banner and the units in its head.  MBytes are
 2^20 B.  CPU is a share of the whole host; -1 means not measured.  A request/response test measures round
@@ -60,7 +60,7 @@ UNITS = {
     "MBytes/s": 8 * 2**20,
     "GBytes/s": 8 * 2**30,
 }
-"""Factor of each unit to b/s."""
+"""Factor that converts each unit of netperf to b/s."""
 FLAGS = {
     "k": "10^3bits/s",
     "m": "10^6bits/s",
@@ -69,7 +69,7 @@ FLAGS = {
     "M": "MBytes/s",
     "G": "GBytes/s",
 }
-"""Unit that each value of ``-f`` sets."""
+"""Unit that each value of netperf's option ``-f`` sets."""
 PROTOCOLS = {"TCP": "tcp", "UDP": "udp", "SCTP": "sctp"}
 LATENCIES = {
     "MIN_LATENCY": "min",
@@ -100,26 +100,26 @@ COLUMNS = {
     "Remote CPU Util %": "REMOTE_CPU_UTIL",
     "Protocol": "PROTOCOL",
 }
-"""Columns of omni's CSV, each with the key in omni's key=value form."""
+"""Headings of the columns in omni's CSV, each with the key of the same number in omni's key=value form."""
 SLACK, CLASSIC_SLACK = 0.02, 5e-3
-"""Relative tolerances beyond rounding: for omni's mean round trip, and for numbers of a classic table."""
+"""Relative tolerances beyond rounding: for the mean round trip in omni, and for numbers of a classic table."""
 NOT_MEASURED = -1
 VERBOSE_CELLS = 8
-"""Number of cells in the line that -v 2 prints below a request/response test reported as throughput."""
+"""Number of cells in the line that netperf's -v 2 prints below a request/response test reported as throughput."""
 
 _BANNER = re.compile(
     r"^(?:MIGRATED )?(?P<test>(?:TCP|UDP|SCTP|OMNI)\b.*?)\s*TEST from (?P<rest>.*)$", re.M
 )
 LAYOUT = Layout(start=_BANNER)
 _MARK = re.compile(r'(?:^|")(?:MIGRATED )?(?:TCP|UDP|SCTP|OMNI)\b[^"\n]*TEST from ', re.M)
-"""A banner at the beginning of a line, or of a text in JSON."""
+"""Pattern of netperf's banner at the beginning of a line, or of a text in JSON."""
 _BURST = re.compile(r"first burst (\d+)")
 _TO = re.compile(r" to (\S+) \((\S*)\)")
 _BROKEN = re.compile(
     r"TEST from.* AF_INET6? to\s*$|^(?:Throughput,|Local |Remote )"
     r".*(?:Percentile|Latency|Maximum|Minimum|Mean|Stddev)\s*$"
 )
-"""A banner, or a head of omni's CSV, that a terminal broke into two lines."""
+"""Pattern of a banner, or of a head of omni's CSV, that a terminal broke into two lines."""
 _FAILED = re.compile(r"^(?:netperf: |send_|udp_send: |.*error: |alloc_|recv_response).*$", re.M)
 _CELL = re.compile(r"-?[0-9]+(?:\.[0-9]+)?")
 _SIZE = re.compile(r"(?:^|\s)-(?P<key>[mr])\s*(?P<size>\d+)(?P<unit>[kKmM]?)\b")
@@ -131,7 +131,7 @@ _CONFIDENCE = re.compile(r"Throughput\s*:\s*([0-9.]+)%")
 
 @dataclass(frozen=True, slots=True)
 class Test:
-    """One test: its banner, its command line, and the lines below the banner."""
+    """One test of netperf: its banner, its command line, and the lines below the banner."""
 
     words: str
     migrated: bool
@@ -144,7 +144,7 @@ class Test:
 
     @classmethod
     def split(cls, source: Source) -> Iterator[Test]:
-        """The tests of a text, or of a list of lists of lines in JSON, as harnesses keep it."""
+        """Split a text into the tests of netperf; the text may be JSON, a list of lists of lines."""
         lines = source.lines
         if source.text.lstrip().startswith("["):
             parts = [part for document in documents(source.text) for part in document]
@@ -158,7 +158,7 @@ class Test:
                 joined.append(line)
         text = "\n".join(joined)
         banners = list(_BANNER.finditer(text))
-        require(banners, "it has no banner '... TEST from ...', which says what was tested")
+        require(banners, "the output has no banner '... TEST from ...', which says what was tested")
         ends = [*(banner.start() for banner in banners[1:]), len(text)]
         starts = [0, *(banner.end() for banner in banners)]
         for banner, before, end in zip(banners, starts, ends, strict=False):
@@ -179,7 +179,7 @@ class Test:
 
     @property
     def protocol(self) -> str | None:
-        """The protocol the banner names, if any."""
+        """Protocol that the banner names; ``None`` if it names none."""
         return next((p for word, p in PROTOCOLS.items() if self.words.startswith(word)), None)
 
     @property
@@ -189,22 +189,22 @@ class Test:
 
     @property
     def reverse(self) -> bool:
-        """Whether the remote end sends (MAERTS, or omni that receives)."""
+        """Whether the remote host sends (a MAERTS test, or an omni test that receives)."""
         return "MAERTS" in self.words or self.words.startswith("OMNI Receive")
 
     def typed_size(self) -> int | None:
-        """Size that the command line sets after ``--`` [B]; None without a size."""
+        """Message size that the command line sets after ``--`` [B]; None without a size."""
         for match in _SIZE.finditer(self.command.partition(" -- ")[2]):
             if match["key"] == ("r" if self.round_trips else "m"):
                 return int(match["size"]) * {"": 1, "k": 1024, "m": 2**20}[match["unit"].lower()]
         return None
 
     def round_trip(self, rate: Printed, notes: list[str]) -> list[Number]:
-        """Transactions per second, and the round trip as their reciprocal."""
+        """Make the numbers of a request/response test: transactions per second, and the round trip (reciprocal)."""
         numbers = [Number.read("frames_per_s", rate, BOTH)]
         if self.burst:
             notes.append(
-                f"{self.burst} further requests were under way, so 1 / rate is no round trip: not taken"
+                f"{self.burst} further requests were under way, so 1 / rate is no round trip: not used"
             )
         elif rate.value > 0:
             trip = exact(1.0) / rate
@@ -228,7 +228,7 @@ class Test:
         protocol: str | None = None,
         host_cores: int | None = None,
     ) -> Result:
-        """A result with the labels of the test."""
+        """Make a result from numbers, with the labels (conditions) of this test."""
         require(numbers, f"{self.place}: the test printed no number that icmodel knows")
         pace = Pace(Labels(load_bps=None if self.round_trips else math.inf))
         if self.paced and not self.round_trips:
@@ -254,7 +254,7 @@ def recognises(text: str) -> bool:
 
 
 def read(source: Source) -> list[Result]:
-    """The results of a run: one for each banner.
+    """Read the results of a run of netperf: one for each test, which begins with a banner.
 
     Raises
     ------
@@ -277,19 +277,19 @@ def read(source: Source) -> list[Result]:
 
 
 def _cells(line: str) -> list[str]:
-    """The cells of a line of numbers only; empty for any other line."""
+    """Split a line that consists of numbers only into cells; empty for any other line."""
     cells = line.split()
     return cells if len(cells) > 2 and all(map(_CELL.fullmatch, cells)) else []
 
 
 def _rate(cell: str, unit: str) -> Printed:
-    """A printed throughput in b/s."""
+    """Convert a printed throughput to b/s."""
     number(cell, "the throughput")
     return printed(cell, UNITS[unit.removesuffix("ec")])
 
 
 def _cpu(cells: Sequence[str], *, local_sends: bool) -> list[Number]:
-    """CPU as a share of the whole host, local first."""
+    """Read the CPU utilisation of whole hosts; the first cell is that of the local host, the second of the remote."""
     numbers = []
     for cell, sends in zip(cells, (local_sends, not local_sends), strict=False):
         percent = number(cell, "the CPU utilisation")
@@ -308,7 +308,7 @@ def _cpu(cells: Sequence[str], *, local_sends: bool) -> list[Number]:
 
 @dataclass(slots=True)
 class _Omni:
-    """The values of omni by their keys."""
+    """Output of one omni test: its values as texts, by their keys."""
 
     test: Test
     pairs: Mapping[str, str]
@@ -316,7 +316,7 @@ class _Omni:
 
     @classmethod
     def of(cls, test: Test) -> _Omni:
-        """The values of a test, in any of omni's forms; empty for other tests."""
+        """Read the values of a test in any of omni's forms; empty for tests that are not omni."""
         lines = test.lines
         pairs = dict(line.split("=", 1) for line in lines if _PAIR.match(line))
         if pairs:
@@ -326,7 +326,7 @@ class _Omni:
                 names, cells = next(csv.reader([head])), next(csv.reader([row]))
                 require(
                     len(cells) <= len(names) + 1,
-                    f"a row has {len(cells)} cells under {len(names)} names: it was changed",
+                    f"a row has {len(cells)} cells under {len(names)} names: the output was changed",
                 )
                 keys = [COLUMNS.get(name.strip(), name.strip()) for name in names]
                 return cls(test, dict(zip(keys, cells, strict=False)))
@@ -337,17 +337,17 @@ class _Omni:
         return cls(test, pairs)
 
     def value(self, key: str) -> float | None:
-        """The number of a key; ``None`` if it is missing, empty or not measured."""
+        """Number under a key of the omni output; ``None`` if it is missing, empty or not measured."""
         text = self.pairs.get(key, "").strip()
         value = number(text, key) if text else float(NOT_MEASURED)
         require(
             value >= 0 or value == NOT_MEASURED,
-            f"{key} is {text}, and none can be below 0: it was changed",
+            f"{key} is {text}, but it cannot be below 0: the output was changed",
         )
         return value if value >= 0 else None
 
     def result(self) -> Result:
-        """The result, by the unit of its throughput."""
+        """Make the result of the omni test; the unit of its throughput tells the kind of test."""
         test, pairs = self.test, self.pairs
         require(
             "THROUGHPUT" in pairs,
@@ -395,20 +395,21 @@ class _Omni:
         )
 
     def stream(self, rate: Printed) -> list[Number]:
-        """Throughput of a stream; for UDP the throughput is the sent rate."""
+        """Make the number of a stream's throughput: goodput, or for UDP the sent rate."""
         side = RECEIVER if self.test.reverse else SENDER
         metric = "goodput_bps"
         if self.test.protocol == "udp" and side == SENDER:
             metric = "sent_bps"
             self.notes.append("omni's THROUGHPUT of UDP is what was sent: no goodput")
         if any(key in self.pairs for key in LATENCIES):
-            self.notes.append(
-                "the latency of a STREAM test is how long a send call took: not taken"
-            )
+            self.notes.append("the latency of a STREAM test is how long a send call took: not used")
         return [Number.read(metric, rate, side)]
 
     def round_trips(self, text: str, unit: str) -> list[Number]:
-        """The rate and its round trips: measured ones replace the reciprocal of the rate."""
+        """Make the numbers of a request/response test: its rate and round-trip times.
+
+        Measured round-trip times replace the reciprocal of the rate.
+        """
         test = self.test
         if unit == "Trans/s":
             rate = printed(text)
@@ -425,7 +426,7 @@ class _Omni:
             value = self.value(key)
             if value == 0:
                 self.notes.append(
-                    f"{key} is 0 us, which netperf prints where it has none: not taken"
+                    f"{key} is 0 us, which netperf prints where it has none: not used"
                 )
             elif value is not None:
                 trip = printed(self.pairs[key].strip(), MICRO, truncated=True)
@@ -446,7 +447,7 @@ class _Omni:
 
 @dataclass(slots=True)
 class _Table:
-    """A classic table: its rows of numbers, the units in its head, and a warning of its confidence."""
+    """Classic table of a netperf test: rows of numbers, units in the head, and netperf's warning about confidence."""
 
     test: Test
     rows: Sequence[Sequence[str]]
@@ -456,7 +457,7 @@ class _Table:
 
     @classmethod
     def of(cls, test: Test) -> _Table:
-        """The table of a test; its head is above the first row of numbers."""
+        """Read the classic table of a test; its head is above the first row of numbers."""
         body = "\n".join(test.lines)
         first = next((at for at, line in enumerate(test.lines) if _cells(line)), len(test.lines))
         head = [line for line in test.lines[:first] if not line.startswith(("Interim", "!!!"))]
@@ -475,25 +476,25 @@ class _Table:
         return cls(test, rows, units, [note], "confidence not reached")
 
     def result(self) -> Result:
-        """The result, by the kind of test."""
+        """Make the result of the table, by the kind of its test: request/response, UDP or stream."""
         if self.test.round_trips:
             return self.round_trips()
         return self.udp() if self.test.protocol == "udp" else self.stream()
 
     def stream(self) -> Result:
-        """The result of the row of a stream."""
+        """Make the result of a stream test from its row of numbers."""
         test, row = self.test, self.rows[0]
         require(len(row) >= 5, f"{test.place}: its row has {len(row)} numbers where 5 are needed")
         side = RECEIVER if test.reverse or not test.migrated else SENDER
         rate = _rate(row[4], self.units[-1])
         goodput = Number.read("goodput_bps", rate, side, quality=self.quality)
         if len(row) > 5:
-            self.notes.append("service demand is CPU over throughput: not taken")
+            self.notes.append("service demand is CPU over throughput: not used")
         numbers = [goodput, *_cpu(row[5:7], local_sends=not test.reverse)]
         return test.result(numbers, self.notes, int(float(row[2])))
 
     def udp(self) -> Result:
-        """Result of the two rows of UDP, one from the sender and one from the receiver."""
+        """Make the result of a UDP test from its two rows, one of the sender and one of the receiver."""
         place, rows = self.test.place, self.rows
         require(
             len(rows) >= 2 and len(rows[0]) >= 6 and len(rows[1]) >= 4,
@@ -533,7 +534,7 @@ class _Table:
         return self.test.result(numbers, self.notes, int(float(size)))
 
     def round_trips(self) -> Result:
-        """Result of a request/response test; ``-v 2`` prints the rate in a further line."""
+        """Make the result of a request/response test; with ``-v 2`` the rate is in a further line."""
         test, row, unit = self.test, self.rows[0], self.units[0]
         require(len(row) >= 6, f"{test.place}: its row has {len(row)} numbers where 6 are needed")
         request, response = int(float(row[2])), int(float(row[3]))

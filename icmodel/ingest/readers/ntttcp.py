@@ -1,4 +1,4 @@
-"""NTttcp of Windows 5.33 to 5.39 and of Linux 1.3.4 to 1.4.0: the XML and the console text.
+"""Reader of NTttcp of Windows 5.33 to 5.39 and of Linux 1.3.4 to 1.4.0: the XML and the console text.
 
 MB are 2^20 B on Windows and 10^6 B on Linux; both print 10^6 b/s, which is checked against bytes and
 seconds.  Each end writes its own file, so the sender's rate of UDP is no goodput.  CPU is that of the whole
@@ -64,7 +64,7 @@ LAYOUT = Layout(
     start=re.compile(rf"{_TITLE.pattern}|{_WINDOWS.pattern}|(?:<\?xml.*\?>)?\s*<ntttcp[sr]\b", re.I)
 )
 DEFAULT_BYTES, DEFAULT_UDP_BYTES = 128 * 2**10, 65507
-"""Default size of a write on Linux (ntttcp-for-linux, const.h); of UDP the largest datagram."""
+"""Default size of a write in NTttcp for Linux [B] (const.h), for TCP and for UDP (the largest datagram)."""
 _COLUMNS = (
     "Bytes(MEG)",
     "realtime(s)",
@@ -83,15 +83,15 @@ _COLUMNS = (
     "Errors",
     "Avg. CPU %",
 )
-"""Columns of the totals on Windows; every version prints the first four."""
+"""Headings of the totals that NTttcp prints on Windows; every version prints the first four."""
 _COLUMN = re.compile("|".join(re.escape(one) for one in sorted(_COLUMNS, key=len, reverse=True)))
 _TOTALS = re.compile(r"^[ \t]*#+ +Totals: +#+[ \t]*$", re.M)
 _THREAD_ROW = re.compile(r"^[ \t]*\d+((?:[ \t]+[0-9.]+){3})[ \t]*$", re.M)
 _CELLS = re.compile(r"[ \t]*[0-9.]+(?:[ \t]+[0-9.]+)*[ \t]*")
 FRAMES = 0.01
-"""Relative tolerance between packets × average size and the printed bytes."""
+"""Relative tolerance between packets times their average size and the printed bytes."""
 SLACK = 5e-3
-"""Relative tolerance between the rate and bytes divided by seconds, beyond rounding."""
+"""Relative tolerance between the printed rate and bytes divided by seconds, beyond rounding."""
 
 
 def recognises(text: str) -> bool:
@@ -100,7 +100,7 @@ def recognises(text: str) -> bool:
 
 
 def read(source: Source) -> list[Result]:
-    """The result of a run, as one end counted it.
+    """Read the result of a run of NTttcp, as one of the two hosts counted it.
 
     Raises
     ------
@@ -113,7 +113,7 @@ def read(source: Source) -> list[Result]:
 
 
 def read_xml(source: Source) -> Result:
-    """The result of the XML of ``-xml`` or ``-x``."""
+    """Read the result in NTttcp's XML (option ``-xml`` or ``-x``)."""
     text = source.text
     require(
         "<!DOCTYPE" not in text and "<!ENTITY" not in text,
@@ -122,7 +122,9 @@ def read_xml(source: Source) -> Result:
     try:
         root = ElementTree.fromstring(first_group(_WHOLE, text) or text.strip())
     except ElementTree.ParseError as error:
-        raise RecordError(f"it is not valid XML ({error}): it is cut off or changed") from error
+        raise RecordError(
+            f"the output is not valid XML ({error}): it is cut off or changed"
+        ) from error
 
     def field(path: str) -> str:
         return (root.findtext(path) or "").strip()
@@ -158,11 +160,14 @@ def read_xml(source: Source) -> Result:
 
 
 def read_linux(source: Source) -> Result:
-    """The result of the console of Linux."""
+    """Read the result in the console text of NTttcp for Linux."""
     text = source.text
     fields = {name.strip(): (value, unit) for name, value, unit in _FIELD.findall(text)}
     for key in ("test duration", "total bytes", "throughput"):
-        require(key in fields, f"{source.place}: it has no {key!r}: the run failed or was cut off")
+        require(
+            key in fields,
+            f"{source.place}: the output has no {key!r}: the run failed or was cut off",
+        )
     value, unit = fields["throughput"]
     require(unit in _SPEEDS, f"{source.place}: its throughput has the unknown unit {unit!r}")
     moved = exact(_printed(fields["total bytes"][0], "total bytes").value)
@@ -190,11 +195,16 @@ def read_linux(source: Source) -> Result:
 
 
 def read_windows(source: Source) -> Result:
-    """The result of the console of Windows; bytes over buffers are the size of a write."""
+    """Read the result in the console text of NTttcp for Windows.
+
+    The size of a write is the number of bytes divided by the number of buffers.
+    """
     text = source.text
     totals = _TOTALS.search(text)
     if totals is None:
-        raise RecordError(f"{source.place}: it has no 'Totals': the run failed or was cut off")
+        raise RecordError(
+            f"{source.place}: the output has no 'Totals': the run failed or was cut off"
+        )
 
     # Each row of the totals is two lines below its head.
     cells: dict[str, str] = {}
@@ -212,7 +222,10 @@ def read_windows(source: Source) -> Result:
             cells |= dict(zip(names, row, strict=True))
             names = []
     for name in _COLUMNS[:4]:
-        require(name in cells, f"{source.place}: it has no {name!r}: the run failed or was cut off")
+        require(
+            name in cells,
+            f"{source.place}: the output has no {name!r}: the run failed or was cut off",
+        )
 
     moved = _printed(cells["Bytes(MEG)"], "Bytes(MEG)", 2**20)
     rate = _printed(cells["Throughput(MB/s)"], "Throughput(MB/s)", 8 * 2**20)
@@ -262,7 +275,7 @@ def _console_result(
     assumed: tuple[Assumed, ...],
     payloads: Payloads | None = None,
 ) -> Result:
-    """The result of a console's text, with the labels of its command line."""
+    """Make the result of a console text, with the labels (conditions) that its command line sets."""
     return Result(
         origin=Origin(NAME, version, source.place),
         labels=Labels(
@@ -282,22 +295,22 @@ def _console_result(
 
 
 def _printed(text: str, what: str, factor: int | Decimal = 1) -> Printed:
-    """A number with its rounding; the error for any other text names it."""
+    """Read a number with its rounding error; ``what`` names the number in the error for any other text."""
     number(text, what)
     return printed(text, factor)
 
 
 def _rate_by_bytes(moved: Printed, seconds: Printed, rate: Printed) -> Printed:
-    """Bytes over seconds [b/s], checked against the printed rate."""
+    """Compute a rate [b/s] from bytes and seconds, and check it against the printed rate."""
     if not moved.value or not seconds.value or not rate.value:
-        raise RecordError("it moved no byte or took no time: the run failed")
+        raise RecordError("the output moved no byte or took no time: the run failed")
     counted = bits_per_second(moved, seconds)
     check_rate(rate, counted, f"{moved.value:.0f} B in {seconds.value:g} s", SLACK)
     return counted
 
 
 def _host_cpu(field: Callable[[str], str], notes: list[str], *, sends: bool) -> list[Number]:
-    """CPU as a share of the whole host: user, system and softirq time, or their sum."""
+    """Read the CPU utilisation of the whole host: the sum of user, system and softirq time, or a printed sum."""
     modes = [field(mode) for mode in ("user", "system", "softirq")]
     if all(modes):
         parts = [_printed(mode, "a CPU mode", PER_CENT) for mode in modes]
@@ -308,7 +321,7 @@ def _host_cpu(field: Callable[[str], str], notes: list[str], *, sends: bool) -> 
         parts = [_printed(field("cpu"), "cpu", PER_CENT)]
     else:
         if field("cpu"):
-            notes.append(f"CPU of {field('cpu')} % does not say of how many cores: not taken")
+            notes.append(f"CPU of {field('cpu')} % does not say of how many cores: not used")
         return []
     require(all(part.value >= 0 for part in parts), "a CPU mode is below 0 %: a number was changed")
     value = round(sum(part.value for part in parts), 8)
@@ -318,13 +331,16 @@ def _host_cpu(field: Callable[[str], str], notes: list[str], *, sends: bool) -> 
 
 
 def _linux_default(*, udp: bool) -> tuple[Assumed, ...]:
-    """The default size of a write on Linux, which the sender's option sets."""
+    """Default size of a write in NTttcp for Linux, as an assumed label; the sender's option ``-b`` sets it."""
     size = DEFAULT_UDP_BYTES if udp else DEFAULT_BYTES
     return (Assumed("payload_bytes", size, "the sender's -b"),)
 
 
 def _is_sender(source: Source, command: Command, carrying: str = "") -> bool:
-    """Whether the sender wrote a text, by its command line, its connections, or the packets with the bytes."""
+    """Whether the sending host wrote an output of NTttcp.
+
+    The command line, the connections, or the kind of packets that carry the bytes (``carrying``) tell it.
+    """
     roles = [
         word[:2] for word in command.words if re.fullmatch(r"-[sr]\S*", word) and word[:3] != "-sb"
     ]
@@ -334,6 +350,6 @@ def _is_sender(source: Source, command: Command, carrying: str = "") -> bool:
         return True
     require(
         carrying,
-        f"{source.place}: it does not say which end wrote it: keep the command line in the file, or use -x",
+        f"{source.place}: the output does not say which end wrote it: keep the command line in the file, or use -x",
     )
     return False

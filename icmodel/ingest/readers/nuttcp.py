@@ -1,4 +1,4 @@
-"""nuttcp 6.1.2 to 7.2.1: the line that ends a run, with or without ``-i``, and ``-fparse``.
+"""Reader of nuttcp 6.1.2 to 7.2.1: the line that ends a run, with or without ``-i``, and ``-fparse``.
 
 MB are 2^20 B while Mbps are 10^6 b/s.  %TX and %RX are CPU of the process in whole per cent.  Under a rate
 limit, which UDP has by default, the sender spins, so its %TX is not taken.  ::
@@ -42,11 +42,11 @@ NAME = "nuttcp"
 LAYOUT = Layout()
 MEBIBYTE = 2**20
 DEFAULT_BYTES, DEFAULT_BPS = 2**16, 1e6
-"""Defaults of the size of a write to TCP, and of the rate limit of UDP (nuttcp's manual)."""
+"""Defaults of nuttcp: the size of a write to TCP [B], and the rate limit of UDP [b/s] (its manual)."""
 SLACK = 5e-3
-"""Relative tolerance between the rate and bytes divided by seconds, beyond rounding."""
+"""Relative tolerance between the printed rate and bytes divided by seconds, beyond rounding."""
 TINY = 1e-12
-"""Relative error of a floating-point division."""
+"""Relative error that a floating-point division may have."""
 _LINE = re.compile(
     r"^\s*(?P<megabytes>[0-9.]+) MB /\s*(?P<real_seconds>[0-9.]+) sec =\s*(?P<rate_Mbps>[0-9.]+) Mbps"
 )
@@ -55,10 +55,10 @@ _DROPS = re.compile(r"(?P<drop>\d+) /\s*(?P<pkt>\d+) drop/pkt(?:\s+(?P<data_loss
 _PARSED = re.compile(r"^\s*megabytes=[0-9.]+ real_seconds=[0-9.]+")
 _COMMAND = re.compile(r"(?:^|\s)nuttcp\s+(?P<options>-.*)$")
 _HEADING = re.compile(r"[ \t]*[#=*~]")
-"""A line after which an earlier command line no longer counts."""
+"""Pattern of a line that looks like a heading; a command line above it does not apply to the runs below it."""
 _LENGTH = re.compile(r"-l\s*(?P<size>\d+)(?P<unit>[kKmM]?)\b")
 _RATE = re.compile(r"-R(?:u|(?:i\s*)?(?P<rate>\d+(?:\.\d+)?)(?P<unit>[kKmMgG]?))\b")
-"""Rate limit in the option -R; 0 and u mean no limit."""
+"""Pattern of the rate limit in nuttcp's option -R; 0 and u mean no limit."""
 _STREAMS = re.compile(r"-N\s*(?P<count>\d+)\b")
 _MARK = re.compile(
     r"^[ \t]*[0-9.]+ \w?B /\s*[0-9.]+ sec =|^megabytes=[0-9.]+ real_seconds=|^nuttcp-[tr]:",
@@ -67,7 +67,7 @@ _MARK = re.compile(
 
 
 class _Options(NamedTuple):
-    """Options of a command line: payload [B], rate limit [b/s] and parallel streams."""
+    """Options in a command line of nuttcp: payload [B], rate limit [b/s] and number of parallel streams."""
 
     payload: int | None = None
     load: float | None = None
@@ -75,7 +75,7 @@ class _Options(NamedTuple):
 
     @classmethod
     def parse(cls, command: str) -> _Options:
-        """The options in a command line."""
+        """Read the options from the text of a command line."""
         length, rate, streams = (one.search(command) for one in (_LENGTH, _RATE, _STREAMS))
         scales = {"": 1, "k": 1024, "m": MEBIBYTE}
         payload = int(length["size"]) * scales[length["unit"].lower()] if length else None
@@ -92,7 +92,7 @@ def recognises(text: str) -> bool:
 
 
 def read(source: Source) -> list[Result]:
-    """The results of a file: one for each line that ends a run.
+    """Read the results in an output of nuttcp: one for each line that ends a run.
 
     Raises
     ------
@@ -110,14 +110,14 @@ def read(source: Source) -> list[Result]:
             results.append(_result(fields, number, options))
     require(
         results,
-        "it has no line with %TX and %RX, which ends a run of nuttcp: interval lines alone and "
+        "the output has no line with %TX and %RX, which ends a run of nuttcp: interval lines alone and "
         "the old style of -v are no result",
     )
     return results
 
 
 def _fields(text: str, number: int) -> dict[str, str]:
-    """The fields of a line that ends a run, by their names in ``-fparse``; empty for other lines."""
+    """Read the fields of a line that ends a run, by their names in ``-fparse``; empty for other lines."""
     if _PARSED.match(text):
         fields = dict(re.findall(r"(\w+)=([0-9.]+)", text))
         udp = ("drop", "pkt") if " drop=" in text or " pkt=" in text else ()
@@ -131,14 +131,14 @@ def _fields(text: str, number: int) -> dict[str, str]:
         return {}
     require(
         drops or "drop" not in rest,
-        f"line {number}: its packets lost and sent are no numbers: it was changed",
+        f"line {number}: its packets lost and sent are no numbers: the output was changed",
     )
     groups = line.groupdict() | cpu.groupdict() | (drops.groupdict() if drops else {})
     return {name: value for name, value in groups.items() if value is not None}
 
 
 def _result(fields: Mapping[str, str], number: int, options: _Options) -> Result:
-    """The result of a line, with the options of the command line above it."""
+    """Make the result of a line that ends a run, with the options of the command line above it."""
     place = f"line {number}"
     is_udp = "pkt" in fields
     lost, packets = int(fields.get("drop", 0)), int(fields.get("pkt", 1))
@@ -155,12 +155,12 @@ def _result(fields: Mapping[str, str], number: int, options: _Options) -> Result
         check_rate(rate, bits_per_second(moved, seconds), what, SLACK)
 
     numbers = [Number.read("goodput_bps", rate, RECEIVER)]
-    notes = ["the round trip and retransmissions are of the connection, not of frames: not taken"]
+    notes = ["the round trip and retransmissions are of the connection, not of frames: not used"]
     if not is_udp and options.load in (None, math.inf):
         numbers.append(_cpu("cpu_send_process_cores", fields["tx_cpu"]))
     else:
         notes.append(
-            "%TX is not taken: a sender under a rate limit, which UDP has by default, keeps its rate by "
+            "%TX is not used: a sender under a rate limit, which UDP has by default, keeps its rate by "
             "spinning, so %TX is the cost of waiting"
         )
     payload = options.payload
@@ -202,7 +202,7 @@ def _result(fields: Mapping[str, str], number: int, options: _Options) -> Result
 
 
 def _cpu(metric: str, text: str) -> Number:
-    """CPU of a process in busy cores, from whole per cent."""
+    """Convert the CPU utilisation of a process from whole per cent to busy cores."""
     percent = int(text)
     side = SENDER if "send" in metric else RECEIVER
     low, high = max(percent - 0.5, 0) / 100, (percent + 0.5) / 100

@@ -1,4 +1,4 @@
-"""OSU micro-benchmarks 5.0 to 7.5: the tables of osu_latency, osu_bw and osu_mbw_mr.
+"""Reader of OSU micro-benchmarks 5.0 to 7.5: the tables of osu_latency, osu_bw and osu_mbw_mr.
 
 A latency is half a round trip, and MB are 10^6 B.  If the title names an accelerator's memory, it is the
 option ``memory``.  Not taken: bandwidth of both directions, which is a sum, and collective operations.  ::
@@ -43,7 +43,7 @@ from icmodel.ingest.source import Source, require
 NAME = "osu"
 MB = 8 * 10**6
 SLACK = 1e-3
-"""Relative tolerance between bandwidth and messages × size, beyond rounding."""
+"""Relative tolerance between the printed bandwidth and messages times their size, beyond rounding."""
 _TITLE = re.compile(
     r"^# OSU (?P<api>MPI)?(?:-(?P<memory>[A-Z]+))?(?P<test>.*?) Test(?: v(?P<version>\S+))?[ \t]*$",
     re.M,
@@ -64,7 +64,7 @@ COLUMNS = {
     "Messages/s": "Messages/s",
     "Validation": "Validation",
 }
-"""Content of each column, by the column's heading."""
+"""Content of each column in OSU's tables, by the heading of the column."""
 QUANTILES = ("mean", "p50", "p90", "p99")
 
 
@@ -74,7 +74,7 @@ def recognises(text: str) -> bool:
 
 
 def read(source: Source) -> list[Result]:
-    """The results of a run: one for each row of its table.
+    """Read the results of a run of an OSU benchmark: one for each row of its table.
 
     Raises
     ------
@@ -84,7 +84,7 @@ def read(source: Source) -> list[Result]:
     blocks = list(sections(_TITLE, source))
     require(
         len(blocks) == 1,
-        f"it names {len(blocks)} tests of OSU's where one is needed: it is cut off",
+        f"the output names {len(blocks)} tests of OSU's, but exactly one is needed: it is cut off",
     )
     block = blocks[0]
     name = block.title[0].removeprefix("# ").partition(" Test")[0] + " Test"
@@ -92,7 +92,7 @@ def read(source: Source) -> list[Result]:
     refuse_sum(NAME, name, f"line {block.first - 1}")
     if block.title["api"] is None or test not in (LATENCY, BANDWIDTH, PAIRS):
         raise NotTakenError(
-            f"“{name}” is no measurement of one stream: ingest osu_latency, osu_bw or osu_mbw_mr"
+            f"“{name}” does not measure one stream: ingest osu_latency, osu_bw or osu_mbw_mr"
         )
 
     heads = []
@@ -103,7 +103,7 @@ def read(source: Source) -> list[Result]:
                 require(head in COLUMNS, f"line {number}: no column of OSU's is called {head!r}")
     require(
         len(heads) == 1,
-        f"“{name}” has {len(heads)} heads of a table where one is needed: it was changed",
+        f"“{name}” has {len(heads)} heads of a table, but exactly one is needed: the output was changed",
     )
     pairs = first_group(_PAIRS, "\n".join(block.lines))
     require(
@@ -126,7 +126,7 @@ def read(source: Source) -> list[Result]:
 
 
 def _result(block: Section, test: str, columns: Sequence[str], row: Row, pairs: int) -> Result:
-    """The result of one row, whose columns are those of the test."""
+    """Make the result of one row of an OSU table; ``columns`` is the content of its columns."""
     place = f"line {row.line}"
     require(
         len(row.cells) == 1 + len(columns),

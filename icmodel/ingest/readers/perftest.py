@@ -1,4 +1,4 @@
-"""perftest, which prints no version: the tables of ib_write_bw, ib_send_lat and their kin, raw Ethernet included.
+"""Reader of perftest: the tables of ib_write_bw, ib_send_lat and similar programs, including raw Ethernet.
 
 "MB/sec" and "MiB/sec" are 2^20 B/s.  Latencies are half a round trip; for READ and ATOMIC they are a whole round trip.
 Not taken: t_max, which is the second largest sample, and t_stdev, which is computed in whole microseconds.  ::
@@ -44,7 +44,7 @@ from icmodel.ingest.source import Source, require
 NAME = "perftest"
 MEBI = 2**20
 SLACK = 2e-3
-"""Relative tolerance between bandwidth and messages × size, beyond rounding."""
+"""Relative tolerance between the printed bandwidth and messages times their size, beyond rounding."""
 _TITLE = re.compile(
     r"^[ \t]*(?P<verb>RDMA_Write|RDMA_Read|Send|Atomic\w*|Write|Read)(?P<mode>(?: \w+)*?) (?P<kind>BW|Latency)"
     r"(?: \w+)* Test[ \t]*$",
@@ -60,15 +60,15 @@ _BANDWIDTH = re.compile(r"BW average\[(MB|MiB|Gb)/sec\]")
 _WAITS = re.compile(r"^\s*\* Waiting for client to connect", re.M)
 _OLD_JSON = re.compile(r"^\s*test_info:\s*\{", re.M)
 DURATION_COLUMNS = 4
-"""Number of columns of latencies with -D: size, iterations, mean, transactions per second."""
+"""Number of columns in perftest's latency table with -D: size, iterations, mean, transactions per second."""
 WIDTHS = {"MB": 8 * MEBI, "MiB": 8 * MEBI, "Gb": 10**9}
 RATE_UNITS = {"g": 1e9, "M": 8.0 * MEBI}
-"""Unit of --rate_limit [b/s] for each value of --rate_units; the value p means messages."""
+"""Unit of perftest's --rate_limit [b/s] for each value of --rate_units; the value p means messages."""
 VERBS = {"RDMA_Write": "rdma-write", "RDMA_Read": "rdma-read", "Send": "rdma-send"}
 PLACES = {"min": 2, "p50": 4, "mean": 5, "p99": 7, "p999": 8}
-"""Column of each latency that the reader uses."""
+"""Index of the column of each latency statistic that the reader uses."""
 LEAST = {"p99": 100, "p999": 1000}
-"""Least number of iterations for a quantile."""
+"""Least number of iterations from which each quantile is used."""
 
 
 def recognises(text: str) -> bool:
@@ -77,7 +77,9 @@ def recognises(text: str) -> bool:
 
 
 def read(source: Source) -> list[Result]:
-    """The results of a run: one for each row of its table; a row that both ends print counts once.
+    """Read the results of a run of perftest: one for each row of its table.
+
+    A row that both hosts print counts once.
 
     Raises
     ------
@@ -87,7 +89,7 @@ def read(source: Source) -> list[Result]:
     text = source.text
     if _OLD_JSON.search(text) or '"test_info"' in text:
         raise RecordError(
-            "it is perftest's --out_json of before 2024, which is not valid JSON: keep the table "
+            "the output is perftest's --out_json of before 2024, which is not valid JSON: keep the table "
             "it prints instead"
         )
     titles = list(_TITLE.finditer(text))
@@ -95,7 +97,7 @@ def read(source: Source) -> list[Result]:
         refuse_sum(NAME, title[0].strip(), f"line {source.line_at(title.start())}")
     require(
         len({(title["verb"], title["kind"]) for title in titles}) == 1,
-        "it holds several tests of perftest: keep each in a file of its own",
+        "the output holds several tests of perftest: keep each in a file of its own",
     )
 
     results = []
@@ -109,14 +111,14 @@ def read(source: Source) -> list[Result]:
             require(
                 len(cells) == columns and all(map(_CELL.fullmatch, cells)),
                 f"line {number}: {line.strip()!r} has not a number under each of the {columns} columns: "
-                "it was cut off or changed",
+                "the output was cut off or changed",
             )
             results.append(_result(source, titles[0], cells, number, at_server=at_server))
     require(results, "its table has no row of numbers: the run failed or was cut off")
     once = {result.labels.payload_bytes: result for result in reversed(results)}
     require(
         len({(one.labels.payload_bytes, one.numbers) for one in results}) == len(once),
-        "it has two different rows of one size: the table of one run has one of each",
+        "the output has two different rows of one size: the table of one run has one of each",
     )
     return [once[size] for size in sorted(once, key=lambda size: size or 0)]
 
@@ -124,7 +126,7 @@ def read(source: Source) -> list[Result]:
 def _result(
     source: Source, title: re.Match[str], row: list[str], line: int, *, at_server: bool
 ) -> Result:
-    """The result of one row."""
+    """Make the result of one row of a perftest table."""
     text, verb = source.text, title["verb"]
     connection, link = first_group(_CONNECTION, text), first_group(_LINK, text)
     payload = int(row[0])
@@ -151,11 +153,11 @@ def _result(
         command = command_of(source, r"(?:ib|raw_ethernet)_\w+")
         limit, limit_unit = command.value("--rate_limit"), command.value("--rate_units") or "g"
         load = float(limit) * RATE_UNITS.get(limit_unit, 8.0 * payload) if limit else math.inf
-        notes.append("the peak is of single batches: not taken")
+        notes.append("the peak is of single batches: not used")
         notes.append("goodput is messages times their size where those have more digits")
         if "CPU_Util" in text:
             notes.append(
-                "CPU_Util is user time over user and idle time of the whole host: not taken"
+                "CPU_Util is user time over user and idle time of the whole host: not used"
             )
     else:
         is_whole = verb not in ("RDMA_Write", "Send", "Write")
@@ -170,7 +172,7 @@ def _result(
             )
             numbers = [Number.read(f"{kind}_mean_s", mean, BOTH)]
         else:
-            notes.append("t_max is the second largest sample and t_stdev of whole us: not taken")
+            notes.append("t_max is the second largest sample and t_stdev of whole us: not used")
             numbers = [
                 Number.read(f"{kind}_{name}_s", printed(row[place], MICRO), BOTH)
                 for name, place in PLACES.items()

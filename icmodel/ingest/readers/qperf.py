@@ -1,4 +1,4 @@
-"""qperf 0.4.11: tcp_bw, udp_lat and their kin, short or verbose.
+"""Reader of qperf 0.4.11: tcp_bw, udp_lat and similar tests, short or verbose.
 
 Prefixes of units are powers of 1000; sizes are as qperf spells them (KiB, followed by the exact number).
 Numbers have three digits, so each has the range that the rounding leaves open.  A latency is half a round
@@ -49,7 +49,7 @@ _VALUE = re.compile(r"([0-9][0-9,.]*)\s*(.*)")
 _EXACT = re.compile(r"\(([0-9,]+)\)")
 _SPEED = re.compile(r"([KMG]?)(B|bytes|b|bits)?/sec")
 SLACK = 0.01
-"""Relative tolerance between a latency and the message rate of the same test, beyond rounding."""
+"""Relative tolerance between the latency and the message rate of a test, beyond rounding."""
 PREFIXES = {"": Decimal(1), "K": Decimal(10**3), "M": Decimal(10**6), "G": Decimal(10**9)}
 SIZES = {"bytes": 0, "KB": 3, "MB": 6, "GB": 9, "TB": 12}
 COUNTS = {"": 0, "million": 6, "billion": 9, "trillion": 12}
@@ -57,7 +57,7 @@ COUNTED = ("send", "recv", "loc_send", "loc_recv", "rem_send", "rem_recv")
 TIMES = {"ns": -9, "us": -6, "ms": -3, "sec": 0}
 PROTOCOLS = ("tcp", "udp", "sctp", "rds")
 DEFAULTS = {"tcp_bw": 2**16, "udp_bw": 2**15, "sctp_bw": 2**16}
-"""Default message size of a bandwidth test [B]; a latency test has 1 B by default (qperf's manual)."""
+"""Default message size of each bandwidth test of qperf [B]; a latency test has 1 B by default (its manual)."""
 CPU: tuple[tuple[str, str, Side], ...] = (
     ("send_cpus_used", "cpu_send_cores", SENDER),
     ("recv_cpus_used", "cpu_recv_cores", RECEIVER),
@@ -72,7 +72,7 @@ def recognises(text: str) -> bool:
 
 
 def read(source: Source) -> list[Result]:
-    """The result of a run: one test.
+    """Read the result of a run of qperf, which is one test.
 
     Raises
     ------
@@ -80,7 +80,7 @@ def read(source: Source) -> list[Result]:
         If the test has no value, or does not use sockets.
     """
     test = first_group(_TEST, source.text)
-    require(test, "it has no line such as 'tcp_bw:', which begins a test of qperf")
+    require(test, "the output has no line such as 'tcp_bw:', which begins a test of qperf")
     refuse_sum(NAME, test, source.place)
     protocol, _, kind = test.partition("_")
     if protocol not in PROTOCOLS or kind not in ("bw", "lat"):
@@ -139,7 +139,10 @@ def read(source: Source) -> list[Result]:
 
 
 def _bandwidth(lines: Mapping[str, str]) -> list[Number]:
-    """Goodput; with UDP also the sent rate, and the loss if both ends print whole counts."""
+    """Read the goodput of a bandwidth test; for UDP also the sent rate and the loss.
+
+    The loss is known if both hosts print exact counts.
+    """
     if "recv_bw" in lines:
         sent = _number(lines, "send_bw", "sent_bps", SENDER)
         numbers = [_number(lines, "recv_bw", "goodput_bps", RECEIVER), sent]
@@ -156,12 +159,12 @@ def _bandwidth(lines: Mapping[str, str]) -> list[Number]:
 
 
 def _number(lines: Mapping[str, str], key: str, metric: str, side: Side) -> Number:
-    """The number of a line in SI, with the range that its rounding leaves open."""
+    """Read the number of a line in SI units, with the range of values that round to it."""
     require(key in lines, f"a test has no line {key!r}: the run failed or was cut off")
     text = lines[key]
     match = _VALUE.fullmatch(text)
     if match is None:
-        raise RecordError(f"{text!r} is no value of qperf")
+        raise RecordError(f"{text!r} is not a value of qperf")
     unit = match[2]
     speed = _SPEED.fullmatch(unit.replace(" ", ""))
     if unit in TIMES:
@@ -177,7 +180,10 @@ def _number(lines: Mapping[str, str], key: str, metric: str, side: Side) -> Numb
 
 
 def _payloads(test: str, lines: Mapping[str, str]) -> Payloads | None:
-    """Payloads consistent with bytes and messages, from the end that allows the fewest payloads."""
+    """Range of payloads that is consistent with the printed bytes and messages.
+
+    If both hosts print counts, the narrower range is used.
+    """
     allowed = []
     for end in COUNTED:
         size, count = lines.get(f"{end}_bytes", ""), lines.get(f"{end}_msgs", "")
@@ -190,7 +196,7 @@ def _payloads(test: str, lines: Mapping[str, str]) -> Payloads | None:
 
 
 def _count(text: str, units: Mapping[str, int]) -> Printed | None:
-    """A size or a count; exact if its unit has no prefix or the exact number follows."""
+    """Read a size or count of qperf; it is exact if its unit has no prefix, or if the exact number follows."""
     whole, match = _EXACT.search(text), _VALUE.fullmatch(text)
     if whole is not None:
         return exact(float(whole[1].replace(",", "")))

@@ -1,4 +1,4 @@
-"""sockperf 3.7 to 3.10: summaries of ping-pong, under-load and throughput, and the head of a full log.
+"""Reader of sockperf 3.7 to 3.10: summaries of ping-pong, under-load and throughput, and the head of a full log.
 
 Latencies are half a round trip unless --full-rtt was set.  "MBps" are 2^20 B/s and "Mbps" 2^20 b/s; both
 count what the sender sent, so they are checked and the message rate is taken.  ::
@@ -37,12 +37,12 @@ from icmodel.ingest.source import Source, number, require
 NAME = "sockperf"
 MEBI = 2**20
 SLACK = 2e-3
-"""Relative tolerance between bandwidth and messages × size, beyond truncation."""
+"""Relative tolerance between the printed bandwidth and messages times their size, beyond truncation."""
 _VERSION = re.compile(r"== version #(\S+) ==")
 LAYOUT = Layout(start=re.compile(r"sockperf: +== version"))
 _PEER = re.compile(r"IP = (\S+)\s+PORT =\s*\d+\s*# (TCP|UDP)")
 _ADVICE = re.compile(r"For getting maximum.*|\(and consider.*")
-"""Advice such as "consider using --msg-size=1472", which is no option of the run."""
+"""Pattern of sockperf's advice, such as "consider using --msg-size=1472", which is not an option of the run."""
 _SIZE = re.compile(r"(?:msg-size[= ]|(?<=\s)-m\s+)(\d+)")
 _PACE = re.compile(r"\bmps[= ](\d+)\b")
 _MEAN = re.compile(r"====> avg-(lat|latency|rtt)=\s*([0-9.]+) \(std-dev=\s*([0-9.]+)")
@@ -50,7 +50,7 @@ _VALID = re.compile(r"\[Valid Duration\] RunTime=([0-9.]+) sec; SentMessages=(\d
 _COUNT = re.compile(r"Total (\d+) observations")
 _QUANTILE = re.compile(r"---> (<MAX> observation|<MIN> observation|percentile (\S+)) =\s*(\S+)")
 _EATEN = re.compile(r"--->\s+observation =")
-"""An extreme whose mark, <MAX> or <MIN>, a mail program removed as HTML."""
+"""Pattern of an extreme whose mark, <MAX> or <MIN>, a mail program removed as HTML."""
 _RATE = re.compile(r"Message Rate is (\d+) \[msg/sec\]")
 _BANDWIDTH = re.compile(r"BandWidth is ([0-9.]+) (\w+) \(([0-9.]+) (\w+)\)")
 _LOST = re.compile(
@@ -62,13 +62,13 @@ _MARK = re.compile(
 )
 QUANTILES = {"50.000": "p50", "90.000": "p90", "99.000": "p99", "99.900": "p999"}
 DEFAULT_BYTES, DEFAULT_MPS = 14, 10_000
-"""Defaults of the message size and of the messages per second under load (sockperf's README)."""
+"""Defaults of sockperf: the message size [B], and the messages per second under load (its README)."""
 UNDER_LOAD = 0.9
-"""Least number of answers per message in a ping-pong run."""
+"""Least ratio of answers to sent messages in a ping-pong run; with fewer answers the run was under-load."""
 PACED = 0.05
-"""Greatest relative distance between the sent rate and the default that is assumed for it."""
+"""Greatest relative distance between the sent rate and sockperf's default rate at which the default is assumed."""
 LEAST = {"p50": 2, "p90": 10, "p99": 100, "p999": 1000}
-"""Least number of observations for a quantile."""
+"""Least number of observations from which each quantile is used."""
 
 
 def recognises(text: str) -> bool:
@@ -77,7 +77,7 @@ def recognises(text: str) -> bool:
 
 
 def read(source: Source) -> list[Result]:
-    """The result of a run.
+    """Read the result of a run of sockperf.
 
     Raises
     ------
@@ -87,7 +87,7 @@ def read(source: Source) -> list[Result]:
     text = source.text.partition("\npacket, txTime")[0]
     require(
         len(_VERSION.findall(text)) <= 1 and len(_MEAN.findall(text)) <= 1,
-        f"{source.place}: it holds several runs of sockperf without the line of its version, which "
+        f"{source.place}: the output holds several runs of sockperf without the line of its version, which "
         "begins each: keep each in a file of its own",
     )
     options = _ADVICE.sub("", text)
@@ -103,7 +103,7 @@ def read(source: Source) -> list[Result]:
         if payload is None and per_second:
             payload = round(float(bandwidth) * MEBI / per_second)
         if not payload or not per_second:
-            raise RecordError("it sent no message: the run failed")
+            raise RecordError("the output sent no message: the run failed")
         sent = printed(rate, truncated=True) * (payload * 8)
         what = f"{rate} messages/s of {payload} B"
         check_rate(printed(bandwidth, MEBI * 8, truncated=True), sent, what, SLACK)
@@ -117,11 +117,11 @@ def read(source: Source) -> list[Result]:
         numbers, pace = _latency(text, pace, notes)
     elif "[SERVER]" in text:
         raise NotTakenError(
-            "it is the output of a server, which measures nothing: ingest its client's"
+            "the text is the output of a server, which measures nothing: ingest its client's"
         )
     else:
         raise RecordError(
-            "it has neither a latency nor a message rate: the run of sockperf failed or was cut off"
+            "the output has neither a latency nor a message rate: the run of sockperf failed or was cut off"
         )
 
     peer = _PEER.search(text)
@@ -149,14 +149,16 @@ def read(source: Source) -> list[Result]:
 
 
 def _latency(text: str, pace: float | None, notes: list[str]) -> tuple[list[Number], float | None]:
-    """Latencies, and the messages per second under load; ``None`` for an unlimited ping-pong."""
+    """Read the latencies of a run, and the messages per second under load; ``None`` for an unlimited ping-pong."""
     mean, valid, count = _MEAN.search(text), _VALID.search(text), _COUNT.search(text)
     if mean is None or valid is None or count is None:
-        raise RecordError("it has no valid duration or no count of observations: it is cut off")
+        raise RecordError(
+            "the output has no valid duration or no count of observations: it is cut off"
+        )
     seconds, sent, observations = float(valid[1]), int(valid[2]), int(count[1])
     require(
         seconds > 0 and observations >= 2,
-        f"it rests on {observations} observation in {valid[1]} s of valid time: every percentile "
+        f"the output rests on {observations} observation in {valid[1]} s of valid time: every percentile "
         "repeats it, so run longer",
     )
     kind = "rtt" if mean[1] == "rtt" else "rtt_half"
@@ -174,7 +176,7 @@ def _latency(text: str, pace: float | None, notes: list[str]) -> tuple[list[Numb
     if _EATEN.search(text):
         notes.append(
             "the marks <MAX> and <MIN> are missing from its lines, as mail programs take them for HTML: the "
-            "extremes are not taken"
+            "extremes are not used"
         )
     if pace is None and observations < UNDER_LOAD * sent:
         pace = float(f"{sent / seconds:.3g}")
@@ -189,7 +191,7 @@ def _latency(text: str, pace: float | None, notes: list[str]) -> tuple[list[Numb
 
 
 def _quantiles(text: str, kind: str, observations: int, notes: list[str]) -> list[Number]:
-    """Quantiles and extremes in descending order, without those of too few observations."""
+    """Read quantiles and extremes of the latency, in descending order; those of too few observations are left out."""
     printed_quantiles = _QUANTILE.findall(text)
     for (above, _, more), (below, _, less) in pairwise(printed_quantiles):
         require(
@@ -200,7 +202,7 @@ def _quantiles(text: str, kind: str, observations: int, notes: list[str]) -> lis
     for head, percentile, value in printed_quantiles:
         require(
             not percentile or 0 <= number(percentile, "a percentile") <= 100,
-            f"it has the percentile {percentile}: a number was changed",
+            f"the output has the percentile {percentile}: a number was changed",
         )
         name = QUANTILES.get(percentile, "") if percentile else head[1:4].lower()
         if name and observations < LEAST.get(name, 2):
@@ -209,6 +211,6 @@ def _quantiles(text: str, kind: str, observations: int, notes: list[str]) -> lis
             numbers.append(Number.read(f"{kind}_{name}_s", printed(value, MICRO), BOTH))
     if too_few:
         notes.append(
-            f"{', '.join(sorted(too_few))} not taken: {observations} observations are too few for it"
+            f"{', '.join(sorted(too_few))} not used: {observations} observations are too few for it"
         )
     return numbers

@@ -1,4 +1,4 @@
-"""zperfmq: JSON, read as the tool's source code writes it; no output of the tool was available.
+"""Reader of zperfmq's JSON, made from the tool's source code, since no output of the tool was available.
 
 A measurement is ``yodel`` (round trips, answered by ``echo``), ``send`` or ``recv``.  CPU is that of the
 process.  Python's driver writes plan and results apart; the C++ tool writes both together.  ::
@@ -30,7 +30,7 @@ def recognises(text: str) -> bool:
 
 
 def read(source: Source) -> list[Result]:
-    """The results of a file: one for each yodel, send or recv.
+    """Read the results in an output of zperfmq: one for each yodel, send or recv.
 
     Raises
     ------
@@ -79,13 +79,16 @@ def read(source: Source) -> list[Result]:
         )
     require(
         results,
-        "it holds no yodel, send or recv: an echo answers others' messages and is no result",
+        "the output holds no yodel, send or recv: an echo answers others' messages and is no result",
     )
     return results
 
 
 def _runs(document: object) -> Iterator[dict[str, object]]:
-    """Each run with its plan, from one end or both ends; the plan may be in a separate part of the document."""
+    """Combine the results of each run in a JSON document with the run's plan.
+
+    The results come from one host or both; the plan may be in a separate part of the document.
+    """
     if isinstance(document, list):
         for item in document:
             yield from _runs(item)
@@ -99,7 +102,7 @@ def _runs(document: object) -> Iterator[dict[str, object]]:
     planned = plans if isinstance(plans, list) else [plans] * len(listed)
     require(
         len(planned) >= len(listed),
-        f"it has {len(listed)} results and a plan of {len(planned)}: it is cut",
+        f"the output has {len(listed)} results and a plan of {len(planned)}: it is cut",
     )
     for result, plan in zip(listed, planned, strict=False):
         if isinstance(result, Mapping):

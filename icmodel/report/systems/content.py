@@ -2,27 +2,33 @@
 
 from __future__ import annotations
 
-import shlex
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from pathlib import Path
 
 from icmodel import __version__
 from icmodel.estimate import plural
 from icmodel.report.blocks import Block, Facts, Items, Page, Picture, Section, Text
+from icmodel.report.front import command, dataset_word
+from icmodel.report.masthead import PLAIN, Masthead
 from icmodel.report.systems import tables
 from icmodel.report.systems.drawing import described, drawing
+from icmodel.report.systems.front import front
 from icmodel.report.systems.summary import MOST_MEMBERS, summarise
 from icmodel.system import SystemPrediction, check, system_names
 
 
-def page(found: SystemPrediction, picture: str) -> Page:
+def page(found: SystemPrediction, masthead: Masthead = PLAIN, file: str = "") -> Page:
     """Make the whole report of a predicted system.
 
     Parameters
     ----------
-    picture : str
-        File name of the drawing next to a Markdown report.
+    file : str
+        Name of the report's file, for the command that repeats the report. The drawing next to a Markdown report
+        has the same name, with the extension ``.svg``.
     """
     system, summary = found.system, summarise(found)
+    file = file or f"{system.name}.html"
+    line, picture = command(words(found), masthead, file), Path(file).with_suffix(".svg").name
 
     count = len({one.requirement.name for one in system.requirements})
     needs = "its requirement" if count == 1 else f"its {count} requirements"
@@ -38,7 +44,8 @@ def page(found: SystemPrediction, picture: str) -> Page:
         f"Streams: {tables.counted_outcomes(found)}. The numbers stand under Links and Devices."
     )
     drawn = Picture(caption, described(system, summary), drawing(system, summary), picture)
-    problems = tuple(f"{problem.kind}: {problem.text}" for problem in check(system))
+    checked = tuple(check(system))
+    problems = tuple(f"{problem.kind}: {problem.text}" for problem in checked)
     findings: Block = Text(
         "Nothing: all is connected, no port is asked for more than it can send, no ways close a cycle."
     )
@@ -50,11 +57,6 @@ def page(found: SystemPrediction, picture: str) -> Page:
         ("requirements of the use case", system.usecase or ""),
         *((f"sha256 of {name}", sha256) for name, sha256 in found.datasets.items()),
     )
-    repeat = (
-        ("command", command(found)),
-        ("variant", ", ".join(found.variants)),
-        ("icmodel", __version__),
-    )
 
     sections: tuple[tuple[str, str, Iterable[Block]], ...] = (
         ("drawing", "The system", [drawn]),
@@ -65,7 +67,6 @@ def page(found: SystemPrediction, picture: str) -> Page:
         ("findings", "What the check found", [Items("", problems) if problems else findings]),
         ("limits", "Limits of validity", limits or [Text("The system names none.")]),
         ("sources", "Sources", [Facts(tuple(pair for pair in sources if pair[1]))]),
-        ("again", "To do it again", [Facts(tuple(pair for pair in repeat if pair[1]), code=True)]),
     )
     return Page(
         title=system.title,
@@ -74,13 +75,15 @@ def page(found: SystemPrediction, picture: str) -> Page:
         answer=tables.conclude(found),
         sections=tuple(Section(anchor, title, tuple(blocks)) for anchor, title, blocks in sections),
         made_by=f"icmodel {__version__}",
+        front=front(found, picture, checked, line),
+        masthead=masthead,
     )
 
 
-def command(found: SystemPrediction) -> str:
-    """Return the command that repeats this prediction; files are named without their folders."""
+def words(found: SystemPrediction) -> Iterator[str]:
+    """Yield the words of the command that predicts this system again."""
     name = found.system.name
     own = "" if name in system_names() else ".toml"
-    options = [part for key, value in found.asked.items() for part in (f"--{key}", value)]
-    file = found.system.file or f"{name}{own}"
-    return shlex.join(["icmodel", "system", file, *options, "-o", f"{name}.html"])
+    yield from ("system", found.system.file or f"{name}{own}")
+    for key, value in found.asked.items():
+        yield from (f"--{key}", dataset_word(value) if key == "dataset" else value)

@@ -27,6 +27,8 @@ from icmodel.report.systems.summary import (
 from icmodel.requirement import MET, NOT_MET, UNDECIDED
 from icmodel.system import System, SystemPrediction
 
+STYLES = Path(__file__).with_name("drawing.css")
+"""Style sheet of the drawing; the file contains a copy."""
 MARGIN = 16.0
 ABOVE_LEGEND = 26.0
 LEAST_WIDTH = 560.0
@@ -60,7 +62,7 @@ def drawing(system: System, summary: Summary) -> Markup:
     )
     centred = element("g", *parts, transform=f"translate({px((width - made.width) / 2)} 0)")
     wide, high = width + 2 * MARGIN, lower + 2 * MARGIN
-    styles = Path(__file__).with_name("drawing.css").read_text(encoding="utf-8")
+    styles = STYLES.read_text(encoding="utf-8")
     return element(
         "svg",
         element("style", Markup(styles)),

@@ -22,6 +22,8 @@ MOST_BOXES = 40
 """Maximum number of boxes; a system with more boxes is folded further."""
 NOT_JUDGED = "not judged"
 """Outcome of a stream without a requirement."""
+FRONT_BOXES = 12
+"""Maximum number of boxes on the first page of a report, where the drawing is small."""
 ROUNDING = 1e-9
 """A load above 1 by at most this much is a full port, not an overload."""
 
@@ -66,11 +68,11 @@ class Shape:
     box_of: Mapping[str, int]
 
 
-def shape(system: System) -> Shape:
-    """Fold a system until it has at most `MOST_BOXES` boxes: large groups, all groups, neighbours, kinds."""
+def shape(system: System, most_boxes: int = MOST_BOXES) -> Shape:
+    """Fold a system until it has at most ``most_boxes``: large groups, all groups, neighbours, kinds."""
     for folding in FOLDINGS:
         keys = folding(system)
-        if len(set(keys.values())) <= MOST_BOXES:
+        if len(set(keys.values())) <= most_boxes:
             break
     members = group_by_key((key, name) for name, key in keys.items())
     boxes = tuple(
@@ -201,9 +203,9 @@ class Summary:
     cables: tuple[CableSummary, ...]
 
 
-def summarise(found: SystemPrediction) -> Summary:
+def summarise(found: SystemPrediction, most_boxes: int = MOST_BOXES) -> Summary:
     """Fold a predicted system, and give each box and cable the numbers of its worst member."""
-    folded = shape(found.system)
+    folded = shape(found.system, most_boxes)
 
     cables = []
     for cable in folded.cables:

@@ -1,4 +1,4 @@
-"""Worst-case bounds of delay and backlog by network calculus, in pure numbers.
+"""Worst-case bounds of delay and backlog by network calculus.
 
 This package uses no documents and no datasets. It knows only servers (ports) with service curves and
 schedulers, and flows with arrival curves. Units are bits, bits per second and seconds. `bounds` gives

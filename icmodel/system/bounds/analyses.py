@@ -34,14 +34,14 @@ from icmodel.system.bounds.propagation import Propagation, Queue, StageNumbers
 _Service = TypeVar("_Service")
 
 MOST_CHOICES = 64
-"""Greatest number of combinations (one service curve per hop) for which all are tried."""
+"""Greatest number of combinations of service curves (one per hop) up to which an analysis tries all of them."""
 
 
 # --- analyses ---------------------------------------------------------------------------------
 
 
 def total_flow(path: PathAggregate) -> dict[str, float]:
-    """Total flow analysis: delay bound as the sum of wait and transmission over the servers [s].
+    """Total flow analysis: delay bound of each flow [s], the sum of wait and transmission over its servers.
 
     A cut-through switch forwards a packet after its header. Only the last server waits for the end of
     the packet.
@@ -57,7 +57,7 @@ def total_flow(path: PathAggregate) -> dict[str, float]:
 
 
 def separate_flow(path: PathAggregate) -> dict[str, float]:
-    """Separate flow analysis: delay bound as the horizontal deviation from the convolved leftover services [s].
+    """Separate flow analysis: delay bound of each flow [s], from the convolved leftover services of its path.
 
     The burst is paid only once (Le Boudec and Thiran, §1.4.3).
     """
@@ -68,7 +68,9 @@ def separate_flow(path: PathAggregate) -> dict[str, float]:
 
 
 def separate_flow_services(path: PathAggregate) -> list[ServiceCurve]:
-    """Service curves of a whole path: the convolution of the leftover services, for each choice of curves.
+    """Service curves of a whole path by separate flow analysis: the convolution of each hop's leftover service.
+
+    There is one result for each choice of one service curve per hop.
 
     If packets are forwarded whole, an incomplete packet does not count. So one packet is subtracted from
     the curve (the packetizer; Le Boudec and Thiran, theorem 1.7.1), for each hop but the last.
@@ -84,7 +86,10 @@ def separate_flow_services(path: PathAggregate) -> list[ServiceCurve]:
 
 
 def pay_multiplexing_once(path: PathAggregate) -> dict[str, float]:
-    """Pay multiplexing only once: delay bound in which cross traffic that stays on the path counts once [s]."""
+    """Pay multiplexing only once: delay bound of each flow [s], by name.
+
+    Cross traffic that stays on the path delays a flow only once, not at every hop.
+    """
     services = pay_multiplexing_once_services(path)
     return {
         flow.name: min(path.delay_s(flow, service) for service in services) for flow in path.flows
@@ -125,7 +130,10 @@ def pay_multiplexing_once_services(path: PathAggregate) -> list[ServiceCurve]:
 def _leftover_of_path(
     pieces: Sequence[RateLatency], crossing: list[_CrossFlow], buckets: list[TokenBucket]
 ) -> ServiceCurve:
-    """Leftover service of servers in series, if each cross flow sends one token bucket."""
+    """Leftover service of a path of servers in series, if each cross flow is bounded by one token bucket.
+
+    ``pieces`` holds one rate-latency curve per server, and ``buckets`` one token bucket per cross flow.
+    """
     rates, latencies = [piece.rate_bps for piece in pieces], [piece.latency_s for piece in pieces]
     waited = []
     for each, bucket in zip(crossing, buckets, strict=True):
@@ -139,7 +147,7 @@ def _leftover_of_path(
 
 @dataclass(frozen=True)
 class _CrossFlow:
-    """Cross traffic of a path that comes over one link, and its first and last hop on the path."""
+    """Cross traffic that enters a path over one link, with the first and last hop that it shares with the path."""
 
     arrival: ArrivalCurve
     first: int
@@ -147,16 +155,18 @@ class _CrossFlow:
 
     @property
     def hops(self) -> slice:
-        """Hops of the path that the cross flow passes."""
+        """Slice of the path's hops that the cross flow passes."""
         return slice(self.first, self.last + 1)
 
     def cheapest_bucket(self, time_s: float) -> TokenBucket:
-        """Token bucket with the fewest bits within a time."""
+        """Token bucket of the cross flow that allows the fewest bits within a time."""
         return min(self.arrival.buckets, key=lambda bucket: bucket.at(time_s))
 
 
 def _cross_flows(path: PathAggregate) -> Iterator[_CrossFlow]:
-    """Cross flows of a path; traffic that comes over one link and leaves at one server is one cross flow.
+    """Find the cross flows of a path: traffic of other flows that shares some of its queues.
+
+    Traffic that comes over one link and leaves at one server is one cross flow.
 
     Traffic that leaves the path and comes back counts twice.
     """
@@ -180,9 +190,9 @@ def _cross_flows(path: PathAggregate) -> Iterator[_CrossFlow]:
 def service_choices(
     services: Sequence[Sequence[_Service]], most: int = MOST_CHOICES
 ) -> list[tuple[_Service, ...]]:
-    """Combinations of one service curve per hop.
+    """List the combinations of service curves of a path, with one alternative curve per hop.
 
-    If the number of combinations exceeds ``most``, use only those with the k-th curve at every hop.
+    If there are more than ``most`` combinations, return only those with the k-th alternative at every hop.
     """
     if math.prod(map(len, services)) <= most:
         return list(product(*services))
@@ -194,7 +204,11 @@ def service_choices(
 
 
 def path_aggregates(propagation: Propagation) -> Iterator[PathAggregate]:
-    """Path aggregates of all flows; flows of one path and class are combined if served in order."""
+    """Group all flows of a network into path aggregates: groups of flows that get one common delay bound.
+
+    Flows of one path and class are one aggregate if they are served first come, first served.
+    Every other flow is an aggregate of its own.
+    """
     together: dict[tuple[object, ...], list[Flow]] = {}
     for flow in propagation.network.flows.values():
         alone = () if propagation.network.is_fifo(flow) else (flow.name,)
@@ -205,7 +219,7 @@ def path_aggregates(propagation: Propagation) -> Iterator[PathAggregate]:
 
 @dataclass(frozen=True)
 class PathAggregate:
-    """Flows of one path and class that are served first come, first served; otherwise a single flow.
+    """Aggregate of flows of one path and class that are served first come, first served; otherwise a single flow.
 
     The delay bound of the aggregate holds for each of its flows. The bound is tighter than a bound that
     treats the other flows as cross traffic.
@@ -216,31 +230,34 @@ class PathAggregate:
 
     @cached_property
     def queues(self) -> tuple[Queue, ...]:
-        """Queue of each hop of the path."""
+        """Queue in which the aggregate waits at each hop of the path."""
         flow = self.flows[0]
         return tuple(self.propagation.queue(flow, server) for server in flow.path)
 
     @cached_property
     def own_stages(self) -> tuple[StageNumbers, ...]:
-        """Numbers of the aggregate's stages at each hop."""
+        """Numbers of the aggregate's stages at each hop; a stage is the packets of some flows at one server."""
         chains = [self.propagation.chains[flow.name] for flow in self.flows]
         return tuple(frozenset(numbers) for numbers in zip(*chains, strict=True))
 
     @cached_property
     def stages_of_interest(self) -> StageNumbers:
-        """Stages to leave out upstream; see `StageArrivals`. Empty if a server keeps an order between flows."""
+        """Numbers of the aggregate's stages (packets at one server) that delay no other flow in its worst case.
+
+        They are left out upstream, see `StageArrivals`. The set is empty if a server keeps an order between flows.
+        """
         orderless = not any(queue.server.is_fifo for queue in self.queues)
         return frozenset().union(*self.own_stages) if orderless else frozenset()
 
     @cached_property
     def arrival(self) -> ArrivalCurve:
-        """Arrival curve of the aggregate at the first queue."""
+        """Arrival curve of the aggregate's flows at the first queue of the path."""
         first = self.queues[0]
         return aggregate([first.stages[number].arrival for number in sorted(self.own_stages[0])])
 
     @cached_property
     def cross_traffic(self) -> tuple[ArrivalCurve, ...]:
-        """Arrival curve of the cross traffic at each hop."""
+        """Arrival curve of the other flows (cross traffic) at each hop of the path."""
         arrivals = self.propagation.arrivals
         return tuple(
             arrivals.cross_traffic(queue, own, self.stages_of_interest)
@@ -249,11 +266,11 @@ class PathAggregate:
 
     @cached_property
     def max_packet_bits(self) -> float:
-        """Longest packet of the aggregate [b]."""
+        """Size of the longest packet of the aggregate's flows [b]."""
         return max(flow.max_packet_bits for flow in self.flows)
 
     def arrival_for(self, flow: Flow) -> ArrivalCurve:
-        """Arrival curve of the aggregate in which each packet of one flow has its latest release.
+        """Arrival curve of the aggregate, if each packet of ``flow`` arrives at its latest possible release.
 
         Packets that come earlier are served no later than packets with the latest release. So a service
         curve bounds the time from the latest release of a packet to its departure.
@@ -267,7 +284,10 @@ class PathAggregate:
         return aggregate(list(curves.values()))
 
     def wait_s(self, flow: Flow, hop: int) -> float:
-        """`Queue.wait_s` at a hop; at the first hop it counts from the latest release, see `arrival_for`."""
+        """Longest time that a packet of a flow waits at a hop before its transmission [s]; see `Queue.wait_s`.
+
+        At the first hop the wait counts from the packet's latest release; see `arrival_for`.
+        """
         queue, bits = self.queues[hop], flow.min_packet_bits
         wait = self.propagation.arrivals.wait_s(queue, bits)
         if hop > 0 or flow.release_jitter_s <= 0.0 or not queue.is_fifo:
@@ -288,11 +308,11 @@ class PathAggregate:
         return horizontal_deviation_s(waiting, service) + last.packet_s(own) + fixed
 
     def forwarding_bits(self, hop: int, bits: float) -> float:
-        """`Server.forwarding_bits` at a hop."""
+        """Bits of a packet that the server at a hop sends before the next server gets it; see `Server`."""
         return self.queues[hop].server.forwarding_bits(bits, self._following(hop))
 
     def forwarding_s(self, hop: int) -> float:
-        """`Server.forwarding_s` at a hop."""
+        """Time [s] from sending those bits at a hop until the next server gets the packet; see `Server`."""
         return self.queues[hop].server.forwarding_s(self._following(hop))
 
     def _following(self, hop: int) -> Server | None:

@@ -26,7 +26,7 @@ _ANALYSES: Mapping[str, Callable[[PathAggregate], dict[str, float]]] = {
 }
 METHODS = tuple(_ANALYSES)
 CYCLES_CUT = "cycles by a fixed point"
-"""Name of the feature for bounds found by a fixed point."""
+"""Name of the feature that marks bounds of a network whose cycles were cut and solved by a fixed point."""
 
 
 def bounds(network: Network, methods: Sequence[str] = METHODS) -> dict[str, Bound]:
@@ -97,17 +97,20 @@ class FeedForward:
 
     @property
     def network(self) -> Network:
-        """The network without cycles."""
+        """The feed-forward network: servers and (cut) flows, without cycles."""
         return self.propagation.network
 
     @property
     def features(self) -> tuple[str, ...]:
-        """Features that bounds account for, including the fixed point if it was needed."""
+        """Names of the network features that bounds account for, including the fixed point if flows were cut."""
         cut = any(len(parts) > 1 for parts in self.parts.values())
         return (*self.network.features, *((CYCLES_CUT,) if cut else ()))
 
     def bounds(self, methods: Sequence[str] = METHODS) -> dict[str, Bound]:
-        """Least bound of each flow over the given analyses: the sum over the flow's parts; see `bounds`."""
+        """Least delay bound of each flow over the given analyses; see the function `bounds`.
+
+        The bound of a flow that was cut is the sum over its parts.
+        """
         delays_s, covers = delays_by_method(self.propagation, methods), self.features
         least = {}
         for name, parts in self.parts.items():
@@ -119,7 +122,7 @@ class FeedForward:
         return least
 
     def backlogs_bits(self) -> dict[str, float]:
-        """Backlog bound of each server over all its queues [b].
+        """Backlog bound of each server [b], by name: the most bits that wait in all its queues together.
 
         A packet counts from its complete arrival until its last bit has been sent.
         """
@@ -127,14 +130,14 @@ class FeedForward:
 
 
 def feed_forward(network: Network) -> FeedForward:
-    """Propagate a network that has no cycle, so that no flow is cut."""
+    """Compute the arrival and service curves of a network that has no cycle, so that no flow is cut."""
     return FeedForward(propagate(network), {name: (name,) for name in network.flows})
 
 
 def delays_by_method(
     propagation: Propagation, methods: Sequence[str] = METHODS
 ) -> dict[str, dict[str, float]]:
-    """Delay bound of each flow [s] by each analysis.
+    """Delay bound of each flow [s] by each analysis: a mapping of analysis to flow to bound.
 
     Raises
     ------

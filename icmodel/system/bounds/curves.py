@@ -26,7 +26,7 @@ class TokenBucket:
     rate_bps: float
 
     def at(self, time_s: float) -> float:
-        """Greatest number of bits that arrive within a time [b]."""
+        """Greatest number of bits that the token bucket lets arrive within a time [b]."""
         return self.burst_bits + self.rate_bps * time_s
 
 
@@ -38,20 +38,21 @@ class RateLatency:
     latency_s: float = 0.0
 
     def at(self, time_s: float) -> float:
-        """Fewest bits that are served within a time."""
+        """Fewest bits that the curve guarantees to serve within a busy time."""
         return self.rate_bps * max(0.0, time_s - self.latency_s)
 
     def time_of(self, bits: float) -> float:
-        """Inverse of the curve: seconds until a number of bits is served."""
+        """Greatest time until a number of bits is served [s]: the inverse of the curve."""
         return self.latency_s + bits / self.rate_bps
 
 
 @dataclass(frozen=True, slots=True)
 class ArrivalCurve:
-    """Minimum of token buckets, ordered from the steepest with the least burst to the flattest.
+    """Arrival curve: upper bound of the bits that arrive within a time, as the minimum of token buckets.
 
-    An empty tuple means an unbounded arrival curve. Build one with `arrival_curve`, which drops the
-    buckets that are never the minimum.
+    The buckets are ordered from the steepest with the least burst to the flattest. An empty tuple means
+    an unbounded arrival curve. Build one with `arrival_curve`, which drops the buckets that are never the
+    minimum.
 
     Examples
     --------
@@ -72,7 +73,7 @@ class ArrivalCurve:
 
     @property
     def rate_bps(self) -> float:
-        """Long-term rate."""
+        """Long-term rate of the arrivals [b/s]."""
         return self.buckets[-1].rate_bps if self.buckets else math.inf
 
     def at(self, time_s: float) -> float:
@@ -80,7 +81,10 @@ class ArrivalCurve:
         return min((bucket.at(time_s) for bucket in self.buckets), default=math.inf)
 
     def breakpoints(self) -> list[tuple[float, float]]:
-        """Pairs: time at which another bucket becomes the minimum [s], bits at this time [b]; first (0, burst)."""
+        """Points at which the curve changes its slope, as pairs of time [s] and bits [b].
+
+        The first point is (0, burst).
+        """
         crossings = [(_crossing_s(steep, flat), steep) for steep, flat in pairwise(self.buckets)]
         return [(0.0, self.burst_bits), *((time, steep.at(time)) for time, steep in crossings)]
 
@@ -97,14 +101,14 @@ class ArrivalCurve:
         )
 
     def add_bits(self, bits: float) -> ArrivalCurve:
-        """Shift the curve up by a number of bits (down if negative); the burst stays at least 0."""
+        """Shift the arrival curve up by a number of bits (down if negative); the burst stays at least 0."""
         return arrival_curve(
             TokenBucket(max(0.0, bucket.burst_bits + bits), bucket.rate_bps)
             for bucket in self.buckets
         )
 
     def subtract(self, summand: TokenBucket) -> ArrivalCurve:
-        """Remove one token bucket from an `aggregate` that contains it."""
+        """Remove the token bucket of one flow from the arrival curve of an `aggregate` that contains it."""
         return arrival_curve(
             TokenBucket(
                 max(0.0, bucket.burst_bits - summand.burst_bits),
@@ -116,10 +120,10 @@ class ArrivalCurve:
 
 @dataclass(frozen=True, slots=True)
 class ServiceCurve:
-    """Maximum of rate-latency curves, ordered from the slowest to the fastest.
+    """Service curve: lower bound of the bits that are served within a time, as the maximum of rate-latency curves.
 
-    An empty tuple means no service. Build one with `service_curve`, which drops the pieces that are
-    never the maximum.
+    The pieces are ordered from the slowest to the fastest. An empty tuple means no service. Build one with
+    `service_curve`, which drops the pieces that are never the maximum.
 
     Examples
     --------
@@ -134,33 +138,33 @@ class ServiceCurve:
 
     @property
     def rate_bps(self) -> float:
-        """Long-term rate."""
+        """Long-term rate of the service [b/s]."""
         return self.pieces[-1].rate_bps if self.pieces else 0.0
 
     @property
     def latency_s(self) -> float:
-        """Greatest time until the first bit is served [s]."""
+        """Latency of the service curve [s]: the greatest time until the first bit is served."""
         return self.pieces[0].latency_s if self.pieces else math.inf
 
     def at(self, time_s: float) -> float:
-        """Fewest bits that are served within a time."""
+        """Fewest bits that the service curve guarantees to serve within a time."""
         return max((piece.at(time_s) for piece in self.pieces), default=0.0)
 
     def time_of(self, bits: float) -> float:
-        """Inverse of the curve: seconds until a number of bits is served."""
+        """Greatest time until a number of bits is served [s]: the inverse of the service curve."""
         return min((piece.time_of(bits) for piece in self.pieces), default=math.inf)
 
     def breakpoints_s(self) -> list[float]:
-        """Times at which service begins, or another piece becomes the maximum [s]."""
+        """Times [s] at which the service curve changes its slope; the first is the start of service."""
         crossings = [_piece_crossing_s(slow, fast) for slow, fast in pairwise(self.pieces)]
         return [*(piece.latency_s for piece in self.pieces[:1]), *crossings]
 
     def after_bits(self, bits: float) -> ServiceCurve:
-        """Service left after a number of bits goes first: ``[beta - bits]+``."""
+        """Service curve that is left after a fixed number of bits is served first: ``[beta - bits]+``."""
         return ServiceCurve(tuple(RateLatency(p.rate_bps, p.time_of(bits)) for p in self.pieces))
 
     def leftover_service(self, cross_traffic: ArrivalCurve) -> ServiceCurve:
-        """Leftover service under arbitrary multiplexing: ``[beta - alpha]+``.
+        """Service curve that is left after cross traffic, under arbitrary multiplexing: ``[beta - alpha]+``.
 
         The service curve must be strict (Le Boudec and Thiran, theorem 6.2.1).
         """
@@ -180,17 +184,17 @@ class ServiceCurve:
 
 
 def token_bucket(burst_bits: float, rate_bps: float) -> ArrivalCurve:
-    """Arrival curve of one token bucket."""
+    """Make an arrival curve that consists of a single token bucket."""
     return ArrivalCurve((TokenBucket(burst_bits, rate_bps),))
 
 
 def rate_latency(rate_bps: float, latency_s: float = 0.0) -> ServiceCurve:
-    """Service curve of one rate and one latency."""
+    """Make a service curve that consists of a single rate-latency curve."""
     return ServiceCurve((RateLatency(rate_bps, latency_s),))
 
 
 def arrival_curve(buckets: Iterable[TokenBucket]) -> ArrivalCurve:
-    """Minimum of token buckets; buckets that are never the minimum are dropped."""
+    """Make an arrival curve as the minimum of token buckets; buckets that are never the minimum are dropped."""
     kept: list[TokenBucket] = []
     for flat in sorted(buckets, key=lambda bucket: (-bucket.rate_bps, bucket.burst_bits)):
         if kept and kept[-1].rate_bps == flat.rate_bps:
@@ -205,7 +209,7 @@ def arrival_curve(buckets: Iterable[TokenBucket]) -> ArrivalCurve:
 
 
 def service_curve(pieces: Iterable[RateLatency]) -> ServiceCurve:
-    """Maximum of rate-latency curves; pieces that are never the maximum are dropped."""
+    """Make a service curve as the maximum of rate-latency curves; pieces that are never the maximum are dropped."""
     kept: list[RateLatency] = []
     for fast in sorted(pieces, key=lambda piece: (piece.rate_bps, -piece.latency_s)):
         if fast.rate_bps <= 0.0 or fast.latency_s == math.inf:
@@ -262,7 +266,7 @@ def aggregate(arrivals: Sequence[ArrivalCurve]) -> ArrivalCurve:
 
 
 def minimum(*arrivals: ArrivalCurve) -> ArrivalCurve:
-    """Arrival curve of a flow that keeps to each of several arrival curves."""
+    """Arrival curve of a flow that keeps to all of several arrival curves: their minimum."""
     return arrival_curve(bucket for each in arrivals for bucket in each.buckets)
 
 
@@ -296,10 +300,10 @@ def convolve(services: Sequence[ServiceCurve]) -> ServiceCurve:
 
 
 def horizontal_deviation_s(arrival: ArrivalCurve, service: ServiceCurve) -> float:
-    """Delay bound of a first-come-first-served server [s]; inf if the arrival rate exceeds the service rate.
+    """Horizontal deviation: delay bound of a first-come-first-served server [s].
 
-    The horizontal deviation (Le Boudec and Thiran, theorem 1.4.2) is concave in the arrival time, so
-    its maximum is at a breakpoint of either curve.
+    It is inf if the arrival rate exceeds the service rate. The deviation (Le Boudec and Thiran, theorem
+    1.4.2) is concave in the arrival time, so its maximum is at a breakpoint of either curve.
     """
     if not service.pieces or arrival.rate_bps > service.rate_bps:
         return math.inf
@@ -318,9 +322,9 @@ def horizontal_deviation_s(arrival: ArrivalCurve, service: ServiceCurve) -> floa
 
 
 def vertical_deviation_bits(arrival: ArrivalCurve, service: ServiceCurve) -> float:
-    """Backlog bound of a server [b]; inf if the arrival rate exceeds the service rate.
+    """Vertical deviation: backlog bound of a server [b]; inf if the arrival rate exceeds the service rate.
 
-    The vertical deviation (Le Boudec and Thiran, theorem 1.4.1).
+    See Le Boudec and Thiran, theorem 1.4.1.
     """
     if not service.pieces or arrival.rate_bps > service.rate_bps:
         return math.inf
@@ -340,7 +344,7 @@ def busy_period_s(arrival: ArrivalCurve, service: ServiceCurve) -> float:
 
 
 def output_curve(arrival: ArrivalCurve, service: ServiceCurve) -> ArrivalCurve:
-    """Arrival curve behind a server: the deconvolution of each bucket by the service curve.
+    """Arrival curve of the traffic that leaves a server: each token bucket deconvolved by the service curve.
 
     The deconvolution of a bucket is a bucket again (Le Boudec and Thiran, theorem 1.4.3). If a bucket is
     faster than the server, the backlog bound and the rate of the server make the new bucket.

@@ -27,13 +27,16 @@ from icmodel.system.bounds.network import Flow, Server, network, senders
 from icmodel.system.bounds.propagation import Propagation, propagate
 
 MOST_ROUNDS = 300
-"""Greatest number of rounds until the jitters converge."""
+"""Greatest number of rounds in the search for the fixed point of the jitters."""
 CONVERGED = 1e-7
-"""Relative change of jitters in a round below which they have converged."""
+"""Relative change of the jitters in one round below which they count as converged."""
 SLOWER = 0.999
-"""Ratio of the growth in two successive rounds above which jitters are assumed to diverge."""
+"""Ratio of the jitters' growth in a round to that in the round before, above which they count as diverging."""
 MARGIN = 1e-5
-"""Relative margin added to converged jitters, so that they are at least the jitters they give."""
+"""Relative margin added to converged jitters.
+
+Jitters are valid bounds if they are at least as large as the jitters that they result in.
+"""
 
 Cuts = frozenset[tuple[str, str]]
 
@@ -91,14 +94,18 @@ def cyclic_fixed_point(servers: Iterable[Server], flows: Iterable[Flow]) -> Feed
     worst = max(jitter_s, key=lambda name: jitter_s[name])
     links = ", ".join(f"{sender} -> {receiver}" for sender, receiver in sorted(cuts))
     raise BoundsError(
-        f"flows go round in cycles of servers, cut at {links}, and delays do not converge: {worst} "
-        f"comes {jitter_s[worst]:.3g} s late, which still grows by {100 * growth:.2g} % a round; "
+        f"flows go round in cycles of servers, and with the cycles cut at {links} delays do not converge: "
+        f"the jitter of {worst}, {jitter_s[worst]:.3g} s, still grows by {100 * growth:.2g} % a round; "
         "reduce the load, or give a flow another route"
     )
 
 
 def _cuts(before: Mapping[str, set[str]]) -> Cuts:
-    """Links to cut: while a cycle is left, all links to the server with the fewest senders."""
+    """Choose the links to cut so that the network has no cycle.
+
+    While a cycle is left, all links to the server with the fewest senders are cut. ``before`` maps each server to
+    the servers that send to it.
+    """
     left, cuts = dict(before), set()
     while left:
         waiting = {name: froms & left.keys() for name, froms in left.items()}
@@ -112,14 +119,14 @@ def _cuts(before: Mapping[str, set[str]]) -> Cuts:
 
 
 def _parts(flow: Flow, cuts: Cuts, servers: Mapping[str, Server]) -> Iterator[Flow]:
-    """Parts of a flow between cuts, each with the arrival curve of the source."""
+    """Cut a flow into consecutive flows at the cut links; each part has the arrival curve of the source."""
     at = [hop for hop, link in enumerate(pairwise(flow.path), 1) if link in cuts]
     for hop in at:
         server, following = servers[flow.path[hop - 1]], servers[flow.path[hop]]
         sent_s = server.packet_s(server.forwarding_bits(flow.min_packet_bits, following))
         if sent_s + server.forwarding_s(following) <= 0.0:
             raise BoundsError(
-                f"flow {flow.name!r} goes round in a cycle by {server.name!r}, which it may pass in 0 s; "
+                f"flow {flow.name!r} goes through a cycle at {server.name!r}, which it may pass in 0 s; "
                 "give the server a delay, or give its line a rate and the flow a shortest packet"
             )
     for begin, end in pairwise((0, *at, len(flow.path))):
@@ -135,7 +142,7 @@ def _parts(flow: Flow, cuts: Cuts, servers: Mapping[str, Server]) -> Iterator[Fl
 def _waits_before(
     propagation: Propagation, parts: Mapping[str, Iterable[Flow]]
 ) -> dict[str, float]:
-    """Release jitter of each part of a flow [s]: the sum of the waits before the part."""
+    """Release jitter of each part of a cut flow [s]: the sum of a packet's longest waits before this part."""
     waits: dict[str, float] = {}
     for each in parts.values():
         total = 0.0

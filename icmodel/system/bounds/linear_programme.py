@@ -30,21 +30,33 @@ from icmodel.system.bounds.network import Flow
 from icmodel.system.bounds.propagation import Queue, StageNumbers
 
 MOST_STAGES = 128
-"""Largest network (in stages) for which the linear programme is solved."""
+"""Greatest number of stages of a network for which the linear programme is solved.
+
+A stage is the packets of some flows at one server.
+"""
 MOST_PROGRAMMES = 4
-"""Greatest number of combinations (one service curve per hop) for which each gets its own programme."""
+"""Greatest number of linear programmes per flow.
+
+Each programme is for one combination of service curves, one per hop.
+"""
 MOST_DATES = 8
-"""Greatest number of dates at a queue's input.
+"""Greatest number of dates (points in time that are variables) at a queue's input.
 Up to this number, each date at the output also gets the start of a busy period.
 """
 TOLERANCE = 1e-6
-"""Relative margin added to a bound, since the solver may violate constraints by 1e-7 of their scale."""
+"""Relative margin added to the bound of a linear programme.
+
+The solver may violate constraints by 1e-7 of their scale.
+"""
 END = 0
-"""Date at which the packet of interest has left the last queue."""
+"""Index of the date (point in time) at which the packet of interest has left the last queue."""
 
 
 def linear_programme(path: PathAggregate) -> dict[str, float]:
-    """Delay bound of each flow [s]; inf if the order of a queue is unknown, or the network is too large."""
+    """Delay bound of each flow [s] by a linear programme.
+
+    The bound is inf if the order of service in a queue is unknown, or the network is too large.
+    """
     by_total_flow = total_flow(path)
     if path.propagation.arrivals.stage_count > MOST_STAGES:
         return dict.fromkeys(by_total_flow, math.inf)
@@ -65,14 +77,20 @@ def linear_programme(path: PathAggregate) -> dict[str, float]:
 # --- constraints ------------------------------------------------------------------------------
 
 Arrived = tuple[int, str | None, int, int]
-"""Key of a variable: bits that arrived by a date at a hop, over a link, and leave the path after a hop."""
+"""Key of a variable of the linear programme: the bits of some traffic that have arrived at a queue by a date.
+
+The parts are the hop of the queue, the link of arrival, the hop after which the bits leave the path, and the date.
+"""
 Terms = list[tuple[int | Arrived, float]]
-"""Variable -> factor. A date stands for its age: the time from the date to the end [s]."""
+"""Linear expression of a constraint, as pairs of a variable and its factor.
+
+The variable of a date is its age: the time from the date to the end [s].
+"""
 
 
 @dataclass(frozen=True)
 class Constraint:
-    """Constraint: the sum of the terms is at most ``most``."""
+    """Constraint of a linear programme: the sum of the terms (variable times factor) is at most ``most``."""
 
     terms: Terms
     most: float
@@ -80,7 +98,7 @@ class Constraint:
 
 @dataclass(frozen=True)
 class Programme:
-    """Linear programme of a flow on its path, for one service curve at each hop."""
+    """Linear programme for the delay bound of one flow on its path, with one service curve at each hop."""
 
     path: PathAggregate
     flow: Flow
@@ -88,11 +106,11 @@ class Programme:
 
     @cached_property
     def last(self) -> QueueDates:
-        """Dates of the last queue, linked to the dates of the previous queues."""
+        """Dates (points in time) of the last queue, which refer to the dates of the previous queues."""
         return lp_dates(self.path)
 
     def delay_s(self, scale_s: float) -> float:
-        """Delay bound [s]; inf if the order of a queue is unknown.
+        """Solve the linear programme: delay bound of the flow [s]; inf if the order of a queue is unknown.
 
         Parameters
         ----------
@@ -113,7 +131,10 @@ class Programme:
         return maximise_age_s(constraints, aim, scale_s, rate * scale_s) * (1.0 + TOLERANCE)
 
     def order_and_delay(self, dates: QueueDates) -> Iterator[Constraint]:
-        """Constraints: departing bits arrived before, at most the total flow bound earlier."""
+        """Constraints of one queue: bits arrive before they depart, and at most the delay bound earlier.
+
+        The delay bound is that of total flow analysis.
+        """
         queue, hop, waits = dates.queue, dates.hop, self.path.propagation.arrivals
         server = queue.server
         for output, date in dates.fifo.items():
@@ -129,7 +150,7 @@ class Programme:
             yield Constraint([(later, 1.0), (earlier, -1.0)], 0.0)
 
     def service(self, dates: QueueDates) -> Iterator[Constraint]:
-        """Constraints: departures since the start of a busy period are at least the service curve."""
+        """Constraints of one queue: departures since the start of a busy period are at least the service curve."""
         queue, hop, parts = dates.queue, dates.hop, dates.parts
         server = queue.server
         for output, start in dates.starts.items():
@@ -147,7 +168,7 @@ class Programme:
                 yield Constraint([*ages, *bits], piece.rate_bps * idle + more)
 
     def arrivals(self, dates: QueueDates) -> Iterator[Constraint]:
-        """Constraints: arrivals between two dates are at least 0, and at most the arrival curves."""
+        """Constraints of one queue: arrivals between two dates are at least 0, and at most the arrival curves."""
         arrivals, of_interest = self.path.propagation.arrivals, self.path.stages_of_interest
         for stages, bits in dates.aggregates():
             buckets = arrivals.of_stages(stages, of_interest).buckets
@@ -164,7 +185,7 @@ class Programme:
 
 @dataclass(frozen=True)
 class QueueDates:
-    """A queue of a path, and the dates at the input and output of the queue.
+    """Dates (points in time that are variables) at the input and output of one queue of a path.
 
     Attributes
     ----------
@@ -193,14 +214,17 @@ class QueueDates:
 
     @cached_property
     def along(self) -> StageNumbers:
-        """Stages that come from the previous queue."""
+        """Numbers of the stages (packets of some flows at this queue) that come from the path's previous queue."""
         there = frozenset() if self.before is None else frozenset(self.before.queue.stages)
         stages = self.queue.stages.values()
         return frozenset(stage.number for stage in stages if stage.before in there)
 
     @cached_property
     def entering(self) -> Mapping[str | None, Mapping[int, StageNumbers]]:
-        """Link -> hop -> stages that enter the path at this queue over the link, and leave it after the hop."""
+        """Stages (packets of some flows) that enter the path at this queue, as a mapping: link -> hop -> stages.
+
+        They come over the link, and leave the path after the hop.
+        """
         return {
             link: {
                 hop: here
@@ -211,13 +235,17 @@ class QueueDates:
         }
 
     def upstream(self) -> Iterator[QueueDates]:
-        """Dates of this queue, then of all previous queues."""
+        """Iterate over the dates of this queue, then of all previous queues of the path."""
         yield self
         if self.before is not None:
             yield from self.before.upstream()
 
     def aggregates(self) -> Iterator[tuple[StageNumbers, Callable[[int, float], Terms]]]:
-        """Sets of stages with a known arrival curve, each with a function for the terms of its arrived bits."""
+        """Iterate over the sets of stages whose joint arrival curve is known, for constraints of the linear programme.
+
+        A stage is the packets of some flows at one server.  Each set comes with a function that returns the
+        constraint terms for the bits of the set that arrived by a date.
+        """
         for link, parts in self.entering.items():
             for hop, numbers in parts.items():
                 yield numbers, partial(self.entered, link, (hop,))
@@ -226,24 +254,27 @@ class QueueDates:
                 yield self.queue.links[link], partial(self.over_link, link)
 
     def entered(self, link: str | None, leaving: Collection[int], date: int, sign: float) -> Terms:
-        """Terms of bits that entered the path over a link by a date, and leave it after the given hops."""
+        """Constraint terms for the bits that entered the path over a link by a date, and leave it after some hops."""
         hops = (hop for hop in self.entering[link] if hop in leaving)
         return [((self.hop, link, hop, date), sign) for hop in hops]
 
     def forwarded(self, leaving: Collection[int], date: int, sign: float) -> Terms:
-        """Terms of bits from the previous queue: bits that had arrived at that queue by its FIFO date."""
+        """Constraint terms for the bits that the previous queue of the path has sent to this queue by a date.
+
+        They are the bits that had arrived at the previous queue by its matching input date.
+        """
         before = self.before
         return [] if before is None else before.arrived(leaving, before.fifo[date], sign)
 
     def arrived(self, leaving: Collection[int], date: int, sign: float) -> Terms:
-        """Terms of all bits that arrived at the queue by a date, and leave the path after the given hops."""
+        """Constraint terms for all bits that arrived at this queue by a date, and leave the path after some hops."""
         entered = [
             term for link in self.entering for term in self.entered(link, leaving, date, sign)
         ]
         return entered + self.forwarded(leaving, date, sign)
 
     def over_link(self, link: str | None, date: int, sign: float) -> Terms:
-        """Terms of all bits that arrived over a link by a date."""
+        """Constraint terms for all bits that arrived at this queue over a link by a date."""
         entered = self.entered(link, self.parts, date, sign)
         if not self.queue.links[link] & self.along:
             return entered
@@ -251,7 +282,7 @@ class QueueDates:
 
 
 def lp_dates(path: PathAggregate) -> QueueDates:
-    """Unfold the dates of a path from its end, `END`, back to its first queue."""
+    """Make the dates (points in time that are variables) of a path, from its end back to its first queue."""
     last = len(path.queues) - 1
     parts = {last: frozenset(path.queues[last].stages)}
     return _queue_dates(path, last, [END], [], parts, count(END + 1))
@@ -298,7 +329,9 @@ def _queue_dates(
 def maximise_age_s(
     constraints: Sequence[Constraint], date: int, unit_s: float, unit_bits: float
 ) -> float:
-    """Greatest age of a date that the constraints allow [s]; inf without a limit. `END` has the age 0.
+    """Solve the programme: greatest age of a date that the constraints allow [s]; inf without a limit.
+
+    The age of a date is the time from it to the end, so the date `END` has the age 0.
 
     Parameters
     ----------

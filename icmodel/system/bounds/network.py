@@ -20,7 +20,7 @@ from icmodel.system.schedulers import Fifo
 
 @dataclass(frozen=True)
 class Server:
-    """A port, or anything else that serves a queue.
+    """Server of queued packets: a port (one direction of a link), or anything else that serves a queue.
 
     Attributes
     ----------
@@ -62,7 +62,7 @@ class Server:
         line = self.line_rate_bps
         if line is not None and not line >= self.service.rate_bps:
             raise BoundsError(
-                f"server {self.name!r} serves {self.service.rate_bps:g} b/s on a line of {line:g} b/s; "
+                f"server {self.name!r} has a service of {self.service.rate_bps:g} b/s, more than its line of {line:g} b/s; "
                 "give a line at least as fast as the service"
             )
         if pauses(self.scheduler) and line is not None and line > self.service.rate_bps:
@@ -74,28 +74,31 @@ class Server:
 
     @property
     def is_fifo(self) -> bool:
-        """Whether each class is served first come, first served."""
+        """Whether the server serves each traffic class first come, first served."""
         return not isinstance(self.scheduler, Arbitrary)
 
     def packet_s(self, bits: float) -> float:
-        """Transmission time of a packet [s]; 0 if the line rate is unknown."""
+        """Transmission time of a packet of some bits at the line rate [s]; 0 if the line rate is unknown."""
         return bits / self.line_rate_bps if self.line_rate_bps else 0.0
 
     def cuts_through(self, following: Server | None) -> bool:
-        """Whether a packet is forwarded to another server before it is whole."""
+        """Whether the switch between this server and ``following`` forwards a packet before it is complete."""
         if self.header_bits is None or following is None:
             return False
         rate_in, rate_out = self.line_rate_bps, following.line_rate_bps
         return rate_in is not None and rate_out is not None and rate_out <= rate_in
 
     def forwarding_bits(self, bits: float, following: Server | None) -> float:
-        """Bits of a packet that are sent before the next server or the end gets it: all bits, or the header."""
+        """Bits of a packet that this server sends before the next server (or the receiver) gets the packet.
+
+        They are all bits, or the header if the next switch is cut-through.
+        """
         if self.header_bits is None or not self.cuts_through(following):
             return bits
         return min(self.header_bits, bits)
 
     def forwarding_s(self, following: Server | None) -> float:
-        """Time [s] from the last of `forwarding_bits` to the next queue or the end.
+        """Time [s] from the last of the bits in `forwarding_bits` until the next queue (or receiver) gets the packet.
 
         If the whole packet is sent, the gap is subtracted, since no receiver waits for the gap.
         """
@@ -113,7 +116,7 @@ def port(
     header_bits: float | None = None,
     gap_bits: float = 0.0,
 ) -> Server:
-    """Make the server for one direction of a link that sends whenever packets wait.
+    """Make the server for one direction of a link, which sends whenever packets wait.
 
     Parameters
     ----------
@@ -182,7 +185,7 @@ class Flow:
     def __post_init__(self) -> None:
         if not self.path or len(set(self.path)) < len(self.path):
             raise BoundsError(
-                f"flow {self.name!r} has the path {' '.join(self.path) or 'of no server'}; name at "
+                f"flow {self.name!r} has the path {' '.join(self.path) or '(empty)'}; name at "
                 "least one server, and none twice"
             )
         if not 0.0 <= self.min_packet_bits <= self.max_packet_bits <= self.arrival.burst_bits:
@@ -194,13 +197,13 @@ class Flow:
 
     @property
     def arrival_at_first_server(self) -> ArrivalCurve:
-        """Arrival curve at the first queue, where the release jitter makes packets come closer together."""
+        """Arrival curve of the flow at its first queue; release jitter brings packets closer together there."""
         return self.arrival.deconvolve_delay(self.release_jitter_s)
 
 
 @dataclass(frozen=True)
 class Network:
-    """Servers and flows by name, checked by `network`: a feed-forward network, without cycles.
+    """Feed-forward network without cycles: servers and flows by name, as checked by `network`.
 
     Attributes
     ----------
@@ -218,7 +221,7 @@ class Network:
 
     @property
     def features(self) -> tuple[str, ...]:
-        """Features that bounds of this network account for: packets, links, copies, schedulers."""
+        """Names of the features that bounds of this network account for, such as ``cut-through`` or ``multicast``."""
         flows, servers = self.flows.values(), self.servers.values()
         packets = any(flow.max_packet_bits > 0.0 for flow in flows)
         present = {
@@ -236,12 +239,12 @@ _T = TypeVar("_T", Server, Flow)
 
 
 def network(servers: Iterable[Server], flows: Iterable[Flow]) -> Network:
-    """Check servers and flows, and put them together.
+    """Check servers and flows, and make a feed-forward network of them.
 
     Raises
     ------
     BoundsError
-        If a name is used twice, a path names no server, copies differ, or servers form a cycle.
+        If a name is used twice, a path names no server, copies of a multicast differ, or servers form a cycle.
 
     Examples
     --------
@@ -259,7 +262,7 @@ def network(servers: Iterable[Server], flows: Iterable[Flow]) -> Network:
         if flow != replace(other, name=flow.name, path=flow.path):
             raise BoundsError(
                 f"flows {other.name!r} and {flow.name!r} are copies of {flow.multicast!r} and differ in "
-                "arrival curve, class or packets; give them equal ones, or other names of multicast"
+                "arrival curve, class or packets; give them equal ones, or different multicast names"
             )
     try:
         order = TopologicalSorter(senders(server_of, flow_of.values())).static_order()
@@ -267,8 +270,8 @@ def network(servers: Iterable[Server], flows: Iterable[Flow]) -> Network:
     except CycleError as error:
         cycle = " -> ".join(error.args[1])
         raise BoundsError(
-            f"flows go round in a cycle of servers, {cycle}, where each waits for the others; route a "
-            "flow otherwise, or ask for cycles by a fixed point"
+            f"flows go round in a cycle of servers, {cycle}, where each waits for the others; give a "
+            "flow another route, or ask for cycles by a fixed point"
         ) from None
 
 
@@ -286,7 +289,7 @@ def _check_path(flow: Flow, servers: Mapping[str, Server]) -> None:
     for name in flow.path:
         if name not in servers:
             raise BoundsError(
-                f"flow {flow.name!r} passes {name!r}, which is no server; add the server or correct the path"
+                f"flow {flow.name!r} passes {name!r}, which is not a server; add the server or correct the path"
             )
         if not servers[name].scheduler.serves(flow.traffic_class):
             raise BoundsError(
@@ -295,13 +298,13 @@ def _check_path(flow: Flow, servers: Mapping[str, Server]) -> None:
             )
         if servers[name].gap_bits > flow.min_packet_bits:
             raise BoundsError(
-                f"flow {flow.name!r} has packets of {flow.min_packet_bits:g} b, and the gap at {name!r} "
-                f"that is part of each has {servers[name].gap_bits:g} b; give longer packets or no gap"
+                f"flow {flow.name!r} has packets of {flow.min_packet_bits:g} b, but the gap at {name!r}, "
+                f"which each packet includes, has {servers[name].gap_bits:g} b; give longer packets or no gap"
             )
 
 
 def senders(servers: Iterable[str], flows: Iterable[Flow]) -> dict[str, set[str]]:
-    """Name of a server -> names of the servers that send to it."""
+    """Map the name of each server to the names of the servers that send to it."""
     before: dict[str, set[str]] = {name: set() for name in servers}
     for path in {flow.path for flow in flows}:
         for sender, receiver in pairwise(path):

@@ -30,12 +30,16 @@ StageNumbers = frozenset[int]
 _NONE: StageNumbers = frozenset()
 
 _LOOK_BACK = ((64, 64), (2_000, 1))
-"""Pairs: greatest number of stages of a network, and number of servers to look back. 0 for larger networks."""
+"""Number of servers that arrival curves look back, by size of the network.
+
+Each pair is the greatest number of stages (packets of some flows at one server) and the number of servers. Larger
+networks look back 0 servers.
+"""
 
 
 @dataclass(frozen=True)
 class Propagation:
-    """Arrival curves at each server of a network, and the service curves of each class there.
+    """Arrival curves of the flows at each server of a network, and service curves of each class at each server.
 
     Attributes
     ----------
@@ -53,11 +57,11 @@ class Propagation:
     arrivals: StageArrivals
 
     def queue(self, flow: Flow, server: str) -> Queue:
-        """Queue of a flow at a server on the flow's path."""
+        """Queue in which a flow waits at a server on the flow's path."""
         return self.queues[server][_class_at(self.network.servers[server], flow)]
 
     def backlog_bits(self, name: str) -> float:
-        """Backlog bound of a server [b]; a packet counts whole until its last bit is sent.
+        """Backlog bound of a server [b]: the most bits that wait; a packet counts whole until its last bit is sent.
 
         The bound is the sum over queues. On a work-conserving line, the bound is also at most the
         backlog of the aggregate plus the one packet that is being sent.
@@ -107,7 +111,7 @@ def propagate(network: Network) -> Propagation:
 
 
 def _queues(server: Server, plans: list[_Plan], arrivals: StageArrivals) -> dict[int, Queue]:
-    """Queues of a server, each with the service curves that the scheduler leaves to the queue's class."""
+    """Make the queues of a server, by class, each with the service curves that the scheduler leaves to its class."""
     stages: dict[int, dict[int, Stage]] = {}
     for plan in plans:
         own = _class_at(server, plan.flows[0])
@@ -126,13 +130,13 @@ def _queues(server: Server, plans: list[_Plan], arrivals: StageArrivals) -> dict
 
 
 def _class_at(server: Server, flow: Flow) -> int:
-    """Class in whose queue a flow waits."""
+    """Class in whose queue a flow waits at a server; 0 if the server's scheduler has no classes."""
     return flow.traffic_class if has_classes(server.scheduler) else 0
 
 
 @dataclass(frozen=True)
 class _Plan:
-    """A stage whose arrival curve is not known yet: its number, the previous stage and its flows."""
+    """Plan of a stage (packets of some flows at one server) whose arrival curve is not known yet."""
 
     number: int
     before: int | None
@@ -158,7 +162,7 @@ class _Plan:
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """Packets of one or more flows at one server, with the arrival curve of these packets at the server.
+    """Stage: the packets of one or more flows at one server, with their joint arrival curve there.
 
     Flows of one path and class are one stage at each server, so that one computation serves all of
     them. Copies of a multicast are one stage as long as their paths agree.
@@ -184,7 +188,7 @@ class Stage:
 
 @dataclass(frozen=True)
 class Queue:
-    """Stages of one class at one server, with the arrival curve of the aggregate and the service curves.
+    """Queue of one class at one server: its stages (groups of flows), joint arrival curve and service curves.
 
     Each element of ``services`` is a valid service curve. A bound is the minimum over all elements, so
     that an additional flow never switches to a curve with a lower bound.
@@ -197,12 +201,12 @@ class Queue:
 
     @cached_property
     def links(self) -> dict[str | None, StageNumbers]:
-        """Previous server -> numbers of the stages that come from this server."""
+        """Map each previous server to the numbers of this queue's stages that come from it."""
         return _by_link(self.stages.values())
 
     @cached_property
     def traffic(self) -> ClassTraffic:
-        """Traffic of the class, as its scheduler needs it."""
+        """Traffic of this queue's class in the form that schedulers take: arrival curve and packet sizes."""
         stages = self.stages.values()
         return ClassTraffic(
             self.arrival,
@@ -214,13 +218,13 @@ class Queue:
 
     @cached_property
     def is_fifo(self) -> bool:
-        """Whether the whole queue is served first come, first served."""
+        """Whether all packets of this queue are served first come, first served."""
         flows = sum(len(stage.flows) for stage in self.stages.values())
         return self.server.is_fifo or flows == 1
 
     @property
     def backlog_bits(self) -> float:
-        """Backlog bound of the class [b].
+        """Backlog bound of this queue [b]: the most bits of its class that wait.
 
         A packet counts whole from its arrival to the departure of its last bit: one packet more than
         the vertical deviation (the packetizer; Le Boudec and Thiran, theorem 1.7.1).
@@ -231,7 +235,10 @@ class Queue:
     def leftover_services(
         self, own: ArrivalCurve, cross_traffic: ArrivalCurve
     ) -> list[ServiceCurve]:
-        """Leftover service of each service curve for a part of the queue, beside the queue's other traffic."""
+        """Service that each service curve of this queue leaves for some of its traffic, beside the other traffic.
+
+        ``own`` is the arrival curve of that traffic, ``cross_traffic`` of the rest of the queue.
+        """
         if self.is_fifo:
             return [fifo_leftover_service(service, cross_traffic, own) for service in self.services]
         return [service.leftover_service(cross_traffic) for service in self.services]
@@ -258,7 +265,7 @@ class Queue:
 
 
 class StageArrivals:
-    """Arrival curves of sets of stages, each computed once.
+    """Arrival curves of sets of stages (packets of some flows at one server), each computed once.
 
     If no server keeps an order between flows, the stages of the flow of interest can be left out
     upstream. In the worst case of this flow, all other flows go first. Other flows then wait only for
@@ -281,33 +288,36 @@ class StageArrivals:
 
     @property
     def stage_count(self) -> int:
-        """Number of stages added so far."""
+        """Number of stages (packets of some flows at one server) added so far."""
         return len(self._stages)
 
     def add_stages(self, stages: Iterable[Stage]) -> None:
-        """Add stages once their arrival curves are known."""
+        """Register stages (packets of some flows at one server) whose arrival curves are known."""
         self._stages |= {stage.number: stage for stage in stages}
 
     def add_queue(self, queue: Queue) -> None:
-        """Add a queue once its service curves are known."""
+        """Register a queue whose service curves are known."""
         self._queue_of |= dict.fromkeys(queue.stages, queue)
 
     def of_stages(self, numbers: StageNumbers, of_interest: StageNumbers = _NONE) -> ArrivalCurve:
-        """Arrival curve of several stages of one queue."""
+        """Joint arrival curve of several stages (packets of some flows) of one queue.
+
+        Stages in ``of_interest`` are left out upstream.
+        """
         return self._of_stages(numbers, of_interest, self._look_back)
 
     def cross_traffic(
         self, queue: Queue, numbers: StageNumbers, of_interest: StageNumbers = _NONE
     ) -> ArrivalCurve:
-        """Arrival curve of a queue without the given stages."""
+        """Arrival curve of all traffic in a queue except the stages with the given numbers."""
         return self._cross_traffic(queue, numbers, of_interest, self._look_back)
 
     def behind(self, number: int) -> ArrivalCurve:
-        """Arrival curve of a stage after its server."""
+        """Arrival curve of a stage's packets after they have left its server."""
         return self._behind(frozenset((number,)), self._queue_of[number], _NONE, self._look_back)
 
     def wait_s(self, queue: Queue, min_packet_bits: float) -> float:
-        """`Queue.wait_s`; the result is cached."""
+        """Longest time that a packet waits in a queue before its transmission [s]: cached `Queue.wait_s`."""
         key = (id(queue), min_packet_bits)
         if key not in self._waits_s:
             self._waits_s[key] = queue.wait_s(min_packet_bits)
@@ -337,7 +347,7 @@ class StageArrivals:
     def _over_link_without(
         self, link: str | None, numbers: StageNumbers, left_out: int
     ) -> ArrivalCurve:
-        """Arrival curve over a link without one stage: the sum of all stages, less this stage.
+        """Arrival curve of the traffic over a link without one of its stages: the sum of all stages, less this one.
 
         So a large network needs no new sum for each stage. The line still counts packets of all stages.
         """
@@ -354,7 +364,10 @@ class StageArrivals:
     def _over_link(
         self, link: str | None, numbers: StageNumbers, of_interest: StageNumbers, look_back: int
     ) -> ArrivalCurve:
-        """Arrival curve of the traffic that several stages receive over one link: the sum of their curves, or a bound of the aggregate."""
+        """Joint arrival curve of several stages whose packets come over one link.
+
+        It is the minimum of the sum of their curves, the bound of the line, and the output of the previous server.
+        """
         key = (numbers, of_interest, look_back)
         if key not in self._over_links:
             stages = [self._stages[number] for number in sorted(numbers)]
@@ -367,7 +380,7 @@ class StageArrivals:
     def _aggregate_bounds(
         self, stages: list[Stage], of_interest: StageNumbers, look_back: int
     ) -> Iterator[ArrivalCurve]:
-        """Arrival curves of an aggregate that comes over one link: by the line, and by the previous server."""
+        """Bounds of traffic that comes over one link: arrival curves by the line rate, and by the previous server."""
         yield from self._line_shaping(frozenset(stage.number for stage in stages))
         if look_back == 0 or not (len(stages) > 1 or of_interest):
             return
@@ -387,7 +400,7 @@ class StageArrivals:
         )
 
     def _line_shaping(self, numbers: StageNumbers) -> tuple[ArrivalCurve, ...]:
-        """Arrival curve of the line over which stages come; an empty tuple if the line rate is unknown.
+        """Arrival curve that the rate of the line sets for the stages that come over it; empty if it is unknown.
 
         Within t, packets that have become whole have ``C t`` bits and at most one longest packet
         more (Mifdaoui and Leydier, *Beyond the accuracy-complexity tradeoffs of compositional
@@ -409,7 +422,7 @@ class StageArrivals:
         look_back: int,
         same_link: StageNumbers = _NONE,
     ) -> ArrivalCurve:
-        """Output of a queue for the given stages: the minimum of two bounds.
+        """Arrival curve of the packets of some stages after they have left a queue: the minimum of two bounds.
 
         By bits: the output curve of the leftover service plus one packet, since packets count only when
         whole. By packets: each packet waits between 0 and the longest wait.
@@ -428,7 +441,7 @@ class StageArrivals:
 
 
 def _by_link(stages: Iterable[Stage]) -> dict[str | None, StageNumbers]:
-    """Previous server -> numbers of the stages that come from this server."""
+    """Group stages (packets of some flows at one server) by the server that sends them here; ``None`` at a source."""
     numbers: dict[str | None, set[int]] = {}
     for stage in stages:
         numbers.setdefault(stage.link, set()).add(stage.number)

@@ -35,24 +35,24 @@ from icmodel.system.schedulers import (
 
 @dataclass(frozen=True, slots=True)
 class Arbitrary:
-    """Arbitrary multiplexing: one queue of unknown order, in which each flow keeps its own order."""
+    """Scheduler with arbitrary multiplexing: one queue of unknown order, in which each flow keeps its own order."""
 
     name: ClassVar[str] = "arbitrary multiplexing"
 
     def serves(self, priority: int) -> bool:
-        """Whether frames of this priority are ever sent: always."""
+        """Whether frames of this priority are ever sent; always true, since all frames share one queue."""
         return True
 
 
 Scheduler = (
     Fifo | Arbitrary | StrictPriority | WeightedRoundRobin | DeficitRoundRobin | CreditBased | Gates
 )
-"""Schedulers that guarantee a service curve."""
+"""Any scheduler for which a service curve is known."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClassTraffic:
-    """Traffic of one class at a port: arrival curve, and packet sizes [b] as in `Flow`."""
+    """Traffic of one class at a port: its arrival curve, and its packet sizes [b] as in `Flow`."""
 
     arrival: ArrivalCurve
     max_packet_bits: float
@@ -65,7 +65,7 @@ Traffic = Mapping[int, ClassTraffic]
 
 
 def has_classes(scheduler: Scheduler) -> bool:
-    """Whether each class has a separate queue."""
+    """Whether a scheduler keeps a separate queue for each traffic class."""
     return not isinstance(scheduler, Fifo | Arbitrary)
 
 
@@ -77,7 +77,10 @@ def pauses(scheduler: Scheduler) -> bool:
 def class_services(
     scheduler: Scheduler, line: ServiceCurve, own: int, traffic: Traffic
 ) -> tuple[ServiceCurve, ...]:
-    """Alternative service curves of class ``own``, on a line shared by ``traffic``."""
+    """Alternative service curves that a scheduler leaves to class ``own``, on a line shared by ``traffic``.
+
+    Each curve alone is valid.
+    """
     match scheduler:
         case Fifo() | Arbitrary():
             return (line,)
@@ -97,12 +100,12 @@ def class_services(
 
 
 def _longest_lower_packet_bits(own: int, traffic: Traffic) -> float:
-    """Longest packet of lower classes [b]."""
+    """Size of the longest packet of the classes with lower priority than ``own`` [b]."""
     return max((each.max_packet_bits for name, each in traffic.items() if name < own), default=0.0)
 
 
 def _leftover_of_other_classes(line: ServiceCurve, own: int, traffic: Traffic) -> ServiceCurve:
-    """Leftover service of a work-conserving line after all other classes have been served."""
+    """Service that a work-conserving line leaves to a class if all other classes are served first."""
     others = [each.arrival for name, each in traffic.items() if name != own]
     return line.leftover_service(aggregate(others))
 
@@ -111,7 +114,7 @@ def _leftover_of_other_classes(line: ServiceCurve, own: int, traffic: Traffic) -
 
 
 def strict_priority_service(line: ServiceCurve, own: int, traffic: Traffic) -> ServiceCurve:
-    """Leftover service of non-preemptive strict priority (IEEE 802.1Q-2018 §8.6.8.1).
+    """Service curve of a class under non-preemptive strict priority (IEEE 802.1Q-2018 §8.6.8.1).
 
     ``[beta(t) - sum of alpha of higher classes - longest packet of lower classes]+``: Bouillard,
     Boyer, Le Corronc, *Deterministic Network Calculus* (2018), §7.3.2.
@@ -123,7 +126,7 @@ def strict_priority_service(line: ServiceCurve, own: int, traffic: Traffic) -> S
 def weighted_round_robin_services(
     weights: Mapping[int, int], line: ServiceCurve, own: int, traffic: Traffic
 ) -> Iterator[ServiceCurve]:
-    """Service curves of a class that sends up to ``weight`` packets per turn.
+    """Service curves of a class under weighted round robin, where it sends up to ``weight`` packets per turn.
 
     With ``q = w * shortest own packet`` and ``Q`` the sum of ``w * longest packet`` of the others:
     ``q/(q + Q) * [beta - Q]+``, strict for any traffic of the others (Bouillard, Boyer, Le Corronc
@@ -149,7 +152,7 @@ def weighted_round_robin_services(
 def deficit_round_robin_service(
     quanta_bits: Mapping[int, float], line: ServiceCurve, own: int, traffic: Traffic
 ) -> ServiceCurve:
-    """Service curve of a class that sends up to its quantum and its saved deficit per turn.
+    """Service curve of a class under deficit round robin, where a turn sends up to quantum plus saved deficit.
 
     A class that is busy over p whole turns sends at least ``p Q - d`` bits, where d is its greatest
     deficit: its longest packet. Each other class sends at most ``(p + 1) Q_j + d_j``. With p
@@ -180,13 +183,13 @@ def _scaled(line: ServiceCurve, share: float) -> ServiceCurve:
 # --- credit-based shaper ----------------------------------------------------------------------
 
 Slopes = Mapping[int, float]
-"""Class -> idle slope, the rate at which the credit of the class grows [b/s]."""
+"""Idle slope of each class at a credit-based shaper: the rate at which its credit grows [b/s]."""
 
 
 def credit_based_service(
     slopes_bps: Slopes, line: ServiceCurve, own: int, traffic: Traffic
 ) -> ServiceCurve:
-    """Service curve of a class at a credit-based shaper; classes without a slope go by priority.
+    """Service curve of a class at a credit-based shaper; classes without an idle slope are sent by priority.
 
     IEEE 802.1Q-2018 §8.6.8.2 (802.1Qav): a shaped class may send while its credit is not negative.
     Its credit rises at idleSlope while frames wait or it is negative, and falls at sendSlope =
@@ -224,7 +227,7 @@ def credit_based_service(
 
 
 def _max_credit_bits(slopes_bps: Slopes, line: ServiceCurve, own: int, traffic: Traffic) -> float:
-    """Greatest credit of a shaped class [b]: c_max of `credit_based_service`."""
+    """Greatest credit of a class at a credit-based shaper [b]: c_max of `credit_based_service`."""
     fastest = line.pieces[-1]
     higher = [name for name in traffic if name > own]
     shaped = [name for name in higher if name in slopes_bps]
@@ -249,7 +252,7 @@ def _min_credit_bits(slopes_bps: Slopes, line: ServiceCurve, name: int, traffic:
 
 Windows = Sequence[Window]
 Openings = list[tuple[float, float]]
-"""Start and end of each interval of a cycle in which a class may send [s]."""
+"""Intervals of a gate cycle in which a class may send, as pairs of start and end [s]."""
 
 
 def gated_service(windows: Windows, line: ServiceCurve, own: int, traffic: Traffic) -> ServiceCurve:
@@ -298,7 +301,10 @@ def gated_service(windows: Windows, line: ServiceCurve, own: int, traffic: Traff
 
 
 def _openings(windows: Windows, own: int, together: Traffic, rate_bps: float) -> Openings:
-    """Usable start and end of each opening of a class within a cycle [s]."""
+    """Find the intervals of a gate cycle in which a class can start frames, as pairs of start and end [s].
+
+    A packet of a lower class at the start, and the longest own packet at the end, are subtracted.
+    """
     is_open = [own in window.open for window in windows]
     if all(is_open):
         return [(0.0, math.fsum(window.duration_s for window in windows))]
@@ -320,7 +326,7 @@ def _openings(windows: Windows, own: int, together: Traffic, rate_bps: float) ->
 
 
 def _longest_wait_s(openings: Openings, cycle_s: float, share: float) -> float:
-    """Least T such that from any moment on at least ``share * (t - T)`` seconds are open within t.
+    """Latency T of a periodic gate [s]: from any moment on, it is open at least ``share * (t - T)`` within t.
 
     The worst moment is the end of an opening, and the worst t ends at the beginning of another opening.
     """

@@ -176,13 +176,15 @@ def _add_links(
     for name, (rate, _) in services.items():
         peer = leads_to.get(name)
         if peer is None:
-            peer = made.allowed_name(_sink_name(name))
+            peer = _sink_name(name, node_of, made)
             made.devices.append({"name": peer})
         made.links.append(plain_cable(node_of[name], peer, rate))
 
 
-def _sink_name(server: str) -> str:
-    return server.partition(ARROW)[2].replace("#", "-") or f"{server}-sink"
+def _sink_name(server: str, node_of: Mapping[str, str], made: ImportedSystem) -> str:
+    """Name of the device behind a server; a node that also has servers keeps its name for itself."""
+    name = made.allowed_name(server.partition(ARROW)[2].replace("#", "-") or f"{server}-sink")
+    return f"{name}-sink" if name in node_of.values() else name
 
 
 def _add_flow(
@@ -222,7 +224,7 @@ def _sink(path: ServerPath, node_of: Mapping[str, str], made: ImportedSystem) ->
 
     This is the device after the last server, or else a new device at the node after that server.
     """
-    own = made.allowed_name(_sink_name(path[-1]))
+    own = _sink_name(path[-1], node_of, made)
     if any(device["name"] == own for device in made.devices):
         return own
     made.devices.append({"name": own})

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from icmodel.dataset import Dataset
+from icmodel.keywords import checks_keywords
 from icmodel.model import Model
 from icmodel.system.namesake import notes_on_usecase
 from icmodel.system.network import System
@@ -29,6 +30,7 @@ from icmodel.system.prediction.throughput import throughput
 from icmodel.system.prediction.usage import device_usage, link_usage
 
 
+@checks_keywords
 def predict(
     system: System,
     dataset: Model | Dataset | str | Path | Mapping[str, Model] | None = None,

@@ -5,12 +5,43 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from icmodel.documents import json_form, json_of
-from icmodel.estimate import Estimate, absent, weakest
-from icmodel.requirement import MET, NOT_MET, OUTCOMES, UNDECIDED, Verdict, worst_outcome
+from icmodel.estimate import (
+    ESTIMATE_COLUMNS,
+    Estimate,
+    Metrics,
+    absent,
+    estimate_table,
+    estimated,
+    labelled,
+    limit_name,
+    long_table,
+    metric_name,
+    quantity,
+    weakest,
+)
+from icmodel.frozen import NanEqual
+from icmodel.notebook import Coloured, data_frame, html_table
+from icmodel.requirement import (
+    MET,
+    NOT_MET,
+    OUTCOMES,
+    UNDECIDED,
+    VERDICT_COLUMNS,
+    Verdict,
+    outcome_text,
+    verdict_cells,
+    verdict_record,
+    worst_outcome,
+)
 from icmodel.system.network import Stream, System
 from icmodel.system.prediction.arrival import Arrival
+
+if TYPE_CHECKING:
+    import pandas
+    import xarray
 
 SCHEMA_VERSION = 1
 LISTED = (
@@ -24,10 +55,12 @@ LISTED = (
     "loss_rate",
 )
 """Metrics of a stream that every JSON document has; an absent metric states the reason."""
+SHOWN = ("goodput_bps", "latency_mean_s", "loss_rate")
+"""Metrics of a stream in the table for a notebook."""
 
 
-@dataclass(frozen=True, slots=True)
-class LatencyBound:
+@dataclass(frozen=True, slots=True, eq=False)
+class LatencyBound(NanEqual):
     """A latency that no frame exceeds.
 
     Parameters
@@ -56,7 +89,7 @@ class LatencyBound:
 
 
 @dataclass(frozen=True, slots=True)
-class StreamPrediction:
+class StreamPrediction(Metrics):
     """Results of one stream; metrics are attributes, too: ``stream.goodput_bps``.
 
     Parameters
@@ -89,12 +122,14 @@ class StreamPrediction:
     arrival: Arrival = field(default_factory=Arrival)
     message_times: Mapping[str, Estimate] = field(default_factory=dict)
 
-    def __getattr__(self, name: str) -> Estimate:
-        """Return a metric by its name."""
-        try:
-            return self.metrics[name]
-        except KeyError:
-            raise AttributeError(name) from None
+    def __repr__(self) -> str:
+        goodput = estimated("goodput_bps", self.goodput_bps)
+        return f"StreamPrediction({self.stream.name!r}: {goodput}, limited by {self.bottleneck})"
+
+    def _repr_html_(self) -> str:
+        """Return the metrics as a table for a notebook."""
+        title = f"{self.stream.name}, limited by {limit_name(self.bottleneck)} {self.bottleneck_at}"
+        return html_table(title, ESTIMATE_COLUMNS, estimate_table(self.metrics), self.notes)
 
     def to_dict(self) -> dict[str, object]:
         """JSON form."""
@@ -204,6 +239,9 @@ class Judged:
     by_bound: bool = False
     of: str = ""
 
+    def __repr__(self) -> str:
+        return f"Judged({self.device or self.stream}: {self.verdict!r})"
+
     @property
     def badness(self) -> tuple[int, float]:
         """Sort key, greater is worse: the outcome, then the margin; a missing margin is the worst."""
@@ -267,6 +305,75 @@ class SystemPrediction:
         return (
             f"SystemPrediction({self.system.name!r}, {len(self.streams)} streams: {self.verdict})"
         )
+
+    def _repr_html_(self) -> str:
+        """Return the requirements, the worst first, and the streams as tables for a notebook."""
+        title = Coloured(f"{outcome_text(self.verdict)}: {self.system.title}", self.verdict)
+        groups = by_requirement(self.judged).values()
+        verdicts = [
+            verdict_cells(one.verdict, one.device or one.stream) for some in groups for one in some
+        ]
+        streams = []
+        for name, one in self.streams.items():
+            shown = [one.metrics.get(metric, absent("")) for metric in SHOWN]
+            texts = [estimated(*pair) for pair in zip(SHOWN, shown, strict=True)]
+            bound = one.latency_bound
+            most = "no bound" if bound is None else quantity("latency_max_s", bound.value_s, 4)
+            basis = weakest([estimate.basis for estimate in shown if estimate.basis])
+            streams.append((name, *texts, most, basis))
+        columns = ("stream", *(f"#{metric_name(metric)}" for metric in SHOWN), "#bound", "basis")
+        return html_table(title, VERDICT_COLUMNS, verdicts) + html_table(
+            "streams", columns, streams, self.notes
+        )
+
+    def to_dataframe(self) -> pandas.DataFrame:
+        """Return one row for each metric of each stream, in SI; `requirements_dataframe` has the verdicts.
+
+        Raises
+        ------
+        IcmodelError
+            If pandas is not installed.
+
+        Examples
+        --------
+        >>> from icmodel.system import load, predict
+        >>> frame = predict(load("lab-switch")).to_dataframe()
+        >>> frame.loc[("measured", "goodput_bps"), "unit"]
+        'bit/s'
+        """
+        records = (
+            {"stream": name, **record}
+            for name, one in self.streams.items()
+            for record in long_table(one.metrics)
+        )
+        return data_frame(records, "stream", "metric")
+
+    def requirements_dataframe(self) -> pandas.DataFrame:
+        """Return one row for each verdict, with numbers in SI.
+
+        Raises
+        ------
+        IcmodelError
+            If pandas is not installed.
+        """
+        return data_frame(
+            {"stream": one.stream, "device": one.device, **verdict_record(one.verdict)}
+            for one in self.judged
+        )
+
+    def to_xarray(self) -> xarray.Dataset:
+        """Return the metrics of all streams along the dimension ``stream``, with units.
+
+        Examples
+        --------
+        >>> from icmodel.system import load, predict
+        >>> streams = predict(load("lab-two-senders")).to_xarray()
+        >>> streams["goodput_bps"].attrs["units"], dict(streams.sizes)
+        ('bit/s', {'stream': 2})
+        """
+        whole = labelled([one.metrics for one in self.streams.values()], ("stream",))
+        attrs = {"system": self.system.name, "datasets": ", ".join(self.datasets)}
+        return whole.assign_coords(stream=list(self.streams)).assign_attrs(attrs)
 
     @property
     def verdict(self) -> str:

@@ -1,6 +1,6 @@
-"""Rates, losses and waits of flows over shared resources, in pure numbers (arrays without names)."""
+"""Rates, losses and waiting times of flows that share resources, computed on arrays of numbers without names."""
 
 SAME = 1e-9
-"""Relative tolerance: two rates, loads or times that differ by less are equal."""
+"""Relative tolerance within which two rates, loads or times count as equal."""
 FULL = 1 - SAME
-"""Load ratio from which a resource counts as full."""
+"""Least ratio of load to capacity at which a resource counts as full."""

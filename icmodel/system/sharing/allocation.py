@@ -20,22 +20,25 @@ from icmodel.system.sharing import FULL, SAME
 from icmodel.system.sharing.loss import NOWHERE, passing
 
 WINDOW_ROUNDS = 20
-"""Most rounds of the search for the queue that flows with windows fill."""
+"""Greatest number of rounds in the search for the queue that flows with TCP windows fill."""
 HALVINGS = 100
 CLASS_ROUNDS = 20
-"""Most rounds in which classes of a port get the capacity that other classes leave."""
+"""Greatest number of rounds in which classes of a port get the capacity that other classes leave."""
 SAME_LEVEL = 1e-12
-"""Relative rounding error of fill levels; smaller differences count as equal."""
+"""Relative difference below which two fill levels of links count as equal; it allows for rounding."""
 
 Classes = Mapping[int, float]
-"""Priority -> a number for this class."""
+"""Number for each traffic class of a port, such as its demand, by priority of the class."""
 Discipline = Callable[[float, Classes], dict[int, float]]
-"""Function: (port rate [b/s], demand of each class [b/s]) -> rate available to each class [b/s]."""
+"""Type of a function that divides a port's rate among its classes.
+
+It takes the rate of the port and the demand of each class, and returns the rate available to each class [b/s].
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Resources:
-    """Shared resources as arrays (resources,).
+    """Resources that flows share, such as ports and processors, as arrays (resources,).
 
     Parameters
     ----------
@@ -54,7 +57,7 @@ class Resources:
     disciplines: Mapping[int, Discipline]
 
     def by_port(self) -> dict[int, Ints]:
-        """Port -> its resources, for each port that serves classes separately."""
+        """Map each port that serves its classes separately to the indices of its resources, one per class."""
         found: dict[int, list[int]] = {}
         for resource, port in enumerate(self.port.tolist()):
             if port in self.disciplines:
@@ -64,7 +67,7 @@ class Resources:
 
 @dataclass(frozen=True, slots=True)
 class Flows:
-    """Streams as arrays, one entry per flow.
+    """Flows (streams) that share resources, as arrays with one entry per flow.
 
     Parameters
     ----------
@@ -73,14 +76,14 @@ class Flows:
         themselves.
     elastic : array of bool (flows,)
     path : array of int (flows, hops)
-        Resources in the order of the path; shorter paths are filled up with ``NOWHERE``.
+        Resources that each flow uses, in the order of its path; shorter paths are filled up with ``NOWHERE``.
     usage : array (flows, hops)
         Capacity of the resource that 1 b/s of goodput takes; 0 for a multicast copy that is counted
         already.
     origin : int
         Number of hops at the beginning of each path that belong to the sender.
     sent_with : array of int (flows,)
-        Index of the flow of which each flow is a copy at the sender; its own index if it is no copy.
+        Index of the flow that the sender sends together with this flow (multicast copies); otherwise its own index.
     """
 
     offered_bps: Floats
@@ -92,7 +95,7 @@ class Flows:
     sent_with: Ints
 
     def crossings(self, some: Bools, hops: slice) -> Crossings:
-        """Crossings of the selected flows over the selected hops; flows keep their indices."""
+        """List which resources the selected flows use at the selected hops; flows keep their indices."""
         path = np.where(some[:, None], self.path, NOWHERE)[:, hops]
         flow, hop = np.nonzero(path != NOWHERE)
         return Crossings(flow, path[flow, hop], self.usage[:, hops][flow, hop])
@@ -100,7 +103,7 @@ class Flows:
 
 @dataclass(frozen=True, slots=True)
 class Windows:
-    """TCP windows of flows.
+    """TCP windows and round-trip times of flows, as arrays (flows,).
 
     Parameters
     ----------
@@ -113,18 +116,18 @@ class Windows:
 
     @property
     def limit_bps(self) -> Floats:
-        """Greatest goodput of each flow [b/s], array (flows,): one window per round trip."""
+        """Greatest goodput that the window allows each flow [b/s], array (flows,): one window per round trip."""
         return self.bits / self.round_trip_s
 
     @property
     def known(self) -> Bools:
-        """Whether each flow has a known window, array (flows,)."""
+        """Boolean mask (flows,) of the flows whose TCP window is known."""
         return np.isfinite(self.bits)
 
 
 @dataclass(frozen=True, slots=True)
 class Allocation:
-    """Rates of flows, and loads of resources.
+    """Result of sharing resources: the rates of flows, and the loads of resources.
 
     Parameters
     ----------
@@ -150,7 +153,7 @@ class Allocation:
 
 
 def share(flows: Flows, resources: Resources, windows: Windows) -> Allocation:
-    """Share all resources: by windows if all elastic flows have a window, otherwise evenly.
+    """Share all resources among flows, by TCP windows if all elastic flows have a window, otherwise evenly.
 
     A flow with a window of W bits gets W divided by the sum of its round trip and its wait in queues. A
     flow without a window fills any queue, so no rule gives the rate that it leaves to others.
@@ -173,7 +176,7 @@ def share(flows: Flows, resources: Resources, windows: Windows) -> Allocation:
 
 
 def standing_queue_s(bits: Floats, round_trip_s: Floats, rate_bps: float) -> float:
-    """Wait q in the queue that windows fill [s]; 0 if the windows are too small to fill the rate.
+    """Waiting time q in a queue that TCP windows fill [s]; 0 if the windows are too small to fill the rate.
 
     q solves ``sum of W / (RTT + q) = rate``.
     """
@@ -193,7 +196,7 @@ def standing_queue_s(bits: Floats, round_trip_s: Floats, rate_bps: float) -> flo
 
 
 def allocate(flows: Flows, resources: Resources) -> Allocation:
-    """Share all resources by the weights of the flows.
+    """Share all resources among flows in proportion to the flows' weights.
 
     Classes of a port share its rate in rounds, until the rate that each class leaves no longer changes.
     If the rates still change after `CLASS_ROUNDS`, the last loads are scaled to the rate of the port.
@@ -225,7 +228,10 @@ def allocate(flows: Flows, resources: Resources) -> Allocation:
 
 
 def _allocate_apart(flows: Flows, available: Floats) -> Allocation:
-    """Share resources whose capacities do not depend on each other."""
+    """Share resources among flows, if the capacity ``available`` at each resource is fixed.
+
+    Lossy flows send what they offer; elastic flows divide the rest.
+    """
     path, elastic = flows.path, flows.elastic
     # senders wait for their own resources
     everyone = np.ones(len(flows.offered_bps), dtype=bool)
@@ -282,20 +288,23 @@ class Crossings:
     usage: Floats
 
     def of(self, entries: Bools) -> Crossings:
-        """Select entries by a mask."""
+        """Select pairs of flow and link by a boolean mask."""
         return Crossings(self.flow[entries], self.link[entries], self.usage[entries])
 
     def per_link(self, of_flow: Floats, links: int) -> Floats:
-        """Sum, over the flows of each link, of the flow's value times its usage, array (links,)."""
+        """Load of each link, array (links,): the sum of its flows' values times their usage of the link.
+
+        ``of_flow`` holds the value of each flow, such as its rate.
+        """
         taken = of_flow[self.flow] * self.usage
         return np.bincount(self.link, taken, links).astype(np.float64)
 
 
 @dataclass(frozen=True, slots=True)
 class Shares:
-    """Rate of each flow [b/s], and the link that limits it, as arrays (flows,).
+    """Max-min fair rate of each flow [b/s], and the link that limits the flow, as arrays (flows,).
 
-    The link is −1 if the flow's own request limits it.
+    The link is −1 if the flow's own request is the limit.
     """
 
     rate_bps: Floats
@@ -362,9 +371,15 @@ def max_min(
 # --- disciplines of ports ---------------------------------------------------------------------
 
 ASSURED_WEIGHTS = (7.0, 2.4)
-"""Goodputs of AF4 and AF1 [Gb/s], together 9.4 Gb/s. Both were unlimited TCP with large frames (IC2012 §6.5.3)."""
+"""Weights of the assured forwarding classes AF4 and AF1: their measured goodputs, together 9.4 Gb/s.
+
+Both were unlimited TCP with large frames (IC2012 §6.5.3).
+"""
 EXPEDITED_SHARE = 5.5 / 9.4
-"""Greatest share of expedited forwarding: 5.5 of the 9.4 Gb/s of goodput on a 10 Gb/s line (IC2012 §6.5.3)."""
+"""Greatest share of a port's rate for expedited forwarding.
+
+Measured were 5.5 of the 9.4 Gb/s of goodput on a 10 Gb/s line (IC2012 §6.5.3).
+"""
 EXPEDITED = "ef"
 ASSURED = ("af1", "af2", "af3", "af4")
 BEHAVIOURS = (EXPEDITED, *ASSURED)
@@ -372,12 +387,15 @@ BEHAVIOURS = (EXPEDITED, *ASSURED)
 
 
 def strict_priority(rate_bps: float, demand: Classes) -> dict[int, float]:
-    """Strict priority: each class may use the rate that more urgent classes leave."""
+    """Rate available to each class of a port under strict priority: the rate that more urgent classes leave."""
     return shaped(rate_bps, demand, {})
 
 
 def shaped(rate_bps: float, demand: Classes, slopes_bps: Classes) -> dict[int, float]:
-    """Strict priority with shaped classes, limited to their idle slopes (IEEE 802.1Q-2022 §8.6.8.2)."""
+    """Rate available to each class of a port under strict priority with credit-based shapers.
+
+    Shaped classes are limited to their idle slopes (IEEE 802.1Q-2022 §8.6.8.2).
+    """
     left, available = rate_bps, {}
     for priority in sorted(demand, reverse=True):
         available[priority] = min(left, slopes_bps.get(priority, math.inf))
@@ -386,9 +404,10 @@ def shaped(rate_bps: float, demand: Classes, slopes_bps: Classes) -> dict[int, f
 
 
 def weighted(rate_bps: float, demand: Classes, weights: Classes) -> dict[int, float]:
-    """Weighted turns: capacity that a class does not need is divided among classes that need more.
+    """Rate available to each class of a port that serves its classes in weighted turns.
 
-    The rate available to a class is its max-min share of the port if only its own demand were unlimited.
+    Capacity that a class does not need is divided among classes that need more. The rate available to a class is
+    its max-min share of the port if its own demand were unlimited.
 
     Parameters
     ----------
@@ -419,8 +438,9 @@ def weighted(rate_bps: float, demand: Classes, weights: Classes) -> dict[int, fl
 def gated(
     rate_bps: float, demand: Classes, windows: Sequence[tuple[float, Sequence[int]]]
 ) -> dict[int, float]:
-    """Gates that open in turn, with strict priority within a window (IEEE 802.1Q-2022 §8.6.8.4).
+    """Rate available to each class of a port whose gates open in turn (IEEE 802.1Q-2022 §8.6.8.4).
 
+    Within a window, strict priority decides.
     A class is assumed to send evenly over the windows in which its gate is open.
 
     Parameters
@@ -444,7 +464,7 @@ def gated(
 def differentiated(
     rate_bps: float, demand: Classes, behaviours: Mapping[int, str]
 ) -> dict[int, float]:
-    """DSCP as IC2012 §6.5.3 measured it at a switch with its factory settings.
+    """Rate available to each DSCP class of a port, as IC2012 §6.5.3 measured at a switch with factory settings.
 
     Expedited forwarding goes first, with at most 5.5/9.4 of the rate. The assured classes share the rest
     by weight: AF4 and AF1 as 7 to 2.4. AF2 and AF3 lie evenly between AF1 and AF4, and best effort
@@ -470,7 +490,10 @@ def differentiated(
 
 
 def assured_weight(behaviour: str) -> float:
-    """Weight of an assured forwarding class; AF2 and AF3 lie evenly between AF1 and AF4 (assumed)."""
+    """Weight of an assured forwarding class; other behaviours count as AF1.
+
+    AF2 and AF3 lie evenly between AF1 and AF4 (assumed).
+    """
     most, least = ASSURED_WEIGHTS
     place = ASSURED.index(behaviour) if behaviour in ASSURED else 0
     return least + (most - least) * place / (len(ASSURED) - 1)
@@ -479,7 +502,10 @@ def assured_weight(behaviour: str) -> float:
 def scaled(
     capacity: float, demand: Classes, *, rule: Discipline, rate_bps: float
 ) -> dict[int, float]:
-    """Apply a port's discipline to demands in another unit than b/s, such as fractions of an interface."""
+    """Apply the rule that divides a port's rate to demands in another unit, such as fractions of an interface.
+
+    ``capacity`` in that unit corresponds to ``rate_bps``.
+    """
     scale = rate_bps / capacity
     available = rule(rate_bps, {priority: part * scale for priority, part in demand.items()})
     return {priority: value / scale for priority, value in available.items()}

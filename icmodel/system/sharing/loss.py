@@ -1,4 +1,4 @@
-"""Loss of flows without back-pressure: proportional at overloaded ports, caused by bursts at buffers.
+"""Loss of flows without back-pressure: at overloaded ports, and in bursts at full buffers.
 
 A port is a fluid model of one queue, first come, first served. A full queue drops frames of any flow
 alike. So if the load exceeds the rate, each flow loses the same part, and less arrives at the next hop.
@@ -17,17 +17,20 @@ import numpy as np
 from icmodel.arrays import Floats, Ints
 
 ROUNDS = 1000
-"""Most rounds of the fixed point if paths form a cycle; without a cycle, one round per hop is enough."""
+"""Greatest number of rounds in the search for the loss at each link, if paths form a cycle.
+
+Without a cycle, one round per hop is enough.
+"""
 SETTLED = 1e-12
-"""Relative change below which the fixed point has converged."""
+"""Relative change of the passed fractions in a round below which the search has converged."""
 NOWHERE = -1
-"""Filler value for paths with fewer hops than the longest path."""
+"""Filler value in arrays of paths, for hops beyond the end of a shorter path."""
 
 
 def passing(
     offered_bps: Floats, path: Ints, usage: Floats, capacity_bps: Floats
 ) -> tuple[Floats, Floats]:
-    """Fraction of the load that passes each link, and rate of each flow at each hop [b/s].
+    """Compute which fraction of its load each link passes on without loss, and the rate of each flow at each hop.
 
     Parameters
     ----------
@@ -99,7 +102,7 @@ class Curve:
 def greatest_queue_bits(
     curves: Iterable[Curve], rate_bps: float, closed_s: float = 0.0
 ) -> tuple[float, float]:
-    """Greatest queue if all bursts come at once [b], and bits that arrived by that time.
+    """Greatest queue at a port if all bursts come at once [b], and the bits that arrived by that time [b].
 
     The queue is the greatest vertical distance between the arrival and service curves; each link is a
     token bucket (R. L. Cruz, A calculus for network delay, part I, IEEE Trans. Information Theory 37,
@@ -167,13 +170,13 @@ def expected_beyond(mean_s: float, variance_s2: float, room_s: float, burst_s: f
 
 
 SELDOM = 1e-9
-"""If a smaller fraction of frames waits, the wait counts as 0."""
+"""Fraction of waiting frames below which the wait at a port counts as 0."""
 SHORTEST_S = 1e-15
-"""Mean waits shorter than this time stay unchanged [s]."""
+"""Mean wait [s] up to which a token bucket leaves the wait unchanged."""
 
 
 def behind_buckets(mean_s: Floats, variance_s2: Floats, spare_s: Floats) -> tuple[Floats, Floats]:
-    """Mean [s] and variance [s²] of the waits at ports that are token buckets, arrays (n,).
+    """Mean [s] and variance [s²] of the waits at ports whose rate is enforced by a token bucket, arrays (n,).
 
     Compare a token bucket of depth b with a plain link of the same rate. The bucket's queue is the
     link's queue less b, and at least 0 (backlog of a greedy shaper: J.-Y. Le Boudec, P. Thiran, Network
@@ -185,7 +188,7 @@ def behind_buckets(mean_s: Floats, variance_s2: Floats, spare_s: Floats) -> tupl
     mean_s, variance_s2 : arrays (n,)
         Mean [s] and variance [s²] of the wait at a link of the same rate.
     spare_s : array (n,)
-        Rest of the bucket behind the frame, as time at the link's rate [s]; 0 for a plain link.
+        Tokens left in a full bucket behind the frame, as time at the link's rate [s]; 0 for a plain link.
     """
     found_mean, found_variance = mean_s.copy(), variance_s2.copy()
     here = np.flatnonzero((spare_s > 0) & (mean_s > SHORTEST_S) & np.isfinite(mean_s))

@@ -13,7 +13,7 @@ from icmodel.arrays import Floats
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Sequence of equal packets.
+    """Sequence of packets of equal size that are sent one after the other.
 
     Parameters
     ----------
@@ -32,8 +32,9 @@ def pipelined_s(
     stores: Sequence[bool],
     gap_bits: Floats | float = 0.0,
 ) -> float:
-    """Time from the first bit sent to the last bit received, without cables and latencies of switches [s].
+    """Transfer time of packets over a path of lines [s], from the first bit sent to the last bit received.
 
+    Propagation in cables and latencies of switches are not included.
     A packet enters a line after two events: the packet has arrived, and the previous packet and its gap
     have been sent. The time at which the last of equal packets enters line i is a maximum over all lines
     j up to i. For each j, the first packet enters line j and goes on from j to i, and the others follow
@@ -78,7 +79,7 @@ def pipelined_s(
 
 
 def storing(cuts_through: Sequence[bool], rates_bps: Sequence[float]) -> list[bool]:
-    """Whether each switch of a path stores packets.
+    """Whether each switch of a path stores a packet completely before it forwards the packet.
 
     A switch stores packets unless it is a cut-through switch and the next line is no faster.
 

@@ -1,4 +1,4 @@
-"""Waits of streams at ports: mean and variance for periodic bursts, and the quantiles that follow.
+"""Waiting times of streams at ports: mean and variance for periodic bursts, and the quantiles that follow.
 
 Each stream at a port is an *entry*. Entries of one source arrive one after the other, and never wait for
 each other.
@@ -15,20 +15,20 @@ from icmodel.arrays import Bools, Floats, Ints
 from icmodel.system.sharing import FULL
 
 NODES = 40
-"""Nodes of the integral over t, by Gauss and Legendre."""
+"""Number of Gauss-Legendre nodes for the integral over t in the mean wait."""
 WAIT_NODES = 12
-"""Nodes of the integral over s, by Gauss and Legendre, on each side of 0."""
+"""Number of Gauss-Legendre nodes, on each side of 0, for the integral over s in the variance of waits."""
 STEP = 1.2
-"""Ratio up to which two times count as equal in the variance."""
+"""Ratio of two times up to which they count as equal when the variance of waits is computed."""
 LATE = 0.5
-"""Fraction of cases in which a packet comes too late to follow the previous one directly (assumed)."""
+"""Fraction of cases in which a packet of a frame comes too late to follow the previous packet directly (assumed)."""
 LEAST = 1e-9
-"""Least fraction of a port's rate assumed for a class, so that its times stay finite."""
+"""Least fraction of a port's rate that is assumed for a class, so that its waiting times stay finite."""
 EVERY = slice(None)
 
 
 def quantile_s(mean_s: Floats, variance_s2: Floats, share: float) -> Floats:
-    """Quantile of the waits: time that a share of them does not exceed [s], array (n,).
+    """Quantile of waiting times [s], array (n,): the time that the fraction ``share`` of waits does not exceed.
 
     A wait that varies more than an exponential distribution is 0 with some probability, and exponential
     otherwise. A wait that varies less is the sum of a fixed time and an exponential time. Exact for
@@ -56,13 +56,13 @@ def quantile_s(mean_s: Floats, variance_s2: Floats, share: float) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class Arrivals:
-    """Streams at ports, arrays (entries,).
+    """Streams that arrive at ports, as arrays (entries,); an entry is one stream at one port.
 
     Parameters
     ----------
     port : array of int
     source : array of int
-        Number of the entry's source; sources are numbered over all ports.
+        Number of the source from which the entry comes; sources are numbered over all ports.
     priority : array of int
         Priority of the entry. Higher numbers are served first; a packet that is being sent is finished.
     load : array
@@ -80,25 +80,28 @@ class Arrivals:
 
     @property
     def rate_fps(self) -> Floats:
-        """Bursts per second of each entry [1/s], array (entries,)."""
+        """Bursts per second of each entry (stream at a port) [1/s], array (entries,)."""
         none = np.zeros_like(self.load)
         return np.asarray(np.divide(self.load, self.burst_s, out=none, where=self.burst_s > 0))
 
     def others(self, values: Floats, of: Ints | slice = EVERY) -> Floats:
-        """Sum of values (entries, ...) at the port of the given entries, without the entries' own source."""
+        """Sum of ``values`` (entries, ...) over the other streams at the port of each given entry.
+
+        Entries of the same source are left out.
+        """
         port, source = self.port[of], self.source[of]
         found = _sums(self.port, values)[port] - _sums(self.source, values)[source]
         return np.asarray(np.maximum(found, 0.0))
 
     def longest_below_s(self, priority: int) -> Floats:
-        """Time to send the longest less urgent packet at the port of each entry [s], array (entries,)."""
+        """Time to send the longest packet of lower priority at the port of each entry [s], array (entries,)."""
         longest = np.zeros(int(self.port.max(initial=-1)) + 1)
         np.maximum.at(longest, self.port, np.where(self.priority < priority, self.packet_s, 0.0))
         return np.asarray(longest[self.port])
 
 
 def _sums(number: Ints, values: Floats) -> Floats:
-    """Sums of the values that have the same number; each value gets the sum of its number."""
+    """Sum the values that share a number, such as a port; the result holds the sum for each number."""
     total = np.zeros((int(number.max(initial=-1)) + 1, *values.shape[1:]))
     np.add.at(total, number, values)
     return total
@@ -113,14 +116,17 @@ def _ratio(one: Floats, other: Floats, otherwise: float) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class Waits:
-    """Mean [s] and variance [s²] of each entry's wait; infinite if the entry's queue grows without limit."""
+    """Mean [s] and variance [s²] of the wait of each entry (stream at a port).
+
+    They are infinite if the queue of the entry grows without limit.
+    """
 
     mean_s: Floats
     variance_s2: Floats
 
 
 def waits(at: Arrivals) -> Waits:
-    """Wait of each entry for all other entries, if all packets of a burst arrive at one moment.
+    """Wait of each entry (stream at a port) for all other entries, if all packets of a burst arrive at one moment.
 
     A class waits for three things: the packet that is being sent, packets of the same or higher priority
     that already wait, and more urgent packets that arrive meanwhile. This is A. Cobham's formula for
@@ -162,7 +168,7 @@ def waits(at: Arrivals) -> Waits:
 
 @dataclass(frozen=True, slots=True)
 class _Encounters:
-    """Sums over the other streams that each entry encounters, arrays (entries,).
+    """Sums over the other streams that each entry (stream at a port) meets in its port, arrays (entries,).
 
     Parameters
     ----------
@@ -183,7 +189,10 @@ class _Encounters:
     pairs_s: Floats
 
     def behind_own_bursts(self, load: Floats, burst_s: Floats) -> Floats:
-        """Factor on the mean wait of entries whose own bursts queue behind these streams, array (entries,)."""
+        """Factor on the mean wait of entries whose own earlier bursts still queue, array (entries,).
+
+        They queue behind the other streams of the port.
+        """
         others_s = 1.5 * _ratio(self.square_s2, self.residual_s, 0.0)  # Σ ρ b² / Σ ρ b
         endless = np.full(len(load), np.inf)
         gained_s = np.divide(burst_s, load, out=endless, where=load > 0) - burst_s
@@ -192,7 +201,10 @@ class _Encounters:
 
 
 def _encounters(at: Arrivals, some: Bools, of: Ints, nodes: tuple[Floats, Floats]) -> _Encounters:
-    """Encounters of entries with the selected other entries, without the entries' own source."""
+    """Sum the loads and bursts of the other streams that each given entry (stream at a port) meets in its port.
+
+    Only the streams selected by ``some`` count, and none of the entry's own source. ``nodes`` are the nodes and weights of the integral.
+    """
     t, weight = (of_port[at.port] for of_port in nodes)
     load = np.where(some, at.load, 0.0)
     grown = 1 + load[:, None] * t
@@ -220,7 +232,7 @@ def _encounters(at: Arrivals, some: Bools, of: Ints, nodes: tuple[Floats, Floats
 def _on_the_wire(
     at: Arrivals, priority: int, here: Ints, load_before: Floats
 ) -> tuple[Floats, Floats]:
-    """Mean rest [s] of a less urgent packet on the wire, and the mean of its square."""
+    """Mean time until a less urgent packet, which is being sent, leaves the port [s], and the mean of its square."""
     left, mean, square = 1 - load_before, np.zeros(len(here)), np.zeros(len(here))
     for lower in np.unique(at.priority[at.priority < priority])[::-1]:
         load = np.where(at.priority == lower, at.load, 0.0)
@@ -233,8 +245,9 @@ def _on_the_wire(
 
 
 def all_bursts_once_s(at: Arrivals) -> Floats:
-    """Wait of each entry if all others send at once [s]: the bursts of equal or higher priority, and one packet of lower priority.
+    """Wait of each entry (stream at a port) if all other entries send their bursts at once [s].
 
+    It waits for the bursts of equal or higher priority, and for one packet of lower priority.
     Packets of the entry's own source come one after the other. More urgent packets that come meanwhile
     take their part of the port (leftover service of strict priority, J.-Y. Le Boudec and P. Thiran,
     Network Calculus, 2001, §2.4).
@@ -254,7 +267,7 @@ def all_bursts_once_s(at: Arrivals) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """Changes of the waits for bursts that arrive over a time, arrays (entries,).
+    """Corrections of the waits for bursts whose packets arrive over a time, not at once, arrays (entries,).
 
     Parameters
     ----------
@@ -273,7 +286,7 @@ class Spread:
 
 
 def spread(at: Arrivals, arrival_s: Floats, own_s: Floats, paused: Bools) -> Spread:
-    """Changes of the waits if bursts arrive over a time.
+    """Compute how waits change if the packets of bursts arrive over a time, not at one moment.
 
     Parameters
     ----------
@@ -309,7 +322,10 @@ def spread(at: Arrivals, arrival_s: Floats, own_s: Floats, paused: Bools) -> Spr
 def _variance_ratio(
     at: Arrivals, arrival_s: Floats, frame_s: Floats, urgent: Bools, here: Bools
 ) -> Floats:
-    """Ratio of two variances, in first order: frames arrive over a time, or all at one moment."""
+    """Ratio of the variance of waits if frames arrive over a time to that if they arrive at one moment.
+
+    Only the first order is computed.
+    """
     before = at.others(np.where(urgent, at.load * at.burst_s**2 / 3, 0.0))
     ratio = np.ones(len(at.port))
     step = np.log(STEP)  # times are rounded to powers of STEP; 0 stays 0
@@ -323,9 +339,10 @@ def _variance_ratio(
 
 
 def _square(at: Arrivals, arrival_s: Floats, own_s: float) -> Floats:
-    """Rate times the integral of x² over s, for bursts of each entry, array (entries,).
+    """Contribution of each entry's bursts to the variance of waits, array (entries,).
 
-    x(s) is the time that a burst which begins s later adds to the wait of a last packet [s].
+    It is the burst rate times the integral of x² over s.  x(s) is the time that a burst which begins s later adds to
+    the wait of the last packet of a frame [s].
     """
     points, weights = np.polynomial.legendre.leggauss(WAIT_NODES)
     u = (points + 1) / 2
@@ -342,7 +359,7 @@ def _square(at: Arrivals, arrival_s: Floats, own_s: float) -> Floats:
 
 
 def _slip_s(at: Arrivals, priority: int, own_s: Floats) -> Floats:
-    """Wait for a less urgent packet that is sent between two packets of a frame that arrives over a time [s].
+    """Mean wait of a frame for a less urgent packet that is sent between two of the frame's packets [s].
 
     This happens once per frame, if a packet of the frame is late (`LATE`) and a less urgent packet
     waits. From then on the frame's packets queue. They also queue if a less urgent packet was on the

@@ -1,0 +1,64 @@
+"""Keywords: an unknown one is refused by its name, and the nearest right name is offered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import wraps
+from typing import ParamSpec, TypeVar
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+ALIKE = 0.6
+"""Least similarity of a name that is offered, from 0 to 1; the measure is that of `difflib`."""
+
+
+def nearest(name: str, known: Iterable[str], alike: float = ALIKE) -> str:
+    """Return the known name that is most like a misspelt one; empty if none is alike.
+
+    Examples
+    --------
+    >>> nearest("protokol", ("protocol", "payload")), nearest("colour", ("protocol", "payload"))
+    ('protocol', '')
+    """
+    from difflib import get_close_matches  # rarely needed
+
+    return next(iter(get_close_matches(name, sorted(known), 1, alike)), "")
+
+
+def advice(name: str, known: Iterable[str]) -> str:
+    """Return the end of an error on a misspelt name: the nearest known name, or all of them.
+
+    Examples
+    --------
+    >>> advice("variamt", ("data", "variant"))
+    'did you mean variant?'
+    >>> advice("colour", ("data", "variant"))
+    'use one of data, variant'
+    """
+    names = sorted(known)
+    found = nearest(name, names)
+    return f"did you mean {found}?" if found else f"use one of {', '.join(names)}"
+
+
+def checks_keywords(function: Callable[P, R]) -> Callable[P, R]:
+    """Decorate a function: an unknown keyword is a TypeError that offers the nearest parameter.
+
+    Examples
+    --------
+    >>> import icmodel
+    >>> icmodel.evaluate("imaging", "ethernet-10g-2012", varaint="hybrid")
+    Traceback (most recent call last):
+    TypeError: evaluate has no parameter 'varaint': did you mean variant?
+    """
+    code = function.__code__
+    known = frozenset(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]) - {"self"}
+
+    @wraps(function)
+    def checked(*arguments: P.args, **keywords: P.kwargs) -> R:
+        for name in keywords.keys() - known:
+            shown = function.__qualname__.removesuffix(".__init__")
+            raise TypeError(f"{shown} has no parameter {name!r}: {advice(name, known)}")
+        return function(*arguments, **keywords)
+
+    return checked

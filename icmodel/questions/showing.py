@@ -1,0 +1,210 @@
+"""Documents about datasets, use cases and systems, as `--json` prints them."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from icmodel.dataset import AXES, Dataset, Point
+from icmodel.dataset.repeats import noise
+from icmodel.documents import json_of
+from icmodel.errors import OutOfDomain
+
+if TYPE_CHECKING:
+    from icmodel.system import Finding, System
+    from icmodel.system.loads import Load
+    from icmodel.usecase import UseCase
+
+# --- datasets ---------------------------------------------------------------------------------
+
+
+def dataset_entry(data: Dataset) -> dict[str, object]:
+    """Entry of a dataset in a list: link, rate, protocols and number of rows."""
+    return {
+        "id": data.id,
+        "title": data.title,
+        "kind": data.interconnect.kind,
+        "line_rate_bps": data.interconnect.line_rate_bps,
+        "protocols": list(data.protocols),
+        "rows": len(data.points),
+    }
+
+
+def dataset_document(data: Dataset) -> dict[str, object]:
+    """JSON form: the keys of dataset.toml, the values of the axes, counts of rows, and noise."""
+    counts = Counter((point.protocol, point.metric) for point in data.points)
+    values: dict[str, object] = {
+        axis: list(data.option_values(axis))
+        if axis in data.option_axes
+        else [_json_number(number) for number in axis_numbers(data, axis)]
+        for axis in measured_axes(data)
+    }
+    return {
+        **data.document,
+        "rows": len(data.points),
+        "values": values,
+        "metrics": {
+            protocol: {m: counts[protocol, m] for m in data.metrics if counts[protocol, m]}
+            for protocol in data.protocols
+        },
+        "bases": dict(sorted(Counter(point.basis for point in data.points).items())),
+        "noise": repeat_noise(data),
+    }
+
+
+def _json_number(number: float) -> float | str:
+    return number if math.isfinite(number) else "inf"
+
+
+def measured_axes(data: Dataset) -> list[str]:
+    """Return the axes on which at least one point has a value, without the protocol."""
+    fixed = [
+        axis for axis in AXES[1:] if any(getattr(point, axis) is not None for point in data.points)
+    ]
+    return [*fixed, *data.option_axes]
+
+
+def axis_numbers(data: Dataset, axis: str) -> list[float]:
+    """Return the values of a numeric axis in the rows, sorted."""
+    return sorted({getattr(point, axis) for point in data.points} - {None})
+
+
+Noises = dict[str, dict[str, dict[str, float]]]
+
+
+def repeat_noise(data: Dataset) -> Noises:
+    """Noise between repeats by protocol and metric, from rows with at least two runs.
+
+    ``run`` is the median standard deviation of one run over ``rows`` rows. The deviation is absolute
+    for ratios and relative for other metrics.
+    """
+    by_protocol = {
+        protocol: noise(point for point in data.points if point.protocol == protocol)
+        for protocol in data.protocols
+    }
+    return {
+        protocol: {metric: {"rows": one.rows, "run": one.run} for metric, one in noises.items()}
+        for protocol, noises in by_protocol.items()
+        if noises
+    }
+
+
+def points_document(data: Dataset, rows: Sequence[Point]) -> dict[str, object]:
+    """JSON form of some rows of a dataset, each with its line in points.csv."""
+    return {
+        "schema_version": 1,
+        "dataset": {"id": data.id, "sha256": data.sha256},
+        "points": [{"line": point.line, **row_record(data, point)} for point in rows],
+    }
+
+
+def select_rows(
+    data: Dataset, protocols: list[str], metrics: list[str], options: dict[str, str]
+) -> list[Point]:
+    """Return the rows with the given protocols, metrics and options; an empty list selects all.
+
+    Raises
+    ------
+    OutOfDomain
+        If the dataset has no protocol, metric, axis or value with a given name.
+    """
+    for noun, names, known in (
+        ("protocol", protocols, data.protocols),
+        ("metric", metrics, data.metrics),
+        ("axis", list(options), data.option_axes),
+    ):
+        for name in names:
+            if name not in known:
+                have = ", ".join(known) or "none"
+                raise OutOfDomain(f"{data.id} has no {noun} {name!r}: it has {have}")
+    for axis, value in options.items():
+        values = data.option_values(axis)
+        if value not in values:
+            have = ", ".join(values)
+            raise OutOfDomain(f"{data.id} has no rows at {axis} = {value!r}: it has {have}")
+    return [
+        point
+        for point in data.points
+        if point.protocol in (protocols or data.protocols)
+        and point.metric in (metrics or data.metrics)
+        and all(point.options[data.option_axes.index(axis)] == v for axis, v in options.items())
+    ]
+
+
+def row_record(data: Dataset, point: Point) -> dict[str, object]:
+    """Return a row as a mapping from column of points.csv to value; unlimited loads are ``inf``."""
+    axes = {axis: getattr(point, axis) for axis in AXES}
+    if point.load_bps is not None:
+        axes["load_bps"] = _json_number(point.load_bps)
+    rest = ("metric", "value", "std", "low", "high", "n", "basis", "source")
+    options = dict(zip(data.option_axes, point.options, strict=True))
+    return {**axes, **options, **{name: getattr(point, name) for name in rest}}
+
+
+# --- use cases --------------------------------------------------------------------------------
+
+
+def usecase_entry(case: UseCase) -> dict[str, object]:
+    """Entry of a use case in a list: its question and the names of its candidates."""
+    candidates = [candidate.name for candidate in case.candidates]
+    return {**json_of(case, "name", "title", "question"), "candidates": candidates}
+
+
+def usecase_document(case: UseCase) -> dict[str, object]:
+    """JSON form of a use case: its keys, and the numbers that follow from it."""
+    from icmodel.usecase import derive  # pydantic, needed only here
+
+    derivations = [derivation.to_dict() for derivation in derive(case).values()]
+    return {**case.model_dump(mode="json"), "derivations": derivations}
+
+
+# --- systems ----------------------------------------------------------------------------------
+
+
+def system_entry(system: System) -> dict[str, object]:
+    """Return name and title of a system, and its numbers of devices, switches, links, streams."""
+    counts = ("devices", "switches", "links", "streams")
+    return {
+        **json_of(system, "name", "title"),
+        **{name: len(getattr(system, name)) for name in counts},
+    }
+
+
+def system_document(system: System, loads: tuple[Load, ...]) -> dict[str, object]:
+    """Return the JSON form of a system: its parts by name, in the order of the system file."""
+    names = ("group", "source", "sink", "path", "priority", "kind", "multicast")
+    return {
+        "schema_version": 1,
+        "system": system_entry(system),
+        "source": system.source,
+        "known_limits": list(system.known_limits),
+        "nodes": {node: system.node(node).group for node in (*system.devices, *system.switches)},
+        "links": {
+            link.name: json_of(link, "ends", "rate_bps", "dataset")
+            for link in system.links.values()
+        },
+        "ports": {
+            load.port.name: {
+                "load_bps": load.mean_bps,
+                "load_ratio": load.ratio,
+                "streams": [stream.name for stream in load.streams],
+            }
+            for load in loads
+        },
+        "streams": {stream.name: json_of(stream, *names) for stream in system.streams.values()},
+        "requirements": [
+            {**one.requirement.to_dict(), "stream": one.stream, "device": one.device}
+            for one in system.requirements
+        ],
+    }
+
+
+def check_document(system: System, findings: Sequence[Finding]) -> dict[str, object]:
+    """JSON form of the findings about a system."""
+    return {
+        "schema_version": 1,
+        "system": system_entry(system),
+        "findings": [finding.to_dict() for finding in findings],
+    }

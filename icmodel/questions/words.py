@@ -1,0 +1,196 @@
+"""Words of a question: parameters as texts with units, with their descriptions and defaults."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+from icmodel.errors import ScenarioError
+
+DEFAULT_DATASET = "ethernet-10g-2012"
+OWN, BEST = "the dataset's own", "the variant that predicts left-out rows best"
+
+DATASET_HELP = "Name of a bundled dataset or path of a folder."
+VARIANT_HELP = "Variant of the model: corrected, hybrid or appendix-h."
+PROTOCOL_HELP = "Name of a protocol in the dataset, e.g. tcp."
+PAYLOAD_HELP = 'Useful bytes of one frame, e.g. "1448 B".'
+OPTION_HELP = "Value of an option axis of the dataset, e.g. nagle=off; can be repeated."
+
+
+def option_field(
+    metavar: str, text: str, shown: str = "", *, default: Any = None, name: str = "", **more: Any
+) -> Any:
+    """A field of a dataclass of words; `icmodel.cli.options.expand_options` makes it an option.
+
+    Parameters
+    ----------
+    metavar : str
+        Placeholder of the value in the help; empty for a switch.
+    text : str
+        Description of the field.
+    shown : str
+        Text of the default in the help; if empty, the default itself is shown.
+    name : str
+        Name of the option; if empty, the name of the field.
+    more
+        Further arguments of the option.
+    """
+    words = {"metavar": metavar, "description": text, "shown": shown, "name": name, "more": more}
+    return field(default=default, metadata=words)
+
+
+def given_options(options: Any) -> dict[str, Any]:
+    """Return the fields of a dataclass of words that are not None, by name."""
+    values = {one.name: getattr(options, one.name) for one in fields(options)}
+    return {name: value for name, value in values.items() if value is not None}
+
+
+# --- the question -----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """Parameters of a scenario, as texts of the command line; a missing parameter is None."""
+
+    payload: str | None = option_field("SIZE", PAYLOAD_HELP)
+    rate: str | None = option_field(
+        "RATE", 'Frames per second, e.g. "6700/s".', "as fast as it goes"
+    )
+    requested_goodput: str | None = option_field(
+        "RATE", 'Requested goodput, e.g. "3.5 Gb/s"; replaces --rate.'
+    )
+    cores: str | None = option_field(
+        "N", "Number of parallel processes, one per core.", "the greatest measured number"
+    )
+    switches: str | None = option_field("N", "Number of switches on the path.", "0")
+    endpoints: str | None = option_field(
+        "N", "Number of senders into the receiving interface, including this one.", "1"
+    )
+    other_goodput: str | None = option_field(
+        "RATE", 'Total goodput that the other senders request, e.g. "3.6 Gb/s".', "0"
+    )
+    distance: str | None = option_field("LENGTH", 'Cable length, e.g. "50 m".', "as measured")
+    line_rate: str | None = option_field(
+        "RATE", 'Line rate of another link, e.g. "25 Gb/s" (hybrid only).', "as measured"
+    )
+    cpu_clock: str | None = option_field(
+        "RATIO", 'CPU clock relative to that of the measured hosts, e.g. "1.5" (hybrid only).', "1"
+    )
+    app_send: str | None = option_field(
+        "TIME", "Application time per frame at the sender (hybrid only).", "0 s"
+    )
+    app_recv: str | None = option_field(
+        "TIME", "Application time per frame at the receiver (hybrid only).", "0 s"
+    )
+    app_send_per_byte: str | None = option_field(
+        "TIME", 'Application time per byte at the sender, e.g. "0.3 ns" (hybrid only).', "0 s"
+    )
+    app_recv_per_byte: str | None = option_field(
+        "TIME", "Application time per byte at the receiver (hybrid only).", "0 s"
+    )
+    option: list[str] | None = option_field("KEY=VALUE", OPTION_HELP)
+
+    def texts(self) -> dict[str, str]:
+        """Return the given parameters as texts by name, without the option axes."""
+        return {name: text for name, text in given_options(self).items() if name != "option"}
+
+    def option_values(self) -> dict[str, str]:
+        """Return the values of the option axes by name.
+
+        Raises
+        ------
+        ScenarioError
+            If an option is not of the form KEY=VALUE, or an axis is given twice.
+        """
+        return parse_key_values(self.option)
+
+    def parameters(self, protocol: str, payload: str | None = None) -> dict[str, Any]:
+        """Return the arguments of `icmodel.scenario.scenario`.
+
+        ``payload`` is used if the question has no payload.
+
+        Raises
+        ------
+        ScenarioError
+            If there is no payload, or a count is not a whole number.
+        """
+        values: dict[str, Any] = dict(self.texts())
+        if payload is not None:
+            values.setdefault("payload", payload)
+        if "payload" not in values:
+            raise ScenarioError('the question has no payload: give one, e.g. --payload "1448 B"')
+        for name in ("cores", "switches", "endpoints"):
+            if name in values:
+                values[name] = parse_count(name, str(values[name]))
+        return {"protocol": protocol, **values, "options": self.option_values()}
+
+
+# --- values -----------------------------------------------------------------------------------
+
+
+def parse_count(name: str, text: str, least: int = 0) -> int:
+    """Parse the whole number of an option.
+
+    Raises
+    ------
+    ScenarioError
+        If the text is not a whole number, or the number is below ``least``.
+
+    Examples
+    --------
+    >>> parse_count("cores", "4")
+    4
+    """
+    if not re.fullmatch(r"[0-9]{1,18}", text.strip()) or int(text) < least:
+        allowed = f"of at least {least}" if least else "such as 2"
+        raise ScenarioError(
+            f"--{name} {text!r} is not possible: give a whole number {allowed}, without a unit"
+        )
+    return int(text)
+
+
+def parse_key_values(texts: list[str] | None) -> dict[str, str]:
+    """Parse texts ``KEY=VALUE`` into the value of each axis.
+
+    Raises
+    ------
+    ScenarioError
+        If a text is not of the form KEY=VALUE, or an axis is given twice.
+
+    Examples
+    --------
+    >>> parse_key_values(["nagle=off", "kernel = 5.4"])
+    {'nagle': 'off', 'kernel': '5.4'}
+    """
+    values: dict[str, str] = {}
+    for text in texts or ():
+        name, equals, value = (part.strip() for part in text.partition("="))
+        if not (name and equals and value):
+            raise ScenarioError(
+                f"--option {text!r} is not KEY=VALUE: write an axis of the dataset and its value, "
+                "such as nagle=off"
+            )
+        if name in values:
+            raise ScenarioError(f"--option {name} is given twice: keep one")
+        values[name] = value
+    return values
+
+
+def split_names(texts: list[str] | None) -> list[str]:
+    """Return the names given by a repeated option or separated by commas, each name once.
+
+    Raises
+    ------
+    ScenarioError
+        If the option was given without a name.
+
+    Examples
+    --------
+    >>> split_names(["tcp, udp", "tcp"])
+    ['tcp', 'udp']
+    """
+    names = [name.strip() for text in texts or () for name in text.split(",")]
+    if texts and not any(names):
+        raise ScenarioError(f"{texts[0]!r} contains no name: give a name, or leave the option out")
+    return list(dict.fromkeys(name for name in names if name))

@@ -1,0 +1,180 @@
+"""Masthead of a report: author, project, revision, date, and an organisation's name, logo, colour and footer.
+
+The options of a command and a template file give them; an option replaces the same key of the template.
+"""
+
+from __future__ import annotations
+
+import datetime
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from icmodel.documents import toml_file
+from icmodel.errors import ReportError
+
+ACCENT = "#0b5cad"
+"""Colour of the rules of a report without a template."""
+COLOUR = re.compile(r"#[0-9a-fA-F]{6}")
+KEYS = ("organisation", "logo", "accent", "footer", "author", "project", "revision")
+"""Keys of a template file."""
+MOST_LOGO_BYTES = 1_000_000
+MOST_BEFORE_SVG = 4_000
+"""Maximum number of bytes before the first element of an SVG file [B]."""
+EPOCH = "SOURCE_DATE_EPOCH"
+"""Environment variable with the date of a build, in seconds since 1970; see reproducible-builds.org."""
+PNG = b"\x89PNG\r\n\x1a\n"
+OPTIONS = ("author", "project", "revision", "date", "template")
+"""Fields that a command repeats as options."""
+
+
+@dataclass(frozen=True, slots=True)
+class Logo:
+    """A picture: its kind, ``svg`` or ``png``, and its bytes."""
+
+    kind: str
+    content: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Masthead:
+    """Author, project, revision and date of a report, and the house style of an organisation.
+
+    Parameters
+    ----------
+    date : str
+        Date in the form ``2026-11-25``; empty prints no date, so that the same answer gives the same bytes.
+    accent : str
+        Colour of rules, in the form ``#0b5cad``.
+    template : str
+        Name of the template file, for the command that repeats the report.
+
+    Examples
+    --------
+    >>> Masthead(author="A. Person", revision="B").line
+    'A. Person · revision B'
+    """
+
+    author: str = ""
+    project: str = ""
+    revision: str = ""
+    date: str = ""
+    organisation: str = ""
+    logo: Logo | None = None
+    accent: str = ACCENT
+    footer: str = ""
+    template: str = ""
+
+    @property
+    def line(self) -> str:
+        """Project, author, revision and date on one line; empty if none is given."""
+        revision = f"revision {self.revision}" if self.revision else ""
+        return " · ".join(filter(None, (self.project, self.author, revision, self.date)))
+
+    def words(self) -> Iterator[str]:
+        """Yield the options of a command that print this masthead again."""
+        for name in OPTIONS:
+            if value := getattr(self, name):
+                yield from (f"--{name}={value}",) if value.startswith("-") else (f"--{name}", value)
+
+
+PLAIN = Masthead()
+"""Masthead without any entry: the default."""
+
+
+def masthead(
+    author: str | None = None,
+    project: str | None = None,
+    revision: str | None = None,
+    date: str | None = None,
+    template: str | Path | None = None,
+) -> Masthead:
+    """Make a masthead from options; an option replaces the same key of the template file.
+
+    Parameters
+    ----------
+    date : str, optional
+        Date in the form ``2026-11-25``. By default the date of the environment variable ``SOURCE_DATE_EPOCH``, and
+        without this variable no date.
+    template : str or Path, optional
+        TOML file with the keys organisation, logo, accent, footer, author, project and revision.
+
+    Raises
+    ------
+    ReportError
+        If the date is none, or the template or its logo is missing or damaged.
+
+    Examples
+    --------
+    >>> masthead(author="A. Person", date="2026-11-25").line
+    'A. Person · 2026-11-25'
+    """
+    values: dict[str, object] = {} if template is None else _template_values(Path(template))
+    options = {"author": author, "project": project, "revision": revision}
+    values |= {name: text for name, text in options.items() if text is not None}
+    if date is None:
+        values["date"] = _epoch_date()
+    else:
+        try:
+            values["date"] = datetime.date.fromisoformat(date).isoformat()
+        except ValueError:
+            raise ReportError(
+                f"the date {date!r} is none: write year, month and day, such as 2026-11-25"
+            ) from None
+    return Masthead(**values)  # type: ignore[arg-type]
+
+
+def _epoch_date() -> str:
+    """Return the UTC date of ``SOURCE_DATE_EPOCH``; empty without the variable."""
+    seconds = os.environ.get(EPOCH)
+    if not seconds:
+        return ""
+    try:
+        return datetime.datetime.fromtimestamp(int(seconds), datetime.UTC).date().isoformat()
+    except (ValueError, OverflowError, OSError):
+        raise ReportError(
+            f"{EPOCH} is {seconds!r}: set a whole number of seconds since 1970, or unset the variable"
+        ) from None
+
+
+def _template_values(path: Path) -> dict[str, object]:
+    """Read and check a template file; the logo is relative to the folder of the file."""
+    found = toml_file(path, ReportError)
+    for key, value in found.items():
+        if key not in KEYS:
+            raise ReportError(
+                f"{path.name}: the key {key!r} is unknown: the keys are {', '.join(KEYS)}; "
+                "correct or remove it"
+            )
+        if not isinstance(value, str) or not value.strip():
+            raise ReportError(f"{path.name}: {key} is {value!r}: write a text in quotes")
+        if key == "accent" and not COLOUR.fullmatch(value):
+            raise ReportError(
+                f"{path.name}: accent is {value!r}: write a colour of six digits, such as {ACCENT}"
+            )
+    if "logo" in found:
+        found["logo"] = _logo(path, str(found["logo"]))
+    return {**found, "template": path.name}
+
+
+def _logo(template: Path, name: str) -> Logo:
+    """Read the logo of a template, an SVG or PNG file of at most 1 MB."""
+    file = template.parent / name
+    try:
+        with file.open("rb") as opened:
+            content = opened.read(MOST_LOGO_BYTES + 1)
+    except OSError as error:
+        raise ReportError(
+            f"{template.name}: logo {name!r} cannot be read: {error.strerror}"
+        ) from error
+    if len(content) > MOST_LOGO_BYTES:
+        raise ReportError(
+            f"{template.name}: logo {name!r} has more than 1 MB: make the file smaller"
+        )
+    if content.startswith(PNG):
+        return Logo("png", content)
+    if b"<svg" in content[:MOST_BEFORE_SVG] and b"<!ENTITY" not in content:
+        return Logo("svg", content)
+    raise ReportError(f"{template.name}: logo {name!r} is neither SVG nor PNG: name such a file")

@@ -1,0 +1,347 @@
+"""A validation as tables and as a report: errors and coverage on rows that the model was not fitted to."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from icmodel import __version__
+from icmodel.dataset import Dataset, Point
+from icmodel.dataset.coverage import PROMISED
+from icmodel.dataset.repeats import ABSOLUTE, kind
+from icmodel.errors import ReportError
+from icmodel.estimate import Estimate, fixed, metric_name, percent, plural, quantity_text
+from icmodel.report.blocks import (
+    MOST_CHANGES,
+    MOST_DOUBTS,
+    MOST_NUMBERS,
+    Block,
+    Cell,
+    Conclusion,
+    Figure,
+    Front,
+    Items,
+    Page,
+    Section,
+    Text,
+)
+from icmodel.report.blocks import Table as Shown
+from icmodel.report.error_plot import error_plot
+from icmodel.report.front import command, name_cell, repeat, rest_text, sentences
+from icmodel.report.masthead import PLAIN, Masthead
+from icmodel.report.verdicts import margin_text
+from icmodel.requirement import MET, OUTCOMES, Requirement, Verdict, judge, worst_outcome
+from icmodel.table import Table
+from icmodel.validate import Trial, Validation
+from icmodel.validate.scores import Coverage, Score
+from icmodel.validate.validation import HELD_OUT, KINDS, LEAVE_ONE, Wishes
+
+LIKE_QUESTIONS = (LEAVE_ONE, HELD_OUT)
+"""Kinds of folds that resemble a user's question, so that they decide; other kinds remove whole parts of the grid."""
+MOST_REASONS = 3
+"""Maximum number of reasons for unanswered rows listed for a metric."""
+RULE = "errors are relative; those of ratios (loss_rate, CPU shares) absolute"
+
+
+def page(found: Validation, masthead: Masthead = PLAIN, file: str = "") -> Page:
+    """Make the report of a validation: one page first, then the tables of each kind of fold.
+
+    Parameters
+    ----------
+    file : str
+        Name of the report's file, for the command that repeats the report.
+    """
+    data = found.data
+    judged = verdicts(found)
+    line = command(words(found), masthead, file or f"{data.id}-validated.html")
+    sections = []
+    for trial in found.trials:
+        blocks: list[Block] = [_shown("Errors and coverage by metric", scores_table(found, trial))]
+        regions = regions_table(trial)
+        if trial.kind in LIKE_QUESTIONS and regions.rows:
+            blocks.append(_shown("By region", regions))
+        if any(tested.worst for tested in trial.metrics.values()):
+            blocks.append(_shown("Worst points", worst_table(data, trial)))
+        if lines := unanswered_lines(trial):
+            blocks.append(Items("Without an answer", tuple(lines)))
+        title = f"{trial.kind}, {plural(trial.folds, 'fold')}"
+        sections.append(Section(trial.kind, title, tuple(blocks)))
+    notes = [f"{metric}: {n} rows, too few to score" for metric, n in found.too_few.items()]
+    sections.append(
+        Section("notes", "Notes", (Text(f"In this report {RULE}."), Items("", tuple(notes))))
+    )
+    return Page(
+        title=f"{data.id}: validation of {found.variant}",
+        question=f"Do the 90 % intervals of {found.variant} hold rows that were kept from it, and how far off is it?",
+        basis=f"{data.title} ({data.id}), variant {found.variant}",
+        answer=conclude(found, judged),
+        sections=tuple(sections),
+        made_by=f"icmodel {__version__}",
+        front=_front(found, judged, line),
+        masthead=masthead,
+    )
+
+
+def words(found: Validation) -> list[str]:
+    """Return the words of the command that validates again, with every option that matters."""
+    wishes, usual = found.wishes, Wishes()
+    said = ["validate", found.data.reference, "--variant", found.variant]
+    if wishes.kinds != KINDS:
+        said += ["--folds", ",".join(wishes.kinds)]
+    if wishes.metrics:
+        said += ["--metric", ",".join(wishes.metrics)]
+    if wishes.breaks_bytes:
+        said += ["--break", ",".join(f"{size} B" for size in wishes.breaks_bytes)]
+    if wishes.most is not None:
+        said += ["--most", str(wishes.most)]
+    if wishes.worst != usual.worst:
+        said += ["--worst", str(wishes.worst)]
+    if wishes.runs is not None:
+        said += ["--runs", wishes.runs.reference]
+    return said
+
+
+# --- verdicts ---------------------------------------------------------------------------------
+
+Tried = tuple[Trial, Score, Verdict]
+"""A kind of fold, the score of one metric, and the verdict on its coverage."""
+
+
+def verdicts(found: Validation) -> list[Tried]:
+    """Judge the coverage of each metric, the worst first; kinds of folds like a user's question decide if there are any."""
+    deciding = [trial for trial in found.trials if trial.kind in LIKE_QUESTIONS] or found.trials
+    judged = []
+    for trial in deciding:
+        for metric, tested in trial.metrics.items():
+            required = Requirement(
+                f"{metric_name(metric)}, {trial.kind}", "coverage_ratio", at_least=PROMISED[0]
+            )
+            judged.append((trial, tested.score, judge(required, _estimate(tested.score))))
+
+    def rank(one: Tried) -> tuple[int, float]:
+        margin = one[2].margin
+        return -OUTCOMES.index(one[2].outcome), math.inf if math.isnan(margin) else margin
+
+    return sorted(judged, key=rank)
+
+
+def _estimate(score: Score) -> Estimate:
+    """Return the coverage of a metric as an estimate with the 95 % interval of the share."""
+    covered = score.coverage
+    if covered is None:
+        return Estimate(math.nan, math.nan, math.nan, "", "no row has an interval")
+    return Estimate(covered.share, covered.low, covered.high, "measured", "", ("measured",))
+
+
+def conclude(found: Validation, judged: Sequence[Tried]) -> Conclusion:
+    """Return whether the intervals hold, in one sentence and in parts."""
+    outcome = worst_outcome([verdict.outcome for *_, verdict in judged])
+    if not judged:
+        return Conclusion(outcome, "Undecided: no metric has enough rows to score.", ())
+    _, score, verdict = judged[0]
+    alike = sum(one.outcome == outcome for *_, one in judged)
+    shown = (
+        "no row has an interval"
+        if score.coverage is None
+        else f"{_coverage(score.coverage)[0]} of its rows lie inside"
+    )
+    errors = [
+        one.errors.median
+        for _, one, _ in judged
+        if one.kind != ABSOLUTE and not math.isnan(one.errors.median)
+    ]
+    off = ""
+    if errors:
+        off = f" Median relative errors are {percent(min(errors))} to {percent(max(errors))}."
+    first = "the narrowest is" if outcome == MET else "the worst is"
+    sentence = (
+        f"{outcome.capitalize()}: at least {percent(PROMISED[0])} of the rows must lie inside their intervals; "
+        f"{alike} of {plural(len(judged), 'score')} {'is' if alike == 1 else 'are'} {outcome}, {first} "
+        f"{verdict.requirement.name}: {shown}.{off}"
+    )
+    parts = (("Decided by", verdict.requirement.name), ("Margin", margin_text(verdict)))
+    return Conclusion(outcome, sentence, tuple(part for part in parts if part[1]))
+
+
+def _front(found: Validation, judged: Sequence[Tried], line: str) -> Front:
+    """Make the first page: the metrics whose intervals hold least, the plot of errors, and doubts."""
+    rows = []
+    for trial, score, verdict in judged[:MOST_NUMBERS]:
+        share, span = _coverage(score.coverage)
+        rows.append(
+            (
+                name_cell(metric_name(score.metric), trial.kind),
+                Cell(
+                    _error(score.kind, score.errors.median),
+                    note=f"95 % of rows: {_error(score.kind, score.errors.p95)}",
+                ),
+                Cell(share, note="" if score.coverage is None else f"{span} %"),
+                Cell(f"at least {percent(PROMISED[0])}"),
+                Cell(margin_text(verdict) or "unknown"),
+                Cell(plural(score.n, "row"), note=plural(score.points, "point")),
+                Cell("", outcome=verdict.outcome),
+            )
+        )
+    columns = ("metric", "median error", "covered", "required", "margin", "rests on", "verdict")
+    caption = "Share of left-out rows inside their 90 % interval, the worst first; below stands the 95 % interval of the share"
+    doubts = [
+        f"{metric_name(score.metric)}, {trial.kind}: {plural(score.unanswered, 'left-out row')} without an answer."
+        for trial, score, _ in sorted(judged, key=lambda one: -one[1].unanswered)
+        if score.unanswered
+    ]
+    few = [(score, trial) for trial, score, _ in judged if score.coverage is not None]
+    for score, trial in sorted(few, key=lambda one: one[0].points)[:1]:
+        doubts.append(
+            f"{metric_name(score.metric)}, {trial.kind}, rests on {plural(score.points, 'point')} only."
+        )
+    if found.too_few:
+        doubts.append(
+            f"{plural(len(found.too_few), 'metric')} with too few rows to score: {', '.join(found.too_few)}."
+        )
+    doubts.append("Left-out rows are of the dataset's own hosts; other hosts may be farther off.")
+    change = [
+        f"More rows of {metric_name(score.metric)}: now {plural(score.n, 'row')}, {_coverage(score.coverage)[0]} inside."
+        for _, score, verdict in judged
+        if verdict.outcome != MET
+    ]
+    change.append(
+        "Another variant: icmodel validate with --variant hybrid, corrected or appendix-h."
+    )
+    return Front(
+        numbers=Shown(caption, columns, tuple(rows), numbers=columns[1:4]),
+        more=rest_text([one.outcome for *_, one in judged], "the tables of each kind of fold"),
+        picture=_picture(found),
+        change=sentences(change, MOST_CHANGES),
+        buy=(("to buy", "nothing: a validation measures a model"),),
+        doubts=sentences(doubts, MOST_DOUBTS),
+        repeat=repeat(line, {found.data.id: found.data.sha256}, found.variant, None),
+    )
+
+
+def _picture(found: Validation) -> Figure | None:
+    """Return the plot of the errors; None if no row has a payload."""
+    try:
+        spec = error_plot(found)
+    except ReportError:
+        return None
+    title = f"Errors of {found.variant} on rows kept from it"
+    return Figure(title, f"{title}, over the payload.", title, spec, Shown("", (), ()))
+
+
+def _shown(caption: str, table: Table[str]) -> Shown:
+    """Return a table of texts as a table of a report."""
+    rows = tuple(tuple(map(Cell, row)) for row in table.rows)
+    numbers = tuple(name for name, right in zip(table.names, table.right, strict=True) if right)
+    return Shown(caption, table.names, rows, numbers)
+
+
+# --- tables -----------------------------------------------------------------------------------
+
+
+def scores_table(validation: Validation, trial: Trial) -> Table[str]:
+    """Return a table of errors and coverage by metric; for held-out runs also the noise."""
+    held_out = trial.kind == HELD_OUT
+    errors = ("#median", "#p25", "#p75", "#p95", "#greatest")
+    columns = ("metric", "#rows", "#points", *errors, "#covered", "95 % of it", "#half width")
+    at_runs = ("#noise there", "#of repeats") if held_out else ()
+    rows = []
+    for metric, tested in trial.metrics.items():
+        score, error = tested.score, tested.score.errors
+        numbers = (error.median, error.p25, error.p75, error.p95, error.greatest)
+        noise, repeat = validation.noise.get(metric), validation.repeats.get(metric)
+        noises = [None if noise is None else noise.run]
+        if held_out:
+            noises += [None, None] if repeat is None else [repeat.run, repeat.error]
+        rows.append(
+            (
+                metric,
+                str(score.n),
+                str(score.points),
+                *(_error(score.kind, number) for number in numbers),
+                *_coverage(score.coverage),
+                _error(score.kind, score.half_width),
+                *(_error(kind(metric), number) for number in noises),
+                str(score.unanswered or "–"),
+            )
+        )
+    return Table((*columns, "#noise", *at_runs, "#no answer"), tuple(rows))
+
+
+def _error(of: str, number: float | None) -> str:
+    """Return an error as text: relative in per cent, absolute as a number, unknown as a dash."""
+    if number is None or math.isnan(number):
+        return "–"
+    return fixed(number, 4) if of == ABSOLUTE else f"{fixed(100 * number, 2)} %"
+
+
+def _coverage(coverage: Coverage | None) -> tuple[str, str]:
+    """Return the share of rows inside their intervals, and the 95 % interval of this share."""
+    if coverage is None:
+        return "–", "–"
+    return f"{100 * coverage.share:.1f} %", f"{100 * coverage.low:.1f} … {100 * coverage.high:.1f}"
+
+
+def regions_table(trial: Trial) -> Table[str]:
+    """Return a table of errors and coverage of each metric by region."""
+    rows = tuple(
+        (
+            metric,
+            name,
+            str(part.n),
+            _error(part.kind, part.errors.median),
+            _error(part.kind, part.errors.p95),
+            *_coverage(part.coverage),
+        )
+        for metric, tested in trial.metrics.items()
+        for name, part in tested.regions.items()
+        if part.n
+    )
+    columns = ("metric", "region", "#rows", "#median", "#p95", "#covered", "95 % of it")
+    return Table(columns, rows)
+
+
+def worst_table(data: Dataset, trial: Trial) -> Table[str]:
+    """Return a table of the points with the greatest errors: measured and predicted values."""
+    rows = []
+    for metric, tested in trial.metrics.items():
+        for one in tested.worst:
+            point, estimate = one.point, one.estimate
+            numbers = (point.value, estimate.value, estimate.low, estimate.high)
+            rows.append(
+                (
+                    metric,
+                    point_text(data, point),
+                    quantity_text("payload_bytes", point.payload_bytes),
+                    quantity_text("load_bps", point.load_bps),
+                    *(
+                        quantity_text(metric, None if math.isnan(n) else float(f"{n:.4g}"))
+                        for n in numbers
+                    ),
+                    _error(kind(metric), one.error),
+                )
+            )
+    numbers_of = ("#payload", "#load", "#value", "#predicted", "#low", "#high", "#error")
+    return Table(("metric", "point", *numbers_of), tuple(rows))
+
+
+def point_text(data: Dataset, point: Point) -> str:
+    """Return a point as text: protocol, options, and counts that differ from the usual."""
+    parts = [point.protocol, *(f"{a}={value}" for a, value in data.options_of(point).items())]
+    for name, usual in (("cores", None), ("switches", 0), ("endpoints", 1)):
+        count = getattr(point, name)
+        if count not in (None, usual):
+            parts.append(f"{name}={count}")
+    return ", ".join(parts)
+
+
+def unanswered_lines(trial: Trial) -> list[str]:
+    """Return lines with the most frequent reasons for unanswered rows, by metric."""
+    lines = []
+    for metric, tested in trial.metrics.items():
+        reasons = list(tested.score.reasons.items())
+        for why, count in reasons[:MOST_REASONS]:
+            lines.append(f"{metric}, {plural(count, 'row')}: {why}")
+        rest = sum(count for _, count in reasons[MOST_REASONS:])
+        if rest:
+            lines.append(f"{metric}, {plural(rest, 'row')}: for other reasons (--json has all)")
+    return lines

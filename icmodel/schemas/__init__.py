@@ -1,0 +1,8 @@
+"""Schemas of the output of each command with ``--json``, which are also the answers of the HTTP API.
+
+Programs may rely on the required keys; within a ``schema_version`` keys are only added, so every object allows
+further keys. The output of `icmodel plot --json` is Vega-Lite, which has a schema of its own. No command imports
+this room: ``to_dict()`` writes the answers, and tests compare them with these models.
+
+``parts`` (shared by answers) -> ``predictions``, ``datasets``, ``usecases``, ``systems`` -> ``commands``.
+"""

@@ -1,0 +1,92 @@
+"""Schema of the output of each command, by the name of the command."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic.json_schema import models_json_schema
+
+from icmodel.errors import ScenarioError
+from icmodel.schemas.datasets import (
+    CheckedDataset,
+    DatasetDocument,
+    Datasets,
+    Fit,
+    Ingested,
+    Rows,
+    Validation,
+)
+from icmodel.schemas.parts import ErrorDocument, Part
+from icmodel.schemas.predictions import Comparison, Grid, Prediction, Theory
+from icmodel.schemas.systems import (
+    CheckedSystem,
+    Recommendation,
+    SystemDocument,
+    SystemPrediction,
+    Systems,
+    Verification,
+)
+from icmodel.schemas.usecases import Evaluation, Interconnects, UseCaseDocument, UseCases
+
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+REFERENCE = "#/$defs/{model}"
+
+COMMANDS: dict[str, type[Part]] = {
+    "predict": Prediction,
+    "sweep": Grid,
+    "compare": Comparison,
+    "compare --usecase": Interconnects,
+    "evaluate": Evaluation,
+    "datasets list": Datasets,
+    "datasets show": DatasetDocument,
+    "datasets points": Rows,
+    "datasets check": CheckedDataset,
+    "fit": Fit,
+    "ingest": Ingested,
+    "usecases list": UseCases,
+    "usecases show": UseCaseDocument,
+    "system predict": SystemPrediction,
+    "system list": Systems,
+    "system show": SystemDocument,
+    "system check": CheckedSystem,
+    "recommend": Recommendation,
+    "verify": Verification,
+    "validate": Validation,
+    "theory": Theory,
+}
+"""Model of the output of each command with ``--json``."""
+
+
+def output_schemas() -> dict[str, Any]:
+    """One JSON Schema document with the schema of each command under ``$defs``, by name."""
+    models: list[Any] = [(model, "validation") for model in (*COMMANDS.values(), ErrorDocument)]
+    named, document = models_json_schema(models, ref_template=REFERENCE)
+    commands = {command: named[model, "validation"] for command, model in COMMANDS.items()}
+    return {
+        "$schema": DIALECT,
+        "title": "What icmodel prints with --json, by command",
+        "$defs": {
+            **commands,
+            "error": named[ErrorDocument, "validation"],
+            **document["$defs"],
+        },
+    }
+
+
+def output_schema(command: str) -> dict[str, Any]:
+    """JSON Schema of the output of one command with ``--json``.
+
+    Raises
+    ------
+    ScenarioError
+        If the command has no schema.
+
+    Examples
+    --------
+    >>> output_schema("predict")["title"]
+    'icmodel predict --json'
+    """
+    if command not in COMMANDS:
+        raise ScenarioError(f"{command!r} has no schema: use one of {', '.join(COMMANDS)}")
+    schemas = output_schemas()
+    return {**schemas, "title": f"icmodel {command} --json", **schemas["$defs"][command]}

@@ -1,0 +1,159 @@
+"""Answers about datasets: `datasets`, `fit`, `ingest` and `validate`."""
+
+from __future__ import annotations
+
+from icmodel.schemas.parts import (
+    Basis,
+    Count,
+    DatasetReference,
+    Load,
+    Number,
+    Part,
+    Sha256,
+    Texts,
+    Version,
+)
+
+
+class DatasetEntry(Part):
+    """A dataset in a list."""
+
+    id: str
+    title: str
+    kind: str
+    line_rate_bps: Number
+    protocols: list[str]
+    rows: Count
+
+
+class Datasets(Part):
+    """Answer of `icmodel datasets list`."""
+
+    schema_version: Version
+    datasets: list[DatasetEntry]
+
+
+class Interconnect(Part):
+    """The link of a dataset."""
+
+    kind: str
+
+
+class DatasetDocument(Part):
+    """Answer of `icmodel datasets show`: the keys of dataset.toml, and the counts of its rows."""
+
+    schema_version: Version
+    id: str
+    title: str
+    sha256: str
+    default_variant: str
+    default_protocol: str
+    licence: str
+    citation: str
+    protocols: list[str]
+    rows: Count
+    values: dict[str, list[float | str]]
+    metrics: dict[str, dict[str, Count]]
+    interconnect: Interconnect
+    bases: dict[str, Count]
+
+
+class Row(Part):
+    """A row of a dataset; every other key is an option axis."""
+
+    __pydantic_extra__: Texts
+    line: Count
+    protocol: str
+    payload_bytes: Number
+    load_bps: Load
+    cores: Number
+    switches: Number
+    endpoints: Number
+    other_goodput_bps: Number
+    metric: str
+    value: float
+    std: Number
+    low: Number
+    high: Number
+    n: Number
+    basis: Basis
+    source: str
+
+
+class Rows(Part):
+    """Answer of `icmodel datasets points`."""
+
+    schema_version: Version
+    dataset: DatasetReference
+    points: list[Row]
+
+
+class CheckedDataset(Part):
+    """Answer of `icmodel datasets check`."""
+
+    schema_version: Version
+    dataset: DatasetReference
+    rows: Count
+    metrics: list[str]
+
+
+class Fit(Part):
+    """Answer of `icmodel fit`."""
+
+    schema_version: Version
+    dataset: DatasetReference
+    seal: str
+    metrics: list[str]
+    curves: Count
+
+
+class IngestedFile(Part):
+    """A file whose results are used."""
+
+    file: str
+    sha256: Sha256
+    results: Count
+
+
+class RefusedFile(Part):
+    """A refused file, and why."""
+
+    file: str
+    reason: str
+
+
+class Ingested(Part):
+    """Answer of `icmodel ingest`."""
+
+    schema_version: Version
+    dataset: str
+    variant: str
+    rows: Count
+    files: list[IngestedFile]
+    refused: list[RefusedFile]
+    notes: list[str]
+
+
+class Score(Part):
+    """Errors and coverage of a metric on left-out rows."""
+
+    error: str
+    n: Count
+    median: Number
+    coverage: Number
+
+
+class Fold(Part):
+    """Scores of a kind of fold, by metric."""
+
+    folds: Count
+    metrics: dict[str, Score]
+
+
+class Validation(Part):
+    """Answer of `icmodel validate`."""
+
+    schema_version: Version
+    dataset: DatasetReference
+    variant: str
+    folds: dict[str, Fold]

@@ -1,0 +1,95 @@
+"""Answers of `predict`, `sweep` and `compare`; limits by `theory`."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from icmodel.schemas.parts import (
+    Bottleneck,
+    Count,
+    DatasetReference,
+    Estimate,
+    Number,
+    Numbers,
+    Part,
+    PointEstimate,
+    Scenario,
+    UsedRow,
+    Version,
+)
+
+
+class Prediction(Part):
+    """Answer of `icmodel predict`; every other key is a metric."""
+
+    __pydantic_extra__: dict[str, Estimate]
+    schema_version: Version
+    scenario: Scenario
+    dataset: DatasetReference
+    variant: str
+    bottleneck: Bottleneck
+    terms: Numbers
+    bounds: Numbers
+    rows: list[UsedRow]
+    notes: list[str]
+    goodput_bps: Estimate
+
+
+class GridPoint(Part):
+    """A point of a grid: its parameters and metrics."""
+
+    __pydantic_extra__: dict[str, PointEstimate | Number | str]
+    bottleneck: Bottleneck | Literal[""] = ""
+
+
+class Grid(Part):
+    """Answer of `icmodel sweep`."""
+
+    schema_version: Version
+    dataset: DatasetReference
+    variant: str
+    fixed: dict[str, str | Number]
+    swept: list[str]
+    notes: list[str]
+    points: list[GridPoint]
+
+
+class Column(Part):
+    """A prediction, or why there is none."""
+
+    dataset: str
+    variant: str
+    protocol: str
+    why: str
+    prediction: Prediction | None
+
+
+class Comparison(Part):
+    """Answer of `icmodel compare`."""
+
+    schema_version: Version
+    columns: list[Column]
+
+
+class Limits(Part):
+    """Limits of a link at one payload, by theory."""
+
+    payload_bytes: Count
+    packets: Count
+    wire_bits: float
+    max_goodput_bps: float
+    send_interval_s: float
+    min_latency_s: float
+    aligned: bool
+
+
+class Theory(Part):
+    """Answer of `icmodel theory`."""
+
+    schema_version: Version
+    kind: str
+    line_rate_bps: float
+    framing: Any
+    path: Any
+    stream_goodput_bps: float
+    points: list[Limits]

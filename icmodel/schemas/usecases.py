@@ -1,0 +1,181 @@
+"""Answers about use cases: `evaluate`, `compare --usecase` and `usecases`."""
+
+from __future__ import annotations
+
+from icmodel.schemas.parts import (
+    Basis,
+    Count,
+    Ground,
+    Number,
+    Outcome,
+    Part,
+    Scenario,
+    Verdict,
+    Version,
+)
+from icmodel.schemas.predictions import Prediction
+
+
+class UseCase(Part):
+    """A use case by name."""
+
+    name: str
+    title: str
+    question: str
+
+
+class UseCaseEntry(UseCase):
+    """A use case in a list."""
+
+    candidates: list[str]
+
+
+class UseCases(Part):
+    """Answer of `icmodel usecases list`."""
+
+    schema_version: Version
+    usecases: list[UseCaseEntry]
+
+
+class Derivation(Part):
+    """A number that follows from a use case."""
+
+    name: str
+    text: str
+    formula: str
+    meaning: str
+    value: Number
+
+
+class UseCaseDocument(UseCase):
+    """Answer of `icmodel usecases show`: the keys of the file, and the derived numbers."""
+
+    schema_version: Version
+    source: str
+    default_candidate: str
+    derivations: list[Derivation]
+
+
+class RestsOn(Part):
+    """Grounds of a verdict."""
+
+    basis: Basis
+    bases: list[Basis]
+    sources: list[str]
+    settle: str
+
+
+class Finding(Verdict):
+    """A verdict of an evaluation, with its margin and reason."""
+
+    limiting: str
+    why: str
+    stream: str
+    device: str
+    remedy: str
+    others_beyond: str
+    rests_on: RestsOn
+    margin: Number
+    asked_margin: Number
+    least_rate_fps: Number
+    streams: Count
+
+
+class StreamAnswer(Part):
+    """A stream of a candidate: its question, and its prediction or why there is none."""
+
+    stream: str
+    why: str
+    scenario: Scenario
+    asked: Scenario
+    prediction: Prediction | None
+    notes: list[str]
+
+
+class Candidate(Part):
+    """A candidate of a use case, judged."""
+
+    name: str
+    description: str
+    outcome: Outcome
+    answers: list[StreamAnswer]
+    findings: list[Finding]
+    readings: list[Finding]
+    notes: list[str]
+    derivations: list[Derivation]
+
+
+class LimitedDataset(Part):
+    """A dataset and its known limits."""
+
+    id: str
+    sha256: str
+    known_limits: list[str]
+
+
+class Evaluation(Part):
+    """Answer of `icmodel evaluate`."""
+
+    schema_version: Version
+    usecase: UseCase
+    dataset: LimitedDataset
+    variant: str
+    candidate: str
+    strict: bool
+    verdict: Outcome
+    notes: list[str]
+    known_limits: list[str]
+    derivations: list[Derivation]
+    candidates: list[Candidate]
+
+
+class Judged(Part):
+    """An outcome, its ground and its basis."""
+
+    ground: Ground
+    outcome: Outcome
+    basis: Basis
+
+
+class Source(Judged):
+    """A dataset, or theory, that judges a use case on an interconnect."""
+
+    dataset: str
+    variant: str
+    choice: str
+    measured_line_rate_bps: Number
+    protocols: list[str]
+    scenarios: dict[str, Scenario]
+    findings: list[Finding]
+    notes: list[str]
+
+
+class Silent(Part):
+    """A dataset that cannot answer, and why."""
+
+    dataset: str
+    why: str
+
+
+class Link(Judged):
+    """An interconnect at one line rate, judged."""
+
+    interconnect: str
+    protocol: str
+    decided_by: str
+    line_rate_bps: Number
+    refuted_by_theory: bool
+    measurements: list[str]
+    source: Source
+    others: list[Source]
+    silent: list[Silent]
+
+
+class Interconnects(Part):
+    """Answer of `icmodel compare --usecase`."""
+
+    schema_version: Version
+    usecase: UseCase
+    verdict: Outcome
+    rows: list[Link]
+    known_limits: list[str]

@@ -1,0 +1,391 @@
+"""Routes of the HTTP API: the words, answers and sentences of the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Depends, Path, Query, Request, Response
+from fastapi.responses import JSONResponse
+
+from icmodel import __version__
+from icmodel.dataset import VARIANTS, Dataset, catalogue
+from icmodel.errors import IcmodelError, ScenarioError
+from icmodel.estimate import Prediction
+from icmodel.questions import showing
+from icmodel.questions.comparing import answer_columns, columns_document, refuse_others
+from icmodel.questions.ingesting import DatasetOptions, LabelOptions
+from icmodel.questions.predicting import answer
+from icmodel.questions.sweeping import answer_grid, asked_grid, grid_document
+from icmodel.questions.words import DEFAULT_DATASET, parse_key_values, split_names
+from icmodel.scenario import Scenario
+from icmodel.schemas.datasets import DatasetDocument, Datasets, Ingested, Rows, Validation
+from icmodel.schemas.parts import Part, Version
+from icmodel.schemas.predictions import Comparison, Grid
+from icmodel.schemas.predictions import Prediction as PredictionSchema
+from icmodel.schemas.systems import (
+    CheckedSystem,
+    Recommendation,
+    SystemDocument,
+    SystemPrediction,
+    Systems,
+)
+from icmodel.schemas.usecases import Evaluation, Interconnects, UseCaseDocument, UseCases
+from icmodel.system import load, system_names
+from icmodel.usecase import find_usecase, load_usecase, usecase_names
+from icmodel.web import jobs
+from icmodel.web.bodies import (
+    CheckBody,
+    CompareBody,
+    EvaluateBody,
+    IngestBody,
+    PredictBody,
+    PredictSystemBody,
+    SweepBody,
+    SystemBody,
+)
+from icmodel.web.problems import answers, problem_of, problems
+from icmodel.web.work import Workshop, check_dataset, dataset, warm_model
+
+POSTED = (400, 408, 413, 415)
+"""Further statuses of a refused request with a body."""
+LARGEST_GRID = 4000
+"""Greatest number of points of a grid; the command line allows more."""
+
+router = APIRouter(prefix="/api/v1", responses=problems(401, 403, 422, 429, 500))
+
+
+Kind = Literal[
+    "leave-one-out", "leave-a-curve-out", "leave-a-break-out", "leave-break-sizes-out", "held-out"
+]
+
+
+class Index(Part):
+    """What a server answers."""
+
+    schema_version: Version
+    icmodel: str
+    variants: list[str]
+    default_dataset: str
+    datasets: list[str]
+    usecases: list[str]
+    systems: list[str]
+
+
+class UseCaseText(UseCaseDocument):
+    """A use case, and its text."""
+
+    toml: str
+
+
+class SystemText(SystemDocument):
+    """A system, and its text."""
+
+    toml: str
+
+
+class IngestedText(Ingested):
+    """What was ingested, and the files of the dataset by name."""
+
+    folder: dict[str, str]
+
+
+class KeptValidation(Validation):
+    """Scores, and the stored coverage by variant and kind of fold."""
+
+    kept: dict[str, Any]
+
+
+def workshop(request: Request) -> Workshop:
+    """Return the workshop of the application."""
+    shop: Workshop = request.app.state.workshop
+    return shop
+
+
+Shop = Annotated[Workshop, Depends(workshop)]
+DatasetName = Annotated[str, Path(max_length=200, examples=[DEFAULT_DATASET])]
+UseCaseName = Annotated[str, Path(max_length=200, examples=["imaging"])]
+SystemName = Annotated[str, Path(max_length=200, examples=["lab-direct"])]
+Names = Annotated[list[str], Query(max_length=64)]
+
+
+def as_json(body: bytes) -> Response:
+    """Return the bytes of a JSON document as a response."""
+    return Response(body, media_type="application/json")
+
+
+def found(name: str, find: Callable[[str], Any]) -> Any:
+    """Return what an address names; an unknown name becomes a problem with status 404."""
+    try:
+        return find(name)
+    except IcmodelError as error:
+        raise problem_of(error, 404) from error
+
+
+# --- questions --------------------------------------------------------------------------------
+
+
+@router.post(
+    "/predict",
+    responses=answers(PredictionSchema, *POSTED),
+    summary="Predict one stream: every metric, and why",
+)
+async def predict(body: PredictBody, shop: Shop) -> Response:
+    """Answer what `icmodel predict --json` prints."""
+
+    def work() -> bytes:
+        warm = warm_model(body.dataset, body.variant)
+        with warm.lock:
+            prediction, _ = answer(
+                warm.model,
+                body.question(),
+                body.protocol,
+                body.extras(),
+                extrapolate=body.extrapolate,
+            )
+        return jobs.body_of(prediction.to_dict())
+
+    return as_json(await shop.quick(work))
+
+
+@router.post(
+    "/sweep", responses=answers(Grid, *POSTED), summary="Predict a grid over any parameters"
+)
+async def sweep(body: SweepBody, shop: Shop) -> Response:
+    """Answer what `icmodel sweep --json` prints, up to 4000 points."""
+
+    def work() -> bytes:
+        warm = warm_model(body.dataset, body.variant)
+        protocols = split_names(body.protocol)
+        with warm.lock:
+            asked = asked_grid(warm.model.data, body.question(), protocols, body.wishes())
+            if (points := asked.points(warm.model)) > LARGEST_GRID:
+                raise ScenarioError(
+                    f"the sweep has {points} points: ask the server for at most {LARGEST_GRID}, "
+                    "or use the command line"
+                )
+            grid = answer_grid(warm.model, asked)
+        return jobs.body_of(grid_document(grid))
+
+    return as_json(await shop.quick(work))
+
+
+@router.post(
+    "/compare",
+    responses=answers(Comparison | Interconnects, *POSTED, 503),
+    summary="Compare datasets, protocols or variants; or a use case everywhere",
+)
+async def compare(body: CompareBody, shop: Shop) -> Response:
+    """Answer what `icmodel compare --json` prints; with a use case, every interconnect is a row."""
+    names, question = split_names(body.dataset), body.question()
+    if body.usecase is not None or body.toml is not None:
+        others = {**question.texts(), "option": question.option, "variant": body.variant}
+        refuse_others({**others, "protocol": body.protocol, "extrapolate": body.extrapolate})
+        return as_json(await shop.long(jobs.compare_usecase, body.usecase, body.toml, names))
+
+    def ask(data: Dataset, variant: str, asked: Scenario) -> Prediction:
+        warm = warm_model(data.id, variant)
+        with warm.lock:
+            return warm.model.predict(
+                asked, outside="extrapolate" if body.extrapolate else "refuse"
+            )
+
+    def work() -> bytes:
+        datasets = [dataset(name) for name in names or [DEFAULT_DATASET]]
+        protocols, variants = split_names(body.protocol), split_names(body.variant)
+        columns = answer_columns(question, datasets, protocols, variants, ask)
+        return jobs.body_of(columns_document(columns))
+
+    return as_json(await shop.quick(work))
+
+
+@router.post(
+    "/evaluate",
+    responses=answers(Evaluation, *POSTED, 503),
+    summary="Judge a use case: met, not met or undecided",
+)
+async def evaluate(body: EvaluateBody, shop: Shop) -> Response:
+    """Answer what `icmodel evaluate --json` prints."""
+    words = (body.usecase, body.toml, body.dataset, body.variant, body.candidate, body.strict)
+    return as_json(await shop.long(jobs.evaluate, *words))
+
+
+@router.post(
+    "/system",
+    responses=answers(SystemPrediction, *POSTED, 503),
+    summary="Predict every stream, link and device of a system",
+)
+async def system(body: PredictSystemBody, shop: Shop) -> Response:
+    """Answer what `icmodel system predict --json` prints."""
+    words = (body.system, body.toml, body.dataset, body.variant, body.cycles)
+    return as_json(await shop.long(jobs.predict_system, *words))
+
+
+@router.post(
+    "/system/check",
+    responses=answers(CheckedSystem, *POSTED, 503),
+    summary="Check the text of a system",
+)
+async def check_system(body: CheckBody, shop: Shop) -> Response:
+    """Answer what `icmodel system check --json` prints."""
+    return as_json(await shop.long(jobs.check_system, body.toml))
+
+
+@router.post(
+    "/recommend",
+    responses=answers(Recommendation, *POSTED, 503),
+    summary="Find designs of a system that meet its requirements",
+)
+async def recommend(body: SystemBody, shop: Shop) -> Response:
+    """Answer what `icmodel recommend --json` prints."""
+    words = (body.system, body.toml, body.dataset, body.variant)
+    return as_json(await shop.long(jobs.recommend, *words))
+
+
+@router.post(
+    "/ingest",
+    responses=answers(IngestedText, *POSTED, 503),
+    summary="Make a dataset of other tools' results",
+)
+async def ingest(body: IngestBody, shop: Shop) -> Response:
+    """Answer what `icmodel ingest --json` prints, and the files of the dataset under `folder`.
+
+    Nothing stays on the server.
+    """
+    files = [(file.name, file.text) for file in body.files]
+    labels, description = body.words(LabelOptions), body.words(DatasetOptions)
+    words = (files, body.name, body.tool, labels, description)
+    return as_json(await shop.long(jobs.ingest, *words))
+
+
+# --- what there is ----------------------------------------------------------------------------
+
+
+@router.get("/", responses=answers(Index), summary="What this server answers")
+async def index() -> Response:
+    """List the version, the variants of the model, and the names of datasets, use cases and systems."""
+    return JSONResponse(
+        {
+            "schema_version": 1,
+            "icmodel": __version__,
+            "variants": list(VARIANTS),
+            "default_dataset": DEFAULT_DATASET,
+            "datasets": list(catalogue()),
+            "usecases": list(usecase_names()),
+            "systems": list(system_names()),
+        }
+    )
+
+
+@router.get("/datasets", responses=answers(Datasets), summary="List the bundled datasets")
+async def datasets(shop: Shop) -> Response:
+    """Answer what `icmodel datasets list --json` prints."""
+
+    def work() -> bytes:
+        entries = [showing.dataset_entry(dataset(name)) for name in catalogue()]
+        return jobs.body_of({"schema_version": 1, "datasets": entries})
+
+    return as_json(await shop.quick(work))
+
+
+@router.get(
+    "/datasets/{name}",
+    responses=answers(DatasetDocument, 404),
+    summary="Show a dataset: axes, values, options, metrics and source",
+)
+async def show_dataset(name: DatasetName, shop: Shop) -> Response:
+    """Answer what `icmodel datasets show --json` prints."""
+
+    def work() -> bytes:
+        return jobs.body_of(showing.dataset_document(found(name, dataset)))
+
+    return as_json(await shop.quick(work))
+
+
+@router.get(
+    "/datasets/{name}/points",
+    responses=answers(Rows, 404),
+    summary="List rows, each with its basis and source",
+)
+async def points(
+    name: DatasetName,
+    shop: Shop,
+    protocol: Names = [],  # noqa: B006
+    metric: Names = [],  # noqa: B006
+    option: Annotated[list[str], Query(max_length=64, description="KEY=VALUE")] = [],  # noqa: B006
+) -> Response:
+    """Answer what `icmodel datasets points --json` prints."""
+
+    def work() -> bytes:
+        data = found(name, dataset)
+        chosen = split_names(protocol), split_names(metric), parse_key_values(option)
+        return jobs.body_of(showing.points_document(data, showing.select_rows(data, *chosen)))
+
+    return as_json(await shop.quick(work))
+
+
+@router.get("/usecases", responses=answers(UseCases), summary="List the bundled use cases")
+async def usecases(shop: Shop) -> Response:
+    """Answer what `icmodel usecases list --json` prints."""
+
+    def work() -> bytes:
+        entries = [showing.usecase_entry(load_usecase(name)) for name in usecase_names()]
+        return jobs.body_of({"schema_version": 1, "usecases": entries})
+
+    return as_json(await shop.quick(work))
+
+
+@router.get(
+    "/usecases/{name}",
+    responses=answers(UseCaseText, 404),
+    summary="Show a use case, with its text",
+)
+async def show_usecase(name: UseCaseName, shop: Shop) -> Response:
+    """Answer what `icmodel usecases show --json` prints, and the TOML text under `toml`."""
+
+    def work() -> bytes:
+        case = found(name, lambda known: jobs.usecase_of(known, None))
+        text = find_usecase(name).read_text(encoding="utf-8")
+        return jobs.body_of({**showing.usecase_document(case), "toml": text})
+
+    return as_json(await shop.quick(work))
+
+
+@router.get("/systems", responses=answers(Systems), summary="List the bundled systems")
+async def systems(shop: Shop) -> Response:
+    """Answer what `icmodel system list --json` prints."""
+
+    def work() -> bytes:
+        entries = [showing.system_entry(load(name)) for name in system_names()]
+        return jobs.body_of({"schema_version": 1, "systems": entries})
+
+    return as_json(await shop.quick(work))
+
+
+@router.get(
+    "/systems/{name}", responses=answers(SystemText, 404), summary="Show a system, with its text"
+)
+async def show_system(name: SystemName, shop: Shop) -> Response:
+    """Answer what `icmodel system show --json` prints, and the TOML text under `toml`."""
+
+    def work() -> bytes:
+        return bytes(found(name, jobs.show_system))
+
+    return as_json(await shop.quick(work))
+
+
+@router.get(
+    "/validation/{name}",
+    responses=answers(KeptValidation, 404, 503),
+    summary="Score a model on rows that it was not fitted to",
+)
+async def validation(
+    name: DatasetName,
+    shop: Shop,
+    variant: Annotated[str | None, Query(max_length=20)] = None,
+    folds: Annotated[list[Kind], Query(max_length=8)] = [],  # noqa: B006
+    most: Annotated[int, Query(ge=1, le=100, description="Folds of each kind")] = 12,
+) -> Response:
+    """Answer what `icmodel validate --json` prints for a few folds, and the stored coverage under `kept`."""
+    found(name, check_dataset)
+    return as_json(await shop.long(jobs.validate, name, variant, folds, most))

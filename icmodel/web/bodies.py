@@ -1,0 +1,232 @@
+"""Bodies of requests: the words of the command line as JSON.
+
+A quantity is a text with its unit, a count is a number, and a name stands for itself. The fields of a question and
+their descriptions are those of `icmodel.questions.words.Question`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+
+from icmodel.questions.ingesting import DatasetOptions, LabelOptions
+from icmodel.questions.predicting import Extras
+from icmodel.questions.sweeping import GridWishes
+from icmodel.questions.words import (
+    DEFAULT_DATASET,
+    PROTOCOL_HELP,
+    VARIANT_HELP,
+    Question,
+    split_names,
+)
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+Word = Annotated[str, StringConstraints(min_length=1, max_length=200)]
+"""A text such as "1448 B", or a range such as "64 B..65535 B"."""
+Toml = Annotated[str, StringConstraints(min_length=1, max_length=500_000)]
+Count = Annotated[int, Field(ge=0, le=10**9)] | Word
+"""A whole number, or a range such as "1,4" or "0..2"."""
+Names = Annotated[list[Word], Field(max_length=64)]
+TEXTS = {
+    (kind, one.name): one.metadata["description"]
+    for kind in (Question, LabelOptions, DatasetOptions)
+    for one in fields(kind)
+}
+"""Dataclass of words and name of a field -> description of the field."""
+W = TypeVar("W", bound="DataclassInstance")
+LARGEST_FILE = 4 * 2**20
+"""Greatest number of characters of an uploaded file."""
+DATASET = Field(
+    DEFAULT_DATASET, description="Name of a bundled dataset.", examples=[DEFAULT_DATASET]
+)
+VARIANT = Field(None, description=VARIANT_HELP, examples=["corrected"])
+PROTOCOL = Field(None, description=PROTOCOL_HELP, examples=["tcp"])
+EXTRAPOLATE = Field(
+    False, description="Also answer beyond the measured range, marked extrapolated."
+)
+SEVERAL: Any = Field([], description="Names; if the list is empty, the default.")
+
+
+class Body(BaseModel):
+    """A request; unknown keys are errors, and numbers are no texts."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+def described(name: str, *examples: object) -> Any:
+    """A field of a question, described as the command line describes it."""
+    return Field(None, description=TEXTS[Question, name], examples=list(examples) or None)
+
+
+def labelled(name: str) -> Any:
+    """A label of results, or a part of a dataset's description, described as the command line does."""
+    text = TEXTS.get((LabelOptions, name)) or TEXTS[DatasetOptions, name]
+    return Field(None, description=text)
+
+
+def words_of(body: Body, kind: type[Any]) -> dict[str, Any]:
+    """Return the fields of a dataclass of words that a request has, in the words of the command line."""
+    words = {one.name: getattr(body, one.name) for one in fields(kind)}
+    texts: dict[str, Any] = {n: str(word) for n, word in words.items() if word is not None}
+    if "option" in texts:
+        texts["option"] = [f"{axis}={value}" for axis, value in words["option"].items()] or None
+    return texts
+
+
+class QuestionBody(Body):
+    """Parameters of a question; a missing one has its default."""
+
+    payload: Word | None = described("payload", "1448 B", "64 KiB")
+    rate: Word | None = described("rate", "6700/s")
+    requested_goodput: Word | None = described("requested_goodput", "3.5 Gb/s")
+    cores: Count | None = described("cores", 4)
+    switches: Count | None = described("switches", 1)
+    endpoints: Count | None = described("endpoints", 2)
+    other_goodput: Word | None = described("other_goodput", "3.6 Gb/s")
+    distance: Word | None = described("distance", "50 m")
+    line_rate: Word | None = described("line_rate", "25 Gb/s")
+    cpu_clock: Word | None = described("cpu_clock", "1.5")
+    app_send: Word | None = described("app_send", "2 us")
+    app_recv: Word | None = described("app_recv", "2 us")
+    app_send_per_byte: Word | None = described("app_send_per_byte", "0.3 ns")
+    app_recv_per_byte: Word | None = described("app_recv_per_byte", "0.3 ns")
+    option: dict[Word, Word] = Field(
+        {},
+        description="Values of option axes of the dataset, by axis.",
+        examples=[{"nagle": "off"}],
+    )
+
+    def question(self) -> Question:
+        """Return the question in the words of the command line."""
+        return Question(**words_of(self, Question))
+
+
+class PredictBody(QuestionBody):
+    """What `icmodel predict` takes."""
+
+    dataset: Word = DATASET
+    variant: Word | None = VARIANT
+    protocol: Word | None = PROTOCOL
+    extrapolate: bool = EXTRAPOLATE
+    message: Word | None = Field(None, description='Size of a whole message, e.g. "14.7 MB".')
+    message_within: Word | None = Field(
+        None, description='Time over which the frames of the message are sent, e.g. "33 ms".'
+    )
+    solve: Word | None = Field(
+        None, description="Parameter to find: rate, payload or cores; needs goodput."
+    )
+    goodput: Word | None = Field(None, description="Goodput to carry; needs solve.")
+
+    def extras(self) -> Extras:
+        """Return the wishes beyond the question."""
+        return Extras(self.message, self.message_within, self.solve, self.goodput)
+
+
+class SweepBody(QuestionBody):
+    """What `icmodel sweep` takes; each parameter may be a list or a range as text."""
+
+    dataset: Word = DATASET
+    variant: Word | None = VARIANT
+    protocol: Names = SEVERAL
+    metric: Names = SEVERAL
+    extrapolate: bool = EXTRAPOLATE
+    allow_gaps: bool = Field(False, description="Leave points outside the measured range empty.")
+
+    def wishes(self) -> GridWishes:
+        """Return the metrics, and the treatment of points outside the measured range."""
+        return GridWishes(tuple(split_names(self.metric)), self.extrapolate, self.allow_gaps)
+
+
+class CompareBody(QuestionBody):
+    """What `icmodel compare` takes: a question, or a use case for every interconnect."""
+
+    dataset: Names = SEVERAL
+    variant: Names = SEVERAL
+    protocol: Names = SEVERAL
+    extrapolate: bool = EXTRAPOLATE
+    usecase: Word | None = Field(None, description="Name of a bundled use case.")
+    toml: Toml | None = Field(None, description="Text of a use case, in place of a name.")
+
+
+class EvaluateBody(Body):
+    """What `icmodel evaluate` takes; the use case is bundled, or the text of one."""
+
+    usecase: Word | None = Field(
+        None, description="Name of a bundled use case.", examples=["imaging"]
+    )
+    toml: Toml | None = Field(None, description="Text of a use case, in place of a name.")
+    dataset: Word = DATASET
+    variant: Word | None = VARIANT
+    candidate: Word | None = Field(None, description="Candidate that determines the verdict.")
+    strict: bool = Field(
+        False, description="Count requirements met on assumed or extrapolated rows as undecided."
+    )
+
+
+class SystemBody(Body):
+    """What `icmodel system` and `icmodel recommend` take; the system is bundled, or the text of one."""
+
+    system: Word | None = Field(
+        None, description="Name of a bundled system.", examples=["lab-direct"]
+    )
+    toml: Toml | None = Field(
+        None,
+        description="Text of a system, in place of a name. Datasets and use cases are bundled ones.",
+    )
+    dataset: Word | None = Field(None, description="Bundled dataset for all streams.")
+    variant: Word | None = VARIANT
+
+
+class PredictSystemBody(SystemBody):
+    """What `icmodel system predict` takes."""
+
+    cycles: Word = Field(
+        "refuse", description="Bounds of streams that wait in a cycle: refuse or fixed-point."
+    )
+
+
+class CheckBody(Body):
+    """Text of a system or of a use case to check."""
+
+    toml: Toml
+
+
+class UploadedFile(Body):
+    """A file with results of another tool: its name without a folder, and its text."""
+
+    name: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_ .,+=@-]{0,120}$")]
+    text: Annotated[str, StringConstraints(max_length=LARGEST_FILE)]
+
+
+class IngestBody(Body):
+    """What `icmodel ingest` takes; labels stand for all files."""
+
+    files: Annotated[list[UploadedFile], Field(min_length=1, max_length=500)]
+    name: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")] = Field(
+        "uploaded", description="Id of the dataset."
+    )
+    tool: Word | None = Field(None, description="Tool that wrote all files.")
+    protocol: Word | None = labelled("protocol")
+    payload: Word | None = labelled("payload")
+    load: Word | None = labelled("load")
+    cores: Count | None = labelled("cores")
+    switches: Count | None = labelled("switches")
+    endpoints: Count | None = labelled("endpoints")
+    other_goodput: Word | None = labelled("other_goodput")
+    host_cores: Count | None = labelled("host_cores")
+    option: dict[Word, Word] = Field({}, description="Values of option axes, by axis.")
+    interconnect: Word | None = labelled("interconnect")
+    line_rate: Word | None = labelled("line_rate")
+    mtu: Word | None = labelled("mtu")
+    title: Word | None = labelled("title")
+    licence: Word | None = labelled("licence")
+    citation: Word | None = labelled("citation")
+    default_variant: Word | None = labelled("default_variant")
+
+    def words(self, kind: type[W]) -> W:
+        """Return the labels, or the description of the dataset, in the words of the command line."""
+        return kind(**words_of(self, kind))

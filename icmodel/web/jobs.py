@@ -1,0 +1,215 @@
+"""Long computations, as functions that a worker process calls: words in, the bytes of a JSON document out."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from icmodel.dataset import load
+from icmodel.errors import IcmodelError, NetworkError, UseCaseError
+from icmodel.questions.ingesting import DatasetOptions, LabelOptions
+from icmodel.system import OpenSystem, System, find_system, read_open, system_names
+from icmodel.system.checking import check, refusal
+from icmodel.usecase import UseCase, load_usecase, read_usecase, usecase_names
+from icmodel.web.work import check_dataset
+
+TEXT = "the TOML text"
+"""Name of an uploaded text in messages."""
+
+
+def body_of(document: Mapping[str, object]) -> bytes:
+    """Write a document as JSON without blanks, in UTF-8."""
+    text = json.dumps(document, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return text.encode()
+
+
+# --- what is asked ----------------------------------------------------------------------------
+
+
+def one_of(kind: str, name: str | None, toml: str | None, error: type[IcmodelError]) -> None:
+    """Raise an error unless exactly one of a name and a text is given."""
+    if (name is None) == (toml is None):
+        given = "nothing" if name is None else "both"
+        raise error(f"the request gives {given}: give {kind}, a bundled name, or toml, a text")
+
+
+def usecase_of(name: str | None, toml: str | None) -> UseCase:
+    """Return the use case of a request: bundled, or read from its text.
+
+    Raises
+    ------
+    UseCaseError
+        If there is no such use case, or the text breaks the format.
+    """
+    one_of("usecase", name, toml, UseCaseError)
+    if toml is not None:
+        return read_usecase(toml, TEXT)
+    if name not in usecase_names():
+        raise UseCaseError(
+            f"there is no use case {name!r}: use one of {', '.join(usecase_names())}"
+        )
+    return load_usecase(str(name))
+
+
+def system_of(name: str | None, toml: str | None) -> OpenSystem:
+    """Return the system of a request: bundled, or read from its text, which names bundled datasets only.
+
+    Raises
+    ------
+    NetworkError, DatasetError
+        If there is no such system, the text breaks the format, or a dataset is not bundled.
+    """
+    one_of("system", name, toml, NetworkError)
+    if toml is None:
+        if name not in system_names():
+            raise NetworkError(
+                f"there is no system {name!r}: use one of {', '.join(system_names())}"
+            )
+        toml = find_system(str(name)).read_text(encoding="utf-8")
+        return read_open(toml, f"{name}.toml", None)
+    opened = read_open(toml, TEXT, None)
+    for one in opened.datasets:
+        check_dataset(one)
+    return opened
+
+
+def checked(opened: OpenSystem) -> System:
+    """Expand a system and check it.
+
+    Raises
+    ------
+    NetworkError
+        If a part is unconnected or contradictory.
+    """
+    system = opened.system()
+    if wrong := refusal(check(system)):
+        raise NetworkError(f"{opened.file}: {wrong}")
+    return system
+
+
+# --- the jobs ---------------------------------------------------------------------------------
+
+
+def evaluate(
+    usecase: str | None,
+    toml: str | None,
+    dataset: str,
+    variant: str | None,
+    candidate: str | None,
+    strict: bool,
+) -> bytes:
+    """Answer `icmodel evaluate`."""
+    from icmodel.questions.judging import evaluate_with_notes
+
+    check_dataset(dataset)
+    case = usecase_of(usecase, toml)
+    return body_of(
+        evaluate_with_notes(case, load(dataset), variant, candidate, strict=strict).to_dict()
+    )
+
+
+def compare_usecase(usecase: str | None, toml: str | None, datasets: list[str]) -> bytes:
+    """Answer `icmodel compare --usecase`."""
+    from icmodel.interconnects import compare_interconnects
+
+    for name in datasets:
+        check_dataset(name)
+    return body_of(compare_interconnects(usecase_of(usecase, toml), datasets or None).to_dict())
+
+
+def predict_system(
+    name: str | None, toml: str | None, dataset: str | None, variant: str | None, cycles: str
+) -> bytes:
+    """Answer `icmodel system predict`."""
+    from icmodel.system import predict
+
+    if dataset is not None:
+        check_dataset(dataset)
+    return body_of(
+        predict(checked(system_of(name, toml)), dataset, variant, cycles=cycles).to_dict()
+    )
+
+
+def recommend(
+    name: str | None, toml: str | None, dataset: str | None, variant: str | None
+) -> bytes:
+    """Answer `icmodel recommend`."""
+    from icmodel.recommend import recommend as search
+
+    if dataset is not None:
+        check_dataset(dataset)
+    return body_of(search(system_of(name, toml), dataset, variant).to_dict())
+
+
+def check_system(toml: str) -> bytes:
+    """Answer `icmodel system check` for a text."""
+    from icmodel.questions.showing import check_document
+
+    system = system_of(None, toml).system()
+    return body_of(check_document(system, check(system)))
+
+
+def show_system(name: str) -> bytes:
+    """Answer `icmodel system show`, with the text of the system."""
+    from icmodel.questions.showing import system_document
+    from icmodel.system.loads import loads
+
+    opened = system_of(name, None)
+    system = opened.system()
+    text = find_system(name).read_text(encoding="utf-8")
+    return body_of({**system_document(system, tuple(loads(system))), "toml": text})
+
+
+def ingest(
+    files: list[tuple[str, str]],
+    name: str,
+    tool: str | None,
+    labels: LabelOptions,
+    description: DatasetOptions,
+) -> bytes:
+    """Answer `icmodel ingest` for uploaded texts; ``folder`` holds the files of the dataset.
+
+    The files live in a temporary folder, which is removed at the end. Messages do not name it.
+    """
+    from icmodel.ingest import dataset_of, name_in, write_ingested
+    from icmodel.ingest import ingest as ingest_files
+    from icmodel.questions.ingesting import ingested_document
+    from icmodel.validate import choose
+
+    with TemporaryDirectory() as sandbox:
+        uploads, output = Path(sandbox, "uploads"), Path(sandbox, "made", name)
+        uploads.mkdir()
+        output.parent.mkdir()
+        try:
+            for file, text in files:
+                (uploads / file).write_text(text, encoding="utf-8")
+            paths = sorted(uploads.iterdir())
+            name_in(output)
+            about = description.about(f"icmodel ingest {shlex.join(one.name for one in paths)}")
+            ingested = ingest_files(paths, tool, labels=labels.labels(), link=about.link)
+            if description.default_variant is None:
+                choice = choose(dataset_of(ingested, output, about))
+                about = replace(about, default_variant=choice.variant, notes=(choice.why,))
+            write_ingested(ingested, output, about)
+            folder = {one.name: one.read_text(encoding="utf-8") for one in sorted(output.iterdir())}
+        except IcmodelError as error:
+            raise type(error)(
+                str(error).replace(f"{output.parent}/", "").replace(f"{uploads}/", "")
+            ) from None
+    return body_of({**ingested_document(ingested, name, about), "folder": folder})
+
+
+def validate(name: str, variant: str | None, kinds: Sequence[str], most: int) -> bytes:
+    """Answer `icmodel validate`, with at most ``most`` folds of each kind, and the kept coverage."""
+    from icmodel.validate import Wishes, document
+    from icmodel.validate import validate as score
+    from icmodel.validate.validation import KINDS
+
+    check_dataset(name)
+    data = load(name)
+    wishes = Wishes(kinds=tuple(kinds) or KINDS, most=most)
+    return body_of({**document(score(data, variant, wishes)), "kept": data.coverage})

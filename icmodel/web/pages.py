@@ -1,0 +1,189 @@
+"""Routes of the pages: what the pages need beyond the API's own answers.
+
+An answer of the what-if page takes milliseconds and is given in a thread, by a model that stays in memory. A report
+is made in a worker process.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query, Response
+from pydantic import Field
+
+from icmodel.questions.curves import Form
+from icmodel.report.systems import drawing
+from icmodel.web import reports
+from icmodel.web.api import POSTED, Shop, as_json, found
+from icmodel.web.bodies import DATASET, Body, Toml, Word
+from icmodel.web.curves import Curves, CurvesAsked, curve, form
+from icmodel.web.problems import answers as statuses
+from icmodel.web.problems import problems
+from icmodel.web.whatif import Answers, Asked, answer
+from icmodel.web.work import check_dataset
+
+router = APIRouter(
+    prefix="/api/v1/pages", tags=["pages"], responses=problems(401, 403, 422, 429, 500)
+)
+Name = Annotated[str, Query(max_length=200)]
+
+
+class Section(Body):
+    """A section of a page: a title, and blocks as in the reports, each with its kind."""
+
+    anchor: str
+    title: str
+    blocks: list[dict[str, Any]]
+
+
+class Page(Body):
+    """A page as its report has it: the answer first, then the sections."""
+
+    title: str
+    question: str
+    basis: str
+    outcome: str
+    sentence: str
+    parts: list[tuple[str, str]]
+    sections: list[Section]
+
+
+class Mistake(Body):
+    """A mistake of a TOML text, and its line if the message names a place."""
+
+    error: str
+    line: int | None
+
+
+class UseCasePage(Page):
+    """The page of a use case, and the names of its candidates."""
+
+    candidate: str
+    candidates: list[str]
+
+
+class SystemPage(Page):
+    """The page of a system: its drawing, and each stream with its cables and boxes in drawing order."""
+
+    svg: str
+    streams: list[dict[str, Any]]
+
+
+class AskedUseCase(Body):
+    """The text of a use case, and of what it is asked."""
+
+    toml: Toml
+    dataset: Word = DATASET
+    candidate: str = Field("", max_length=200)
+    strict: bool = False
+
+
+class AskedSystem(Body):
+    """The text of a system, which names bundled datasets alone."""
+
+    toml: Toml
+
+
+class UseCaseName(Body):
+    """The name of a bundled use case."""
+
+    usecase: Word
+
+
+class Left(Body):
+    """A dataset, and the variant that predicts its left-out rows; empty for its default."""
+
+    dataset: Word
+    variant: str = Field("", max_length=40)
+
+
+# --- the what-if page -------------------------------------------------------------------------
+
+
+@router.post(
+    "/answers",
+    responses=statuses(Answers, *POSTED),
+    summary="Answer questions with texts, verdicts and reasons",
+)
+async def answers(asked: Asked, shop: Shop) -> Answers:
+    """Answer up to eight questions; a question without an answer has the reason in place of it."""
+    questions = [(one, asked.requirements) for one in asked.questions]
+    return await shop.quick(lambda: Answers(answers=[answer(*one) for one in questions]))
+
+
+@router.post(
+    "/curves",
+    responses=statuses(Curves, *POSTED),
+    summary="Draw a metric along payload, load or cores",
+)
+async def curves(asked: CurvesAsked, shop: Shop) -> Curves:
+    """Predict a metric along one parameter, with the benchmarked points."""
+    wanted = (asked.over, asked.metric, asked.beyond)
+    return await shop.quick(lambda: Curves(curves=[curve(one, *wanted) for one in asked.questions]))
+
+
+@router.get("/form", responses=statuses(Form, 404), summary="List choices and ranges of a dataset")
+async def show_form(dataset: Name, shop: Shop, variant: Name = "", protocol: Name = "") -> Form:
+    """List protocols, variants, options, and the range of each parameter."""
+    found(dataset, check_dataset)
+    return await shop.quick(form, dataset, variant, protocol)
+
+
+# --- reports ----------------------------------------------------------------------------------
+
+
+@router.post(
+    "/usecase",
+    summary="Judge the text of a use case",
+    responses=statuses(UseCasePage | Mistake, *POSTED, 503),
+)
+async def usecase(body: AskedUseCase, shop: Shop) -> Response:
+    """Judge a use case; a mistake in its text is answered with its line."""
+    words = (body.toml, body.dataset, body.candidate, body.strict)
+    return as_json(await shop.long(reports.usecase_page, *words))
+
+
+@router.post(
+    "/system",
+    summary="Predict the text of a system",
+    responses=statuses(SystemPage | Mistake, *POSTED, 503),
+)
+async def system(body: AskedSystem, shop: Shop) -> Response:
+    """Predict and draw a system; a mistake in its text is answered with its line."""
+    return as_json(await shop.long(reports.system_page, body.toml))
+
+
+@router.post(
+    "/compare",
+    summary="Judge a use case on every interconnect",
+    responses=statuses(Page, *POSTED, 503),
+)
+async def compare(body: UseCaseName, shop: Shop) -> Response:
+    """Rank the interconnects for a bundled use case, with reasons."""
+    return as_json(await shop.long(reports.compare_page, body.usecase))
+
+
+@router.get("/dataset", summary="Show a dataset as a page", responses=statuses(Page, 404))
+async def dataset(id: Name, shop: Shop) -> Response:  # noqa: A002
+    """Show metrics, ranges, coverage, hosts and sources of a dataset."""
+    found(id, check_dataset)
+    return as_json(await shop.quick(reports.dataset_page, id))
+
+
+@router.post(
+    "/validation", summary="Leave rows out and predict them", responses=statuses(Page, *POSTED, 503)
+)
+async def validation(body: Left, shop: Shop) -> Response:
+    """Score a model on left-out rows: errors, coverage, and the worst points."""
+    return as_json(await shop.long(reports.validation_page, body.dataset, body.variant))
+
+
+# --- style sheet of drawings ------------------------------------------------------------------
+
+styles = APIRouter()
+
+
+@styles.get("/drawing.css", include_in_schema=False)
+async def drawing_styles() -> Response:
+    """Return the styles of the drawings of systems, which the reports have inside."""
+    return Response(drawing.STYLES.read_text(encoding="utf-8"), media_type="text/css")

@@ -1,0 +1,102 @@
+"""Place of the server: its address, its listening socket, and the token that others than this machine need."""
+
+from __future__ import annotations
+
+import ipaddress
+import secrets
+import socket
+from dataclasses import dataclass, field
+
+from icmodel.errors import ReportError
+
+TRIED_PORTS = range(8000, 8020)
+"""Ports that are tried if no port is given."""
+LOCAL_NAMES = ("localhost", "127.0.0.1", "[::1]")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Address at which the server answers.
+
+    Parameters
+    ----------
+    host : str
+        Address or name given with ``--host``.
+    port : int
+        Port on which the server listens.
+    token : str
+        Secret that every request must bring; empty on loopback, where none is needed.
+    """
+
+    host: str = "127.0.0.1"
+    port: int = 8000
+    token: str = field(default="", repr=False)
+
+    @classmethod
+    def of(cls, host: str, port: int) -> Place:
+        """Return the place for a host, with a new token unless the host is loopback."""
+        return cls(host, port, "" if is_loopback(host) else secrets.token_urlsafe(24))
+
+    @property
+    def address(self) -> str:
+        """Address to open in a browser; contains the token if one is needed."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"http://{host}:{self.port}/" + (f"?token={self.token}" if self.token else "")
+
+    def knows(self, host: str) -> bool:
+        """Whether a Host header names this server.
+
+        If the server listens on all addresses, every IP address is allowed: a foreign page can make its own name
+        lead here, but no name that it does not own.
+        """
+        name, _, port = host.rpartition(":") if not host.endswith("]") else (host, "", "")
+        name, port = (name, port) if name else (host, "")
+        own = self.host if ":" not in self.host else f"[{self.host}]"
+        if port not in ("", str(self.port)):
+            return False
+        if name.lower() in (*LOCAL_NAMES, own.lower()):
+            return True
+        return self.host in ("0.0.0.0", "::") and is_address(name.strip("[]"))
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a host is this machine alone."""
+    return host == "localhost" or (is_address(host) and ipaddress.ip_address(host).is_loopback)
+
+
+def is_address(host: str) -> bool:
+    """Whether a host is an IP address."""
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return True
+
+
+def listen(host: str, port: int | None) -> socket.socket:
+    """Return a listening socket.
+
+    Raises
+    ------
+    ReportError
+        If the address or the port cannot be used.
+    """
+    if port is not None and not 0 <= port < 2**16:
+        raise ReportError(
+            f"port {port} is not possible: ports run from 0 to 65535, 0 for any free one"
+        )
+    reason = ""
+    for number in TRIED_PORTS if port is None else (port,):
+        try:
+            family = socket.getaddrinfo(host, number, type=socket.SOCK_STREAM)[0][0]
+            listening = socket.create_server((host, number), family=family, backlog=512)
+        except OSError as error:
+            reason = error.strerror or str(error)
+        else:
+            # Accepted connections inherit the option. Otherwise an answer in two parts waits 40 ms for a delayed ACK.
+            listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            return listening
+    where = f"port {port}" if port is not None else f"ports {TRIED_PORTS[0]} to {TRIED_PORTS[-1]}"
+    raise ReportError(
+        f"{host}, {where} cannot be listened at: {reason}; choose another --port, or 0 for any free one"
+    )

@@ -1,0 +1,109 @@
+"""Errors as problem details (RFC 9457): a type, a title, a status, and one sentence."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from http import HTTPStatus
+from typing import Any
+
+from pydantic import BaseModel, Field
+from starlette.responses import JSONResponse
+
+from icmodel.errors import IcmodelError
+
+MEDIA_TYPE = "application/problem+json"
+MEANINGS = {
+    400: "The body is not JSON.",
+    401: "The token is missing or wrong.",
+    403: "Another site sent the request, or the host is not this server.",
+    404: "There is nothing of this name.",
+    408: "The body came too slowly.",
+    413: "The body is too large.",
+    415: "The body is of another type than application/json.",
+    422: "The question is wrong, or the dataset cannot answer it.",
+    429: "Too many requests wait.",
+    500: "icmodel has a defect.",
+    503: "The answer takes too long, or too much memory.",
+}
+"""Status -> meaning."""
+_LINE = re.compile(r"\(at line (?P<line>\d+), column (?P<column>\d+)\)")
+_CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
+
+
+class ProblemDetails(BaseModel):
+    """A refused request: the sentence of the command line under `detail`."""
+
+    type: str = Field(description="URN of the kind of error, or about:blank.")
+    title: str
+    status: int
+    detail: str = Field(description="What is wrong, the value, and what to do, in one sentence.")
+    where: str | None = Field(None, description="Place of the mistake, if it is known.")
+
+
+SCHEMA = ProblemDetails.model_json_schema()
+
+
+def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """Describe answers with problem details, for the OpenAPI document."""
+    content = {MEDIA_TYPE: {"schema": SCHEMA}}
+    return {one: {"description": MEANINGS[one], "content": content} for one in statuses}
+
+
+def answers(model: Any, *statuses: int) -> dict[int | str, dict[str, Any]]:
+    """Describe the answer of a route, and its further problems, for the OpenAPI document."""
+    return {200: {"model": model, "description": "The answer."}, **problems(*statuses)}
+
+
+class Problem(Exception):  # noqa: N818  (the name that RFC 9457 gives it)
+    """A refused request: its HTTP status, a sentence, and what else the answer says."""
+
+    def __init__(
+        self,
+        status: int,
+        detail: str,
+        kind: str = "about:blank",
+        where: str = "",
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(detail)
+        self.status, self.detail, self.kind, self.where = status, detail, kind, where
+        self.headers = headers or {}
+
+    def response(self) -> JSONResponse:
+        """Return the problem as a response."""
+        title = HTTPStatus(self.status).phrase
+        if self.kind != "about:blank":
+            title = _CAMEL.sub(" ", self.kind.rpartition(":")[2]).capitalize()
+        document = {"type": self.kind, "title": title, "status": self.status, "detail": self.detail}
+        if self.where:
+            document["where"] = self.where
+        return JSONResponse(
+            document, self.status, headers=dict(self.headers), media_type=MEDIA_TYPE
+        )
+
+
+def problem_of(error: IcmodelError, status: int = 422) -> Problem:
+    """Return an error of icmodel as a problem: its sentence, and the place if the sentence has a line."""
+    place = _LINE.search(str(error))
+    where = f"line {place['line']}, column {place['column']}" if place else ""
+    kind = f"urn:icmodel:{type(error).__name__}"
+    return Problem(status, str(error), kind, str(getattr(error, "where", "") or where))
+
+
+def body_problem(errors: Sequence[Any]) -> Problem:
+    """Return the first mistake of a request as a problem; ``errors`` are those of pydantic."""
+    first = errors[0]
+    if first["type"] == "json_invalid":
+        reason = str(first.get("ctx", {}).get("error", "")).lower()
+        return Problem(400, f"the body is not valid JSON: {reason}", "urn:icmodel:InvalidJson")
+    where = ".".join(map(str, first["loc"][1:])) or str(first["loc"][0])
+    if first["type"] == "extra_forbidden":
+        sentence = f"the key {where!r} is unknown: /docs lists the keys of each request"
+    elif first["type"] == "missing":
+        sentence = f"the request has no {where}: it is needed"
+    else:
+        message = str(first["msg"]).removeprefix("Value error, ")
+        allowed = message.replace("Input should be", "it must be")
+        sentence = f"{where} is not possible: {allowed[:1].lower()}{allowed[1:]}"
+    return Problem(422, sentence, "urn:icmodel:InvalidRequest", where)

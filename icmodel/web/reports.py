@@ -1,0 +1,137 @@
+"""Documents of the pages beside the what-if page: the blocks of the reports, and what a drawing is about.
+
+Each function is called in a worker process: words in, the bytes of a JSON document out.
+"""
+
+from __future__ import annotations
+
+import re
+
+from icmodel.dataset import load
+from icmodel.errors import IcmodelError
+from icmodel.interconnects import compare_interconnects
+from icmodel.questions.judging import evaluate_with_notes
+from icmodel.questions.mistakes import line_of
+from icmodel.report import datasets, predictions, verdicts
+from icmodel.report import interconnects as compared
+from icmodel.report.blocks import Cell, Conclusion, Fold, Items, Table, Text
+from icmodel.report.page_json import Sections, page_json
+from icmodel.report.systems import tables
+from icmodel.report.systems.drawing import system_svg
+from icmodel.report.systems.paths import stream_paths
+from icmodel.report.systems.summary import summarise
+from icmodel.system import check, predict
+from icmodel.validate import Wishes, validate
+from icmodel.validate.validation import LEAVE_ONE
+from icmodel.web.jobs import body_of, checked, system_of, usecase_of
+from icmodel.web.work import check_dataset
+
+MOST_FOLDS = 40
+"""Greatest number of rows that one validation leaves out, so that a page can wait for the answer."""
+STYLE = re.compile(r"<style>.*?</style>", re.DOTALL)
+"""Style sheet inside a drawing; the page has it in a file, since its policy allows no inline style."""
+
+VERDICT = compared.COLUMNS.index("verdict")
+
+
+def refusal(error: IcmodelError, toml: str) -> bytes:
+    """Return a mistake of a text as JSON, with its line; the line is null if the message names no place."""
+    return body_of({"error": str(error), "line": line_of(toml, str(error))})
+
+
+# --- use cases --------------------------------------------------------------------------------
+
+
+def usecase_page(toml: str, dataset: str, candidate: str, strict: bool) -> bytes:
+    """Return the page of a use case: verdicts, derivation, reasons and limits."""
+    check_dataset(dataset)
+    try:
+        case = usecase_of(None, toml)
+        chosen = candidate if candidate in [one.name for one in case.candidates] else None
+        found = evaluate_with_notes(case, load(dataset), None, chosen, strict=strict)
+    except IcmodelError as error:
+        return refusal(error, toml)
+    sections: Sections = (
+        ("verdicts", "Verdicts", verdicts.verdicts(found)),
+        ("requirements", "What is required", verdicts.required(found)),
+        ("reasons", "Why", predictions.reasons(found)),
+        ("limits", "Limits of validity", predictions.limits(found)),
+    )
+    basis = f"{found.data.title} ({found.data.id}), variant {found.variant}"
+    answer = verdicts.conclude(found)
+    page = page_json(case.title, case.question, basis, answer, sections)
+    names = [one.name for one in case.candidates]
+    return body_of({**page, "candidate": found.candidate, "candidates": names})
+
+
+def compare_page(usecase: str) -> bytes:
+    """Return the page of a use case on every interconnect: a table, measurements, and reasons."""
+    found = compare_interconnects(usecase_of(usecase, None))
+    _, counts = compared.headline(found)
+    rows = []
+    for row in found.rows:
+        cells = list(map(Cell, compared.row_cells(row)))
+        cells[VERDICT] = Cell("", outcome=row.outcome)
+        rows.append(tuple(cells))
+    open_ones = compared.measurements(found) or ("Nothing is open.",)
+    folds = (
+        Fold(compared.link_name(row), (Items("", tuple(compared.reasons(row))),), row.outcome)
+        for row in found.rows
+    )
+    sections: Sections = (
+        ("links", "Interconnects", [Table("", compared.COLUMNS, tuple(rows), compared.NUMBERS)]),
+        ("open", "What would decide", [Items("", open_ones)]),
+        ("reasons", "Why", folds),
+        ("rules", "How the table is made", map(Text, compared.RULES)),
+    )
+    answer = Conclusion(found.verdict, f"{counts}.", ())
+    return body_of(page_json(found.usecase.title, found.usecase.question, "", answer, sections))
+
+
+# --- systems ----------------------------------------------------------------------------------
+
+
+def system_page(toml: str) -> bytes:
+    """Return the page of a system: its drawing, tables, and the way and the terms of each stream."""
+    try:
+        system = checked(system_of(None, toml))
+        found = predict(system)
+    except IcmodelError as error:
+        return refusal(error, toml)
+    summary = summarise(found)
+    problems = tuple(f"{one.kind}: {one.text}" for one in check(system))
+    titled = (("Notes", found.notes), ("Known limits of the system", system.known_limits))
+    sections: Sections = (
+        ("requirements", "What is required", tables.requirements(found)),
+        ("groups", "Groups of streams", tables.streams(found)),
+        ("links", "Links", [tables.links(summary)]),
+        ("devices", "Devices", [tables.devices(found, summary)]),
+        ("findings", "What the check found", [Items("", problems or ("Nothing.",))]),
+        (
+            "limits",
+            "Limits of validity",
+            [Items(name, tuple(some)) for name, some in titled if some],
+        ),
+    )
+    basis = ", ".join(found.datasets) or "theory alone"
+    page = page_json(system.title, "", basis, tables.conclude(found), sections)
+    drawn = STYLE.sub("", system_svg(found), count=1)
+    return body_of({**page, "svg": drawn, "streams": list(stream_paths(found, summary))})
+
+
+# --- datasets ---------------------------------------------------------------------------------
+
+
+def dataset_page(name: str) -> bytes:
+    """Return the page of a dataset: its metrics and ranges, coverage, hosts, sources and limits."""
+    check_dataset(name)
+    return body_of(datasets.dataset_page(load(name)))
+
+
+def validation_page(dataset: str, variant: str) -> bytes:
+    """Return the page of a validation: errors and coverage of left-out rows, and the worst points."""
+    check_dataset(dataset)
+    data = load(dataset)
+    wishes = Wishes(kinds=(LEAVE_ONE,), most=MOST_FOLDS, worst=4)
+    found = validate(data, variant or data.default_variant, wishes)
+    return body_of(datasets.validation_page(found))

@@ -1,0 +1,108 @@
+"""Server process: the application of pages and API, and its life from the first line to Ctrl-C."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import anyio
+import uvicorn
+from fastapi import FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.middleware.gzip import GZipMiddleware
+from starlette.responses import HTMLResponse
+from starlette.staticfiles import StaticFiles
+
+from icmodel import __version__
+from icmodel.errors import IcmodelError
+from icmodel.web import api, pages
+from icmodel.web.docs_page import docs_page
+from icmodel.web.guard import Guard
+from icmodel.web.place import Place
+from icmodel.web.problems import Problem, body_problem, problem_of
+from icmodel.web.work import Workshop
+
+STATIC = Path(__file__).parent / "static"
+"""Folder of the pages; every file in it is public."""
+COMPRESSED_BYTES = 2_000
+"""Least size of a compressed answer [B]."""
+
+
+def make_app(place: Place, workshop: Workshop | None = None) -> FastAPI:
+    """Make the application: the API, and the pages in ``static``.
+
+    Parameters
+    ----------
+    place : Place
+        Address of the server, and the token that it needs.
+    workshop : Workshop, optional
+        Threads and worker processes that answer.
+    """
+    shop = workshop or Workshop()
+
+    @asynccontextmanager
+    async def warmed(_: FastAPI) -> AsyncIterator[None]:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(shop.warm_up)
+            yield
+            tasks.cancel_scope.cancel()
+
+    app = FastAPI(
+        title="icmodel", version=__version__, docs_url=None, redoc_url=None, lifespan=warmed
+    )
+    app.state.workshop = shop
+    app.add_middleware(GZipMiddleware, minimum_size=COMPRESSED_BYTES, compresslevel=4)
+    app.add_middleware(Guard, place=place)
+    app.add_exception_handler(Problem, _answer_problem)
+    app.add_exception_handler(IcmodelError, _answer_problem)
+    app.add_exception_handler(RequestValidationError, _answer_problem)
+    app.add_exception_handler(HTTPException, _answer_problem)
+    app.include_router(api.router)
+    app.include_router(pages.router)
+    app.include_router(pages.styles)
+    app.add_api_route(
+        "/docs", lambda: HTMLResponse(docs_page(app.openapi())), include_in_schema=False
+    )
+    app.router.default = StaticFiles(directory=STATIC, html=True)
+    return app
+
+
+async def _answer_problem(request: Request, error: Exception) -> Response:
+    """Answer an error as problem details."""
+    if isinstance(error, IcmodelError):
+        return problem_of(error).response()
+    if isinstance(error, RequestValidationError):
+        kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if request.method == "POST" and kind != "application/json":
+            return Problem(415, f"the body is {kind[:80]!r}: send application/json").response()
+        return body_problem(error.errors()).response()
+    if isinstance(error, HTTPException):
+        sentence = f"{request.method} {request.url.path[:200]!r} is not possible: {error.detail}"
+        if error.status_code == 404:
+            sentence = f"there is nothing at {request.url.path[:200]!r}: /docs lists what there is"
+        return Problem(error.status_code, sentence, headers=error.headers).response()
+    assert isinstance(error, Problem)
+    return error.response()
+
+
+def run(place: Place, listening: socket.socket) -> None:
+    """Serve at a place, on its listening socket.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        After Ctrl-C, when the server has ended.
+    """
+    config = uvicorn.Config(
+        make_app(place),
+        log_level="critical",
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        timeout_graceful_shutdown=1,
+        timeout_keep_alive=30,
+    )
+    uvicorn.Server(config).run(sockets=[listening])

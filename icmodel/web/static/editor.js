@@ -1,0 +1,127 @@
+// A TOML text beside what it says: its numbers as fields, and errors at their line.
+import { button, download, fill, h, settled } from "./dom.js";
+
+const HEAD = /^\s*\[\[?\s*([\w.-]+)\s*\]\]?/;
+const NAME = /^\s*(?:name|between)\s*=\s*(.+)/;
+const QUANTITY = /([\w-]+)\s*=\s*("[0-9][^"]*"|-?[0-9][0-9_.e+-]*)(?=\s*[,}\]#]|\s*$)/g;
+const SKIPPED = new Set(["schema_version", "propagation_s_per_m"]);
+const BARE = { spellcheck: "false", autocomplete: "off" };
+
+/** Find the quantities of a TOML text by table: title of the table, and key, value and place of each. */
+export function quantities(toml) {
+  const tables = [{ title: "file", found: [] }];
+  toml.split("\n").forEach((line, at) => {
+    const head = line.match(HEAD), last = tables.at(-1);
+    if (head) return tables.push({ title: head[1], found: [] });
+    const name = line.match(NAME)?.[1].replace(/#.*|["[\]]/g, "").replaceAll(", ", " – ").trim();
+    if (name && tables.length > 1 && !last.title.includes(":")) last.title += `: ${name}`;
+    if (/^\s*#/.test(line)) return;
+    for (const match of line.matchAll(QUANTITY)) {
+      if (SKIPPED.has(match[1])) continue;
+      const to = match.index + match[0].length, from = to - match[2].length;
+      last.found.push({ key: match[1], value: match[2].replaceAll('"', ""), quoted: match[2].startsWith('"'), at, from, to });
+    }
+  });
+  return tables.filter((one) => one.found.length);
+}
+
+/** An editor; `onchange(text)` is called soon after a change. */
+export function editor(label, onchange) {
+  const gutter = h("pre", { class: "gutter", "aria-hidden": "true" }), mark = h("div", { class: "mark", hidden: true });
+  const refusal = h("p", { class: "problem", id: "toml-problem", role: "alert" });
+  const area = h("textarea", { id: "toml", "aria-label": label, "aria-describedby": "toml-problem", wrap: "off", ...BARE });
+  const list = h("div", { class: "quantities" });
+  const soon = settled(() => onchange(area.value), 250);
+
+  /** Show a text: its numbers, and the numbers of its lines. */
+  function show() {
+    gutter.textContent = area.value.split("\n").map((_, at) => at + 1).join("\n");
+    showFields();
+  }
+  function edited() {
+    show();
+    soon();
+  }
+  area.addEventListener("input", edited);
+  area.addEventListener("scroll", () => {
+    gutter.scrollTop = area.scrollTop;
+    mark.style.transform = `translateY(${-area.scrollTop}px)`;
+  });
+
+  /** Show the numbers of the text as fields, by table. */
+  function showFields() {
+    const field = (one) => h("label", {}, h("span", {}, one.key),
+      h("input", { type: "text", value: one.value, "data-line": one.at + 1, onchange: (event) => replace(one, event.target.value), ...BARE }));
+    fill(list, quantities(area.value).map(({ title, found }) => h("fieldset", {}, h("legend", {}, title), found.map(field))));
+  }
+  function replace(one, value) {
+    const rows = area.value.split("\n"), row = rows[one.at];
+    rows[one.at] = row.slice(0, one.from) + (one.quoted ? `"${value.replace(/["\\]/g, "")}"` : value) + row.slice(one.to);
+    area.value = rows.join("\n");
+    const place = [...list.querySelectorAll("input")].indexOf(document.activeElement);
+    edited();
+    list.querySelectorAll("input")[place]?.focus();
+  }
+
+  // --- two tabs, and the file --------------------------------------------------------------
+
+  const turn = (event, at) => {
+    if (!/^Arrow(Left|Right)$/.test(event.key)) return;
+    open(1 - at);
+    tabs[1 - at].focus();
+  };
+  const tabs = ["Numbers", "TOML"].map((title, at) => h("button", {
+    type: "button", role: "tab", id: `tab-${at}`, "aria-controls": `panel-${at}`, onclick: () => open(at), onkeydown: (event) => turn(event, at),
+  }, title));
+  const panels = [list, [gutter, mark, area]].map((contents, at) =>
+    h("div", { role: "tabpanel", id: `panel-${at}`, "aria-labelledby": `tab-${at}`, class: at ? "code" : null }, contents));
+  function open(which) {
+    tabs.forEach((tab, at) => {
+      tab.setAttribute("aria-selected", String(at === which));
+      tab.tabIndex = at === which ? 0 : -1;
+      panels[at].hidden = at !== which;
+    });
+  }
+  open(0);
+  async function read(event) {
+    const [file] = event.target.files;
+    if (!file) return;
+    area.value = await file.text();
+    event.target.value = "";
+    edited();
+  }
+  const name = () => area.value.match(/^name\s*=\s*"([\w-]+)"/m)?.[1] ?? "icmodel";
+  const element = h("section", { class: "editor", "aria-label": "The file" },
+    h("div", { class: "tabs" }, h("div", { role: "tablist", "aria-label": "The file" }, tabs), h("span", { class: "spring" }),
+      h("label", { class: "file" }, "Open a file", h("input", { type: "file", accept: ".toml", onchange: read })),
+      button("Save as TOML", () => download(`${name()}.toml`, area.value))),
+    panels, refusal);
+
+  /** Show an error at its line, or none. */
+  function fail(message = "", line = null) {
+    refusal.textContent = message ? `${line ? `Line ${line}: ` : ""}${message}` : "";
+    mark.hidden = !line;
+    const wrong = [message && area, ...list.querySelectorAll(`[data-line="${line}"]`)];
+    for (const field of [area, ...list.querySelectorAll("input")]) {
+      if (wrong.includes(field)) field.setAttribute("aria-invalid", "true");
+      else field.removeAttribute("aria-invalid");
+    }
+    if (!line) return;
+    const height = parseFloat(getComputedStyle(area).lineHeight) || 20;
+    mark.style.top = `${(line - 1) * height}px`;
+    if (document.activeElement !== area) area.scrollTop = Math.max((line - 4) * height, 0);
+  }
+
+  return {
+    element,
+    fail,
+    get text() {
+      return area.value;
+    },
+    set(text) {
+      area.value = text;
+      show();
+      fail();
+    },
+  };
+}

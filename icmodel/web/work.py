@@ -1,0 +1,169 @@
+"""Work of the server: models in memory, short answers in threads, long ones in worker processes.
+
+A prediction takes milliseconds: a thread answers, with a model that stays in memory. The size of a grid is checked
+before any point is predicted. An evaluation, a system or a search may take long and cannot be interrupted: a worker
+process answers, with bounded memory, and is killed when its time is over.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import lru_cache
+from threading import Lock
+from typing import TypeVar, TypeVarTuple, Unpack
+
+import anyio
+import anyio.to_process
+import anyio.to_thread
+from anyio import BrokenWorkerProcess, CapacityLimiter
+
+from icmodel.dataset import Dataset, catalogue, check_variant, load
+from icmodel.errors import DatasetError, IcmodelError
+from icmodel.model import Model
+from icmodel.questions.words import DEFAULT_DATASET
+from icmodel.web.problems import Problem
+
+T = TypeVar("T")
+Ts = TypeVarTuple("Ts")
+
+MOST_DATASETS = 32
+"""Greatest number of datasets, and of models, that stay in memory."""
+LONGEST_S = 60.0
+"""Time after which a worker process is killed, waiting included [s]."""
+MOST_MEMORY = 2 * 2**30
+"""Memory that a worker process may use [B]."""
+
+
+# --- models -----------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=MOST_DATASETS)
+def dataset(name: str) -> Dataset:
+    """Load a bundled dataset; paths are refused.
+
+    Raises
+    ------
+    DatasetError
+        If no bundled dataset has this name.
+    """
+    check_dataset(name)
+    return load(name)
+
+
+def check_dataset(name: str) -> None:
+    """Raise DatasetError if no bundled dataset has this name."""
+    if name not in catalogue():
+        raise DatasetError(f"there is no dataset {name!r}: use one of {', '.join(catalogue())}")
+
+
+@dataclass(frozen=True, slots=True)
+class WarmModel:
+    """A model that stays in memory, and the lock that one thread at a time holds to ask it."""
+
+    model: Model
+    lock: Lock = field(default_factory=Lock)
+
+
+def warm_model(name: str, variant: str | None) -> WarmModel:
+    """Return the model of a bundled dataset; it is made once.
+
+    Raises
+    ------
+    DatasetError, ScenarioError
+        If there is no such dataset or variant.
+    """
+    data = dataset(name)
+    chosen = variant or data.default_variant
+    check_variant(chosen)
+    return _warm_model(name, chosen)
+
+
+@lru_cache(maxsize=MOST_DATASETS)
+def _warm_model(name: str, variant: str) -> WarmModel:
+    return WarmModel(Model(dataset(name), variant))
+
+
+# --- places to work ---------------------------------------------------------------------------
+
+
+class Workshop:
+    """Threads and worker processes of a server, each with a bounded queue."""
+
+    def __init__(self, threads: int = 4, processes: int = 2, waiting: int = 64) -> None:
+        self.threads, self.processes = CapacityLimiter(threads), CapacityLimiter(processes)
+        self.waiting = waiting
+
+    async def quick(self, function: Callable[[Unpack[Ts]], T], *words: *Ts) -> T:
+        """Answer in a thread.
+
+        Raises
+        ------
+        Problem
+            If too many requests wait.
+        """
+        self.check_queue(self.threads)
+        return await anyio.to_thread.run_sync(function, *words, limiter=self.threads)
+
+    async def long(self, function: Callable[[Unpack[Ts]], bytes], *words: *Ts) -> bytes:
+        """Answer in a worker process, which is killed after `LONGEST_S`.
+
+        Raises
+        ------
+        Problem
+            If too many requests wait, or the answer takes too long or too much memory.
+        """
+        self.check_queue(self.processes)
+        advice = "ask a smaller question, or use the command line"
+        try:
+            with anyio.fail_after(LONGEST_S):
+                return await anyio.to_process.run_sync(
+                    bounded, function, *words, cancellable=True, limiter=self.processes
+                )
+        except TimeoutError:
+            raise Problem(503, f"the answer takes longer than {LONGEST_S:g} s: {advice}") from None
+        except (MemoryError, BrokenWorkerProcess):
+            memory = f"{MOST_MEMORY // 2**30} GiB"
+            raise Problem(503, f"the answer needs more than {memory} of memory: {advice}") from None
+
+    async def warm_up(self) -> None:
+        """Do what the first requests would wait for: imports, the default dataset, a worker process.
+
+        If that fails, the first requests say why.
+        """
+        with suppress(Problem, IcmodelError):
+            await self.quick(prepare)
+            await self.long(prepare)
+
+    def check_queue(self, limiter: CapacityLimiter) -> None:
+        """Raise a Problem if too many requests wait."""
+        if limiter.statistics().tasks_waiting >= self.waiting:
+            raise Problem(
+                429,
+                f"{self.waiting} requests wait already: try again later",
+                headers={"Retry-After": "1"},
+            )
+
+
+def prepare() -> bytes:
+    """Load what most answers need."""
+    import icmodel.system.prediction
+    import icmodel.usecase  # noqa: F401
+    from icmodel.sweep import sweep
+
+    warm = warm_model(DEFAULT_DATASET, None)
+    with warm.lock:
+        sweep(warm.model, protocol=warm.model.data.default_protocol, payload="64 B, 1448 B")
+    return b""
+
+
+def bounded(function: Callable[[Unpack[Ts]], T], *words: *Ts) -> T:
+    """Call a function in a worker process, with bounded memory where the system can bound it."""
+    if sys.platform != "win32":
+        import resource
+
+        with suppress(ValueError, OSError):
+            resource.setrlimit(resource.RLIMIT_DATA, (MOST_MEMORY, MOST_MEMORY))
+    return function(*words)

@@ -1,0 +1,453 @@
+"""The pages of a running ``icmodel serve`` in a browser: asked, dragged, shared, edited, printed, and accessible."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import checkout
+from cli_case import RunIcmodel
+from conftest import clean_environment
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page, ViewportSize
+
+CHROMIUM = shutil.which("chromium")
+ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
+DESK: ViewportSize = {"width": 1440, "height": 900}
+PHONE: ViewportSize = {"width": 390, "height": 844}
+QUESTION = "#/?dataset=ethernet-10g-2012&payload=1448+B"
+PAGES = {
+    "what-if": f"{QUESTION}&need=goodput+%E2%89%A5+3+Gb%2Fs&pin=dataset%3Drmi-loopback%26payload%3D64%2BB",
+    "use cases": "#/usecases?name=motion-control",
+    "systems": "#/systems?name=lab-udp-overload&stream=measured",
+    "datasets": "#/datasets?id=zeromq-100g-2019",
+    "compare": "#/compare?name=motion-control",
+    "validation": "#/validation?dataset=zeromq-1g-2010",
+}
+MOST_BYTES = 300_000
+
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed")
+
+
+@dataclass
+class Visit:
+    """A page in a browser, the address of its server, and everything that it complained of or asked elsewhere."""
+
+    page: Page
+    address: str
+    heard: list[str] = field(default_factory=list)
+
+    def go(self, place: str) -> None:
+        self.page.goto("about:blank")  # a new place in the same page would be no new visit
+        self.page.goto(self.address + place)
+        self.settle()
+
+    def settle(self) -> None:
+        """Wait until every answer is shown."""
+        # The page's policy allows no evaluation of texts, so a selector waits and no function.
+        self.page.locator("html[data-pending='0']:not(:has(.waiting))").wait_for(state="attached")
+
+    def tile(self, words: str) -> str:
+        """Text of the answer's tile for a metric."""
+        return " ".join(self.page.locator(".tile", has_text=words).first.inner_text().split())
+
+
+@pytest.fixture(scope="module")
+def address() -> Iterator[str]:
+    """Address of a server of its own process."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "icmodel", "serve", "--port", "0", "--no-browser"],
+        env={**clean_environment(), "PYTHONPATH": str(checkout.ROOT)},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    yield process.stdout.readline().strip()
+    process.terminate()
+    process.wait(10)
+    process.stdout.close()
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    with api.sync_playwright() as playwright:
+        found = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
+        yield found
+        found.close()
+
+
+@pytest.fixture
+def visit(browser: Browser, address: str) -> Iterator[Visit]:
+    """A visit that must end without a complaint and without a request to another machine."""
+    context = browser.new_context(
+        viewport=DESK,
+        permissions=["clipboard-read", "clipboard-write"],
+        accept_downloads=True,
+    )
+    visit = Visit(context.new_page(), address)
+    page, heard = visit.page, visit.heard
+    page.on("console", lambda message: heard.append(f"{message.type}: {message.text}"))
+    page.on("pageerror", lambda error: heard.append(str(error)))
+    page.on(
+        "request",
+        lambda request: (
+            None
+            if request.url.startswith((address, "blob:", "data:"))
+            else heard.append(request.url)
+        ),
+    )
+    yield visit
+    context.close()
+    assert heard == []
+
+
+# --- what if ----------------------------------------------------------------------------------
+
+
+def test_an_answer_follows_what_is_typed(visit: Visit, run_icmodel: RunIcmodel) -> None:
+    visit.go(QUESTION)
+    assert "9.4106" in visit.tile("goodput")
+    visit.page.get_by_label("Payload", exact=True).fill("64 B")
+    visit.page.get_by_label("Requested goodput", exact=True).fill("1 Gb/s")
+    visit.settle()
+    assert visit.tile("goodput").startswith("goodput 1Gb/s exact")
+    assert "limited by the request" in visit.page.locator(".limited").inner_text()
+    printed = run_icmodel("predict --payload '64 B' --requested-goodput '1 Gb/s'")
+    _, value, interval, basis = next(row for row in printed.rows if row[:1] == ["mean latency"])
+    assert visit.tile("mean latency") == f"mean latency {value.replace(' ', '')} {interval} {basis}"
+
+
+def test_a_refusal_stands_at_its_field(visit: Visit) -> None:
+    visit.go(QUESTION)
+    payload = visit.page.get_by_label("Payload", exact=True)
+    payload.fill("64 KB")
+    visit.settle()
+    assert payload.get_attribute("aria-invalid") == "true"
+    assert "KiB" in visit.page.locator("#p-payload").inner_text()
+    assert visit.page.locator(".tile").count() == 0  # a stale number would be a wrong answer
+    payload.fill("64 KiB")
+    visit.page.get_by_label("Cores", exact=True).fill("9")
+    visit.settle()
+    assert payload.get_attribute("aria-invalid") is None
+    assert "no answer" in visit.page.locator(".refused").inner_text().lower()
+
+
+def test_a_slider_and_its_keys(visit: Visit) -> None:
+    visit.go(QUESTION)
+    slider = visit.page.get_by_label("Payload, slider")
+    slider.focus()
+    for _ in range(3):
+        slider.press("ArrowLeft")
+    visit.settle()
+    shown = visit.page.get_by_label("Payload", exact=True).input_value()
+    assert re.fullmatch(r"1[0-9]{3} B", shown)
+    assert shown != "1448 B"
+    assert f"payload={shown.replace(' ', '+')}" in visit.page.url
+
+
+def test_the_marker_is_dragged_and_undone(visit: Visit) -> None:
+    visit.go(QUESTION)
+    payload = visit.page.get_by_label("Payload", exact=True)
+    marker = visit.page.get_by_role("slider", name="operating point")
+    box = marker.bounding_box()
+    assert box is not None
+    visit.page.mouse.move(box["x"] + 11, box["y"] + 60)
+    visit.page.mouse.down()
+    for step in range(1, 9):
+        visit.page.mouse.move(box["x"] + 11 - 30 * step, box["y"] + 60)
+    visit.page.mouse.up()
+    visit.settle()
+    dragged = payload.input_value()
+    assert 64 < int(dragged.removesuffix(" B")) < 512
+    assert marker.get_attribute("aria-valuetext", timeout=1000).startswith(dragged)  # type: ignore[union-attr]
+    assert "9.4106" not in visit.tile("goodput")
+    visit.page.get_by_role("button", name="Undo").click()
+    visit.settle()
+    assert payload.input_value() == "1448 B"
+    assert "9.4106" in visit.tile("goodput")
+    visit.page.keyboard.press("Control+Shift+z")
+    visit.settle()
+    assert payload.input_value() == dragged
+    marker.focus()
+    marker.press("End")
+    visit.settle()
+    assert payload.input_value() == "65535 B"
+
+
+def test_requirements_are_judged_by_the_server(visit: Visit) -> None:
+    visit.go(QUESTION)
+    for text in (
+        "goodput ≥ 3 Gb/s",
+        "latency max <= 1 us",
+        "mean latency at most 2.2 ms",
+        "speed > 3",
+    ):
+        visit.page.get_by_label("Requirement").fill(text)
+        visit.page.get_by_label("Requirement").press("Enter")
+    visit.settle()
+    shown = visit.page.locator(".needs li").all_inner_texts()
+    assert "met" in shown[0]
+    assert "goodput ≥ 3 Gb/s" in shown[0]
+    assert "not met" in shown[1]
+    assert "undecided" in shown[2]
+    assert "'speed' is no metric here" in shown[3]
+    visit.page.get_by_role("button", name="Remove speed > 3").click()
+    visit.settle()
+    assert visit.page.locator(".needs li").count() == 3
+
+
+def test_a_link_shares_pins_and_other_datasets(visit: Visit) -> None:
+    visit.go(QUESTION)
+    page = visit.page
+    page.get_by_role("button", name="Pin").click()
+    page.get_by_label("Payload", exact=True).fill("256 B")
+    page.get_by_label("Payload", exact=True).press("Tab")
+    page.get_by_label("Add", exact=True).select_option(label="variant hybrid")
+    visit.settle()
+    beside = page.get_by_role("region", name="Questions side by side")
+    heads = beside.locator("thead th").all_inner_texts()
+    assert [head.split("\n")[0] for head in heads] == [
+        "this question",
+        "hybrid, tcp",
+        "payload 1448 B",
+    ]
+    page.get_by_role("button", name="Copy link").click()
+    link = page.evaluate("navigator.clipboard.readText()")
+    texts = beside.inner_text()
+    visit.go("#/usecases")
+    visit.go(link.removeprefix(visit.address))
+    assert beside.inner_text() == texts
+    page.reload()
+    visit.settle()
+    assert beside.inner_text() == texts
+    page.get_by_role("button", name="Ask payload 1448 B").click()
+    visit.settle()
+    assert page.get_by_label("Payload", exact=True).input_value() == "1448 B"
+
+
+def test_copies_answer_the_same(visit: Visit, run_icmodel: RunIcmodel) -> None:
+    visit.go(f"{QUESTION}&rate=6700%2Fs&option.nagle=off")
+    copied = {}
+    for what in ("command line", "Python", "row for Excel"):
+        visit.page.get_by_role("button", name=f"Copy {what}").click()
+        copied[what] = visit.page.evaluate("navigator.clipboard.readText()")
+    program, *words = shlex.split(copied["command line"])
+    assert program == "icmodel"
+    answer = run_icmodel(shlex.join([*words, "--json"])).json
+    names: dict[str, Any] = {}
+    exec(copied["Python"].replace("print(", "shown = ("), names)
+    assert names["shown"] == (answer["goodput_bps"]["value"], answer["bottleneck"])
+    head, row = (line.split("\t") for line in copied["row for Excel"].splitlines())
+    cells = dict(zip(head, row, strict=True))
+    assert float(cells["goodput [Gb/s]"]) * 1e9 == pytest.approx(answer["goodput_bps"]["value"])
+    assert (cells["payload"], cells["nagle"]) == ("1448 B", "off")
+
+
+def test_curves_over_load_and_cores_and_why(visit: Visit) -> None:
+    visit.go(f"{QUESTION}&requested_goodput=2+Gb%2Fs&over=load&show=latency_mean_s")
+    page = visit.page
+    marker = page.get_by_role("slider", name="operating point: requested goodput")
+    marker.focus()
+    marker.press("ArrowRight")
+    visit.settle()
+    assert page.get_by_label("Requested goodput", exact=True).input_value().startswith("2.1")
+    page.get_by_label("over", exact=True).select_option("cores")
+    visit.settle()
+    page.get_by_role("slider", name="operating point: cores").press("Home")
+    visit.settle()
+    assert page.get_by_label("Cores", exact=True).input_value() == "1"
+    page.get_by_text("The numbers of the plot").click()
+    table = page.get_by_role("region", name="The numbers of the plot")
+    assert table.get_by_role("row").count() >= 4
+    page.get_by_text("Why", exact=True).click()
+    why = page.locator(".why").inner_text()
+    assert "stack" in why
+    assert "benchmark" in why
+    assert "IC2012" in why
+
+
+# --- use cases and systems --------------------------------------------------------------------
+
+
+def test_a_verdict_follows_a_changed_number(visit: Visit, tmp_path: Path) -> None:
+    visit.go("#/usecases?name=imaging&candidate=original")
+    page = visit.page
+    verdict = page.get_by_role("region", name="The verdict")
+    assert "not met" in verdict.inner_text()
+    assert "6751 frames/s" in verdict.inner_text()
+    rates = page.locator(".quantities input", has_not=page.locator("x")).all()
+    rate = next(one for one in rates if one.input_value() == "6700/s")
+    rate.fill("6751/s")
+    rate.press("Enter")
+    page.locator(".verdict:not(.not-met)").wait_for()
+    assert "not met" not in verdict.inner_text()
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Save as TOML").click()
+    saved = tmp_path / download.value.suggested_filename
+    download.value.save_as(saved)
+    assert saved.name == "imaging.toml"
+    assert '"6751/s"' in saved.read_text(encoding="utf-8")
+
+
+def test_a_system_is_edited_and_its_errors_stand_at_their_line(visit: Visit) -> None:
+    visit.go("#/systems?name=imaging")
+    page = visit.page
+    page.locator("[data-stream=picture-3]").click()
+    assert "capturing-device-3->switch" in page.locator(".stream").inner_text()
+    assert page.locator(".picture .link.way").count() == 2
+    assert page.locator(".picture .box.way").count() == 3
+    assert "stream=picture-3" in page.url
+    page.get_by_role("tab", name="TOML").click()
+    text = page.get_by_label("The system as TOML")
+    toml = text.input_value()
+    text.fill(toml.replace('length = "25 m"', 'length = "25 km/h"', 1))
+    page.locator("#toml-problem:not(:empty)").wait_for()
+    line = toml[: toml.index('length = "25 m"')].count("\n") + 1
+    assert page.locator("#toml-problem").inner_text().startswith(f"Line {line}: ")
+    assert "unknown unit" in page.locator("#toml-problem").inner_text()
+    text.fill(toml.replace('rate = "30 Hz"', 'rate = "60 Hz"'))
+    page.locator("body:not(:has(.stale)) #toml-problem:empty").wait_for(state="attached")
+    assert "not met" in page.locator("[data-stream=picture-3]").inner_text()
+    assert "asked for" in page.locator(".picture svg").text_content()  # type: ignore[operator]
+
+
+def test_texts_of_files_stay_texts(visit: Visit) -> None:
+    visit.go("#/systems?name=lab-direct")
+    page = visit.page
+    page.get_by_role("tab", name="TOML").click()
+    text = page.get_by_label("The system as TOML")
+    hostile = '<img src=x onerror="document.title=1"><script>document.title=2</script>'
+    text.fill(
+        re.sub(r'^title = ".*"', f"title = '{hostile}'", text.input_value(), flags=re.MULTILINE)
+    )
+    page.locator("h1", has_text="<img").wait_for()
+    assert page.locator("main img, main script").count() == 0
+    assert page.title() == "Systems · icmodel"
+
+
+# --- datasets ---------------------------------------------------------------------------------
+
+
+def test_files_of_other_tools_are_dropped(visit: Visit, tmp_path: Path) -> None:
+    good, bad = tmp_path / "throughput.txt", tmp_path / "notes.txt"
+    good.write_text(
+        "message size: 64 [B]\nmessage count: 1000000\nmean throughput: 1212000 [msg/s]\n"
+        "mean throughput: 620.544 [Mb/s]\n"
+    )
+    bad.write_text("nothing that a tool printed\n")
+    visit.go("#/datasets")
+    page = visit.page
+    page.locator("#results").set_input_files([good, bad])
+    visit.settle()
+    assert "throughput.txt" in page.locator("#taken").inner_text()
+    refused = page.locator("#refused").inner_text()
+    assert "What was refused (1)" in refused
+    assert "notes.txt" in refused
+    page.get_by_label("Line rate").fill("100 Mb/s")
+    page.get_by_role("button", name="Read the files").click()
+    page.locator("#taken").wait_for(state="detached")
+    visit.settle()
+    assert "Nothing was taken" in page.locator("main").inner_text()
+    assert "2 files are refused" in page.locator("main").inner_text()
+    assert [message for message in visit.heard if "422" not in message] == []
+    visit.heard.clear()  # Chromium reports each refused request
+
+
+def test_a_dataset_shows_where_it_extrapolates(visit: Visit) -> None:
+    visit.go("#/datasets?id=ethernet-10g-2012")
+    page = visit.page
+    page.get_by_role("button", name="zeromq-1g-2010").click()
+    visit.settle()
+    assert "beyond, on a pale ground, it is extrapolated" in page.locator(".curves").inner_text()
+    page.get_by_label("Metric").last.select_option("goodput_bps")
+    assert "rows" in page.locator("main").inner_text()
+    assert page.get_by_role("region", name="Rows of points.csv").get_by_role("row").count() > 20
+
+
+# --- every page -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_is_accessible_wide_and_narrow_light_and_dark(visit: Visit, name: str) -> None:
+    from axe_playwright_python.sync_playwright import Axe
+
+    visit.go(PAGES[name])
+    page, runs = (
+        visit.page,
+        4 if name == "what-if" else 2,
+    )  # a run takes seconds; colours do not depend on width
+    page.evaluate(
+        "[...document.querySelectorAll('details')].slice(0, 4).forEach(one => one.open = true)"
+    )
+    page.emulate_media(reduced_motion="reduce")
+    for size, scheme in ((DESK, "light"), (PHONE, "dark"), (DESK, "dark"), (PHONE, "light"))[:runs]:
+        page.set_viewport_size(size)
+        page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+        found = Axe().run(page, options={"resultTypes": ["violations"]}).response["violations"]
+        bad = [
+            f"{one['id']}: {one['nodes'][0]['html'][:160]}"
+            for one in found
+            if one["impact"] in ("serious", "critical")
+        ]
+        assert bad == [], (size, scheme)
+        assert page.evaluate("document.documentElement.scrollWidth") == size["width"]
+
+
+def test_every_control_is_reached_and_seen_by_keyboard(visit: Visit) -> None:
+    visit.go(QUESTION)
+    page = visit.page
+    wanted = page.locator(
+        "a:visible, button:visible:enabled, input:visible:enabled, select:visible, summary:visible, [tabindex='0']:visible"
+    ).count()
+    page.evaluate("document.activeElement.blur()")
+    reached = set()
+    for _ in range(wanted + 3):
+        page.keyboard.press("Tab")
+        reached.add(
+            page.evaluate(
+                """() => {
+                  const one = document.activeElement, style = getComputedStyle(one);
+                  return [one.outerHTML.slice(0, 90), style.outlineStyle !== 'none' || one.type === 'file'];
+                }"""
+            )[0]
+        )
+    assert len(reached) >= wanted - 1
+    assert page.evaluate("getComputedStyle(document.activeElement).outlineStyle") is not None
+
+
+def test_paper_has_the_answer_and_no_controls(visit: Visit) -> None:
+    visit.go(f"{QUESTION}&need=goodput+%E2%89%A5+3+Gb%2Fs")
+    page = visit.page
+    page.emulate_media(media="print")
+    assert not page.locator("nav").first.is_visible()
+    assert not page.get_by_role("button", name="Pin").is_visible()
+    assert page.locator(".why table").first.is_visible()
+    assert page.locator(".needs").is_visible()
+    assert page.pdf(format="A4").startswith(b"%PDF")
+
+
+def test_the_payload_is_small_and_the_colours_can_be_chosen(visit: Visit) -> None:
+    sizes: list[int] = []
+    visit.page.on("response", lambda response: sizes.append(len(response.body())))
+    visit.go(QUESTION)
+    assert sum(sizes) < MOST_BYTES
+    ground = "getComputedStyle(document.body).backgroundColor"
+    colours = [visit.page.evaluate(ground)]
+    button = visit.page.locator(".theme")
+    for _ in range(2):
+        button.click()
+        colours.append(visit.page.evaluate(ground))
+    assert colours[0] == colours[1] != colours[2]
+    visit.page.reload()
+    assert visit.page.evaluate(ground) == colours[2]
