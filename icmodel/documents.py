@@ -22,6 +22,47 @@ MOST_NESTED = 64
 _TOO_DEEP = f"it is nested deeper than {MOST_NESTED} levels, which no document needs"
 
 
+FORMULA = ("=", "+", "-", "@", "\t", "\r")
+"""First characters of a text that a spreadsheet program takes for a formula when it opens a CSV file."""
+APOSTROPHE = "'"
+
+
+def harmless(text: str) -> str:
+    """Return a text as a cell of a CSV file that no spreadsheet program runs as a formula.
+
+    A text that begins like a formula, and is not a number, gets an apostrophe in front.  A text that begins with an
+    apostrophe and such a character gets one too, so `plain` gives back every text.
+
+    Examples
+    --------
+    >>> harmless("=1+1"), harmless("-1.5e3"), harmless("left")
+    ("'=1+1", '-1.5e3', 'left')
+    """
+    if not text.lstrip(APOSTROPHE).startswith(FORMULA) or _is_number(text):
+        return text
+    return APOSTROPHE + text
+
+
+def plain(text: str) -> str:
+    """Return the text of which :func:`harmless` made a cell.
+
+    Examples
+    --------
+    >>> plain("'=1+1"), plain("'quoted'")
+    ('=1+1', "'quoted'")
+    """
+    rest = text.removeprefix(APOSTROPHE)
+    return rest if harmless(rest) == text else text
+
+
+def _is_number(text: str) -> bool:
+    """Whether a text is a number, with a decimal point or a decimal comma."""
+    try:
+        return math.isfinite(float(text.replace(",", ".", 1)))
+    except ValueError:
+        return False
+
+
 # --- reading ----------------------------------------------------------------------------------
 
 

@@ -1,26 +1,31 @@
-"""Read TOML texts as documents checked by a schema; an error names the first mistake in one sentence."""
+"""Read TOML texts as checked documents; an error names every mistake in a sentence of its own."""
 
 from __future__ import annotations
 
 import hashlib
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
-from typing import Annotated, Any, Generic, Literal, TypeVar, get_args, get_origin
+from typing import Annotated, Any, Generic, Literal, Self, TypeVar, get_args, get_origin
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
+    BeforeValidator,
     ConfigDict,
     Field,
     GetJsonSchemaHandler,
+    ModelWrapValidatorHandler,
     StringConstraints,
     ValidationError,
+    WithJsonSchema,
     model_validator,
 )
 from pydantic.json_schema import JsonSchemaValue
-from pydantic_core import CoreSchema
+from pydantic_core import CoreSchema, ErrorDetails, InitErrorDetails
 
 from icmodel import units
 from icmodel.documents import toml
@@ -42,7 +47,40 @@ Count = Annotated[int, Field(strict=True, ge=1, le=MOST)]
 Positive = Annotated[float, Field(strict=True, gt=0, allow_inf_nan=False)]
 NotNegative = Annotated[float, Field(strict=True, ge=0, allow_inf_nan=False)]
 Factor = Annotated[float, Field(strict=True, gt=0, allow_inf_nan=False), units.parse_factor]
-"""Ratio above 0 by which a measured number is multiplied; texts are read by `units.parse_factor`."""
+"""Ratio to a measured number, above 0; texts are read by `units.parse_factor`."""
+
+
+def _least_and_greatest(value: object) -> object:
+    """A single number stands for both ends of a span; a list becomes a pair."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return (value, value)
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _in_order(span: tuple[float, float] | None) -> tuple[float, float] | None:
+    if span is not None and span[0] > span[1]:
+        raise ValueError(
+            f"the least value {span[0]:g} is above the greatest {span[1]:g}: swap them"
+        )
+    return span
+
+
+_NUMBER_SCHEMA = {"type": "number", "minimum": 0}
+Span = Annotated[
+    tuple[NotNegative, NotNegative] | None,
+    BeforeValidator(_least_and_greatest),
+    AfterValidator(_in_order),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                _NUMBER_SCHEMA,
+                {"type": "array", "items": _NUMBER_SCHEMA, "minItems": 2, "maxItems": 2},
+            ]
+        }
+    ),
+    units.parse_span,
+]
+"""Least and greatest value of a quantity; texts such as ``20 us .. 50 us`` are read by `units.parse_span`."""
 Share = Annotated[float, Field(strict=True, ge=0, le=1)]
 """Share, a number from 0 to 1."""
 
@@ -85,27 +123,48 @@ class Document(BaseModel):
         fields = {name: quantity_kind(name) for name in cls.model_fields}
         return {name.removesuffix(f"_{kind}"): name for name, kind in fields.items() if kind}
 
-    @model_validator(mode="before")
+    @model_validator(mode="wrap")
     @classmethod
-    def _to_si(cls, table: Any) -> Any:
-        """Convert the quantities of a table that are written as texts with units."""
+    def _read_table(cls, table: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
+        """Convert the quantities of a table that are texts with units; a refusal has all mistakes of the table."""
         if not isinstance(table, dict):
-            return table
+            return handler(table)
         given: dict[str, Any] = table
-        spellings = cls.text_spellings()
-        values: dict[str, Any] = {}
+        spellings, values, mistakes = cls.text_spellings(), dict[str, Any](), []
         for key, value in given.items():
-            if key not in spellings and key not in cls.model_fields:
-                text_of = {field: text for text, field in spellings.items()}
-                keys = ", ".join(text_of.get(name, name) for name in cls.model_fields)
-                raise ValueError(
-                    f"the key {key!r} is unknown: the keys here are {keys}; correct or remove it"
-                )
             field = spellings.get(key, key)
-            if field in values:
-                raise ValueError(f"{field} is given twice: keep one of its two spellings")
-            values[field] = cls._value_in_si(key, value, field) if key in spellings else value
-        return values
+            try:
+                if field not in cls.model_fields:
+                    raise ValueError(cls._unknown_key(key))
+                if field in values:
+                    raise ValueError(f"{field} is given twice: keep one of its two spellings")
+                values[field] = cls._value_in_si(key, value, field) if key in spellings else value
+            except ValueError as error:
+                values.setdefault(field, None)
+                context = {"error": error}
+                mistakes.append(
+                    (field, InitErrorDetails(type="value_error", input=value, ctx=context))
+                )
+        if not mistakes:
+            return handler(values)
+        skipped = {field for field, _ in mistakes}
+        wrong = skipped | {
+            name for key in skipped for name in get_close_matches(key, cls.model_fields)
+        }
+        found = [mistake for _, mistake in mistakes]
+        try:
+            handler({field: value for field, value in values.items() if field not in skipped})
+        except ValidationError as error:
+            for one in error.errors(include_url=False):
+                if not (one["type"] == "missing" and one["loc"][0] in wrong):
+                    found.append(_as_details(one))
+        raise ValidationError.from_exception_data(cls.__name__, found)
+
+    @classmethod
+    def _unknown_key(cls, key: str) -> str:
+        text_of = {field: text for text, field in cls.text_spellings().items()}
+        keys = ", ".join(text_of.get(name, name) for name in cls.model_fields)
+        return f"the key {key!r} is unknown: the keys here are {keys}; correct or remove it"
 
     @classmethod
     def _value_in_si(cls, key: str, value: object, field: str) -> object:
@@ -135,6 +194,8 @@ class Document(BaseModel):
         try:
             if units.parse_factor in info.metadata:
                 return units.parse_factor(value)
+            if units.parse_span in info.metadata:
+                return units.parse_span(quantity_kind(field) or "", value)
             return units.parse(quantity_kind(field) or "", value)
         except UnitError as error:
             raise ValueError(f"{key}: {error}") from error
@@ -162,6 +223,14 @@ class Document(BaseModel):
             schema.setdefault("allOf", []).append(rule)
         schema["required"] = [name for name in schema.get("required", []) if name in required]
         return schema
+
+
+def _as_details(error: ErrorDetails) -> InitErrorDetails:
+    """An error of pydantic as the beginning of the same error at another place."""
+    details = InitErrorDetails(type=error["type"], loc=error["loc"], input=error["input"])
+    if "ctx" in error:
+        details["ctx"] = error["ctx"]
+    return details
 
 
 def _literals(annotation: Any) -> tuple[object, ...]:
@@ -237,8 +306,8 @@ def read_text(text: str, file: str, form: Form[D]) -> D:
     Raises
     ------
     IcmodelError
-        If the document is wrong; the message names the first mistake in one sentence.  The class of the
-        exception is ``form.error``.
+        If the document is wrong; the message names every mistake in a sentence.  The class of the exception is
+        ``form.error``.
     """
     try:
         document = toml(text)
@@ -252,11 +321,14 @@ def read_text(text: str, file: str, form: Form[D]) -> D:
     except tomllib.TOMLDecodeError as error:
         raise form.error(f"{file} is not valid TOML: {error}") from error
     except ValidationError as error:
-        raise form.error(f"{file}: {first_problem(error, form)}") from error
+        problems = [one for each in own_mistakes(error) for one in sentences(each, form)]
+        raise form.error(mistakes_text(file, problems)) from error
     except IcmodelError as error:
         raise form.error(f"{file}: {error}") from error
 
 
+BETWEEN = "\x1e"
+"""Separator of the sentences in the message of a validator that finds several mistakes."""
 WRONG_SHAPE = {
     "string_type": "write a text in quotes; a quantity needs a unit",
     "string_pattern_mismatch": "use lower-case letters, digits and hyphens, and start with a letter",
@@ -269,29 +341,68 @@ WRONG_SHAPE = {
 """Advice in errors about a value of the wrong type, by pydantic's name of the problem."""
 
 
-def first_problem(error: ValidationError, form: Form[D]) -> str:
-    """Describe the first mistake in a document in one sentence: its place, the value, and what is allowed."""
-    problem = error.errors(include_url=False)[0]
+def own_mistakes(error: ValidationError) -> list[ErrorDetails]:
+    """Return the mistakes of a document without their consequences.
+
+    A list is not too short if its items are wrong, and a key is not missing if it is misspelt.
+    """
+    found = error.errors(include_url=False)
+    places = [one["loc"] for one in found]
+    unknown = [one["loc"] for one in found if one["type"] == "extra_forbidden"]
+
+    def follows(one: ErrorDetails) -> bool:
+        loc = one["loc"]
+        if one["type"] == "too_short":
+            return any(len(place) > len(loc) and place[: len(loc)] == loc for place in places)
+        misspelt = [str(place[-1]) for place in unknown if place[:-1] == loc[:-1]]
+        return one["type"] == "missing" and bool(get_close_matches(str(loc[-1]), misspelt))
+
+    return [one for one in found if not follows(one)]
+
+
+def mistakes_text(file: object, problems: Iterable[str]) -> str:
+    """Return all mistakes of a file: one in a sentence, several with their number and a line each.
+
+    >>> print(mistakes_text("own.toml", ["title is missing", "name is 3"]))
+    own.toml has 2 mistakes:
+    - title is missing
+    - name is 3
+    """
+    known = list(dict.fromkeys(problems))
+    if len(known) == 1:
+        return f"{file}: {known[0]}"
+    lines = (f"- {' '.join(problem.split())}" for problem in known)
+    return "\n".join([f"{file} has {len(known)} mistakes:", *lines])
+
+
+def refuse(problems: Iterable[str]) -> None:
+    """Raise a ValueError with all sentences of a validator; nothing if there is none."""
+    if known := list(dict.fromkeys(problems)):
+        raise ValueError(BETWEEN.join(known))
+
+
+def sentences(problem: ErrorDetails, form: Form[D]) -> list[str]:
+    """Return a mistake as sentences: its place, the value, and what is allowed."""
     loc, problem_type, value = problem["loc"], problem["type"], problem["input"]
     where = _place(loc, form.kinds)
     if problem_type == "missing":
         field = str(loc[-1])
         key = field.removesuffix(f"_{quantity_kind(field)}")
         table = _place(loc[:-1], form.kinds) or "the file"
-        return f"{table} has no {key}: it is needed, {form.example}"
+        return [f"{table} has no {key}: it is needed, {form.example}"]
     if problem_type.startswith("union_tag"):
         parts = [str(part) for part in reversed(loc)]
         kinds = next((form.kinds[part] for part in parts if part in form.kinds), ())
         if problem_type == "union_tag_not_found":
-            return f"{where} has no kind: write kind = one of {', '.join(kinds)}"
-        return f"{where} has the kind {value['kind']!r}: the kinds are {', '.join(kinds)}"
+            return [f"{where} has no kind: write kind = one of {', '.join(kinds)}"]
+        return [f"{where} has the kind {value['kind']!r}: the kinds are {', '.join(kinds)}"]
     message = problem["msg"].removeprefix("Value error, ")
     if problem_type == "value_error":
-        return f"{where}: {message}" if where else message
+        return [f"{where}: {one}" if where else one for one in message.split(BETWEEN)]
     allowed = message.replace("Input should be", "it must be")
     if problem_type == "too_short":
         allowed = f"it must have at least {problem['ctx']['min_length']}"
-    return f"{where} is {value!r}: {WRONG_SHAPE.get(problem_type, allowed)}"
+    return [f"{where} is {value!r}: {WRONG_SHAPE.get(problem_type, allowed)}"]
 
 
 def _place(loc: tuple[int | str, ...], kinds: Mapping[str, tuple[str, ...]]) -> str:

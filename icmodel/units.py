@@ -247,6 +247,21 @@ def parse(kind: str, text: str) -> float:
     return QUANTITIES[kind](text)
 
 
+def parse_span(kind: str, text: str) -> tuple[float, float]:
+    """Read a quantity as its least and greatest value, which are equal for a single value.
+
+    >>> parse_span("s", "20 us .. 50 us")
+    (2e-05, 5e-05)
+    """
+    least, dots, most = (part.strip() for part in text.partition(".."))
+    if not dots:
+        return (parse(kind, text),) * 2
+    span = parse(kind, least), parse(kind, most)
+    if span[0] > span[1]:
+        raise UnitError(f"{text!r} begins above its end: write the least value first")
+    return span
+
+
 _SI_STEPS = ((12, "T"), (9, "G"), (6, "M"), (3, "k"), (0, ""))
 _LARGE_STEPS = ((9, "G"), (6, "M"), (0, ""))
 _TIME_STEPS = ((0, ""), (-3, "m"), (-6, "µ"), (-9, "n"))

@@ -164,7 +164,22 @@ class _Drawing:
         if self.dataset and self.chance(0.15):
             made["app_send_s"] = 10 ** self.draw.uniform(-7, -4)
             made["app_recv_s"] = 10 ** self.draw.uniform(-7, -4)
-        return made
+        return made | self._stated(made)
+
+    def _stated(self, made: Table) -> Table:
+        """A latency that a device states, as a number or a range, mostly with the core time; drawn apart."""
+        draw = random.Random(f"{self.name}/{made['name']}")
+        if draw.random() < 0.7:
+            return {}
+        least = draw.choice((0.0, 10 ** draw.uniform(-7, -3)))
+        most = draw.choice((least, least + 10 ** draw.uniform(-7, -3)))
+        stated: Table = {"latency_s": [least, most], "source": "drawn"}
+        if draw.random() < 0.7:
+            core_s = 10 ** draw.uniform(-8, -4)
+            stated["core_time_s"] = [core_s, core_s * draw.choice((1, 1, 3))]
+        if draw.random() < 0.6:
+            stated["cores"] = draw.choice((1, 2, 4))
+        return stated
 
     def _link(self, first: str, second: str, *, trunk: bool = False) -> int:
         """Join two groups; the number of cables each member of the first has."""

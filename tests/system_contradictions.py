@@ -164,6 +164,26 @@ def by_theory(one: StreamPrediction) -> bool:
     return one.metrics["goodput_bps"].basis == "theory"
 
 
+Span = tuple[float, float]
+
+
+def stated_ends(case: Case, stream: Stream) -> tuple[Span | None, Span | None]:
+    """Least and greatest latency that source and sink of a stream state [s]; ``None`` where one states none."""
+    source, sink = (case.system.devices[name] for name in (stream.source, stream.sink))
+    return source.latency_s, sink.latency_s
+
+
+def stated_s(case: Case, stream: Stream) -> Span:
+    """Least and greatest latency that both ends state together [s]."""
+    known = [span for span in stated_ends(case, stream) if span is not None]
+    return math.fsum(span[0] for span in known), math.fsum(span[1] for span in known)
+
+
+def both_state(case: Case, stream: Stream) -> bool:
+    """Whether both ends of a stream state their latency."""
+    return None not in stated_ends(case, stream)
+
+
 # --- numbers by themselves --------------------------------------------------------------------
 
 
@@ -284,17 +304,62 @@ def no_bound_is_below_one_with_hosts(case: Case) -> Iterator[str]:
         most = network.latency_bound.value_s if network.latency_bound else math.inf
         held = measured.metrics.get("latency_max_s", NONE).high - most
         holds[name] = max(held, 0.0) if math.isfinite(held) else 0.0
+    more = dict.fromkeys(holds, 0.0)
+    for name, one in case.prediction.streams.items():  # stating devices beside the measured host
+        source, sink = stated_ends(case, one.stream)
+        more[name] = 0.0 if sink is None else sink[1]
+        if source is not None:
+            more[name] += source[0] + (holds[name] if sink is None else 0.0)
+            holds[name] = source[1] - source[0]
     play = Play(most_packets=PACKETS, holds_s=holds)
     seen = worst_of(case.system, case.seed, RUNS, play)
     for name, one in case.prediction.streams.items():
-        most = seen.streams[name].frames.greatest_s
+        most = seen.streams[name].frames.greatest_s + more[name]
         if one.latency_bound is not None and above(most, one.latency_bound.value_s):
             yield f"{name}: bound {one.latency_bound.value_s:g} s, simulated {most:g} s"
 
 
+@rule("no bound is below a simulation with devices that state their latency")
+def no_bound_is_below_one_with_stating_devices(case: Case) -> Iterator[str]:
+    """Sources hold frames back as far as stated, and each sink takes its greatest time; nor is a limit met that breaks."""
+    ends = {name: stated_ends(case, one) for name, one in case.system.streams.items()}
+    if not any(span is not None for spans in ends.values() for span in spans):
+        return
+    holds = {name: source[1] - source[0] for name, (source, _) in ends.items() if source}
+    seen = worst_of(case.system, case.seed, RUNS, Play(most_packets=PACKETS, holds_s=holds))
+    most = {
+        name: seen.streams[name].frames.greatest_s
+        + (source[0] if source else 0.0)
+        + (sink[1] if sink else 0.0)
+        for name, (source, sink) in ends.items()
+    }
+    for name, one in case.prediction.streams.items():
+        bound = one.latency_bound
+        if bound is None or ARRIVING in bound.covers:
+            continue
+        if above(most[name], bound.value_s):
+            yield f"{name}: bound {bound.value_s * 1e6:.3f} µs, simulated {most[name] * 1e6:.3f} µs"
+        greatest = one.metrics.get("latency_max_s", NONE)
+        if both_state(case, one.stream) and above(most[name], greatest.high):
+            yield f"{name}: at most {greatest.high * 1e6:.3f} µs, simulated {most[name] * 1e6:.3f} µs"
+        whole = both_state(case, one.stream) and NETWORK not in bound.covers
+        if whole and above(greatest.high, bound.value_s):
+            yield f"{name}: greatest {greatest.high * 1e6:.3f} µs, bound {bound.value_s * 1e6:.3f} µs"
+    for judged in case.prediction.judged:
+        limit = judged.verdict.requirement
+        frames = getattr(judged, "of", "") != "message" and judged.stream in most
+        if judged.verdict.outcome != MET or limit.metric != "latency_max_s" or not frames:
+            continue
+        if above(most[judged.stream], limit.limit):
+            yield f"{judged.stream}: {limit.limit:g} s met, simulated {most[judged.stream]:g} s"
+
+
 @rule("more traffic never lowers a bound")
 def more_traffic_never_lowers_a_bound(case: Case) -> Iterator[str]:
-    """A stream that goes away leaves bounds as they are, or lower, if all others stay on their cables."""
+    """A stream that goes away leaves bounds as they are, or lower, if all others stay on their cables.
+
+    Where cores limit, an elastic stream that another holds back leaves cores to the rest; so less may then pass.
+    """
     tables = case.document["streams"]
     if len(tables) < 2:
         return
@@ -305,7 +370,7 @@ def more_traffic_never_lowers_a_bound(case: Case) -> Iterator[str]:
         return
     for name, one in fewer.prediction.streams.items():
         before = case.prediction.streams[name]
-        if before.latency_bound is None:
+        if before.latency_bound is None or (one.latency_bound is None and one.bottleneck == "cpu"):
             continue
         if one.latency_bound is None:
             yield f"{name}: bounded beside {gone}, not without: {one.no_bound}"
@@ -466,11 +531,12 @@ def no_least_is_above_a_simulation(case: Case) -> Iterator[str]:
     """Of the network alone: the low ends of latencies, where all frames are full; else that of the greatest."""
     for name, one in case.prediction.streams.items():
         seen = case.seen.streams[name].frames
-        if not by_theory(one) or not seen.count:
+        if not (by_theory(one) or both_state(case, one.stream)) or not seen.count:
             continue
         for metric in LATENCIES:
             low = one.metrics.get(metric, NONE).low
             times = seen.least_s if all_full(one.stream) else seen.greatest_s
+            times += stated_s(case, one.stream)[0]
             if above(low, times):
                 yield f"{name}: {metric} at least {low * 1e6:.3f} µs, simulated {times * 1e6:.3f} µs"
 
@@ -489,13 +555,19 @@ def a_lone_frame_equals_its_closed_form(case: Case) -> Iterator[str]:
     (one,) = alone.prediction.streams.values()
     run = simulate(alone.system, Play(periods=1.0))
     (seen,) = run.streams.values()
-    right = seen.frames.greatest_s
-    for metric in ("latency_min_s", "latency_mean_s", "latency_max_s"):
+    least_s, most_s = stated_s(alone, one.stream)
+    middle_s = (least_s + most_s) / 2
+    stated = {"latency_min_s": least_s, "latency_mean_s": middle_s, "latency_max_s": most_s}
+    for metric, value_s in stated.items():
         estimate = one.metrics.get(metric, NONE)
-        for end, told in (("value", estimate.value), ("low", estimate.low)):
+        for end, told, more_s in (
+            ("value", estimate.value, value_s),
+            ("low", estimate.low, least_s),
+        ):
+            right = seen.frames.greatest_s + more_s
             if abs(told - right) > 1e-6 * right:
                 yield f"{metric} {end} {told * 1e6:.4f} µs, right {right * 1e6:.4f} µs"
-    bound = one.latency_bound
+    bound, right = one.latency_bound, seen.frames.greatest_s + most_s
     if bound is None:
         yield f"no bound: {one.no_bound}"
     elif above(right, bound.value_s) or (
@@ -751,7 +823,7 @@ def simpler(drawn: Drawn) -> Iterator[Drawn]:
 OPTIONAL = {
     "ports", "scheduler", "buffer_bytes", "mtu_bytes", "parallel", "priority", "kind", "count",
     "pairing", "multicast", "length_m", "dataset", "within_s", "rate_fps", "window_bytes", "cores",
-    "app_send_s", "app_recv_s",
+    "app_send_s", "app_recv_s", "core_time_s", "latency_s", "source",
 }  # fmt: skip
 
 

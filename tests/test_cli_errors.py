@@ -162,7 +162,10 @@ def test_a_bad_question_is_one_sentence(refused: Refused, command: str, what: st
         ),
         ("evaluate imaging --candidate best", ["'best'", "original", "udp-aligned"]),
         ("evaluate imaging --dataset nowhere -o imaging.html", ["'nowhere'"]),
-        ("evaluate imaging -o imaging.doc", ["'imaging.doc'", ".html, .json, .md or .pdf"]),
+        (
+            "evaluate imaging -o imaging.doc",
+            ["'imaging.doc'", ".html, .json, .md, .pdf, .xlsx or .xml"],
+        ),
         ("evaluate imaging -o nowhere/imaging.html", ["nowhere/imaging.html"]),
         ("calibrate -o here --hosts a", ["'--hosts'", "icmodel calibrate --help"]),
         ("validate dds-1g -o nowhere/rows.csv", ["nowhere/rows.csv", "no folder nowhere"]),

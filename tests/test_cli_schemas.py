@@ -47,6 +47,10 @@ COMMANDS = {
         for name in ("cameras", "imaging", "motion-control")
         for data in ("ethernet-10g-2012", "rapidio-tsi721")
     ],
+    "evaluate --against": [
+        "evaluate imaging --against OLD",
+        "evaluate imaging --variant hybrid --against OLD",
+    ],
     "datasets list": ["datasets list"],
     "datasets show": [f"datasets show {name}" for name in catalogue()],
     "datasets points": [f"datasets points {name}" for name in catalogue()],
@@ -75,11 +79,14 @@ JUDGING = ("evaluate", "compare --usecase", "recommend", "verify", "system imagi
 
 @cache
 def printed(line: str) -> object:
-    """The JSON document that a command prints; FOLDER is an empty one, SYSTEM a file of few choices."""
+    """The JSON document that a command prints; FOLDER, SYSTEM and OLD stand for files."""
     out = io.StringIO()
     with redirect_stdout(out), TemporaryDirectory() as folder, TemporaryDirectory() as drawn:
         opened(Path(drawn), SMALL)
-        places = {"FOLDER": folder, "SYSTEM": f"{drawn}/own.toml"}
+        old = Path(drawn, "old.json")
+        places = {"FOLDER": folder, "SYSTEM": f"{drawn}/own.toml", "OLD": str(old)}
+        if "OLD" in line:
+            old.write_text(json.dumps(printed("evaluate imaging")), encoding="utf-8")
         code = main([*(places.get(word, word) for word in shlex.split(line)), "--json"])
     assert code in ((0, 1, 3) if line.startswith(JUDGING) else (0,))
     document: object = json.loads(out.getvalue())

@@ -236,4 +236,4 @@ def test_a_prediction_can_be_a_file_of_a_report(says: Any, tmp_path: Path) -> No
     assert (tmp_path / "b.svg").read_bytes() == (tmp_path / "a.svg").read_bytes()
     code, _, err = says("system lab-two-switches -o a.doc")
     assert code == 2
-    assert "use .html, .json, .md, .pdf or .svg" in err
+    assert "use .html, .json, .md, .pdf, .svg, .xlsx or .xml" in err

@@ -27,7 +27,7 @@ FLOORS = (
     ("laws",),
     ("model",),
     ("message", "solve"),
-    ("sheets", "sweep", "usecase"),
+    ("changes", "sheets", "sweep", "usecase"),
     ("ingest", "interconnects", "fold", "validate", "own_work", "probing"),
     ("system",),
     ("recommend", "calibrate", "verify"),

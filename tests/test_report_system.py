@@ -311,7 +311,9 @@ def test_the_ending_picks_the_form(tmp_path: Path) -> None:
     document = json.loads((tmp_path / "a.json").read_text(encoding="utf-8"))
     told = {key: value for key, value in document.items() if key not in ("answer", "reproduce")}
     assert told == json.loads(json.dumps(found.to_dict()))
-    with pytest.raises(ReportError, match=r"end the name in .html, .md, .pdf, .json or .svg"):
+    with pytest.raises(
+        ReportError, match=r"end the name in .html, .md, .pdf, .json, .xlsx, .xml or .svg"
+    ):
         icmodel.report(found, tmp_path / "a.txt")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import zipfile
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -12,7 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from icmodel.cli import main
+from icmodel.cli.output import write_csv
 from icmodel.dataset import VARIANTS, catalogue, load
+from icmodel.documents import FORMULA, harmless, plain
 from icmodel.errors import IcmodelError, ReportError, ScenarioError
 from icmodel.model import Model
 from icmodel.sheets import (
@@ -24,6 +27,7 @@ from icmodel.sheets import (
     write_sheet,
     write_template,
 )
+from icmodel.sheets.sheet import library
 from search import times
 
 DATASET = "ethernet-10g-2012"
@@ -144,6 +148,32 @@ def test_texts_are_never_formulas(answered: Sheet, tmp_path: Path) -> None:
     assert "<f>" not in page
 
 
+@given(st.text(min_size=1, max_size=12))
+@settings(max_examples=times(60))
+def test_no_text_of_a_csv_file_is_a_formula(text: str) -> None:
+    cell = harmless(text)
+    assert plain(cell) == text
+    if cell.startswith(FORMULA):
+        assert math.isfinite(float(cell.replace(",", ".", 1)))
+
+
+def test_numbers_of_a_csv_file_stay_as_they_are(tmp_path: Path) -> None:
+    place = tmp_path / "answers.csv"
+    write_sheet(Sheet(("=HYPERLINK(1)", "x"), (("-3,5", -3.5), ("+1e3", 1), ("@a", None))), place)
+    assert place.read_text().splitlines() == ["'=HYPERLINK(1),x", '"-3,5",-3.5', "+1e3,1", "'@a,"]
+    assert read_sheet(place).head == ("=HYPERLINK(1)", "x")
+
+
+@given(st.lists(st.text(max_size=20), min_size=1, max_size=5))
+@settings(max_examples=times(20))
+def test_any_text_comes_back_from_xlsx(texts: list[str]) -> None:
+    kept = ["".join(c for c in one if c >= " " and not "\ud800" <= c <= "\udfff") for one in texts]
+    with TemporaryDirectory() as folder:
+        place = Path(folder) / "texts.xlsx"
+        write_sheet(Sheet(("payload [B]", "text"), tuple((1, f"x{one}") for one in kept)), place)
+        assert [row[1] for row in read_sheet(place).rows] == [f"x{one}" for one in kept]
+
+
 def test_semicolons_and_decimal_commas_are_read_and_written(tmp_path: Path) -> None:
     place = tmp_path / "scenarios.csv"
     body = "price;protocol;payload [B];rate [1/s]\n3,5;tcp;1448;1000,5\n"
@@ -193,11 +223,34 @@ def test_a_missing_file_is_one_sentence(tmp_path: Path) -> None:
 def test_a_bomb_is_refused_before_it_is_unpacked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("icmodel.sheets.LARGEST_BYTES", 2**20)
+    monkeypatch.setattr("icmodel.sheets.reading.LARGEST_BYTES", 2**20)
     place = tmp_path / "bomb.xlsx"
     with zipfile.ZipFile(place, "w", zipfile.ZIP_DEFLATED) as book:
         book.writestr("xl/worksheets/sheet1.xml", b"\0" * 2**21)
     with pytest.raises(ReportError, match="unpacks to more than"):
+        read_sheet(place)
+
+
+def test_the_stated_size_of_a_part_is_not_believed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("icmodel.sheets.reading.LARGEST_BYTES", 2**20)
+    place = tmp_path / "liar.xlsx"
+    with zipfile.ZipFile(place, "w", zipfile.ZIP_DEFLATED) as book:
+        book.writestr("xl/worksheets/sheet1.xml", b"\0" * 2**21)
+    body = place.read_bytes()
+    place.write_bytes(body.replace((2**21).to_bytes(4, "little"), (10).to_bytes(4, "little")))
+    with pytest.raises(ReportError, match="unpacks to more than"):
+        read_sheet(place)
+
+
+def test_a_cell_at_the_far_corner_is_refused_before_memory_is_allocated(tmp_path: Path) -> None:
+    place = tmp_path / "corner.xlsx"
+    with library("xlsxwriter").Workbook(place) as book:
+        page = book.add_worksheet()
+        page.write_string(0, 0, "payload [B]")
+        page.write_number(1_048_575, 16_383, 1)
+    with pytest.raises(ReportError, match="row 1048576 and column 16384"):
         read_sheet(place)
 
 
@@ -372,3 +425,67 @@ def test_a_workbook_of_a_command_holds_the_cells_of_its_csv(
                 assert cell == pytest.approx(float(str(true)), rel=1e-12)
             else:
                 assert (cell or "") == (true if true not in ("nan", "inf", None) else "")
+
+
+@pytest.mark.parametrize(
+    ("command", "sheets"),
+    [
+        (["evaluate", "imaging"], "summary verdicts answers intervals basis sources"),
+        (["system", "lab-udp-overload"], "summary verdicts answers intervals basis"),
+        (["recommend", "lab-udp-overload"], "summary designs verdicts"),
+    ],
+)
+def test_a_verdict_is_written_as_sheets_of_numbers(
+    command: list[str], sheets: str, tmp_path: Path
+) -> None:
+    place = tmp_path / "verdict.xlsx"
+    assert main([*command, "-o", str(place)]) in (0, 1, 3)
+    book = library("python_calamine").CalamineWorkbook.from_path(str(place))
+    assert book.sheet_names == sheets.split()
+    head, *rows = book.get_sheet_by_name("verdicts").to_python()
+    document = tmp_path / "verdict.json"
+    main([*command, "-o", str(document)])
+    assert len(rows) == document.read_text().count('"limiting"')
+    value, high, unit = (head.index(name) for name in ("value", "high", "unit"))
+    goodputs = [row for row in rows if row[unit] == "Gb/s" and row[value] != ""]
+    assert goodputs
+    assert all(0 <= row[value] <= row[high] * (1 + 1e-9) < 100 for row in goodputs)
+
+
+def test_a_sweep_over_one_parameter_has_charts_and_formats(tmp_path: Path) -> None:
+    place = tmp_path / "sweep.xlsx"
+    assert (
+        main(["sweep", "--protocol", "tcp", "--payload", "64 B..8 KiB:5log", "-o", str(place)]) == 0
+    )
+    with zipfile.ZipFile(place) as book:
+        names = book.namelist()
+        page, styles = (
+            book.read(f"xl/{name}.xml").decode() for name in ("worksheets/sheet1", "styles")
+        )
+    assert sum(name.startswith("xl/charts/chart") for name in names) >= 3
+    assert 'state="frozen"' in page
+    assert "<autoFilter" in page
+    assert "Gb/s" in styles
+    sheet = read_sheet(place)
+    assert all(isinstance(row[sheet.head.index("goodput_bps")], float) for row in sheet.rows)
+
+
+def test_a_prediction_has_sheets_of_intervals_basis_and_sources(tmp_path: Path) -> None:
+    place = tmp_path / "prediction.xlsx"
+    question = ["predict", "--protocol", "tcp", "--payload", "1448 B", "-o", str(place)]
+    assert main(question) == 0
+    book = library("python_calamine").CalamineWorkbook.from_path(str(place))
+    assert book.sheet_names == ["answers", "intervals", "basis", "sources"]
+    truth = Model(DATASET).predict(protocol="tcp", payload="1448 B")
+    rows = {row[1]: row for row in book.get_sheet_by_name("intervals").to_python()[1:]}
+    low, value, high = rows["mean latency"][2:5]
+    ends = [end * 1e6 for end in truth.latency_mean_s.ends]
+    assert [value, low, high] == pytest.approx(ends, rel=1e-12)
+    assert len(book.get_sheet_by_name("sources").to_python()) == 1 + len(truth.rows)
+
+
+def test_texts_of_any_command_are_no_formulas(tmp_path: Path) -> None:
+    place = tmp_path / "own.csv"
+    with place.open("w", encoding="utf-8", newline="") as file:
+        write_csv([{"@name": "=cmd()", "value": -1.5}, {"@name": None, "value": "-7"}], file)
+    assert place.read_text().splitlines() == ["'@name,value", "'=cmd(),-1.5", ",-7"]

@@ -132,6 +132,7 @@ TAMPERED: dict[str, Callable[[SystemPrediction], SystemPrediction]] = {
     "more traffic never lowers a bound": streams(bound(1e-3)),
     "no backlog is above its bound": lower_backlogs,
     "no bound is below a simulation with hosts that hold frames back": streams(bound(1e-3)),
+    "no bound is below a simulation with devices that state their latency": streams(bound(1e-3)),
     "no bound is below a simulation": streams(bound(1e-3)),
     "no bound of a stream that falls short": streams(bound(1.0)),
     "no latency is above its bound": streams(bound(1e-3)),

@@ -39,6 +39,7 @@ from icmodel.system.packing import packing
 from icmodel.system.prediction.bounding import (
     MEASURED,
     NETWORK,
+    HostTimes,
     WorstCase,
     host_latency_s,
     worst_case,
@@ -104,7 +105,8 @@ def sent(
 
 
 def bounds_s(system: System, late_s: dict[str, float] | None = None) -> dict[str, float]:
-    found = worst_case(system, packing(system), late_s or {})
+    late = late_s or {}
+    found = worst_case(system, packing(system), HostTimes(late, late))
     assert not found.why
     return {name: bound.value_s for name, bound in found.network.items()}
 
@@ -221,7 +223,7 @@ def test_a_picture_is_bounded_as_even_frames_and_as_a_stream_of_bytes(payload: i
     for size in (payload / 2, payload, 1.01 * payload, 9.5 * payload):
         made = Producer("image", size * 1e-6, size)
         system = star(replace(picture, producer=made))
-        found = worst_case(system, packing(system), {}).network["x"].value_s
+        found = worst_case(system, packing(system), HostTimes()).network["x"].value_s
         simulated = worst_of(system, 3, 8).streams["x"].frames.greatest_s
         if math.isfinite(found):
             assert simulated <= found * (1 + 1e-9)
@@ -286,7 +288,9 @@ SAMPLE = times(40)
 @cache
 def drawn(seed: int) -> tuple[System, WorstCase]:
     system = system_of(document(seed, datasets=False))
-    return system, worst_case(system, packing(system), {}, ("refuse", "fixed-point")[seed % 2])
+    return system, worst_case(
+        system, packing(system), HostTimes(), ("refuse", "fixed-point")[seed % 2]
+    )
 
 
 @pytest.mark.sampled
@@ -316,7 +320,7 @@ def test_no_bound_is_below_what_is_simulated_where_hosts_hold_frames_back() -> N
             for name, one in system.streams.items()
             if one.multicast is None
         }
-        found = worst_case(system, packing(system), late)
+        found = worst_case(system, packing(system), HostTimes(late, late))
         run = worst_of(system, seed, 6, Play(holds_s=late))
         for name in found.network:
             bound = found.of(system.streams[name])
@@ -335,7 +339,7 @@ def test_more_traffic_never_lowers_a_bound() -> None:
         gone = random.Random(seed).choice(list(system.streams))
         rest = {name: one for name, one in system.streams.items() if name != gone}
         fewer = replace(system, streams=frozen(rest), requirements=())
-        less = worst_case(fewer, packing(fewer), {}, "fixed-point")
+        less = worst_case(fewer, packing(fewer), HostTimes(), "fixed-point")
         for name in rest:
             least, most = less.network[name].value_s, more.network[name].value_s
             assert least <= most * (1 + 3e-6), (seed, gone, name)

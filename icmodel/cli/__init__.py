@@ -39,6 +39,7 @@ COMMANDS = (
     "calibrate",
     "verify",
     "validate",
+    "workbook",
     "completion",
     "serve",
 )

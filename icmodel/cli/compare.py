@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -38,16 +39,26 @@ from icmodel.cli.predict import fit_notes, metric_records, shown_metrics
 from icmodel.cli.reports import PAGE_FILES, MastheadChoice, page_writers, with_masthead
 from icmodel.dataset import Dataset, load
 from icmodel.errors import ScenarioError
-from icmodel.estimate import Prediction, estimated, interval, metric_name
+from icmodel.estimate import Prediction, estimated, interval, metric_name, percent
 from icmodel.questions.comparing import Column, answer_columns, columns_document, refuse_others
 from icmodel.questions.words import DEFAULT_DATASET, Question, split_names
 from icmodel.scenario import Scenario
+from icmodel.units import parse_bps
 
 if TYPE_CHECKING:
     from icmodel.interconnects import Comparison
 
 app = make_app()
 
+ANSWERS = {
+    "carries": "Take",
+    "hosts open": "None surely carries it; first of the open ones is",
+    "hosts fail": "None carries it with measured hosts; nearest is",
+    "impossible": "None can carry it; nearest is",
+}
+"""Class of the best interconnect -> begin of the answer."""
+RANKING = ("rank", "class", "wire_headroom", "host_headroom", "least_cores", "sentence")
+"""Columns of a ranked link in CSV, behind those of the comparison."""
 MOST_NOTES = 6
 """Maximum number of lines of notes printed without ``--all``."""
 UseCaseName = Annotated[
@@ -56,6 +67,14 @@ UseCaseName = Annotated[
         "usecase",
         "USECASE",
         "Compare a use case on every interconnect, by bundled name or TOML file.",
+    ),
+]
+Rates = Annotated[
+    str | None,
+    option(
+        "rates",
+        "RATES",
+        'Rank the interconnects at these line rates, e.g. "10,25,100" [Gb/s]; needs --usecase.',
     ),
 ]
 Why = Annotated[
@@ -72,6 +91,7 @@ Why = Annotated[
 def compare(
     *,
     usecase: UseCaseName = None,
+    rates: Rates = None,
     dataset: DatasetNames = None,
     variant: VariantNames = None,
     protocol: ProtocolNames = None,
@@ -97,20 +117,36 @@ def compare(
     everything, 1 no interconnect does, 3 undecided. -o FILE also writes a report of it, one page
     first: .pdf, .html or .md.
 
+    With --rates the interconnects are ranked at these line rates, to answer which to take: those that
+    carry the use case, those of which only the hosts are open, those whose measured hosts fail, and the
+    impossible ones. Each has its headroom, the least cores, and one sentence.
+
     \b
     icmodel compare --protocol tcp,udp --payload "1472 B"
     icmodel compare --variant appendix-h,corrected --payload "65535 B" --rate 6700/s
     icmodel compare --dataset ethernet-10g-2012 --dataset infiniband-qdr-connectx2 --payload "4 KiB"
     icmodel compare --usecase motion-control
     icmodel compare --usecase motion-control --dataset rapidio-tsi721 --why -o motion-control.md
+    icmodel compare --usecase cameras --rates 10,25,100
     """  # noqa: D301
     cache = not no_cache
     if usecase is not None:
         others = {**question.texts(), "option": question.option, "variant": variant}
         refuse_others({**others, "protocol": protocol, "extrapolate": extrapolate, "all": every})
-        names = split_names(dataset)
+        names, rates_bps = split_names(dataset), None if rates is None else parse_rates(rates)
         return compare_usecase(
-            usecase, names, why=why, head=head, cache=cache, as_json=as_json, output=output
+            usecase,
+            names,
+            rates_bps,
+            why=why,
+            head=head,
+            cache=cache,
+            as_json=as_json,
+            output=output,
+        )
+    if rates is not None:
+        raise ScenarioError(
+            "--rates needs --usecase: add --usecase NAME, or use --line-rate for one question"
         )
     if why:
         raise ScenarioError(
@@ -194,6 +230,7 @@ def comparison_sections(columns: list[Column], *, every: bool) -> Iterator[Secti
 def compare_usecase(
     usecase: str,
     datasets: list[str],
+    rates_bps: tuple[float, ...] | None = None,
     *,
     why: bool,
     head: MastheadChoice,
@@ -202,21 +239,86 @@ def compare_usecase(
     output: Path | None,
 ) -> int:
     """Print or write the comparison of a use case on every interconnect; returns the exit code."""
-    from icmodel.interconnects import compare_interconnects  # only this command needs models
+    from icmodel.interconnects import (  # only this command needs models
+        compare_interconnects,
+        ranked_document,
+    )
 
     if output is not None:
         check_file(output, (".txt", ".json", ".csv", ".xlsx", *PAGE_FILES))
     masthead = head.masthead(output)
     with progress_bar("comparing") as watch:
-        comparison = compare_interconnects(usecase, datasets or None, watch, cache=cache)
+        comparison = compare_interconnects(
+            usecase, datasets or None, watch, rates_bps=rates_bps, cache=cache
+        )
+    sections = usecase_sections if rates_bps is None else ranking_sections
     answer = Answer(
-        sections=lambda: usecase_sections(comparison, why=why),
-        document=comparison.to_dict,
+        sections=lambda: sections(comparison, why=why),
+        document=lambda: ranked_document(comparison),
         records=lambda: link_records(comparison),
         files=page_writers(lambda: comparison, output, masthead),
     )
     emit(answer, as_json=as_json, output=output)
     return comparison.exit_code
+
+
+def parse_rates(text: str) -> tuple[float, ...]:
+    """Parse line rates separated by commas: numbers of Gb/s, or quantities.
+
+    Raises
+    ------
+    UnitError, ScenarioError
+        If a part is no rate, or there is none.
+
+    >>> parse_rates("10, 25 Gb/s,400 Mb/s")
+    (10000000000.0, 25000000000.0, 400000000.0)
+    """
+    parts = [part.strip() for part in text.split(",") if part.strip()]
+    if not parts:
+        raise ScenarioError(f"--rates {text!r} has no rate: give line rates such as 10,25,100")
+    plain = re.compile(r"[0-9]+(\.[0-9]+)?")
+    texts = (f"{part} Gb/s" if plain.fullmatch(part) else part for part in parts)
+    return tuple(dict.fromkeys(map(parse_bps, texts)))
+
+
+def ranking_sections(comparison: Comparison, *, why: bool) -> Iterator[Section]:
+    """Yield the best interconnect, the ranked table, and with ``why`` the reasons of each."""
+    from icmodel.interconnects import ranked
+    from icmodel.report import interconnects as words
+
+    found = ranked(comparison)
+    best = found[0]
+    yield Section("", hanging(words.headline(comparison)))
+    yield Section(
+        "", hanging([f"{ANSWERS[best.kind]} {words.link_name(best.row)}: {best.sentence}."])
+    )
+    rows = tuple(
+        (
+            str(one.rank),
+            words.link_name(one.row),
+            one.kind,
+            one.row.source.ground,
+            _headroom(one.wire_headroom),
+            _headroom(one.host_headroom),
+            "–" if one.least_cores is None else str(one.least_cores),
+        )
+        for one in found
+    )
+    columns = ("#", "interconnect", "class", "stands on", "#wire", "#hosts", "#cores")
+    yield Section(
+        "headroom of the wire and of the measured hosts, least cores", Table(columns, rows)
+    )
+    sentences = [f"{one.rank}. {words.link_name(one.row)}: {one.sentence}" for one in found]
+    yield Section("one by one", hanging(sentences))
+    if not why:
+        yield Section("", ("who answers for each link, who else does, and why: --why",))
+        return
+    for one in found:
+        yield Section(f"{words.link_name(one.row)}: {one.kind}", hanging(words.reasons(one.row)))
+
+
+def _headroom(ratio: float) -> str:
+    return "–" if math.isnan(ratio) else percent(ratio)
 
 
 def usecase_sections(comparison: Comparison, *, why: bool) -> Iterator[Section]:
@@ -237,12 +339,16 @@ def usecase_sections(comparison: Comparison, *, why: bool) -> Iterator[Section]:
 
 
 def link_records(comparison: Comparison) -> Iterator[dict[str, object]]:
-    """One CSV line for each link."""
+    """One CSV line for each link, the best first."""
+    from icmodel.interconnects import ranked
+
     nested = ("source", "others", "silent", "measurements")
-    for row in comparison.rows:
+    for one in ranked(comparison):
+        row = one.row
         yield {
             **{name: value for name, value in row.to_dict().items() if name not in nested},
             "dataset": row.source.dataset,
             "choice": row.source.result.description,
             "measurements": "; ".join(row.measurements),
+            **{name: one.to_dict()[name] for name in RANKING},
         }

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from icmodel.cli.against import Against, Update, compared, earlier_result, tell
 from icmodel.cli.options import AsJson, DatasetName, NoCache, Output, VariantName, make_app, option
 from icmodel.cli.output import check_file, json_text, print_text
 from icmodel.cli.reports import MastheadChoice, with_masthead
@@ -48,6 +49,8 @@ def evaluate(
     candidate: CandidateName = None,
     strict: Strict = False,
     why: Why = False,
+    against: Against = None,
+    update: Update = False,
     head: MastheadChoice,
     no_cache: NoCache = False,
     as_json: AsJson = False,
@@ -57,7 +60,13 @@ def evaluate(
 
     All candidates of the use case are judged. The verdict of the default candidate counts, or of
     the one given with --candidate. Exit codes: 0 met, 1 not met, 3 undecided. --why adds derived and predicted
-    numbers. A file is a whole report, one page first: .pdf, .html (opens offline), .md or .json.
+    numbers. A file is a whole report, one page first: .pdf, .html (opens offline), .md or .json. .xlsx has
+    a sheet each for verdicts, answers, intervals, basis and sources. .xml is JUnit: each requirement is
+    a test case, which fails unless it is met.
+
+    With --against FILE the changes since an earlier result are shown: verdicts, requirements, limits,
+    datasets, and numbers outside their earlier interval. Exit codes are then 0 same verdicts, 1 a verdict
+    changed, 2 damaged file. --update replaces the file afterwards.
 
     \b
     icmodel evaluate imaging
@@ -66,6 +75,7 @@ def evaluate(
     icmodel evaluate imaging --candidate tcp-two-sets-of-cores --strict
     icmodel evaluate motion-control --dataset rapidio-tsi721 --json
     icmodel evaluate my-use-case.toml --dataset path/of/my-dataset
+    icmodel evaluate imaging --against imaging.json --update -o imaging.xml
     """  # noqa: D301
     from icmodel.questions.judging import evaluate_with_notes  # pydantic is slow to import
     from icmodel.report import report
@@ -74,14 +84,19 @@ def evaluate(
 
     if output is not None:
         check_file(output, ENDINGS)
+    earlier = earlier_result(against, update=update)
     masthead = head.masthead(output)
     evaluation = evaluate_with_notes(
         usecase, dataset, variant=variant, candidate=candidate, strict=strict, cache=not no_cache
     )
+    document = evaluation.to_dict() if as_json or earlier is not None else {}
+    changes = compared(earlier, document, against)
     if output is not None:
         report(evaluation, output, masthead)
+    if changes is not None and against is not None:
+        return tell(changes, document, against, update=update, as_json=as_json)
     if as_json:
-        print_text(json_text(evaluation.to_dict()))
+        print_text(json_text(document))
     elif output is None:
         print_text(evaluation_text(evaluation, why=why))
     else:

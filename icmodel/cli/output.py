@@ -15,11 +15,14 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple, TextIO
 
+from icmodel.documents import harmless
 from icmodel.documents import json_text as json_text
 from icmodel.errors import ReportError
 from icmodel.table import Table as Table
 
 Writer = Callable[[Path], None]
+FURTHER_SHEETS = ("intervals", "basis", "sources")
+"""Sheets of an XLSX file behind the sheet of the answers."""
 
 
 class Section(NamedTuple):
@@ -63,7 +66,7 @@ class Answer(NamedTuple):
                     write_csv(records(), file)
 
             writers[".csv"] = write_records
-            writers[".xlsx"] = lambda path: write_workbook(records(), path)
+            writers[".xlsx"] = lambda path: write_workbook(records(), self.document(), path)
         return {**writers, **self.files}
 
 
@@ -153,15 +156,16 @@ def bullets(lines: Iterable[str]) -> tuple[str, ...]:
 
 
 def write_csv(records: Iterable[Mapping[str, object]], file: TextIO) -> None:
-    """Write records as CSV with a header; ``None`` becomes an empty cell."""
+    """Write records as CSV with a header; ``None`` becomes an empty cell, and no text is a formula."""
     import csv
 
-    writer = None
-    for record in records:
-        if writer is None:
-            writer = csv.DictWriter(file, list(record), lineterminator="\n")
-            writer.writeheader()
-        writer.writerow(record)
+    writer = csv.writer(file, lineterminator="\n")
+    for line, record in enumerate(records):
+        if not line:
+            writer.writerow(map(harmless, record))
+        writer.writerow(
+            harmless(cell) if isinstance(cell, str) else cell for cell in record.values()
+        )
 
 
 # --- files ------------------------------------------------------------------------------------
@@ -187,13 +191,19 @@ def write_text(path: Path, text: str) -> None:
     path.write_text(text, encoding="utf-8", newline="\n")
 
 
-def write_workbook(records: Iterable[Mapping[str, object]], path: Path) -> None:
-    """Write lines as one sheet of an XLSX file: the columns and values of the CSV file."""
-    from icmodel.sheets import Sheet, write_sheet  # numpy and xlsxwriter, for this format alone
+def write_workbook(
+    records: Iterable[Mapping[str, object]], document: Mapping[str, object], path: Path
+) -> None:
+    """Write an XLSX file: the columns and values of the CSV file, then intervals, basis and sources of the document."""
+    from icmodel.sheets import Page, Sheet, document_pages, write_pages  # for this format alone
 
     lines = list(records)
     head = tuple(lines[0]) if lines else ()
-    write_sheet(Sheet(head, tuple(tuple(map(cell_of, line.values())) for line in lines)), path)
+    rows = tuple(tuple(map(cell_of, line.values())) for line in lines)
+    more = [page for page in document_pages(document) if page.name in FURTHER_SHEETS]
+    if not any(page.name == "intervals" for page in more):  # a document without estimates
+        more = []
+    write_pages([Page("answers", Sheet(head, rows)), *more], path)
 
 
 def cell_of(value: object) -> str | float | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from textwrap import wrap
 from typing import TYPE_CHECKING
 
@@ -51,8 +52,8 @@ def recommend(
     scored, and the best ones are predicted in full. The answer shows the designs that no other
     design beats in CPU, latency, headroom, interfaces and cost alike. It also shows the fewest
     changes to the file's own design that meet all requirements. Exit codes: 0 a design surely meets
-    all requirements, 3 a design may meet them, 1 no design does. -o FILE writes .json, .txt or a
-    report, one page first: .pdf, .html or .md.
+    all requirements, 3 a design may meet them, 1 no design does. -o FILE writes .json, .txt,
+    .xlsx or a report, one page first: .pdf, .html or .md.
 
     \b
     icmodel recommend imaging
@@ -60,16 +61,21 @@ def recommend(
     icmodel recommend my-system.toml --dataset path/of/my-dataset --json
     """  # noqa: D301
     from icmodel.recommend import recommend as search
+    from icmodel.sheets import document_pages, write_pages
 
     if output is not None:
-        check_file(output, (".json", ".txt", *PAGE_FILES))
+        check_file(output, (".json", ".txt", ".xlsx", *PAGE_FILES))
     masthead = head.masthead(output)
     with progress_bar("predicting designs") as watch:
         found = search(name, dataset, variant, cache=not no_cache, watch=watch)
+
+    def write_sheets(path: Path) -> None:
+        write_pages(document_pages(found.to_dict()), path)
+
     answer = Answer(
         sections=lambda: sections(found),
         document=found.to_dict,
-        files=page_writers(lambda: found, output, masthead),
+        files={**page_writers(lambda: found, output, masthead), ".xlsx": write_sheets},
     )
     emit(answer, as_json=as_json, output=output)
     return found.exit_code

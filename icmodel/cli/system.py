@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from icmodel.cli.against import Against, Update, compared, earlier_result, tell
 from icmodel.cli.options import (
     AsJson,
     DatasetForAll,
@@ -62,6 +63,10 @@ OtherFile = Annotated[
         metavar="FILE", help="JSON file of Saihu or networkx, or physical XML file of Saihu."
     ),
 ]
+NewName = Annotated[
+    str,
+    typer.Argument(metavar="NAME", help="Name of the system: lower-case letters, digits, hyphens."),
+]
 TomlFile = Annotated[
     Path, typer.Option("-o", "--output", metavar="FILE", help="System file to write (TOML).")
 ]
@@ -87,9 +92,9 @@ Format = Annotated[
 ]
 
 
-@app.callback(short_help="Predict, list, show, check, import and export whole systems.")
+@app.callback(short_help="Predict, list, show, start, check, import and export whole systems.")
 def system() -> None:
-    """Predict, list, show and check whole systems; import and export them for other tools.
+    """Predict, list, show and check whole systems; start one; import and export them for other tools.
 
     A system is a TOML file with devices, switches, the links between them, and streams. The
     default command is predict: `icmodel system FILE` means `icmodel system predict FILE`.
@@ -98,6 +103,7 @@ def system() -> None:
     icmodel system imaging
     icmodel system list
     icmodel system show imaging
+    icmodel system new my-system
     icmodel system check my-system.toml
     icmodel system import network.json -o my-system.toml
     icmodel system export imaging -o imaging.json
@@ -116,6 +122,8 @@ def predict(
     variant: VariantName = None,
     cycles: Cycles = "refuse",
     everything: All = False,
+    against: Against = None,
+    update: Update = False,
     head: MastheadChoice,
     no_cache: NoCache = False,
     as_json: AsJson = False,
@@ -126,13 +134,19 @@ def predict(
     The requirements of the system, or of the use case it names, are judged for each stream. A hard
     requirement is judged by the worst-case bound, if a bound is known. Exit codes: 0 met, 1 not
     met, 3 undecided. -o FILE writes a report, one page first: .pdf, .html (opens offline), .md (with the
-    drawing in a separate file) or .json. With .svg only the drawing is written.
+    drawing in a separate file), .json or .xlsx. With .svg only the drawing is written. .xml is JUnit: each
+    requirement of a stream or device is a test case, which fails unless it is met.
+
+    With --against FILE the changes since an earlier result are shown: verdicts, requirements, limits,
+    datasets, and numbers outside their earlier interval. Exit codes are then 0 same verdicts, 1 a verdict
+    changed, 2 damaged file. --update replaces the file afterwards.
 
     \b
     icmodel system imaging
     icmodel system imaging -o imaging.pdf
     icmodel system imaging --all
     icmodel system my-system.toml --dataset path/of/my-dataset --json
+    icmodel system imaging --against imaging.json --update -o imaging.xml
     """  # noqa: D301
     from icmodel.cli.system_text import prediction_sections
     from icmodel.report import report  # pydantic and reports are slow to import
@@ -142,12 +156,17 @@ def predict(
 
     if output is not None:
         check_file(output, SYSTEM_ENDINGS)
+    earlier = earlier_result(against, update=update)
     masthead = head.masthead(output)
     prediction = predict_system(load(name), dataset, variant, cache=not no_cache, cycles=cycles)
+    document = prediction.to_dict() if as_json or earlier is not None else {}
+    changes = compared(earlier, document, against)
     if output is not None:
         report(prediction, output, masthead)
+    if changes is not None and against is not None:
+        return tell(changes, document, against, update=update, as_json=as_json)
     if as_json:
-        print_text(json_text(prediction.to_dict()))
+        print_text(json_text(document))
     elif output is None:
         show_sections(prediction_sections(prediction, everything=everything))
     else:
@@ -195,6 +214,30 @@ def show(name: SystemName, *, as_json: AsJson = False, output: Output = None) ->
         document=lambda: system_document(shown, at_ports),
     )
     emit(answer, as_json=as_json, output=output)
+
+
+# --- new --------------------------------------------------------------------------------------
+
+
+@app.command(short_help="Start a system of your own.")
+def new(name: NewName, *, output: Output = None) -> None:
+    """Write a commented system to start from: NAME.toml, or the file that -o names.
+
+    The written system can be predicted unchanged. An existing file is never overwritten.
+
+    \b
+    icmodel system new my-system
+    icmodel system new my-system -o plans/first.toml
+    """  # noqa: D301
+    from icmodel.system import new_system_text
+
+    text = new_system_text(name)
+    path = output or Path(f"{name}.toml")
+    if path.exists():
+        raise NetworkError(f"{path} already exists: choose another name, or name a file with -o")
+    with replacing(path) as beside:
+        write_text(beside, text)
+    print_text(f"{path}: edit it, then run `icmodel system {path}`\n")
 
 
 # --- check ------------------------------------------------------------------------------------

@@ -98,7 +98,9 @@ MORE = "each stream, link and device: --all; all numbers: --json"
 
 def prediction_sections(prediction: SystemPrediction, *, everything: bool) -> Iterator[Section]:
     """Yield the verdict, requirements, streams, busiest ports and busiest devices of a system."""
-    datasets = ", ".join(prediction.datasets) or "theory alone"
+    stated = any(one.latency_s is not None for one in prediction.system.devices.values())
+    alone = "theory and devices as stated" if stated else "theory alone"
+    datasets = ", ".join(prediction.datasets) or alone
     variants = f", variant {', '.join(prediction.variants)}" if prediction.variants else ""
     system, verdict = prediction.system, prediction.verdict
     title = f"{SIGNS[verdict]} {system.name}: {verdict} ({system.title})"
@@ -107,6 +109,9 @@ def prediction_sections(prediction: SystemPrediction, *, everything: bool) -> It
     yield Section("requirements", requirements_body(prediction.judged, everything=everything))
     if shortfalls := tuple(shortfall_lines(prediction, everything=everything)):
         yield Section("why it does not, or may not, all arrive", hanging(shortfalls))
+    if everything and (rows := tuple(parts_rows(prediction.judged))):
+        columns = ("requirement", "worst", "#network", "#hosts", "#application", "#bound")
+        yield Section("worst case of times, in parts", Table(columns, rows))
     groups = by_group(prediction)
     if everything:
         groups = {name: [one] for name, one in prediction.streams.items()}
@@ -140,13 +145,40 @@ def requirements_body(
             (
                 limit.name,
                 f"{SIGNS[verdict.outcome]} {verdict.outcome}{share}",
-                f"{value_text(worst)}, {about(worst)}",
+                f"{value_text(worst)}, {about(worst)}{parts_text(worst)}",
                 f"{limit.sign} {quantity(limit.metric, limit.limit)}",
             )
         )
     if len(rows) < len(groups):
         rows.append((f"and {len(groups) - len(rows)} more", "", "", ""))
     return Table(("requirement", "verdict", "worst", "limit"), tuple(rows))
+
+
+def parts_text(judged: Judged) -> str:
+    """Return the parts of the bound that decided a verdict: ``: network 6 µs, hosts 450 µs``."""
+    if not judged.by_bound:
+        return ""
+    parts = {name.removesuffix("_s"): part for name, part in judged.parts.items()}
+    told = (f"{name} {units.format_seconds(part, 3)}" for name, part in parts.items() if part)
+    return f": {', '.join(told)}"
+
+
+def parts_rows(judged: Sequence[Judged]) -> Iterator[tuple[str, ...]]:
+    """Yield for each required time the greatest bound of its streams: in the network, hosts, applications."""
+    for name, some in by_requirement(judged).items():
+        bounded = [one for one in some if one.parts]
+        if not bounded:
+            continue
+        worst = max(bounded, key=lambda one: math.fsum(map(_known, one.parts.values())))
+        parts = worst.parts.values()
+        texts = (units.format_seconds(part, 3) if part == part else "unknown" for part in parts)
+        total = units.format_seconds(math.fsum(map(_known, parts)), 3)
+        whole = all(part == part for part in parts)
+        yield (name, about(worst), *texts, total if whole else f"from {total}")
+
+
+def _known(part: float) -> float:
+    return 0.0 if math.isnan(part) else part
 
 
 def shortfall_lines(prediction: SystemPrediction, *, everything: bool) -> Iterator[str]:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic_core import ErrorDetails
 
 from icmodel.dataset.dataset import (
     SCHEMA_VERSION,
@@ -27,6 +28,7 @@ from icmodel.dataset.dataset import (
 from icmodel.dataset.rows import AXES
 from icmodel.dataset.write import ID_PATTERN
 from icmodel.errors import DatasetError, unwritable
+from icmodel.reading import mistakes_text, own_mistakes
 
 NUMBERED = AXES[1:]
 """Columns of points.csv that dataset.toml may explain under [axes], besides the option axes."""
@@ -99,20 +101,24 @@ def check_document(document: Mapping[str, object], path: Path) -> None:
     Raises
     ------
     DatasetError
-        The message names the file, the key, the problem and the allowed values.
+        The message names the file, and for each mistake the key, the problem and the allowed values.
     """
     try:
         DatasetDocument.model_validate(document)
     except ValidationError as error:
-        problem = error.errors(include_url=False)[0]
-        key = ".".join(str(part) for part in problem["loc"])
-        message = problem["msg"].removeprefix("Value error, ")
-        text = {
-            "missing": f"{key} is missing: add it as data/README.md shows",
-            "extra_forbidden": f"the key {key} is unknown: correct or remove it",
-            "value_error": f"{key}: {message}",
-        }.get(problem["type"], f"{key} is {problem['input']!r}: {message[0].lower()}{message[1:]}")
-        raise DatasetError(f"{path}: {text}") from error
+        problems = map(_sentence, own_mistakes(error))
+        raise DatasetError(mistakes_text(path, problems)) from error
+
+
+def _sentence(problem: ErrorDetails) -> str:
+    """Return a mistake as a sentence: the key, the problem and the allowed values."""
+    key = ".".join(str(part) for part in problem["loc"])
+    message = problem["msg"].removeprefix("Value error, ")
+    return {
+        "missing": f"{key} is missing: add it as data/README.md shows",
+        "extra_forbidden": f"the key {key} is unknown: correct or remove it",
+        "value_error": f"{key}: {message}",
+    }.get(problem["type"], f"{key} is {problem['input']!r}: {message[0].lower()}{message[1:]}")
 
 
 def _check_names(data: Dataset) -> None:

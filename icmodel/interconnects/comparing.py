@@ -11,11 +11,12 @@ link. Among equal verdicts the strongest source decides.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from icmodel.dataset import Dataset, catalogue, load
+from icmodel.errors import ScenarioError
 from icmodel.interconnects.choices import measured_choices
 from icmodel.interconnects.links import Carrier, Link, carriers, compared_links
 from icmodel.interconnects.physics import judged_by_physics
@@ -45,6 +46,7 @@ def compare_interconnects(
     datasets: Iterable[Dataset | str | Path] | None = None,
     watch: Watch | None = None,
     *,
+    rates_bps: Sequence[float] | None = None,
     cache: bool = True,
 ) -> Comparison:
     """Judge a use case on every interconnect and line rate, by the strongest source for each.
@@ -57,6 +59,8 @@ def compare_interconnects(
         Datasets to use; all bundled ones by default.
     watch : callable, optional
         Called after each link with the number of links done and the number of all links.
+    rates_bps : sequence of float, optional
+        Line rates to compare [b/s]; all standard and measured rates by default.
     cache : bool
         Keep fits of ``hybrid`` in the user's cache folder.
 
@@ -69,6 +73,8 @@ def compare_interconnects(
     ------
     UseCaseError, DatasetError
         If the use case or a dataset is missing or damaged.
+    ScenarioError
+        If a line rate is not above 0 and finite, or no rate is given.
 
     Examples
     --------
@@ -87,7 +93,11 @@ def compare_interconnects(
     known = tuple(carrier for data in loaded for carrier in carriers(data))
     sources = _Sources(case, derived, known, {}, cache)
     rows: list[Row] = []
-    links = compared_links(known)
+    if rates_bps is not None and not (rates_bps and all(0 < rate < math.inf for rate in rates_bps)):
+        raise ScenarioError(
+            f"the line rates {list(rates_bps)} b/s are not possible: give at least one, above 0"
+        )
+    links = compared_links(known, rates_bps)
     for number, link in enumerate(links, 1):
         rows += sources.row(link)
         if watch is not None:
@@ -176,4 +186,14 @@ class _Sources:
         results = judge_candidates(self.case, choices, self.models[key], self.derived, brief=True)
         own = carrier.link.line_rate_bps
         sources = [Source(ground, data.id, variant, own, result) for result in results]
-        return min(sources, key=lambda source: source.order)
+        best = min(sources, key=lambda source: source.order)
+        if best.outcome == NOT_MET:
+            return best
+        alike = (one for one in sources if one.outcome == best.outcome)
+        tried = (
+            [answer.asked.cores for answer in one.result.answers if answer.asked.cores is not None]
+            for one in alike
+        )
+        return replace(
+            best, least_cores=min((max(cores) for cores in tried if cores), default=None)
+        )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from icmodel.dataset import Dataset, Interconnect
@@ -29,6 +29,10 @@ RATES_BPS = {
     ),
 }
 """Data rates after coding [b/s] that are always compared: four lanes of InfiniBand and RapidIO."""
+ANY_RATE = {ETHERNET: 0.0, "roce": 10e9}
+"""Kinds of link that are compared at any line rate, each with its least rate [b/s]."""
+NEAR_RATE = 0.03
+"""Relative difference up to which a link of another kind belongs to a requested line rate."""
 SAME_RATE = 1e-3
 """Relative difference up to which two line rates count as equal."""
 
@@ -81,10 +85,18 @@ def carriers(data: Dataset) -> Iterator[Carrier]:
         yield Carrier(data, tuple(options.items()), data.link(options), protocols)
 
 
-def compared_links(known: Iterable[Carrier]) -> tuple[Link, ...]:
+def compared_links(
+    known: Iterable[Carrier], rates_bps: Sequence[float] | None = None
+) -> tuple[Link, ...]:
     """Links to compare, sorted by kind, protocol and line rate: standard links and measured links.
 
     A rate that no source states comes last.
+
+    Parameters
+    ----------
+    rates_bps : sequence of float, optional
+        Line rates to compare [b/s]. Ethernet and RoCE have each of these rates, from their least rate on; of the
+        other kinds, links near one of the rates remain (`NEAR_RATE`).
     """
     found = {
         Link(kind, rate, protocol)
@@ -100,6 +112,22 @@ def compared_links(known: Iterable[Carrier]) -> tuple[Link, ...]:
                 carrier.at(link) for link in found if link.protocol == protocol
             ):
                 found.add(link)
+    if rates_bps is not None:
+        exact = {
+            Link(kind, rate, protocol)
+            for kind, least_bps in ANY_RATE.items()
+            for protocol in PROTOCOLS[kind]
+            for rate in rates_bps
+            if rate >= least_bps
+        }
+        found = exact | {
+            link
+            for link in found
+            for rate in rates_bps
+            if link.kind not in ANY_RATE
+            and link.line_rate_bps is not None
+            and math.isclose(link.line_rate_bps, rate, rel_tol=NEAR_RATE)
+        }
     kinds = list(PROTOCOLS)
     return tuple(
         sorted(

@@ -32,7 +32,8 @@ class Source:
     """Result of one dataset, or of theory, for a use case on a link, with the best choice.
 
     ``measured_bps`` is the line rate [b/s] at which the dataset was measured. It is ``None`` for theory, and if the
-    dataset does not state it.
+    dataset does not state it. ``least_cores`` are the fewest tried cores of each host that reach the outcome, and
+    ``None`` if it is not met or no dataset states cores.
     """
 
     ground: str
@@ -40,6 +41,7 @@ class Source:
     variant: str
     measured_bps: float | None
     result: CandidateResult
+    least_cores: int | None = None
 
     @property
     def outcome(self) -> str:
@@ -153,6 +155,11 @@ class Row:
         return self.source.outcome
 
     @property
+    def protocol(self) -> str:
+        """Protocol of the link, or the protocols of the best choice joined by ``+``."""
+        return self.link.protocol or "+".join(self.source.protocols)
+
+    @property
     def refuted(self) -> bool:
         """Whether theory refutes the use case on this link, whatever the hosts."""
         return any(
@@ -188,7 +195,7 @@ class Row:
         return {
             "interconnect": self.link.kind,
             "line_rate_bps": self.link.line_rate_bps,
-            "protocol": self.link.protocol or "+".join(self.source.protocols),
+            "protocol": self.protocol,
             "outcome": self.outcome,
             "ground": self.source.ground,
             "basis": self.source.basis,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import chain
 
@@ -136,18 +136,19 @@ def with_others(metrics: Collection[str], known: Collection[str]) -> frozenset[s
     return frozenset(metrics) | {name for name in known if _parts(name)[0] in moved}
 
 
-def in_order(values: Mapping[str, Floats]) -> dict[str, Floats]:
-    """Correct predicted values (n,) so that the statistics of each time ascend: minimum, quantiles, maximum.
+Move = tuple[str, tuple[str, ...], Farther]
+"""A metric, the metrics that it must reach, and the direction in which it moves."""
 
-    NaN stays NaN.
+
+def moves(metrics: Iterable[str]) -> Iterator[Move]:
+    """Moves, one after another, that put the statistics of each time in ascending order.
 
     A quantile of at least 0.5 is raised to any lower quantile with a greater value.  A quantile below 0.5 is lowered to
     any higher quantile with a lesser value.  Then the maximum is raised, and the minimum lowered, to the mean and all
     quantiles.
     """
-    found = dict(values)
     times: dict[str, dict[str, str]] = {}
-    for name in values:
+    for name in metrics:
         time, which = _parts(name)
         if time:
             times.setdefault(time, {})[which] = name
@@ -156,15 +157,25 @@ def in_order(values: Mapping[str, Floats]) -> dict[str, Floats]:
         quantiles = sorted(shares, key=lambda which: shares[which])
         upper = [which for which in quantiles if shares[which] >= 0.5]
         lower = [which for which in reversed(quantiles) if shares[which] < 0.5]
-        ordered: list[str] = []
+        ordered: tuple[str, ...] = ()
         for which, farther in chain(((u, np.fmax) for u in upper), ((w, np.fmin) for w in lower)):
-            _push(found, names[which], ordered, farther)
-            ordered.append(names[which])
-        inner = [names[MEAN], *ordered] if MEAN in names else ordered
+            yield names[which], ordered, farther
+            ordered = (*ordered, names[which])
+        inner = (names[MEAN], *ordered) if MEAN in names else ordered
         for which, farther in ((GREATEST, np.fmax), (LEAST, np.fmin)):
             if which in names:
-                _push(found, names[which], inner, farther)
-                inner = [*inner, names[which]]
+                yield names[which], inner, farther
+                inner = (*inner, names[which])
+
+
+def in_order(values: Mapping[str, Floats]) -> dict[str, Floats]:
+    """Correct predicted values (n,) so that the statistics of each time ascend: minimum, quantiles, maximum.
+
+    NaN stays NaN.
+    """
+    found = dict(values)
+    for name, others, farther in moves(values):
+        _push(found, name, others, farther)
     return found
 
 

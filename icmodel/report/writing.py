@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     Answer: TypeAlias = Evaluation | SystemPrediction | Comparison | Recommendation | Validation
 
 PAGE_ENDINGS = (".html", ".md", ".pdf")
-ENDINGS = (*PAGE_ENDINGS, ".json")
+ENDINGS = (*PAGE_ENDINGS, ".json", ".xlsx", ".xml")
 SYSTEM_ENDINGS = (*ENDINGS, ".svg")
 OTHER_ENDINGS = {"Evaluation": ENDINGS, "SystemPrediction": SYSTEM_ENDINGS}
 """Class of an answer -> extensions, for answers with more than those of a page."""
@@ -40,7 +40,7 @@ def report(answer: Answer, path: str | Path, masthead: Masthead = PLAIN) -> None
 
     The extension of the file selects the format.  The report of a system has a drawing: inside an HTML or PDF file,
     or beside a Markdown file as ``.svg`` of the same name.  For a system, ``.svg`` writes the drawing
-    alone.  The same answer gives the same bytes; each file is written atomically.
+    alone.  ``.xml`` has the requirements as test cases for a CI server.  The same answer gives the same bytes; each file is written atomically.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ def report(answer: Answer, path: str | Path, masthead: Masthead = PLAIN) -> None
         of ``validate``.
     path : str or Path
         File to write, in an existing folder: ``.html``, ``.md`` or ``.pdf``; for an evaluation and a system also
-        ``.json``, for a system also ``.svg``.
+        ``.json``, ``.xlsx`` and ``.xml``, for a system also ``.svg``.
     masthead : Masthead
         Author, project, revision, date and house style; see `icmodel.report.masthead.masthead`.
 
@@ -78,6 +78,11 @@ def report(answer: Answer, path: str | Path, masthead: Masthead = PLAIN) -> None
             f"{', '.join(endings[:-1])} or {endings[-1]}"
         )
     check_place(path)
+    if ending == ".xlsx":
+        from icmodel.sheets import document_pages, write_pages
+
+        write_pages(document_pages(answer.to_dict()), path)  # type: ignore[union-attr]
+        return
     content = report_bytes(answer, Path(path).name, masthead)
     if ending == ".md" and ".svg" in endings:
         picture = Path(path).with_suffix(".svg")
@@ -93,6 +98,10 @@ def report_bytes(answer: Answer, file: str, masthead: Masthead = PLAIN) -> bytes
     ending = Path(file).suffix.lower()
     if ending == ".json":
         return json_page(answer).encode("utf-8")  # type: ignore[arg-type]
+    if ending == ".xml":
+        from icmodel.report.junit import junit_text
+
+        return junit_text(answer).encode("utf-8")  # type: ignore[arg-type]
     if ending == ".svg":
         from icmodel.report.systems.drawing import system_svg
 

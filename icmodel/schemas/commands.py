@@ -26,7 +26,7 @@ from icmodel.schemas.systems import (
     Systems,
     Verification,
 )
-from icmodel.schemas.usecases import Evaluation, Interconnects, UseCaseDocument, UseCases
+from icmodel.schemas.usecases import Changes, Evaluation, Interconnects, UseCaseDocument, UseCases
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 REFERENCE = "#/$defs/{model}"
@@ -37,6 +37,7 @@ COMMANDS: dict[str, type[Part]] = {
     "compare": Comparison,
     "compare --usecase": Interconnects,
     "evaluate": Evaluation,
+    "evaluate --against": Changes,
     "datasets list": Datasets,
     "datasets show": DatasetDocument,
     "datasets points": Rows,

@@ -103,6 +103,8 @@ class Bound(Part):
     covers: list[str]
     whole: bool
     network_s: Number
+    hosts_s: Number
+    application_s: Number
 
 
 class Arrival(Part):

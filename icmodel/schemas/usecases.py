@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
+from pydantic import Field
+
 from icmodel.schemas.parts import (
     Basis,
     Count,
@@ -129,6 +133,34 @@ class Evaluation(Part):
     candidates: list[Candidate]
 
 
+class OldAndNew(Part):
+    """A verdict in the earlier result and in today's result."""
+
+    old: Outcome
+    new: Outcome
+
+
+class Change(Part):
+    """A difference between two results."""
+
+    kind: Literal["verdict", "added", "removed", "limit", "question", "dataset", "value"]
+    what: str
+    where: str
+    old: str | float | None
+    new: str | float | None
+    text: str
+
+
+class Changes(Part):
+    """Answer of `icmodel evaluate` and `icmodel system` with ``--against``."""
+
+    schema_version: Version
+    subject: str
+    verdict_changed: bool
+    verdict: OldAndNew
+    changes: list[Change]
+
+
 class Judged(Part):
     """An outcome, its ground and its basis."""
 
@@ -171,6 +203,20 @@ class Link(Judged):
     silent: list[Silent]
 
 
+class Ranked(Judged):
+    """An interconnect and its rank among the others."""
+
+    rank: int
+    kind: Literal["carries", "hosts open", "hosts fail", "impossible"] = Field(alias="class")
+    interconnect: str
+    protocol: str
+    line_rate_bps: Number
+    wire_headroom: Number
+    host_headroom: Number
+    least_cores: int | None
+    sentence: str
+
+
 class Interconnects(Part):
     """Answer of `icmodel compare --usecase`."""
 
@@ -178,4 +224,5 @@ class Interconnects(Part):
     usecase: UseCase
     verdict: Outcome
     rows: list[Link]
+    ranking: list[Ranked]
     known_limits: list[str]

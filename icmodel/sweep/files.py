@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from icmodel.documents import harmless
 from icmodel.errors import ReportError
 from icmodel.estimate import BASES, BOTTLENECKS
 
@@ -188,7 +189,7 @@ def csv_cells(name: str, column: Column) -> list[str]:
         for text in values.tolist():
             cell = StringIO()
             if text != "None":
-                csv.writer(cell, lineterminator="").writerow([text])
+                csv.writer(cell, lineterminator="").writerow([harmless(text)])
             texts.append(cell.getvalue())
     return [texts[place] for place in places.tolist()]
 

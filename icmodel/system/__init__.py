@@ -44,6 +44,7 @@ from icmodel.system.schedulers import (
     WeightedRoundRobin,
     Window,
 )
+from icmodel.system.template import new_system_text
 from icmodel.system.traffic_sources import Producer
 
 __all__ = [
@@ -72,6 +73,7 @@ __all__ = [
     "load",
     "load_checked",
     "load_open",
+    "new_system_text",
     "predict",
     "read_open",
     "read_system",

@@ -10,7 +10,18 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field, StringConstraints, WithJsonSchema, model_validator
 
-from icmodel.reading import Count, Document, Factor, NotNegative, Positive, Share, Slug, Text
+from icmodel.reading import (
+    Count,
+    Document,
+    Factor,
+    NotNegative,
+    Positive,
+    Share,
+    Slug,
+    Span,
+    Text,
+    refuse,
+)
 from icmodel.system.schedulers import Priority, SchedulerTable
 from icmodel.system.traffic_sources import ProducerTable
 from icmodel.usecase.document import Limit
@@ -63,7 +74,9 @@ class Devices(Nodes):
 
     ``interfaces``: number of links of each device. ``dataset``: dataset for these hosts, by default the
     dataset of their links. ``app_send`` and ``app_recv``: time per frame that the application adds when
-    it sends and when it receives.
+    it sends and when it receives. ``latency``: least and greatest time that the device itself adds to each
+    frame it sends or receives, such as ``"20 us .. 50 us"``; such a device needs no dataset. ``core_time``:
+    time of a core for each of these frames. ``source``: source of both numbers.
     """
 
     interfaces: Parts = 1
@@ -72,6 +85,29 @@ class Devices(Nodes):
     cpu_clock_ratio: Factor = 1.0
     app_send_s: NotNegative = 0.0
     app_recv_s: NotNegative = 0.0
+    latency_s: Span = None
+    core_time_s: Span = None
+    source: str = ""
+
+    @model_validator(mode="after")
+    def _check_stated(self) -> Devices:
+        if self.latency_s is None:
+            if self.core_time_s is not None:
+                raise ValueError(
+                    f"the device {self.name} states core_time without latency: give latency, such as "
+                    'latency = "20 us .. 50 us"'
+                )
+            return self
+        if not self.source:
+            raise ValueError(
+                f"the device {self.name} states its latency without a source: give source, such as "
+                'source = "data sheet, page 3"'
+            )
+        if self.dataset is not None:
+            raise ValueError(
+                f"the device {self.name} has both a latency of its own and a dataset: give only one"
+            )
+        return self
 
 
 class Switches(Nodes):
@@ -298,11 +334,11 @@ class SystemDocument(Document):
             for part in ("streams", "devices", "switches")
         }
         there["links"] = {EVERY_LINK, *(table.key for table in self.links)}
-        for part, known in there.items():
-            for name in getattr(self.choices, part, ()):
-                if name not in known:
-                    raise ValueError(
-                        f"choices.{part} names {name!r}, but no table of {part} has this name: use one of "
-                        f"{', '.join(sorted(known)) or 'none'}"
-                    )
+        refuse(
+            f"choices.{part} names {name!r}, but no table of {part} has this name: use one of "
+            f"{', '.join(sorted(known)) or 'none'}"
+            for part, known in there.items()
+            for name in getattr(self.choices, part, ())
+            if name not in known
+        )
         return self

@@ -9,8 +9,15 @@ from typing import Any
 
 from icmodel.dataset import shipped
 from icmodel.errors import IcmodelError, NetworkError, UseCaseError
-from icmodel.reading import Form, SourceFile, read_file, read_text, source_file
-from icmodel.system.checking import Finding, check, refusal
+from icmodel.reading import (
+    Form,
+    SourceFile,
+    mistakes_text,
+    read_file,
+    read_text,
+    source_file,
+)
+from icmodel.system.checking import Finding, check
 from icmodel.system.document import SCHEMA_VERSION, SystemDocument
 from icmodel.system.expansion import expand
 from icmodel.system.network import System
@@ -25,7 +32,7 @@ FORM = Form(
     SCHEMA_VERSION,
     NetworkError,
     kinds={"scheduler": SCHEDULERS, "produces": PRODUCERS},
-    example="the reference of system files lists each key",
+    example="`icmodel system new` shows an example of most keys",
 )
 
 
@@ -44,8 +51,8 @@ def load(name: str | Path) -> System:
     System('imaging': 15 devices, 1 switches, 17 links, 14 streams)
     """
     system, findings = load_checked(name)
-    if wrong := refusal(findings):
-        raise NetworkError(f"{system.file or name}: {wrong}")
+    if wrong := [finding.text for finding in findings if finding.refused]:
+        raise NetworkError(mistakes_text(system.file or name, wrong))
     return system
 
 
@@ -186,8 +193,8 @@ def find_system(name: str | Path) -> Path:
         return Path(name)
     *others, last = system_names()
     raise NetworkError(
-        f"there is no system {str(name)!r}: use {', '.join(others)} or {last}, or give the path of a "
-        "TOML file"
+        f"there is no system {str(name)!r}: use {', '.join(others)} or {last}, give the path of a TOML "
+        "file, or start one with `icmodel system new`"
     )
 
 

@@ -48,6 +48,13 @@ class Device:
         CPU clock of the device over the CPU clock of the dataset's hosts.
     app_send_s, app_recv_s : float
         Time that the application adds to each sent frame, and to each received frame [s].
+    latency_s : tuple of two floats, optional
+        Least and greatest time that the device states for each frame it sends or receives [s]; ``None`` leaves
+        the time to a dataset.
+    core_time_s : tuple of two floats, optional
+        Least and greatest time of a core that the device states for each frame [s].
+    source : str
+        Source of the stated times.
     """
 
     name: str
@@ -58,6 +65,9 @@ class Device:
     cpu_clock_ratio: float = 1.0
     app_send_s: float = 0.0
     app_recv_s: float = 0.0
+    latency_s: tuple[float, float] | None = None
+    core_time_s: tuple[float, float] | None = None
+    source: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,6 +272,20 @@ class Stream:
         if self.producer is None:
             return 1
         return math.ceil(self.producer.message_bytes / self.payload_bytes)
+
+    def core_time_per_bit_s(self, device: Device, side: str) -> tuple[float, float]:
+        """Least and greatest core time that a device states for each bit of goodput [s].
+
+        The greatest counts a short last frame of each message as a frame. The application's work at that
+        ``side``, ``send`` or ``recv``, is included.
+        """
+        application_s = device.app_send_s if side == "send" else device.app_recv_s
+        least, most = device.core_time_s or (0.0, 0.0)
+        frames = full = 1 / (8 * self.payload_bytes)
+        made = self.producer
+        if made is not None and made.message_bytes > 0:
+            frames = max(full, self.frames_a_message / (8 * made.message_bytes))
+        return (least + application_s) * full, (most + application_s) * frames
 
 
 @dataclass(frozen=True, slots=True)

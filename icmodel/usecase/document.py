@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Literal
 
 from pydantic import Field, field_validator, model_validator
@@ -20,6 +20,7 @@ from icmodel.reading import (
     Share,
     Slug,
     Text,
+    refuse,
 )
 from icmodel.scenario import ApplicationWork, Scenario, scenario, slowest, work_in_words
 
@@ -303,57 +304,67 @@ class UseCase(Document):
 
     @model_validator(mode="after")
     def _names_are_known(self) -> UseCase:
-        streams = _unique("streams", [stream.name for stream in self.streams])
-        devices = _unique("devices", [device.name for device in self.devices])
-        candidates = _unique("candidates", [candidate.name for candidate in self.candidates])
-        _unique("budgets", [budget.name for budget in self.budgets])
-        _unique("requirements and readings", [limit.name for limit in self.limits])
-        _known("default_candidate", self.default_candidate, candidates)
+        names = {
+            part: [one.name for one in getattr(self, part)]
+            for part in ("streams", "devices", "candidates", "budgets")
+        }
+        names["requirements and readings"] = [limit.name for limit in self.limits]
+        streams, candidates = names["streams"], names["candidates"]
+        used = [("default_candidate", self.default_candidate, candidates)]
         for device in self.devices:
-            for stream in (*device.sends, *device.receives):
-                _known(f"a stream of the device {device.name}", stream, streams)
+            where = f"a stream of the device {device.name}"
+            used += [(where, stream, streams) for stream in (*device.sends, *device.receives)]
         for candidate in self.candidates:
-            for stream in candidate.scenarios:
-                _known(f"a scenario of the candidate {candidate.name}", stream, streams)
-            for host in candidate.hosts:
-                _known(f"a device in hosts of the candidate {candidate.name}", host, devices)
+            where = f"a scenario of the candidate {candidate.name}"
+            used += [(where, stream, streams) for stream in candidate.scenarios]
+            where = f"a device in hosts of the candidate {candidate.name}"
+            used += [(where, host, names["devices"]) for host in candidate.hosts]
+        for limit in self.limits:
+            where = f"the requirement {limit.name!r}"
+            if limit.stream is not None:
+                used.append((f"the stream of {where}", limit.stream, streams))
+            if limit.device is not None:
+                used.append((f"the device of {where}", limit.device, names["devices"]))
+        used += [("minimise", metric, list(METRICS)) for metric in self.minimise]
+        refuse(_twice(names))  # a name may be unknown since another part has it twice
+        refuse(_unknown(*one) for one in used if one[1] not in one[2])
         return self
 
     @model_validator(mode="after")
-    def _devices_fit(self) -> UseCase:
+    def _parts_fit(self) -> UseCase:
+        refuse([*self._missing_senders(), *self._misplaced_limits()])
+        return self
+
+    def _missing_senders(self) -> Iterator[str]:
+        """A sentence for each device that handles more of a stream than there is."""
         for device in self.devices:
             for verb, handled in (("sends", device.sends), ("receives", device.receives)):
                 for name, n in handled.items():
                     if n > (total := self.sources(name)):
-                        raise ValueError(
+                        yield (
                             f"one {device.name} {verb} {n} of {name}, but there are only {total} in "
                             f"all: correct {verb}, or add the missing senders (a device's sends, or "
                             f"count of the stream {name})"
                         )
-        return self
 
-    @model_validator(mode="after")
-    def _limits_fit(self) -> UseCase:
+    def _misplaced_limits(self) -> Iterator[str]:
+        """A sentence for each requirement or reading that does not fit its stream or device."""
         streams = [stream.name for stream in self.streams]
-        devices = [device.name for device in self.devices]
         for limit in self.limits:
             where = f"the requirement {limit.name!r}"
-            if limit.stream is not None:
-                _known(f"the stream of {where}", limit.stream, streams)
-            elif len(streams) > 1:
-                raise ValueError(f"{where} needs a stream: name one of {', '.join(streams)}")
-            if limit.device is not None:
-                _known(f"the device of {where}", limit.device, devices)
+            if limit.stream is None and len(streams) > 1:
+                yield f"{where} needs a stream: name one of {', '.join(streams)}"
+                continue
+            try:
                 self.streams_at(limit)
+            except ValueError as error:
+                yield str(error)
             stream = self.stream(self.stream_of(limit))
             if limit.metric in MESSAGE_METRICS and not isinstance(stream, ImageStream):
-                raise ValueError(
+                yield (
                     f"{where} is about whole messages, and the stream {stream.name} has none: "
                     'use a stream of kind "image", whose message is one picture'
                 )
-        for metric in self.minimise:
-            _known("minimise", metric, METRICS)
-        return self
 
     @property
     def limits(self) -> tuple[Limit, ...]:
@@ -409,15 +420,13 @@ class UseCase(Document):
         return self.connections(name, handled[name])
 
 
-def _unique(kind: str, names: list[str]) -> list[str]:
-    for name in names:
-        if names.count(name) > 1:
-            raise ValueError(f"two {kind} are named {name!r}: give each its own name")
-    return names
+def _twice(names: Mapping[str, list[str]]) -> Iterator[str]:
+    """A sentence for each name that several parts of one kind have."""
+    for kind, some in names.items():
+        for name in dict.fromkeys(some):
+            if some.count(name) > 1:
+                yield f"two {kind} are named {name!r}: give each its own name"
 
 
-def _known(where: str, name: str, names: Sequence[str]) -> None:
-    if name not in names:
-        raise ValueError(
-            f"{where} is {name!r}, which does not exist: name one of {', '.join(names)}"
-        )
+def _unknown(where: str, name: str, names: Sequence[str]) -> str:
+    return f"{where} is {name!r}, which does not exist: name one of {', '.join(names)}"

@@ -173,6 +173,10 @@ def _missing_features(system: System) -> Iterator[str]:
             "the applications' own work: icprobe only sends and receives",
         ),
         (
+            any(device.latency_s is not None for device in devices),
+            "devices that state their latency: hosts of the lab stand in for them",
+        ),
+        (
             any(stream.multicast for stream in streams),
             "multicast: each sink gets a stream of its own",
         ),

@@ -114,11 +114,13 @@ def evaluate(
 
 def compare_usecase(usecase: str | None, toml: str | None, datasets: list[str]) -> bytes:
     """Answer `icmodel compare --usecase`."""
-    from icmodel.interconnects import compare_interconnects
+    from icmodel.interconnects import compare_interconnects, ranked_document
 
     for name in datasets:
         check_dataset(name)
-    return body_of(compare_interconnects(usecase_of(usecase, toml), datasets or None).to_dict())
+    return body_of(
+        ranked_document(compare_interconnects(usecase_of(usecase, toml), datasets or None))
+    )
 
 
 def predict_system(

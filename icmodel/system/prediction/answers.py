@@ -22,7 +22,7 @@ from icmodel.estimate import BASES, Estimate, absent, plural
 from icmodel.laws.metrics import ALWAYS
 from icmodel.model import Model
 from icmodel.scenario import ApplicationWork, Options, Scenario
-from icmodel.system.network import Stream, System
+from icmodel.system.network import Device, Stream, System
 from icmodel.usecase.judging import as_one_connection
 
 if TYPE_CHECKING:
@@ -241,6 +241,9 @@ def stream_questions(system: System, choice: DatasetChoice) -> StreamQuestions:
     groups: dict[tuple[str, tuple[tuple[str, str], ...]], dict[int, Stream]] = {}
     unanswered: dict[int, str] = {}
     for index, stream in enumerate(system.streams.values()):
+        if len(hosts_without_dataset(system, stream)) == len(SIDES):
+            unanswered[index] = "both of its devices state their latency: no dataset is asked"
+            continue
         name = dataset_of(system, stream) if for_all is None else for_all.data.id
         if name is None:
             unanswered[index] = "no dataset covers it: theory alone gives what its links allow"
@@ -256,6 +259,12 @@ def stream_questions(system: System, choice: DatasetChoice) -> StreamQuestions:
         if questions is not None:
             datasets.append(questions)
     return StreamQuestions(len(system.streams), tuple(datasets), unanswered)
+
+
+def hosts_without_dataset(system: System, stream: Stream) -> dict[str, Device]:
+    """Ends of a stream that state their own latency: side, ``send`` or ``recv`` -> device."""
+    devices = {side: system.devices[getattr(stream, end)] for end, side in SIDES}
+    return {side: device for side, device in devices.items() if device.latency_s is not None}
 
 
 def dataset_of(system: System, stream: Stream) -> str | None:
@@ -315,6 +324,7 @@ def _scenario(system: System, model: Model, stream: Stream, options: Mapping[str
     rate_bps = min(links[0].rate_bps, links[-1].rate_bps)
     measured_bps = model.data.link(options).line_rate_bps
     source, sink = system.devices[stream.source], system.devices[stream.sink]
+    measured = [device for device in (source, sink) if device.latency_s is None]
     scenario = Scenario(
         protocol=stream.protocol,
         payload_bytes=stream.payload_bytes,
@@ -324,7 +334,7 @@ def _scenario(system: System, model: Model, stream: Stream, options: Mapping[str
         distance_m=sum(link.length_m for link in links) or None,
         options=Options(options),
         line_rate_bps=None if measured_bps is None or rate_bps == measured_bps else rate_bps,
-        cpu_clock_ratio=min(source.cpu_clock_ratio, sink.cpu_clock_ratio),
+        cpu_clock_ratio=min((device.cpu_clock_ratio for device in measured), default=1.0),
         work=ApplicationWork(source.app_send_s, sink.app_recv_s),
     )
     return as_one_connection(scenario, model)
@@ -333,7 +343,11 @@ def _scenario(system: System, model: Model, stream: Stream, options: Mapping[str
 def few_cores(system: System, stream: Stream, scenario: Scenario) -> str:
     """Reason why a host has fewer cores than the stream's question; empty if both hosts have enough."""
     ends = (system.devices[end] for end in (stream.source, stream.sink))
-    counts = {device.name: device.cores for device in ends if device.cores is not None}
+    counts = {
+        device.name: device.cores
+        for device in ends
+        if device.cores is not None and device.latency_s is None
+    }
     name = min(counts, key=lambda device: counts[device], default="")
     if scenario.cores is None or not name or scenario.cores <= counts[name]:
         return ""

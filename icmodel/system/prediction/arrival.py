@@ -74,8 +74,8 @@ def overloaded_streams(system: System) -> Mapping[str, Sequence[Overload]]:
 def overloaded_hosts(system: System, alone: Answers, sent_with: Ints) -> dict[str, str]:
     """Name of each stream whose host surely has too few cores -> a sentence that states the reason.
 
-    The dataset gives the busy cores per b/s of the stream alone. A stream needs at least this number
-    times the goodput that must arrive. A host needs the sum over its streams.
+    The dataset gives the busy cores per b/s of the stream alone, or the host states its core time. A stream
+    needs at least this number times the goodput that must arrive. A host needs the sum over its streams.
     """
     needed: dict[str, dict[str, float]] = {}
     for index, stream in enumerate(system.streams.values()):
@@ -83,10 +83,14 @@ def overloaded_hosts(system: System, alone: Answers, sent_with: Ints) -> dict[st
         for end, side in SIDES:
             if side == "send" and sent_with[index] != index:
                 continue
+            device = system.devices[getattr(stream, end)]
             least = float(alone.ends(f"cpu_{side}_cores")[1, index])
-            if least > 0 and most_bps > 0:
-                busy = needed.setdefault(getattr(stream, end), {})
-                busy[stream.name] = least / most_bps * stream.must_arrive_bps
+            per_bit = least / most_bps if least > 0 and most_bps > 0 else 0.0
+            if device.latency_s is not None:
+                per_bit = stream.core_time_per_bit_s(device, side)[0]
+            if per_bit > 0:
+                busy = needed.setdefault(device.name, {})
+                busy[stream.name] = per_bit * stream.must_arrive_bps
     reasons: dict[str, str] = {}
     for name, busy in needed.items():
         cores, total = system.devices[name].cores, math.fsum(busy.values())

@@ -1,28 +1,30 @@
 """Worst-case bounds of a system: producers become arrival curves, and ports become servers.
 
-The bound of a stream holds for its packets in the network, if its producer keeps its period. The hosts
-add the greatest measured latency of the stream alone, less the network's part in that latency. So the
-bound rests on measurement. Without a greatest latency, the bound covers the network alone and says so.
-Frames that a host may hold back come closer together in the network.
+The bound of a stream holds for its packets in the network, if its producer keeps its period. Devices that
+state their latency add the greatest stated time. Other hosts add the greatest measured latency of the stream
+alone, less the network's part in that latency. So the bound rests on measurement. Without a greatest
+latency, the bound covers the network and the stated times alone, and says so. Frames that a host may hold
+back come closer together in the network.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from icmodel.errors import BoundsError
 from icmodel.estimate import Estimate
 from icmodel.system import bounds
 from icmodel.system.network import Stream, Switch, System
 from icmodel.system.packing import Packing, interval_s, stream_arrival_curve
-from icmodel.system.prediction.answers import Answers
+from icmodel.system.prediction.answers import SIDES, Answers, hosts_without_dataset
 from icmodel.system.prediction.path_times import PathTimes
 from icmodel.system.prediction.result import LatencyBound
 from icmodel.system.schedulers import Dscp
 
 MEASURED = "hosts as far as measured"
+STATED = "hosts as stated"
 NETWORK = "the network without its hosts"
 PERIODS = "producers that keep their period"
 REFUSE, FIXED_POINT = CYCLES = ("refuse", "fixed-point")
@@ -37,6 +39,26 @@ The switch's latency already includes the time to read the header (RFC 1242).
 
 
 @dataclass(frozen=True, slots=True)
+class HostTimes:
+    """Greatest times of the hosts of each stream, by name of the stream [s].
+
+    Parameters
+    ----------
+    most_s : mapping
+        Greatest time that the known hosts add; only streams with a known host.
+    jitter_s : mapping
+        Greatest difference between two delays at the source, before the network.
+    covers : mapping
+        Feature of the system that the bound covers, by name of the stream: whether both hosts are known,
+        and how.
+    """
+
+    most_s: Mapping[str, float] = field(default_factory=dict)
+    jitter_s: Mapping[str, float] = field(default_factory=dict)
+    covers: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class WorstCase:
     """Bounds of streams and of queues at ports, by name.
 
@@ -46,39 +68,61 @@ class WorstCase:
         Name of a stream -> bound of its packets in the network.
     backlog_bytes : mapping
         Name of a port -> greatest queue [B].
-    hosts_s : mapping
-        Name of a stream -> greatest time that its hosts add [s]; only streams with a known time.
+    hosts : HostTimes
+        Greatest times of the hosts.
     why : str
         Reason why the system has no bounds at all; empty if it has bounds.
     """
 
     network: Mapping[str, bounds.Bound]
     backlog_bytes: Mapping[str, float]
-    hosts_s: Mapping[str, float]
+    hosts: HostTimes
     why: str = ""
 
     def of(self, stream: Stream) -> LatencyBound | None:
         """Latency bound of one stream [s], hosts included if known; ``None`` if there is no bound."""
-        bound, hosts_s = self.network.get(stream.name), self.hosts_s.get(stream.name)
+        bound, hosts = self.network.get(stream.name), self.hosts
         if bound is None or not math.isfinite(bound.value_s):
             return None
-        covers = (*bound.covers, PERIODS, NETWORK if hosts_s is None else MEASURED)
-        return LatencyBound(bound.value_s + (hosts_s or 0.0), bound.method, covers)
+        hosts_s = hosts.most_s.get(stream.name, 0.0)
+        covers = (*bound.covers, PERIODS, hosts.covers.get(stream.name, NETWORK))
+        return LatencyBound(
+            bound.value_s + hosts_s,
+            bound.method,
+            covers,
+            network_s=bound.value_s,
+            hosts_s=hosts_s,
+        )
 
 
-NOT_REQUESTED = WorstCase({}, {}, {}, "bounds were not requested")
+NOT_REQUESTED = WorstCase({}, {}, HostTimes(), "bounds were not requested")
 
 
-def measured_hosts_s(
-    system: System, alone: Answers, paths: Sequence[PathTimes]
-) -> dict[str, float]:
-    """Name of a stream -> greatest time that its hosts add [s]; only streams whose dataset gives it."""
-    found = {}
-    for index, name in enumerate(system.streams):
-        most_s = host_latency_s(alone.estimate("latency_max_s", index), paths[index].contained_s)
-        if most_s is not None:
-            found[name] = most_s
-    return found
+def host_times(system: System, alone: Answers, paths: Sequence[PathTimes]) -> HostTimes:
+    """Greatest times of the hosts of all streams: stated, or from the datasets' greatest latencies.
+
+    A dataset measured both hosts together. So all of its time may belong to the source, or to the host
+    beside a device that states its latency.
+    """
+    most_s, jitter_s, covers = {}, {}, {}
+    for index, (name, stream) in enumerate(system.streams.items()):
+        devices = hosts_without_dataset(system, stream)
+        stated_s = {side: device.latency_s or (0.0, 0.0) for side, device in devices.items()}
+        greatest = alone.estimate("latency_max_s", index)
+        measured_s = host_latency_s(greatest, paths[index].contained_s)
+        if stated_s:
+            most_s[name] = math.fsum(most for _, most in stated_s.values())
+        if len(stated_s) == len(SIDES) and math.isfinite(stream.requested_goodput_bps):
+            covers[name] = STATED  # an unlimited sender also fills buffers of its own
+        elif measured_s is not None:
+            most_s[name] = most_s.get(name, 0.0) + measured_s
+            covers[name] = MEASURED
+        if "send" in stated_s:
+            least, most = stated_s["send"]
+            jitter_s[name] = most - least
+        elif measured_s is not None:
+            jitter_s[name] = measured_s
+    return HostTimes(most_s, jitter_s, covers)
 
 
 def host_latency_s(greatest: Estimate, network_s: float) -> float | None:
@@ -97,15 +141,14 @@ def host_latency_s(greatest: Estimate, network_s: float) -> float | None:
 
 
 def worst_case(
-    system: System, packets: Packing, hosts_s: Mapping[str, float], cycles: str = REFUSE
+    system: System, packets: Packing, hosts: HostTimes, cycles: str = REFUSE
 ) -> WorstCase:
     """Bound all streams and ports; if the network has no bounds, the result states the reason.
 
     Parameters
     ----------
-    hosts_s : mapping
-        Name of a stream -> greatest time that its hosts add [s]. Hosts of streams that are not listed
-        add nothing.
+    hosts : HostTimes
+        Greatest times of the hosts. Hosts of streams that are not listed add nothing.
     cycles : str
         Treatment of streams that wait for each other in a cycle, one of `CYCLES`.
 
@@ -117,17 +160,17 @@ def worst_case(
     if cycles not in CYCLES:
         raise BoundsError(f"cycles = {cycles!r} is unknown: use one of {', '.join(CYCLES)}")
     try:
-        network = _network_of(system, packets, hosts_s, cycles)
+        network = _network_of(system, packets, hosts, cycles)
     except BoundsError as error:
-        return WorstCase({}, {}, {}, str(error))
+        return WorstCase({}, {}, HostTimes(), str(error))
     methods = bounds.METHODS if len(system.streams) <= EVERY_METHOD else ("total flow",)
     backlogs = network.backlogs_bits().items()
     backlog_bytes = {name: bits / 8 for name, bits in backlogs if math.isfinite(bits)}
-    return WorstCase(network.bounds(methods), backlog_bytes, hosts_s)
+    return WorstCase(network.bounds(methods), backlog_bytes, hosts)
 
 
 def _network_of(
-    system: System, packets: Packing, hosts_s: Mapping[str, float], cycles: str
+    system: System, packets: Packing, hosts: HostTimes, cycles: str
 ) -> bounds.FeedForward:
     """Network of servers and flows, in which a stream merges only frames that may wait together.
 
@@ -145,7 +188,7 @@ def _network_of(
             merging[name] = stream
 
     def network(waiting: Collection[str]) -> bounds.FeedForward:
-        flows = list(_flows(system, packets, hosts_s, waiting))
+        flows = list(_flows(system, packets, hosts.jitter_s, waiting))
         if cycles == FIXED_POINT:
             return bounds.cyclic_fixed_point(servers, flows)
         return bounds.feed_forward(bounds.network(servers, flows))
@@ -155,7 +198,7 @@ def _network_of(
         return {
             name
             for name, stream in merging.items()
-            if delays[name].value_s + hosts_s.get(name, 0.0) > interval_s(stream)
+            if delays[name].value_s + hosts.most_s.get(name, 0.0) > interval_s(stream)
         }
 
     if merging and len(system.streams) > EVERY_METHOD:
@@ -189,12 +232,14 @@ def _servers(system: System, packets: Packing) -> Iterator[bounds.Server]:
 
 
 def _flows(
-    system: System, packets: Packing, hosts_s: Mapping[str, float], waiting: Collection[str]
+    system: System, packets: Packing, jitter_s: Mapping[str, float], waiting: Collection[str]
 ) -> Iterator[bounds.Flow]:
     """Flow of each stream; copies of a multicast set are the same packets.
 
     Parameters
     ----------
+    jitter_s : mapping
+        Name of a stream -> greatest difference between two delays at its source [s].
     waiting : collection of str
         Names of the streams whose frames may wait together.
     """
@@ -215,5 +260,5 @@ def _flows(
                 multicast=None if copy.multicast is None else "/".join(multicast_key),
                 mean_packet_bits=min(size.mean_bits for size in sizes),
                 lacking_bits=max(size.lacking_bits for size in sizes),
-                release_jitter_s=max(hosts_s.get(other.name, 0.0) for other in copies),
+                release_jitter_s=max(jitter_s.get(other.name, 0.0) for other in copies),
             )

@@ -71,7 +71,11 @@ def judge_stream(required: StreamRequirement, prediction: StreamPrediction) -> J
         estimate = estimate_for(requirement.metric, StreamBounds(prediction.metrics, None, None))
         result = Judged(judge(requirement, estimate, prediction.bottleneck), stream.name)
 
-    verdict = result.verdict
+    bound, verdict = prediction.latency_bound, result.verdict
+    if timed and bound is not None:
+        hosts_s = math.nan if NETWORK in bound.covers else bound.hosts_s
+        parts = {"network_s": bound.network_s, "hosts_s": hosts_s}
+        result = replace(result, parts={**parts, "application_s": bound.application_s})
     if timed and arrival.outcome == UNDECIDED:
         verdict = _at_best(verdict, UNDECIDED, arrival.why)
     elif demands_all(stream, required):
@@ -104,7 +108,14 @@ def judge_time(required: StreamRequirement, prediction: StreamPrediction) -> Jud
     estimate = estimate_for(requirement.metric, StreamBounds(metrics, None, None))
     hard = requirement.kind == "hard" and requirement.metric == "latency_max_s"
     if hard and bound and NETWORK not in bound.covers and (of != MESSAGE or bound.whole):
-        why = f"bounded by {bound.method}, which covers {', '.join(bound.covers)}"
+        network, hosts, application = (
+            units.format_seconds(part, 3)
+            for part in (bound.network_s, bound.hosts_s, bound.application_s)
+        )
+        why = (
+            f"bounded by {bound.method}, which covers {', '.join(bound.covers)}; at most {network} in the "
+            f"network, {hosts} in hosts and {application} in applications"
+        )
         least = estimate.low if math.isfinite(estimate.low) else 0.0
         low = min(max(least, 0.0), bound.value_s)
         estimate = Estimate(bound.value_s, low, bound.value_s, "derived", why, ("derived",))

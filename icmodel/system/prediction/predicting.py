@@ -16,7 +16,7 @@ from icmodel.system.prediction.answers import DatasetChoice, stream_questions
 from icmodel.system.prediction.bounding import (
     NOT_REQUESTED,
     REFUSE,
-    measured_hosts_s,
+    host_times,
     worst_case,
 )
 from icmodel.system.prediction.buffers import stated_buffers
@@ -104,8 +104,7 @@ def predict(
     queues = port_queues(system, packets, rates)
     bounds = NOT_REQUESTED
     if worst:
-        hosts_s = measured_hosts_s(system, rates.alone, paths)
-        bounds = worst_case(system, packets, hosts_s, cycles)
+        bounds = worst_case(system, packets, host_times(system, rates.alone, paths), cycles)
     buffers = stated_buffers(system, packets, rates, queues, bounds, paths)
     added = added_latencies(system, rates, buffers.queues, buffers.bounds, paths)
 

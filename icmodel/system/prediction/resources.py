@@ -172,20 +172,24 @@ def _cores(
     """Cores at the source or sink of a stream: all known cores of the host, and the stream's own cores.
 
     A dataset that answers for the stream counts the application's work, and limits the stream to its own
-    cores. Without a dataset only the application's work is known: a core handles one frame at a time.
+    cores. Without a dataset only the application's work is known, or the core time that the device states,
+    of which the greatest counts: a core handles one frame at a time.
     """
     device = system.devices[stream.source if side == "send" else stream.sink]
     work_s = device.app_send_s if side == "send" else device.app_recv_s
     goodput_bps = float(alone.value("goodput_bps")[index])
     busy = float(alone.value(f"cpu_{side}_cores")[index])
-    answered = busy > 0 and goodput_bps > 0
+    stated = device.latency_s is not None
+    answered = busy > 0 and goodput_bps > 0 and not stated
+    if device.core_time_s is not None:
+        work_s = 8 * stream.payload_bytes * stream.core_time_per_bit_s(device, side)[1]
     used = busy / goodput_bps if answered else work_s / (8 * stream.payload_bytes)
     if not used > 0:
         yield from (None, None)
         return
     yield None if device.cores is None else (ResourceKey(PROCESSOR, device.name), used)
     own = ResourceKey(OWN_CORES, f"{device.name} for {stream.name}")
-    yield (own, used / (stream.cores or 1)) if math.isnan(goodput_bps) else None
+    yield (own, used / (stream.cores or 1)) if stated or math.isnan(goodput_bps) else None
 
 
 def _resources(system: System, keys: Sequence[ResourceKey]) -> Resources:

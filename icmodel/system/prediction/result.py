@@ -73,8 +73,8 @@ class LatencyBound(NanEqual):
         Features of the system that the bound covers.
     whole : bool
         Whether the bound holds for whole messages too, since their frames are sent at once.
-    network_s : float
-        Part of the bound in the network alone [s].
+    network_s, hosts_s, application_s : float
+        Parts of the bound [s]: in the network, in hosts as far as known, and in the applications.
     """
 
     value_s: float
@@ -82,10 +82,13 @@ class LatencyBound(NanEqual):
     covers: tuple[str, ...]
     whole: bool = False
     network_s: float = math.nan
+    hosts_s: float = math.nan
+    application_s: float = 0.0
 
     def to_dict(self) -> dict[str, object]:
         """JSON form."""
-        return {"value": self.value_s, **json_of(self, "method", "covers", "whole", "network_s")}
+        names = ("method", "covers", "whole", "network_s", "hosts_s", "application_s")
+        return {"value": self.value_s, **json_of(self, *names)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,6 +234,9 @@ class Judged:
     of : str
         Subject of a latency: a whole ``message`` of several frames, or a single ``frame``. Empty if a
         message is one frame.
+    parts : mapping
+        Parts of the worst case of a latency [s]: ``network_s``, ``hosts_s`` (NaN if a host is unknown) and
+        ``application_s``. Empty for other metrics, and without a bound.
     """
 
     verdict: Verdict
@@ -238,6 +244,7 @@ class Judged:
     device: str = ""
     by_bound: bool = False
     of: str = ""
+    parts: Mapping[str, float] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         return f"Judged({self.device or self.stream}: {self.verdict!r})"
@@ -251,7 +258,8 @@ class Judged:
 
     def to_dict(self) -> dict[str, object]:
         """JSON form."""
-        return {**self.verdict.to_dict(), **json_of(self, "stream", "device", "by_bound", "of")}
+        names = ("stream", "device", "by_bound", "of", "parts")
+        return {**self.verdict.to_dict(), **json_of(self, *names)}
 
 
 def by_requirement(judged: Iterable[Judged]) -> dict[str, list[Judged]]:

@@ -23,7 +23,7 @@ from icmodel.system.prediction.arrival import (
     without_times,
 )
 from icmodel.system.prediction.bounding import NETWORK
-from icmodel.system.prediction.buffers import Buffers
+from icmodel.system.prediction.buffers import BufferLoss, Buffers
 from icmodel.system.prediction.goodput import (
     after_buffer,
     bottleneck,
@@ -41,8 +41,10 @@ from icmodel.system.prediction.latency import (
     latencies_by_theory,
 )
 from icmodel.system.prediction.path_times import PathTimes
+from icmodel.system.prediction.queues import sent_at_once as frames_at_once
 from icmodel.system.prediction.resources import is_elastic
 from icmodel.system.prediction.result import LatencyBound, StreamPrediction, derived
+from icmodel.system.prediction.stated import StatedTimes, passes_whole
 from icmodel.system.prediction.throughput import (
     MOST_ENDPOINTS,
     StreamShare,
@@ -92,6 +94,7 @@ def stream_predictions(
             overloads=overloads.get(name, ()),
             full_host=full_hosts.get(name, ""),
             virtual=index in virtual,
+            stated=StatedTimes.of(system, stream),
         ).prediction(system)
         for index, (name, stream) in enumerate(system.streams.items())
     }
@@ -109,6 +112,8 @@ class _StreamResults:
         Reason why a host of the stream surely has too few cores; empty otherwise.
     virtual : bool
         Whether the stream's dataset was measured between virtual machines.
+    stated : StatedTimes
+        Latency and core time of the stream's devices that state their own.
     """
 
     index: int
@@ -121,11 +126,13 @@ class _StreamResults:
     overloads: Sequence[Overload]
     full_host: str
     virtual: bool
+    stated: StatedTimes
 
     def prediction(self, system: System) -> StreamPrediction:
         """Predict goodput and latency, then whether all data arrive, then the bound if one may hold."""
         stream = self.stream
         metrics = self.metrics() if self.refused is None else self.metrics_by_theory(self.refused)
+        metrics |= self.stated.busy_cores(metrics["goodput_bps"], self.share)
         times = self.message_times(metrics)
         metrics[AT_ONCE] = times.get(MEAN, metrics.get(MEAN, absent(NO_LATENCY)))
         goodput = metrics["goodput_bps"]
@@ -140,6 +147,9 @@ class _StreamResults:
         terms = {cause: time for cause, time in self.added.shifts_s.items() if time}
         terms |= {f"queue at {port}": time for port, time in self.added.queues_s.items()}
         bound, no_bound = self.bound(arrives, limit, goodput)
+        if self.as_stated:
+            most_s = math.inf if bound is None else bound.value_s
+            metrics |= self.stated.bounded(metrics, most_s, sent_at_once=frames_at_once(stream))
         loss = self.buffers.losses.get(self.index)
         if limit == "request" and loss is not None and loss.value > SAME:
             limit, where = BUFFER, loss.at
@@ -161,6 +171,12 @@ class _StreamResults:
         return self.rates.refused.get(self.index)
 
     @property
+    def as_stated(self) -> bool:
+        """Whether both devices state their latency, and the sender sends its whole request."""
+        asked_bps = self.stream.requested_goodput_bps
+        return self.stated.both and passes_whole(self.share, asked_bps)
+
+    @property
     def sent_again(self) -> str:
         """Reason why a TCP stream may wait for packets that are sent again; empty if it never waits."""
         full = next((port for port in self.stream.path if port in self.buffers.overflowing), "")
@@ -176,6 +192,7 @@ class _StreamResults:
         own = {name: rates.beside.estimate(name, index) for name in rates.beside.metrics}
         most_bps = rates.alone.estimate("goodput_bps", index).high
         goodput = shared_goodput(own["goodput_bps"], share, most_bps)
+        goodput = self.stated.with_least_core_time(goodput, share, own["goodput_bps"].high)
         if rates.by_window[index]:
             goodput = windowed(goodput)
         if rates.held_back[index] and share.elastic:
@@ -185,6 +202,8 @@ class _StreamResults:
         loss = self.buffers.losses.get(index)
         if loss is not None:
             goodput = after_buffer(goodput, loss)
+        if self.stated.ends:
+            own = self.stated.beside_dataset(own, self.path.contained_s)
         requested_bps = self.stream.requested_goodput_bps
         metrics = proportional_rates(own, goodput, share, requested_bps)
         metrics["goodput_bps"] = goodput
@@ -217,12 +236,45 @@ class _StreamResults:
 
     def metrics_by_theory(self, why: str) -> dict[str, Estimate]:
         """Metrics of a stream without a dataset."""
+        stated, loss = self.stated, self.buffers.losses.get(self.index)
+        if self.as_stated:
+            return self.metrics_as_stated(loss)
         times = latencies_by_theory(self.stream, self.path, self.added, why)
-        goodput, loss = goodput_by_theory(self.share, why), self.buffers.losses.get(self.index)
+        if stated.ends:
+            times = stated.beside_theory(times)
+        goodput = self.goodput_without_dataset(self.share, why)
         if loss is None:
             return {"goodput_bps": goodput, **times}
         goodput = after_buffer(goodput, loss)
         return {"goodput_bps": goodput, "loss_rate": loss_by_theory(loss, why), **times}
+
+    def metrics_as_stated(self, loss: BufferLoss | None) -> dict[str, Estimate]:
+        """Metrics of a stream whose devices both state their latency, and which sends its whole request."""
+        share = self.share
+        goodput = own = self.goodput_without_dataset(share, "")
+        if loss is not None:
+            goodput = after_buffer(goodput, loss)
+        none = Estimate(0.0, 0.0, 0.0, "stated", self.stated.why, ("stated",))
+        times = self.stated.latencies(self.path, sent_at_once=frames_at_once(self.stream))
+        added = latencies(times, self.added)
+        least_s = times["latency_min_s"].low + self.path.application_s
+        return {
+            "goodput_bps": goodput,
+            "loss_rate": loss_rate(none, goodput, own, share),
+            **{name: replace(one, low=min(one.low, least_s)) for name, one in added.items()},
+        }
+
+    def goodput_without_dataset(
+        self, share: StreamShare, why: str, *, at_once: bool = False
+    ) -> Estimate:
+        """Goodput as devices state that they pass it, otherwise at most what the links allow."""
+        if self.stated.both:
+            by_window = bool(self.rates.by_window[self.index])
+            goodput = self.stated.goodput(share, by_window=by_window, at_once=at_once)
+        else:
+            goodput = goodput_by_theory(share, why)
+        most_bps = self.stream.requested_goodput_bps
+        return self.stated.with_least_core_time(goodput, share, most_bps)
 
     def message_times(self, metrics: Mapping[str, Estimate]) -> dict[str, Estimate]:
         """Latencies of whole messages of several frames, if all streams send such messages at once."""
@@ -247,7 +299,7 @@ class _StreamResults:
             fastest = self.rates.fastest.estimate("goodput_bps", self.index)
             goodput = shared_goodput(fastest, share, fastest.high)
         else:
-            goodput = goodput_by_theory(share, self.refused)
+            goodput = self.goodput_without_dataset(share, self.refused, at_once=True)
         return {name: self.message_time(frame, goodput) for name, frame in frames.items()}
 
     def message_time(self, frame: Estimate, goodput: Estimate) -> Estimate:
@@ -287,15 +339,15 @@ class _StreamResults:
         bound = worst.of(stream)
         if bound is None:
             return None, worst.why or self.sent_again or UNBOUNDED
-        made, covers = stream.producer, bound.covers
+        made, covers, application_s = stream.producer, bound.covers, self.path.application_s
         if self.virtual and NETWORK not in covers:
             covers = (*covers, VIRTUAL)
         with_applications = replace(
             bound,
-            value_s=bound.value_s + self.path.application_s,
+            value_s=bound.value_s + application_s,
             covers=covers,
+            application_s=application_s,
             whole=stream.frames_a_message == 1 or (made is not None and made.kind in BURSTS),
-            network_s=worst.network[stream.name].value_s,
         )
         return with_applications, ""
 

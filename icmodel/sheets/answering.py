@@ -1,18 +1,15 @@
-"""Sheets: read scenarios from a CSV or XLSX file, one per row, and write the same rows with their answers.
+"""Answer the scenarios of a sheet, one per row.
 
-Other columns in the file, and the order of columns, are kept.  A column is named like a parameter in Python or on the
+Other columns of the sheet, and the order of columns, are kept.  A column is named like a parameter in Python or on the
 command line.  The unit stands in the head of the column (``payload [B]``) or in each cell (``64 KiB``).  If a row has
 no answer, the last cell of the row states the reason.
 """
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 import re
-import zipfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import lru_cache
@@ -20,82 +17,20 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from icmodel.dataset import Dataset, load
-from icmodel.errors import IcmodelError, ReportError, ScenarioError
+from icmodel.errors import IcmodelError, ScenarioError
 from icmodel.estimate import BASES, BOTTLENECKS, Prediction
-from icmodel.files import write
 from icmodel.model import Model
 from icmodel.scenario import SI_NAMES, TEXT_SPELLINGS, scenario
+from icmodel.sheets.sheet import ANSWER_HEADS, ANSWERS, HEAD, LIMITED_BY, WHY, Cell, Sheet
 
-Cell = str | float | bool | None
 Progress = Callable[[int, int], None]
 """Function that is called with the number of answered rows and the total number of rows."""
 
 BLOCK = 20_000
 """Greatest number of rows of one model that are answered together."""
-MOST_ROWS = 1_048_575
-"""Greatest number of rows below the head of an XLSX sheet."""
-LARGEST_BYTES = 512 * 2**20
-"""Greatest unpacked size of an XLSX file that can be read [B]."""
-HEAD = re.compile(r"\s*(?P<name>.*?)\s*(?:[\[(]\s*(?P<unit>[^\])]*?)\s*[\])])?\s*")
 MODEL = ("dataset", "variant")
 """Columns that choose the dataset and the variant of a row."""
 COUNTS = ("cores", "switches", "endpoints")
-LIMITED_BY, WHY = "limited by", "why"
-
-
-class Answer(NamedTuple):
-    """A metric in the answers of a sheet: its name in heads of columns, its unit, and the size of the unit in SI."""
-
-    name: str
-    metric: str
-    unit: str
-    si: float
-
-    @property
-    def heads(self) -> tuple[str, str, str, str]:
-        """Heads of the metric's four columns: value, low, high and basis."""
-        unit = f"[{self.unit}]"
-        return (
-            f"{self.name} {unit}",
-            f"{self.name} low {unit}",
-            f"{self.name} high {unit}",
-            f"{self.name} basis",
-        )
-
-
-ANSWERS = (
-    Answer("goodput", "goodput_bps", "Gb/s", 1e9),
-    Answer("mean latency", "latency_mean_s", "us", 1e-6),
-    Answer("p99 latency", "latency_p99_s", "us", 1e-6),
-    Answer("greatest latency", "latency_max_s", "us", 1e-6),
-    Answer("sending CPU", "cpu_send", "%", 1e-2),
-    Answer("receiving CPU", "cpu_recv", "%", 1e-2),
-    Answer("loss", "loss_rate", "%", 1e-2),
-)
-"""Metrics in the answers of a sheet; the cells of a metric that the dataset lacks stay empty."""
-ANSWER_HEADS = (*(head for one in ANSWERS for head in one.heads), LIMITED_BY, WHY)
-
-
-@dataclass(frozen=True, slots=True)
-class Sheet:
-    """A table of cells under a head.
-
-    Parameters
-    ----------
-    head : tuple of str
-        Texts of the head, one per column.
-    rows : tuple of tuple
-        Cells of each row: texts, numbers, or ``None`` for an empty cell; each row has as many cells as the head.
-    delimiter : str
-        Delimiter of a CSV file.  If the delimiter is ``;``, numbers have a decimal comma.
-    """
-
-    head: tuple[str, ...]
-    rows: tuple[tuple[Cell, ...], ...]
-    delimiter: str = ","
-
-
-# --- answering --------------------------------------------------------------------------------
 
 
 def answer_sheet(
@@ -419,199 +354,5 @@ def _cell(number: float) -> float | None:
     return number if math.isfinite(number) else None
 
 
-# --- files ------------------------------------------------------------------------------------
-
-
-def read_sheet(path: str | Path) -> Sheet:
-    """Read the table in a CSV file, or in the first sheet of an XLSX file.
-
-    Raises
-    ------
-    ReportError
-        If the file is missing, damaged, too large, or neither CSV nor XLSX.
-    """
-    place = Path(path)
-    try:
-        body = place.read_bytes()
-    except OSError as error:
-        raise ReportError(
-            f"{place} cannot be read ({error.strerror}): give a CSV or XLSX file"
-        ) from error
-    if place.suffix.lower() == ".xlsx":
-        rows, delimiter = _xlsx_rows(body, place), ","
-    elif place.suffix.lower() in (".csv", ".tsv", ".txt"):
-        rows, delimiter = _csv_rows(body, place)
-    else:
-        raise ReportError(f"unsupported file extension in {str(place)!r}: use .xlsx or .csv")
-    while rows and all(cell in (None, "") for cell in rows[-1]):
-        rows.pop()
-    if not rows:
-        raise ReportError(f"{place} is empty: give a head and a row for each scenario")
-    head = tuple("" if cell is None else str(cell) for cell in rows[0])
-    width = len(head)
-    cut = tuple((*row[:width], *[None] * (width - len(row))) for row in rows[1:])
-    return Sheet(head, cut, delimiter)
-
-
-def _csv_rows(body: bytes, place: Path) -> tuple[list[list[Cell]], str]:
-    try:
-        text = body.decode("utf-16" if body[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise ReportError(f"{place} is not text in UTF-8: save it as CSV in UTF-8") from error
-    first = text.partition("\n")[0]
-    delimiter = max(",;\t", key=first.count)
-    rows: list[list[Cell]] = [
-        list(row) for row in csv.reader(io.StringIO(text), delimiter=delimiter)
-    ]
-    return rows, delimiter
-
-
 def _decimal_point(cell: Cell) -> Cell:
     return re.sub(r"^(-?\d+),(\d+)", r"\1.\2", cell) if isinstance(cell, str) else cell
-
-
-def _xlsx_rows(body: bytes, place: Path) -> list[list[Cell]]:
-    calamine = _import("python_calamine")
-    try:
-        with zipfile.ZipFile(io.BytesIO(body)) as book:
-            if sum(part.file_size for part in book.infolist()) > LARGEST_BYTES:
-                raise ReportError(f"{place} unpacks to more than {LARGEST_BYTES} B: split it")
-        sheets = calamine.CalamineWorkbook.from_filelike(io.BytesIO(body))
-        table = sheets.get_sheet_by_index(0).to_python(skip_empty_area=False)
-    except ReportError:
-        raise
-    except Exception as error:  # calamine has an exception for each kind of damage
-        raise ReportError(f"{place} is not an XLSX file that can be read: {error}") from error
-    return [[_plain_cell(cell) for cell in row] for row in table]
-
-
-def _plain_cell(cell: object) -> Cell:
-    if cell == "":
-        return None
-    return cell if isinstance(cell, (str, int, float)) else str(cell)
-
-
-def write_sheet(sheet: Sheet, path: str | Path) -> None:
-    """Write a table as CSV or XLSX; if writing fails, no partial file remains.
-
-    Texts are written as texts, so a spreadsheet program runs no cell as a formula.
-
-    Raises
-    ------
-    ReportError
-        If the extension is neither ``.csv`` nor ``.xlsx``, the table is too long, or the file cannot be written.
-    """
-    place = Path(path)
-    if place.suffix.lower() not in (".csv", ".xlsx"):
-        raise ReportError(f"unsupported file extension in {str(place)!r}: use .xlsx or .csv")
-    if place.suffix.lower() == ".xlsx" and len(sheet.rows) > MOST_ROWS:
-        raise ReportError(f"an XLSX sheet has {MOST_ROWS} rows, not {len(sheet.rows)}: use .csv")
-    write(place, _xlsx(sheet) if place.suffix.lower() == ".xlsx" else _csv(sheet))
-
-
-def _csv(sheet: Sheet) -> bytes:
-    text = io.StringIO()
-    writer = csv.writer(text, delimiter=sheet.delimiter, lineterminator="\n")
-    writer.writerow(sheet.head)
-    comma = sheet.delimiter == ";"
-    for row in sheet.rows:
-        writer.writerow(_csv_text(cell, comma) for cell in row)
-    return text.getvalue().encode()
-
-
-def _csv_text(cell: Cell, comma: bool) -> str:
-    if isinstance(cell, float):
-        text = f"{cell:.10g}"
-        return text.replace(".", ",") if comma else text
-    return "" if cell is None else str(cell)
-
-
-FORMATS = {"%": "0.0##", "Gb/s": "0.000###", "us": "0.0###"}
-
-
-def _xlsx(sheet: Sheet) -> bytes:
-    """Make a workbook with a frozen head, filters, number formats and readable column widths."""
-    body = io.BytesIO()
-    options = {"constant_memory": True}
-    with _import("xlsxwriter").Workbook(body, options) as book:
-        page = book.add_worksheet("answers")
-        bold = book.add_format({"bold": True, "text_wrap": True, "valign": "top"})
-        page.write_row(0, 0, sheet.head, bold)
-        for place, head in enumerate(sheet.head):
-            match = HEAD.fullmatch(head)
-            unit = match["unit"] if match and head in ANSWER_HEADS else None
-            number = book.add_format({"num_format": FORMATS[unit]}) if unit in FORMATS else None
-            page.set_column(
-                place, place, 60 if head == WHY else max(10, min(len(head), 18)), number
-            )
-        page.freeze_panes(1, 0)
-        if sheet.rows:
-            page.autofilter(0, 0, len(sheet.rows), len(sheet.head) - 1)
-        for line, row in enumerate(sheet.rows, 1):
-            for place, cell in enumerate(row):
-                if isinstance(cell, str):
-                    page.write_string(line, place, cell)
-                elif cell is not None:
-                    page.write_number(line, place, cell)
-    return body.getvalue()
-
-
-# --- a template -------------------------------------------------------------------------------
-
-TEMPLATE = (
-    ("dataset", "Name of a dataset: `icmodel datasets list`."),
-    ("protocol", "Protocol of the dataset. If empty, the dataset's default protocol."),
-    ("payload [B]", "Useful bytes of one frame."),
-    ("rate [1/s]", "Requested frames per second. If empty, unlimited."),
-    ("requested goodput [Gb/s]", "Requested goodput. Give this or the rate, not both."),
-    ("cores", "Parallel streams, one per core. If empty, the greatest measured count."),
-    ("switches", "Number of switches on the path. If empty, 0."),
-    ("endpoints", "Number of senders to the same interface, this one included. If empty, 1."),
-    ("other goodput [Gb/s]", "Sum of the goodputs that the other senders request. If empty, 0."),
-)
-"""Columns of a template, each with the note that explains it."""
-
-
-def write_template(path: str | Path, datasets: Iterable[str], protocols: Iterable[str]) -> None:
-    """Write an empty table of scenarios; an XLSX file has drop-down lists and a note on each column.
-
-    Raises
-    ------
-    ReportError
-        If the extension is neither ``.csv`` nor ``.xlsx``, or the file cannot be written.
-    """
-    place = Path(path)
-    names = tuple(name for name, _ in TEMPLATE)
-    if place.suffix.lower() != ".xlsx":
-        write_sheet(Sheet(names, ()), place)
-        return
-    body = io.BytesIO()
-    with _import("xlsxwriter").Workbook(body, {"in_memory": True}) as book:
-        page = book.add_worksheet("scenarios")
-        page.write_row(0, 0, names, book.add_format({"bold": True}))
-        for column, (name, note) in enumerate(TEMPLATE):
-            page.write_comment(0, column, note)
-            page.set_column(column, column, max(12, len(name) + 2))
-        page.freeze_panes(1, 0)
-        lists = book.add_worksheet(
-            "lists"
-        )  # a drop-down without a list sheet holds at most 255 characters
-        lists.hide()
-        for column, texts in enumerate((sorted(set(datasets)), sorted(set(protocols)))):
-            lists.write_column(0, column, texts)
-            letter = "AB"[column]
-            source = f"=lists!${letter}$1:${letter}${max(len(texts), 1)}"
-            page.data_validation(1, column, 10_000, column, {"validate": "list", "source": source})
-    write(place, body.getvalue())
-
-
-def _import(name: str) -> Any:
-    """Import a library of the extra ``xlsx``."""
-    from importlib import import_module
-
-    try:
-        return import_module(name)
-    except ImportError as error:
-        raise ReportError(
-            f"XLSX needs {name}, which is not installed: run `pip install 'icmodel[xlsx]'`, or use .csv"
-        ) from error

@@ -1,0 +1,81 @@
+"""Verdicts as JUnit XML, which CI servers show: a test case for each requirement.
+
+A requirement that is not met, or undecided, is a failure; the type of the failure tells the two apart. An
+undecided requirement is no skipped test, since CI servers show a skipped test as passed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+from xml.etree import ElementTree
+
+from icmodel.report.systems.tables import about, reason
+from icmodel.report.verdicts import finding_text
+from icmodel.requirement import MET
+from icmodel.system import SystemPrediction
+from icmodel.usecase import Evaluation
+
+_FORBIDDEN = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+"""Characters that XML 1.0 cannot hold; a TOML text may hold them."""
+
+
+class Case(NamedTuple):
+    """A requirement as a test case: its name, outcome, and the reason for the outcome."""
+
+    name: str
+    outcome: str
+    text: str
+
+
+def junit_text(answer: Evaluation | SystemPrediction) -> str:
+    """Return the requirements of an evaluation's chosen candidate, or of a system, as JUnit XML.
+
+    The same answer gives the same bytes: the file has no date, host or duration.
+    """
+    if isinstance(answer, Evaluation):
+        suite, group = answer.usecase.name, answer.candidate
+        about_it = {f"dataset {answer.data.id}": answer.data.sha256, "variant": answer.variant}
+        cases = list(_findings(answer))
+    else:
+        suite, group = answer.system.name, "system"
+        about_it = {f"dataset {name}": sha256 for name, sha256 in answer.datasets.items()}
+        about_it |= {"variant": ", ".join(answer.variants)}
+        cases = list(_judged(answer))
+    failures = str(sum(case.outcome != MET for case in cases))
+    counts = {"tests": str(len(cases)), "failures": failures, "errors": "0", "skipped": "0"}
+    root = ElementTree.Element("testsuites", {"name": "icmodel", **counts})
+    inner = ElementTree.SubElement(root, "testsuite", {"name": _clean(suite), **counts})
+    properties = ElementTree.SubElement(inner, "properties")
+    for name, value in {**about_it, "verdict": answer.verdict}.items():
+        ElementTree.SubElement(
+            properties, "property", {"name": _clean(name), "value": _clean(value)}
+        )
+    for case in cases:
+        names = {"classname": _clean(f"{suite}.{group}"), "name": _clean(case.name), "time": "0"}
+        element = ElementTree.SubElement(inner, "testcase", names)
+        if case.outcome != MET:
+            told = {"type": case.outcome, "message": _clean(f"{case.outcome}: {case.text}")}
+            ElementTree.SubElement(element, "failure", told)
+        else:
+            ElementTree.SubElement(element, "system-out").text = _clean(case.text)
+    ElementTree.indent(root)
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{ElementTree.tostring(root, "unicode")}\n'
+
+
+def _findings(evaluation: Evaluation) -> Iterator[Case]:
+    for finding in evaluation.chosen.findings:
+        text = "; ".join(filter(None, (finding_text(finding), finding.verdict.why)))
+        yield Case(finding.title, finding.outcome, text)
+
+
+def _judged(prediction: SystemPrediction) -> Iterator[Case]:
+    for one in prediction.judged:
+        name = f"{one.verdict.requirement.name}, {about(one)}"
+        text = "; ".join(dict.fromkeys(filter(None, (reason(one), one.verdict.why))))
+        yield Case(name, one.verdict.outcome, text)
+
+
+def _clean(text: str) -> str:
+    return _FORBIDDEN.sub("\ufffd", text)

@@ -1,0 +1,201 @@
+"""Calculation sheet of a workbook: one row a question, and the look-up sheets that its formulas read."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from itertools import zip_longest
+from typing import Any, NamedTuple
+
+from icmodel.estimate import BASES
+from icmodel.sheets.formulas_answer import steps
+from icmodel.sheets.formulas_law import ENDS
+from icmodel.sheets.formulas_question import INPUTS
+from icmodel.sheets.lookup import Lookup
+from icmodel.sheets.sheet import Cell, library
+
+CALCULATION, TABLES, CONFIGURATIONS, PROTOCOLS, LISTS = (
+    "calculation",
+    "tables",
+    "configurations",
+    "protocols",
+    "lists",
+)
+"""Names of sheets."""
+HEADS = 2
+"""Number of rows above the first question of the calculation sheet."""
+COEFFICIENTS = (
+    "value",
+    "value_per_byte",
+    "value_per_load",
+    "value_per_both",
+    *(
+        f"{end}{part}"
+        for end in ENDS[1:]
+        for part in ("", "_per_byte", "_bend", "_per_load", "_per_both", "_bend_of_load")
+    ),
+)
+TABLE_COLUMNS = (
+    "key",
+    "table",
+    "from",
+    "load",
+    *COEFFICIENTS,
+    "basis",
+    "basis_on_load",
+    "basis_on_payload",
+    "basis_on_both",
+    "top_load",
+)
+PLACE = re.compile(r"\[([^\]]+)\]")
+
+
+class Template(NamedTuple):
+    """Formula cut at its row numbers: joined with a row number, the pieces are the formula of that row."""
+
+    pieces: tuple[str, ...]
+
+    def at(self, row: int) -> str:
+        """Formula of a row, counted from 1."""
+        return str(row).join(self.pieces)
+
+
+class Calculation:
+    """Look-up sheets and calculation sheet of one dataset in an open workbook.
+
+    Parameters
+    ----------
+    book : xlsxwriter.Workbook
+        Workbook that the sheets are added to.
+    found : Lookup
+        Look-up tables of the dataset.
+    """
+
+    def __init__(self, book: Any, found: Lookup) -> None:
+        self.book, self.found = book, found
+        self.steps = list(steps(found))
+        self.columns = {name: k for k, name in enumerate([*INPUTS, *(s.name for s in self.steps)])}
+        utility = library("xlsxwriter.utility")
+        self.letters = [utility.xl_col_to_name(k) for k in range(len(self.columns))]
+        self.head = book.add_format({"bold": True, "text_wrap": True, "valign": "top"})
+
+    @cached_property
+    def templates(self) -> list[Template]:
+        """Formulas of the steps, in the order of their columns."""
+        return [self._template(step.formula) for step in self.steps]
+
+    def _template(self, formula: str) -> Template:
+        def cell(match: re.Match[str]) -> str:
+            return f"${self.letters[self.columns[match[1]]]}\0"
+
+        return Template(tuple(PLACE.sub(cell, formula).split("\0")))
+
+    def cell(self, name: str, row: int = 0) -> str:
+        """Reference from another sheet to a step of a question, counted from 0."""
+        letter = self.letters[self.columns[name]]
+        return f"{CALCULATION}!${letter}${row + HEADS + 1}"
+
+    # --- look-ups -----------------------------------------------------------------------------
+
+    def write_lookups(self) -> None:
+        """Write the sheets of tables, configurations, protocols and lists, and name their columns."""
+        found = self.found
+        self._write_table(TABLES, "t_", TABLE_COLUMNS, found.rows)
+        for sheet, prefix, records in (
+            (CONFIGURATIONS, "k_", found.configurations),
+            (PROTOCOLS, "p_", found.protocols),
+        ):
+            head = tuple(records[0])
+            self._write_table(sheet, prefix, head, [tuple(one.values()) for one in records])
+        columns: Mapping[str, Sequence[Cell]] = {
+            "levels": (0.0, *found.loads),
+            "cores": found.tables.axes.cores or (0,),
+            "bases": BASES,
+        }
+        rows = list(zip_longest(*columns.values()))
+        self._write_table(LISTS, "l_", tuple(columns), rows, [len(c) for c in columns.values()])
+
+    def _write_table(
+        self,
+        sheet: str,
+        prefix: str,
+        head: Sequence[str],
+        rows: Sequence[Sequence[Cell]],
+        counts: Sequence[int] = (),
+    ) -> None:
+        """Write a sheet row by row, and name its columns; ``counts`` are their lengths if not all rows."""
+        page = self.book.add_worksheet(sheet)
+        page.freeze_panes(1, 0)
+        for place, name in enumerate(head):
+            page.write_string(0, place, name, self.head)
+            count = counts[place] if counts else len(rows)
+            letter = library("xlsxwriter.utility").xl_col_to_name(place)
+            area = f"={sheet}!${letter}$2:${letter}${count + 1}"
+            self.book.define_name(prefix + name.replace(" ", "_"), area)
+        page.set_column(0, len(head) - 1, 14)
+        for line, row in enumerate(rows, 1):
+            write_row(page, line, row)
+
+    # --- questions ----------------------------------------------------------------------------
+
+    def write_head(self) -> Any:
+        """Add the calculation sheet with its head of two rows: group and step."""
+        page = self.book.add_worksheet(CALCULATION)
+        groups = [*["question"] * len(INPUTS), *(step.group for step in self.steps)]
+        for place, (group, name) in enumerate(zip(groups, self.columns, strict=True)):
+            if not place or group != groups[place - 1]:
+                page.write_string(0, place, group, self.head)
+            page.write_string(1, place, name, self.head)
+        page.freeze_panes(HEADS, 2)
+        page.set_column(0, len(self.columns) - 1, 13)
+        return page
+
+    def write_question(
+        self, page: Any, row: int, inputs: Sequence[Cell], known: Mapping[str, Cell]
+    ) -> None:
+        """Write a question, counted from 0: its inputs (formulas begin with ``=``), then all steps.
+
+        ``known`` holds the results of steps.  A step without a result is written without a stored value, so every program
+        that computes formulas computes this one when it opens the file.
+        """
+        line = row + HEADS
+        for place, cell in enumerate(inputs):
+            if isinstance(cell, str) and cell.startswith("="):
+                page.write_formula(line, place, cell, None, known.get(INPUTS[place], ""))
+            elif cell is not None:
+                (page.write_string if isinstance(cell, str) else page.write_number)(
+                    line, place, cell
+                )
+        for place, (step, template) in enumerate(
+            zip(self.steps, self.templates, strict=True), len(INPUTS)
+        ):
+            value = known.get(step.name, "")
+            page.write_formula(
+                line, place, template.at(line + 1), None, "" if value is None else value
+            )
+
+
+def write_row(page: Any, line: int, row: Sequence[Cell]) -> None:
+    """Write cells: texts as texts, numbers as numbers, and nothing for an empty cell."""
+    for place, cell in enumerate(row):
+        if isinstance(cell, str):
+            page.write_string(line, place, cell)
+        elif cell is not None:
+            page.write_number(line, place, cell)
+
+
+def questions_workbook(found: Lookup, questions: Iterable[Sequence[Cell]]) -> bytes:
+    """Make a workbook of look-up tables and one row of formulas for each question, without stored values.
+
+    The cells of a question are those of `INPUTS`.  A spreadsheet program answers the questions when it opens the file.
+    """
+    body = io.BytesIO()
+    with library("xlsxwriter").Workbook(body, {"constant_memory": True}) as book:
+        made = Calculation(book, found)
+        page = made.write_head()
+        for row, inputs in enumerate(questions):
+            made.write_question(page, row, inputs, {})
+        made.write_lookups()
+    return body.getvalue()

@@ -1,0 +1,326 @@
+"""Look-up tables of a living workbook: the compiled tables of the law `corrected` as rows of cells.
+
+A row holds the polynomial of one metric in one cell of payload and one slot of load (`icmodel.tables.bilinear`).
+Neighbouring cells with the same polynomial share a row.  A key of surface, slot and payload is in ascending order, so one
+binary search finds a row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from types import SimpleNamespace
+from typing import NamedTuple
+
+import numpy as np
+
+from icmodel.arrays import Bools, Floats
+from icmodel.dataset import Dataset
+from icmodel.errors import OutOfDomain
+from icmodel.laws.corrected_tables import ACHIEVED, BEST, LIMITED_LOSS
+from icmodel.laws.flow import SHARED
+from icmodel.laws.law import Fitting, Prepared, TableRequest
+from icmodel.laws.metrics import UTILISATIONS, table_metrics
+from icmodel.model.cache import TableCache, table_cache
+from icmodel.model.domain import (
+    RELIABLE,
+    RULES,
+    ProtocolDomain,
+    impossible_payload,
+    unmeasured_cores,
+)
+from icmodel.scenario import Options
+from icmodel.sheets.sheet import Cell
+from icmodel.tables import Configuration, Tables
+from icmodel.tables.bilinear import Surfaces
+
+VARIANT = "corrected"
+SCALE = 2**27
+"""Factor of surface and slot in a key; payloads in keys are below this number [B]."""
+ENDLESS = 1e300
+"""Number in place of infinity: a spreadsheet has none."""
+SAME = 1e-13
+"""Relative deviation up to which two polynomials count as equal."""
+TIMES = ("latency_", "rtt_")
+OF_PROCESSOR = (
+    *UTILISATIONS,
+    *(f"{name}{ending}" for name in UTILISATIONS for ending in ("_cores", "_process_cores")),
+)
+UNLIMITED, REQUESTED = "unlimited", "requested"
+REFUSALS = ("no cores", "no sharing", "few switches", "many switches", "no cable")
+"""Names of the sentences of `icmodel.model.domain.RULES`."""
+PAYLOAD, CORES, SWITCHES = "<payload>", "<cores>", "<switches>"
+"""Places in sentences that a formula fills in."""
+
+
+class Lookup(NamedTuple):
+    """Tables, limits and sentences of a dataset at some options, as cells.
+
+    ``loads`` are the limited loads [b/s].  ``names`` are the tables in the order of the configurations; ``metrics`` those
+    that are metrics of an answer.  ``rows`` are the polynomials, ``configurations`` the surface of each table by protocol,
+    core count and switch count.  ``protocols`` has a row for each protocol of ``answered``.  ``refused`` maps each other
+    protocol to the reason.
+    """
+
+    data: Dataset
+    tables: Tables
+    answered: tuple[str, ...]
+    refused: Mapping[str, str]
+    names: tuple[str, ...]
+    metrics: tuple[str, ...]
+    protocols: Sequence[Mapping[str, Cell]]
+    configurations: Sequence[Mapping[str, Cell]]
+    rows: Sequence[tuple[Cell, ...]]
+
+    @property
+    def loads(self) -> tuple[float, ...]:
+        """Limited loads of the tables [b/s], ascending."""
+        return tuple(self.tables.axes.loads.tolist())
+
+    @property
+    def configuration_count(self) -> int:
+        """Number of configurations of each table."""
+        return int(np.prod(self.tables.axes.shape))
+
+    def loads_of(self, name: str) -> tuple[str, ...]:
+        """Loads at which the law reads a table: the unlimited load, the requested load, or both."""
+        if name in self.metrics:
+            return (UNLIMITED, REQUESTED)
+        return (REQUESTED,) if name == LIMITED_LOSS else (UNLIMITED,)
+
+
+def lookup_of(data: Dataset, options: Options) -> Lookup:
+    """Make the look-up tables of a dataset at some options.
+
+    Raises
+    ------
+    OutOfDomain
+        If the dataset has no rows at these options.
+    """
+    cache = table_cache(data, VARIANT, Fitting())
+    options = cache.own_options(options)
+    refused: dict[str, str] = {}
+    for protocol in data.protocols:
+        try:
+            cache.prepared(TableRequest(options, (protocol,)))
+        except OutOfDomain as error:
+            refused[protocol] = str(error)
+    answered = tuple(name for name in data.protocols if name not in refused)
+    if not answered:
+        raise OutOfDomain(next(iter(refused.values())))
+    prepared = cache.prepared(TableRequest(options, answered))
+    tables = prepared.tables
+    metrics = tuple(name for name in table_metrics(tables) if is_shown(name))
+    shared = tuple(name for name in tables.metrics if name.startswith(SHARED))
+    names = (BEST, "goodput_bps", "loss_rate", LIMITED_LOSS, *shared, *metrics)
+    found = Lookup(data, tables, answered, refused, names, metrics, (), (), ())
+    first_surface = np.cumsum([0, *(len(tables.metrics[name].surfaces.first) for name in names)])
+    return found._replace(
+        protocols=tuple(_protocols(cache, prepared)),
+        configurations=tuple(_configurations(found, cache, options, first_surface.tolist())),
+        rows=tuple(_rows(found, first_surface.tolist())),
+    )
+
+
+def is_shown(metric: str) -> bool:
+    """Whether a workbook shows a metric: times, processors and messages per second."""
+    return metric.startswith(TIMES) or metric in OF_PROCESSOR or metric == "frames_per_s"
+
+
+# --- protocols and configurations ---------------------------------------------------------------
+
+
+def _protocols(cache: TableCache, prepared: Prepared) -> Iterator[dict[str, Cell]]:
+    """Limits and sentences of each protocol."""
+    tables, data, request = prepared.tables, cache.data, prepared.request
+    places = SimpleNamespace(payload_bytes=PAYLOAD, cores=CORES, switches=SWITCHES)
+    achieved = tables.metrics[ACHIEVED].surfaces.coefficients[0, :, -1, :, 0]
+    group = tables.metrics[ACHIEVED].group.reshape(tables.axes.shape)[:, 0, 0]
+    for k, name in enumerate(request.protocols):
+        domain = cache.domain(name, request.options)
+        places.protocol = name
+        wire, link = tables.wires[k], tables.link
+        greatest = wire.greatest_payload_bytes()
+        merged = ENDLESS
+        if link.line_rate_bps is not None and wire.merges:
+            merged = float(wire.goodput_bound_bps(np.ones(1), np.ones(1))[0])
+        sentences = {
+            what: rule.message.format(data=data.id, domain=domain, scenario=places)
+            for what, rule in zip(REFUSALS, RULES, strict=True)
+        }
+        yield {
+            "protocol": name,
+            "loses frames": int(name not in RELIABLE),
+            "states cores": int(domain.has_cores),
+            "default cores": domain.default_cores,
+            "least switches": domain.least_switches,
+            "most switches": _finite(domain.most_switches),
+            "cable": int(domain.distance),
+            "sharing": int(domain.sharing),
+            "greatest payload": _finite(greatest or np.inf),
+            "achieved low": float(achieved[1, group[k] - 1]),
+            "achieved high": float(achieved[2, group[k] - 1]),
+            "greatest merged goodput": merged,
+            **_packets(wire.framing),
+            "too large": impossible_payload(places, greatest) if greatest else None,  # type: ignore[arg-type]
+            "other cores": unmeasured_cores(data, domain, places),  # type: ignore[arg-type]
+            **sentences,
+        }
+
+
+def _packets(framing: object) -> dict[str, Cell]:
+    """Numbers of theory's packets that differ between protocols: those of Ethernet."""
+    cut = getattr(framing, "_cut", None)
+    return {} if cut is None else {f"packet {k}": v for k, v in cut()._asdict().items()}
+
+
+def _configurations(
+    found: Lookup, cache: TableCache, options: Options, first_surface: Sequence[int]
+) -> Iterator[dict[str, Cell]]:
+    """Surface, counts and sentences of each table by protocol, core count and switch count."""
+    tables, data = found.tables, found.data
+    axes = tables.axes
+    domains = [cache.domain(name, options) for name in found.answered]
+    for name, before in zip(found.names, first_surface, strict=False):
+        table, index = tables.metrics[name], tables.index[name]
+        metric = {BEST: "goodput_bps", LIMITED_LOSS: "loss_rate"}.get(name, name)
+        for k, place in enumerate(np.ndindex(axes.shape)):
+            protocol, cores = found.answered[place[0]], None
+            if axes.cores:
+                cores = axes.cores[place[1]]
+            key = Configuration(protocol, cores, place[2])
+            surface = int(table.group[k])
+            first, last = (float(payload) for payload in table.payloads[:, k])
+            least, most = tables.limits[:, index, place[0]]
+            outside = (
+                f"payload {PAYLOAD} B is outside the {first:.0f} to {last:.0f} B for which {data.id} has {metric} of "
+                f"{protocol}"
+            )
+            yield {
+                "table": name,
+                "protocol": protocol,
+                "cores": cores,
+                "switches": place[2],
+                "asked cores are measured": int(_is_measured(domains[place[0]], cores)),
+                "surface": surface + before if surface else 0,
+                "cores of rows": float(tables.cores[index, k]),
+                "switches of rows": float(tables.switches[index, k]),
+                "core ratio": float(tables.core_ratio[index, k]),
+                "first payload": _finite(first),
+                "last payload": _finite(last),
+                "least": float(least),
+                "most": _finite(most),
+                "outside": outside,
+                "absent": _absence(found, metric, key, options, has_rows=surface > 0),
+                "absent behind switches": _absence(
+                    found, metric, key, options, has_rows=surface > 0, switches=SWITCHES
+                ),
+            }
+
+
+def _is_measured(domain: ProtocolDomain, cores: int | None) -> bool:
+    """Whether the goodput was measured at a core count, or the dataset states none."""
+    return not domain.cores or cores in domain.cores
+
+
+def _absence(
+    found: Lookup,
+    metric: str,
+    key: Configuration,
+    options: Options,
+    *,
+    has_rows: bool,
+    switches: str = "",
+) -> str:
+    """Reason why a table has no value, as `icmodel.model.explanation` gives it; ``switches`` is their place."""
+    data = found.data
+    for entry in data.absences:
+        if entry.get("metric") == metric and entry.get("protocol", key.protocol) == key.protocol:
+            return entry.get("reason", "the dataset says it is absent")
+    if has_rows:
+        return f"{data.id} has no {metric} of {key.protocol} at this load"
+    named = [f"{axis} = {value}" for axis, value in options.items()]
+    if switches:
+        named.insert(0, f"{switches} switches")
+    if key.cores is not None:
+        named.insert(0, f"{key.cores} cores")
+    where = f" at {', '.join(named)}" if named else ""
+    return f"{data.id} has no rows of {metric} for {key.protocol}{where}"
+
+
+def _finite(number: float) -> float:
+    return float(np.clip(number, -ENDLESS, ENDLESS))
+
+
+# --- polynomials ----------------------------------------------------------------------------------
+
+
+def _rows(found: Lookup, first_surface: Sequence[int]) -> Iterator[tuple[Cell, ...]]:
+    """Rows of all surfaces in the order of their keys.
+
+    A row holds key, table, first payload [B] and least load [b/s].  The coefficients of value (4), low (6) and high (6)
+    follow, then four codes of the basis and the highest limited load [b/s].
+    """
+    tables = found.tables
+    slots, left = tables.axes.slots, tables.left.copy()
+    left[0] = 0.0
+    floors = tables.floors.tolist()
+    for name, before in zip(found.names, first_surface, strict=False):
+        surfaces = tables.metrics[name].surfaces
+        wanted = found.loads_of(name)
+        first = 0 if REQUESTED in wanted else slots - 1
+        last = slots if UNLIMITED in wanted else slots - 1
+        repeated = _repeated(surfaces, tables)
+        basis = surfaces.basis.reshape(4, *surfaces.rows.shape[1:]) * (surfaces.rows[0] >= 0)
+        top = np.minimum(surfaces.top_load, ENDLESS)
+        for surface in range(len(surfaces.first)):
+            for slot in range(first, last):
+                block = ((surface + 1 + before) * slots + slot) * SCALE
+                for cell in np.flatnonzero(~repeated[slot, surface]).tolist():
+                    numbers = surfaces.coefficients[:, :, slot, surface, cell]
+                    value, low, high = numbers.T.tolist()
+                    ends = [value[0], value[1], value[3], value[4], *low, *high]
+                    known = value[0] == value[0]
+                    yield (
+                        block + left[cell],
+                        name,
+                        left[cell],
+                        floors[slot],
+                        *(ends if known else [None] * len(ends)),
+                        *basis[:, slot, surface, cell].tolist(),
+                        float(top[surface, cell]),
+                    )
+
+
+def _repeated(surfaces: Surfaces, tables: Tables) -> Bools:
+    """Mask (slots, surfaces, cells) of the cells that continue the polynomial and the basis of the cell before."""
+    width = np.diff(tables.axes.knots, append=tables.axes.knots[-1] + 1)
+    span = np.diff(tables.floors[:-1], append=2 * tables.floors[-2] + 1)
+    span = np.append(span, 0.0)[:, None, None]
+    before, here = surfaces.coefficients[..., :-1], surfaces.coefficients[..., 1:]
+    shift = np.concatenate([[0.0], width[:-1]])
+    same = np.isnan(here[0]) == np.isnan(before[0])
+    for share in (0.0, 0.5, 1.0):
+        at, continued = share * width, shift + share * width
+        for load in (0.0, span):
+            own, other = (
+                _evaluated(terms, past, load) for terms, past in ((here, at), (before, continued))
+            )
+            near = np.abs(own - other) <= SAME * np.abs(own)
+            same &= near | (np.isnan(own) & np.isnan(other))
+    basis = surfaces.basis * (surfaces.rows[0] >= 0)
+    off_knot = (basis[0, ..., 1:] == basis[0, ..., :-1]).all(axis=0)
+    on_knot = (basis[1, ..., 1:] == basis[0, ..., :-1]).all(axis=0)
+    top = (surfaces.top_load[:, 1:] == surfaces.top_load[:, :-1])[None]
+    # The first cell has no left knot, so only cells without an answer continue the first cell.
+    unknown = np.isnan(surfaces.coefficients[0, 0, :, :, 0])
+    known_first = np.ones(same.shape[-1], dtype=bool)
+    known_first[0] = False
+    first = known_first | unknown[..., None]
+    found = same.all(axis=0) & off_knot & on_knot & top & first
+    return np.concatenate([np.zeros((*found.shape[:2], 1), dtype=bool), found], axis=2)
+
+
+def _evaluated(terms: Floats, past: Floats, load: Floats | float) -> Floats:
+    """Polynomials (6, ends, slots, surfaces, cells) at a distance from the left knot and from the load level."""
+    fixed = terms[0] + past * (terms[1] + past * terms[2])
+    return np.asarray(fixed + load * (terms[3] + past * (terms[4] + past * terms[5])))

@@ -1,0 +1,130 @@
+"""Sheet: a table of cells under a head, the heads of answers, and the libraries of XLSX files."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any, NamedTuple
+
+from icmodel import units
+from icmodel.dataset import RATIOS
+from icmodel.errors import ReportError
+
+Cell = str | float | bool | None
+HEAD = re.compile(r"\s*(?P<name>.*?)\s*(?:[\[(]\s*(?P<unit>[^\])]*?)\s*[\])])?\s*")
+"""Head of a column: a name, and a unit in brackets."""
+LIMITED_BY, WHY = "limited by", "why"
+
+
+class Answer(NamedTuple):
+    """A metric in the answers of a sheet: its name in heads of columns, its unit, and the size of the unit in SI."""
+
+    name: str
+    metric: str
+    unit: str
+    si: float
+
+    @property
+    def heads(self) -> tuple[str, str, str, str]:
+        """Heads of the metric's four columns: value, low, high and basis."""
+        unit = f"[{self.unit}]"
+        return (
+            f"{self.name} {unit}",
+            f"{self.name} low {unit}",
+            f"{self.name} high {unit}",
+            f"{self.name} basis",
+        )
+
+
+ANSWERS = (
+    Answer("goodput", "goodput_bps", "Gb/s", 1e9),
+    Answer("mean latency", "latency_mean_s", "us", 1e-6),
+    Answer("p99 latency", "latency_p99_s", "us", 1e-6),
+    Answer("greatest latency", "latency_max_s", "us", 1e-6),
+    Answer("sending CPU", "cpu_send", "%", 1e-2),
+    Answer("receiving CPU", "cpu_recv", "%", 1e-2),
+    Answer("loss", "loss_rate", "%", 1e-2),
+)
+"""Metrics in the answers of a sheet; the cells of a metric that the dataset lacks stay empty."""
+ANSWER_HEADS = (*(head for one in ANSWERS for head in one.heads), LIMITED_BY, WHY)
+
+
+@dataclass(frozen=True, slots=True)
+class Sheet:
+    """A table of cells under a head.
+
+    Parameters
+    ----------
+    head : tuple of str
+        Texts of the head, one per column.
+    rows : tuple of tuple
+        Cells of each row: texts, numbers, or ``None`` for an empty cell; each row has as many cells as the head.
+    delimiter : str
+        Delimiter of a CSV file.  If the delimiter is ``;``, numbers have a decimal comma.
+    """
+
+    head: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    delimiter: str = ","
+
+
+class Unit(NamedTuple):
+    """Unit of a metric in a workbook: its symbol, its size in SI, and the format of its numbers."""
+
+    symbol: str
+    si: float
+    format: str
+
+
+def unit_of_metric(metric: str) -> Unit:
+    """Unit of a metric in a workbook.
+
+    Examples
+    --------
+    >>> unit_of_metric("latency_mean_s").symbol, unit_of_metric("cpu_send").si
+    ('us', 0.01)
+    """
+    if metric in RATIOS or metric.endswith("_ratio"):
+        return Unit("%", 1e-2, "0.0##")
+    by_unit = {
+        "bit/s": Unit("Gb/s", 1e9, "0.000###"),
+        "s": Unit("us", 1e-6, "0.0###"),
+        "1/s": Unit("1/s", 1.0, "#,##0.##"),
+        "B": Unit("B", 1.0, "#,##0"),
+        "m": Unit("m", 1.0, "0.##"),
+    }
+    plain = Unit("cores" if metric.endswith("_cores") else "", 1.0, "0.00##")
+    return by_unit.get(units.unit_of(metric), plain)
+
+
+class Chart(NamedTuple):
+    """Charts of a table: the column of the x axis, whether the axis is logarithmic, and the columns of each chart."""
+
+    x: int
+    log: bool
+    groups: tuple[tuple[int, ...], ...]
+
+
+class Page(NamedTuple):
+    """Table as a sheet of a workbook, with its name, and with charts if ``chart`` is given."""
+
+    name: str
+    sheet: Sheet
+    chart: Chart | None = None
+
+
+def library(name: str) -> Any:
+    """Import a library of the extra ``xlsx``.
+
+    Raises
+    ------
+    ReportError
+        If the library is not installed.
+    """
+    try:
+        return import_module(name)
+    except ImportError as error:
+        raise ReportError(
+            f"XLSX needs {name}, which is not installed: run `pip install 'icmodel[xlsx]'`, or use .csv"
+        ) from error

@@ -1,0 +1,523 @@
+"""Living workbook: a question in cells, its answer by formulas, a chart, and the sources; no macro, no icmodel needed."""
+
+from __future__ import annotations
+
+import io
+import math
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from icmodel import __version__
+from icmodel.dataset import Dataset
+from icmodel.errors import IcmodelError
+from icmodel.estimate import Prediction, metric_name
+from icmodel.files import write
+from icmodel.laws.corrected_tables import BEST
+from icmodel.laws.flow import traversals
+from icmodel.laws.metrics import UTILISATIONS
+from icmodel.model import Model
+from icmodel.requirement import MET, NOT_MET, ROUNDING, UNDECIDED
+from icmodel.scenario import Options
+from icmodel.sheets.calculation import Calculation
+from icmodel.sheets.formulas_answer import answers
+from icmodel.sheets.formulas_law import FRAMES, GOODPUT
+from icmodel.sheets.formulas_question import INPUTS, NEVER, text
+from icmodel.sheets.lookup import VARIANT, Lookup, lookup_of
+from icmodel.sheets.sheet import Cell, library, unit_of_metric
+from icmodel.sheets.workbook_sources import write_notes, write_rows
+
+QUESTION, CURVE = "question", "curve"
+"""Names of sheets."""
+FIRST_INPUT = 5
+"""Row of the first input on the question sheet, counted from 1."""
+POINTS = 41
+"""Number of payloads of the chart."""
+TYPICAL_BYTES = 1448
+"""Payload of the first question, if the dataset has it."""
+AT_LEAST = (GOODPUT, FRAMES)
+"""Metrics whose limit is a least value; the limit of every other metric is a greatest value."""
+COLUMNS = ("value", "low", "high")
+NO_VALUE = "#N/A"
+KEYWORDS: Mapping[str, tuple[str, Callable[[Any], object]]] = {
+    "protocol": ("protocol", str),
+    "payload": ("payload_bytes", int),
+    "rate": ("rate_fps", float),
+    "requested": ("requested_goodput_bps", lambda cell: cell * 1e9),
+    "cores": ("cores", int),
+    "switches": ("switches", int),
+    "endpoints": ("endpoints", int),
+    "other": ("other_goodput_bps", lambda cell: cell * 1e9),
+    "distance": ("distance_m", float),
+}
+"""Keyword of the model for each input, and its conversion to SI."""
+
+
+class Input(NamedTuple):
+    """Input of the question sheet: column of the calculation, label, unit and hint."""
+
+    column: str
+    label: str
+    unit: str
+    hint: str
+
+
+def write_living_workbook(
+    path: str | Path,
+    data: Dataset,
+    options: Mapping[str, str] | None = None,
+    *,
+    question: Mapping[str, Cell] | None = None,
+    limits: Mapping[str, float] | None = None,
+) -> tuple[str, ...]:
+    """Write a workbook that computes the variant ``corrected`` of a dataset by formulas.
+
+    The question sheet takes protocol, payload, rate or requested goodput, cores, switches, endpoints, the goodput of others
+    and the cable.  The sheet shows every metric with interval, basis and bottleneck, and a verdict on typed limits.
+
+    Parameters
+    ----------
+    path : str or path
+        Place of the XLSX file.
+    data : Dataset
+        Dataset whose rows are used.
+    options : mapping of str to str, optional
+        Values on the dataset's own axes; the defaults of the dataset if left out.
+    question : mapping of str to str or float, optional
+        First contents of the input cells: ``protocol``, ``payload`` [B], ``rate`` [1/s], ``requested`` [Gb/s],
+        ``cores``, ``switches``, ``endpoints``, ``other`` [Gb/s], ``distance`` [m].
+    limits : mapping of str to float, optional
+        First limits by metric, in the unit that the sheet shows.
+
+    Returns
+    -------
+    tuple of str
+        One sentence for each protocol that has no rows at these options.
+
+    Raises
+    ------
+    OutOfDomain
+        If no protocol of the dataset has rows at these options.
+    ReportError
+        If xlsxwriter is not installed, or the file cannot be written.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from icmodel import load
+    >>> with TemporaryDirectory() as folder:
+    ...     write_living_workbook(f"{folder}/model.xlsx", load("tcp-connectx7"))
+    ()
+    """
+    library("xlsxwriter")
+    chosen = Options(options or {})
+    found = lookup_of(data, chosen)
+    body = io.BytesIO()
+    with library("xlsxwriter").Workbook(body, {"in_memory": True}) as book:
+        book.set_calc_mode("auto")
+        _Workbook(book, found, chosen, question or {}, limits or {}).write()
+    write(Path(path), body.getvalue())
+    return tuple(found.refused.values())
+
+
+def keywords_of(inputs: Mapping[str, Cell]) -> dict[str, Any]:
+    """Keywords of `icmodel.Model.predict` for the cells of a question, by the names in `INPUTS`."""
+    words: dict[str, Any] = {}
+    for column, (name, convert) in KEYWORDS.items():
+        cell = inputs.get(column)
+        if cell is not None and cell != "":
+            words[name] = convert(cell)
+    return words
+
+
+class _Workbook:
+    """Sheets of a living workbook, in the order in which they are written."""
+
+    def __init__(
+        self,
+        book: Any,
+        found: Lookup,
+        options: Options,
+        question: Mapping[str, Cell],
+        limits: Mapping[str, float],
+    ) -> None:
+        self.book, self.found, self.options, self.limits = book, found, options, limits
+        self.data, self.metrics = found.data, answers(found)
+        self.model = Model(found.data, VARIANT)
+        self.bold = book.add_format({"bold": True})
+        self.title = book.add_format({"bold": True, "font_size": 16})
+        self.head = book.add_format(
+            {"bold": True, "bg_color": "#1f3a5f", "font_color": "#ffffff", "border": 1}
+        )
+        self.typed = book.add_format(
+            {"bg_color": "#fff3bf", "border": 1, "locked": False, "align": "right"}
+        )
+        self.unit = book.add_format({"indent": 1})
+        self.grey = book.add_format({"font_color": "#666666"})
+        self.wrapped = book.add_format({"text_wrap": True, "valign": "top"})
+        self.question = book.add_worksheet(QUESTION)
+        self.curve = book.add_worksheet(CURVE)
+        self.calculation = Calculation(book, found)
+        self.cell = self.calculation.cell
+        self.first_answer = FIRST_INPUT + len(INPUTS) + 5
+        protocol = found.data.default_protocol
+        protocol = protocol if protocol in found.answered else found.answered[0]
+        self.inputs: dict[str, Cell] = {"protocol": protocol, **question}
+        self.inputs.setdefault("payload", self._payload(str(self.inputs["protocol"])))
+        for row in found.protocols:
+            if row["protocol"] == self.inputs["protocol"] and row["least switches"]:
+                self.inputs.setdefault("switches", row["least switches"])
+
+    def write(self) -> None:
+        """Write all sheets."""
+        first = self._predict(self.inputs)
+        self._write_inputs()
+        self._write_answers(first)
+        page = self.calculation.write_head()
+        cells = [f"{QUESTION}!$B${FIRST_INPUT + k}" for k in range(len(INPUTS))]
+        inputs = [f'=IF({cell}="","",{cell})' for cell in cells]
+        self.calculation.write_question(page, 0, inputs, {**self.inputs, **self._results(first)})
+        self._write_curve(page)
+        self.calculation.write_lookups()
+        write_rows(self.book, self.found, self.options)
+        write_notes(self.book, self.found, self.options)
+        self.question.activate()
+
+    def _payload(self, protocol: str) -> int:
+        """Payload of the first question [B]: `TYPICAL_BYTES`, or the measured payload nearest to it."""
+        every = {
+            point.payload_bytes
+            for point in self.data.select(protocol, self.options)
+            if point.payload_bytes is not None
+        }
+        if not every or min(every) <= TYPICAL_BYTES <= max(every):
+            return TYPICAL_BYTES
+        return min(every, key=lambda payload: abs(payload - TYPICAL_BYTES))
+
+    def _predict(self, inputs: Mapping[str, Cell]) -> Prediction | IcmodelError:
+        """Answer to the typed question, or the refusal."""
+        try:
+            return self.model.predict(**keywords_of(inputs), options=dict(self.options))
+        except IcmodelError as error:
+            return error
+
+    # --- stored values ------------------------------------------------------------------------
+
+    def _results(self, found: Prediction | IcmodelError) -> dict[str, Cell]:
+        """Results of the answering steps, for programs that show stored values only."""
+        if isinstance(found, IcmodelError):
+            return {"why": str(found)}
+        goodput = found.goodput_bps
+        results: dict[str, Cell] = {
+            "why": goodput.why if goodput.absent else "",
+            "limited by": found.bottleneck,
+        }
+        for metric in self.metrics:
+            estimate = found.metrics.get(metric)
+            if estimate is None or estimate.absent:
+                results[f"{metric} answer why"] = estimate.why if estimate else ""
+                continue
+            si = unit_of_metric(metric).si
+            for ending, number in zip(("", " low", " high"), estimate.ends, strict=True):
+                results[f"{metric} answer{ending}"] = number / si
+            results[f"{metric} answer basis"] = estimate.basis
+        return results
+
+    # --- question sheet -----------------------------------------------------------------------
+
+    def _inputs(self) -> Iterator[Input]:
+        """Inputs with their hints, in the order of `INPUTS`."""
+        link, protocols = self.found.tables.link, self.found.protocols
+        cores = sorted({row["cores"] for row in self.found.configurations if row["cores"]})
+        counts = ", ".join(map(str, cores))
+        cable = f"empty: {link.cable_length_m:g} m" if link.cable_length_m else "empty: as measured"
+        spans = []
+        for row in self.found.configurations:
+            span = f"{row['protocol']} {row['first payload']:.0f} to {row['last payload']:.0f} B"
+            if row["table"] == BEST and row["surface"] and span not in spans:
+                spans.append(span)
+        yield Input(
+            "protocol", "protocol", "", ", ".join(str(row["protocol"]) for row in protocols)
+        )
+        yield Input(
+            "payload",
+            "payload",
+            "B",
+            f"measured: {'; '.join(spans)}" if spans else "no goodput by payload was measured",
+        )
+        yield Input("rate", "rate", "frames/s", "empty: as fast as it goes")
+        yield Input(
+            "requested", "or requested goodput", "Gb/s", "rate or requested goodput, not both"
+        )
+        yield Input(
+            "cores", "cores", "", f"measured: {counts}; empty: the most" if cores else "leave empty"
+        )
+        yield Input("switches", "switches", "", "empty: 0")
+        yield Input(
+            "endpoints",
+            "endpoints",
+            "",
+            "senders to the same interface, this one included; empty: 1",
+        )
+        yield Input(
+            "other", "others' goodput", "Gb/s", "what the other senders request in all; empty: 0"
+        )
+        yield Input("distance", "cable", "m", cable)
+
+    def _write_inputs(self) -> None:
+        page = self.question
+        page.set_landscape()
+        page.set_paper(9)
+        page.fit_to_pages(1, 1)
+        page.hide_gridlines(2)
+        page.set_column(0, 0, 40)
+        page.set_column(1, 3, 14)
+        page.set_column(4, 4, 10)
+        page.set_column(5, 7, 15)
+        page.set_column(8, 8, 60)
+        page.write_string(0, 0, self.data.title, self.title)
+        named = ", ".join(f"{axis} = {value}" for axis, value in self.options.items())
+        about = f"dataset {self.data.id}, variant {VARIANT}" + (f", {named}" if named else "")
+        page.write_string(
+            1,
+            0,
+            f"{about}; icmodel {__version__}. Type into the yellow cells. A limit is a least value for goodput and frames, "
+            "a greatest value for every other metric.",
+            self.grey,
+        )
+        for place, name in enumerate(("question", "", "unit", "")):
+            page.write_string(FIRST_INPUT - 2, place, name, self.head)
+        for line, one in enumerate(self._inputs(), FIRST_INPUT - 1):
+            page.write_string(line, 0, one.label, self.bold)
+            cell = self.inputs.get(one.column)
+            if isinstance(cell, str):
+                page.write_string(line, 1, cell, self.typed)
+            elif cell is not None:
+                page.write_number(line, 1, float(cell), self.typed)
+            else:
+                page.write_blank(line, 1, None, self.typed)
+            page.write_string(line, 2, one.unit, self.unit)
+            page.write_string(line, 3, one.hint, self.grey)
+        page.data_validation(
+            FIRST_INPUT - 1, 1, FIRST_INPUT - 1, 1, {"validate": "list", "source": "=p_protocol"}
+        )
+
+    def _write_answers(self, first: Prediction | IcmodelError) -> None:
+        page, results = self.question, self._results(first)
+        top = self.first_answer
+        why, limited = self.cell("why"), self.cell("limited by")
+        page.write_string(top - 5, 0, "answer", self.bold)
+        state = str(results["why"] or "answered")
+        page.write_formula(top - 5, 1, f'=IF({why}="","answered",{why})', None, state)
+        page.write_string(top - 4, 0, "limited by", self.bold)
+        page.write_formula(top - 4, 1, f"={limited}", None, results.get("limited by", ""))
+        head = ("metric", *COLUMNS, "unit", "basis", "limit", "verdict", "why no value")
+        for place, name in enumerate(head):
+            page.write_string(top - 2, place, name, self.head)
+        last = top + len(self.metrics) - 1
+        self._write_overall(top, last)
+        for line, metric in enumerate(self.metrics, top):
+            self._write_answer(line, metric, results)
+        area = f"H{top - 2}:H{last}"
+        colours = {MET: "#c6efce", NOT_MET: "#ffc7ce", UNDECIDED: "#ffeb9c"}
+        for verdict, colour in colours.items():
+            rule = {"type": "cell", "criteria": "==", "value": text(verdict)}
+            page.conditional_format(
+                area, {**rule, "format": self.book.add_format({"bg_color": colour})}
+            )
+        page.write_string(
+            last + 1, 0, "notes", self.book.add_format({"bold": True, "valign": "top"})
+        )
+        notes = "&".join(self._dynamic_notes())
+        page.merge_range(last + 1, 1, last + 1, 7, "", self.wrapped)
+        page.write_formula(last + 1, 1, f"={notes}", self.wrapped, "")
+        page.set_row(last + 1, 48)
+        self._write_charts(last + 3)
+
+    def _write_overall(self, top: int, last: int) -> None:
+        limits, verdicts = f"$G${top}:$G${last}", f"$H${top}:$H${last}"
+        met = f"IF(COUNTIF({verdicts},{text(MET)})=COUNTA({limits}),{text(MET)},{text(UNDECIDED)})"
+        failed = f"IF(COUNTIF({verdicts},{text(NOT_MET)})>0,{text(NOT_MET)},{met})"
+        asked = "type a limit beside a metric"
+        self.question.write_string(top - 3, 0, "verdict", self.bold)
+        formula = f"=IF(COUNTA({limits})=0,{text(asked)},{failed})"
+        self.question.write_formula(top - 3, 1, formula, None, "" if self.limits else asked)
+
+    def _write_answer(self, line: int, metric: str, results: Mapping[str, Cell]) -> None:
+        page, unit, row = self.question, unit_of_metric(metric), line
+        number = self.book.add_format({"num_format": unit.format})
+        page.write_string(line - 1, 0, metric_name(metric), self.bold)
+        for place, ending in enumerate(("", " low", " high"), 1):
+            step = f"{metric} answer{ending}"
+            page.write_formula(
+                line - 1, place, f"={self.cell(step)}", number, results.get(step, "")
+            )
+        page.write_string(line - 1, 4, unit.symbol, self.unit)
+        for place, ending in ((5, " basis"), (8, " why")):
+            step = f"{metric} answer{ending}"
+            page.write_formula(line - 1, place, f"={self.cell(step)}", None, results.get(step, ""))
+        sign = "≥" if metric in AT_LEAST else "≤"
+        style = {"bg_color": "#fff3bf", "border": 1, "num_format": f'"{sign} "General'}
+        typed, limit = self.book.add_format(style), self.limits.get(metric)
+        if limit is None:
+            page.write_blank(line - 1, 6, None, typed)
+        else:
+            page.write_number(line - 1, 6, limit, typed)
+        page.write_formula(line - 1, 7, self._verdict(metric, row), None, "")
+
+    def _verdict(self, metric: str, row: int) -> str:
+        """Formula of a verdict, as `icmodel.requirement.judge`: the whole interval decides.
+
+        If less may pass than is requested, the latency has no upper end; if less passes, it grows without limit
+        (`icmodel.requirement.while_all_passes`).
+        """
+        value, low, high, limit = (f"${column}{row}" for column in "BCDG")
+        met, failed = f"{high}<={limit}", f"{low}>{limit}"
+        if metric in AT_LEAST:
+            met, failed = f"{low}>={limit}", f"{high}<{limit}"
+        found = f"IF({met},{text(MET)},IF({failed},{text(NOT_MET)},{text(UNDECIDED)}))"
+        if traversals(metric) or metric.endswith("_std_s"):
+            request, least, most = (
+                self.cell(step)
+                for step in ("request", f"{GOODPUT} answer low", f"{GOODPUT} answer high")
+            )
+            produced = f"{request}/1E9*(1-{ROUNDING!r})"
+            may_wait = f"IF({failed},{text(NOT_MET)},{text(UNDECIDED)})"
+            waits = f"IF({most}<{produced},{text(NOT_MET)},{may_wait})"
+            passes = f"OR({request}>={NEVER},{least}>={produced})"
+            known = f"IF({passes},{found},{waits})"
+            found = f'IF({least}="",{found},{known})'
+        unknown = f"OR(NOT(ISNUMBER({value})),NOT(ISNUMBER({limit})))"
+        return f'=IF({limit}="","",IF({unknown},{text(UNDECIDED)},{found}))'
+
+    def _dynamic_notes(self) -> Iterator[str]:
+        """Notes of icmodel on an answer, each a formula without its equals sign."""
+        cell = self.cell
+        answered, endpoints = cell("answered"), cell("endpoint count")
+        idle = "idle: give others' goodput, the sum of their requests, if they send"
+        other = f'IF({endpoints}=2,"the other endpoint is","the other endpoints are")'
+        yield f'IF(AND({answered},{endpoints}>1,{cell("others")}=0),{other}&{text(" taken as " + idle + ". ")},"")'
+        crowded = text(
+            "all senders together offer more than the receiver accepts: the goodput that it then accepts, and its division "
+            "in proportion to the offered loads, are assumed rules (E2). "
+        )
+        unequal = text(
+            "the share is exact for equal other endpoints, a lower bound for unequal ones (E2). "
+        )
+        yield (
+            f'IF({answered},IF({cell("loss lowers goodput")},{crowded},IF({endpoints}>2,{unequal},"")),"")'
+        )
+        above = text("the benchmarked goodput lies above theory's bound and was clamped to it. ")
+        yield f'IF(AND({answered},{cell("above theory")}),{above},"")'
+        missed = text("the request is not achieved: latency is that of the unlimited benchmark. ")
+        finite = f"AND({answered},{cell('not achieved value')},{cell('request')}<{NEVER})"
+        yield f'IF({finite},{missed},"")'
+        for name in UTILISATIONS:
+            if name in self.metrics:
+                demand, cores = cell(f"{name} value raw"), cell("core count")
+                needs = f"{text(f'{metric_name(name)}: the rows, scaled to the requested cores, need ')}&ROUND({demand}*{cores},2)&"
+                limited = f'{needs}" busy cores of "&{cores}&{text("; the prediction is limited to these. ")}'
+                yield f'IF(ISNUMBER({demand}),IF(AND({answered},{demand}>1),{limited},""),"")'
+        if self.found.tables.link.switch_latency_s is not None:
+            delay = text(
+                "each switch adds the dataset's switch latency; goodput is taken as unchanged by it. "
+            )
+            yield f'IF(AND({answered},{cell("switch count")}>0),{delay},"")'
+
+    # --- curve and charts ---------------------------------------------------------------------
+
+    def _charted(self) -> Iterator[tuple[str, str]]:
+        """Metrics of the charts: goodput, and the mean of a time; each with the name of the step."""
+        if any(row["table"] == BEST and row["surface"] for row in self.found.configurations):
+            yield GOODPUT, metric_name(GOODPUT)
+        times = [m for m in self.metrics if traversals(m)]
+        means = [metric for metric in times if metric.endswith("_mean_s")] or times
+        if means:
+            yield means[0], metric_name(means[0])
+
+    def _write_curve(self, page: Any) -> None:
+        """Write the payloads of the chart as questions 1 and on, and their answers to the curve sheet."""
+        curve, charted = self.curve, list(self._charted())
+        head = ["payload [B]"]
+        for metric, name in charted:
+            symbol = unit_of_metric(metric).symbol
+            head += [f"{name}{end} [{symbol}]" for end in ("", " low", " high")]
+        for place, name in enumerate(head):
+            curve.write_string(0, place, name, self.bold)
+        curve.set_column(0, len(head) - 1, 20)
+        curve.freeze_panes(1, 1)
+        edges = self._edges()
+        first, last = (
+            f"INDEX(k_{edge}_payload,{self.cell('configuration')})" for edge in ("first", "last")
+        )
+        for k in range(POINTS):
+            share = k / (POINTS - 1)
+            size = f"=IFERROR(ROUND(EXP(LN({first})+(LN({last})-LN({first}))*{share!r}),0),1)"
+            payload = 1
+            if edges is not None:
+                low, high = map(math.log, edges)
+                payload = round(math.exp(low + (high - low) * share))
+            curve.write_formula(k + 1, 0, size, None, payload)
+            asked = {**self.inputs, "payload": payload}
+            results = self._results(self._predict(asked))
+            inputs = [f"={self.cell(name)}" for name in INPUTS]
+            inputs[1] = f"={CURVE}!$A${k + 2}"
+            self.calculation.write_question(page, k + 1, inputs, {**asked, **results})
+            place = 1
+            for metric, _ in charted:
+                for ending in ("", " low", " high"):
+                    step = f"{metric} answer{ending}"
+                    cell = self.cell(step, k + 1)
+                    formula, value = f"=IF(ISNUMBER({cell}),{cell},NA())", results.get(step)
+                    curve.write_formula(
+                        k + 1, place, formula, None, NO_VALUE if value is None else value
+                    )
+                    place += 1
+
+    def _edges(self) -> tuple[float, float] | None:
+        """Least and greatest payload of the goodput in the first question [B]; ``None`` without goodput."""
+        protocol, cores = self.inputs["protocol"], self.inputs.get("cores")
+        if cores is None:
+            defaults = {row["protocol"]: row["default cores"] for row in self.found.protocols}
+            cores = defaults.get(protocol)
+        last = self.found.tables.axes.switch_counts - 1
+        switches = min(int(self.inputs.get("switches") or 0), last)
+        for row in self.found.configurations:
+            same = row["table"] == BEST and row["protocol"] == protocol
+            same = same and row["switches"] == switches and row["cores"] in (cores, None)
+            if same and row["surface"]:
+                return float(row["first payload"] or 1), float(row["last payload"] or 1)
+        return None
+
+    def _write_charts(self, line: int) -> None:
+        for k, (metric, name) in enumerate(self._charted()):
+            chart = self.book.add_chart({"type": "scatter", "subtype": "straight"})
+            first, row = 1 + 3 * k, self.first_answer + self.metrics.index(metric)
+            for place, ending in enumerate(("", " low", " high")):
+                dashed = {"color": "#8aa4c8", "width": 1, "dash_type": "dash"}
+                chart.add_series(
+                    {
+                        "name": f"{name}{ending}",
+                        "categories": [CURVE, 1, 0, POINTS, 0],
+                        "values": [CURVE, 1, first + place, POINTS, first + place],
+                        "line": dashed if ending else {"color": "#1f5fa8", "width": 2.25},
+                        "marker": {"type": "none"},
+                    }
+                )
+            point = {"color": "#c92a2a"}
+            chart.add_series(
+                {
+                    "name": "your question",
+                    "categories": [QUESTION, FIRST_INPUT, 1, FIRST_INPUT, 1],
+                    "values": [QUESTION, row - 1, 1, row - 1, 1],
+                    "line": {"none": True},
+                    "marker": {"type": "circle", "size": 9, "fill": point, "border": point},
+                }
+            )
+            chart.set_title({"name": f"{name} over payload", "name_font": {"size": 12}})
+            chart.set_x_axis({"name": "payload [B]", "log_base": 10, "crossing": "min"})
+            chart.set_y_axis({"name": f"{name} [{unit_of_metric(metric).symbol}]", "min": 0})
+            chart.set_legend({"position": "bottom"})
+            chart.show_na_as_empty_cell()
+            chart.set_size({"width": 620, "height": 360})
+            self.question.insert_chart(line, 0 if k == 0 else 6, chart)

@@ -1,0 +1,276 @@
+"""Write tables as CSV or XLSX, and templates of scenarios.
+
+No cell of a file is run as a formula: XLSX stores texts as texts, and a text of a CSV file that a spreadsheet program
+would take for a formula gets an apostrophe in front (`icmodel.documents.harmless`).
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+from xml.sax.saxutils import escape
+
+from icmodel import units
+from icmodel.dataset import RATIOS
+from icmodel.documents import harmless
+from icmodel.errors import ReportError
+from icmodel.files import write
+from icmodel.sheets.sheet import ANSWER_HEADS, HEAD, WHY, Cell, Page, Sheet, library
+
+MOST_ROWS = 1_048_575
+"""Greatest number of rows below the head of an XLSX sheet."""
+LONGEST_TEXT = 32_767
+"""Greatest number of characters in an XLSX cell; longer texts are cut."""
+NUMBER_FORMATS = {
+    "%": "0.0##",
+    "Gb/s": "0.000###",
+    "us": "0.0###",
+    "bit/s": '0.000###,,," Gb/s"',
+    "s": '##0.0##E+0" s"',
+    "B": '#,##0" B"',
+    "1/s": '#,##0.##" 1/s"',
+    "m": '0.##" m"',
+}
+"""Format of the numbers of a column by unit: those of answered sheets, then SI units of field names."""
+RATIO = "0.0##%"
+HEAD_HEIGHT = 32
+"""Height of the head, two lines of text [pt]."""
+WIDEST_HEAD = 24
+"""Greatest width that a head gives to its column; longer heads are wrapped."""
+SAMPLE = 50
+"""Number of rows that determine the width of a column."""
+
+
+def write_sheet(sheet: Sheet, path: str | Path) -> None:
+    """Write a table as CSV or XLSX; if writing fails, no partial file remains.
+
+    Texts are written as texts, so a spreadsheet program runs no cell as a formula.
+
+    Raises
+    ------
+    ReportError
+        If the extension is neither ``.csv`` nor ``.xlsx``, the table is too long, or the file cannot be written.
+    """
+    place = Path(path)
+    if place.suffix.lower() == ".csv":
+        write(place, _csv(sheet))
+    else:
+        write_pages([Page("answers", sheet)], place)
+
+
+def write_pages(pages: Sequence[Page], path: str | Path) -> None:
+    """Write tables as the sheets of an XLSX file, each with a frozen head, filters, number formats and column widths.
+
+    Raises
+    ------
+    ReportError
+        If the extension is not ``.xlsx``, a table is too long, or the file cannot be written.
+    """
+    place = Path(path)
+    if place.suffix.lower() != ".xlsx":
+        raise ReportError(f"unsupported file extension in {str(place)!r}: use .xlsx or .csv")
+    longest = max(len(page.sheet.rows) for page in pages)
+    if longest > MOST_ROWS:
+        raise ReportError(f"an XLSX sheet has {MOST_ROWS} rows, not {longest}: use .csv")
+    body = io.BytesIO()
+    with library("xlsxwriter").Workbook(body) as book:
+        for page in pages:
+            _write_page(book, page)
+    write(place, body.getvalue())
+
+
+# --- CSV ------------------------------------------------------------------------------------------
+
+
+def _csv(sheet: Sheet) -> bytes:
+    text = io.StringIO()
+    writer = csv.writer(text, delimiter=sheet.delimiter, lineterminator="\n")
+    writer.writerow(map(harmless, sheet.head))
+    comma = sheet.delimiter == ";"
+    for row in sheet.rows:
+        writer.writerow(_csv_text(cell, comma) for cell in row)
+    return text.getvalue().encode()
+
+
+def _csv_text(cell: Cell, comma: bool) -> str:
+    if isinstance(cell, float):
+        text = f"{cell:.10g}"
+        return text.replace(".", ",") if comma else text
+    return "" if cell is None else harmless(str(cell))
+
+
+# --- XLSX -----------------------------------------------------------------------------------------
+
+
+def number_format(head: str) -> str | None:
+    """Format of the numbers below a head: by its unit in brackets, or by the unit of a field name."""
+    if head in ANSWER_HEADS:
+        match = HEAD.fullmatch(head)
+        return NUMBER_FORMATS.get(match["unit"] or "") if match else None
+    if head.removesuffix("_low").removesuffix("_high") in RATIOS:
+        return RATIO
+    return NUMBER_FORMATS.get(units.unit_of(head))
+
+
+def _write_page(book: Any, page: Page) -> None:
+    sheet = page.sheet
+    made = book.add_worksheet(page.name, worksheet_class=_worksheet_of(sheet.rows))
+    bold = book.add_format({"bold": True, "text_wrap": True, "valign": "top"})
+    for place, head in enumerate(sheet.head):
+        made.write_string(0, place, head, bold)
+        form = number_format(head)
+        number = book.add_format({"num_format": form}) if form else None
+        made.set_column(place, place, _width(sheet, place), number)
+    made.set_row(0, HEAD_HEIGHT)
+    made.freeze_panes(1, 0)
+    made.repeat_rows(0)
+    made.set_landscape()
+    made.fit_to_pages(1, 0)
+    if sheet.rows:
+        made.autofilter(0, 0, len(sheet.rows), len(sheet.head) - 1)
+    if page.chart is not None:
+        _add_charts(book, page)
+
+
+def _width(sheet: Sheet, place: int) -> int:
+    """Width of a column in characters, from its head and its first texts."""
+    texts = [row[place] for row in sheet.rows[:SAMPLE]]
+    longest = max((len(cell) for cell in texts if isinstance(cell, str)), default=0)
+    return (
+        60
+        if sheet.head[place] == WHY
+        else max(10, min(len(sheet.head[place]) + 1, WIDEST_HEAD), min(longest, 60))
+    )
+
+
+def _worksheet_of(rows: Sequence[Sequence[Cell]]) -> Any:
+    """Class of a worksheet that writes rows below the cells of its head.
+
+    xlsxwriter keeps an object for each cell and writes its attributes one by one, which takes five times as long.  This
+    class streams the rows to the file, so the memory does not grow with their number.
+    """
+    base = library("xlsxwriter.worksheet").Worksheet
+
+    def write_dimension(page: Any) -> None:
+        head, page.dim_rowmax = page.dim_rowmax, len(rows)
+        base._write_dimension(page)
+        page.dim_rowmax = head
+
+    def write_rows(page: Any) -> None:
+        base._write_rows(page)
+        name_of = library("xlsxwriter.utility").xl_col_to_name
+        columns = []
+        for place in range(len(rows[0]) if rows else 0):
+            style = page.col_info[place].column_format
+            columns.append((name_of(place), f' s="{style._get_xf_index()}"' if style else ""))
+        page.fh.writelines(_row_xml(line, row, columns) for line, row in enumerate(rows, 2))
+
+    return type("Rows", (base,), {"_write_dimension": write_dimension, "_write_rows": write_rows})
+
+
+def _row_xml(line: int, row: Sequence[Cell], columns: Sequence[tuple[str, str]]) -> str:
+    """Row of a sheet as XML; the columns are names and attributes of the format."""
+    parts = [f'<row r="{line}">']
+    for (name, style), cell in zip(columns, row, strict=True):
+        if isinstance(cell, str):
+            parts.append(f'<c r="{name}{line}" t="inlineStr">{_text_xml(cell)}</c>')
+        elif isinstance(cell, bool):
+            parts.append(f'<c r="{name}{line}" t="b"><v>{cell:d}</v></c>')
+        elif cell is not None:
+            parts.append(f'<c r="{name}{line}"{style}><v>{cell}</v></c>')
+    parts.append("</row>")
+    return "".join(parts)
+
+
+@lru_cache(maxsize=10_000)
+def _text_xml(text: str) -> str:
+    """Text of a cell as XML; a control character becomes ``_xHHHH_`` (ECMA-376 part 1, ST_Xstring)."""
+    plain = re.sub(r"(_x[0-9a-fA-F]{4}_)", r"_x005F\1", text[:LONGEST_TEXT])
+    plain = re.sub(
+        r"[\x00-\x08\x0b-\x1f\ud800-\udfff\ufffe\uffff]", lambda one: f"_x{ord(one[0]):04X}_", plain
+    )
+    return f'<is><t xml:space="preserve">{escape(plain)}</t></is>'
+
+
+def _add_charts(book: Any, page: Page) -> None:
+    """Add a sheet with one chart for each group of columns of the page."""
+    drawn, rows = book.add_worksheet("charts"), len(page.sheet.rows)
+    drawn.fit_to_pages(1, 0)
+    assert page.chart is not None
+    for k, group in enumerate(page.chart.groups):
+        chart = book.add_chart({"type": "scatter", "subtype": "straight_with_markers"})
+        for place in group:
+            first = place == group[0]
+            dashed = {"width": 1, "color": "#8aa4c8", "dash_type": "dash"}
+            chart.add_series(
+                {
+                    "name": page.sheet.head[place],
+                    "categories": [page.name, 1, page.chart.x, rows, page.chart.x],
+                    "values": [page.name, 1, place, rows, place],
+                    "line": {"width": 2.25, "color": "#1f5fa8"} if first else dashed,
+                    "marker": {"type": "circle", "size": 4} if first else {"type": "none"},
+                }
+            )
+        log = {"log_base": 10} if page.chart.log else {}
+        chart.set_x_axis({"name": page.sheet.head[page.chart.x], **log})
+        form = number_format(page.sheet.head[group[0]])
+        chart.set_y_axis(
+            {"name": page.sheet.head[group[0]], **({"num_format": form} if form else {})}
+        )
+        chart.set_legend({"position": "bottom"})
+        chart.set_size({"width": 720, "height": 380})
+        drawn.insert_chart(20 * k, 0, chart)
+
+
+# --- a template -------------------------------------------------------------------------------
+
+TEMPLATE = (
+    ("dataset", "Name of a dataset: `icmodel datasets list`."),
+    ("protocol", "Protocol of the dataset. If empty, the dataset's default protocol."),
+    ("payload [B]", "Useful bytes of one frame."),
+    ("rate [1/s]", "Requested frames per second. If empty, unlimited."),
+    ("requested goodput [Gb/s]", "Requested goodput. Give this or the rate, not both."),
+    ("cores", "Parallel streams, one per core. If empty, the greatest measured count."),
+    ("switches", "Number of switches on the path. If empty, 0."),
+    ("endpoints", "Number of senders to the same interface, this one included. If empty, 1."),
+    ("other goodput [Gb/s]", "Sum of the goodputs that the other senders request. If empty, 0."),
+)
+"""Columns of a template, each with the note that explains it."""
+
+
+def write_template(path: str | Path, datasets: Iterable[str], protocols: Iterable[str]) -> None:
+    """Write an empty table of scenarios; an XLSX file has drop-down lists and a note on each column.
+
+    Raises
+    ------
+    ReportError
+        If the extension is neither ``.csv`` nor ``.xlsx``, or the file cannot be written.
+    """
+    place = Path(path)
+    names = tuple(name for name, _ in TEMPLATE)
+    if place.suffix.lower() != ".xlsx":
+        write_sheet(Sheet(names, ()), place)
+        return
+    body = io.BytesIO()
+    with library("xlsxwriter").Workbook(body, {"in_memory": True}) as book:
+        page = book.add_worksheet("scenarios")
+        page.write_row(0, 0, names, book.add_format({"bold": True}))
+        for column, (name, note) in enumerate(TEMPLATE):
+            page.write_comment(0, column, note)
+            page.set_column(column, column, max(12, len(name) + 2))
+        page.freeze_panes(1, 0)
+        lists = book.add_worksheet(
+            "lists"
+        )  # a drop-down without a list sheet holds at most 255 characters
+        lists.hide()
+        for column, texts in enumerate((sorted(set(datasets)), sorted(set(protocols)))):
+            lists.write_column(0, column, texts)
+            letter = "AB"[column]
+            source = f"=lists!${letter}$1:${letter}${max(len(texts), 1)}"
+            page.data_validation(1, column, 10_000, column, {"validate": "list", "source": source})
+    write(place, body.getvalue())

@@ -1,0 +1,225 @@
+"""Devices that state their own latency and core time, such as cameras, PLCs and clocks: they need no dataset.
+
+A stated latency holds for each frame that the device sends or receives, at the rates of the system. So the
+device passes every frame, and its latency adds to that of the network. If only one end of a stream states
+its latency, a dataset answers for the other end. The dataset measured two hosts together, so between
+nothing and all of its time belongs to the other end: the value takes one half (assumed).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from icmodel import units
+from icmodel.estimate import Estimate, absent, weakest
+from icmodel.system.network import Device, Stream, System
+from icmodel.system.prediction.answers import SIDES, hosts_without_dataset
+from icmodel.system.prediction.goodput import goodput_by_theory, shared_goodput, windowed
+from icmodel.system.prediction.path_times import PathTimes
+from icmodel.system.prediction.result import derived
+from icmodel.system.prediction.throughput import StreamShare
+from icmodel.system.sharing import SAME
+
+STATED = "stated"
+LEAST, MIDDLE = ("latency_min_s",), ("latency_mean_s", "latency_p50_s")
+"""Latencies whose value takes the least stated time, and the middle; all others take the greatest."""
+BOTH = ("latency_min_s", "latency_mean_s", "latency_p99_s", "latency_max_s")
+"""Latencies of a stream whose devices both state their latency."""
+
+
+@dataclass(frozen=True, slots=True)
+class StatedTimes:
+    """Times that the devices of a stream state.
+
+    Parameters
+    ----------
+    stream : Stream
+    ends : mapping
+        Side, ``send`` or ``recv`` -> device at that end that states its latency.
+    """
+
+    stream: Stream
+    ends: Mapping[str, Device]
+
+    @classmethod
+    def of(cls, system: System, stream: Stream) -> StatedTimes:
+        """Return the stated times of a stream; ``ends`` is empty if no device states its latency."""
+        return cls(stream, hosts_without_dataset(system, stream))
+
+    @property
+    def both(self) -> bool:
+        """Whether both devices of the stream state their latency."""
+        return len(self.ends) == len(SIDES)
+
+    @property
+    def least_s(self) -> float:
+        """Least time that the stating devices add to a frame [s]."""
+        return math.fsum(one.latency_s[0] for one in self.ends.values() if one.latency_s)
+
+    @property
+    def most_s(self) -> float:
+        """Greatest time that the stating devices add to a frame [s]."""
+        return math.fsum(one.latency_s[1] for one in self.ends.values() if one.latency_s)
+
+    @property
+    def why(self) -> str:
+        """Sentence that names each device with its stated latency."""
+        texts = []
+        for device in self.ends.values():
+            least, most = (units.format_seconds(end, 3) for end in device.latency_s or ())
+            texts.append(f"{device.name} states {least if least == most else f'{least} – {most}'}")
+        return " and ".join(texts)
+
+    def value_s(self, metric: str) -> float:
+        """Stated time in the value of a latency [s]: least, middle or greatest."""
+        if metric in LEAST:
+            return self.least_s
+        return (self.least_s + self.most_s) / 2 if metric in MIDDLE else self.most_s
+
+    # --- goodput ------------------------------------------------------------------------------
+
+    def goodput(self, share: StreamShare, *, by_window: bool, at_once: bool = False) -> Estimate:
+        """Goodput of a stream whose devices both state their latency: all that the network lets pass.
+
+        Parameters
+        ----------
+        by_window : bool
+            Whether the window of the stream limits its goodput.
+        at_once : bool
+            Whether the share is that of messages sent at once, and not that of the request.
+        """
+        asked = share.rate_bps if at_once else self.stream.requested_goodput_bps
+        if not math.isfinite(asked):
+            return goodput_by_theory(share, "a sender without a rate may fill its own buffers")
+        if by_window:
+            ends = Estimate(share.rate_bps, 0.0, asked, STATED, self.why, (STATED,))
+            return windowed(ends)
+        most = math.inf if at_once else asked
+        own = Estimate(asked, asked, asked, STATED, self.why, (STATED,))
+        return shared_goodput(own, share, most)
+
+    def with_least_core_time(
+        self, goodput: Estimate, share: StreamShare, most_bps: float
+    ) -> Estimate:
+        """Goodput whose high counts the least core time of the limiting device; the share counts the greatest.
+
+        Parameters
+        ----------
+        most_bps : float
+            Greatest goodput without the limit of the cores [b/s].
+        """
+        names = [device.name for device in self.ends.values() if device.core_time_s]
+        places = {*names, *(f"{name} for {self.stream.name}" for name in names)}
+        if goodput.absent or not share.by_host or share.at not in places:
+            return goodput
+        if not goodput.high < most_bps < math.inf:
+            return goodput
+        why = "; ".join(filter(None, (goodput.why, f"{share.at} may need less core time")))
+        return replace(goodput, high=most_bps, why=why)
+
+    # --- latency ------------------------------------------------------------------------------
+
+    def latencies(self, path: PathTimes, *, sent_at_once: bool) -> dict[str, Estimate]:
+        """Latencies of a stream whose devices both state theirs, on its path without other traffic.
+
+        Parameters
+        ----------
+        sent_at_once : bool
+            Whether all frames of a message are sent at once, so that the first frame decides, which is full.
+        """
+        shorter = 0.0 if sent_at_once else (path.last_frame_s - path.least_s) / path.frames
+        least = min(path.least_s, path.last_frame_s)
+        wire = {"latency_min_s": least, "latency_mean_s": path.least_s + shorter}
+        found = {}
+        for name in BOTH:
+            value = wire.get(name, path.least_s) + self.value_s(name)
+            ends = (value, least + self.least_s, path.least_s + self.most_s)
+            found[name] = Estimate(*ends, STATED, self.why, (STATED,))
+        return found
+
+    def bounded(
+        self, metrics: Mapping[str, Estimate], bound_s: float, *, sent_at_once: bool
+    ) -> dict[str, Estimate]:
+        """Latencies whose high is the bound: the greatest, and all of a sender that sends frames at once.
+
+        Frames that are sent at once wait for each other, which the waits at ports do not count.
+
+        Parameters
+        ----------
+        bound_s : float
+            Latency that no frame exceeds [s]; infinite without a bound.
+        """
+        found = {}
+        for name, one in metrics.items():
+            if not name.startswith("latency_") or one.absent:
+                continue
+            open_high = name == "latency_max_s" or (
+                sent_at_once and self.stream.frames_a_message > 1
+            )
+            value, low, high = (min(end, bound_s) for end in one.ends)
+            found[name] = replace(one, value=value, low=low, high=bound_s if open_high else high)
+        return found
+
+    def beside_dataset(self, own: Mapping[str, Estimate], network_s: float) -> dict[str, Estimate]:
+        """Metrics of the dataset for the other end, with the stated latency in place of one host.
+
+        Parameters
+        ----------
+        network_s : float
+            Least part of the dataset's latency that the network causes [s].
+        """
+        sides = tuple(f"cpu_{side}" for side in self.ends)
+        found = {name: one for name, one in own.items() if not name.startswith((*sides, "rtt_"))}
+        for name, one in own.items():
+            if not name.startswith("latency_") or one.absent:
+                continue
+            if name == "latency_std_s":
+                width_s = (self.most_s - self.least_s) / 2
+                ends = (one.value, 0.0, one.high + width_s)
+            else:
+                half_s = max(one.value - network_s, 0.0) / 2
+                least_s = min(one.low, network_s) + self.least_s
+                ends = (one.value - half_s + self.value_s(name), least_s, one.high + self.most_s)
+            why = f"{self.why}; of the dataset's hosts one half (assumed)"
+            found[name] = derived(one, ends, (STATED, "assumed"), why)
+        return found
+
+    def beside_theory(self, own: Mapping[str, Estimate]) -> dict[str, Estimate]:
+        """Metrics by theory, with the stated latency of one end added; the other end may add any time."""
+        found = dict(own)
+        for name, one in own.items():
+            if not name.startswith("latency_") or math.isnan(one.low):
+                continue
+            why = f"{self.why}; {one.why}"
+            value, low = one.value + self.value_s(name), one.low + self.least_s
+            bases = (*one.bases, STATED)
+            found[name] = replace(one, value=value, low=low, why=why, bases=bases)
+        return found
+
+    # --- cores --------------------------------------------------------------------------------
+
+    def busy_cores(self, goodput: Estimate, share: StreamShare) -> Iterator[tuple[str, Estimate]]:
+        """Metric and value of the busy cores of each stating end; absent without a stated core time."""
+        for side, device in self.ends.items():
+            metric = f"cpu_{side}_cores"
+            if device.core_time_s is None:
+                yield metric, absent(f"{device.name} states no core_time")
+                continue
+            rates = list(goodput.ends)
+            if side == "send" and not share.elastic:
+                rates = [max(rate, share.sent_bps) for rate in rates]
+            least, most = self.stream.core_time_per_bit_s(device, side)
+            value, low, high = rates[0] * (least + most) / 2, rates[1] * least, rates[2] * most
+            why = f"{device.name} states its core time"
+            ends = (value, low, high)
+            bases = tuple(dict.fromkeys((*(goodput.bases or (goodput.basis,)), STATED, "derived")))
+            yield metric, Estimate(*ends, weakest(bases), why, bases)
+
+
+def passes_whole(share: StreamShare, asked_bps: float) -> bool:
+    """Whether a stating sender sends its whole request, so that its own buffers stay empty."""
+    if not math.isfinite(asked_bps) or share.by_host:
+        return False
+    return not share.elastic or share.rate_bps >= asked_bps * (1 - SAME)
