@@ -237,7 +237,7 @@ def test_streams_with_equal_identities_differ_in_names_alone() -> None:
     stream = next(iter(system.streams.values()))
     others = [
         replace(stream, payload_bytes=stream.payload_bytes + 1),
-        replace(stream, requested_goodput_bps=1e6),
+        replace(stream, paced_fps=1e3),
         replace(stream, priority=5),
         replace(stream, cores=2),
     ]
