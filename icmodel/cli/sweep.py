@@ -63,10 +63,10 @@ from icmodel.sweep.files import (
 app = make_app()
 
 MAIN_METRICS = ("goodput_bps", "cpu_send", "cpu_recv", "loss_rate")
-"""Metrics shown in the table, in addition to all mean times; files and JSON have all metrics."""
+"""Metrics shown in the table of a sweep, in addition to all mean times; files and JSON have all metrics."""
 GRID_FILES = (".csv", ".json", NETCDF, PARQUET, ".txt", XLSX, ZARR)
 TARGETS = (".csv", PARQUET, ZARR)
-"""Formats that are written block by block."""
+"""File extensions of sweeps that can be written block by block, in constant memory."""
 EXTRAPOLATED = BASES.index("extrapolated")
 MARK = "*"
 """Mark of an extrapolated value in the table."""
@@ -99,10 +99,14 @@ Workers = Annotated[
 ]
 Cluster = Annotated[
     str | None,
-    option("cluster", "ADDRESS", "Dask scheduler whose workers answer, e.g. tcp://host:8786."),
+    option(
+        "cluster",
+        "ADDRESS",
+        "Address of a Dask scheduler whose workers compute the sweep, e.g. tcp://host:8786.",
+    ),
 ]
 MOST_IN_MEMORY = 1 << 20
-"""Greatest number of points that are answered in memory, if the file can be written block by block."""
+"""Greatest number of points of a sweep that is computed in memory. Greater sweeps are written block by block."""
 
 
 @app.command(short_help="Predict a grid over any parameters.")
@@ -203,7 +207,7 @@ def sweep(
 
 
 def grid_sections(grid: Grid, *, every: bool) -> Iterator[Section]:
-    """Yield a table with a row for each point.
+    """Yield a sweep as a table with a row for each point.
 
     Without ``every`` only the first points and the main metrics are shown.
     """
@@ -243,14 +247,14 @@ def grid_sections(grid: Grid, *, every: bool) -> Iterator[Section]:
 
 
 def _text(name: str, value: object) -> str:
-    """Return the value of a parameter as text with its unit."""
+    """Return the value of a swept parameter as text with its unit."""
     return units.format_quantity(name, value) if isinstance(value, int | float) else str(value)
 
 
 def _estimate_text(name: str, estimate: tuple[Any, ...], *, marked: bool) -> str:
-    """Return a value as text, with as many digits as its interval supports.
+    """Return a predicted value as text, with as many digits as its interval supports.
 
-    ``marked`` columns have room for the mark of an extrapolated value.
+    With ``marked`` the text leaves room for the mark of an extrapolated value.
     """
     value, low, high, basis = estimate
     text = "–" if math.isnan(value) else estimated(name, Estimate(value, low, high, ""))

@@ -16,7 +16,7 @@ from icmodel.documents import group_by_key
 WIDTH, HEIGHT = 156.0, 58.0
 """Width and least height of a box; a box with many cables is higher."""
 GAP = 12.0
-"""Distance between two boxes of a column."""
+"""Vertical distance between two boxes in one column of the drawing."""
 LANE = 22.0
 """Distance between two cables at one side of a box."""
 BETWEEN, BEND = 150.0, 110.0
@@ -25,7 +25,7 @@ SWEEPS = 8
 """Number of sweeps; each sweep orders the rows by their neighbours, in alternating directions."""
 
 Pair = tuple[int, int]
-"""Indices of two boxes, or sides of two boxes."""
+"""Pair of integers: the indices of two boxes, or the sides of two boxes at which a cable ends."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +125,7 @@ def layout(count: int, pairs: Sequence[Pair], flows: Mapping[Pair, float]) -> La
 
 
 def _columns(neighbours: list[list[int]], flows: Mapping[Pair, float]) -> list[int]:
-    """Return the column of each box, from 0.
+    """Return the column of each box in a drawing, counted from 0.
 
     Forwarding boxes are ordered by hops; each other box is next to its neighbour.
     """
@@ -176,7 +176,7 @@ def _hops(start: int, neighbours: list[list[int]], among: Iterable[int]) -> dict
 
 
 def _rows(column: list[int], neighbours: list[list[int]]) -> list[list[int]]:
-    """Return the boxes of each column from top to bottom.
+    """Return the boxes in each column of a drawing, from top to bottom.
 
     Boxes are sorted by the mean position of their neighbours (barycentre).
 
@@ -209,7 +209,7 @@ def _rows(column: list[int], neighbours: list[list[int]]) -> list[list[int]]:
 def _places(
     rows: list[list[int]], pairs: Sequence[Pair], sides: Sequence[Pair], bent: set[Pair]
 ) -> tuple[Place, ...]:
-    """Return the rectangle of each box, with room for its texts and its cables."""
+    """Return the rectangle of each box in a drawing, with room for its texts and its cables."""
     lanes: dict[Pair, int] = {}
     for pair, at in zip(pairs, sides, strict=True):
         for end in zip(pair, at, strict=True):
