@@ -19,7 +19,7 @@ ALIKE = {
     "cpu": "CPU",
     "receive": "receiving",
 }
-"""Word of a requirement -> word of the metric's name."""
+"""Synonyms in a requirement: word that a user may write -> word in the name of the metric."""
 
 
 def parse_requirement(text: str, metrics: tuple[str, ...]) -> Requirement:

@@ -28,7 +28,7 @@ Progress = Callable[[int, int], None]
 
 
 class GridWishes(NamedTuple):
-    """Metrics of a grid, empty for all, and the treatment of points outside the measured range."""
+    """Options of a sweep: metrics (empty for all), and treatment of points outside the measured range."""
 
     metrics: tuple[str, ...] = ()
     extrapolate: bool = False
@@ -45,11 +45,11 @@ class AskedGrid:
 
     @property
     def wanted(self) -> tuple[str, ...] | None:
-        """The metrics and the bottleneck; None for all."""
+        """Names of the columns to predict: requested metrics and the bottleneck; None for all."""
         return (*self.metrics, "bottleneck") if self.metrics else None
 
     def points(self, model: Model) -> int:
-        """Number of points; none is predicted."""
+        """Return the number of points of the sweep, without predicting them."""
         return len(grid_of(model, self.ranges, self.outside, self.wanted, intervals=True))
 
 
@@ -81,7 +81,7 @@ def asked_grid(
 
 
 def answer_grid(model: Model, asked: AskedGrid, progress: Progress | None = None) -> Grid:
-    """Predict all points of a grid.
+    """Predict all points of a sweep.
 
     Raises
     ------
@@ -138,11 +138,11 @@ class Grid:
 
     @property
     def swept(self) -> list[str]:
-        """Return the names of the parameters with several values, in order."""
+        """Names of the swept parameters (those with several values), in order."""
         return [str(name) for name in self.answers.sizes]
 
     def fixed(self) -> dict[str, object]:
-        """Return the parameters that have one value, by name."""
+        """Return the parameters that are constant in the sweep, by name."""
         return {
             str(name): json_form(coordinate.item())
             for name, coordinate in self.answers.coords.items()
@@ -198,5 +198,5 @@ def grid_document(grid: Grid) -> dict[str, object]:
 
 
 def name_of(names: tuple[str, ...], code: int) -> str:
-    """Return the name of a code, or an empty text for a point without a value."""
+    """Return the name that an integer code stands for; empty for a point without a value."""
     return names[code] if code >= 0 else ""

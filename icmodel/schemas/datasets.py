@@ -16,7 +16,7 @@ from icmodel.schemas.parts import (
 
 
 class DatasetEntry(Part):
-    """A dataset in a list."""
+    """Entry of a dataset in the list of datasets."""
 
     id: str
     title: str
@@ -34,7 +34,7 @@ class Datasets(Part):
 
 
 class Interconnect(Part):
-    """The link of a dataset."""
+    """Link on which a dataset was measured."""
 
     kind: str
 
@@ -59,7 +59,7 @@ class DatasetDocument(Part):
 
 
 class Row(Part):
-    """A row of a dataset; every other key is an option axis."""
+    """Row of a dataset (a line of points.csv). Every other key is an option axis."""
 
     __pydantic_extra__: Texts
     line: Count
@@ -108,7 +108,7 @@ class Fit(Part):
 
 
 class IngestedFile(Part):
-    """A file whose results are used."""
+    """File whose results are used in the new dataset."""
 
     file: str
     sha256: Sha256
@@ -116,7 +116,7 @@ class IngestedFile(Part):
 
 
 class RefusedFile(Part):
-    """A refused file, and why."""
+    """File that was refused for the new dataset, and the reason."""
 
     file: str
     reason: str
@@ -135,7 +135,7 @@ class Ingested(Part):
 
 
 class Score(Part):
-    """Errors and coverage of a metric on left-out rows."""
+    """Prediction errors and coverage of one metric on left-out dataset rows."""
 
     error: str
     n: Count
@@ -144,7 +144,7 @@ class Score(Part):
 
 
 class Fold(Part):
-    """Scores of a kind of fold, by metric."""
+    """Scores of one kind of cross-validation fold, by metric."""
 
     folds: Count
     metrics: dict[str, Score]

@@ -36,7 +36,7 @@ class Prediction(Part):
 
 
 class GridPoint(Part):
-    """A point of a grid: its parameters and metrics."""
+    """One point of a sweep: its parameters and its predicted metrics."""
 
     __pydantic_extra__: dict[str, PointEstimate | Number | str]
     bottleneck: Bottleneck | Literal[""] = ""
@@ -55,7 +55,7 @@ class Grid(Part):
 
 
 class Column(Part):
-    """A prediction, or why there is none."""
+    """Column of a comparison: a prediction, or the reason why there is none."""
 
     dataset: str
     variant: str

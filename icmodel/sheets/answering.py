@@ -27,9 +27,9 @@ Progress = Callable[[int, int], None]
 """Function that is called with the number of answered rows and the total number of rows."""
 
 BLOCK = 20_000
-"""Greatest number of rows of one model that are answered together."""
+"""Greatest number of rows that a model answers in one call."""
 MODEL = ("dataset", "variant")
-"""Columns that choose the dataset and the variant of a row."""
+"""Columns of a sheet that choose the dataset and the variant for each row."""
 COUNTS = ("cores", "switches", "endpoints")
 
 
@@ -129,7 +129,7 @@ def answer_sheet(
 
 
 class _Column(NamedTuple):
-    """A column of a parameter: its SI name, the unit in its head, and the parser of a text with a unit."""
+    """Column of a sheet with a parameter: SI name, unit in the heading, and parser of a text with a unit."""
 
     name: str
     unit: str
@@ -164,7 +164,7 @@ PARSERS = dict(TEXT_SPELLINGS.values())
 
 
 def _columns(heads: Sequence[str]) -> dict[int, _Column]:
-    """Columns that may name a parameter or an option, by index in the head.
+    """Return the columns of a sheet that may name a parameter or an option, by index.
 
     Raises
     ------
@@ -211,7 +211,7 @@ def _is_number(text: str) -> bool:
 
 @dataclass(slots=True)
 class _Question:
-    """A row of a sheet: its cells, its scenario, and its answer."""
+    """One row of a sheet of scenarios: its cells, its scenario, and its answer."""
 
     own: tuple[Cell, ...]
     model: Model | None = None
@@ -256,19 +256,19 @@ class _Question:
         return (id(self.model), *sorted(self.texts.items()), *sorted(self.values))
 
     def keywords(self) -> dict[str, Any]:
-        """Keywords for `Model.predict`."""
+        """Return the scenario of the row as keyword arguments of `Model.predict`."""
         whole = {name: int(v) if v == math.floor(v) else v for name, v in self.values.items()}
         counts = {name: whole[name] for name in ("payload_bytes", *COUNTS) if name in whole}
         return {**self.values, **counts, **self.texts}
 
     def cells(self, shown: Sequence[int]) -> tuple[Cell, ...]:
-        """Cells of the row, then its answers for the given indices of `ANSWER_HEADS`, then the reason."""
+        """Return the cells of the row, its answers for the given indices of `ANSWER_HEADS`, and the reason."""
         answers = (self.found[place] for place in shown) if self.found else [None] * len(shown)
         return (*self.own, *answers, self.why or None)
 
 
 class _Models:
-    """Models of all rows, by dataset and variant, each made once."""
+    """Cache of the models for all rows of a sheet, by dataset and variant."""
 
     def __init__(
         self, dataset: Dataset | str | Path | None, variant: str | None, cache: bool

@@ -18,7 +18,7 @@ MOST_CELLS = 20_000_000
 """Greatest number of rows times columns of a sheet, empty cells included."""
 PIECE_BYTES = 2**20
 REFERENCE = re.compile(rb"""[\s<]r\s*=\s*["']([A-Za-z]{1,3})([0-9]{1,7})["']""")
-"""Reference of a cell in the XML of a sheet: column and row."""
+"""Pattern of a cell reference in the XML of a sheet: letters of the column and number of the row."""
 LONGEST_REFERENCE = 40
 
 
@@ -109,7 +109,7 @@ def _check_size(body: bytes, place: Path) -> None:
 
 
 def _column_number(letters: bytes) -> int:
-    """Number of a column from its letters, counted from 1."""
+    """Return the number of a spreadsheet column from its letters, counted from 1."""
     number = 0
     for letter in letters.upper():
         number = 26 * number + letter - ord("A") + 1

@@ -13,12 +13,12 @@ from icmodel.errors import ReportError
 
 Cell = str | float | bool | None
 HEAD = re.compile(r"\s*(?P<name>.*?)\s*(?:[\[(]\s*(?P<unit>[^\])]*?)\s*[\])])?\s*")
-"""Head of a column: a name, and a unit in brackets."""
+"""Pattern of a column heading: a name, and optionally a unit in brackets."""
 LIMITED_BY, WHY = "limited by", "why"
 
 
 class Answer(NamedTuple):
-    """A metric in the answers of a sheet: its name in heads of columns, its unit, and the size of the unit in SI."""
+    """Metric in an answered sheet: its name in column headings, its unit, and the size of the unit in SI."""
 
     name: str
     metric: str
@@ -52,7 +52,7 @@ ANSWER_HEADS = (*(head for one in ANSWERS for head in one.heads), LIMITED_BY, WH
 
 @dataclass(frozen=True, slots=True)
 class Sheet:
-    """A table of cells under a head.
+    """Table of cells below a heading row.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ class Unit(NamedTuple):
 
 
 def unit_of_metric(metric: str) -> Unit:
-    """Unit of a metric in a workbook.
+    """Return the unit in which a workbook shows a metric.
 
     Examples
     --------
@@ -107,7 +107,7 @@ class Chart(NamedTuple):
 
 
 class Page(NamedTuple):
-    """Table as a sheet of a workbook, with its name, and with charts if ``chart`` is given."""
+    """One sheet of a workbook: its name, its table, and charts if ``chart`` is given."""
 
     name: str
     sheet: Sheet
@@ -115,7 +115,7 @@ class Page(NamedTuple):
 
 
 def library(name: str) -> Any:
-    """Import a library of the extra ``xlsx``.
+    """Import a library for XLSX files, installed by the extra ``xlsx``.
 
     Raises
     ------
