@@ -125,7 +125,7 @@ class CalibrationOptions:
     most_steal: str | None = option_field(
         "SHARE", "Ignore runs in which the hypervisor took more than this share of a core."
     )
-    seed: int = option_field("N", "Seed of the random choice of runs.", default=1)
+    seed: int = option_field("N", "Seed of the random generator that chooses runs.", default=1)
     variant: str = option_field("NAME", "Variant of the model to score.", default="hybrid")
 
     def settings(self) -> dict[str, object]:
@@ -185,7 +185,10 @@ def calibrate(
     topology = place.topology or DEFAULT_TOPOLOGY
     request = Request(output, place.hosts, topology, place.address, options.settings())
     probe = find_probe()  # last, so that a wrong question is reported even if icprobe is missing
-    with interruptible(f"the same command goes on in {output}"), calibration_progress() as watch:
+    with (
+        interruptible(f"repeat the command to continue in {output}"),
+        calibration_progress() as watch,
+    ):
         made = carry_out(probe, request, watch)
     emit(Answer(lambda: calibration_sections(made), made.to_dict), as_json=as_json, output=None)
     return exit_code(made, has_target=options.error is not None or options.usecase is not None)

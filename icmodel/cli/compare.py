@@ -1,4 +1,4 @@
-"""``icmodel compare``: one question for several datasets, protocols or variants; or a use case for every link."""
+"""``icmodel compare``: one question on several datasets or protocols, or a use case on every interconnect."""
 
 from __future__ import annotations
 

@@ -33,7 +33,10 @@ Records = Annotated[
 Folder = Annotated[
     Path | None,
     typer.Option(
-        "-o", "--output", metavar="DIR", help="Folder of the dataset; its name becomes the id."
+        "-o",
+        "--output",
+        metavar="DIR",
+        help="Folder to write the dataset to; its name becomes the dataset's id.",
     ),
 ]
 
@@ -49,7 +52,7 @@ class FoldOptions:
         "RATE", 'Line rate, e.g. "10 Gb/s".', "rate that a real network card reports"
     )
     variant: str | None = option_field(
-        "NAME", "Variant of the model that is used if a question names none.", BEST
+        "NAME", "Default variant of the model for questions on this dataset.", BEST
     )
     about: Path | None = option_field(
         "FILE", "TOML file; its keys replace the same keys of the written dataset.toml."
@@ -139,7 +142,9 @@ def folder_to_rebuild(records: list[Path], settings: Settings) -> Path:
     if len(records) != 1 or not records[0].is_dir():
         raise RecordError("the folder of the dataset is missing: add -o DIR")
     if not is_folded(records[0]):
-        raise RecordError(f"{records[0]} holds no folded dataset: give files of records and -o DIR")
+        raise RecordError(
+            f"{records[0]} contains no dataset made by icmodel fold: give files of records and -o DIR"
+        )
     if settings != Settings():
         raise RecordError(
             "a folder is rebuilt with the settings in its folded.json: for other settings, fold its "

@@ -81,7 +81,10 @@ OwnWorkAt = Annotated[
 Folder = Annotated[
     Path,
     typer.Option(
-        "-o", "--output", metavar="DIR", help="Folder of the dataset; its name is the id."
+        "-o",
+        "--output",
+        metavar="DIR",
+        help="Folder to write the dataset to; its name becomes the dataset's id.",
     ),
 ]
 

@@ -1,4 +1,4 @@
-"""``icmodel recommend``: designs of a system that meet every requirement, among all that may be chosen."""
+"""``icmodel recommend``: search the allowed designs of a system for those that meet every requirement."""
 
 from __future__ import annotations
 

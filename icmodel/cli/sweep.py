@@ -156,7 +156,7 @@ def sweep(
         check_installed(output)
     if not in_blocks and (workers is not None or cluster is not None):
         raise ScenarioError(
-            "--workers and --cluster write a file block by block: add -o grid.zarr, .parquet or .csv"
+            "--workers and --cluster need an output file: add -o grid.zarr, .parquet or .csv"
         )
     if workers is not None and workers < 1:
         raise ScenarioError(f"--workers {workers} is not a number of processes: give 1 or more")

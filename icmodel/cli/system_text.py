@@ -1,4 +1,4 @@
-"""Systems as text: a system for ``icmodel system show``, a prediction for ``icmodel system``."""
+"""Texts printed by ``icmodel system show`` (a system) and ``icmodel system`` (its prediction)."""
 
 from __future__ import annotations
 
@@ -219,7 +219,7 @@ def streams_table(groups: dict[str, list[StreamPrediction]]) -> Table[str]:
 
 
 def _worst_text(metric: str, streams: Sequence[StreamPrediction]) -> str:
-    """Return the worst value of a metric as text: the least goodput, the greatest other value."""
+    """Return the worst value of a metric among streams: least goodput, or greatest value of another metric."""
     if grows(metric, streams):
         return "grows"
     worst = worst_estimate(metric, streams)

@@ -1,4 +1,4 @@
-"""``icmodel validate``: errors of a model on rows it was not fitted to."""
+"""``icmodel validate``: prediction errors of a model on dataset rows that it was not fitted to."""
 
 from __future__ import annotations
 

@@ -33,7 +33,9 @@ Folder = Annotated[
 ]
 LabDataset = Annotated[
     str,
-    option("dataset", "NAME", "Dataset of the lab's hosts, by name or folder.", "lab-1g-2026"),
+    option(
+        "dataset", "NAME", "Dataset measured on the lab's hosts, by name or folder.", "lab-1g-2026"
+    ),
 ]
 Scale = Annotated[
     float | None,
@@ -49,7 +51,7 @@ Members = Annotated[
     option(
         "members",
         "N",
-        "Maximum number of devices to build per group.",
+        "Maximum number of devices of each group that are built in the lab.",
         "as many as fit this machine",
     ),
 ]
@@ -114,7 +116,7 @@ def verify(
         times=Times(units.parse_seconds(window), beside_s, beside_s),
         cache=not no_cache,
     )
-    advice = f"the same command goes on in {output}"
+    advice = f"repeat the command to continue in {output}"
     try:
         with interruptible(advice), progress_bar("passes") as watch:
             found = verify_system(name, output, options, watch=watch)

@@ -92,7 +92,7 @@ def check_pairs(extras: Extras) -> None:
     if solve is not None and solve not in SOLVABLE:
         raise ScenarioError(f"--solve {solve} is unknown: use {choice}")
     if solve is not None and goodput is None:
-        raise ScenarioError('--solve needs the goodput to carry: add --goodput "3.5 Gb/s"')
+        raise ScenarioError('--solve needs a goodput to reach: add --goodput "3.5 Gb/s"')
     if extras.message is None and extras.message_within is not None:
         raise ScenarioError(
             '--message-within needs the size of the message: add --message "14.7 MB"'
@@ -120,7 +120,9 @@ def solve_for(
     value = None if goodput_bps > MOST else SOLVERS[parameter](model, asked, goodput_bps)
     if value is None:
         noun = "count of cores" if parameter == "cores" else parameter
-        raise OutOfDomain(f"{model.data.id} has no {noun} that surely carries {rate} here")
+        raise OutOfDomain(
+            f"{model.data.id} has no {noun} with which the whole interval reaches {rate}"
+        )
     solution = solved(asked, parameter, value, goodput_bps)
     text = {
         "rate": units.format_quantity("rate_fps", solution.rate_fps or 0.0),

@@ -40,7 +40,7 @@ def parse_requirement(text: str, metrics: tuple[str, ...]) -> Requirement:
     match = LIMIT.fullmatch(text.strip())
     if match is None:
         raise UseCaseError(
-            f"{text!r} is no requirement: write a metric, ≤ or ≥, and a limit with its unit, such as "
+            f"{text!r} is not a requirement: write a metric, ≤ or ≥, and a limit with its unit, such as "
             "mean latency ≤ 100 us"
         )
     words = {ALIKE.get(word.lower(), word).lower() for word in match["metric"].split()}

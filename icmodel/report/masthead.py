@@ -121,7 +121,7 @@ def masthead(
             values["date"] = datetime.date.fromisoformat(date).isoformat()
         except ValueError:
             raise ReportError(
-                f"the date {date!r} is none: write year, month and day, such as 2026-11-25"
+                f"the date {date!r} is invalid: write year, month and day, such as 2026-11-25"
             ) from None
     return Masthead(**values)  # type: ignore[arg-type]
 
@@ -155,7 +155,7 @@ def _template_values(path: Path) -> dict[str, object]:
             raise ReportError(f"{path.name}: {key} is {value!r}: write a text in quotes")
         if key == "accent" and not COLOUR.fullmatch(value):
             raise ReportError(
-                f"{path.name}: accent is {value!r}: write a colour of six digits, such as {ACCENT}"
+                f"{path.name}: accent {value!r} is not a colour: write six hexadecimal digits, such as {ACCENT}"
             )
     if "logo" in found:
         found["logo"] = _logo(path, str(found["logo"]))
@@ -180,4 +180,6 @@ def _logo(template: Path, name: str) -> Logo:
         return Logo("png", content)
     if b"<svg" in content[:MOST_BEFORE_SVG] and b"<!ENTITY" not in content:
         return Logo("svg", content)
-    raise ReportError(f"{template.name}: logo {name!r} is neither SVG nor PNG: name such a file")
+    raise ReportError(
+        f"{template.name}: logo {name!r} is neither SVG nor PNG: give an SVG or PNG file"
+    )

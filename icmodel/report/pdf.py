@@ -93,7 +93,7 @@ def _compiled(content: Page, form: str, **options: Any) -> Any:
                 **{"ignore_system_fonts": True, **options},
             )
         except setter.TypstError as error:
-            raise ReportError(f"the PDF cannot be set: {error}") from error
+            raise ReportError(f"typst cannot make the PDF: {error}") from error
 
 
 def plain(value: object) -> Any:

@@ -65,7 +65,7 @@ class Profile:
 
 
 def known(prediction: Prediction, metric: str) -> bool:
-    """Whether a prediction has a value of a metric."""
+    """Whether a prediction contains a known value of the given metric."""
     return metric in prediction.metrics and not prediction.metrics[metric].absent
 
 

@@ -135,7 +135,7 @@ def _why(evaluation: Evaluation, limits: Limits) -> Iterator[Section]:
 def _findings(
     caption: str, findings: Iterable[Finding], told: Callable[[Finding], Iterable[str]]
 ) -> Table:
-    """Return a table with a line for each requirement: its outcome, and the parts of its text."""
+    """Return a table of judged requirements: the verdict on each, and the text that ``told`` yields."""
     rows = tuple(
         (
             Cell("", outcome=finding.outcome),

@@ -74,7 +74,7 @@ def report(answer: Answer, path: str | Path, masthead: Masthead = PLAIN) -> None
     ending = Path(path).suffix.lower()
     if ending not in endings:
         raise ReportError(
-            f"{str(path)!r} has no extension of a report: end the name in "
+            f"unsupported report format in {str(path)!r}: end the name in "
             f"{', '.join(endings[:-1])} or {endings[-1]}"
         )
     check_place(path)

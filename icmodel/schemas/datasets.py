@@ -1,4 +1,4 @@
-"""Answers about datasets: `datasets`, `fit`, `ingest` and `validate`."""
+"""Schemas of the JSON answers about datasets: `datasets`, `fit`, `ingest` and `validate`."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class DatasetEntry(Part):
 
 
 class Datasets(Part):
-    """Answer of `icmodel datasets list`."""
+    """JSON answer of `icmodel datasets list`."""
 
     schema_version: Version
     datasets: list[DatasetEntry]
@@ -40,7 +40,7 @@ class Interconnect(Part):
 
 
 class DatasetDocument(Part):
-    """Answer of `icmodel datasets show`: the keys of dataset.toml, and the counts of its rows."""
+    """JSON answer of `icmodel datasets show`: the keys of dataset.toml, and the counts of its rows."""
 
     schema_version: Version
     id: str
@@ -81,7 +81,7 @@ class Row(Part):
 
 
 class Rows(Part):
-    """Answer of `icmodel datasets points`."""
+    """JSON answer of `icmodel datasets points`."""
 
     schema_version: Version
     dataset: DatasetReference
@@ -89,7 +89,7 @@ class Rows(Part):
 
 
 class CheckedDataset(Part):
-    """Answer of `icmodel datasets check`."""
+    """JSON answer of `icmodel datasets check`."""
 
     schema_version: Version
     dataset: DatasetReference
@@ -98,7 +98,7 @@ class CheckedDataset(Part):
 
 
 class Fit(Part):
-    """Answer of `icmodel fit`."""
+    """JSON answer of `icmodel fit`."""
 
     schema_version: Version
     dataset: DatasetReference
@@ -123,7 +123,7 @@ class RefusedFile(Part):
 
 
 class Ingested(Part):
-    """Answer of `icmodel ingest`."""
+    """JSON answer of `icmodel ingest`."""
 
     schema_version: Version
     dataset: str
@@ -151,7 +151,7 @@ class Fold(Part):
 
 
 class Validation(Part):
-    """Answer of `icmodel validate`."""
+    """JSON answer of `icmodel validate`."""
 
     schema_version: Version
     dataset: DatasetReference

@@ -1,4 +1,4 @@
-"""Answers about systems: `system`, `recommend` and `verify`."""
+"""Schemas of the JSON answers about systems: `system`, `recommend` and `verify`."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class SystemEntry(Part):
 
 
 class Systems(Part):
-    """Answer of `icmodel system list`."""
+    """JSON answer of `icmodel system list`."""
 
     schema_version: Version
     systems: list[SystemEntry]
@@ -70,7 +70,7 @@ class ShownStream(Part):
 
 
 class SystemDocument(Part):
-    """Answer of `icmodel system show`."""
+    """JSON answer of `icmodel system show`."""
 
     schema_version: Version
     system: SystemEntry
@@ -88,7 +88,7 @@ class CheckFinding(Part):
 
 
 class CheckedSystem(Part):
-    """Answer of `icmodel system check`."""
+    """JSON answer of `icmodel system check`."""
 
     schema_version: Version
     system: SystemEntry
@@ -165,7 +165,7 @@ class PredictedDevice(Part):
 
 
 class SystemPrediction(Part):
-    """Answer of `icmodel system predict`."""
+    """JSON answer of `icmodel system predict`."""
 
     schema_version: Version
     system: str
@@ -258,7 +258,7 @@ class LateByPhysics(Part):
 
 
 class Recommendation(Part):
-    """Answer of `icmodel recommend`."""
+    """JSON answer of `icmodel recommend`."""
 
     schema_version: Version
     system: str
@@ -352,7 +352,7 @@ class VerifiedDevice(Part):
 
 
 class Verification(Part):
-    """Answer of `icmodel verify`."""
+    """JSON answer of `icmodel verify`."""
 
     schema_version: Version
     system: str

@@ -1,4 +1,4 @@
-"""Answers about use cases: `evaluate`, `compare --usecase` and `usecases`."""
+"""Schemas of the JSON answers about use cases: `evaluate`, `compare --usecase` and `usecases`."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class UseCaseEntry(UseCase):
 
 
 class UseCases(Part):
-    """Answer of `icmodel usecases list`."""
+    """JSON answer of `icmodel usecases list`."""
 
     schema_version: Version
     usecases: list[UseCaseEntry]
@@ -52,7 +52,7 @@ class Derivation(Part):
 
 
 class UseCaseDocument(UseCase):
-    """Answer of `icmodel usecases show`: the keys of the file, and the derived numbers."""
+    """JSON answer of `icmodel usecases show`: the keys of the file, and the derived numbers."""
 
     schema_version: Version
     source: str
@@ -118,7 +118,7 @@ class LimitedDataset(Part):
 
 
 class Evaluation(Part):
-    """Answer of `icmodel evaluate`."""
+    """JSON answer of `icmodel evaluate`."""
 
     schema_version: Version
     usecase: UseCase
@@ -152,7 +152,7 @@ class Change(Part):
 
 
 class Changes(Part):
-    """Answer of `icmodel evaluate` and `icmodel system` with ``--against``."""
+    """JSON answer of `icmodel evaluate` and `icmodel system` with ``--against``."""
 
     schema_version: Version
     subject: str
@@ -218,7 +218,7 @@ class Ranked(Judged):
 
 
 class Interconnects(Part):
-    """Answer of `icmodel compare --usecase`."""
+    """JSON answer of `icmodel compare --usecase`."""
 
     schema_version: Version
     usecase: UseCase

@@ -1,7 +1,7 @@
 """Answer the scenarios of a sheet, one per row.
 
 Other columns of the sheet, and the order of columns, are kept.  A column is named like a parameter in Python or on the
-command line.  The unit stands in the head of the column (``payload [B]``) or in each cell (``64 KiB``).  If a row has
+command line.  The unit stands in the heading of the column (``payload [B]``) or in each cell (``64 KiB``).  If a row has
 no answer, the last cell of the row states the reason.
 """
 
@@ -89,7 +89,7 @@ def answer_sheet(
     taken = [head for head in heads if head in ANSWER_HEADS]
     if taken and not {LIMITED_BY, WHY} <= set(taken):
         raise ScenarioError(
-            f"the column {taken[0]!r} would be replaced by the answer: give it another head"
+            f"the column {taken[0]!r} would be replaced by the answer: give it another heading"
         )
     kept = [place for place, head in enumerate(heads) if head not in ANSWER_HEADS]
     columns = _columns([sheet.head[place] for place in kept])
@@ -137,7 +137,7 @@ class _Column(NamedTuple):
     in_si: bool
 
     def number(self, cell: Cell) -> float:
-        """Convert a cell to SI: a number has the unit of the column's head, a text has its own unit.
+        """Convert a cell to SI: a number has the unit of the column's heading, a text has its own unit.
 
         Raises
         ------
@@ -153,7 +153,7 @@ class _Column(NamedTuple):
             return _parsed(self.parse, f"{text} {self.unit}")
         if self.parse is not None and not self.in_si:
             raise ScenarioError(
-                f"{self.name} is {text} without a unit: write the unit in the cell, or in the head, such as "
+                f"{self.name} is {text} without a unit: write the unit in the cell, or in the column heading, such as "
                 "'payload [B]'"
             )
         return float(text)
@@ -169,8 +169,7 @@ def _columns(heads: Sequence[str]) -> dict[int, _Column]:
     Raises
     ------
     ScenarioError
-        If no column names a payload, two columns name one parameter, or a head with a unit is nearly a parameter:
-        a misspelt request would be answered as no request at all.
+        If no column names a payload, two columns name one parameter, or a heading with a unit is a misspelt parameter, which would otherwise be ignored.
     """
     known = {*TEXT_SPELLINGS, *SI_NAMES}
     found: dict[int, _Column] = {}
@@ -186,7 +185,7 @@ def _columns(heads: Sequence[str]) -> dict[int, _Column]:
             continue
         if match["unit"] and name not in known and (near := get_close_matches(name, known, 1, 0.8)):
             raise ScenarioError(
-                f"the column {head!r} names no parameter: write {near[0].replace('_', ' ')!r}, or another head"
+                f"the column {head!r} names no parameter: write {near[0].replace('_', ' ')!r}, or another heading"
             )
         unit = "/s" if match["unit"] == "1/s" else match["unit"] or ""
         found[place] = _Column(si_name, unit, PARSERS.get(si_name), name == si_name)

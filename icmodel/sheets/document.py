@@ -1,6 +1,6 @@
 """Convert the JSON document of an answer to sheets: verdicts, answers, intervals, basis and sources.
 
-`Evaluation`, `SystemPrediction` and `Recommendation` have documents of one make: an estimate is a mapping with value, low,
+`Evaluation`, `SystemPrediction` and `Recommendation` have documents of the same structure: an estimate is a mapping with value, low,
 high and basis; a verdict is a mapping with requirement, outcome and estimate; a used row names its source.  A row of a sheet
 names the place of the number in the document.
 """

@@ -16,7 +16,7 @@ ENDS = ("value", "low", "high")
 OPPOSITE = {"value": "value", "low": "high", "high": "low"}
 GOODPUT, LOSS, FRAMES = "goodput_bps", "loss_rate", "frames_per_s"
 NAMES = {BEST: "best", GOODPUT: "unlimited", LOSS: "overload loss", LIMITED_LOSS: "limited loss"}
-"""Table of the law `corrected` -> its name in the names of steps."""
+"""Table of the law (model variant) `corrected` -> name of the table in the names of steps."""
 
 
 def law_steps(found: Lookup) -> Iterator[Step]:

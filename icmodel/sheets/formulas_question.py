@@ -1,4 +1,4 @@
-"""Formulas of a living workbook, first part: the question completed or refused, and the theory of its frame.
+"""Formulas of a living workbook, first part: completion or refusal of a question, and its limits by theory.
 
 A step is one column of the calculation sheet; one row is one question.  In a formula ``[name]`` is the cell of another
 step in the same row.  Names that begin with ``t_``, ``k_``, ``p_`` and ``l_`` are columns of the look-up sheets.  An empty

@@ -73,7 +73,7 @@ class Lookup(NamedTuple):
 
     @property
     def loads(self) -> tuple[float, ...]:
-        """Limited loads of the tables [b/s], ascending."""
+        """Finite offered loads of the look-up tables [b/s], in ascending order."""
         return tuple(self.tables.axes.loads.tolist())
 
     @property

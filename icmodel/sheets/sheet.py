@@ -1,4 +1,4 @@
-"""Sheet: a table of cells under a head, the heads of answers, and the libraries of XLSX files."""
+"""Sheet: a table of cells below a heading row, headings of answers, and libraries for XLSX files."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Answer(NamedTuple):
 
     @property
     def heads(self) -> tuple[str, str, str, str]:
-        """Heads of the metric's four columns: value, low, high and basis."""
+        """Headings of the metric's four columns: value, low, high and basis."""
         unit = f"[{self.unit}]"
         return (
             f"{self.name} {unit}",
@@ -57,9 +57,9 @@ class Sheet:
     Parameters
     ----------
     head : tuple of str
-        Texts of the head, one per column.
+        Column headings, one text per column.
     rows : tuple of tuple
-        Cells of each row: texts, numbers, or ``None`` for an empty cell; each row has as many cells as the head.
+        Cells of each row: texts, numbers, or ``None`` for an empty cell; each row has as many cells as there are headings.
     delimiter : str
         Delimiter of a CSV file.  If the delimiter is ``;``, numbers have a decimal comma.
     """

@@ -23,7 +23,7 @@ from icmodel.files import write
 from icmodel.sheets.sheet import ANSWER_HEADS, HEAD, WHY, Cell, Page, Sheet, library
 
 MOST_ROWS = 1_048_575
-"""Greatest number of rows below the head of an XLSX sheet."""
+"""Greatest number of rows below the heading row of an XLSX sheet."""
 LONGEST_TEXT = 32_767
 """Greatest number of characters in an XLSX cell; longer texts are cut."""
 NUMBER_FORMATS = {

@@ -106,7 +106,7 @@ def sweep(
     total = len(grid)
     if total > LARGEST_SWEEP:
         raise ScenarioError(
-            f"the sweep has {total} points: ask at most {LARGEST_SWEEP}, or write it to a file with "
+            f"the sweep has {total} points: request at most {LARGEST_SWEEP}, or write it to a file with "
             "sweep_to_file (on the command line: -o grid.zarr, .parquet or .csv)"
         )
     # Columns are allocated once, so that a sweep needs little more memory than its result.

@@ -166,7 +166,7 @@ def range_values(name: str, text: str, known: Known) -> tuple[float, ...]:
         first, last = parse(match["first"]), parse(match["last"])
         if not first < last:
             raise ScenarioError(
-                f"the range {item!r} of {name} runs downwards: write the lesser value first"
+                f"the range {item!r} of {name} is descending: write the lesser value first"
             )
         how = match["how"]
         values += (
@@ -175,7 +175,9 @@ def range_values(name: str, text: str, known: Known) -> tuple[float, ...]:
             else _spaced_values(name, item, first, last, how)
         )
         if len(values) > LARGEST_RANGE:
-            raise ScenarioError(f"{name} has more than {LARGEST_RANGE} values: ask in parts")
+            raise ScenarioError(
+                f"{name} has more than {LARGEST_RANGE} values: split the range into several sweeps"
+            )
     return tuple(dict.fromkeys(values))
 
 
@@ -230,7 +232,7 @@ def _known_values(
     between = {value for value in found if first < value < last}
     if not between and name not in COUNTS:
         raise ScenarioError(
-            f"{dataset} has no {name} in the range {item!r}: say how many values, such as {item}:25"
+            f"{dataset} has no {name} in the range {item!r}: add a number of values, such as {item}:25"
         )
     return sorted({first, *between, last})
 

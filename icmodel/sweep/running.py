@@ -99,7 +99,7 @@ def sweep_to_file(
     kind = TARGETS.get(path.suffix.lower())
     if kind is None:
         raise ReportError(
-            f"{path} has no format of large sweeps: end it in {', '.join(sorted(TARGETS))}"
+            f"unsupported file extension for a large sweep in {str(path)!r}: use {', '.join(sorted(TARGETS))}"
         )
     check_installed(path)
     grid = grid_of(model, ranges, outside, metrics, intervals=intervals)
@@ -271,8 +271,8 @@ def _pool(job: Job, model: Model, workers: int | None, client: Any) -> Iterator[
         yield Pool(lambda k: processes.submit(answer_block, job, k), AHEAD * count)
     except BrokenExecutor as error:
         raise ClusterError(
-            "a worker process ended before its answer, perhaps for lack of memory: the same command "
-            "goes on behind the finished blocks"
+            "a worker process ended before its answer, perhaps for lack of memory: repeat the command "
+            "to continue after the finished blocks"
         ) from error
     finally:
         processes.shutdown(cancel_futures=True)
@@ -293,11 +293,11 @@ def _cluster(job: Job, client: Any) -> Iterator[Pool]:
     except KilledWorker as error:
         raise ClusterError(
             "several workers of the Dask cluster ended at the same block, perhaps for lack of memory: "
-            "the same command goes on behind the finished blocks"
+            "repeat the command to continue after the finished blocks"
         ) from error
     except (CancelledError, OSError) as error:
         raise ClusterError(
-            "the Dask scheduler is lost: the same command goes on behind the finished blocks"
+            "the Dask scheduler is lost: repeat the command to continue after the finished blocks"
         ) from error
 
 

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     import xarray
 
     Content = bytes | xarray.Dataset
-    """Content of a block: bytes of a file, or labelled answers."""
+    """Content of one block of a sweep: bytes of a file, or labelled answers."""
 
 
 class Target(ABC):
@@ -63,7 +63,10 @@ class Target(ABC):
     @staticmethod
     @abstractmethod
     def encode(block: Block, answers: xarray.Dataset) -> Content:
-        """Convert the labelled answers of a block to its content; this may happen in another process."""
+        """Convert the labelled answers of a block to the content that `append` writes.
+
+        This may run in another process.
+        """
 
     @abstractmethod
     def append(self, block: Block, content: Content) -> int:
@@ -118,7 +121,7 @@ class Target(ABC):
         except OSError as error:
             raise ReportError(
                 f"{unwritable(self.partial, error)}; {block.number} of {len(self.blocks)} blocks "
-                "are kept: the same command goes on"
+                "are kept: repeat the command to continue"
             ) from error
         self._record(block.number + 1, size_bytes)
 
@@ -244,7 +247,7 @@ class ZarrStore(Target):
         return tuple(step for step, axis in steps if not axis.fixed)
 
     def _create(self, answers: xarray.Dataset) -> None:
-        """Create the store with empty arrays for all points, and with the labels of the axes."""
+        """Create the Zarr store with empty arrays for all points, and with the labels of the axes."""
         import zarr
 
         group = zarr.open_group(self.partial, mode="w", zarr_format=2)

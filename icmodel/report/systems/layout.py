@@ -39,12 +39,12 @@ class Place:
 
     @property
     def right(self) -> float:
-        """Right edge of the rectangle."""
+        """Horizontal position of the right edge of the box [px]."""
         return self.left + self.width
 
     @property
     def bottom(self) -> float:
-        """Lower edge of the rectangle."""
+        """Vertical position of the lower edge of the box [px]."""
         return self.top + self.height
 
 

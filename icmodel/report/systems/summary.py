@@ -52,7 +52,7 @@ class Cable:
 
     @property
     def inside(self) -> bool:
-        """Whether the cable joins members of one box."""
+        """Whether the cable joins two members of the same box."""
         return self.ends[0] == self.ends[1]
 
 
