@@ -27,12 +27,12 @@ if TYPE_CHECKING:
 app = make_app()
 
 DEFAULT_TOPOLOGY = "direct-1g"
-"""Default test network.
+"""Default test network of ``icmodel calibrate``.
 
-It has a limited rate. The latency of a loaded virtual cable without a limit is unsteady.
+Its rate is limited, since the latency of a loaded virtual cable without a limit is unsteady.
 """
 UNDECIDED = 3
-"""Exit code if the budget ended before the target error was reached."""
+"""Exit code of ``icmodel calibrate`` if the budget ended before the target error was reached."""
 
 
 def check_hosts(names: tuple[str, str] | None) -> tuple[str, str] | None:
@@ -79,9 +79,9 @@ class PlaceOptions:
     )
 
     def check(self) -> None:
-        """Raise CalibrationError if options of the lab and of --hosts are mixed.
+        """Raise CalibrationError if options of the test network and of --hosts are combined.
 
-        Options of the lab need no --hosts; --address needs --hosts.
+        --lab and --topology exclude --hosts; --address needs --hosts.
         """
         if self.lab and self.hosts is not None:
             raise CalibrationError("--lab and --hosts are both given: give only one")
@@ -126,7 +126,9 @@ class CalibrationOptions:
         "SHARE", "Ignore runs in which the hypervisor took more than this share of a core."
     )
     seed: int = option_field("N", "Seed of the random generator that chooses runs.", default=1)
-    variant: str = option_field("NAME", "Variant of the model to score.", default="hybrid")
+    variant: str = option_field(
+        "NAME", "Variant of the model whose error is computed.", default="hybrid"
+    )
 
     def settings(self) -> dict[str, object]:
         """Return the options as arguments of `icmodel.calibrate.Settings`, in SI units."""

@@ -60,7 +60,7 @@ ANSWERS = {
 RANKING = ("rank", "class", "wire_headroom", "host_headroom", "least_cores", "sentence")
 """CSV columns of a ranked link, which follow the columns of the comparison."""
 MOST_NOTES = 6
-"""Maximum number of lines of notes printed without ``--all``."""
+"""Maximum number of lines of notes that ``icmodel compare`` prints without ``--all``."""
 UseCaseName = Annotated[
     str | None,
     option(

@@ -1,4 +1,4 @@
-"""``icmodel fold``: records of icprobe become a dataset, or a folded dataset is rebuilt."""
+"""``icmodel fold``: make a dataset from records of icprobe, or rebuild such a dataset."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``icmodel ingest``: make a dataset of results of other tools."""
+"""``icmodel ingest``: make a dataset from the results of other tools."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 app = make_app()
 
 REFUSED = 2
-"""Exit code if a file was refused, even if other files were used."""
+"""Exit code of ``icmodel ingest`` if a file was refused, even if other files were used."""
 
 Files = Annotated[
     list[Path],

@@ -1,4 +1,4 @@
-"""Options that several commands share, their values in SI, and questions as text."""
+"""Options that several commands share, and questions as one line of text."""
 
 from __future__ import annotations
 

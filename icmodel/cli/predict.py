@@ -224,7 +224,7 @@ def answer_rows(
 # --- the short answer -------------------------------------------------------------------------
 
 LINES = 20
-"""Maximum number of lines of a short answer on a terminal."""
+"""Maximum number of lines of the short answer of ``icmodel predict`` on a terminal."""
 _TIMES = ("latency", "rtt_half", "rtt")
 SLOTS: tuple[tuple[str, ...], ...] = (
     ("goodput_bps", "frames_per_s"),
@@ -304,7 +304,7 @@ def fit_notes(notes: Iterable[str], room: float) -> Iterator[str]:
 # --- the full answer --------------------------------------------------------------------------
 
 SHARED = 3
-"""A note shared by at least this many metrics is printed once, below the table."""
+"""Least number of metrics that must share a note, so that it is printed only once, below the table."""
 
 
 def full_sections(prediction: Prediction) -> Iterator[Section]:

@@ -75,10 +75,10 @@ FOOTNOTE = (
     "icmodel predict the axis and the distance.",
 )
 MOST_POINTS, MOST_NOTES = 20, 4
-"""Maximum numbers of points and of lines of notes printed without ``--all``."""
+"""Maximum numbers of points and of lines of notes that ``icmodel sweep`` prints without ``--all``."""
 
 Metrics = Annotated[
-    list[str] | None, option("metric", "NAMES", "Only these metrics; can be repeated.")
+    list[str] | None, option("metric", "NAMES", "Predict only these metrics; can be repeated.")
 ]
 Extrapolate = Annotated[
     bool,
@@ -106,7 +106,7 @@ Cluster = Annotated[
     ),
 ]
 MOST_IN_MEMORY = 1 << 20
-"""Greatest number of points of a sweep that is computed in memory. Greater sweeps are written block by block."""
+"""Greatest number of points of a sweep that is computed in memory, if its format can be written block by block."""
 
 
 @app.command(short_help="Predict a grid over any parameters.")

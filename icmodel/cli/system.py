@@ -60,7 +60,8 @@ CONTRADICTORY = 2
 OtherFile = Annotated[
     Path,
     typer.Argument(
-        metavar="FILE", help="JSON file of Saihu or networkx, or physical XML file of Saihu."
+        metavar="FILE",
+        help="Network to import: JSON file of Saihu or networkx, or physical XML file of Saihu.",
     ),
 ]
 NewName = Annotated[

@@ -88,11 +88,11 @@ def _counted(noun: str, count: int) -> str:
 # --- a prediction -----------------------------------------------------------------------------
 
 BUSIEST = 3
-"""Maximum number of ports, and of devices, shown without ``--all``."""
+"""Maximum number of ports, and of devices, that ``icmodel system`` shows without ``--all``."""
 REQUIREMENTS = 8
-"""Maximum number of requirements shown without ``--all``, the worst first."""
+"""Maximum number of requirements that ``icmodel system`` shows without ``--all``, the worst first."""
 NOTES = 3
-"""Maximum number of notes shown without ``--all``."""
+"""Maximum number of notes that ``icmodel system`` shows without ``--all``."""
 MORE = "each stream, link and device: --all; all numbers: --json"
 
 
@@ -155,7 +155,7 @@ def requirements_body(
 
 
 def parts_text(judged: Judged) -> str:
-    """Return the parts of the bound that decided a verdict: ``: network 6 µs, hosts 450 µs``."""
+    """Return the parts of the latency bound that decided a verdict: ``: network 6 µs, hosts 450 µs``."""
     if not judged.by_bound:
         return ""
     parts = {name.removesuffix("_s"): part for name, part in judged.parts.items()}

@@ -69,7 +69,9 @@ class FoldChoice:
         "Maximum number of folds of each kind, drawn evenly. For folds at breaks it holds for each metric.",
         "all",
     )
-    worst: str = option_field("N", "Number of worst points to list per metric.", default="5")
+    worst: str = option_field(
+        "N", "Number of rows with the greatest errors to list per metric.", default="5"
+    )
     runs: str | None = option_field(
         "DATASET", "Dataset whose held-out runs are scored.", "the dataset's own"
     )

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 app = make_app()
 
 LAB_FAILED = 3
-"""Exit code if the lab failed or nothing was measured."""
+"""Exit code of ``icmodel verify`` if the lab failed or nothing was measured."""
 Folder = Annotated[
     Path,
     typer.Option(

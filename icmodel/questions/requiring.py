@@ -1,4 +1,4 @@
-"""Requirements in words, such as ``latency mean <= 100 us``."""
+"""Parsing of requirements that are written in words, such as ``latency mean <= 100 us``."""
 
 from __future__ import annotations
 

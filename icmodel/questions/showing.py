@@ -176,7 +176,7 @@ def system_entry(system: System) -> dict[str, object]:
 
 
 def system_document(system: System, loads: tuple[Load, ...]) -> dict[str, object]:
-    """Return the JSON form of a system: its parts by name, in the order of the system file."""
+    """Return a system as JSON: its parts by name, in the order of the system file."""
     names = ("group", "source", "sink", "path", "priority", "kind", "multicast")
     return {
         "schema_version": 1,

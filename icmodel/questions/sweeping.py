@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import xarray
 
 REPORTED_POINTS = 4096
-"""Number of points between two updates of the progress bar."""
+"""Number of points of a sweep between two updates of the progress bar."""
 Progress = Callable[[int, int], None]
 
 
@@ -107,7 +107,7 @@ def answer_grid(model: Model, asked: AskedGrid, progress: Progress | None = None
 def notes_of_ends(
     model: Model, answers: xarray.Dataset, metrics: tuple[str, ...]
 ) -> tuple[str, ...]:
-    """Return the notes of the predictions at the first and the last point, without repeats."""
+    """Return the notes of the predictions at the first and the last point of a sweep, without repeats."""
     notes: dict[str, None] = {}
     for place in (0, -1):
         point = answers.isel(dict.fromkeys(answers.sizes, place))
@@ -155,7 +155,7 @@ class Grid:
         return [name for name in names if name != "bottleneck" and not name.endswith(PARTS)]
 
     def points(self, metrics: list[str]) -> Iterator[tuple[tuple[Any, ...], list[Any], int]]:
-        """Yield for each point its parameters, its metrics, and the code of its bottleneck.
+        """Yield, for each point of the sweep, its parameters, its metrics, and the code of its bottleneck.
 
         A metric has a value, the limits of its interval, and a basis.
         """
@@ -176,7 +176,7 @@ class Grid:
 
 
 def grid_document(grid: Grid) -> dict[str, object]:
-    """Return the JSON form of a grid: a list of points, each with all metrics."""
+    """Return a sweep as JSON: a list of points, each with all metrics."""
     attributes = grid.answers.attrs
     metrics = grid.metrics()
     points = []

@@ -111,7 +111,7 @@ def spec(field: str, metric: str, data: Data, title: Title) -> Spec:
 
 @dataclass(frozen=True)
 class _Plot:
-    """The field, metric and rows of one plot, and the encodings that its layers share."""
+    """One plot: its x field, metric and data rows, and the Vega-Lite encodings that its layers share."""
 
     field: str
     metric: str

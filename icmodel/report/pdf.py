@@ -37,7 +37,7 @@ LABELS = {name.lower(): getattr(blocks, name) for name in ("CHANGE", "BUY", "DOU
 def pdf_bytes(content: Page) -> bytes:
     """Render a report page as PDF. The same content gives the same bytes.
 
-    A character that the fonts of typst lack, such as one of Chinese, is set in a font of the system. Then the bytes
+    A character that the fonts of typst lack, such as a Chinese character, is set in a font of the system. Then the bytes
     depend on the fonts installed, and the file does not claim PDF/UA-1.
 
     Raises

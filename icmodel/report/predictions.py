@@ -55,7 +55,7 @@ def predictions(evaluation: Evaluation) -> Iterator[Block]:
 def _answers(candidate: CandidateResult) -> Iterator[Block]:
     """Yield blocks on each stream of a candidate: its parameters, predicted metrics and derived rates.
 
-    Metrics without a number follow the metrics with one.
+    Metrics without a value follow in a collapsed list.
     """
     for answer in candidate.answers:
         yield Heading(f"{candidate.name}: {answer.stream}")

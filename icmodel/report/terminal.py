@@ -147,7 +147,7 @@ def _findings(
 
 
 def _judged(finding: Finding) -> Iterator[str]:
-    """Yield the parts of a requirement's text: value, limit, and a change that would help.
+    """Yield the parts of the short text on a judged requirement: value, limit, and a change that would help.
 
     The change is added only if the requirement is not met or undecided.
     """
@@ -162,7 +162,7 @@ def _judged(finding: Finding) -> Iterator[str]:
 
 
 def _explained(finding: Finding) -> Iterator[str]:
-    """Yield the parts of a requirement's long text, from the value to remedies and reasons."""
+    """Yield the parts of the long text on a judged requirement, from its value to remedies and reasons."""
     verdict = finding.verdict
     metric, estimate = verdict.requirement.metric, verdict.estimate
     span, value = interval(metric, estimate), estimated(metric, estimate)

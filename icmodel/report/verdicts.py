@@ -93,7 +93,7 @@ def _reason(finding: Finding) -> str:
 
 
 def _weakest(candidate: CandidateResult) -> list[Finding]:
-    """Return the candidate's findings that decide its outcome and have the weakest basis.
+    """Return the judged requirements that decide a candidate's verdict and have the weakest basis.
 
     The list is empty if nothing was predicted.  Latencies that grow without limit are left out, since they follow
     from the goodput.

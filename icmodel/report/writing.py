@@ -24,7 +24,7 @@ PAGE_ENDINGS = (".html", ".md", ".pdf")
 ENDINGS = (*PAGE_ENDINGS, ".json", ".xlsx", ".xml")
 SYSTEM_ENDINGS = (*ENDINGS, ".svg")
 OTHER_ENDINGS = {"Evaluation": ENDINGS, "SystemPrediction": SYSTEM_ENDINGS}
-"""Class of an answer -> file extensions of its report. Other classes have only those of a page."""
+"""Class of an answer -> file extensions of its report. Classes not listed have only `PAGE_ENDINGS`."""
 PAGES = {
     "Evaluation": "icmodel.report.content",
     "SystemPrediction": "icmodel.report.systems.content",

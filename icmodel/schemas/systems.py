@@ -43,7 +43,7 @@ class Systems(Part):
 
 
 class ShownLink(Part):
-    """Link of a system: its two ends, its line rate, and the dataset for its hosts."""
+    """Link of a system: its two ends, its line rate, and its dataset, if one is stated."""
 
     ends: list[str]
     rate_bps: float

@@ -170,7 +170,7 @@ class Judged(Part):
 
 
 class Source(Judged):
-    """A dataset, or theory, that judges a use case on an interconnect."""
+    """Source of a verdict on an interconnect: a dataset, or theory alone."""
 
     dataset: str
     variant: str

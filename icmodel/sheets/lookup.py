@@ -35,9 +35,9 @@ from icmodel.tables.bilinear import Surfaces
 
 VARIANT = "corrected"
 SCALE = 2**27
-"""Factor that keeps surface and slot apart from the payload in a key. Payloads in keys are below it [B]."""
+"""Factor in a look-up key that separates the payload from surface and slot. Payloads [B] are below this number."""
 ENDLESS = 1e300
-"""Number in place of infinity: a spreadsheet has none."""
+"""Number that stands for infinity, which a spreadsheet does not have."""
 SAME = 1e-13
 """Relative deviation up to which two polynomials count as equal."""
 TIMES = ("latency_", "rtt_")

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import xarray
 
 LARGEST_SWEEP = 100_000_000
-"""Greatest number of points that are answered in memory; `icmodel.sweep.sweep_to_file` has no such limit."""
+"""Greatest number of points of a sweep in memory. A sweep by `icmodel.sweep.sweep_to_file` has no such limit."""
 BLOCK = 8_192
 """Number of points of a sweep that are predicted between two updates of the progress."""
 MOST_TRIED = 1000
@@ -123,7 +123,7 @@ def sweep(
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """Points of a sweep, and how they are answered.
+    """Grid of a sweep: its points, and the settings for their prediction.
 
     Parameters
     ----------
@@ -272,7 +272,7 @@ class Blocks(Sequence["Block"]):
 
     @property
     def counts(self) -> tuple[int, ...]:
-        """Number of blocks along each axis."""
+        """Number of blocks along each axis of the grid."""
         sizes = (len(axis.values) for axis in self.axes)
         return tuple(-(-size // step) for size, step in zip(sizes, self.block_shape, strict=True))
 
@@ -295,7 +295,8 @@ class Blocks(Sequence["Block"]):
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A block of a grid: its number, the index of its first point, its axes, and its corner in the grid."""
+    """Block of consecutive points of a sweep: its number, index of its first point, axes, and corner in the
+    grid."""
 
     number: int
     start: int

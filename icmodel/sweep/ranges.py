@@ -30,7 +30,7 @@ COUNTS = ("cores", "switches", "endpoints")
 WHOLE = ("payload_bytes", *COUNTS)
 UNLIMITED = "unlimited"
 LIMITS = ("rate_fps", "requested_goodput_bps")
-"""Parameters that may be unlimited, which is represented by infinity."""
+"""Parameters of a sweep that may be unlimited. Infinity stands for an unlimited value."""
 LARGEST_RANGE = 1_000_000
 """Greatest number of values in one range of a sweep."""
 
@@ -51,7 +51,7 @@ class Axis:
 
     @property
     def textual(self) -> bool:
-        """Whether the values are texts: protocols and options."""
+        """Whether the values of this parameter are texts, as for the protocol and options."""
         return is_textual(self.name)
 
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from icmodel.sweep.targets import Content
 
 BLOCK_POINTS = 131_072
-"""Greatest number of points of a block. A block of 60 columns has 60 MB; its Zarr chunks have 1 MB."""
+"""Greatest number of points in one block of a sweep. A block of 60 columns has 60 MB; its Zarr chunks have 1 MB."""
 WAIT_S = 10
 """Greatest time to wait for a Dask scheduler or for its first worker [s]."""
 AHEAD = 2
@@ -166,7 +166,7 @@ class Job:
 
     @property
     def sweep_id(self) -> str:
-        """Hash of everything that determines the bytes of the file."""
+        """Hash of everything that determines the bytes of the sweep's file."""
         decisive = repr(replace(self, dataset=""))  # the same dataset may lie elsewhere
         return hashlib.sha256(decisive.encode()).hexdigest()
 

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 
 class Target(ABC):
-    """A file or folder that is filled block by block.
+    """Target of a sweep: a file or folder that is written block by block.
 
     Parameters
     ----------
@@ -222,7 +222,7 @@ class ZarrStore(Target):
         return answers
 
     def append(self, block: Block, content: Content) -> int:
-        """Write one chunk of each variable; the first block creates the store."""
+        """Write one chunk of each variable to the Zarr store. The first block creates the store."""
         import zarr
 
         assert not isinstance(content, bytes)

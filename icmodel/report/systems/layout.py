@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from icmodel.documents import group_by_key
 
 WIDTH, HEIGHT = 156.0, 58.0
-"""Width and least height of a box; a box with many cables is higher."""
+"""Width and least height of a box in the drawing [px]. A box with many cables is higher."""
 GAP = 12.0
 """Vertical distance between two boxes in one column of the drawing."""
 LANE = 22.0
-"""Distance between two cables at one side of a box."""
+"""Vertical distance between two cables that end at the same side of a box [px]."""
 BETWEEN, BEND = 150.0, 110.0
 """Distance between two columns, and horizontal room for a cable within one column."""
 SWEEPS = 8
@@ -237,7 +237,10 @@ def _routes(
     labelled: Sequence[int],
     places: Sequence[Place],
 ) -> tuple[EdgeRoute, ...]:
-    """Route the cables: evenly spaced along the side of a box, in the order of their other ends."""
+    """Return the routes of the cables.
+
+    Cables are evenly spaced along the side of a box, in the order of their other ends.
+    """
     cables_at = group_by_key(
         (end, cable)
         for cable, (pair, side) in enumerate(zip(pairs, sides, strict=True))

@@ -25,7 +25,7 @@ NOT_JUDGED = "not judged"
 FRONT_BOXES = 12
 """Maximum number of boxes on the first page of a report, where the drawing is small."""
 ROUNDING = 1e-9
-"""A load above 1 by at most this much is a full port, not an overload."""
+"""Tolerance: a port whose load exceeds 1 by at most this much is full, not overloaded."""
 
 
 # --- the shape --------------------------------------------------------------------------------

@@ -47,7 +47,7 @@ MOST_STREAMS = 200
 
 
 def conclude(found: SystemPrediction) -> Conclusion:
-    """Return whether a system meets its requirements, in one sentence and in parts."""
+    """Return the conclusion on a system: whether it meets its requirements, in one sentence and in parts."""
     streams = ("Streams", counted_outcomes(found))
     groups = by_requirement(found.judged)
     if not groups:
@@ -91,7 +91,7 @@ def about(one: Judged) -> str:
 def value_text(one: Judged) -> str:
     """Return the judged value of a requirement as text, or the known end of its interval.
 
-    The text says so if the value is that of a whole message.
+    If the value is the latency of a whole message, the text says so.
     """
     verdict = one.verdict
     metric, estimate = verdict.requirement.metric, verdict.estimate
