@@ -295,8 +295,7 @@ class Blocks(Sequence["Block"]):
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Block of consecutive points of a sweep: its number, index of its first point, axes, and corner in the
-    grid."""
+    """Block of consecutive points of a sweep: number, index of its first point, axes, and corner in the grid."""
 
     number: int
     start: int
