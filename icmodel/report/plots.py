@@ -239,7 +239,8 @@ def theory_bound(model: Model, scenario: Scenario, metric: str) -> float | None:
 def _benchmarked(walk: Profile, metric: str) -> Iterator[Row]:
     """Yield the dataset rows of a plot as points, each with its entry in the legend and its shade.
 
-    The shade is the index of a fill colour; 0 stands for the payload of the scenario.  A row without a load limit is placed at the right end of a load axis.
+    The shade is the index of a fill colour; 0 stands for the payload of the scenario.
+    A row without a load limit is placed at the right end of a load axis.
     """
 
     def text(name: str, value: float | None) -> str:

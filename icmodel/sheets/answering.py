@@ -169,7 +169,8 @@ def _columns(heads: Sequence[str]) -> dict[int, _Column]:
     Raises
     ------
     ScenarioError
-        If no column names a payload, two columns name one parameter, or a heading with a unit is a misspelt parameter, which would otherwise be ignored.
+        If no column names a payload, two columns name one parameter, or a heading with a unit is a misspelt
+        parameter, which would otherwise be ignored.
     """
     known = {*TEXT_SPELLINGS, *SI_NAMES}
     found: dict[int, _Column] = {}

@@ -1,8 +1,8 @@
 """Convert the JSON document of an answer to sheets: verdicts, answers, intervals, basis and sources.
 
-`Evaluation`, `SystemPrediction` and `Recommendation` have documents of the same structure: an estimate is a mapping with value, low,
-high and basis; a verdict is a mapping with requirement, outcome and estimate; a used row names its source.  A row of a sheet
-names the place of the number in the document.
+`Evaluation`, `SystemPrediction` and `Recommendation` have documents of the same structure.  An estimate is a mapping
+with value, low, high and basis.  A verdict is a mapping with requirement, outcome and estimate.  A used row names its
+source.  Each row of a sheet names the place of its number in the document.
 """
 
 from __future__ import annotations

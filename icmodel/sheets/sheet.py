@@ -59,7 +59,8 @@ class Sheet:
     head : tuple of str
         Column headings, one text per column.
     rows : tuple of tuple
-        Cells of each row: texts, numbers, or ``None`` for an empty cell; each row has as many cells as there are headings.
+        Cells of each row: texts, numbers, or ``None`` for an empty cell; each row has as many
+        cells as there are headings.
     delimiter : str
         Delimiter of a CSV file.  If the delimiter is ``;``, numbers have a decimal comma.
     """
