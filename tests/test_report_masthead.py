@@ -89,7 +89,7 @@ def test_without_a_logo_the_page_loads_no_picture() -> None:
         ("organisation = 3", "house.toml: organisation is 3: write a text in quotes"),
         ("footer = ' '", "house.toml: footer is ' ': write a text"),
         ("accent = 'red'", "house.toml: accent 'red' is not a colour"),
-        ("accent = '#fff;}x{'", "house.toml: accent is"),
+        ("accent = '#fff;}x{'", "house.toml: accent '#fff;}x{' is not a colour"),
         ("logo = 'none.svg'", "house.toml: logo 'none.svg' cannot be read"),
         ("logo = 'text.svg'", "house.toml: logo 'text.svg' is neither SVG nor PNG"),
         ("logo = 'bomb.svg'", "house.toml: logo 'bomb.svg' is neither SVG nor PNG"),
