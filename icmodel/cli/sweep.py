@@ -135,7 +135,7 @@ def sweep(
     unless --extrapolate or --allow-gaps is given. A file has every metric with interval and basis.
 
     Sweeps of any size go to .zarr, .parquet (a folder of parts) or .csv in constant memory. After
-    an interruption, the same command goes on behind the finished parts. --workers uses processes,
+    an interruption, repeat the command to continue after the finished parts. --workers uses processes,
     --cluster the workers of a Dask scheduler; the files are the same.
 
     \b
