@@ -158,7 +158,7 @@ def predict(
     if scenarios is not None:
         if protocol is not None or given_options(question):
             raise ScenarioError(
-                "--from takes every parameter from the file: write a column of the file in place of the option"
+                "--from takes every parameter from the file: add a column to the file in place of the option"
             )
         return answer_rows(
             scenarios, output, data, variant, extrapolate=extrapolate, cache=not no_cache
