@@ -15,7 +15,7 @@ from icmodel.scenario import Scenario, scenario
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """Column of the comparison: a prediction, or the reason why there is none."""
+    """Column of a comparison side by side: a prediction, or the reason why there is none."""
 
     dataset: str
     variant: str
@@ -69,7 +69,7 @@ def answer_columns(
 
 
 def columns_document(columns: list[Column]) -> dict[str, object]:
-    """JSON form of a comparison: a list of columns."""
+    """Return a comparison as JSON: a list of columns."""
     return {"schema_version": 1, "columns": json_form(columns)}
 
 

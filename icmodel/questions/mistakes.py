@@ -1,4 +1,4 @@
-"""The line of a mistake in a TOML text."""
+"""Find the line of a mistake in a TOML text."""
 
 from __future__ import annotations
 
