@@ -93,7 +93,7 @@ DAMAGES = [
         DIRECT,
         '"tcp"',
         '"mpi"',
-        "has the protocol mpi, of which no dataset on its way has rows (lab-1g-2026",
+        "has the protocol mpi, of which no dataset on its route has rows (lab-1g-2026",
     ),
     (TWO, 'payload = "1472 B"', 'payload = "65508 B"', "udp carries at most 65507 B"),
     (TWO, '["S", "T"]\nrate', '["S", "T"]\nmtu = "1000 B"\nrate', "S<->T takes 1000 B"),

@@ -42,7 +42,7 @@ Names = Annotated[
         {"anyOf": [_NAME_SCHEMA, {"type": "array", "items": _NAME_SCHEMA, "minItems": 1}]}
     ),
 ]
-"""One name, or a list of them."""
+"""One name of a group or of a group member, or a list of such names."""
 Parts = Annotated[int, Field(strict=True, ge=1, le=MOST_PARTS)]
 Pairing = Literal["each", "one-to-one", "spread"]
 Kind = Literal["hard", "firm", "soft"]

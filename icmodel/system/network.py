@@ -243,7 +243,10 @@ class Stream:
 
     @property
     def multicast_key(self) -> tuple[str, str]:
-        """Key of packets that a port sends only once: the group, and the name of the multicast set or stream."""
+        """Key that all copies of a multicast set share: the group, and the name of the set.
+
+        A port sends packets with the same key once. A stream outside a multicast set has its own key.
+        """
         return self.group, self.multicast or self.name
 
     @property
@@ -313,7 +316,8 @@ class System:
     """A whole system. Each kind of part is a mapping by name, in the order of the file.
 
     ``file`` is the name of the system's file. It is empty for a bundled system or a system made in
-    Python. ``sha256`` is the hash of the file, empty for a system made in Python. ``costs`` are those of the file.
+    Python. ``sha256`` is the hash of the file, empty for a system made in Python. ``costs`` has the costs
+    stated in the file.
 
     Raises
     ------

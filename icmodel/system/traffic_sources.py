@@ -80,7 +80,7 @@ class _Source(Document):
     kind: str
 
     def producer(self, payload_bytes: int | None) -> Producer | None:
-        """Messages of the source; ``None`` if the source is unlimited.
+        """Messages of the source as a number of bytes per period; ``None`` if the source is unlimited.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""ImportedSystem: the tables of a system file, built while another tool's file is read."""
+"""ImportedSystem: tables of a system file, collected while the file of another tool is read."""
 
 from __future__ import annotations
 

@@ -93,7 +93,7 @@ def _add_node(node_id: str, node: Mapping[str, Any], degree: int, made: Imported
 def _known_keys(
     table: Mapping[str, Any], model: type[Document], parts: str, made: ImportedSystem
 ) -> Table:
-    """Attributes that a table of a system file has as keys; a remark names the other attributes."""
+    """Attributes of a node, edge or stream that are keys of system files; a remark names all others."""
     keys = {*model.model_fields, *model.text_spellings()}
     left_out = [key for key in table if key not in keys]
     if left_out:
@@ -106,7 +106,10 @@ def _known_keys(
 
 
 def export_graph(system: System) -> tuple[Mapping[str, object], tuple[str, ...]]:
-    """Return an undirected multigraph with the streams as an attribute, and remarks on lost parts."""
+    """Convert a system to an undirected multigraph, with remarks on what the graph cannot express.
+
+    The streams become an attribute of the graph.
+    """
     nodes = []
     for kind, members in ((DEVICE, system.devices), (SWITCH, system.switches)):
         for node in members.values():

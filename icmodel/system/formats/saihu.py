@@ -144,14 +144,17 @@ def _pieces(
     units: Units,
     where: str,
 ) -> list[tuple[float, float]]:
-    """Pieces of a curve, each a pair of numbers; the two lists of the file are named with their units."""
+    """Pieces of a piecewise linear curve, as pairs of numbers.
+
+    ``lists`` gives the names of two lists in the file, each with the kind of its unit.
+    """
     curve = needed(table, key, where)
     first, second = (
         [units.read(kind, value) for value in needed(curve, name, where)] for name, kind in lists
     )
     if len(first) != len(second):
         raise NetworkError(
-            f"{where} has {len(first)} {lists[0][0]} and {len(second)} {lists[1][0]}: give as many"
+            f"{where} has {len(first)} {lists[0][0]} and {len(second)} {lists[1][0]}: give equal numbers"
         )
     return list(zip(first, second, strict=True))
 
@@ -182,7 +185,7 @@ def _add_links(
 
 
 def _sink_name(server: str, node_of: Mapping[str, str], made: ImportedSystem) -> str:
-    """Name of the device behind a server; a node that also has servers keeps its name for itself."""
+    """Name of the device that receives from a server; ends in ``-sink`` if a node has the same name."""
     name = made.allowed_name(server.partition(ARROW)[2].replace("#", "-") or f"{server}-sink")
     return f"{name}-sink" if name in node_of.values() else name
 
@@ -220,9 +223,9 @@ def _add_flow(
 
 
 def _sink(path: ServerPath, node_of: Mapping[str, str], made: ImportedSystem) -> str:
-    """Device at the end of a flow.
+    """Name of the device that receives a flow.
 
-    This is the device after the last server, or else a new device at the node after that server.
+    This is the device after the last server. If a node follows that server, a device is added to the node.
     """
     own = _sink_name(path[-1], node_of, made)
     if any(device["name"] == own for device in made.devices):
@@ -359,7 +362,10 @@ NOT_IN_SAIHU = (
 
 
 def export_ports(system: System) -> tuple[Mapping[str, object], tuple[str, ...]]:
-    """Return servers for all sending ports, flows with their bits on the wire, and remarks on lost parts."""
+    """Convert a system to an output-port network, with remarks on what the network cannot express.
+
+    Each sending port becomes a server. Each stream becomes a flow, counted in bits on the wire.
+    """
     packed = packing(system)
     streams = system.streams.values()
     limited = [stream for stream in streams if stream.producer is not None]
@@ -447,7 +453,7 @@ _NUMBER = re.compile(r"\s*([0-9.]+(?:[eE][+-]?[0-9]+)?)\s*([A-Za-zµ]*)\s*")
 
 @dataclass(frozen=True, slots=True)
 class Units:
-    """Units of plain numbers at one place of a file; a number in a text states its own unit.
+    """Units of the numbers in one table of Saihu's file that have no unit of their own.
 
     A unit is a prefix (a f p n u m k M G T P E, powers of 1000) before b or B (data), s, m or h (time; m
     is minutes), or data ``p`` time (rates): ``10kbps``, ``2kB``, ``1ms``.

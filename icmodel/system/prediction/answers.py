@@ -188,7 +188,7 @@ class StreamQuestions:
         return tuple(note for dataset in self.datasets for note in dataset.notes)
 
     def gaps(self, system: System) -> Iterator[str]:
-        """Groups of streams without a dataset: one sentence per reason, with the names and the reason."""
+        """Yield one sentence for each reason why streams have no dataset, with the names of their groups."""
         streams = list(system.streams.values())
         groups = group_by_key((why, streams[k].group) for k, why in self.unanswered.items())
         for why, names in groups.items():
@@ -227,7 +227,7 @@ class StreamQuestions:
 
 
 def stream_questions(system: System, choice: DatasetChoice) -> StreamQuestions:
-    """Find the dataset that answers for each stream, and form the question to it.
+    """Find the dataset that covers each stream, and form the question about the stream to this dataset.
 
     Raises
     ------
@@ -262,7 +262,7 @@ def stream_questions(system: System, choice: DatasetChoice) -> StreamQuestions:
 
 
 def hosts_without_dataset(system: System, stream: Stream) -> dict[str, Device]:
-    """Ends of a stream that state their own latency: side, ``send`` or ``recv`` -> device."""
+    """Devices at the ends of a stream that state their own latency, by side: ``send`` or ``recv``."""
     devices = {side: system.devices[getattr(stream, end)] for end, side in SIDES}
     return {side: device for side, device in devices.items() if device.latency_s is not None}
 
@@ -316,7 +316,7 @@ def _questions_to(
 
 
 def _scenario(system: System, model: Model, stream: Stream, options: Mapping[str, str]) -> Scenario:
-    """Turn a stream into a question.
+    """Describe a stream as a question to a dataset, without the other streams.
 
     A stream without cores counts as one connection if the dataset has a number of cores.
     """

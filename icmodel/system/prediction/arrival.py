@@ -1,4 +1,4 @@
-"""Whether the data of each stream arrive: surely, surely not, or undecided.
+"""Decide for each stream whether its data arrive: surely, surely not, or undecided.
 
 All data of a stream must arrive, unless the stream is unlimited or its file allows a shortfall. If less
 passes, the stream's queue grows without limit, so the stream has no latency.
@@ -21,7 +21,7 @@ from icmodel.system.prediction.answers import SIDES, Answers
 from icmodel.system.sharing import SAME
 
 OF_TIME = ("latency_", "rtt_", "message_latency_")
-"""Prefixes of the metrics that do not exist if a queue grows without limit."""
+"""Prefixes of the time metrics. They are absent for a stream whose queue grows without limit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class Arrival:
 
 
 def overloaded_streams(system: System) -> Mapping[str, Sequence[Overload]]:
-    """Name of each stream that requests a rate -> overloaded ports on its path."""
+    """Name of a stream -> overloaded ports on its path; only streams with a requested rate and such a port."""
     found: dict[str, list[Overload]] = {}
     for overload in overloads(system):
         for stream in overload.load.streams:
@@ -165,7 +165,7 @@ def without_times(metrics: Mapping[str, Estimate], why: str) -> dict[str, Estima
 
 
 def times_of_arrivals(metrics: Mapping[str, Estimate]) -> dict[str, Estimate]:
-    """Metrics of a stream with a shortfall; its latencies count only the data that arrive."""
+    """Add a reason to the latencies of a stream whose data do not all arrive: only arriving data count."""
     return {
         name: replace(estimate, why="; ".join(filter(None, (estimate.why, "of what arrives"))))
         if name.startswith(OF_TIME) and not estimate.absent

@@ -40,7 +40,7 @@ The switch's latency already includes the time to read the header (RFC 1242).
 
 @dataclass(frozen=True, slots=True)
 class HostTimes:
-    """Greatest times of the hosts of each stream, by name of the stream [s].
+    """Greatest times that the hosts at both ends of a stream add to its latency, by name of the stream [s].
 
     Parameters
     ----------
@@ -99,7 +99,7 @@ NOT_REQUESTED = WorstCase({}, {}, HostTimes(), "bounds were not requested")
 
 
 def host_times(system: System, alone: Answers, paths: Sequence[PathTimes]) -> HostTimes:
-    """Greatest times of the hosts of all streams: stated, or from the datasets' greatest latencies.
+    """Greatest times that hosts add to the latency of each stream: stated, or measured by its dataset.
 
     A dataset measured both hosts together. So all of its time may belong to the source, or to the host
     beside a device that states its latency.

@@ -54,7 +54,7 @@ class Buffers:
     Parameters
     ----------
     losses : mapping
-        Index of a stream -> its loss, only for streams that may lose frames.
+        Index of a stream -> loss of the stream; only streams that may lose frames.
     overflowing : frozenset of str
         Ports whose queue may exceed their buffer.
     queues : Queues
@@ -294,7 +294,9 @@ def _meetings(
 
 
 def _drain(port: Port, classes: Iterable[int], priority: int, available_bps: float) -> _Drain:
-    """Drain of a class; a port that sends every class at its full rate drains like one queue.
+    """Rates at which a port empties the queue of one priority class.
+
+    If the scheduler lets every class use the full rate of the port, all classes count as one queue.
 
     Parameters
     ----------
@@ -349,7 +351,10 @@ class _BufferedPort:
 def _buffered_ports(
     system: System, packets: Packing, sizes_bits: Mapping[str, float]
 ) -> dict[str, _BufferedPort]:
-    """Every port that sends a stream; a port without a stated buffer has an infinite one."""
+    """Buffer, longest packet and most urgent priority of every port that sends a stream, by port name.
+
+    A port without a stated buffer has an infinite buffer.
+    """
     found = {}
     for name, streams in system.streams_by_port().items():
         port = system.ports[name]
@@ -363,7 +368,10 @@ def _buffered_ports(
 def _limited_queues(
     shared: SharedResources, ports: Mapping[str, _BufferedPort], queues: Queues
 ) -> Queues:
-    """Limit queues to the buffers of their ports; a queue stays infinite if its buffer is unknown."""
+    """Limit the waits and queue lengths of ports to the sizes of their buffers.
+
+    A queue that grows without limit stays infinite.
+    """
     most_s = np.full(shared.flows.path.shape, np.inf)
     for resource, (kind, name, priority) in enumerate(shared.keys):
         rate_bps = ports[name].drain_bps(priority) if kind == PORT else None

@@ -62,7 +62,7 @@ def shared_goodput(own: Estimate, share: StreamShare, most_bps: float = math.inf
 
 
 def windowed(goodput: Estimate) -> Estimate:
-    """Goodput that the stream's window limits, with this reason added."""
+    """Add a reason to the goodput of a stream that its TCP window limits."""
     return goodput if goodput.absent else derived(goodput, goodput.ends, ("assumed",), BY_WINDOW)
 
 
@@ -145,7 +145,9 @@ def proportional_rates(
 
 
 def bottleneck(code: int, share: StreamShare, own: Estimate, goodput: Estimate) -> tuple[str, str]:
-    """Name and location of a stream's bottleneck; that of the dataset if no shared resource limits it.
+    """Name and location of a stream's bottleneck.
+
+    If no shared resource limits the stream, this is the bottleneck in the dataset's answer.
 
     Parameters
     ----------

@@ -88,7 +88,7 @@ def judge_stream(required: StreamRequirement, prediction: StreamPrediction) -> J
 
 
 def _at_best(verdict: Verdict, outcome: str, why: str) -> Verdict:
-    """Limit a verdict, so that it is no better than the given outcome."""
+    """Lower a verdict to the given outcome, with its reason; a verdict that is not better stays unchanged."""
     if verdict.outcome == NOT_MET or outcome == MET or verdict.outcome == outcome:
         return verdict
     return replace(verdict, outcome=outcome, why=why)

@@ -29,7 +29,10 @@ RUNS = 0.95
 Each run has its own phases, so the mean wait of 5 % of runs exceeds this quantile.
 """
 ANYWHERE = 0.45
-"""Half-width of the mean fill level of a full port's buffer, around one half: 90 % of all levels."""
+"""Half-width of the interval for the mean fill level of a full port's buffer, around one half.
+
+The interval covers 90 % of all levels from empty to full.
+"""
 NOT_FULL = 0.1
 """Fraction of a buffer that may be empty although the buffer stays full (assumed)."""
 MOST_LOG = 500.0
@@ -252,7 +255,9 @@ def _drain_s(
 
 
 def latencies(own: Mapping[str, Estimate], added: AddedLatency) -> dict[str, Estimate]:
-    """All latencies of a stream on its path; value, low and high each keep the order of the statistics.
+    """Latencies of a stream from its dataset, with the times of path and queues added.
+
+    The results keep the order of the statistics: for example, p50 does not exceed p99.
 
     The times added to mean, quantiles and maximum are computed separately, so results could cross
     without this correction.
@@ -317,7 +322,10 @@ def congested_latency(own: Estimate, ratios: Sequence[float], together: int = 1)
 
 
 def _joint_factor(more: Sequence[float], less: Sequence[float]) -> float:
-    """Factor by which a product may be too large, if each ratio of ``more`` to ``less`` is independent."""
+    """Factor by which a product of uncertain factors may be too large, if their errors are independent.
+
+    The error of a factor is the ratio of its value in ``more`` to its value in ``less``.
+    """
     pairs = zip(more, less, strict=True)
     logs = [math.log(over / under) if under > 0 else math.inf for over, under in pairs if over > 0]
     return math.exp(min(math.hypot(*logs), MOST_LOG))

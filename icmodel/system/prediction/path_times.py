@@ -1,4 +1,6 @@
-"""Times of a stream's frames on a path without other traffic: by theory, and added to a dataset's latency.
+"""Times of a stream's frames on its path without other traffic.
+
+Two kinds of time are computed: the whole time by theory, and the time to add to a dataset's latency.
 
 Forwarding is decided for each switch: a cut-through switch stores a packet that goes on to a faster
 line. The latency from a dataset includes a measured path with a number of switches and a line rate. A
@@ -217,13 +219,16 @@ class _Path:
         return full_s - stored_s + self.stored_s(last), whole + 1
 
     def bucket_s(self) -> float:
-        """Longest wait for a token bucket that is empty, but full for a frame without other traffic [s]."""
+        """Longest time that a frame waits because the token bucket of a link is empty [s].
+
+        Without other traffic, the bucket is full, and the frame does not wait.
+        """
         lines = zip(self.packed, self.rates_bps, self.bursts_bytes, strict=True)
         return max(min(8 * burst, on.frame.sum_bits) / rate for on, rate, burst in lines)
 
 
 def _first_frame(stream: Stream, packed: Packed) -> Packets:
-    """Packets of a full frame; those of the whole message if it is shorter than a frame."""
+    """Packets of the first frame of a message: a full frame, or the whole message if it is shorter."""
     made = stream.producer
     short = made is not None and made.message_bytes < stream.payload_bytes
     return packed.message if short else packed.frame
@@ -235,7 +240,7 @@ def _packets_s(
     stores: Sequence[bool],
     gaps_bits: Sequence[float],
 ) -> float:
-    """Time of one frame on lines [s], given its packets on each line: first, middle and last packets.
+    """Time in which all packets of a frame pass a series of lines [s], given the frame's packets on each line.
 
     If another line has more packets, a line is assumed to cut the frame evenly into the same number.
     """

@@ -101,12 +101,12 @@ class StreamPrediction(Metrics):
         Estimates by metric, in SI units as the suffix says.
     bottleneck, bottleneck_at : str
         Cause that limits the goodput: one of `icmodel.estimate.BOTTLENECKS`, ``window`` or ``buffer``.
-        And the port or device of the bottleneck; empty if it has no location.
+        The location is a port or device; it is empty if the bottleneck has none.
     terms : mapping
         Cause -> time that it adds to the dataset's mean latency [s].
     latency_bound : LatencyBound, optional
         Latency that no frame exceeds.
-        no_bound : str
+    no_bound : str
         Reason why the stream has no bound; empty if it has one.
     arrival : Arrival
         Whether all data that the stream produces arrive.
@@ -178,7 +178,7 @@ class PortPrediction:
 
 @dataclass(frozen=True, slots=True)
 class LinkPrediction:
-    """Results of a link: those of its two ports."""
+    """Results of a link: the results of its two ports, one for each direction."""
 
     ports: Mapping[str, PortPrediction]
 
@@ -414,7 +414,7 @@ def derived(
     ----------
     ends : iterable of three floats
         Value, low and high of the new estimate.
-        bases : tuple of str
+    bases : tuple of str
         Bases of the rule, in addition to the bases of the original estimate.
     reasons : str
         Reasons to append to the original reason; empty ones are left out.

@@ -1,4 +1,4 @@
-"""Stream predictions, put together from the results of all stages."""
+"""Put together the prediction of each stream from the results of all stages of a system prediction."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def stream_predictions(
 
 @dataclass(frozen=True, slots=True)
 class _StreamResults:
-    """The results of all stages for one stream.
+    """Results of all stages of a system prediction for one stream; `prediction` puts them together.
 
     Parameters
     ----------
@@ -129,7 +129,7 @@ class _StreamResults:
     stated: StatedTimes
 
     def prediction(self, system: System) -> StreamPrediction:
-        """Predict goodput and latency, then whether all data arrive, then the bound if one may hold."""
+        """Predict the stream's goodput and latency, whether all its data arrive, and its latency bound."""
         stream = self.stream
         metrics = self.metrics() if self.refused is None else self.metrics_by_theory(self.refused)
         metrics |= self.stated.busy_cores(metrics["goodput_bps"], self.share)
@@ -187,7 +187,11 @@ class _StreamResults:
     # --- metrics ------------------------------------------------------------------------------
 
     def metrics(self) -> dict[str, Estimate]:
-        """Metrics of a stream with a dataset: the answer beside other streams, plus the times of the path."""
+        """Metrics of a stream with a dataset.
+
+        The dataset answers for the stream beside other streams. Shared resources and buffers limit the
+        goodput. The times of path and queues are added to the latency.
+        """
         rates, share, index = self.rates, self.share, self.index
         own = {name: rates.beside.estimate(name, index) for name in rates.beside.metrics}
         most_bps = rates.alone.estimate("goodput_bps", index).high
@@ -267,7 +271,11 @@ class _StreamResults:
     def goodput_without_dataset(
         self, share: StreamShare, why: str, *, at_once: bool = False
     ) -> Estimate:
-        """Goodput as devices state that they pass it, otherwise at most what the links allow."""
+        """Goodput of a stream without a dataset.
+
+        Devices that both state their latency pass all that the network passes. Otherwise the links give
+        only an upper limit.
+        """
         if self.stated.both:
             by_window = bool(self.rates.by_window[self.index])
             goodput = self.stated.goodput(share, by_window=by_window, at_once=at_once)
@@ -320,7 +328,7 @@ class _StreamResults:
     # --- bottleneck and bound -----------------------------------------------------------------
 
     def bottleneck(self, goodput: Estimate) -> tuple[str, str]:
-        """Name and location of the bottleneck."""
+        """Name and location of the stream's bottleneck, such as ``share`` and a port."""
         beside, index = self.rates.beside, self.index
         own = beside.estimate("goodput_bps", index)
         limit, where = bottleneck(int(beside.bottleneck[index]), self.share, own, goodput)

@@ -87,7 +87,7 @@ class StreamShare:
 
     @property
     def uneven_loss(self) -> tuple[float, float]:
-        """Fractions of its share that a lossy stream may lose or gain.
+        """Fractions of its fair rate that a stream without back-pressure may lose or gain at a full queue.
 
         A full queue drops every frame that comes. The phases of periodic streams decide whose frames are
         dropped: one stream may lose the whole excess, and another stream nothing.
@@ -254,7 +254,9 @@ def _shares(shared: SharedResources, allocation: Allocation) -> list[StreamShare
 def _meeting(
     shared: SharedResources, allocation: Allocation, at: Ints
 ) -> tuple[Ints, Floats, Floats]:
-    """Number of streams at a resource, goodput of the stream itself, and goodput of the others [b/s].
+    """For each stream and one resource: number of streams at the resource, own goodput, and others' goodput.
+
+    Goodputs are in b/s; all three results are arrays (streams,).
 
     Parameters
     ----------
@@ -277,7 +279,9 @@ def _meeting(
 def _others(
     shared: SharedResources, allocation: Allocation, capacity_bps: Floats
 ) -> dict[str, Floats]:
-    """``endpoints`` and ``other_goodput_bps`` of each stream's question, arrays (streams,).
+    """Parameters of each stream's question that describe the other streams, arrays (streams,).
+
+    They are ``endpoints``, the number of senders, and ``other_goodput_bps``.
 
     If a resource limits the stream, the others get the goodput that the stream reaches alone, less its
     share. Otherwise the others get their goodput at the stream's busiest resource, with the same upper

@@ -1,4 +1,4 @@
-"""Load of links and processors, and queues of ports."""
+"""Predict the load of links and processors, and the queues of ports."""
 
 from __future__ import annotations
 
@@ -105,7 +105,10 @@ def _processor(device: Device, work: list[tuple[Stream, Estimate]]) -> DevicePre
 
 
 def _by_core(cores: int, work: list[tuple[Stream, Estimate]]) -> tuple[float, ...]:
-    """Load of each core, if processes are distributed over cores, the busiest stream first (assumed)."""
+    """Load of each core of a host, the busiest first.
+
+    The streams' processes are assumed to be placed on the least loaded cores, the busiest stream first.
+    """
     load = [0.0] * cores
     for stream, busy in sorted(work, key=lambda one: (-one[1].value, one[0].name)):
         count = min(stream.cores or cores, cores)
