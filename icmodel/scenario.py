@@ -1,4 +1,4 @@
-"""Scenario: one question as a frozen object; a value that no dataset could answer raises an error."""
+"""Scenario: one question to the model, as a frozen object. A value that no dataset could answer is an error."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ class ApplicationWork:
             VALID_RANGES[name].check(name, value)
 
     def __bool__(self) -> bool:
-        """Whether any time is above 0."""
+        """Whether the application adds any time."""
         return self != NO_WORK
 
     def sending_s(self, payload_bytes: float) -> float:
@@ -119,7 +119,7 @@ NO_WORK = ApplicationWork()
 
 
 def slowest(works: Iterable[ApplicationWork]) -> ApplicationWork:
-    """Combine several works: the greatest value of each field; no work if there are none."""
+    """Combine the application work of several devices: the greatest value of each field; 0 if none is given."""
     every = list(works) or [NO_WORK]
     return ApplicationWork(
         **{field.name: max(getattr(one, field.name) for one in every) for field in fields(NO_WORK)}
@@ -127,14 +127,14 @@ def slowest(works: Iterable[ApplicationWork]) -> ApplicationWork:
 
 
 class Where(NamedTuple):
-    """Range, load state and options for which a curve is drawn.
+    """Conditions for which a fitted curve holds: payload range, load state and options.
 
     Parameters
     ----------
     extend : bool
         Whether the curve continues beyond the payloads of its rows.
     overloaded : bool
-        Whether the curve describes limited requests above the capacity.
+        Whether the curve describes streams with a requested rate above the capacity.
     options : mapping, optional
         Requested options, if the rows have other options.
     """
@@ -156,7 +156,7 @@ class Hosts:
     cpu_clock_ratio: float = 1.0
 
     def texts(self, own_bps: float | None) -> tuple[str, ...]:
-        """Reasons why an answer is extrapolated: each changed property, compared with that of the dataset.
+        """Reasons why answers for these hosts are extrapolated: each changed property beside the dataset's.
 
         ``own_bps`` is the line rate of the dataset [b/s].
         """
@@ -173,7 +173,7 @@ class Hosts:
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """One stream into one interface, and the other streams into that interface.
+    """One question to the model: a stream into a network interface, and the other streams into that interface.
 
     Parameters
     ----------
@@ -361,7 +361,7 @@ SI_NAMES = frozenset({"protocol", *VALID_RANGES})
 PARAMETERS = (*sorted({*SI_NAMES, *TEXT_SPELLINGS}), "options")
 """All keywords of a question; any other keyword is an option axis of a dataset."""
 MISSPELT = 0.8
-"""Least similarity with which the name of an option axis counts as a misspelt parameter."""
+"""Least similarity (0 to 1) with which an unknown keyword counts as a misspelt parameter, not as an option."""
 
 
 def scenario(**keywords: object) -> Scenario:
@@ -478,7 +478,7 @@ def with_options(keywords: Mapping[str, object]) -> dict[str, object]:
 
 
 def work_in_words(keywords: Mapping[str, object]) -> ApplicationWork:
-    """Make an ApplicationWork from keywords: numbers in SI, or texts with a unit, e.g. ``app_send="2 us"``.
+    """Make an `ApplicationWork` from keywords: numbers in SI, or texts with a unit, e.g. ``app_send="2 us"``.
 
     Raises
     ------

@@ -27,7 +27,7 @@ BOTTLENECKS = ("request", "cpu", "packet-rate", "wire", "share", "receiver", "un
 
 
 def weakest(bases: Sequence[str]) -> str:
-    """Return the weakest of the bases; ``theory`` if there is none, as nothing measured was used."""
+    """Return the weakest of several bases (kinds of evidence); ``theory`` if the sequence is empty."""
     return max(bases, key=BASES.index) if bases else "theory"
 
 
@@ -68,7 +68,7 @@ class Estimate(NanEqual):
 
     @property
     def absent(self) -> bool:
-        """Whether the dataset gives no value."""
+        """Whether the estimate has no value; ``why`` gives the reason."""
         return math.isnan(self.value)
 
     @property
@@ -77,7 +77,7 @@ class Estimate(NanEqual):
         return self.value, self.low, self.high
 
     def __float__(self) -> float:
-        """The value in SI; NaN if absent."""
+        """Return the value of the estimate in SI; NaN if the estimate is absent."""
         return self.value
 
     def __repr__(self) -> str:

@@ -37,7 +37,7 @@ class Explanation:
 
 
 class UsedRow(NamedTuple):
-    """Dataset row used by a prediction."""
+    """One row of a dataset that a prediction used; ``line`` is its line in the file of rows."""
 
     line: int
     metric: str

@@ -1,4 +1,4 @@
-"""Links: the interconnects and line rates to compare, and the datasets measured on each."""
+"""Links to compare, each an interconnect with a line rate and a protocol, and the datasets measured on them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ RATES_BPS = {
 ANY_RATE = {ETHERNET: 0.0, "roce": 10e9}
 """Kinds of link that are compared at any line rate, each with its least rate [b/s]."""
 NEAR_RATE = 0.03
-"""Relative difference up to which a link of another kind belongs to a requested line rate."""
+"""Relative difference up to which an InfiniBand or RapidIO link counts as a link of a requested line rate."""
 SAME_RATE = 1e-3
 """Relative difference up to which two line rates count as equal."""
 
@@ -62,7 +62,7 @@ class Carrier:
         return isinstance(tool, dict) and tool.get("name") == "icprobe"
 
     def on(self, link: Link) -> tuple[str, ...]:
-        """Protocols of the dataset that are compared on a link."""
+        """Protocols of the dataset that can be used on a link; empty if the link has another protocol."""
         return tuple(name for name in self.protocols if link.protocol in (ANY, name))
 
     def at(self, link: Link) -> bool:
@@ -75,7 +75,7 @@ class Carrier:
 
 
 def carriers(data: Dataset) -> Iterator[Carrier]:
-    """Each link of a dataset: the link of the default options, and the fabrics selected by other options."""
+    """Yield every link on which a dataset was measured: that of the default options, and those of other options."""
     chosen: list[dict[str, str]] = [{}]
     chosen += [
         {axis: value} for axis, value in data.fabrics if value != data.option_defaults.get(axis)
@@ -90,13 +90,13 @@ def compared_links(
 ) -> tuple[Link, ...]:
     """Links to compare, sorted by kind, protocol and line rate: standard links and measured links.
 
-    A rate that no source states comes last.
+    A link whose line rate no source states comes after the other links of its kind and protocol.
 
     Parameters
     ----------
     rates_bps : sequence of float, optional
-        Line rates to compare [b/s]. Ethernet and RoCE have each of these rates, from their least rate on; of the
-        other kinds, links near one of the rates remain (`NEAR_RATE`).
+        Line rates to compare [b/s]. Ethernet and RoCE are compared at each of these rates, from their least rate on.
+        Links of other kinds are kept if their rate is near one of these rates (`NEAR_RATE`).
     """
     found = {
         Link(kind, rate, protocol)

@@ -1,6 +1,6 @@
-"""Ranking: which interconnect to take, from the rows of a comparison.
+"""Rank the interconnects of a comparison, the best first.
 
-The classes, best first: a dataset meets all requirements (*carries*); no limit of the wire is exceeded and
+Each interconnect belongs to a class. The classes are, best first: a dataset meets all requirements (*carries*); no limit of the wire is exceeded and
 the hosts decide (*hosts open*); the wire would carry the use case, and the measured hosts fail (*hosts
 fail*); the wire cannot carry it, whatever the hosts (*impossible*). Theory alone never gives *carries*.
 """
@@ -22,7 +22,7 @@ CARRIES, HOSTS_OPEN, HOSTS_FAIL, IMPOSSIBLE = (
     "impossible",
 )
 CLASSES = (CARRIES, HOSTS_OPEN, HOSTS_FAIL, IMPOSSIBLE)
-"""Classes of a row, best first."""
+"""Classes of the rows of a ranking, best first; the module's docstring describes them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +46,9 @@ class Ranked:
 
     @property
     def wire_headroom(self) -> float:
-        """Goodput that the wire allows beyond the required one, relative to it; NaN if unknown.
+        """Goodput that the wire allows, relative to the required goodput, less 1; NaN if unknown.
 
-        The least of all required goodputs. Below 0, no host can meet a requirement.
+        If several goodputs are required, the least result counts. Below 0, no host can meet a requirement.
         """
         theory = [one for one in (self.row.source, *self.row.others) if one.ground == THEORY]
         return _headroom(theory[0]) if theory else math.nan
@@ -65,7 +65,7 @@ class Ranked:
 
     @property
     def sentence(self) -> str:
-        """The reason for the class in one sentence."""
+        """Reason why the row belongs to its class, in one sentence."""
         decided, wire = _decided(self.row.decisive), self.wire_headroom
         source = self.row.source
         if self.kind == IMPOSSIBLE:
@@ -142,14 +142,14 @@ def ranked_document(comparison: Comparison) -> dict[str, object]:
 
 
 def class_of(row: Row) -> str:
-    """Class of a row, one of `CLASSES`."""
+    """Class of a row of a comparison, one of `CLASSES`: ``carries`` is the best, ``impossible`` the worst."""
     if row.refuted:
         return IMPOSSIBLE
     return {MET: CARRIES, UNDECIDED: HOSTS_OPEN, NOT_MET: HOSTS_FAIL}[row.outcome]
 
 
 def _headroom(theory: Source) -> float:
-    """Least of the wire's goodputs over the required ones, less 1; NaN without a required goodput."""
+    """Least ratio of the wire's goodput to a required goodput, less 1; NaN without a required goodput."""
     ratios = [
         finding.verdict.estimate.high / finding.verdict.requirement.limit - 1
         for finding in _goodputs(theory)
@@ -163,7 +163,7 @@ def _margin(source: Source) -> float:
 
 
 def _goodputs(source: Source) -> list[Finding]:
-    """Findings about a required goodput."""
+    """Findings of a source on requirements that limit the goodput."""
     return [
         finding
         for finding in source.result.findings
@@ -172,7 +172,7 @@ def _goodputs(source: Source) -> list[Finding]:
 
 
 def _decided(finding: Finding) -> str:
-    """A finding as text: metric, value or known end, and limit."""
+    """Describe a finding: its metric, the value or the known bound of the value, and the required limit."""
     verdict = finding.verdict
     requirement, estimate = verdict.requirement, verdict.estimate
     metric = requirement.metric

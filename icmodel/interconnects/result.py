@@ -1,4 +1,4 @@
-"""Comparison: one use case on every interconnect, and the JSON form."""
+"""Comparison: the result of judging one use case on every interconnect, and its JSON form."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ GOODPUT = "goodput_bps"
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Result of one dataset, or of theory, for a use case on a link, with the best choice.
+    """Result of judging a use case on a link by one dataset, or by theory; ``result`` is the best candidate.
 
     ``measured_bps`` is the line rate [b/s] at which the dataset was measured. It is ``None`` for theory, and if the
     dataset does not state it. ``least_cores`` are the fewest tried cores of each host that reach the outcome, and
@@ -50,12 +50,14 @@ class Source:
 
     @property
     def protocols(self) -> tuple[str, ...]:
-        """Protocols of the best choice, in the order of the streams."""
+        """Protocols of the best candidate, in the order of the use case's streams."""
         return tuple(dict.fromkeys(answer.asked.protocol for answer in self.result.answers))
 
     @property
     def decisive(self) -> Finding:
-        """The deciding finding; among findings that are not met, the finding on the strongest basis.
+        """Finding on the requirement that decides the outcome.
+
+        Among requirements that are not met, the one with the strongest basis (kind of evidence) decides.
 
         Latencies that grow without limit come last, since they follow from the goodput.
         """
@@ -73,7 +75,7 @@ class Source:
 
     @property
     def basis(self) -> str:
-        """The weakest basis of the deciding findings; empty if nothing was predicted.
+        """Weakest basis (kind of evidence) of the requirements that decide; empty if nothing was predicted.
 
         A single requirement that is not met decides. Otherwise all findings with the same outcome decide.
         """
@@ -105,12 +107,12 @@ class Source:
 
     @property
     def answers(self) -> bool:
-        """Whether the source gives a number for any requirement, and not only theory's bounds."""
+        """Whether the source predicts a value for any requirement, and not only bounds by theory."""
         return any(not finding.verdict.estimate.absent for finding in self.result.findings)
 
     @property
     def missing_goodputs(self) -> int:
-        """Number of required goodputs for which the source gives no number."""
+        """Number of required goodputs for which the source predicts no value."""
         return sum(
             finding.verdict.estimate.absent
             for finding in self.result.findings
@@ -119,10 +121,10 @@ class Source:
 
     @property
     def order(self) -> tuple[float, ...]:
-        """Sort key, best first.
+        """Sort key of the sources of a link, best first.
 
-        The criteria in order: streams and goodputs with a number, verdict, kind of evidence, number of missing, failed
-        and undecided requirements, and margin.
+        The criteria in order: streams and goodputs with a predicted value, verdict, kind of evidence, number of
+        missing, failed and undecided requirements, and margin.
         """
         findings = self.result.findings
         missing = [finding for finding in findings if finding.verdict.estimate.absent]
@@ -142,7 +144,10 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One link of the comparison: deciding source, other sources, and datasets of the link without an answer."""
+    """Row of a comparison: one link, the source that decides, and the other sources.
+
+    ``silent`` has the datasets of the link that cannot answer, each with the reason.
+    """
 
     link: Link
     source: Source
@@ -156,7 +161,7 @@ class Row:
 
     @property
     def protocol(self) -> str:
-        """Protocol of the link, or the protocols of the best choice joined by ``+``."""
+        """Protocol of the link, or the protocols of the best candidate joined by ``+``."""
         return self.link.protocol or "+".join(self.source.protocols)
 
     @property
@@ -169,7 +174,7 @@ class Row:
 
     @property
     def decisive(self) -> Finding:
-        """The deciding requirement; if theory refutes the link, the requirement that no host can meet."""
+        """Finding that decides the row; if theory refutes the link, the requirement that no host can meet."""
         sources = (self.source, *self.others)
         refuting = [source for source in sources if source.ground == THEORY and self.refuted]
         return next(iter(refuting), self.source).decisive
@@ -208,7 +213,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """One use case on every link.
+    """Result of judging one use case on every link, one row per link.
 
     ``file`` is the file of the use case, ``None`` if given as an object. ``datasets`` are the names of the datasets
     that the caller chose; ``None`` if all bundled ones were used.

@@ -32,7 +32,7 @@ BEYOND = 'or use --extrapolate of predict, compare or sweep (in Python outside="
 
 
 class ProtocolDomain(NamedTuple):
-    """Counts and parameters for which one protocol of a dataset has answers.
+    """Questions that one protocol of a dataset can answer: core counts, switches, cable length and sharing.
 
     ``answered``: the protocol has rows.  ``cores`` are the core counts at which the goodput was measured;
     ``other_cores`` are the counts at which only other metrics were measured.  ``distance``: the dataset has a rule
@@ -66,7 +66,7 @@ class ProtocolDomain(NamedTuple):
 
 
 def protocol_domain(protocol: str, points: Sequence[Point], link: Interconnect) -> ProtocolDomain:
-    """Find the domain of a protocol from the counts in its rows and from properties of the link."""
+    """Find which questions a protocol can answer, from its rows and from properties of the link."""
     goodput = [point for point in points if point.metric == "goodput_bps"]
     every = {p.cores for p in points if p.cores is not None}
     counts = {p.cores for p in goodput if p.cores is not None} or every
@@ -163,7 +163,10 @@ def unmeasured_cores(data: Dataset, domain: ProtocolDomain, scenario: Scenario) 
 
 
 class Domains:
-    """Domains of several protocols as arrays, for tables with the given core counts."""
+    """Questions that several protocols can answer, as arrays over protocols, to check many questions at once.
+
+    ``counts`` has the core counts of the tables.
+    """
 
     def __init__(self, domains: Sequence[ProtocolDomain], counts: tuple[int, ...]) -> None:
         self.answered = np.array([one.answered for one in domains])
@@ -190,7 +193,11 @@ class Domains:
         self.nearest, self.exact = nearest.reshape(-1), exact.reshape(-1)
 
     def cores(self, protocol: Ints, requested: Floats) -> tuple[Floats, Ints, Bools]:
-        """Requested core counts with defaults, indices of the nearest measured counts, and whether both differ."""
+        """Look up the core count of each question; all three results are arrays (n,).
+
+        They are the requested count or its default, the index of the nearest measured count, and whether the requested
+        count was not measured.
+        """
         missing = np.isnan(requested)
         if missing.any():
             requested = fast_where(missing, self.default.take(protocol), requested)
@@ -210,7 +217,7 @@ class Domains:
 
 
 class _Limits(NamedTuple):
-    """Fields of ProtocolDomain that rules read, as arrays over protocols or questions."""
+    """Fields of `ProtocolDomain` that the rules for refusing questions use, as arrays over protocols or questions."""
 
     has_cores: Bools
     least_switches: Ints
@@ -266,7 +273,7 @@ class Placer:
             self.dense = theory.columns
 
     def place(self, columns: Mapping[str, Column]) -> Placed:
-        """Convert questions, given as columns by SI name; a parameter that is left out has its default.
+        """Convert questions to table indices; questions are columns by SI name, and missing columns have defaults.
 
         The column ``requested_goodput_bps`` is required.
         """
@@ -302,7 +309,10 @@ class Placer:
         return Placed(questions, limiting, too_large, other_cores)
 
     def _frames(self, protocol: Ints, payload: Floats) -> Frames:
-        """Theory of the frames; a payload that is too large counts as the greatest possible payload."""
+        """Wire time, packets and goodput bound of each question's frame, by theory.
+
+        A payload above the protocol's limit counts as the greatest possible payload.
+        """
         if len(payload) == 1:
             return self._lone_frame(int(protocol[0]), float(payload[0]))
         if not self.width or (self.tables.extend and payload.max() >= self.width):
@@ -342,7 +352,7 @@ def columns_of(scenario: Scenario, protocols: tuple[str, ...]) -> dict[str, Colu
 
 
 def float_column(columns: Mapping[str, Column], name: str, size: int) -> Floats:
-    """Column of a parameter as floats, (size,); its default if it is left out."""
+    """Values of a parameter for all questions as floats, (size,); a missing parameter has its default."""
     if name in columns:
         return columns[name].astype(np.float64, copy=False)
     return np.full(size, DEFAULTS[name])

@@ -25,7 +25,7 @@ OF_ROW = attrgetter(*UsedRow._fields)
 
 
 def prediction(scenario: Scenario, variant: str, answer: Answered) -> Prediction:
-    """Make the Prediction of a block of one question."""
+    """Make the Prediction for one question from its answer: metrics, bottleneck, rows used and notes."""
     data = answer.query.tables.data
     used = answer.law.bases(answer.query, answer.flow)
     reads = used.used(answer.query, answer.columns)
@@ -131,7 +131,10 @@ class Explanation:
         return f"extrapolated on payload at {format_bps(nearest, 3)}: {_beyond(payload, edge)}"
 
     def terms(self, mean: Estimate) -> dict[str, float]:
-        """Terms whose sum is the mean latency [s]; empty if the dataset has no one-way latency."""
+        """Parts of the mean latency [s]: serialisation, propagation, switches and software stack.
+
+        Empty if the dataset has no one-way latency.
+        """
         if mean.absent or "latency_mean_s" not in self.tables.metrics:
             return {}
         link, query = self.tables.link, self.query
@@ -183,17 +186,20 @@ class Explanation:
         return next((table for table in names if table in metrics), None)
 
     def _row_switches(self, table: str) -> float | None:
-        """Switch count of the rows of a metric."""
+        """Number of switches on the path on which a metric was measured; ``None`` if the dataset lacks the metric."""
         known = table in self.tables.metrics
         return float(self.query.switches([table])[0, 0]) if known else None
 
     def _cores_beyond(self, table: str) -> str:
-        """Distance of the requested core count from that of the rows used, in words; empty if both are equal."""
+        """Describe how far the requested core count is from the measured one, such as ``2 beyond 4``.
+
+        Empty if both are equal.
+        """
         scenario = int(self.query.q.cores[0])
         nearest = int(answering_cores(self.query, [table])[0, 0])
         return "" if scenario == nearest else f"{abs(scenario - nearest)} beyond {nearest}"
 
 
 def _beyond(payload: float, edge: float) -> str:
-    """Distance of a payload from the nearest measured payload, in words."""
+    """Describe how far a payload is from the nearest measured payload, such as ``100 B beyond 1448 B``."""
     return f"{abs(payload - edge):.0f} B beyond {edge:.0f} B"

@@ -1,4 +1,4 @@
-"""The TOML document of a use case as pydantic models, one for each table."""
+"""TOML document of a use case: one pydantic model for each table of the file."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class Device(Document):
         return self
 
     def work(self, stream: str) -> ApplicationWork:
-        """Core time of the device's application for a frame of a stream, as sender, as receiver or both."""
+        """Core time that the device's application needs for each frame of a stream, for sending and receiving."""
         texts = {
             key: getattr(self, key)[stream]
             for key in ("app_send", "app_recv", "app_send_per_byte", "app_recv_per_byte")
@@ -228,8 +228,7 @@ class Question(Document):
 
     Without ``endpoints`` and ``other_goodput``, both values follow from the devices. Without ``cores``, a stream is one
     connection on one core. ``line_rate`` asks for another line rate than that of the dataset. Only the variant
-    ``hybrid``
-    extrapolates to another line rate.
+    ``hybrid`` extrapolates to another line rate.
     """
 
     protocol: Text
@@ -336,7 +335,7 @@ class UseCase(Document):
         return self
 
     def _missing_senders(self) -> Iterator[str]:
-        """A sentence for each device that handles more of a stream than there is."""
+        """Yield an error for each device that sends or receives more streams of a name than exist."""
         for device in self.devices:
             for verb, handled in (("sends", device.sends), ("receives", device.receives)):
                 for name, n in handled.items():
@@ -348,7 +347,7 @@ class UseCase(Document):
                         )
 
     def _misplaced_limits(self) -> Iterator[str]:
-        """A sentence for each requirement or reading that does not fit its stream or device."""
+        """Yield an error for each requirement or reading that does not fit its stream or device."""
         streams = [stream.name for stream in self.streams]
         for limit in self.limits:
             where = f"the requirement {limit.name!r}"
@@ -368,7 +367,7 @@ class UseCase(Document):
 
     @property
     def limits(self) -> tuple[Limit, ...]:
-        """The requirements, then the readings."""
+        """Requirements of the use case, then its readings (alternative interpretations of requirements)."""
         return (*self.requirements, *self.readings)
 
     def stream(self, name: str) -> Stream:
@@ -376,19 +375,22 @@ class UseCase(Document):
         return next(stream for stream in self.streams if stream.name == name)
 
     def sources(self, name: str) -> int:
-        """Number of sources of a stream: the stream's ``count``; by default the number that the devices send, or 1."""
+        """Number of sources of a stream: its ``count``, otherwise the number that all devices send, otherwise 1."""
         sent = sum(device.count * device.sends.get(name, 0) for device in self.devices)
         return self.stream(name).count or sent or 1
 
     def connections(self, name: str, handled: int) -> int:
-        """Number of connections that carry ``handled`` sources of a stream; samples share connections."""
+        """Number of connections that carry ``handled`` sources of a stream.
+
+        Each source has a connection of its own, except for samples, which share connections.
+        """
         stream = self.stream(name)
         if not isinstance(stream, SampleStream):
             return handled
         return math.ceil(handled * stream.connections / self.sources(name))
 
     def work(self, name: str) -> ApplicationWork:
-        """Core time of the applications for a frame of a stream, taken from the slowest device at each end."""
+        """Core time that applications need for each frame of a stream: that of the slowest device at each end."""
         return slowest(device.work(name) for device in self.devices)
 
     def stream_of(self, limit: Limit) -> str:
@@ -396,7 +398,9 @@ class UseCase(Document):
         return limit.stream or self.streams[0].name
 
     def streams_at(self, limit: Limit) -> int:
-        """Number of streams over which a requirement sums: all that one device handles; 1 without a device.
+        """Number of streams whose values a requirement adds up.
+
+        These are all streams of the name that the requirement's device handles. Without a device, the number is 1.
 
         For samples, the result is the number of connections that carry the device's samples.
 
@@ -421,7 +425,7 @@ class UseCase(Document):
 
 
 def _twice(names: Mapping[str, list[str]]) -> Iterator[str]:
-    """A sentence for each name that several parts of one kind have."""
+    """Yield an error for each name that two parts of the same kind have, such as two streams."""
     for kind, some in names.items():
         for name in dict.fromkeys(some):
             if some.count(name) > 1:

@@ -23,7 +23,7 @@ FORM = Form(
 
 
 def usecase_names() -> tuple[str, ...]:
-    """The names of the bundled use cases, sorted."""
+    """Names of the bundled use cases, sorted."""
     return tuple(sorted(path.stem for path in shipped("usecases").glob("*.toml")))
 
 
@@ -54,7 +54,7 @@ def usecase_file(name: str | Path) -> SourceFile:
 
 
 def load_usecase(name: str | Path) -> UseCase:
-    """Load and check a use case by bundled name or path: keys, units, names and sums.
+    """Load a use case by bundled name or path, and check its keys, units, names and sums.
 
     Raises
     ------

@@ -116,17 +116,17 @@ class Evaluation:
 
     @property
     def data(self) -> Dataset:
-        """The dataset on which the use case was judged."""
+        """Dataset on which the use case was judged."""
         return self.model.data
 
     @property
     def variant(self) -> str:
-        """The variant of the model."""
+        """Variant of the model that predicted the streams."""
         return self.model.variant
 
     @property
     def chosen(self) -> CandidateResult:
-        """The result of the candidate whose outcome is the verdict."""
+        """Result of the chosen candidate, whose outcome is the verdict on the use case."""
         return next(result for result in self.candidates if result.name == self.candidate)
 
     @property
@@ -167,9 +167,10 @@ class Evaluation:
 
 @dataclass(frozen=True, slots=True)
 class CandidateResult:
-    """Result of one candidate: its findings. Readings do not count in the candidate's outcome.
+    """Result of one candidate of a use case.
 
-    ``objectives`` are the metrics to minimise; they have no limit.
+    ``findings`` has the verdict on each requirement. ``readings`` has the verdicts on alternative interpretations, which
+    do not count in the candidate's outcome. ``objectives`` has the metrics to minimise, which have no limit.
     """
 
     name: str
@@ -192,12 +193,12 @@ class CandidateResult:
 
     @property
     def outcome(self) -> str:
-        """The worst outcome of the candidate's findings: *not met*, then *undecided*, then *met*."""
+        """Worst outcome of all requirements of the candidate: *not met*, then *undecided*, then *met*."""
         return worst_outcome([finding.outcome for finding in self.findings])
 
     @property
     def decisive(self) -> Finding:
-        """The deciding finding: the least margin among the findings with the worst outcome."""
+        """Finding on the requirement that decides: among those with the worst outcome, the least margin."""
         deciding = [finding for finding in self.findings if finding.outcome == self.outcome]
         return min(deciding, key=lambda finding: finding.order)
 
@@ -211,19 +212,19 @@ class CandidateResult:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """The evidence behind a verdict.
+    """Evidence for the estimate behind a verdict.
 
     Parameters
     ----------
     basis : str
-        The weakest basis; empty if nothing was predicted.
+        Weakest basis (kind of evidence) of the estimate; empty if nothing was predicted.
     bases : tuple of str
         All bases of the estimate, the weakest included.
     sources : tuple of str
         Sources of the rows with the weakest basis.
     settle : str
-        The measurement that would replace the weakest rows, or the reason for a missing prediction; empty if the
-        weakest basis is interpolated or better.
+        Measurement that would replace the weakest rows, or the reason for a missing prediction. Empty if the weakest
+        basis is interpolated or stronger.
     """
 
     basis: str
@@ -233,7 +234,7 @@ class Evidence:
 
     @property
     def weak(self) -> bool:
-        """Whether a strict evaluation rejects this basis."""
+        """Whether the estimate is assumed or extrapolated; a strict evaluation does not count it as met."""
         return self.basis in WEAK
 
     @property
@@ -258,7 +259,7 @@ class Finding:
     Parameters
     ----------
     streams : int
-        Number of streams summed; 1 unless ``device`` is named.
+        Number of streams whose values are added up; 1 unless the requirement names a device.
     remedy : str
         Change of rate, payload or cores that would achieve a required goodput.
     least_rate_fps : int, optional
@@ -268,7 +269,7 @@ class Finding:
     asked_margin : float, optional
         Margin of the requested goodput, if the verdict gives the margin of the capacity instead.
     others_beyond : str
-        Sentence on rows at other options that exceed the limit.
+        Sentence on rows of the dataset with other options that exceed the limit.
     """
 
     verdict: Verdict
@@ -291,7 +292,7 @@ class Finding:
 
     @property
     def where(self) -> str:
-        """The device if the requirement is about one, otherwise the stream."""
+        """Name of the device or stream to which the requirement applies."""
         return self.device or self.stream
 
     @property
@@ -348,7 +349,7 @@ class Answer:
 
     @property
     def refused(self) -> Estimate:
-        """An absent estimate that gives the reason for the missing prediction."""
+        """Absent estimate with the reason why the stream has no prediction."""
         return absent(self.why)
 
     def to_dict(self) -> dict[str, object]:
@@ -358,7 +359,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Objective:
-    """A metric to minimise. The result shows its estimate, but does not judge it."""
+    """Predicted value of a metric that the use case wants to minimise; shown, but not judged."""
 
     stream: str
     metric: str
