@@ -61,7 +61,7 @@ DAMAGES = [
         LINE,
         '"spread"\nrate = "1 Gb/s"\nlength = "15',
         '"one-to-one"\nrate = "1 Gb/s"\nlength = "15',
-        "24 and 4 nodes do not pair one to one",
+        "24 and 4 nodes cannot be paired one to one",
     ),
     (DIRECT, '["A", "B"]', '["A", "A"]', "A is paired with itself"),
     (DIRECT, 'sink = "B"', 'sink = "A"', "A is paired with itself"),
@@ -71,7 +71,7 @@ DAMAGES = [
         IMAGING,
         'between = ["recorder", "switch"]',
         'between = ["recorder-1", "switch"]',
-        "no route from recorder-2 to qfhd-display, nor have 1 more",
+        "no route from recorder-2 to qfhd-display (likewise 1 more)",
     ),
     (
         DSCP,

@@ -85,7 +85,7 @@ class Ranked:
         return f"{beyond}; the hosts decide{by}: {decided}{others}"
 
     def to_dict(self) -> dict[str, object]:
-        """JSON form."""
+        """Convert the ranked row to a dict for JSON."""
         numbers = {"wire_headroom": self.wire_headroom, "host_headroom": self.host_headroom}
         return {
             "rank": self.rank,

@@ -86,7 +86,7 @@ class Source:
         return weakest(bases) if bases else ""
 
     def to_dict(self) -> dict[str, object]:
-        """JSON form."""
+        """Convert the source to a dict for JSON."""
         return {
             **json_of(self, "ground", "dataset", "variant"),
             "measured_line_rate_bps": self.measured_bps,
@@ -196,7 +196,7 @@ class Row:
         return tuple(found)
 
     def to_dict(self) -> dict[str, object]:
-        """JSON form."""
+        """Convert the row to a dict for JSON."""
         return {
             "interconnect": self.link.kind,
             "line_rate_bps": self.link.line_rate_bps,

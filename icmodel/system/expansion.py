@@ -160,9 +160,9 @@ def _link(ends: tuple[str, str], table: Links, number: str) -> Link:
 
 
 def _ports(links: Iterable[Link], nodes: Mapping[str, Nodes], named: Groups) -> Iterator[Port]:
-    """Make a port for each direction of each link.
+    """Make the ports of all links, one for each direction of a link.
 
-    A port without its own scheduler gets the scheduler of its node.
+    A port without its own scheduler gets the scheduler of the node that sends.
     """
     schedulers: dict[tuple[str, str], Scheduler] = {}
     for name, table in nodes.items():
@@ -183,7 +183,7 @@ def _ports(links: Iterable[Link], nodes: Mapping[str, Nodes], named: Groups) -> 
 def _streams(
     tables: Iterable[Streams], named: Groups, network: Topology, cables: Cables
 ) -> Iterator[Stream]:
-    """Make the streams of all tables, each with its route."""
+    """Make the streams that all tables describe, and find the route of each stream."""
     lost: list[Stream] = []
     count = 0
     for table in tables:
@@ -208,10 +208,10 @@ def _streams(
                 yield replace(stream, path=cables.path(stream, route))
     if lost:
         first = lost[0]
-        others = f", nor have {len(lost) - 1} more" if lost[1:] else ""
+        others = f" (likewise {len(lost) - 1} more)" if lost[1:] else ""
         raise NetworkError(
             f"the stream {first.name} has no route from {first.source} to {first.sink}{others}: add "
-            "the link that is missing"
+            "the missing link"
         )
 
 
@@ -270,7 +270,7 @@ def check_count(count: int, parts: str) -> None:
     """
     if count > MOST_PARTS:
         raise NetworkError(
-            f"the system has {count} {parts}, at most {MOST_PARTS} are possible: take fewer"
+            f"the system has {count} {parts}, but at most {MOST_PARTS} are possible: use fewer"
         )
 
 
@@ -330,8 +330,8 @@ def groups(counts: Iterable[tuple[str, int]]) -> Groups:
         for member in dict.fromkeys((name, *own)):
             if member in members_of:
                 raise NetworkError(
-                    f"two nodes are named {member!r}, counting members such as {members(name, 2)[0]}: "
-                    "give each group its own name"
+                    f"two nodes are named {member!r} (a group with a count has members such as "
+                    f"{members(name, 2)[0]}): give each group its own name"
                 )
             members_of[member] = own if member == name else (member,)
     return Groups(members_of)
@@ -373,13 +373,13 @@ def stream_pairs(first: tuple[str, ...], second: tuple[str, ...], pairing: str |
 def _pairs(first: tuple[str, ...], second: tuple[str, ...], pairing: str | None) -> Pairs:
     if pairing is None and min(len(first), len(second)) > 1:
         raise NetworkError(
-            f"{len(first)} and {len(second)} nodes can pair in several ways: say "
+            f"groups of {len(first)} and {len(second)} nodes can be paired in several ways: give "
             'pairing = "each", "one-to-one" or "spread"'
         )
     if pairing == "one-to-one" and len(first) != len(second):
         raise NetworkError(
-            f'{len(first)} and {len(second)} nodes do not pair one to one: take pairing = "each" '
-            'or "spread", or equal counts'
+            f"groups of {len(first)} and {len(second)} nodes cannot be paired one to one: give "
+            'pairing = "each" or "spread", or equal counts'
         )
     if pairing in ("one-to-one", "spread"):
         n = max(len(first), len(second))

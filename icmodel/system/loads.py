@@ -138,12 +138,12 @@ class Overload:
 
     @property
     def ratio(self) -> float:
-        """Load, as a fraction of the greatest rate that the port can send."""
+        """Load of the overloaded port or priority, as a fraction of the greatest rate that can be sent."""
         return self.asked_bps / self.most_bps
 
     @property
     def beyond_allowed(self) -> bool:
-        """Whether the port cannot send even the data that must arrive, on average."""
+        """Whether the average load is too high even without the data that may be lost (allowed shortfall)."""
         shares = zip(self.load.streams, self.load.rates_bps, strict=True)
         must = sum(rate * (1 - stream.allowed_shortfall_ratio) for stream, rate in shares)
         return _exceeds(must, self.most_bps)

@@ -111,13 +111,13 @@ class Packed:
 
     @property
     def packet_bits(self) -> float:
-        """Longest packet of a single frame [b]."""
+        """Size of the longest packet of a single frame, with headers and gap [b]."""
         return self.frame.longest_bits
 
 
 @dataclass(frozen=True, slots=True)
 class Packing:
-    """Packets of every stream on every link of the stream's path."""
+    """Packets of all streams: number and sizes, for each stream on each link of its path."""
 
     known: Mapping[tuple[str, str], Packed]
 
@@ -262,7 +262,7 @@ def wire(protocol: str, link: Link) -> Wire:
 
 
 def wire_ratio(protocol: str, payload_bytes: int, link: Link) -> float:
-    """Least number of bits on the wire for each useful bit.
+    """Least number of bits on the wire for each useful bit, headers included.
 
     >>> ethernet = Link("a<->b", ("a", "b"), 1e9)
     >>> wire_ratio("udp", 1472, ethernet) == 1538 / 1472

@@ -142,9 +142,10 @@ def _check_references(
             if not is_reference(text) or text in numbers or name not in kinds:
                 continue
             raise NetworkError(
-                f"the requirement {limit.name!r} of the use case {usecase.name} is limited by {text}, and "
-                f"the stream {name} is of kind {kinds[name]} here and {usecase.stream(name).kind} there: "
-                "give it the same kind, or the system requirements of its own"
+                f"the requirement {limit.name!r} of the use case {usecase.name} has the limit {text}, but "
+                f"the stream {name} is of kind {kinds[name]} in the system and of kind "
+                f"{usecase.stream(name).kind} in the use case: give it the same kind, or give the system "
+                "its own requirements"
             )
 
 

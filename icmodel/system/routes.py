@@ -11,7 +11,7 @@ from icmodel.errors import NetworkError
 from icmodel.system.network import Link, Port, Stream, Switch
 
 Route = tuple[str, ...]
-"""Names of nodes, from source to sink."""
+"""A route through the network: names of the nodes, from source to sink."""
 
 
 class _Visit(NamedTuple):
@@ -98,7 +98,7 @@ class Topology:
 def topology(
     nodes: Iterable[str], switches: Mapping[str, Switch], links: Iterable[Link]
 ) -> Topology:
-    """Make the topology from nodes and links."""
+    """Make the `Topology` of a network from the names of its nodes, its switches and its links."""
     neighbours: dict[str, dict[str, float]] = {name: {} for name in nodes}
     for link in links:
         for here, there in (link.ends, link.ends[::-1]):

@@ -19,7 +19,7 @@ from icmodel.system.packing import wire
 from icmodel.system.schedulers import CreditBased
 
 THEORY_PROTOCOLS = {"tcp", "udp", "ethernet"}
-"""Protocols that theory covers without a dataset."""
+"""Protocols whose streams theory can predict without a dataset."""
 
 
 class Fault(NamedTuple):
@@ -155,7 +155,7 @@ def unserved_priorities(system: System) -> Iterator[Fault]:
 
 @dataclass(frozen=True, slots=True)
 class DatasetHeader:
-    """Header of a dataset: its id, kinds of interconnect and protocols, without its rows."""
+    """Header of a dataset: its id, its kinds of interconnect and its protocols, but not its measurements."""
 
     id: str
     kinds: tuple[str, ...]
@@ -163,7 +163,7 @@ class DatasetHeader:
 
 
 def dataset_header(name: str) -> DatasetHeader:
-    """Read the header of a dataset.
+    """Read the header of a dataset (id, kinds of interconnect, protocols) by name or path.
 
     Raises
     ------

@@ -53,7 +53,7 @@ class Derivation:
             return units.format_count(self.value)
 
     def to_dict(self) -> dict[str, object]:
-        """JSON form."""
+        """Convert the derivation to a dict for JSON."""
         return {
             "name": self.name,
             "value": self.value,

@@ -203,7 +203,7 @@ class CandidateResult:
         return min(deciding, key=lambda finding: finding.order)
 
     def to_dict(self) -> dict[str, object]:
-        """JSON form."""
+        """Convert the candidate result to a dict for JSON."""
         own = json_of(self)
         named = {"name": own.pop("name"), "description": own.pop("description")}
         notes, objectives = own.pop("notes"), own.pop("objectives")
@@ -244,7 +244,7 @@ class Evidence:
         return ", ".join(dict.fromkeys(rules))
 
     def to_dict(self) -> dict[str, object]:
-        """JSON form."""
+        """Convert the evidence to a dict for JSON."""
         return json_of(self)
 
 
@@ -353,7 +353,7 @@ class Answer:
         return absent(self.why)
 
     def to_dict(self) -> dict[str, object]:
-        """JSON form."""
+        """Convert the answer to a dict for JSON."""
         return json_of(self)
 
 
@@ -366,7 +366,7 @@ class Objective:
     value: float
 
     def to_dict(self) -> dict[str, object]:
-        """JSON form."""
+        """Convert the metric to minimise to a dict for JSON."""
         return json_of(self)
 
 

@@ -29,7 +29,7 @@ from icmodel.system.packing import Packing, packing, stream_arrival_curve
 
 ServerPath = list[str]
 Services = Mapping[str, tuple[float, float]]
-"""Rate [b/s] and latency [s] of each server."""
+"""Service curve of each server by name: rate [b/s] and latency [s]."""
 ARROW = "->"
 """Separator in port names of icmodel: sending node, separator, receiving node."""
 
@@ -38,7 +38,7 @@ ARROW = "->"
 
 
 def import_ports(document: Mapping[str, Any], file: str) -> ImportedSystem:
-    """Read an output-port network.
+    """Convert an output-port network (JSON of Saihu) to the tables of a system.
 
     Raises
     ------
@@ -89,7 +89,7 @@ def _paths(flow: Mapping[str, Any], servers: list[str]) -> list[ServerPath]:
 
 
 def _nodes(servers: list[str], paths: list[ServerPath], made: ImportedSystem) -> dict[str, str]:
-    """Name of a server -> its node. All servers that follow the same server are ports of one node.
+    """Find the node of each server, by name of the server. All servers after the same server form one node.
 
     The name of a node is the common part of its servers' names: s1 for s1-o0 and s1-o1, or for s1->s2.
     """
@@ -117,7 +117,7 @@ def _nodes(servers: list[str], paths: list[ServerPath], made: ImportedSystem) ->
 
 
 def _service(server: Mapping[str, Any], units: Units, made: ImportedSystem) -> tuple[float, float]:
-    """Rate [b/s] and latency [s] of a service curve's piece with the least latency."""
+    """Rate [b/s] and latency [s] of a server: those of the piece of its service curve with the least latency."""
     where, own = f"the server {server['name']}", units.within(server)
     pieces = _pieces(
         server, "service_curve", (("latencies", "time"), ("rates", "rate")), own, where
@@ -247,7 +247,7 @@ Element = ElementTree.Element
 
 
 def import_physical(text: str, file: str) -> ImportedSystem:
-    """Read a physical network.
+    """Convert a physical network (XML of WOPANet) to the tables of a system.
 
     Raises
     ------
@@ -280,7 +280,7 @@ def import_physical(text: str, file: str) -> ImportedSystem:
 
 
 def _physical_links(root: Element, made: ImportedSystem) -> Iterator[Table]:
-    """Yield a cable for each link; two links in opposite directions are one cable."""
+    """Yield the table of a cable for each link; two links in opposite directions form one cable."""
     nodes = {node.get("name"): node for kind in ("station", "switch") for node in root.iter(kind)}
     one_way: dict[tuple[str, str], list[float]] = {}
     for element in root.iter("link"):
@@ -303,7 +303,10 @@ def _physical_links(root: Element, made: ImportedSystem) -> Iterator[Table]:
 
 
 def _physical_rate_bps(link: Element, node: Element, made: ImportedSystem) -> float:
-    """Service rate of a link or of its sending node; if missing, the capacity; if missing, 1 Tb/s."""
+    """Rate of a cable [b/s]: the service rate of the link or of its sending node.
+
+    If no service rate is stated, this is the transmission capacity. Without a capacity, it is 1 Tb/s.
+    """
     rates = [
         PHYSICAL_UNITS.read("rate", element.get(key))
         for key in ("service-rate", "transmission-capacity")
@@ -322,12 +325,13 @@ def _physical_rate_bps(link: Element, node: Element, made: ImportedSystem) -> fl
 
 
 def _physical_flow(element: Element, about: Mapping[str, str], made: ImportedSystem) -> Table:
-    """Table of a stream to the only target of a flow, or to all its targets by multicast."""
+    """Make the table of a stream for a flow; a flow with several targets becomes a multicast stream."""
     where = f"the flow {element.get('name', '')}".rstrip()
     table = dict(element.attrib)
     if table.get("arrival-curve", "leaky-bucket") != "leaky-bucket":
         raise NetworkError(
-            f"{where} has the arrival curve {table['arrival-curve']!r}: icmodel reads leaky-bucket"
+            f"{where} has the arrival curve {table['arrival-curve']!r}, but icmodel reads only "
+            "leaky-bucket: use leaky-bucket"
         )
     packet = table.get("maximum-packet-size", about.get("maximum-packet-size"))
     bucket = TokenBucketFlow(
@@ -409,7 +413,7 @@ def export_ports(system: System) -> tuple[Mapping[str, object], tuple[str, ...]]
 
 
 def _known_ports(system: System, stream: Stream) -> list[str]:
-    """Ports on a stream's path, without ports of links with an unknown rate."""
+    """Names of the ports on a stream's path whose link has a known rate; all ports if none has."""
     known = [name for name in stream.path if system.ports[name].rate_bps != FAST_BPS]
     return known or list(stream.path)
 
@@ -488,7 +492,7 @@ class Units:
             return float(Fraction(match[1]) * factor(kind, match[2] or getattr(self, kind)))
         except ValueError:
             raise NetworkError(
-                f"{value!r} is no {kind}: write a number, or a text with number and unit"
+                f"{value!r} cannot be read as {kind}: write a number, or a text with number and unit"
             ) from None
 
 
@@ -508,4 +512,4 @@ def factor(kind: str, unit: str) -> Fraction:
         prefix = unit.removesuffix(name)
         if unit.endswith(name) and prefix in _POWERS:
             return base * Fraction(1000) ** _POWERS[prefix]
-    raise NetworkError(f"{unit!r} is no unit of {kind}: write one such as {_EXAMPLES[kind]}")
+    raise NetworkError(f"{unit!r} is no unit of {kind}: use a unit such as {_EXAMPLES[kind]}")

@@ -98,7 +98,7 @@ class DatasetQuestions:
     notes: tuple[str, ...]
 
     def answers(self, columns: Mapping[str, Floats]) -> xarray.Dataset | None:
-        """Ask the dataset; ``None`` if the dataset has no rows with these options.
+        """Predict all questions by the dataset; ``None`` if the dataset has no rows with these options.
 
         Metrics of `IF_MEASURED` that the dataset has only at other options are left out.
         """
@@ -195,7 +195,10 @@ class StreamQuestions:
             yield f"{', '.join(dict.fromkeys(names))}: {why}"
 
     def limited_to(self, limit_bps: Floats) -> StreamQuestions:
-        """The same questions, with each request limited to a goodput [b/s], array (streams,)."""
+        """Copy of the questions, with the requested rate of each stream limited to a goodput.
+
+        ``limit_bps`` is an array (streams,) [b/s].
+        """
         limited = []
         for dataset in self.datasets:
             most_fps = limit_bps[dataset.streams] / (8 * dataset.columns["payload_bytes"])
@@ -268,9 +271,9 @@ def hosts_without_dataset(system: System, stream: Stream) -> dict[str, Device]:
 
 
 def dataset_of(system: System, stream: Stream) -> str | None:
-    """Name of the dataset that answers for a stream.
+    """Name of the dataset that covers a stream; ``None`` if the system names none.
 
-    The sink's dataset goes first, then the source's, then that of the last link with a dataset.
+    The dataset of the sink is used first, then that of the source, then that of the last link with a dataset.
     """
     hosts = (system.devices[stream.sink].dataset, system.devices[stream.source].dataset)
     links = [link.dataset for link in reversed(system.links_of(stream))]
@@ -341,7 +344,7 @@ def _scenario(system: System, model: Model, stream: Stream, options: Mapping[str
 
 
 def few_cores(system: System, stream: Stream, scenario: Scenario) -> str:
-    """Reason why a host has fewer cores than the stream's question; empty if both hosts have enough."""
+    """Error message if a host has fewer cores than a stream requests; empty if both hosts have enough."""
     ends = (system.devices[end] for end in (stream.source, stream.sink))
     counts = {
         device.name: device.cores
@@ -358,7 +361,7 @@ def few_cores(system: System, stream: Stream, scenario: Scenario) -> str:
 
 
 def _row(model: Model, scenario: Scenario) -> dict[str, float]:
-    """One question as a row of numbers; NaN stands for a parameter that the question leaves open."""
+    """Convert a question to numbers by name of the parameter; NaN if the question leaves a parameter open."""
 
     def known(value: float | None) -> float:
         return np.nan if value is None else float(value)

@@ -49,7 +49,7 @@ class Arrival:
         return self.outcome == NOT_MET
 
     def to_dict(self) -> dict[str, object]:
-        """JSON form."""
+        """Convert the arrival to a dict for JSON."""
         return json_of(self, "outcome", "why", "late")
 
 

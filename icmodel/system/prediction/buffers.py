@@ -176,12 +176,12 @@ class _Meeting:
     bursts: list[_Burst]
 
     def demand_bps(self, drain: _Drain) -> float:
-        """Average arrival rate of all streams of a class together [b/s]."""
+        """Average rate at which all streams of one traffic class together arrive at the port [b/s]."""
         return sum(burst.curve.rate_bps for burst in self.bursts if burst.drain == drain)
 
     @property
     def full(self) -> bool:
-        """Whether the average demand fills the port or one of its classes."""
+        """Whether the average arrival rate reaches the rate of the port or of one of its traffic classes."""
         drains = {burst.drain for burst in self.bursts}
         return any(self.demand_bps(drain) >= FULL * drain.rate_bps for drain in drains)
 
@@ -254,7 +254,7 @@ class _Meeting:
 def _meetings(
     system: System, packets: Packing, rates: Throughput, sizes_bits: Mapping[str, float]
 ) -> dict[str, _Meeting]:
-    """Bursts at each port with a stated buffer, by name of the port."""
+    """Collect the bursts that arrive at each port with a stated buffer, by name of the port."""
     flows, arriving_bps = rates.resources.flows, rates.allocation.arriving_bps
     classes = {
         name: {stream.priority for stream in streams}
@@ -320,7 +320,7 @@ def _drain(port: Port, classes: Iterable[int], priority: int, available_bps: flo
 
 @dataclass(frozen=True, slots=True)
 class _BufferedPort:
-    """A port, its buffer [b], its longest packet [b], and its most urgent priority."""
+    """A port with its buffer size [b], its longest packet [b], and the most urgent priority of its streams."""
 
     port: Port
     buffer_bits: float
@@ -328,7 +328,10 @@ class _BufferedPort:
     urgent: int
 
     def drain_bps(self, priority: int) -> float | None:
-        """Rate at which a full buffer drains ahead of a frame [b/s]; ``None`` if other frames may overtake."""
+        """Rate at which the port sends the frames ahead of a new frame [b/s].
+
+        ``None`` if frames of other priorities may overtake the new frame.
+        """
         if isinstance(self.port.scheduler, Fifo):
             return self.port.rate_bps
         first = isinstance(self.port.scheduler, StrictPriority) and priority == self.urgent

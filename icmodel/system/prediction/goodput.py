@@ -76,7 +76,7 @@ def goodput_by_theory(share: StreamShare, why: str) -> Estimate:
 
 
 def after_buffer(goodput: Estimate, loss: BufferLoss) -> Estimate:
-    """Subtract the part that full buffers drop from a goodput."""
+    """Subtract from a goodput the part that full buffers drop."""
     if goodput.absent:
         return goodput
     kept = (1 - loss.value, 1 - loss.high, 1 - loss.low)

@@ -28,7 +28,7 @@ CUTTING_KINDS = ("infiniband", "rapidio")
 The switches of all other interconnects store and forward.
 """
 NO_WIRE = "loopback"
-"""Interconnect kind of a dataset whose latency includes no wire."""
+"""Kind of interconnect without a wire: sender and receiver of the dataset are one host."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +133,7 @@ class _MeasuredPath:
 
     @classmethod
     def by_stream(cls, questions: StreamQuestions) -> dict[int, _MeasuredPath]:
-        """Index of a stream -> path on which the latency of its dataset was measured."""
+        """Collect the measured path of each stream's dataset, by index of the stream."""
         found = {}
         for dataset in questions.datasets:
             link = dataset.model.data.link(dataset.options)
@@ -153,7 +153,9 @@ class _MeasuredPath:
         return found
 
     def stored_s(self, path: _Path, switches: int) -> float:
-        """Time of a frame's packets on the lines and in the given number of switches [s].
+        """Time that a frame's packets spend on the measured lines and stored in switches [s].
+
+        ``switches`` is the number of switches.
 
         Lines of unknown rate are assumed as fast as the slower of the stream's first and last link.
         """
@@ -168,7 +170,7 @@ class _MeasuredPath:
 
 @dataclass(frozen=True, slots=True)
 class _Path:
-    """Lines of a stream: packets, rate and burst on each line, and whether each switch stores packets."""
+    """Path of a stream: packets, rate and burst on each line, and whether each switch stores packets."""
 
     stream: Stream
     packed: Sequence[Packed]
@@ -188,7 +190,7 @@ class _Path:
         )
 
     def stored_s(self, frames: Sequence[Packets] = ()) -> float:
-        """Time of a frame's packets on the lines and in the switches that store packets [s].
+        """Time that a frame's packets spend on the lines and stored in switches [s].
 
         ``frames`` has the packets on each line; by default those of the first frame of a message.
         """

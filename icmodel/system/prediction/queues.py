@@ -20,7 +20,7 @@ from icmodel.system.sharing.loss import NOWHERE, behind_buckets
 from icmodel.system.sharing.waiting import LEAST, Arrivals, Waits, all_bursts_once_s, spread, waits
 
 ONE_SERVER = (Fifo, StrictPriority)
-"""Schedulers whose classes wait for one another; other schedulers give each class its own rate."""
+"""Schedulers whose priority classes wait for one another. Other schedulers give each class a rate."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class Queues:
 
 
 def port_queues(system: System, packets: Packing, rates: Throughput) -> Queues:
-    """Work out waits and queues from the load of each port and the bursts of its streams."""
+    """Compute the waits of streams at ports, and the queues of ports, from loads and bursts."""
     shape = rates.resources.flows.path.shape
     crossings = list(_crossings(system, packets, rates))
     if not crossings:
@@ -118,7 +118,7 @@ def port_queues(system: System, packets: Packing, rates: Throughput) -> Queues:
 
 
 def _numbered(names: Sequence[Hashable]) -> Ints:
-    """Replace each name by a number, in the order of first use."""
+    """Replace each distinct name by a number from 0, in the order of first use."""
     numbers: dict[Hashable, int] = {}
     return np.array([numbers.setdefault(name, len(numbers)) for name in names], dtype=np.int64)
 
@@ -158,7 +158,7 @@ class _Crossing:
 
     @property
     def one_server(self) -> bool:
-        """Whether all classes of the port share one server, so that each can delay any other."""
+        """Whether all priority classes of the port share its whole rate, so that each can delay any other."""
         return isinstance(self.port.scheduler, ONE_SERVER)
 
     @property
@@ -170,7 +170,7 @@ class _Crossing:
 
     @property
     def server(self) -> tuple[str, int]:
-        """Server for which the stream waits: the port, or one class of the port."""
+        """Key of the queueing server for which the stream waits: a port, or one priority class of a port."""
         return self.port.name, NOWHERE if self.one_server else self.stream.priority
 
     @property
@@ -185,7 +185,7 @@ class _Crossing:
 
     @property
     def priority(self) -> int:
-        """Priority of the stream if classes wait for one another; otherwise 0."""
+        """Priority of the stream at the port; 0 if priorities do not decide who waits."""
         one_queue = isinstance(self.port.scheduler, Fifo) or not self.one_server
         return 0 if one_queue else self.stream.priority
 

@@ -47,9 +47,9 @@ from icmodel.system.sharing.loss import NOWHERE
 
 PROCESSOR, OWN_CORES, PORT, INTERFACE = "processor", "own cores", "port", "interface"
 HOSTS = (PROCESSOR, OWN_CORES)
-"""Resources of a host: all cores, and the cores that a stream with application work may use."""
+"""Kinds of resources of a host: its processor (all cores), and the cores that a single stream may use."""
 ORIGIN = 3
-"""Number of hops at the sender: the processor, the stream's own cores and the sending interface."""
+"""Number of resources at the sender of a stream: processor, the stream's own cores, and sending interface."""
 
 
 class ResourceKey(NamedTuple):
@@ -76,7 +76,7 @@ class SharedResources:
     keys: Sequence[ResourceKey]
 
     def allocate(self, offered_bps: Floats, windows: Windows) -> Allocation:
-        """Share the resources among streams that offer the given goodputs [b/s], array (streams,)."""
+        """Share the resources among the streams; ``offered_bps`` is the goodput that each offers, (streams,)."""
         return share(replace(self.flows, offered_bps=offered_bps), self.resources, windows)
 
     def by_place(self, values: Floats | Ints) -> dict[tuple[str, str], float]:

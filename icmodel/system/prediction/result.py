@@ -86,7 +86,7 @@ class LatencyBound(NanEqual):
     application_s: float = 0.0
 
     def to_dict(self) -> dict[str, object]:
-        """JSON form."""
+        """Convert the latency bound to a dict for JSON."""
         names = ("method", "covers", "whole", "network_s", "hosts_s", "application_s")
         return {"value": self.value_s, **json_of(self, *names)}
 
@@ -135,7 +135,7 @@ class StreamPrediction(Metrics):
         return html_table(title, ESTIMATE_COLUMNS, estimate_table(self.metrics), self.notes)
 
     def to_dict(self) -> dict[str, object]:
-        """JSON form."""
+        """Convert the stream prediction to a dict for JSON."""
         listed = {name: self.metrics.get(name, absent("not predicted")) for name in LISTED}
         return {
             **json_of(self.stream, "group", "path"),
@@ -171,7 +171,7 @@ class PortPrediction:
     backlog_bound_bytes: float | None = None
 
     def to_dict(self) -> dict[str, object]:
-        """JSON form."""
+        """Convert the port prediction to a dict for JSON."""
         names = ("load_ratio", "asked_ratio", "backlog_mean_bytes", "backlog_bound_bytes")
         return json_of(self, *names)
 
@@ -184,18 +184,21 @@ class LinkPrediction:
 
     @property
     def load_ratio(self) -> float:
-        """Load ratio of the busier direction."""
+        """Load of the link over its rate, in the busier direction."""
         return max((port.load_ratio for port in self.ports.values()), default=0.0)
 
     @property
     def backlog_bound_bytes(self) -> float | None:
-        """Greatest queue of both directions [B]; ``None`` if a direction has no bound."""
+        """Worst-case queue at the ports of the link, the greater of both directions [B].
+
+        ``None`` if a direction has no bound.
+        """
         bounds = [port.backlog_bound_bytes for port in self.ports.values()]
         known = [bound for bound in bounds if bound is not None]
         return max(known) if known and len(known) == len(bounds) else None
 
     def to_dict(self) -> dict[str, object]:
-        """JSON form."""
+        """Convert the link prediction to a dict for JSON."""
         return json_of(self, "load_ratio", "backlog_bound_bytes", "ports")
 
 
@@ -217,7 +220,7 @@ class DevicePrediction:
     by_core: tuple[float, ...]
 
     def to_dict(self) -> dict[str, object]:
-        """JSON form."""
+        """Convert the device prediction to a dict for JSON."""
         return json_of(self, "cpu", "cpu_cores", "by_core")
 
 
@@ -251,13 +254,13 @@ class Judged:
 
     @property
     def badness(self) -> tuple[int, float]:
-        """Sort key, greater is worse: the outcome, then the margin; a missing margin is the worst."""
+        """Sort key of verdicts, greater is worse: the outcome, then the margin; a missing margin is worst."""
         margin = self.verdict.margin
         outcome = OUTCOMES.index(self.verdict.outcome)
         return outcome, math.inf if math.isnan(margin) else -margin
 
     def to_dict(self) -> dict[str, object]:
-        """JSON form."""
+        """Convert the judged requirement to a dict for JSON."""
         names = ("stream", "device", "by_bound", "of", "parts")
         return {**self.verdict.to_dict(), **json_of(self, *names)}
 
@@ -357,7 +360,7 @@ class SystemPrediction:
         return data_frame(records, "stream", "metric")
 
     def requirements_dataframe(self) -> pandas.DataFrame:
-        """Return one row for each verdict, with numbers in SI.
+        """Return the verdicts on all requirements as a data frame, one row per verdict, with numbers in SI.
 
         Raises
         ------
@@ -385,16 +388,16 @@ class SystemPrediction:
 
     @property
     def verdict(self) -> str:
-        """The worst verdict on any requirement."""
+        """Verdict on the system: the worst of the verdicts on its requirements."""
         return worst_outcome([one.verdict.outcome for one in self.judged])
 
     @property
     def exit_code(self) -> int:
-        """Exit code: 0 met, 1 not met, 3 undecided."""
+        """Exit code of the command line for the verdict: 0 met, 1 not met, 3 undecided."""
         return {MET: 0, NOT_MET: 1, UNDECIDED: 3}[self.verdict]
 
     def to_dict(self) -> dict[str, object]:
-        """JSON form."""
+        """Convert the system prediction to a dict for JSON."""
         return {
             "schema_version": SCHEMA_VERSION,
             "system": self.system.name,

@@ -68,7 +68,7 @@ class StatedTimes:
 
     @property
     def why(self) -> str:
-        """Sentence that names each device with its stated latency."""
+        """Reason for estimates: each device with its stated latency, as in ``camera-1 states 20 – 50 µs``."""
         texts = []
         for device in self.ends.values():
             least, most = (units.format_seconds(end, 3) for end in device.latency_s or ())

@@ -178,7 +178,7 @@ class _StreamResults:
 
     @property
     def sent_again(self) -> str:
-        """Reason why a TCP stream may wait for packets that are sent again; empty if it never waits."""
+        """Reason why a TCP stream may wait for retransmissions; empty if it never waits for them."""
         full = next((port for port in self.stream.path if port in self.buffers.overflowing), "")
         if not full or not is_elastic(self.stream):
             return ""
@@ -221,9 +221,9 @@ class _StreamResults:
         return metrics
 
     def congested_latencies(self, goodput: Estimate) -> dict[str, Estimate]:
-        """Latencies of a stream that other streams hold back.
+        """Latencies of a TCP stream that gets less than it requests because of other streams.
 
-        The latencies alone at an unlimited rate, scaled by the goodput alone over the goodput it gets.
+        These are its latencies alone at an unlimited rate, times the ratio of its goodput alone to the goodput it gets.
         """
         rates, index = self.rates, self.index
         fastest = rates.fastest.estimate("goodput_bps", index)
@@ -239,7 +239,10 @@ class _StreamResults:
         return {name: congested_latency(own, ratios, together) for name, own in known.items()}
 
     def metrics_by_theory(self, why: str) -> dict[str, Estimate]:
-        """Metrics of a stream without a dataset."""
+        """Metrics of a stream without a dataset, by theory or by the stated latency of its devices.
+
+        ``why`` is the reason why no dataset answers.
+        """
         stated, loss = self.stated, self.buffers.losses.get(self.index)
         if self.as_stated:
             return self.metrics_as_stated(loss)

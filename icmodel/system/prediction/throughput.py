@@ -61,7 +61,7 @@ class StreamShare:
 
     @property
     def at(self) -> str:
-        """Location of the resource that limits the stream; empty if no resource does."""
+        """Port or device at which a resource limits the stream; empty if no resource does."""
         return "" if self.limited_at is None else self.limited_at[1]
 
     @property
@@ -216,7 +216,7 @@ def _windows(
 
 
 def _shares(shared: SharedResources, allocation: Allocation) -> list[StreamShare]:
-    """Share of each stream at the resource that limits it, and its fair share of full resources."""
+    """Make the `StreamShare` of each stream: its rates, the resource that limits it, and its fair share."""
     path, usage, count = shared.flows.path, shared.flows.usage, len(shared.keys)
     used = (path != NOWHERE) & (usage > 0)
     streams_at = shared.by_place(np.bincount(path[used], minlength=count))

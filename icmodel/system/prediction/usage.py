@@ -24,7 +24,7 @@ from icmodel.system.sharing import SAME
 
 
 def link_usage(system: System, rates: Throughput, buffers: Buffers) -> dict[str, LinkPrediction]:
-    """Load and queue of every link, in both directions."""
+    """Predict the load and the queue of every link in both directions, by name of the link."""
     carried = rates.resources.by_place(rates.allocation.load)
     demand = rates.resources.by_place(rates.allocation.demand)
     requested = {load.port.name: load.mean_bps for load in loads(system)}
@@ -57,7 +57,7 @@ def link_usage(system: System, rates: Throughput, buffers: Buffers) -> dict[str,
 def device_usage(
     system: System, streams: Mapping[str, StreamPrediction], sent_with: Ints
 ) -> dict[str, DevicePrediction]:
-    """Processor load of every device.
+    """Predict the processor load of every device, by name of the device.
 
     Parameters
     ----------
