@@ -41,7 +41,7 @@ ENDINGS = (".svg", ".png")
 EXTRA = "install icmodel[report], which brings vl-convert-python"
 MIME = "application/vnd.vegalite.v5+json"
 SERIES = ("#0b5cad", "#b3261f", "#1a7f37", "#8f5a00", "#6f42c1", "#57606a")
-"""Colours of the lines of a grid; each line also has its own dash."""
+"""Colours of the lines of a plot; each line also has its own dash pattern."""
 DASHES = ([1, 0], [6, 3], [2, 2], [8, 2, 2, 2], [12, 3], [4, 1])
 MOST_POINTS = 100_000
 """Greatest number of points of a plot."""
@@ -168,7 +168,7 @@ def _is_numeric(grid: xarray.Dataset, dim: str) -> bool:
 def _grid_rows(
     grid: xarray.Dataset, metric: str, over: str, others: list[str]
 ) -> Iterator[dict[str, object]]:
-    """Yield the points of all lines: position, value, interval, and texts for the tooltip."""
+    """Yield the points of all lines of a plot: position, value, interval, and texts for the tooltip."""
     dims = [*others, over]
     labels = [
         grid[dim].values if dim in grid.coords else np.arange(grid.sizes[dim]) for dim in dims
@@ -287,7 +287,7 @@ def _grid_spec(grid: xarray.Dataset, metric: str, over: str, rows: list[dict[str
 
 
 SAID = ("protocol", "payload_bytes", "rate_fps", "cores", "switches", "endpoints")
-"""Fixed parameters that the subtitle of a grid names."""
+"""Parameters that the subtitle of a plot states if they are the same at all points."""
 
 
 def _grid_x(over: str, title: str, xs: list[float]) -> Spec:
@@ -413,7 +413,7 @@ def svg(plot: Spec) -> str:
 
 
 def save(plot: Spec, path: str | Path) -> None:
-    """Draw a plot into a file, SVG or PNG by its extension.
+    """Draw a plot into a picture file; the file extension decides between SVG and PNG.
 
     Raises
     ------

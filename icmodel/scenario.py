@@ -110,12 +110,12 @@ class ApplicationWork:
         return self.recv_s + self.recv_s_per_byte * payload_bytes
 
     def to_dict(self) -> dict[str, float]:
-        """Convert to a dict by the parameter names of a question, e.g. ``app_send_s``."""
+        """Convert the work to a dict by the parameter names of a question, e.g. ``app_send_s``."""
         return {WORK_PREFIX + field.name: getattr(self, field.name) for field in fields(self)}
 
 
 NO_WORK = ApplicationWork()
-"""Application that needs no time beyond the work of the measuring programs."""
+"""`ApplicationWork` of an application that needs no more time than the programs of the benchmark."""
 
 
 def slowest(works: Iterable[ApplicationWork]) -> ApplicationWork:
@@ -242,7 +242,7 @@ class Scenario:
 
     @property
     def hosts(self) -> Hosts:
-        """Requested line rate and CPU clock, relative to the dataset's hosts and link."""
+        """Requested line rate, and requested CPU clock relative to the dataset's hosts, as `Hosts`."""
         return Hosts(self.line_rate_bps, self.cpu_clock_ratio)
 
     @property
@@ -253,7 +253,7 @@ class Scenario:
         return float(requested_goodput(self.rate_fps, self.payload_bytes))
 
     def to_dict(self) -> dict[str, object]:
-        """Convert to the JSON form."""
+        """Convert the scenario to a dict for JSON."""
         return {
             "protocol": self.protocol,
             "payload_bytes": self.payload_bytes,
@@ -355,7 +355,7 @@ TEXT_SPELLINGS: Mapping[str, tuple[str, Callable[[str], float]]] = {
     "app_send_per_byte": ("app_send_s_per_byte", units.parse_seconds_per_byte),
     "app_recv_per_byte": ("app_recv_s_per_byte", units.parse_seconds_per_byte),
 }
-"""Parameters by name without unit suffix; each entry is the SI name and the parser of a text with a unit."""
+"""Parameters given as texts with a unit, by name: the SI name of the parameter, and the parser of the text."""
 SI_NAMES = frozenset({"protocol", *VALID_RANGES})
 """SI names of all parameters of a question except the options."""
 PARAMETERS = (*sorted({*SI_NAMES, *TEXT_SPELLINGS}), "options")
@@ -457,7 +457,7 @@ def check_complete(values: Mapping[str, object]) -> None:
 
 
 def with_options(keywords: Mapping[str, object]) -> dict[str, object]:
-    """Move the entries of ``options`` to keywords of their own.
+    """Move the entries of the keyword ``options`` to keywords of their own.
 
     Raises
     ------

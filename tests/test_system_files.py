@@ -56,7 +56,12 @@ DAMAGES = [
     (LINE, '"250 us"', '"250 B"', "has the unknown unit 'B'"),
     (LINE, '"picture.goodput_bps"', '"film.goodput_bps"', "no derived number 'film.goodput_bps'"),
     # how groups pair
-    (LINE, 'pairing = "spread"\nrate', "rate", "links no. 2 between field and cell: 20 and 4"),
+    (
+        LINE,
+        'pairing = "spread"\nrate',
+        "rate",
+        "links no. 2 between field and cell: groups of 20 and 4",
+    ),
     (
         LINE,
         '"spread"\nrate = "1 Gb/s"\nlength = "15',

@@ -1,4 +1,4 @@
-"""Estimate: one metric with its value, interval and basis."""
+"""Estimate: a predicted metric with its value, its 90 % interval and its basis (kind of evidence)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ BASES = (
 )
 """Every basis (kind of evidence) of a number, the strongest first."""
 BOTTLENECKS = ("request", "cpu", "packet-rate", "wire", "share", "receiver", "unknown")
-"""Names of the limits of a stream's goodput."""
+"""Names of the bottlenecks that can limit a stream's goodput."""
 
 
 def weakest(bases: Sequence[str]) -> str:
@@ -86,7 +86,7 @@ class Estimate(NanEqual):
         return f"Estimate({self.value!r}, low={self.low!r}, high={self.high!r}, {self.basis})"
 
     def to_dict(self) -> dict[str, object]:
-        """Return the JSON form; unknown numbers become ``None``."""
+        """Convert the estimate to a dict for JSON; unknown numbers become ``None``."""
         return {
             "value": number_or_none(self.value),
             "low": number_or_none(self.low),

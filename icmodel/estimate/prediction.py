@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Parts of a prediction: latency terms, goodput bounds and bottleneck.
+    """Explanation of a prediction: terms of the mean latency, bounds of the goodput, and the bottleneck.
 
     ``latency_terms`` [s] sum to the mean latency; the least of ``goodput_bounds`` [b/s] is the goodput.
     """
@@ -52,7 +52,7 @@ class UsedRow(NamedTuple):
         return f"UsedRow(line {self.line}, {where}: {self.value!r}, {self.basis})"
 
     def to_dict(self) -> dict[str, object]:
-        """Return the JSON form; an unlimited load is the text ``inf``."""
+        """Convert the row to a dict for JSON; an unlimited load is the text ``inf``."""
         unlimited = self.load_bps is not None and math.isinf(self.load_bps)
         return {**self._asdict(), "load_bps": "inf" if unlimited else self.load_bps}
 
@@ -270,7 +270,7 @@ class Prediction(Metrics):
         return points.assign_attrs(attrs)
 
     def to_dict(self) -> dict[str, object]:
-        """Return the JSON document of ``icmodel predict --json``."""
+        """Convert the prediction to a dict for JSON, as ``icmodel predict --json`` prints it."""
         return {
             "schema_version": 1,
             "scenario": self.scenario.to_dict(),
@@ -288,7 +288,7 @@ class Prediction(Metrics):
 # --- tables of estimates --------------------------------------------------------------------------
 
 ESTIMATE_COLUMNS = ("metric", "#value", "#interval", "basis")
-"""Columns of `estimate_table`."""
+"""Names of the columns of `estimate_table`; ``#`` marks a column of numbers, which aligns right."""
 
 
 def estimate_table(metrics: Mapping[str, Estimate]) -> Iterator[tuple[str, ...]]:

@@ -1,4 +1,4 @@
-"""Texts for people: names of metrics, and numbers with the digits that their intervals support."""
+"""Texts for people: metrics in words, and numbers rounded to the digits that their intervals support."""
 
 from __future__ import annotations
 
@@ -107,9 +107,9 @@ GROWS = "grows without limit"
 EXACT_DIGITS = 7
 """Number of significant digits of an exact number."""
 LEAST_DIGITS, HALF_WIDTH_DIGITS = 2, 2
-"""Least number of digits of a value, and number of digits of its interval's half-width.
+"""Least number of significant digits of a value, and number of digits of its interval's half-width.
 
-A value is rounded to the last digit of the half-width.
+A value is rounded to the last of these digits of the half-width.
 """
 WIDTH = 100
 """Maximum number of characters of a printed line."""

@@ -25,9 +25,9 @@ from icmodel.usecase.derivation import Derivations
 from icmodel.usecase.document import Candidate, Question, SampleStream
 
 MOST_BYTES = 65507
-"""Greatest frame [B] if no frame size was measured: the limit of UDP over IPv4."""
+"""Largest payload of a frame to try if a dataset states no payload [B]: the limit of UDP over IPv4."""
 Sizes = Mapping[str, Sequence[int]]
-"""Payloads [B] by protocol; all protocols have the same number of payloads."""
+"""Payloads to try [B], by protocol; all protocols have the same number of payloads."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -95,7 +95,7 @@ def compare_interconnects(
     rows: list[Row] = []
     if rates_bps is not None and not (rates_bps and all(0 < rate < math.inf for rate in rates_bps)):
         raise ScenarioError(
-            f"the line rates {list(rates_bps)} b/s are not possible: give at least one, above 0"
+            f"the line rates {list(rates_bps)} b/s are not possible: give at least one rate, each above 0"
         )
     links = compared_links(known, rates_bps)
     for number, link in enumerate(links, 1):

@@ -11,14 +11,14 @@ from icmodel.theory import infiniband, rapidio
 
 ETHERNET = "ethernet"
 ANY = ""
-"""For links with link-specific protocols: accept any protocol in the dataset."""
+"""Protocol of a link that accepts every protocol of a dataset, since such links have protocols of their own."""
 PROTOCOLS = {
     ETHERNET: ("tcp", "udp", "zeromq"),
     "roce": (ANY,),
     "infiniband": (ANY,),
     "rapidio": (ANY,),
 }
-"""Kinds of link in the order of the printed table, and the protocols compared on each kind."""
+"""Protocols that are compared on each kind of link; kinds are in the order of the printed table."""
 ETHERNET_RATES_BPS = (1e9, 10e9, 25e9, 40e9, 100e9, 200e9)
 RATES_BPS = {
     ETHERNET: ETHERNET_RATES_BPS,
@@ -30,7 +30,7 @@ RATES_BPS = {
 }
 """Data rates after coding [b/s] that are always compared: four lanes of InfiniBand and RapidIO."""
 ANY_RATE = {ETHERNET: 0.0, "roce": 10e9}
-"""Kinds of link that are compared at any line rate, each with its least rate [b/s]."""
+"""Kinds of link that can be compared at every requested line rate, each with its least rate [b/s]."""
 NEAR_RATE = 0.03
 """Relative difference up to which an InfiniBand or RapidIO link counts as a link of a requested line rate."""
 SAME_RATE = 1e-3
@@ -48,7 +48,7 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Carrier:
-    """A dataset with the options that select one of its links, and the protocols with rows for that link."""
+    """One link on which a dataset was measured: the options that select it, and the protocols with rows."""
 
     data: Dataset
     options: tuple[tuple[str, str], ...]
@@ -57,7 +57,7 @@ class Carrier:
 
     @property
     def own(self) -> bool:
-        """Whether the dataset was measured with icprobe."""
+        """Whether the dataset was measured with icprobe, icmodel's own measuring tool."""
         tool = self.data.document.get("tool")
         return isinstance(tool, dict) and tool.get("name") == "icprobe"
 

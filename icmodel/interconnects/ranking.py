@@ -27,13 +27,14 @@ CLASSES = (CARRIES, HOSTS_OPEN, HOSTS_FAIL, IMPOSSIBLE)
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """A row of a comparison, and its place among the others.
+    """A row of a comparison (one link) with its place in the ranking.
 
     Parameters
     ----------
     rank : int
-        Place, 1 is the best.
+        Place in the ranking, 1 is the best.
     row : Row
+        Row of the comparison.
     """
 
     rank: int
@@ -41,7 +42,7 @@ class Ranked:
 
     @property
     def kind(self) -> str:
-        """Class of the row, one of `CLASSES`."""
+        """Class of the row: ``carries``, ``hosts open``, ``hosts fail`` or ``impossible``."""
         return class_of(self.row)
 
     @property
@@ -55,7 +56,7 @@ class Ranked:
 
     @property
     def host_headroom(self) -> float:
-        """Margin of the required goodput on the measured hosts, as `evaluate` gives it; NaN if unknown."""
+        """Goodput of the measured hosts beyond the required goodput, as a fraction of it; NaN if unknown."""
         return math.nan if self.row.source.ground == THEORY else _margin(self.row.source)
 
     @property
@@ -137,12 +138,12 @@ def ranked(comparison: Comparison) -> tuple[Ranked, ...]:
 
 
 def ranked_document(comparison: Comparison) -> dict[str, object]:
-    """The JSON document of a comparison with its ranking, as ``icmodel compare --usecase --json`` prints it."""
+    """JSON document of a comparison with its ranking, as ``icmodel compare --usecase --json`` prints it."""
     return {**comparison.to_dict(), "ranking": [one.to_dict() for one in ranked(comparison)]}
 
 
 def class_of(row: Row) -> str:
-    """Class of a row of a comparison, one of `CLASSES`: ``carries`` is the best, ``impossible`` the worst."""
+    """Class of a row of a comparison: ``carries``, ``hosts open``, ``hosts fail`` or ``impossible``."""
     if row.refuted:
         return IMPOSSIBLE
     return {MET: CARRIES, UNDECIDED: HOSTS_OPEN, NOT_MET: HOSTS_FAIL}[row.outcome]

@@ -166,7 +166,7 @@ class Row:
 
     @property
     def refuted(self) -> bool:
-        """Whether theory refutes the use case on this link, whatever the hosts."""
+        """Whether the link cannot meet the use case by theory, whatever the hosts."""
         return any(
             source.ground == THEORY and source.outcome == NOT_MET
             for source in (self.source, *self.others)
@@ -248,7 +248,7 @@ class Comparison:
 
     @property
     def verdict(self) -> str:
-        """Met if a link meets all requirements; undecided if a link may meet them; otherwise not met."""
+        """Verdict over all links: met if a link meets all requirements, undecided if a link may, else not met."""
         outcomes = {row.outcome for row in self.rows}
         return next(outcome for outcome in OUTCOMES if outcome in outcomes)
 
@@ -258,7 +258,7 @@ class Comparison:
         return {MET: 0, NOT_MET: 1, UNDECIDED: 3}[self.verdict]
 
     def to_dict(self) -> dict[str, object]:
-        """The JSON document of ``icmodel compare --usecase --json``."""
+        """Convert the comparison to a dict for JSON, as ``icmodel compare --usecase --json`` prints it."""
         keys = ("name", "title", "question", "source", "citation")
         return {
             "schema_version": SCHEMA_VERSION,

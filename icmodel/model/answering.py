@@ -17,17 +17,20 @@ from icmodel.laws.metrics import ALWAYS, DEMAND, SENDER, UTILISATIONS, predicted
 from icmodel.tables import HIGH, LOW, VALUE, Questions, TableQuery
 
 NEAR_WIRE = 0.985
-"""The wire is the bottleneck if the goodput is within 1.5 % of theory's bound; printed numbers are rounded to 0.5 %."""
+"""Fraction of theory's goodput bound from which the wire counts as the bottleneck.
+
+The margin is 1.5 %, since published numbers are rounded to 0.5 %.
+"""
 LOST = 1 - NEAR_WIRE
 """Greatest loss of an unlimited stream that does not yet make the receiver the bottleneck."""
 NEAR_CPU = 0.95
-"""The sender's cores are the bottleneck from this utilisation on; the source says "around 100 %"."""
+"""Utilisation of the sender's cores from which they count as the bottleneck; IC2012 says "around 100 %"."""
 CODES = {name: code for code, name in enumerate(BOTTLENECKS)}
 UNKNOWN = CODES["unknown"]
 
 
 class Answered(NamedTuple):
-    """A block of n questions with their answers.
+    """Answers of a law (rules of a model variant) to a block of n questions.
 
     ``columns`` maps each metric to numbers (ends, n), `ends` axis: value, low, high; NaN if a question has no answer.
     ``demand`` maps each utilisation in use to the utilisation of the requested cores that each stream needs, (n,).
@@ -55,7 +58,7 @@ class Answered(NamedTuple):
 def answered(
     law: Law, prepared: Prepared, q: Questions, wanted: Collection[str], *, intervals: bool
 ) -> Answered:
-    """Answer a block of questions by a law on the law's tables, with or without intervals.
+    """Answer a block of questions by a law (rules of a model variant), with or without intervals.
 
     Each interval contains its value and is not below 0.
     """

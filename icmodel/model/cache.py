@@ -14,7 +14,7 @@ from icmodel.scenario import NO_OPTIONS, Hosts, Options
 
 
 def table_cache(data: Dataset, variant: str, fitting: Fitting) -> TableCache:
-    """Make the cache of a dataset's tables for the law of one variant."""
+    """Make the cache of look-up tables of a dataset, for the law (rules) of one model variant."""
     return TableCache(data, variant, law_of(variant, data, fitting))
 
 
@@ -40,13 +40,13 @@ class TableCache:
         self._for_hosts = lru_cache(maxsize=16)(self.make_for_hosts)
 
     def own_options(self, options: Options) -> Options:
-        """Drop options at their default, so that equal questions share tables."""
+        """Remove options that have their default value, so that equal questions share tables."""
         return Options(self.data.changed_options(options)) if options else options
 
     # --- tables -------------------------------------------------------------------------------
 
     def prepare(self, request: TableRequest) -> Prepared:
-        """Make the tables of a request; the cached form is ``prepared``.
+        """Make the look-up tables for options, protocols and metrics; the cached form is ``prepared``.
 
         Raises
         ------
@@ -67,7 +67,10 @@ class TableCache:
         return prepared
 
     def prepare_overload(self, request: TableRequest) -> Prepared | None:
-        """Make the tables for requests in overload, if the law has such tables; the cached form is ``overload``."""
+        """Make the look-up tables for requests above the capacity; the cached form is ``overload``.
+
+        ``None`` if the law has no such tables.
+        """
         return None if self.law.overload is None else self.law.overload.law.prepare(request)
 
     def make_placer(self, request: TableRequest) -> Placer:

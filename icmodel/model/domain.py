@@ -22,13 +22,13 @@ from icmodel.tables import Frames, Questions, Tables, Work
 Number = TypeVar("Number", np.float64, np.int64, np.bool_)
 Column = NDArray[np.generic]
 RELIABLE = ("tcp",)
-"""Protocols that by definition lose no frames from the view of the application (IC2012 §7.1.4)."""
+"""Protocols that resend lost packets, so that the application loses no frames (IC2012 §7.1.4)."""
 DENSE = 1 << 17
-"""Up to this payload [B] theory for many questions is computed once per payload and looked up."""
+"""Greatest payload [B] up to which theory is computed once per payload and then looked up (many questions)."""
 LIMITING = ("cores", "switches", "endpoints", "distance_m")
-"""Parameters that can only be answered if the dataset has rows or a rule for them."""
+"""Parameters of a question that a dataset can answer only if it has rows or a rule for them."""
 BEYOND = 'or use --extrapolate of predict, compare or sweep (in Python outside="extrapolate")'
-"""Ending of messages that refuse a question beyond the data; only such questions can be extrapolated."""
+"""Last words of error messages on questions beyond the measured range, which can be extrapolated."""
 
 
 class ProtocolDomain(NamedTuple):
@@ -59,7 +59,11 @@ class ProtocolDomain(NamedTuple):
         return max(self.cores, default=0)
 
     def answering_cores(self, cores: int) -> int:
-        """Requested core count if any metric was measured at it; otherwise the nearest count with a goodput."""
+        """Core count whose rows answer for a requested core count.
+
+        This is the requested count if any metric was measured with it. Otherwise it is the nearest count with a
+        measured goodput.
+        """
         if cores in self.other_cores:
             return cores
         return min(self.cores, key=lambda count: (abs(count - cores), count), default=0)
@@ -158,7 +162,7 @@ def unmeasured_cores(data: Dataset, domain: ProtocolDomain, scenario: Scenario) 
     """Message that refuses a core count at which the goodput was not measured."""
     return (
         f"{scenario.cores} cores are outside {data.id}: goodput of {scenario.protocol} was measured with "
-        f"{', '.join(map(str, domain.cores))}; ask one of these, {BEYOND}"
+        f"{', '.join(map(str, domain.cores))}; use one of these counts, {BEYOND}"
     )
 
 
@@ -227,7 +231,7 @@ class _Limits(NamedTuple):
 
 
 def of_protocol(numbers: NDArray[Number], protocol: Ints) -> NDArray[Number]:
-    """Convert numbers per protocol to numbers per question, (n,); (1,) if there is only one protocol."""
+    """Look up a number of each question's protocol, array (n,); array (1,) if there is only one protocol."""
     return numbers if len(numbers) == 1 else numbers.take(protocol)
 
 
@@ -336,7 +340,7 @@ class Placer:
 
 
 def columns_of(scenario: Scenario, protocols: tuple[str, ...]) -> dict[str, Column]:
-    """Convert one question to columns of length 1."""
+    """Convert a scenario to arrays of length 1, by SI name of the parameter."""
     values: dict[str, float | None] = {
         "protocol": protocols.index(scenario.protocol),
         "payload_bytes": scenario.payload_bytes,

@@ -66,7 +66,7 @@ def prediction(scenario: Scenario, variant: str, answer: Answered) -> Prediction
 
 
 class Explanation:
-    """Sentences that explain the numbers of one answer."""
+    """Sentences that explain the predicted numbers of one question, and why numbers are missing."""
 
     def __init__(self, scenario: Scenario, variant: str, answer: Answered) -> None:
         self.scenario, self.variant, self.answer = scenario, variant, answer
@@ -74,7 +74,7 @@ class Explanation:
         self.tables, self.data = answer.query.tables, answer.query.tables.data
 
     def absence(self, name: str) -> str:
-        """Reason why a metric has no value."""
+        """Reason why the prediction has no value of a metric."""
         scenario, data = self.scenario, self.data
         for entry in data.absences:
             of_protocol = entry.get("protocol", scenario.protocol) == scenario.protocol
@@ -176,7 +176,7 @@ class Explanation:
             )
 
     def _table(self, name: str) -> str | None:
-        """Name of the table from which a metric is looked up; ``None`` if there is none."""
+        """Name of the look-up table that gives a metric; ``None`` if no table does."""
         metrics = self.tables.metrics
         if name in ("goodput_bps", "frames_per_s") and (name in BY_FLOW or name not in metrics):
             return self.answer.law.goodput

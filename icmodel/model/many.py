@@ -43,7 +43,7 @@ Piece = slice | Ints
 Reason = Callable[[Mapping[str, object]], str]
 """Function that takes the SI keywords of a refused question and returns the reason of the refusal."""
 BLOCK = 1_048_576
-"""Size of the arrays that are worked on at once: metrics × (value, low, high) × questions."""
+"""Number of array elements that are computed at once: metrics × (value, low, high) × questions."""
 HOSTS = ("line_rate_bps", "cpu_clock_ratio")
 OWN = 0.0
 """Number that stands for "the dataset's own line rate" among line rates [b/s]."""
@@ -51,7 +51,7 @@ OWN = 0.0
 
 @dataclass(frozen=True, slots=True)
 class BatchOptions:
-    """Options of ``predict_many``."""
+    """Options of ``predict_many``: treatment of refused questions, metrics, intervals and threads."""
 
     outside: str
     metrics: tuple[str, ...] | None
@@ -139,7 +139,7 @@ class QuestionTable:
         return tuple(name for name, count in found if count) or protocols
 
     def keywords(self, data: Dataset, index: int) -> dict[str, object]:
-        """Keywords of the question at an index, for a single prediction."""
+        """Keywords for `Model.predict` that ask the question at one index of the table."""
         keywords: dict[str, object] = {
             name: col[index].item() for name, col in self.columns.items()
         }
@@ -196,14 +196,14 @@ def codes(axis: str, value: object, names: tuple[str, ...]) -> object:
     whole = array.dtype.kind in "iu"
     if not whole or (array.size and not 0 <= array.min() <= array.max() < len(names)):
         raise ScenarioError(
-            f"{axis} must be one text or whole codes from 0 to {len(names) - 1} for "
-            f"{', '.join(names)}"
+            f"{axis} must be one text, or whole numbers from 0 to {len(names) - 1} that stand for "
+            f"{', '.join(names)}: give one of both"
         )
     return value
 
 
 Broadcast = tuple[dict[str, Column], tuple[str, ...], dict[str, object], tuple[int, ...]]
-"""Columns, names of dimensions, coordinates and shape."""
+"""Parameters after broadcasting: columns, names of dimensions, coordinates and shape."""
 
 
 def broadcast(values: Mapping[str, object]) -> Broadcast:
@@ -373,7 +373,7 @@ class Output:
 
 
 class _Worker:
-    """Worker that answers the questions with the same options and hosts, block by block."""
+    """Worker that answers a group of questions with the same options and hosts, block by block."""
 
     def __init__(
         self,

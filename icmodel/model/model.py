@@ -110,7 +110,7 @@ class Model:
         return self.data, self.variant, self._cache, self._constants
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Pickle the dataset and the settings; tables are prepared again."""
+        """Pickle only the dataset and the settings of the model; look-up tables are made again when unpickled."""
         return _made, self._settings
 
     # --- one question -------------------------------------------------------------------------
@@ -195,7 +195,7 @@ class Model:
             )
         elif question:
             raise ScenarioError(
-                f"the question is a Scenario and keywords, {', '.join(question)}: give one of both"
+                f"the question is given as a Scenario and as keywords ({', '.join(question)}): give only one of both"
             )
         if outside not in (REFUSE, EXTRAPOLATE):
             raise ScenarioError(f"outside={outside!r} is unknown: use {REFUSE} or {EXTRAPOLATE}")
@@ -269,7 +269,7 @@ class Model:
                 )
             raise OutOfDomain(
                 f"payload {scenario.payload_bytes} B is outside {self.data.id}: {scenario.protocol} was "
-                f"measured from {first:.0f} to {last:.0f} B; ask within, {BEYOND}"
+                f"measured from {first:.0f} to {last:.0f} B; use a payload in this range, {BEYOND}"
             )
         return answer
 

@@ -17,7 +17,7 @@ from icmodel.system.network import System
 REFUSED = ("unconnected", "contradictory")
 """Kinds of findings that make a system invalid; systems with other findings can be predicted."""
 KINDS = (*REFUSED, "overloaded", "looped")
-"""All kinds of findings about a system, the most severe first."""
+"""All kinds of findings about a system."""
 
 
 @dataclass(frozen=True, slots=True)

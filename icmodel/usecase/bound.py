@@ -24,7 +24,11 @@ STATED_MIN, STATED_MAX = "the minimum the source states", "the maximum the sourc
 
 @dataclass(frozen=True, slots=True)
 class StreamBounds:
-    """Predicted metrics of one stream, theory's bounds [s, b/s], and limits stated by the dataset's source."""
+    """Knowledge about one stream by which requirements are judged.
+
+    It has the predicted metrics, the bounds by theory of latency [s] and goodput [b/s], and limits stated by the source
+    of the dataset.
+    """
 
     metrics: Mapping[str, Estimate]
     least_latency_s: float | None
@@ -132,7 +136,7 @@ def _between_bounds(statistic: str, known: StreamBounds, reason: str) -> Estimat
 
 
 Bound = tuple[float, str, str]
-"""A bound of a latency [s], the bound's description, and the bound's basis."""
+"""Bound of a latency: its value [s], its description, and its basis (kind of evidence)."""
 
 
 def _lower_bounds(statistic: str, known: StreamBounds) -> Iterator[Bound]:

@@ -46,7 +46,7 @@ class Derivation:
 
     @property
     def text(self) -> str:
-        """The value as text with its unit; a count has no unit."""
+        """Value of the number as text with its unit; a count has no unit."""
         try:
             return units.format_quantity(self.quantity, self.value)
         except UnitError:
@@ -135,7 +135,7 @@ def _derive_budget(budget: Budget, derived: dict[str, Derivation]) -> None:
         raise UseCaseError(
             f"the parts of the budget {budget.name} add up to "
             f"{units.format_seconds(float(total - rest))} of "
-            f'{units.format_seconds(float(total))}: make them equal, or one part "rest"'
+            f'{units.format_seconds(float(total))}: make both equal, or set one part to "rest"'
         )
     taken = " − ".join(units.format_seconds(float(t)) for t in (total, *times.values()))
     for part in budget.parts:
@@ -231,8 +231,8 @@ def _derive_samples(stream: SampleStream, count: int, derived: dict[str, Derivat
         times.append(("_at_distance", within - exact(delay.value), ", less the delay of the cable"))
         if within <= exact(delay.value):
             raise UseCaseError(
-                f"the cable alone takes {delay.text} of the {units.format_seconds(float(within))} "
-                f"the samples {name} have: shorten the distance or give them longer"
+                f"the cable alone takes {delay.text} of the {units.format_seconds(float(within))} in which "
+                f"the samples {name} must arrive: give a shorter distance or more time"
             )
     for where, time, less_delay in times:
         total = _add(
@@ -270,7 +270,7 @@ def _derive_samples(stream: SampleStream, count: int, derived: dict[str, Derivat
 def _add(
     derived: dict[str, Derivation], name: str, value: Fraction | int, formula: str, meaning: str
 ) -> Fraction:
-    """Add a number to the derived numbers, and return the number's exact value."""
+    """Add a number to the derived numbers under its name, and return its exact value."""
     try:
         number: float = value if isinstance(value, int) else float(value)
     except OverflowError:

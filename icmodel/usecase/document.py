@@ -81,8 +81,8 @@ class Device(Document):
                 for stream in getattr(self, key):
                     if stream not in handled:
                         raise ValueError(
-                            f"{key} of {self.name} names {stream!r}, which it does not {verb[:-1]}: "
-                            f"say so in {verb}, or remove it"
+                            f"{key} of {self.name} names {stream!r}, a stream that {self.name} does not "
+                            f"{verb[:-1]}: add the stream to {verb}, or remove it from {key}"
                         )
                     self.work(stream)
         return self
@@ -97,11 +97,13 @@ class Device(Document):
         try:
             return work_in_words(texts)
         except IcmodelError as error:
-            raise ValueError(f"the work of {self.name} on {stream}: {error}") from error
+            raise ValueError(
+                f"the application work of {self.name} for the stream {stream}: {error}"
+            ) from error
 
 
 class Produced(Document):
-    """A stream of which all data must arrive, except for the share ``allowed_shortfall`` (0 to 100 %)."""
+    """Base class of streams: all data must arrive, except for the share ``allowed_shortfall`` (0 to 100 %)."""
 
     name: Slug
     count: Count | None = None
@@ -110,7 +112,7 @@ class Produced(Document):
 
 
 class ImageStream(Produced):
-    """Pictures of a given size, depth and rate; a device sends or receives whole streams."""
+    """A stream of pictures of a given size, depth and rate; a device sends or receives whole streams."""
 
     kind: Literal["image"]
     width_px: Count
@@ -120,12 +122,12 @@ class ImageStream(Produced):
 
     @property
     def picture(self) -> Message:
-        """One picture as a message; capturing takes one period."""
+        """One picture of the stream as a `Message`; the camera is assumed to capture it during one period."""
         return Message(self.width_px * self.height_px * self.depth_bits / 8, 1 / self.rate_hz)
 
 
 class SampleStream(Produced):
-    """Samples that must all arrive within a time limit; a device sends or receives single samples.
+    """A stream of samples that must all arrive within a time limit; a device handles single samples.
 
     ``connections`` is the number of connections that share the samples. ``imbalance`` is the excess of the busiest
     connection over an even share (100 % means twice the even share).
@@ -167,7 +169,7 @@ class Medium(Document):
 
 
 class Budget(Document):
-    """A total time and its parts; one part may be ``rest``, the total less the other parts."""
+    """Time budget: a total time and its parts. One part may be ``rest``, the total less the other parts."""
 
     name: Slug
     total_s: Positive | Reference | None = None
@@ -252,12 +254,12 @@ class Question(Document):
         return self
 
     def scenario(self) -> Scenario:
-        """The parameters as a frozen `Scenario`."""
+        """Convert the parameters to a `Scenario`, which is frozen."""
         return scenario(**self.model_dump())
 
 
 class Candidate(Document):
-    """One choice of the designer: a scenario for each stream.
+    """Candidate: one way to carry the streams of a use case, with a scenario for each stream.
 
     ``hosts`` is the number of hosts over which a device spreads its streams (default 1). It can also be the number of
     sets of cores, each as large as the scenario's ``cores``. ``dataset`` names the dataset whose protocols and options
@@ -272,7 +274,7 @@ class Candidate(Document):
 
 
 class UseCase(Document):
-    """A use case: streams, requirements, and the candidates that could carry them.
+    """A use case: streams, requirements on them, and the candidates (interconnects) that could carry them.
 
     ``readings`` are alternative interpretations of a requirement: judged and shown like requirements, but without
     effect on the verdict.
@@ -394,7 +396,7 @@ class UseCase(Document):
         return slowest(device.work(name) for device in self.devices)
 
     def stream_of(self, limit: Limit) -> str:
-        """The stream that a requirement names; by default the use case's only stream."""
+        """Name of the stream to which a requirement applies; by default the only stream of the use case."""
         return limit.stream or self.streams[0].name
 
     def streams_at(self, limit: Limit) -> int:
@@ -418,8 +420,8 @@ class UseCase(Document):
         if name not in handled:
             verb = "sends" if sending else "receives"
             raise ValueError(
-                f"the requirement {limit.name!r} sums over {device.name}, which {verb} no "
-                f"{name!r}: add it to {verb}, or remove device"
+                f"the requirement {limit.name!r} adds up the streams of {device.name}, which {verb} no "
+                f"{name!r}: add this stream to {verb}, or remove device"
             )
         return self.connections(name, handled[name])
 

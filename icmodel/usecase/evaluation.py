@@ -274,7 +274,10 @@ class _CandidatePrediction:
     def answer(
         self, stream: str, scenario: Scenario, shared: SharedInterface | None = None
     ) -> Answer:
-        """Prediction of a stream, alone or together with the streams that share its interface."""
+        """Predict a stream of the candidate, alone or together with the streams that share its interface.
+
+        If the model cannot predict the scenario, the answer states the reason.
+        """
         medium, model = self.case.medium, self.model
         if shared is not None:
             scenario = replace(

@@ -146,7 +146,7 @@ def _needed_interfaces(
 
 
 def capacities_alone(answers: Mapping[str, Answer]) -> dict[str, Fraction]:
-    """Capacity of one interface for each stream [b/s]: the least bound from `own_bounds`."""
+    """Goodput that one interface can carry of each stream alone [b/s], by name of the stream."""
     return {
         stream: exact(min(bounds))
         for stream, answer in answers.items()

@@ -1,4 +1,4 @@
-"""Judge one requirement of one candidate by the prediction of the requirement's stream."""
+"""Judge a requirement of a use case for one candidate, by the prediction of the required stream."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class Criterion:
 
     @property
     def streams(self) -> int:
-        """Number of streams whose values are summed for one host; 1 if the requirement names no device."""
+        """Number of streams of one host whose values are added up; 1 if the requirement names no device."""
         hosts = self.candidate.hosts.get(self.limit.device or "", 1)
         return math.ceil(self.case.streams_at(self.limit) / hosts)
 

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 SCHEMA_VERSION = 1
 WEAK = ("assumed", "extrapolated")
-"""Weak bases: a strict evaluation does not count a requirement on them as met."""
+"""Weak bases (kinds of evidence). A strict evaluation does not count a requirement as met on a weak basis."""
 RULE = re.compile(r"\brule (R[0-9]+)\b")
 MOST_SOURCES = 3
 FLOWS = ("goodput_bps", "sent_bps", "shortfall_bps", "loss_rate", "frames_per_s")
@@ -131,7 +131,7 @@ class Evaluation:
 
     @property
     def verdict(self) -> str:
-        """Outcome of the chosen candidate: met, not met or undecided."""
+        """Verdict on the use case, the outcome of the chosen candidate: met, not met or undecided."""
         return self.chosen.outcome
 
     @property
@@ -186,7 +186,7 @@ class CandidateResult:
         return f"CandidateResult({self.name!r}, {len(self.findings)} requirements: {self.outcome})"
 
     def _repr_html_(self) -> str:
-        """Return the requirements as a table for a notebook."""
+        """Return the verdicts on the candidate's requirements as an HTML table for a notebook."""
         title = Coloured(f"{outcome_text(self.outcome)}: {self.name}", self.outcome)
         cells = [verdict_cells(one.verdict, one.where) for one in self.findings]
         return html_table(title, VERDICT_COLUMNS, cells, self.notes)
@@ -239,7 +239,10 @@ class Evidence:
 
     @property
     def rule(self) -> str:
-        """Rules of the dataset's README that produced the weakest rows, such as ``R3, R19``; empty without a rule."""
+        """Names of the rules by which the dataset's author derived the weakest rows, such as ``R3, R19``.
+
+        The README of the dataset describes the rules. Empty if no row comes from a rule.
+        """
         rules = (rule for source in self.sources for rule in RULE.findall(source))
         return ", ".join(dict.fromkeys(rules))
 
@@ -297,17 +300,22 @@ class Finding:
 
     @property
     def outcome(self) -> str:
-        """Outcome of the requirement: met, not met or undecided."""
+        """Outcome of the judged requirement: met, not met or undecided."""
         return self.verdict.outcome
 
     @property
     def grows(self) -> bool:
-        """Whether this latency grows without limit because the stream produces more than the network carries."""
+        """Whether the judged latency grows without limit.
+
+        This is the case if the stream produces more data than the network carries.
+        """
         return math.isinf(self.verdict.estimate.low)
 
     @property
     def order(self) -> tuple[bool, float]:
-        """Sort key among equal outcomes: the margin. Unlimited latencies and findings without a margin come last.
+        """Sort key of findings with the same outcome: the margin, least first.
+
+        Latencies that grow without limit and findings without a margin come last.
 
         If the limit is 0 and is kept, there is no relative margin.
         """
@@ -400,7 +408,7 @@ def evidence_for(
 
 
 def needed_measurement(metric: str, scenario: Scenario) -> str:
-    """Sentence that names the measurement which would add a row for this metric and scenario."""
+    """Sentence that asks for the measurement which the dataset lacks for a metric and scenario."""
     load = scenario.requested_goodput_bps
     parts = [
         f"{metric} of {scenario.protocol} at {scenario.payload_bytes} B",

@@ -512,4 +512,4 @@ def factor(kind: str, unit: str) -> Fraction:
         prefix = unit.removesuffix(name)
         if unit.endswith(name) and prefix in _POWERS:
             return base * Fraction(1000) ** _POWERS[prefix]
-    raise NetworkError(f"{unit!r} is no unit of {kind}: use a unit such as {_EXAMPLES[kind]}")
+    raise NetworkError(f"{unit!r} is no unit of {kind}: write a unit such as {_EXAMPLES[kind]}")
