@@ -23,7 +23,7 @@ from icmodel.ranges import (
 
 
 class Options(Mapping[str, str]):
-    """Values on a dataset's own axes: an immutable, hashable mapping, sorted by axis.
+    """Options of a question: values on a dataset's own axes, such as ``nagle``. Immutable, sorted by axis.
 
     Parameters
     ----------
@@ -311,7 +311,7 @@ class ScenarioKeywords(TypedDict, total=False):
 
 
 class ScenarioArrays(TypedDict, total=False):
-    """Keywords of many questions, with arrays or ranges for the values of `ScenarioKeywords`."""
+    """Keywords of many questions for type checkers: as `ScenarioKeywords`, with arrays or ranges as values."""
 
     protocol: object
     payload_bytes: object

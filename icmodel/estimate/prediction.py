@@ -58,7 +58,7 @@ class UsedRow(NamedTuple):
 
 
 class Metrics:
-    """Base of predictions: metrics are attributes and items, and complete by Tab.
+    """Base class of predictions: metrics are attributes and items, and the Tab key completes their names.
 
     The metrics of the bundled datasets are declared for type checkers. Any further metric of a dataset is an item:
     ``p["own_metric_s"]``.
@@ -225,7 +225,7 @@ class Prediction(Metrics):
         return html_table(title, ESTIMATE_COLUMNS, estimate_table(self.metrics), self.notes)
 
     def to_dataframe(self) -> pandas.DataFrame:
-        """Return one row for each metric, with unit, value and interval in SI, basis and reason.
+        """Return the metrics as a data frame, one row per metric: unit, value and interval in SI, basis, reason.
 
         Raises
         ------
@@ -242,8 +242,9 @@ class Prediction(Metrics):
         return data_frame(long_table(self.metrics), "metric")
 
     def to_xarray(self) -> xarray.Dataset:
-        """Return the variables of one point of `icmodel.sweep`, with units; the question is in the coordinates.
+        """Convert the prediction to an xarray.Dataset with units, like a single point of `icmodel.sweep`.
 
+        The parameters of the question are coordinates.
         ``xarray.concat`` joins the points of several predictions.
 
         Examples

@@ -106,8 +106,8 @@ class Ranked:
 def ranked(comparison: Comparison) -> tuple[Ranked, ...]:
     """Rank the rows of a comparison.
 
-    The criteria in order: class, whether each predicted value is within its limit, evidence, least line rate, and
-    headroom. Of impossible links the fastest comes first.
+    The criteria in order: class, whether each predicted value is within its limit, kind of evidence, least line rate,
+    and headroom. Among impossible links, the fastest comes first.
 
     Examples
     --------

@@ -254,7 +254,7 @@ class Comparison:
 
     @property
     def exit_code(self) -> int:
-        """Exit code of the command line: 0 met, 1 not met, 3 undecided."""
+        """Exit code of the command line for the verdict: 0 met, 1 not met, 3 undecided."""
         return {MET: 0, NOT_MET: 1, UNDECIDED: 3}[self.verdict]
 
     def to_dict(self) -> dict[str, object]:

@@ -39,7 +39,7 @@ DELAYS = ("distance_m", "switches")
 
 
 class Model:
-    """The interconnect model of IC2012 §7, on any dataset.
+    """The interconnect model of IC2012 §7 on a dataset; predicts goodput, latency, loss and CPU of a stream.
 
     Parameters
     ----------
@@ -123,7 +123,7 @@ class Model:
         metrics: tuple[str, ...] | list[str] | None = None,
         **question: Unpack[ScenarioKeywords],
     ) -> Prediction:
-        """Predict every metric of one question.
+        """Predict goodput, latency, loss, CPU and further metrics of one stream (one question).
 
         The question is a `Scenario`, or its parameters as keywords.  A name with a unit suffix takes a number in SI;
         a name without a unit suffix takes a text with a unit.
@@ -442,7 +442,7 @@ class Model:
         threads: int | None = None,
         **question: Unpack[ScenarioArrays],
     ) -> xarray.Dataset:
-        """Predict arrays of questions at once.
+        """Predict the metrics of many streams (questions) at once, with arrays as parameters.
 
         Plain arrays broadcast by the rules of numpy; labelled arrays (xarray) broadcast by dimension.
 

@@ -37,7 +37,7 @@ FORM = Form(
 
 
 def load(name: str | Path) -> System:
-    """Load a system by bundled name or path: groups expanded, streams on their routes.
+    """Load a system by bundled name or path. Its groups are expanded, and its streams are routed.
 
     Raises
     ------
@@ -57,7 +57,7 @@ def load(name: str | Path) -> System:
 
 
 def load_checked(name: str | Path) -> tuple[System, tuple[Finding, ...]]:
-    """Load a system by bundled name or path, with all findings about it.
+    """Load a system by bundled name or path, and check it; return the system and all findings.
 
     Raises
     ------
@@ -79,7 +79,7 @@ def system_file(name: str | Path) -> SourceFile:
 def read_system(
     text: str, file: str = "the system", folder: Path | None = Path()
 ) -> tuple[System, tuple[Finding, ...]]:
-    """Read a system from a TOML text, with all findings about it.
+    """Read a system from a TOML text, and check it; return the system and all findings.
 
     Parameters
     ----------
@@ -99,7 +99,7 @@ def read_system(
 
 @dataclass(frozen=True, slots=True)
 class OpenSystem:
-    """A system as a document with tables that can be changed.
+    """A system before it is expanded: its document, whose tables can be changed, and its use case.
 
     Parameters
     ----------

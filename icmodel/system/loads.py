@@ -19,7 +19,7 @@ TOLERANCE = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """Load of a port.
+    """Load of a port: the rates that its streams request on average, and the rate that deadlines need.
 
     Parameters
     ----------
@@ -102,7 +102,7 @@ class _Message:
 
 
 def _due_rates(messages: list[_Message]) -> Iterator[tuple[float, float]]:
-    """Pairs: rate that messages due within a time need [b/s], and this time [s].
+    """Yield pairs: a rate that deadlines need [b/s], and the time within which these messages are due [s].
 
     The rate is the demand bound function divided by the time (S. K. Baruah, A. K. Mok and L. E. Rosier,
     Preemptively scheduling hard-real-time sporadic tasks on one processor, IEEE Real-Time Systems

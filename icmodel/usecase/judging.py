@@ -43,7 +43,7 @@ CAPACITIES = ("wire", "benchmark", "share", "application_send", "application_rec
 
 @dataclass(frozen=True, slots=True)
 class JudgingMode:
-    """Options of judging.
+    """Options for judging the requirements of a use case.
 
     Parameters
     ----------

@@ -74,7 +74,7 @@ class Evaluation:
         return f"Evaluation({self.usecase.name!r} on {self.data.id!r}: {self.verdict})"
 
     def _repr_html_(self) -> str:
-        """Return the requirements of the chosen candidate as a table for a notebook."""
+        """Return the verdicts on the chosen candidate's requirements as an HTML table for a notebook."""
         title = (
             f"{outcome_text(self.verdict)}: {self.usecase.title}, {self.candidate}, {self.data.id}"
         )
@@ -87,7 +87,7 @@ class Evaluation:
         return html_table(Coloured(title, self.verdict), VERDICT_COLUMNS, cells, others)
 
     def to_dataframe(self) -> pandas.DataFrame:
-        """Return one row for each requirement of each candidate, with numbers in SI.
+        """Return the verdicts on all candidates as a data frame, one row per requirement, with numbers in SI.
 
         Raises
         ------
@@ -257,7 +257,7 @@ NO_EVIDENCE = Evidence("", (), (), "")
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One requirement of one candidate: its verdict, stream, device and remedies.
+    """Result of judging one requirement for one candidate: verdict, stream, device and remedies.
 
     Parameters
     ----------
@@ -338,7 +338,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The prediction for one stream of a candidate; without a prediction ``why`` gives the reason.
+    """Prediction for one stream of a candidate. If there is no prediction, ``why`` gives the reason.
 
     ``asked`` is the scenario of the document. ``scenario`` is the predicted scenario, without the delays of cable and
     switches that the dataset does not include.

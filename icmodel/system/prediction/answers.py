@@ -78,7 +78,7 @@ class DatasetChoice:
 
 @dataclass(frozen=True, slots=True)
 class DatasetQuestions:
-    """Questions to one dataset that all have the same options.
+    """Questions to one dataset about the metrics of several streams; all have the same options.
 
     Parameters
     ----------
@@ -121,7 +121,7 @@ class DatasetQuestions:
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """The datasets' numbers for all streams.
+    """Metrics of all streams of a system as arrays, as predicted by the dataset of each stream.
 
     Parameters
     ----------
@@ -166,7 +166,7 @@ class Answers:
 
 @dataclass(frozen=True, slots=True)
 class StreamQuestions:
-    """The questions of all streams of a system.
+    """Questions to the datasets about all streams of a system.
 
     Parameters
     ----------

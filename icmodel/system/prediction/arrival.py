@@ -72,7 +72,7 @@ def overloaded_streams(system: System) -> Mapping[str, Sequence[Overload]]:
 
 
 def overloaded_hosts(system: System, alone: Answers, sent_with: Ints) -> dict[str, str]:
-    """Name of each stream whose host surely has too few cores -> a sentence that states the reason.
+    """Find the streams whose host surely has too few cores: name of the stream -> reason as a sentence.
 
     The dataset gives the busy cores per b/s of the stream alone, or the host states its core time. A stream
     needs at least this number times the goodput that must arrive. A host needs the sum over its streams.

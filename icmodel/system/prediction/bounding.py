@@ -63,7 +63,7 @@ class HostTimes:
 
 @dataclass(frozen=True, slots=True)
 class WorstCase:
-    """Bounds of streams and of queues at ports, by name.
+    """Worst-case bounds of a system: latency of each stream, and queue at each port.
 
     Parameters
     ----------

@@ -338,7 +338,9 @@ class SystemPrediction:
         )
 
     def to_dataframe(self) -> pandas.DataFrame:
-        """Return one row for each metric of each stream, in SI; `requirements_dataframe` has the verdicts.
+        """Return the metrics of all streams as a data frame, one row per stream and metric, in SI units.
+
+        `requirements_dataframe` returns the verdicts.
 
         Raises
         ------

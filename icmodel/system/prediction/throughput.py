@@ -102,7 +102,7 @@ class StreamShare:
 
 @dataclass(frozen=True, slots=True)
 class Throughput:
-    """Rates that streams reach alone and together.
+    """Goodputs that the streams of a system reach alone and together, and the resources that limit them.
 
     Parameters
     ----------
