@@ -98,7 +98,7 @@ class ApplicationWork:
             VALID_RANGES[name].check(name, value)
 
     def __bool__(self) -> bool:
-        """Whether the application adds any time."""
+        """Whether the application needs any core time beyond the benchmark programs."""
         return self != NO_WORK
 
     def sending_s(self, payload_bytes: float) -> float:
@@ -359,7 +359,7 @@ TEXT_SPELLINGS: Mapping[str, tuple[str, Callable[[str], float]]] = {
 SI_NAMES = frozenset({"protocol", *VALID_RANGES})
 """SI names of all parameters of a question except the options."""
 PARAMETERS = (*sorted({*SI_NAMES, *TEXT_SPELLINGS}), "options")
-"""All keywords of a question; any other keyword is an option axis of a dataset."""
+"""Names of all parameters of a question; any other keyword is an option axis of a dataset."""
 MISSPELT = 0.8
 """Least similarity (0 to 1) with which an unknown keyword counts as a misspelt parameter, not as an option."""
 

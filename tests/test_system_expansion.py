@@ -243,7 +243,9 @@ def test_a_window_is_that_of_the_table_and_tcps_alone() -> None:
     windowed = switched().replace("[[streams]]", '[[streams]]\nwindow = "64 KiB"')
     found = read(windowed.replace('"udp"', '"tcp"'))
     assert next(iter(found.streams.values())).window_bytes == 65536
-    with pytest.raises(NetworkError, match="udp has no window: leave it out, or give the protocol"):
+    with pytest.raises(
+        NetworkError, match="udp has no window: leave window out, or give the protocol"
+    ):
         read(windowed)
 
 

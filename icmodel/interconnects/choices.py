@@ -48,7 +48,7 @@ def measured_choices(
 ) -> tuple[Candidate, ...]:
     """Generate candidates for a use case from the protocols, payloads and core counts that a dataset measured.
 
-    ``line_rate_bps`` is another line rate than that of the dataset [b/s].
+    ``line_rate_bps`` is set if the dataset is extrapolated to another line rate [b/s].
     """
     setting = Setting(carrier.options, line_rate_bps, carrier.data.id)
     rows = {name: carrier.data.select(name, dict(carrier.options)) for name in protocols}

@@ -56,7 +56,7 @@ def compare_interconnects(
     usecase : str, Path or UseCase
         Bundled name, path of a TOML file, or a loaded use case.
     datasets : iterable of Dataset, str or Path, optional
-        Datasets to use; all bundled ones by default.
+        Datasets to use; by default all bundled datasets.
     watch : callable, optional
         Called after each link with the number of links done and the number of all links.
     rates_bps : sequence of float, optional

@@ -75,7 +75,7 @@ class Carrier:
 
 
 def carriers(data: Dataset) -> Iterator[Carrier]:
-    """Yield every link on which a dataset was measured: that of the default options, and those of other options."""
+    """Yield every link on which a dataset was measured; the options of the dataset select the link."""
     chosen: list[dict[str, str]] = [{}]
     chosen += [
         {axis: value} for axis, value in data.fabrics if value != data.option_defaults.get(axis)

@@ -86,7 +86,7 @@ class Source:
         return weakest(bases) if bases else ""
 
     def to_dict(self) -> dict[str, object]:
-        """Convert the source to a dict for JSON."""
+        """Convert the result of one source (dataset or theory) to a dict for JSON."""
         return {
             **json_of(self, "ground", "dataset", "variant"),
             "measured_line_rate_bps": self.measured_bps,
@@ -231,7 +231,7 @@ class Comparison:
         return f"Comparison({self.usecase.name!r}: {', '.join(counts)})"
 
     def _repr_html_(self) -> str:
-        """Return the links as a table for a notebook, the best outcome first."""
+        """Return a table of the compared links in HTML for a notebook, the best outcome first."""
         rows = []
         for row in sorted(self.rows, key=lambda one: OUTCOMES.index(one.outcome)):
             rate = row.link.line_rate_bps

@@ -152,9 +152,9 @@ class TableCache:
 
 
 def is_own(data: Dataset, hosts: Hosts, options: Options) -> bool:
-    """Whether the requested line rate and CPU clock are those of the dataset at the given options.
+    """Whether the requested line rate and CPU clock equal the dataset's at the given options.
 
-    A line rate that is not set counts as that of the dataset.
+    A line rate that is not set counts as equal.
     """
     own_rate = hosts.line_rate_bps in (None, data.link(options).line_rate_bps)
     return own_rate and hosts.cpu_clock_ratio == 1.0

@@ -362,7 +362,7 @@ class System:
         for part, end in ends:
             if end not in self.devices and end not in self.switches:
                 raise NetworkError(
-                    f"{part} names {end!r}, which is no device and no switch: add it or mend the name"
+                    f"{part} names {end!r}, which is no device and no switch: add it or correct the name"
                 )
         for stream in self.streams.values():
             nodes = list(self.nodes_of(stream))
@@ -371,7 +371,7 @@ class System:
             if not ports or (nodes[0], nodes[-1]) != (stream.source, stream.sink) or not joined:
                 raise NetworkError(
                     f"the path of the stream {stream.name} leads over {', '.join(nodes) or 'nothing'}, "
-                    f"and not from {stream.source} to {stream.sink} link by link: mend it"
+                    f"and not from {stream.source} to {stream.sink} link by link: correct the path"
                 )
 
     def __repr__(self) -> str:
@@ -425,7 +425,7 @@ class System:
         for name in stream.path:
             if name not in self.ports:
                 raise NetworkError(
-                    f"the stream {stream.name} names {name!r}, which is no port: mend its path"
+                    f"the path of the stream {stream.name} names {name!r}, which is no port: correct the path"
                 )
             yield self.ports[name].node
         if stream.path:

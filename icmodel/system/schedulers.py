@@ -161,7 +161,7 @@ class Gates(PortScheduler):
 class Dscp(PortScheduler):
     """DSCP scheduler: expedited (ef) and assured (af) forwarding, ``classes = { 5 = "ef", 1 = "af1" }``.
 
-    Its shares are those of a switch measured in IC2012 §6.5.3.
+    The shares of the classes were measured on a switch in IC2012 §6.5.3.
 
     The measured switch had factory settings. Priorities without a class are best effort.
     """

@@ -392,7 +392,7 @@ class UseCase(Document):
         return math.ceil(handled * stream.connections / self.sources(name))
 
     def work(self, name: str) -> ApplicationWork:
-        """Core time that applications need for each frame of a stream: that of the slowest device at each end."""
+        """Core time that applications need for each frame of a stream, on the slowest device at each end."""
         return slowest(device.work(name) for device in self.devices)
 
     def stream_of(self, limit: Limit) -> str:

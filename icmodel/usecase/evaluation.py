@@ -123,7 +123,7 @@ def judge_candidates(
     strict: bool = False,
     brief: bool = False,
 ) -> tuple[CandidateResult, ...]:
-    """Judge candidates by the predictions of a model; the candidates need not be those of the use case.
+    """Judge candidates for a use case by the predictions of a model; they need not be in its document.
 
     Parameters
     ----------

@@ -146,9 +146,9 @@ def _estimate(criterion: Criterion, answer: Answer, known: StreamBounds, model: 
 
 
 def _with_end_margin(verdict: Verdict) -> Verdict:
-    """Give a verdict on an estimate without a value the margin of the bound that decides the verdict.
+    """Add a margin to a verdict whose estimate has bounds but no value: that of the bound that decides.
 
-    A verdict on an estimate with a value stays unchanged.
+    Other verdicts stay unchanged.
     """
     estimate, requirement = verdict.estimate, verdict.requirement
     if not estimate.absent or verdict.outcome == UNDECIDED:
@@ -235,7 +235,7 @@ def no_rate(trial: Trial) -> str:
 
 
 def as_one_connection(scenario: Scenario, model: Model) -> Scenario:
-    """Set one core in a scenario without a core count, if the dataset has rows at several core counts."""
+    """Set ``cores`` to 1 in a scenario without a core count, if the dataset states core counts."""
     try:
         counts = model.core_counts(scenario.protocol, dict(scenario.options))
     except REFUSALS:

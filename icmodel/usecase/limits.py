@@ -18,7 +18,7 @@ GOODPUT = "goodput_bps"
 ARRIVES = "what is produced arrives"
 """Name of the implied requirement of every stream: all data that its source produces must arrive."""
 RequiredLimits = tuple[tuple[Limit, Requirement], ...]
-"""Pairs of a requirement: as written in the document, and with its limit in SI units."""
+"""Requirements in two forms, as pairs: as written in the document, and with the limit in SI units."""
 
 
 def required(case: UseCase, derived: Derivations) -> RequiredLimits:

@@ -136,11 +136,11 @@ class Evaluation:
 
     @property
     def exit_code(self) -> int:
-        """Exit code of the command line: 0 met, 1 not met, 3 undecided."""
+        """Exit code of the command line for the verdict: 0 met, 1 not met, 3 undecided."""
         return {MET: 0, NOT_MET: 1, UNDECIDED: 3}[self.verdict]
 
     def to_dict(self) -> dict[str, object]:
-        """The JSON document of ``icmodel evaluate --json``."""
+        """Convert the evaluation to a dict for JSON, as ``icmodel evaluate --json`` prints it."""
         usecase, data = self.usecase, self.data
         keys = ("name", "title", "question", "source", "citation")
         return {
@@ -198,7 +198,7 @@ class CandidateResult:
 
     @property
     def decisive(self) -> Finding:
-        """Finding on the requirement that decides: among those with the worst outcome, the least margin."""
+        """Finding on the requirement that decides: the least margin among all with the worst outcome."""
         deciding = [finding for finding in self.findings if finding.outcome == self.outcome]
         return min(deciding, key=lambda finding: finding.order)
 
@@ -357,7 +357,7 @@ class Answer:
 
     @property
     def refused(self) -> Estimate:
-        """Absent estimate with the reason why the stream has no prediction."""
+        """Estimate without a value, which states why the stream has no prediction."""
         return absent(self.why)
 
     def to_dict(self) -> dict[str, object]:

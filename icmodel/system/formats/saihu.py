@@ -117,7 +117,10 @@ def _nodes(servers: list[str], paths: list[ServerPath], made: ImportedSystem) ->
 
 
 def _service(server: Mapping[str, Any], units: Units, made: ImportedSystem) -> tuple[float, float]:
-    """Rate [b/s] and latency [s] of a server: those of the piece of its service curve with the least latency."""
+    """Rate [b/s] and latency [s] of a server, from its service curve.
+
+    If the curve has several pieces, the piece with the least latency is used.
+    """
     where, own = f"the server {server['name']}", units.within(server)
     pieces = _pieces(
         server, "service_curve", (("latencies", "time"), ("rates", "rate")), own, where

@@ -38,7 +38,7 @@ IF_MEASURED = (
     *(f"rtt_{statistic}_s" for statistic in ("mean", "p50", "p99", "max")),
     *(f"cpu_{side}_process_cores" for side in ("send", "recv")),
 )
-"""Metrics requested beyond the default ones; a dataset without such a metric leaves it out."""
+"""Metrics that are requested in addition to the default metrics, if the dataset has them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,7 +273,7 @@ def hosts_without_dataset(system: System, stream: Stream) -> dict[str, Device]:
 def dataset_of(system: System, stream: Stream) -> str | None:
     """Name of the dataset that covers a stream; ``None`` if the system names none.
 
-    The dataset of the sink is used first, then that of the source, then that of the last link with a dataset.
+    The dataset named for the sink comes first, then the source's dataset, then the dataset of the last link.
     """
     hosts = (system.devices[stream.sink].dataset, system.devices[stream.source].dataset)
     links = [link.dataset for link in reversed(system.links_of(stream))]

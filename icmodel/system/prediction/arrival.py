@@ -54,7 +54,10 @@ class Arrival:
 
 
 def overloaded_streams(system: System) -> Mapping[str, Sequence[Overload]]:
-    """Name of a stream -> overloaded ports on its path; only streams with a requested rate and such a port."""
+    """Find the overloaded ports on the path of each stream: name of the stream -> overloads.
+
+    Unlimited streams, and streams without an overloaded port, are left out.
+    """
     found: dict[str, list[Overload]] = {}
     for overload in overloads(system):
         for stream in overload.load.streams:

@@ -187,7 +187,7 @@ class _Meeting:
 
     @cached_property
     def beyond(self) -> tuple[float, float]:
-        """Bits that do not fit into the buffer if all bursts come at once, and the bits that arrived until then.
+        """Bits that do not fit into the buffer if all bursts come at once, and bits arrived by that moment [b].
 
         All classes share the buffer, and each class may have its greatest queue at the same time. The
         buffer may also hold one incomplete packet of each incoming link, and the packet that is being
@@ -383,7 +383,10 @@ def _limited_queues(
     endless = np.isinf(queues.mean_s)
 
     def limited(mean_s: Floats, variance_s2: Floats) -> tuple[Floats, Floats]:
-        """Limit mean and variance of waits that lie between 0 and the greatest wait (Bhatia and Davis, 2000)."""
+        """Limit mean and variance of waits, given that a wait is between 0 and the time to drain the buffer.
+
+        The variance is at most mean × (greatest − mean) (Bhatia and Davis, 2000).
+        """
         mean_s = np.where(endless, np.inf, np.minimum(mean_s, most_s))
         known = np.isfinite(most_s) & np.isfinite(mean_s)
         with np.errstate(invalid="ignore"):

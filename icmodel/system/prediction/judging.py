@@ -95,7 +95,7 @@ def _at_best(verdict: Verdict, outcome: str, why: str) -> Verdict:
 
 
 def judge_time(required: StreamRequirement, prediction: StreamPrediction) -> Judged:
-    """Judge a required latency of a stream: that of a whole message, unless the file asks for a frame.
+    """Judge a required latency of a stream, for a whole message unless the file asks for a single frame.
 
     The worst-case bound decides a hard limit on the greatest latency. The bound must include the hosts
     and cover the same subject, message or frame. A bound within the limit meets the requirement. If the

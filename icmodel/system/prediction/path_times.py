@@ -192,7 +192,7 @@ class _Path:
     def stored_s(self, frames: Sequence[Packets] = ()) -> float:
         """Time that a frame's packets spend on the lines and stored in switches [s].
 
-        ``frames`` has the packets on each line; by default those of the first frame of a message.
+        ``frames`` has the packets on each line; by default the packets of a message's first frame.
         """
         frames = frames or [_first_frame(self.stream, on) for on in self.packed]
         return _packets_s(frames, self.rates_bps, self.stores, [on.gap_bits for on in self.packed])

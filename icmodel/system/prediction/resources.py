@@ -61,7 +61,7 @@ class ResourceKey(NamedTuple):
 
 
 Hop = tuple[ResourceKey, float]
-"""A resource on the path of a stream, and the capacity that 1 b/s of the stream takes there."""
+"""A resource that a stream uses, and the capacity of the resource that 1 b/s of the stream takes."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -173,7 +173,7 @@ class StatedTimes:
     def beside_dataset(self, own: Mapping[str, Estimate], network_s: float) -> dict[str, Estimate]:
         """Metrics of a stream of which one device states its latency, and a dataset covers the other device.
 
-        The stated latency replaces that of one host of the dataset.
+        The stated latency replaces the time of one of the dataset's two hosts.
 
         Parameters
         ----------

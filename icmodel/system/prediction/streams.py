@@ -73,7 +73,7 @@ def stream_predictions(
     buffers: Buffers,
     paths: Sequence[PathTimes],
 ) -> dict[str, StreamPrediction]:
-    """Put together the prediction of every stream, by name."""
+    """Make the prediction of every stream of a system from the results of all stages, by name."""
     overloads = overloaded_streams(system)
     full_hosts = overloaded_hosts(system, rates.alone, rates.resources.flows.sent_with)
     virtual: set[int] = (
@@ -341,7 +341,7 @@ class _StreamResults:
     def bound(
         self, arrives: Arrival, limit: str, goodput: Estimate
     ) -> tuple[LatencyBound | None, str]:
-        """Latency that no frame exceeds, or the reason why there is no such bound."""
+        """Worst-case latency bound of the stream's frames; ``None`` and the reason if no bound holds."""
         if arrives.grows:
             return None, f"its queue grows without limit: {arrives.why}"
         if less := self.less_passes(limit, goodput):

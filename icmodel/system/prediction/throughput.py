@@ -26,7 +26,7 @@ from icmodel.system.sharing.allocation import Allocation, Windows
 from icmodel.system.sharing.loss import NOWHERE
 
 MOST_ENDPOINTS = 1e6
-"""Greatest number of senders in a dataset's question; it is reached if the share of a stream is tiny."""
+"""Greatest number of senders (``endpoints``) in a question to a dataset, for streams with a tiny share."""
 OVERLOAD = 1.001
 """Demand above this fraction of the available capacity counts as overload."""
 
