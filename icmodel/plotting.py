@@ -51,12 +51,12 @@ WIDE = 50
 
 @dataclass(frozen=True)
 class Plot:
-    """A plot that notebooks display, and that can be saved as a picture.
+    """A plot of predictions; notebooks display it, and `save` writes it as a picture.
 
     Parameters
     ----------
     spec : dict
-        The Vega-Lite specification, with its numbers.
+        Vega-Lite specification of the plot, data included.
     """
 
     spec: Spec

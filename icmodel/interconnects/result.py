@@ -101,7 +101,7 @@ class Source:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Notes on the predictions and reasons for missing predictions, without duplicates."""
+        """Notes on the predictions of the source, and reasons for missing predictions, without duplicates."""
         notes = [note for answer in self.result.answers for note in (*answer.notes, answer.why)]
         return tuple(dict.fromkeys(note for note in (*notes, *self.result.notes) if note))
 

@@ -254,7 +254,7 @@ class Stream:
 
     @property
     def requested_goodput_bps(self) -> float:
-        """Average requested goodput [b/s]; infinite if the sender is unlimited."""
+        """Goodput that the stream requests on average [b/s]; infinite if the sender is unlimited."""
         if self.paced_fps is not None:
             return self.paced_fps * self.payload_bytes * 8
         return math.inf if self.producer is None else self.producer.goodput_bps

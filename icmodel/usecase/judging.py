@@ -74,7 +74,7 @@ class Criterion:
 
     @property
     def stream(self) -> str:
-        """Name of the stream that the requirement is about."""
+        """Name of the stream to which the requirement applies."""
         return self.case.stream_of(self.limit)
 
     @property

@@ -252,7 +252,7 @@ class Evidence:
 
 
 NO_EVIDENCE = Evidence("", (), (), "")
-"""Evidence of a stream without a prediction."""
+"""Empty evidence, for a requirement on a stream without a prediction."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -317,7 +317,7 @@ class Finding:
 
         Latencies that grow without limit and findings without a margin come last.
 
-        If the limit is 0 and is kept, there is no relative margin.
+        The margin is relative to the limit, so a requirement that is met with a limit of 0 has none.
         """
         verdict = self.verdict
         relative = verdict.requirement.limit or verdict.outcome == NOT_MET

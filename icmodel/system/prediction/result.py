@@ -375,7 +375,7 @@ class SystemPrediction:
         )
 
     def to_xarray(self) -> xarray.Dataset:
-        """Return the metrics of all streams along the dimension ``stream``, with units.
+        """Convert the metrics of all streams to an xarray.Dataset with the dimension ``stream``, with units.
 
         Examples
         --------

@@ -105,7 +105,7 @@ def _processor(device: Device, work: list[tuple[Stream, Estimate]]) -> DevicePre
 
 
 def _by_core(cores: int, work: list[tuple[Stream, Estimate]]) -> tuple[float, ...]:
-    """Load of each core of a host, the busiest first.
+    """Utilisation of each core of a host (0 to 1), the busiest core first.
 
     The streams' processes are assumed to be placed on the least loaded cores, the busiest stream first.
     """
