@@ -32,7 +32,7 @@ def page() -> str:
     packages = [
         f"| {name} | {needed} | {licence(name)} |" for name, needed in sorted(dependencies())
     ]
-    crates = [f"| {name} | {text} |" for name, text in sorted(crate_licences())]
+    crates = [f"| {name} | {text} |" for name, text in sorted(set(crate_licences()))]
     return "\n".join(
         [
             INTRODUCTION,
