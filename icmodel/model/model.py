@@ -264,7 +264,7 @@ class Model:
             first, last = answer.query.payloads(answer.law.goodput)[:, 0]
             if first <= scenario.payload_bytes <= last:
                 raise OutOfDomain(
-                    f"{self.data.id} measured {scenario.protocol} only at limited rates, which do not show the capacity: request "
+                    f"{self.data.id} measured {scenario.protocol} at limited rates only, which state no capacity: request "
                     "at most the goodput that those runs reached, or measure at unlimited rate"
                 )
             raise OutOfDomain(
