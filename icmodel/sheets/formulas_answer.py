@@ -138,7 +138,7 @@ def _reasons(found: Lookup) -> Iterator[tuple[str, str]]:
     yield within, f"{limited[0]}&[protocol]&{limited[1]}&{limited[2]}"
     outside = (
         f"{text('payload ')}&[bytes]&{text(f' B is outside {data.id}: ')}&[protocol]&{text(' was measured from ')}"
-        f"&{first}&{text(' to ')}&{last}&{text(f' B; ask within, {BEYOND}')}"
+        f"&{first}&{text(' to ')}&{last}&{text(f' B; use a payload in this range, {BEYOND}')}"
     )
     yield "[outside]", outside
     yield '[goodput value]=""', _absent(found, GOODPUT)
