@@ -7,8 +7,9 @@ from pydantic import BaseModel, Field
 from icmodel.errors import IcmodelError
 from icmodel.questions import curves
 from icmodel.questions.curves import Axis, Curve, Form
+from icmodel.questions.whatif import SHORT, Question, parse_word
 from icmodel.web.bodies import Body
-from icmodel.web.whatif import MOST_QUESTIONS, SHORT, Question, parse_word
+from icmodel.web.whatif import MOST_QUESTIONS
 from icmodel.web.work import warm_model
 
 

@@ -6,15 +6,17 @@ Each function is called in a worker process: words in, the bytes of a JSON docum
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from icmodel.dataset import load
 from icmodel.errors import IcmodelError
-from icmodel.interconnects import compare_interconnects
+from icmodel.estimate import interval
+from icmodel.interconnects import compare_interconnects, ranked
 from icmodel.questions.judging import evaluate_with_notes
 from icmodel.questions.mistakes import line_of
 from icmodel.report import datasets, predictions, verdicts
 from icmodel.report import interconnects as compared
-from icmodel.report.blocks import Cell, Conclusion, Fold, Items, Table, Text
+from icmodel.report.blocks import Cell, Fold, Items, Table, Text
 from icmodel.report.page_json import Sections, page_json
 from icmodel.report.systems import tables
 from icmodel.report.systems.drawing import system_svg
@@ -31,6 +33,7 @@ MOST_FOLDS = 40
 STYLE = re.compile(r"<style>.*?</style>", re.DOTALL)
 """Style sheet inside a drawing; the page has it in a file, since its policy allows no inline style."""
 
+CAPTION = "The best interconnects first; below a value stands its 90 % interval"
 VERDICT = compared.COLUMNS.index("verdict")
 
 
@@ -67,24 +70,30 @@ def usecase_page(toml: str, dataset: str, candidate: str, strict: bool) -> bytes
 def compare_page(usecase: str) -> bytes:
     """Return the page of a use case on every interconnect: a table, measurements, and reasons."""
     found = compare_interconnects(usecase_of(usecase, None))
-    _, counts = compared.headline(found)
-    rows = []
-    for row in found.rows:
-        cells = list(map(Cell, compared.row_cells(row)))
-        cells[VERDICT] = Cell("", outcome=row.outcome)
-        rows.append(tuple(cells))
+    best_first, rows = ranked(found), []
+    for one in best_first:
+        cells, decisive = list(map(Cell, compared.row_cells(one.row))), one.row.decisive.verdict
+        cells[VERDICT] = Cell("", outcome=one.row.outcome, note=one.kind)
+        cells[-1] = replace(
+            cells[-1], note=interval(decisive.requirement.metric, decisive.estimate)
+        )
+        rows.append((*cells, Cell(one.sentence)))
     open_ones = compared.measurements(found) or ("Nothing is open.",)
     folds = (
         Fold(compared.link_name(row), (Items("", tuple(compared.reasons(row))),), row.outcome)
         for row in found.rows
     )
     sections: Sections = (
-        ("links", "Interconnects", [Table("", compared.COLUMNS, tuple(rows), compared.NUMBERS)]),
+        (
+            "links",
+            "Interconnects",
+            [Table(CAPTION, (*compared.COLUMNS, "in one sentence"), tuple(rows), compared.NUMBERS)],
+        ),
         ("open", "What would decide", [Items("", open_ones)]),
         ("reasons", "Why", folds),
         ("rules", "How the table is made", map(Text, compared.RULES)),
     )
-    answer = Conclusion(found.verdict, f"{counts}.", ())
+    answer = compared.conclude(found, [one.row for one in best_first])
     return body_of(page_json(found.usecase.title, found.usecase.question, "", answer, sections))
 
 

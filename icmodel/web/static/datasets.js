@@ -52,7 +52,7 @@ export async function datasetsPage(main, parameters, put) {
     };
     fill(host, h("h2", {}, "Points and curve"), h("div", { class: "choices" },
       select("Protocol", form.protocols, protocol, choose((value) => (protocol = value))),
-      select("Metric", form.metrics, metric, choose((value) => (metric = value)))), canvas, reading, numbers);
+      select("Metric", form.metrics.map((one) => [one, form.words[one]]), metric, choose((value) => (metric = value)))), canvas, reading, numbers);
     const question = { dataset: id, protocol, extrapolate: true };
     const { curves } = await post("pages/curves", { questions: [question], over: "payload", metric, beyond: true });
     const { x, value, basis, error } = curves[0];
@@ -77,6 +77,7 @@ export async function datasetsPage(main, parameters, put) {
     const cell = (one, name) => {
       const value = one[name];
       if (name === "basis") return basisBadge(value);
+      if (value === "inf") return "unlimited";
       if (typeof value !== "number" || name === "line") return value ?? "";
       return text(["value", "low", "high", "std"].includes(name) ? one.metric : name, value, 7);
     };
@@ -114,6 +115,7 @@ export async function datasetsPage(main, parameters, put) {
       h("p", { class: "hint" }, "Empty fields are read from the files. The line rate lets icmodel refuse impossible numbers."),
       fields, h("button", {}, "Read the files"));
     const files = chosen.map((file) => file.name).join(", ");
+    for (const entry of names.children) entry.setAttribute("aria-pressed", "false");
     fill(shown, h("h1", {}, "Other tools’ results"), h("p", { class: "hint" }, files), form, outcome);
     take(chosen, form, outcome);
   }
