@@ -34,8 +34,8 @@ case $1 in
 esac
 """
 BAD = {
-    "no icprobe": ("#!/bin/sh\necho hello 1.0\n", "does not say its version"),
-    "no version": ("#!/bin/sh\necho icprobe\n", "does not say its version"),
+    "no icprobe": ("#!/bin/sh\necho hello 1.0\n", "does not print its version"),
+    "no version": ("#!/bin/sh\necho icprobe\n", "does not print its version"),
     "no JSON": ("#!/bin/sh\necho icprobe 0.1.0\n", "selfcheck` prints no JSON object"),
     "a failure": ("#!/bin/sh\necho broken >&2\nexit 3\n", "failed with exit code 3 (broken)"),
     "a silent failure": ("#!/bin/sh\nexit 1\n", "failed with exit code 1 (it said nothing)"),

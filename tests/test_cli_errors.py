@@ -176,7 +176,7 @@ def test_a_bad_question_is_one_sentence(refused: Refused, command: str, what: st
         ("predict --payload '64 B' -o nowhere/answer.csv", ["nowhere/answer.csv", "another place"]),
         (
             "sweep --payload '64 B' -o grid.html",
-            ["'grid.html'", ".csv, .json, .nc, .parquet, .txt or .xlsx"],
+            ["'grid.html'", ".csv, .json, .nc, .parquet, .txt, .xlsx or .zarr"],
         ),
         ("sweep --rate 1/s", ["no payload", '--payload "64 B..65535 B"']),
         ("sweep --payload '64 B' --cores '2 cores'", ["'2 cores'", "1,4", "1..4"]),
@@ -186,7 +186,10 @@ def test_a_bad_question_is_one_sentence(refused: Refused, command: str, what: st
         ("sweep --payload '64 B' --rate 1/s..9/s", ["rate_fps", "1/s..9/s:25"]),
         ("sweep --payload '64 B' --metric speed", ["'speed'", "goodput_bps"]),
         ("sweep --payload '64 B' --allow-gaps --extrapolate", ["both given", "give only one"]),
-        ("sweep --payload '1 B..60 kB:60000' --rate 1/s..9/s:60000", ["3600000000", "in parts"]),
+        (
+            "sweep --payload '1 B..60 kB:60000' --rate 1/s..9/s:60000",
+            ["3600000000", "-o grid.zarr"],
+        ),
         ("compare --payload '64 B' --protocol sctp", ["'sctp'", "ethernet, tcp, udp"]),
         ("theory", ["icmodel theory --help"]),
         ("theory token-ring", ["'token-ring'", "icmodel theory --help"]),

@@ -362,7 +362,7 @@ def test_a_stray_comma_is_named(copy: Path) -> None:
 def test_a_blank_line_is_named(copy: Path, line: int) -> None:
     lines = (copy / "points.csv").read_bytes().splitlines(keepends=True)
     reseal(copy, b"".join([*lines[: line - 1], b"\n", *lines[line - 1 :]]))
-    assert refusal(copy, "points.csv", line).startswith("0 cells")
+    assert refusal(copy, "points.csv", line).startswith("the row has 0 cells")
 
 
 def test_an_open_quote_is_named(copy: Path) -> None:

@@ -11,11 +11,12 @@ import pytest
 
 from icmodel.errors import NetworkError
 from icmodel.recommend import recommend
+from icmodel.recommend.alone import LoneStream
 from icmodel.recommend.designs import SearchSpace, search_space
 from icmodel.recommend.front import pareto_front, rounded
 from icmodel.recommend.scores import OBJECTIVES
 from icmodel.requirement import MET, OUTCOMES
-from icmodel.system import OpenSystem, System, SystemPrediction, load_open, predict
+from icmodel.system import OpenSystem, System, SystemPrediction, load, load_open, predict
 from icmodel.system.loads import loads
 from recommend_case import MODELS, SMALL, opened
 
@@ -228,3 +229,19 @@ def test_copies_of_a_multicast_cost_their_sender_once_in_scores_too(tmp_path: Pa
         found = predict(some.design(index).system(), MODELS)
         cores = math.fsum(one.cpu_cores.value for one in found.devices.values())
         assert some.scores.objectives[index, CORES] == pytest.approx(cores, rel=1e-3)
+
+
+def test_streams_with_equal_identities_differ_in_names_alone() -> None:
+    """A stream is predicted alone once for all that are equal; whatever changes an answer must tell them apart."""
+    system = load("lab-two-senders")
+    stream = next(iter(system.streams.values()))
+    others = [
+        replace(stream, payload_bytes=stream.payload_bytes + 1),
+        replace(stream, paced_fps=1e3),
+        replace(stream, priority=5),
+        replace(stream, cores=2),
+    ]
+    alone = [LoneStream("one", system, one).identity for one in (stream, *others)]
+    assert len(set(alone)) == len(alone)
+    renamed = replace(stream, name="another")
+    assert LoneStream("two", system, renamed).identity == alone[0]

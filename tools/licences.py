@@ -36,7 +36,7 @@ def page() -> str:
         f"| {name} | {needed} | {licence(name)} |" for name, needed in sorted(dependencies())
     ]
     libraries = [f"| {' | '.join(one)} |" for one in vendored()]
-    crates = [f"| {name} | {text} |" for name, text in sorted(crate_licences())]
+    crates = [f"| {name} | {text} |" for name, text in sorted(set(crate_licences()))]
     return "\n".join(
         [
             INTRODUCTION,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
@@ -61,7 +61,9 @@ class LoneStream:
         links = [replace(link, name="", ends=("", "")) for link in system.links_of(stream)]
         plain = replace(stream, name="", group="", source="", sink="", path=(), multicast=None)
         schedulers = [system.ports[name].scheduler for name in stream.path]
-        return repr((plain, ends, switches, links, schedulers, self.limits))
+        # The short text of a stream leaves out most fields.
+        values = [getattr(plain, field.name) for field in fields(plain)]
+        return repr((values, ends, switches, links, schedulers, self.limits))
 
 
 def with_variant(stream: Stream, table: Streams, variant: Variant) -> Stream:

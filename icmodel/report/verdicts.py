@@ -345,7 +345,7 @@ def margin_text(verdict: Verdict) -> str:
     if not requirement.limit:
         size = quantity(requirement.metric, abs(margin), 2)
     if requirement.at_least and margin > MANIFOLD:
-        return f"{units.format_count(1 + margin, 3)} times the limit"
+        return f"room for {units.format_count(1 + margin, 3)} times as much"
     if margin > 0:
         return f"{size} to spare"
     if requirement.at_least is not None:

@@ -1,4 +1,7 @@
-"""Lab network of a verification: build it, start responders on receiving hosts, and run all streams at once."""
+"""Lab network of a verification: build it, start responders on receiving hosts, and run passes.
+
+A pass runs all streams of the system once, at the same time.
+"""
 
 from __future__ import annotations
 

@@ -2,6 +2,7 @@
 
 use super::output::print;
 use crate::error::{Error, Result};
+use crate::host::privileges::drop_unneeded;
 use crate::interrupt::stop_at_end;
 use crate::run::options::RunOptions;
 use crate::run::{Target, run};
@@ -41,8 +42,9 @@ struct TargetArgs {
 impl Run {
     /// Measures and prints the record. The exit code is 1 if the run is flagged.
     pub fn run(self) -> Result<u8> {
-        let stop = stop_at_end()?;
         let key = Key::load(&self.target.key)?;
+        drop_unneeded();
+        let stop = stop_at_end()?;
         let question = self.options.question(Target {
             address: self.target.to,
             port: self.target.port,

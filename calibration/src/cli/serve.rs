@@ -1,6 +1,7 @@
 //! `icprobe serve`: the responder.
 
 use crate::error::Result;
+use crate::host::privileges::drop_unneeded;
 use crate::interrupt::stop_at_end;
 use crate::run::options::{cpus_of, interface_settings};
 use crate::serve::{Responder, respond};
@@ -74,8 +75,9 @@ struct LimitArgs {
 impl Serve {
     /// Answers callers until the process is terminated.
     pub fn run(self) -> Result<u8> {
-        let stop = stop_at_end()?;
         let key = Key::load(&self.key)?;
+        drop_unneeded();
+        let stop = stop_at_end()?;
         let responder = Responder {
             limits: self.limits.limits(),
             interface: self.interface,

@@ -8,6 +8,7 @@ pub mod environment;
 mod fake;
 mod netlink;
 pub mod network;
+pub mod privileges;
 pub mod scheduling;
 pub mod selfcheck;
 pub mod settings;

@@ -1,18 +1,18 @@
-//! The control connection after the handshake: whole messages, bounded in time and memory.
+//! Control connection after the handshake: whole messages, bounded in time and memory.
 //!
 //! One thread owns a channel. Clock exchanges need no other thread and no lock, so they go on
 //! while data threads work.
 
-use super::framing::{Kind, Opener, Sealer};
+use super::framing::Sealed;
 use super::handshake::{self, Session};
 use super::key::Key;
+use super::line::Line;
 use super::message::Message;
 use crate::clock::fit::Exchange;
 use crate::clock::now_ns;
 use crate::error::{Context, Error, Result};
 use crate::settings::Role;
-use rustix::net::{RecvFlags, recv};
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::ErrorKind;
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
@@ -32,8 +32,7 @@ pub struct Channel {
     peer: SocketAddr,
     local: SocketAddr,
     session: Session,
-    sealer: Sealer,
-    opener: Opener,
+    sealed: Sealed,
     inbox: Vec<u8>,
     read_ns: u64,
     ends: Option<Instant>,
@@ -59,8 +58,8 @@ impl Channel {
     pub fn as_caller(stream: TcpStream, key: &Key) -> Result<Self> {
         // Small messages go out at once; else the delayed acknowledgement of one would time the next.
         stream.set_nodelay(true).or_peer("the control connection")?;
-        let session = handshake::as_caller(&stream, key)?;
-        Self::new(stream, session, Role::Caller)
+        let (noise, session) = handshake::as_caller(&stream, key)?;
+        Self::new(stream, Sealed::new(noise, Role::Caller), session)
     }
 
     /// The responder's end of an accepted connection; does the handshake.
@@ -69,16 +68,15 @@ impl Channel {
     /// [`Error::Peer`] as [`handshake::as_responder`] says.
     pub fn as_responder(stream: TcpStream, key: &Key) -> Result<Self> {
         stream.set_nodelay(true).or_peer("the control connection")?;
-        let session = handshake::as_responder(&stream, key)?;
-        Self::new(stream, session, Role::Responder)
+        let (noise, session) = handshake::as_responder(&stream, key)?;
+        Self::new(stream, Sealed::new(noise, Role::Responder), session)
     }
 
-    fn new(stream: TcpStream, session: Session, role: Role) -> Result<Self> {
+    fn new(stream: TcpStream, sealed: Sealed, session: Session) -> Result<Self> {
         Ok(Self {
             peer: stream.peer_addr().or_peer("the control connection")?,
             local: stream.local_addr().or_peer("the control connection")?,
-            sealer: Sealer::new(&session, role),
-            opener: Opener::new(&session, role.peer()),
+            sealed,
             inbox: Vec::new(),
             read_ns: 0,
             ends: None,
@@ -106,8 +104,7 @@ impl Channel {
     /// Lets the responder's reports be as large as the latency of every frame needs. Both ends say
     /// so when the settings ask for it.
     pub fn allow_raw(&mut self) {
-        self.sealer.allow_raw();
-        self.opener.allow_raw();
+        self.sealed.allow_raw();
     }
 
     /// Ends the channel after `time`, whatever is said on it until then, unless it ends sooner.
@@ -123,8 +120,13 @@ impl Channel {
     /// # Errors
     /// [`Error::Peer`] if the peer is gone or does not take it in time; the channel is then over.
     pub fn send(&mut self, message: &Message) -> Result<()> {
-        let frame = self.sealer.seal(message.kind(), &message.encode()?)?;
-        self.write(&frame, SEND_TIME)
+        let deadline = self.deadline(SEND_TIME);
+        let message = message.encode()?;
+        for content in self.sealed.parts(&message)? {
+            let part = self.sealed.seal(content)?;
+            self.write(&part, deadline)?;
+        }
+        Ok(())
     }
 
     /// Waits for the next message, at most `timeout`.
@@ -162,7 +164,7 @@ impl Channel {
     }
 
     /// Answers a question for the time that was read at `received_ns`. The own clock is read again
-    /// as late as the code over the answer allows.
+    /// as late as sealing the answer allows.
     ///
     /// # Errors
     /// As [`Channel::send`].
@@ -211,12 +213,8 @@ impl Channel {
     fn next(&mut self, timeout: Duration) -> Result<Option<(Message, u64)>> {
         let deadline = self.deadline(timeout);
         loop {
-            let needs = self.opener.needs(&self.inbox)?;
-            if self.inbox.len() >= needs && needs > super::framing::HEADER_BYTES {
-                let (kind, body) = self.opener.open(&self.inbox[..needs])?;
-                let message = Message::decode(kind, body)?;
-                self.take(needs, kind);
-                return Ok(Some((message, self.read_ns)));
+            if let Some(message) = self.sealed.open(&mut self.inbox)? {
+                return Ok(Some((Message::decode(&message)?, self.read_ns)));
             }
             if !self.read(deadline)? {
                 return Ok(None);
@@ -224,68 +222,29 @@ impl Channel {
         }
     }
 
-    /// Forgets the first `length` bytes, and the memory that a large message needed.
-    fn take(&mut self, length: usize, kind: Kind) {
-        self.inbox.drain(..length);
-        if kind == Kind::Report {
-            self.inbox.shrink_to(READ_BYTES);
-        }
-    }
-
     /// Reads what is there, waiting until `deadline`; whether anything came.
     fn read(&mut self, deadline: Instant) -> Result<bool> {
         let mut bytes = [0u8; READ_BYTES];
-        loop {
-            let left = deadline.saturating_duration_since(Instant::now());
-            let read = if left.is_zero() {
-                self.read_now(&mut bytes)
-            } else {
-                self.stream
-                    .set_read_timeout(Some(left))
-                    .or_peer("the control connection")?;
-                self.stream.read(&mut bytes)
-            };
-            match read {
-                Ok(0) => return Err(self.gone("it closed the control connection")),
-                Ok(n) => {
-                    self.read_ns = now_ns();
-                    self.inbox.extend_from_slice(&bytes[..n]);
-                    return Ok(true);
-                }
-                Err(error) if handshake::again(&error) && left.is_zero() => return Ok(false),
-                Err(error) if handshake::again(&error) => {}
-                Err(error) => return Err(self.gone(&error.to_string())),
+        match Line::until(&self.stream, deadline).read(&mut bytes) {
+            Ok(count) => {
+                self.read_ns = now_ns();
+                self.inbox.extend_from_slice(&bytes[..count]);
+                Ok(true)
             }
+            Err(error) if error.kind() == ErrorKind::TimedOut => Ok(false),
+            Err(error) => Err(self.gone(&error.to_string())),
         }
     }
 
-    /// Reads what is there without waiting; a socket's own timeout waits a tick of the kernel at least.
-    fn read_now(&self, bytes: &mut [u8]) -> io::Result<usize> {
-        Ok(recv(&self.stream, bytes, RecvFlags::DONTWAIT)?.0)
-    }
-
-    fn write(&mut self, frame: &[u8], time: Duration) -> Result<()> {
+    fn write(&mut self, part: &[u8], deadline: Instant) -> Result<()> {
         self.usable()?;
-        let deadline = self.deadline(time);
-        let mut rest = frame;
         self.broken = true;
-        while !rest.is_empty() {
-            let left = deadline.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                return Err(self.gone("it takes no message"));
-            }
-            self.stream
-                .set_write_timeout(Some(left))
-                .or_peer("the control connection")?;
-            match self.stream.write(rest) {
-                Ok(n) => rest = &rest[n..],
-                Err(error) if error.kind() == ErrorKind::BrokenPipe => {
-                    return Err(self.gone("it closed the control connection"));
-                }
-                Err(error) if handshake::again(&error) => {}
-                Err(error) => return Err(self.gone(&error.to_string())),
-            }
-        }
+        Line::until(&self.stream, deadline)
+            .send(part)
+            .map_err(|error| match error.kind() {
+                ErrorKind::TimedOut => self.gone("it takes no message"),
+                _ => self.gone(&error.to_string()),
+            })?;
         self.broken = false;
         Ok(())
     }

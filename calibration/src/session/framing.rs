@@ -1,179 +1,118 @@
-//! How a message travels: length u32 ‖ kind u8 ‖ counter u64 ‖ body ‖ code 32 (little endian).
+//! Sealed messages: parts of at most 65 535 B, each a transport message of Noise behind its length.
 //!
-//! The code is HMAC-SHA256 over all before it, keyed for this session and this direction; the
-//! counter starts at zero and grows by one a message, so that nothing can be repeated, left out or
-//! turned around unnoticed. The length is looked at, against the most that its kind and direction
-//! allow, before any memory is taken for it.
+//! part = length u16, big endian ‖ ciphertext ‖ code 16. A part shorter than the longest ends its message.
+//! Noise encrypts each part, and counts the parts of a direction. So parts cannot be read, forged,
+//! changed, repeated, left out or turned around. Memory grows only by parts that were authentic.
 
-use super::handshake::Session;
-use super::{Authenticator, CODE_BYTES, code, same_code};
 use crate::error::{Error, Result};
 use crate::settings::Role;
+use snow::TransportState;
 
-/// Bytes before the body.
-pub const HEADER_BYTES: usize = 13;
-/// Largest body of an ordinary message, in bytes.
-pub const CONTROL_MAX_BYTES: u32 = 64 << 10;
-/// Largest body of a report, in bytes, unless the caller asked for the latency of every frame.
-pub const REPORT_MAX_BYTES: u32 = 16 << 20;
-/// Largest body of a report with the latency of every frame, in bytes: about ten million frames.
-pub const RAW_REPORT_MAX_BYTES: u32 = 256 << 20;
+/// Length of the length of a part, in bytes.
+pub const LENGTH_BYTES: usize = 2;
+/// Length of the code of a part, in bytes.
+const CODE_BYTES: usize = 16;
+/// Longest content of a part, in bytes.
+pub const PART_BYTES: usize = u16::MAX as usize - CODE_BYTES;
+/// Largest message of a caller, in bytes: one part.
+pub const CONTROL_MAX_BYTES: usize = PART_BYTES - 1;
+/// Largest message of a responder, in bytes, unless the caller asked for the latency of every frame.
+pub const REPORT_MAX_BYTES: usize = 16 << 20;
+/// Largest report with the latency of every frame, in bytes: about ten million frames.
+pub const RAW_REPORT_MAX_BYTES: usize = 256 << 20;
 
-/// The kinds of message that differ in shape and size.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
-    /// A question for the time: one number of 8 bytes.
-    Clock = 1,
-    /// Its answer: three numbers.
-    ClockReply = 2,
-    /// Everything else, as JSON.
-    Control = 3,
-    /// What an end measured, as JSON; only the responder sends one.
-    Report = 4,
+/// Both directions of a session, seen from one end.
+pub struct Sealed {
+    noise: TransportState,
+    role: Role,
+    report_max_bytes: usize,
+    /// Opened parts of the message that is arriving.
+    message: Vec<u8>,
 }
 
-impl Kind {
-    /// The kind of a number.
-    pub fn read(number: u8) -> Option<Self> {
-        [Self::Clock, Self::ClockReply, Self::Control, Self::Report]
-            .into_iter()
-            .find(|&kind| kind as u8 == number)
-    }
-}
-
-/// One direction of a session: its key, its counter and its limits.
-struct Direction {
-    keyed: Authenticator,
-    from: Role,
-    next: u64,
-    report_max_bytes: u32,
-}
-
-impl Direction {
-    fn new(session: &Session, from: Role) -> Self {
+impl Sealed {
+    /// Creates the end of `role` with the ciphers of a finished handshake.
+    pub fn new(noise: TransportState, role: Role) -> Self {
         Self {
-            keyed: session.direction(from),
-            from,
-            next: 0,
+            noise,
+            role,
             report_max_bytes: REPORT_MAX_BYTES,
+            message: Vec::new(),
         }
-    }
-
-    fn allows(&self, kind: Kind, length: u32) -> bool {
-        match kind {
-            Kind::Clock => length == 8,
-            Kind::ClockReply => length == 24,
-            Kind::Control => length <= CONTROL_MAX_BYTES,
-            Kind::Report => self.from == Role::Responder && length <= self.report_max_bytes,
-        }
-    }
-
-    fn advance(&mut self) -> Result<()> {
-        self.next = self.next.checked_add(1).ok_or_else(|| {
-            Error::peer("a session cannot carry more than 2^64 messages: start a new one")
-        })?;
-        Ok(())
-    }
-}
-
-/// Makes the frames of one direction.
-pub struct Sealer(Direction);
-
-impl Sealer {
-    /// For the messages that `from` sends.
-    pub fn new(session: &Session, from: Role) -> Self {
-        Self(Direction::new(session, from))
     }
 
     /// Lets reports be as large as the latency of every frame needs.
     pub fn allow_raw(&mut self) {
-        self.0.report_max_bytes = RAW_REPORT_MAX_BYTES;
+        self.report_max_bytes = RAW_REPORT_MAX_BYTES;
     }
 
-    /// The frame of the next message.
+    /// Divides a message into the contents of its parts.
     ///
     /// # Errors
-    /// [`Error::Peer`] if the body is larger than the peer would take.
-    pub fn seal(&mut self, kind: Kind, body: &[u8]) -> Result<Vec<u8>> {
-        let length = u32::try_from(body.len())
+    /// [`Error::Peer`] if it is larger than the peer would take.
+    pub fn parts<'a>(&self, message: &'a [u8]) -> Result<impl Iterator<Item = &'a [u8]> + use<'a>> {
+        if message.len() > self.most_from(self.role) {
+            return Err(Error::peer(format!(
+                "a message of {} B is too large for the session: ask for fewer frames or without the latency of every one",
+                message.len()
+            )));
+        }
+        let full = message.len().is_multiple_of(PART_BYTES);
+        Ok(message
+            .chunks(PART_BYTES)
+            .chain(full.then_some(&message[..0])))
+    }
+
+    /// Seals the content of the next part.
+    ///
+    /// # Errors
+    /// [`Error::Peer`] after 2^64 − 1 parts, or if the content is longer than [`PART_BYTES`].
+    pub fn seal(&mut self, content: &[u8]) -> Result<Vec<u8>> {
+        let mut part = vec![0; LENGTH_BYTES + content.len() + CODE_BYTES];
+        let length = self
+            .noise
+            .write_message(content, &mut part[LENGTH_BYTES..])
             .ok()
-            .filter(|&length| self.0.allows(kind, length))
-            .ok_or_else(|| {
-                Error::peer(format!(
-                    "a message of {} B is too large for the session: ask for fewer frames or without the latency of every one",
-                    body.len()
-                ))
-            })?;
-        let mut frame = Vec::with_capacity(HEADER_BYTES + body.len() + CODE_BYTES);
-        frame.extend_from_slice(&length.to_le_bytes());
-        frame.push(kind as u8);
-        frame.extend_from_slice(&self.0.next.to_le_bytes());
-        frame.extend_from_slice(body);
-        let code = code(&self.0.keyed, &[&frame]);
-        frame.extend_from_slice(&code);
-        self.0.advance()?;
-        Ok(frame)
-    }
-}
-
-/// Reads the frames of one direction.
-pub struct Opener(Direction);
-
-impl Opener {
-    /// For the messages that `from` sent.
-    pub fn new(session: &Session, from: Role) -> Self {
-        Self(Direction::new(session, from))
+            .and_then(|length| u16::try_from(length).ok())
+            .ok_or_else(|| Error::peer("a message could not be sealed: start a new session"))?;
+        part[..LENGTH_BYTES].copy_from_slice(&length.to_be_bytes());
+        Ok(part)
     }
 
-    /// Lets reports be as large as the latency of every frame needs.
-    pub fn allow_raw(&mut self) {
-        self.0.report_max_bytes = RAW_REPORT_MAX_BYTES;
-    }
-
-    /// Bytes of the frame that begins with `bytes`, as far as that is known: the header's until
-    /// the header is there.
+    /// Opens the parts at the start of `inbox` and removes them. Returns the next message if it is whole.
     ///
     /// # Errors
-    /// [`Error::Peer`] if the header asks for what is not allowed.
-    pub fn needs(&self, bytes: &[u8]) -> Result<usize> {
-        match bytes.first_chunk::<HEADER_BYTES>() {
-            None => Ok(HEADER_BYTES),
-            Some(header) => Ok(HEADER_BYTES + self.header(header)?.1 + CODE_BYTES),
+    /// [`Error::Peer`] if a length is not allowed or a code is wrong. Nothing after that can be
+    /// believed, so the session is over.
+    pub fn open(&mut self, inbox: &mut Vec<u8>) -> Result<Option<Vec<u8>>> {
+        while let Some(&length) = inbox.first_chunk::<LENGTH_BYTES>() {
+            let end = LENGTH_BYTES + usize::from(u16::from_be_bytes(length));
+            let have = self.message.len();
+            let content = end
+                .checked_sub(LENGTH_BYTES + CODE_BYTES)
+                .filter(|content| have + content <= self.most_from(self.role.peer()))
+                .ok_or_else(|| broken("its length is not allowed"))?;
+            let Some(sealed) = inbox.get(LENGTH_BYTES..end) else {
+                break;
+            };
+            self.message.resize(have + content, 0);
+            self.noise
+                .read_message(sealed, &mut self.message[have..])
+                .map_err(|_| broken("its code is wrong"))?;
+            inbox.drain(..end);
+            if content < PART_BYTES {
+                return Ok(Some(std::mem::take(&mut self.message)));
+            }
         }
+        Ok(None)
     }
 
-    /// Opens a whole frame: its kind and body.
-    ///
-    /// # Errors
-    /// [`Error::Peer`] if length, kind, counter or code are not what they must be; nothing after
-    /// that can be believed, so the session is over.
-    pub fn open<'a>(&mut self, frame: &'a [u8]) -> Result<(Kind, &'a [u8])> {
-        let header = frame
-            .first_chunk::<HEADER_BYTES>()
-            .ok_or_else(|| broken("it is cut off"))?;
-        let (kind, length) = self.header(header)?;
-        if frame.len() != HEADER_BYTES + length + CODE_BYTES {
-            return Err(broken("its length is wrong"));
+    /// Largest message of an end, in bytes.
+    fn most_from(&self, role: Role) -> usize {
+        match role {
+            Role::Caller => CONTROL_MAX_BYTES,
+            Role::Responder => self.report_max_bytes,
         }
-        let (signed, received) = frame.split_at(HEADER_BYTES + length);
-        if !same_code(&code(&self.0.keyed, &[signed]), received) {
-            return Err(broken("its code is wrong"));
-        }
-        self.0.advance()?;
-        Ok((kind, &signed[HEADER_BYTES..]))
-    }
-
-    fn header(&self, header: &[u8; HEADER_BYTES]) -> Result<(Kind, usize)> {
-        let [l0, l1, l2, l3, kind, counter @ ..] = *header;
-        let length = u32::from_le_bytes([l0, l1, l2, l3]);
-        let kind = Kind::read(kind).ok_or_else(|| broken("its kind is unknown"))?;
-        if !self.0.allows(kind, length) {
-            return Err(broken("its length is not allowed"));
-        }
-        if u64::from_le_bytes(counter) != self.0.next {
-            return Err(broken("it is out of order"));
-        }
-        Ok((kind, length as usize))
     }
 }
 
@@ -185,15 +124,23 @@ fn broken(why: &str) -> Error {
 
 #[cfg(test)]
 mod tests {
+    use super::super::handshake::tests::ciphers;
     use super::*;
     use proptest::prelude::*;
 
-    fn session() -> Session {
-        Session::of([7; CODE_BYTES])
+    /// Caller and responder of one session.
+    fn ends() -> (Sealed, Sealed) {
+        let (caller, responder) = ciphers();
+        (
+            Sealed::new(caller, Role::Caller),
+            Sealed::new(responder, Role::Responder),
+        )
     }
 
-    fn ends(from: Role) -> (Sealer, Opener) {
-        (Sealer::new(&session(), from), Opener::new(&session(), from))
+    fn sealed(from: &mut Sealed, message: &[u8]) -> Vec<u8> {
+        let contents: Vec<&[u8]> = from.parts(message).unwrap().collect();
+        let seal = |content: &&[u8]| from.seal(content).unwrap();
+        contents.iter().flat_map(seal).collect()
     }
 
     fn says<T: std::fmt::Debug>(result: Result<T>, what: &str) {
@@ -202,96 +149,130 @@ mod tests {
     }
 
     #[test]
-    fn frames_open_in_their_order() {
-        let (mut sealer, mut opener) = ends(Role::Caller);
-        for body in [&b"first"[..], b"", b"third"] {
-            let frame = sealer.seal(Kind::Control, body).unwrap();
-            assert_eq!(opener.needs(&frame[..5]).unwrap(), HEADER_BYTES);
-            assert_eq!(opener.needs(&frame[..HEADER_BYTES]).unwrap(), frame.len());
-            assert_eq!(opener.open(&frame).unwrap(), (Kind::Control, body));
+    fn messages_of_every_size_open_in_their_order() {
+        let (mut caller, mut responder) = ends();
+        let mut inbox = vec![];
+        for message in [&b"first"[..], b"", &[7; CONTROL_MAX_BYTES], b"last"] {
+            inbox.extend(sealed(&mut caller, message));
+            assert_eq!(responder.open(&mut inbox), Ok(Some(message.to_vec())));
+            assert!(inbox.is_empty());
         }
+        for length in [PART_BYTES - 1, PART_BYTES, PART_BYTES + 1, 3 * PART_BYTES] {
+            let message = vec![b' '; length];
+            inbox.extend(sealed(&mut responder, &message));
+            assert_eq!(inbox.len(), length + 18 * (length / PART_BYTES + 1));
+            assert_eq!(caller.open(&mut inbox), Ok(Some(message)));
+        }
+    }
+
+    #[test]
+    fn a_message_opens_once_it_is_whole() {
+        let (mut caller, mut responder) = ends();
+        let bytes = sealed(&mut caller, b"whole");
+        let mut inbox = vec![];
+        for &byte in &bytes[..bytes.len() - 1] {
+            inbox.push(byte);
+            assert_eq!(responder.open(&mut inbox), Ok(None));
+        }
+        inbox.extend([bytes[bytes.len() - 1], 1, 2]);
+        assert_eq!(responder.open(&mut inbox), Ok(Some(b"whole".to_vec())));
+        assert_eq!(inbox, [1, 2]);
     }
 
     #[test]
     fn nothing_repeated_left_out_turned_around_or_of_another_session_opens() {
-        let (mut sealer, mut opener) = ends(Role::Caller);
-        let first = sealer.seal(Kind::Control, b"1").unwrap();
-        let second = sealer.seal(Kind::Control, b"2").unwrap();
-        says(opener.open(&second), "out of order");
-        assert!(opener.open(&first).is_ok());
-        says(opener.open(&first), "out of order");
-        let (_, mut back) = ends(Role::Responder);
-        says(back.open(&first), "code is wrong");
-        let mut other = Opener::new(&Session::of([8; CODE_BYTES]), Role::Caller);
-        says(other.open(&first), "code is wrong");
+        let (mut caller, mut responder) = ends();
+        let [first, second] = [b"1", b"2"].map(|message| sealed(&mut caller, message));
+        says(responder.open(&mut second.clone()), "code is wrong");
+        assert!(responder.open(&mut first.clone()).is_ok());
+        says(responder.open(&mut first.clone()), "code is wrong");
+        says(caller.open(&mut first.clone()), "code is wrong");
+        says(ends().1.open(&mut first.clone()), "code is wrong");
+    }
+
+    #[test]
+    fn nothing_can_be_read_on_the_way() {
+        let message = b"{\"failed\":{\"reason\":\"no power\"}}";
+        let (mut caller, _) = ends();
+        let [first, second] = [message; 2].map(|message| sealed(&mut caller, message));
+        assert_ne!(first, second);
+        for seen in [first, second] {
+            assert!(
+                !message
+                    .windows(4)
+                    .any(|word| seen.windows(4).any(|w| w == word))
+            );
+        }
     }
 
     #[test]
     fn no_bit_can_be_changed() {
-        let frame = ends(Role::Caller)
-            .0
-            .seal(Kind::Control, b"{\"bye\":0}")
-            .unwrap();
-        for bit in 0..8 * frame.len() {
-            let mut changed = frame.clone();
+        let length = sealed(&mut ends().0, b"\"bye\"").len();
+        for bit in 0..8 * length {
+            let (mut caller, mut responder) = ends();
+            let mut changed = sealed(&mut caller, b"\"bye\"");
             changed[bit / 8] ^= 1 << (bit % 8);
-            let (_, mut opener) = ends(Role::Caller);
-            assert!(opener.open(&changed).is_err(), "bit {bit}");
-        }
-        for length in 0..frame.len() {
-            assert!(ends(Role::Caller).1.open(&frame[..length]).is_err());
+            // A greater length waits for bytes that never come.
+            assert!(
+                !matches!(responder.open(&mut changed), Ok(Some(_))),
+                "bit {bit}"
+            );
         }
     }
 
     #[test]
-    fn lengths_are_bounded_before_anything_is_read() {
-        let header = |length: u32, kind: u8| {
-            let mut bytes = length.to_le_bytes().to_vec();
-            bytes.extend_from_slice(&[kind, 0, 0, 0, 0, 0, 0, 0, 0]);
-            bytes
+    fn lengths_are_bounded_before_anything_is_opened() {
+        let of = |length: u16| length.to_be_bytes().to_vec();
+        let (mut caller, mut responder) = ends();
+        for end in [&mut caller, &mut responder] {
+            says(end.open(&mut of(0)), "length is not allowed");
+            says(end.open(&mut of(15)), "length is not allowed");
+            assert_eq!(end.open(&mut of(16)), Ok(None));
+        }
+        says(responder.open(&mut of(u16::MAX)), "length is not allowed");
+        assert_eq!(responder.open(&mut of(u16::MAX - 1)), Ok(None));
+        assert_eq!(caller.open(&mut of(u16::MAX)), Ok(None));
+        assert_eq!(responder.message.capacity(), 0);
+    }
+
+    #[test]
+    fn a_report_is_bounded_whatever_its_parts_say() {
+        let (mut caller, mut responder) = ends();
+        let full = vec![b' '; PART_BYTES];
+        let mut opened = 0;
+        let refused = loop {
+            match caller.open(&mut responder.seal(&full).unwrap()) {
+                Ok(message) => assert_eq!(message, None),
+                Err(refused) => break refused,
+            }
+            opened += 1;
         };
-        let (_, caller) = ends(Role::Caller);
-        assert!(caller.needs(&header(CONTROL_MAX_BYTES, 3)).is_ok());
-        says(
-            caller.needs(&header(CONTROL_MAX_BYTES + 1, 3)),
-            "length is not allowed",
-        );
-        says(caller.needs(&header(u32::MAX, 3)), "length is not allowed");
-        says(caller.needs(&header(9, 1)), "length is not allowed");
-        says(caller.needs(&header(23, 2)), "length is not allowed");
-        says(caller.needs(&header(2, 4)), "length is not allowed");
-        says(caller.needs(&header(2, 0)), "kind is unknown");
-        says(caller.needs(&header(2, 5)), "kind is unknown");
-        let (_, mut responder) = ends(Role::Responder);
-        assert!(responder.needs(&header(REPORT_MAX_BYTES, 4)).is_ok());
-        says(
-            responder.needs(&header(REPORT_MAX_BYTES + 1, 4)),
-            "length is not allowed",
-        );
-        responder.allow_raw();
-        assert!(responder.needs(&header(RAW_REPORT_MAX_BYTES, 4)).is_ok());
-        says(
-            responder.needs(&header(RAW_REPORT_MAX_BYTES + 1, 4)),
-            "length is not allowed",
-        );
+        says(Err::<(), _>(refused), "length is not allowed");
+        assert_eq!(opened, REPORT_MAX_BYTES / PART_BYTES);
     }
 
     #[test]
     fn what_the_peer_would_not_take_is_not_sent() {
-        let (mut sealer, _) = ends(Role::Caller);
-        says(sealer.seal(Kind::Control, &vec![b' '; 65_537]), "too large");
-        says(sealer.seal(Kind::Report, b"{}"), "too large");
-        assert!(sealer.seal(Kind::Control, &vec![b' '; 65_536]).is_ok());
+        let parts = |end: &Sealed, length| end.parts(&vec![b' '; length]).map(Iterator::count);
+        let (mut caller, mut responder) = ends();
+        assert_eq!(parts(&caller, CONTROL_MAX_BYTES), Ok(1));
+        says(parts(&caller, CONTROL_MAX_BYTES + 1), "too large");
+        assert!(parts(&responder, REPORT_MAX_BYTES).is_ok());
+        says(parts(&responder, REPORT_MAX_BYTES + 1), "too large");
+        caller.allow_raw();
+        responder.allow_raw();
+        says(parts(&caller, CONTROL_MAX_BYTES + 1), "too large");
+        assert!(parts(&responder, RAW_REPORT_MAX_BYTES).is_ok());
+        says(parts(&responder, RAW_REPORT_MAX_BYTES + 1), "too large");
+        says(caller.seal(&[0; PART_BYTES + 1]), "could not be sealed");
     }
 
     proptest! {
         #[test]
-        fn any_bytes_are_refused(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
-            let (_, mut opener) = ends(Role::Responder);
-            prop_assert!(opener.open(&bytes).is_err());
-            if let Ok(needs) = opener.needs(&bytes) {
-                prop_assert!(needs <= HEADER_BYTES + REPORT_MAX_BYTES as usize + CODE_BYTES);
-            }
+        fn any_bytes_are_refused(mut bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+            let (_, mut responder) = ends();
+            prop_assert!(!matches!(responder.open(&mut bytes), Ok(Some(_))));
+            prop_assert!(responder.message.capacity() <= 2 * PART_BYTES);
         }
     }
 }

@@ -1,6 +1,5 @@
 //! The pre-shared key: 32 random bytes in a file that only its owner can read.
 
-use super::{Authenticator, CODE_BYTES, keyed};
 use crate::error::{Context, Error, Result};
 use std::fmt;
 use std::fs::{File, Metadata, OpenOptions};
@@ -9,7 +8,7 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
 /// Length of a key, in bytes.
-pub const KEY_BYTES: usize = CODE_BYTES;
+pub const KEY_BYTES: usize = 32;
 /// Digits of a key in its file, one line.
 const DIGITS: usize = 2 * KEY_BYTES;
 
@@ -109,9 +108,9 @@ impl Key {
         Some(Self(bytes))
     }
 
-    /// An authenticator with this key.
-    pub(crate) fn authenticator(&self) -> Authenticator {
-        keyed(&self.0)
+    /// The key as Noise mixes it in.
+    pub(super) fn bytes(&self) -> &[u8; KEY_BYTES] {
+        &self.0
     }
 
     fn write_to(&self, file: &mut File) -> std::io::Result<()> {
@@ -132,7 +131,7 @@ impl fmt::Debug for Key {
     }
 }
 
-/// A key does not stay in memory that is given back.
+/// Wipes the key from memory that is given back. Noise keeps a copy until its handshake ends.
 impl Drop for Key {
     fn drop(&mut self) {
         self.0.fill(0);

@@ -81,7 +81,7 @@ impl Limits {
     /// Most frames of a run whose times may be kept one by one, over all streams: in half of the memory,
     /// and no more than one report carries. What comes after is left out by the one who keeps them, and flagged.
     pub fn kept_frames(&self) -> usize {
-        let report = u64::from(super::framing::RAW_REPORT_MAX_BYTES) / RAW_TEXT_BYTES;
+        let report = super::framing::RAW_REPORT_MAX_BYTES as u64 / RAW_TEXT_BYTES;
         usize::try_from((self.memory_bytes / 2 / RAW_BYTES).min(report)).unwrap_or(usize::MAX)
     }
 

@@ -4,7 +4,6 @@
 //! during and after; `Measure` → `Measured`; `Start` → `Ready`; the traffic; `Ended` both ways;
 //! `Collect` → `Report`; `Bye`. `Refused` or `Failed` may come in place of any answer.
 
-use super::framing::Kind;
 use super::text::{parse_mac, printable};
 use crate::clock::Identity;
 use crate::clock::fit::{Exchange, Fit};
@@ -18,6 +17,10 @@ use serde::{Deserialize, Serialize};
 const LIST_MAX: usize = 4096;
 /// Most bytes of a reason or a name.
 const TEXT_MAX_BYTES: usize = 4096;
+/// First byte of a question for the time. JSON begins with a quote or a brace.
+const CLOCK: u8 = 1;
+/// First byte of the answer to a question for the time.
+const CLOCK_REPLY: u8 = 2;
 
 /// One message; its tag in JSON is its name in kebab case.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -32,12 +35,14 @@ pub enum Message {
         /// One sentence for the person who asked.
         reason: String,
     },
-    /// The caller asks for the time.
+    /// The caller asks for the time; numbers of a fixed length, not JSON.
+    #[serde(skip)]
     Clock {
         /// When it asked, own clock.
         sent_ns: u64,
     },
-    /// The responder's answer.
+    /// The responder's answer; numbers of a fixed length, not JSON.
+    #[serde(skip)]
     ClockReply {
         /// When it was asked, the caller's clock.
         sent_ns: u64,
@@ -176,31 +181,18 @@ impl Message {
         ))
     }
 
-    /// The kind it travels as.
-    pub fn kind(&self) -> Kind {
-        match self {
-            Self::Clock { .. } => Kind::Clock,
-            Self::ClockReply { .. } => Kind::ClockReply,
-            Self::Report(_) => Kind::Report,
-            _ => Kind::Control,
-        }
-    }
-
-    /// The body it travels as: numbers of 8 bytes for the clock, JSON for the others.
+    /// The bytes it travels as: numbers of 8 bytes for the clock, JSON for the others.
     ///
     /// # Errors
     /// [`Error::Peer`] if it cannot be written as JSON.
     pub fn encode(&self) -> Result<Vec<u8>> {
-        match self {
-            Self::Clock { sent_ns } => Ok(sent_ns.to_le_bytes().to_vec()),
+        match *self {
+            Self::Clock { sent_ns } => Ok(numbers(CLOCK, [sent_ns])),
             Self::ClockReply {
                 sent_ns,
                 received_ns,
                 replied_ns,
-            } => Ok([sent_ns, received_ns, replied_ns]
-                .iter()
-                .flat_map(|number| number.to_le_bytes())
-                .collect()),
+            } => Ok(numbers(CLOCK_REPLY, [sent_ns, received_ns, replied_ns])),
             _ => serde_json::to_vec(self).map_err(|error| {
                 Error::peer(format!(
                     "the message {} cannot be written: {error}",
@@ -210,22 +202,29 @@ impl Message {
         }
     }
 
-    /// Reads a body of a kind.
+    /// Reads the bytes of a message.
     ///
     /// # Errors
     /// [`Error::Peer`] for everything that [`Message::encode`] does not write.
-    pub fn decode(kind: Kind, body: &[u8]) -> Result<Self> {
-        match kind {
-            Kind::Clock => numbers(body).map(|[sent_ns]| Self::Clock { sent_ns }),
-            Kind::ClockReply => {
-                numbers(body).map(|[sent_ns, received_ns, replied_ns]| Self::ClockReply {
+    pub fn decode(bytes: &[u8]) -> Result<Self> {
+        let message = match bytes.split_first() {
+            Some((&CLOCK, rest)) => {
+                let [sent_ns] = read_numbers(rest)?;
+                Self::Clock { sent_ns }
+            }
+            Some((&CLOCK_REPLY, rest)) => {
+                let [sent_ns, received_ns, replied_ns] = read_numbers(rest)?;
+                Self::ClockReply {
                     sent_ns,
                     received_ns,
                     replied_ns,
-                })
+                }
             }
-            Kind::Control | Kind::Report => decode_json(kind, body),
-        }
+            _ => serde_json::from_slice(bytes)
+                .map_err(|error| unreadable("in JSON", &error.to_string()))?,
+        };
+        message.check()?;
+        Ok(message)
     }
 
     /// Refuses lists and texts longer than any end of this tool would send.
@@ -251,25 +250,19 @@ impl Message {
     }
 }
 
-fn decode_json(kind: Kind, body: &[u8]) -> Result<Message> {
-    let message: Message =
-        serde_json::from_slice(body).map_err(|error| unreadable("in JSON", &error.to_string()))?;
-    if message.kind() != kind {
-        return Err(unreadable(message.name(), "it came as another kind"));
-    }
-    message.check()?;
-    Ok(message)
+fn numbers<const N: usize>(first: u8, numbers: [u64; N]) -> Vec<u8> {
+    let mut bytes = vec![first];
+    bytes.extend(numbers.iter().flat_map(|number| number.to_le_bytes()));
+    bytes
 }
 
-fn numbers<const N: usize>(body: &[u8]) -> Result<[u64; N]> {
-    let (numbers, rest) = body.as_chunks::<8>();
-    let numbers: &[[u8; 8]; N] = numbers
-        .try_into()
-        .map_err(|_| unreadable("of the clock", "its length is wrong"))?;
-    if !rest.is_empty() {
-        return Err(unreadable("of the clock", "its length is wrong"));
-    }
-    Ok(numbers.map(u64::from_le_bytes))
+fn read_numbers<const N: usize>(bytes: &[u8]) -> Result<[u64; N]> {
+    let (numbers, rest) = bytes.as_chunks::<8>();
+    <&[[u8; 8]; N]>::try_from(numbers)
+        .ok()
+        .filter(|_| rest.is_empty())
+        .map(|numbers| numbers.map(u64::from_le_bytes))
+        .ok_or_else(|| unreadable("of the clock", "its length is wrong"))
 }
 
 fn unreadable(which: &str, why: &str) -> Error {

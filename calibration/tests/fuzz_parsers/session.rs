@@ -1,21 +1,25 @@
-//! The control connection: openings, frames, messages, keys and the texts in them.
+//! Control connection: handshakes, parts, messages, keys and the texts in them.
 
-use crate::fuzz;
+use crate::damage::Chance;
+use crate::{cases, fuzz, fuzz_times, seed};
 use icprobe::clock::fit::{Exchange, Fit};
 use icprobe::clock::{Identity, now_ns};
 use icprobe::host::cpu::{CpuSample, ThreadUsage, Usage};
 use icprobe::host::environment::Environment;
 use icprobe::host::selfcheck::Instrument;
 use icprobe::report::{InterfaceReport, ReceiveReport, RoundTripReport, SendReport};
-use icprobe::session::framing::{HEADER_BYTES, Kind, Opener, Sealer};
-use icprobe::session::handshake::{Challenge, Hello, Session, as_caller, as_responder};
+use icprobe::session::framing::Sealed;
+use icprobe::session::handshake::{
+    ANSWER_BYTES, HELLO_BYTES, PROOF_BYTES, as_caller, as_responder,
+};
 use icprobe::session::key::Key;
 use icprobe::session::limits::Limits;
 use icprobe::session::message::{Accepted, Message, Setup};
 use icprobe::session::text::{format_mac, parse_mac, printable};
 use icprobe::settings::{Protocol, Role, RunSettings};
 use icprobe::statistics::{LatencyRecorder, SliceRecorder};
-use std::net::{TcpListener, TcpStream};
+use std::io::{Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
 use std::path::Path;
 
 const EXCHANGE: Exchange = Exchange {
@@ -26,55 +30,65 @@ const EXCHANGE: Exchange = Exchange {
 };
 
 #[test]
-fn openings_of_a_session() {
-    let nonce = [0xa5; 32];
-    let right = vec![
-        Hello { version: 1, nonce }.to_bytes().to_vec(),
-        Challenge { version: 1, nonce }.to_bytes().to_vec(),
-    ];
-    fuzz("hello and challenge", &right, |bytes| {
-        if let Some(hello) = Hello::read(bytes) {
-            assert_eq!(&hello.to_bytes()[..], bytes);
-        }
-        if let Some(challenge) = Challenge::read(bytes) {
-            assert_eq!(&challenge.to_bytes()[..], bytes);
-        }
+fn answers_to_a_caller() {
+    let times = (cases() / 50).max(100);
+    fuzz_times(times, "answers", &[recorded().1], |answer| {
+        let (near, mut far) = sockets();
+        std::thread::scope(|scope| {
+            let caller = scope.spawn(move || as_caller(&near, &key()).is_ok());
+            far.read_exact(&mut [0; HELLO_BYTES]).unwrap();
+            let _ = far.write_all(answer);
+            let _ = far.shutdown(Shutdown::Write);
+            assert!(!caller.join().unwrap(), "took an answer to another hello");
+        });
     });
 }
 
 #[test]
-fn frames_of_a_session() {
-    let session = session();
-    let bodies: Vec<(Kind, Vec<u8>)> = messages()
-        .into_iter()
-        .filter(|message| message.kind() != Kind::Report)
-        .take(8)
-        .map(|message| (message.kind(), message.encode().unwrap()))
-        .collect();
-    let mut sealer = Sealer::new(&session, Role::Caller);
-    let right: Vec<u8> = bodies
+fn proofs_of_a_stranger_with_a_recorded_session() {
+    let (hello, _, proof) = recorded();
+    let times = (cases() / 50).max(100);
+    fuzz_times(times, "proofs", &[proof], |proof| {
+        let (mut near, far) = sockets();
+        std::thread::scope(|scope| {
+            let responder = scope.spawn(move || as_responder(&far, &key()).is_ok());
+            near.write_all(&hello).unwrap();
+            near.read_exact(&mut [0; ANSWER_BYTES]).unwrap();
+            let _ = near.write_all(proof);
+            let _ = near.shutdown(Shutdown::Write);
+            assert!(
+                !responder.join().unwrap(),
+                "took a proof of another session"
+            );
+        });
+    });
+}
+
+#[test]
+fn parts_of_a_session() {
+    let sent: Vec<Vec<u8>> = messages()
         .iter()
-        .flat_map(|(kind, body)| sealer.seal(*kind, body).unwrap())
+        .filter(|message| !matches!(message, Message::Report(_)))
+        .map(|message| message.encode().unwrap())
         .collect();
-    fuzz("framing", &[right], |bytes| {
-        let mut opener = Opener::new(&session, Role::Caller);
+    // A session opens each part once, so every case needs a session of its own.
+    let times = (cases() / 20).max(100);
+    let mut chance = Chance::of(seed());
+    for _ in 0..times {
+        let (mut caller, mut responder) = ends();
+        let right = sent
+            .iter()
+            .flat_map(|message| caller.seal(message).unwrap());
+        let mut inbox = chance.damaged(&[right.collect()]);
         let mut opened = vec![];
-        let mut rest = bytes;
-        while let Ok(needs) = opener.needs(rest) {
-            let Some(frame) = rest.get(..needs).filter(|_| needs > HEADER_BYTES) else {
-                break;
-            };
-            let Ok((kind, body)) = opener.open(frame) else {
-                break;
-            };
-            opened.push((kind, body.to_vec()));
-            rest = &rest[needs..];
+        while let Ok(Some(message)) = responder.open(&mut inbox) {
+            opened.push(message);
         }
         assert!(
-            bodies.starts_with(&opened),
+            sent.starts_with(&opened),
             "opened what was not sent in this order"
         );
-    });
+    }
 }
 
 #[test]
@@ -85,17 +99,14 @@ fn messages_of_a_proved_peer() {
         .collect();
     let limits = Limits::default();
     fuzz("messages", &right, |bytes| {
-        for kind in [Kind::Clock, Kind::ClockReply, Kind::Control, Kind::Report] {
-            let Ok(message) = Message::decode(kind, bytes) else {
-                continue;
-            };
-            assert_eq!(message.kind(), kind);
-            let again = Message::decode(kind, &message.encode().unwrap());
-            assert_eq!(again.map(|again| again.name()), Ok(message.name()));
-            if let Message::Setup(setup) = &message {
-                let _ = limits.check(&setup.settings);
-                let _ = limits.longest_run(&setup.settings);
-            }
+        let Ok(message) = Message::decode(bytes) else {
+            return;
+        };
+        let again = Message::decode(&message.encode().unwrap());
+        assert_eq!(again.map(|again| again.name()), Ok(message.name()));
+        if let Message::Setup(setup) = &message {
+            let _ = limits.check(&setup.settings);
+            let _ = limits.longest_run(&setup.settings);
         }
     });
 }
@@ -117,15 +128,44 @@ fn keys_addresses_and_reasons() {
     });
 }
 
-/// A session as two ends agree on it.
-fn session() -> Session {
+pub fn key() -> Key {
+    Key::of([1; 32])
+}
+
+fn sockets() -> (TcpStream, TcpStream) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let one = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-    let other = listener.accept().unwrap().0;
-    let responder = std::thread::spawn(move || as_responder(&other, &Key::of([1; 32])).unwrap());
-    let session = as_caller(&one, &Key::of([1; 32])).unwrap();
+    (one, listener.accept().unwrap().0)
+}
+
+/// Caller and responder of a new session.
+fn ends() -> (Sealed, Sealed) {
+    let (one, other) = sockets();
+    let responder = std::thread::spawn(move || as_responder(&other, &key()).unwrap().0);
+    let caller = as_caller(&one, &key()).unwrap().0;
+    (
+        Sealed::new(caller, Role::Caller),
+        Sealed::new(responder.join().unwrap(), Role::Responder),
+    )
+}
+
+/// Hello, answer and proof of a handshake.
+pub fn recorded() -> (Vec<u8>, Vec<u8>, Vec<u8>) {
+    let ((near, mut far), (mut here, there)) = (sockets(), sockets());
+    let caller = std::thread::spawn(move || as_caller(&near, &key()).unwrap());
+    let responder = std::thread::spawn(move || as_responder(&there, &key()).unwrap());
+    let pass = |from: &mut TcpStream, to: &mut TcpStream, length| {
+        let mut bytes = vec![0; length];
+        from.read_exact(&mut bytes).unwrap();
+        to.write_all(&bytes).unwrap();
+        bytes
+    };
+    let hello = pass(&mut far, &mut here, HELLO_BYTES);
+    let answer = pass(&mut here, &mut far, ANSWER_BYTES);
+    let proof = pass(&mut far, &mut here, PROOF_BYTES);
+    caller.join().unwrap();
     responder.join().unwrap();
-    session
+    (hello, answer, proof)
 }
 
 /// One of each, with every part that can be there.
@@ -200,6 +240,5 @@ fn report() -> Message {
         "round_trips": round_trips,
         "flags": ["stall"],
     }});
-    Message::decode(Kind::Report, json.to_string().as_bytes())
-        .expect("a report of this host can be read")
+    Message::decode(json.to_string().as_bytes()).expect("a report of this host can be read")
 }

@@ -1,6 +1,7 @@
-use super::super::framing::{CONTROL_MAX_BYTES, HEADER_BYTES};
+use super::super::framing::{CONTROL_MAX_BYTES, REPORT_MAX_BYTES};
 use super::*;
 use crate::clock::fit::Fit;
+use std::io::Write;
 use std::net::TcpListener;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -34,12 +35,12 @@ fn ends() -> (Channel, Channel) {
 }
 
 /// A caller that keeps to the handshake and then says what it likes.
-fn hostile() -> (TcpStream, Sealer, Channel) {
+fn hostile() -> (TcpStream, Sealed, Channel) {
     let (one, other) = sockets();
     let responder = thread::spawn(move || Channel::as_responder(other, &key()).unwrap());
-    let session = handshake::as_caller(&one, &key()).unwrap();
-    let sealer = Sealer::new(&session, Role::Caller);
-    (one, sealer, responder.join().unwrap())
+    let (noise, _) = handshake::as_caller(&one, &key()).unwrap();
+    let sealed = Sealed::new(noise, Role::Caller);
+    (one, sealed, responder.join().unwrap())
 }
 
 fn says<T: std::fmt::Debug>(result: Result<T>, what: &str) {
@@ -86,21 +87,20 @@ fn both_ends_know_who_they_are() {
 
 #[test]
 fn waiting_has_an_end_and_loses_nothing() {
-    let (mut stream, mut sealer, mut responder) = hostile();
+    let (mut stream, mut sealed, mut responder) = hostile();
     let started = Instant::now();
     says(
         responder.receive(Duration::from_millis(50)),
         "said nothing for 0.05 s",
     );
     assert!(started.elapsed() >= Duration::from_millis(50) && started.elapsed() < SOON);
-    let body = Message::Measure.encode().unwrap();
-    let frame = sealer.seal(Kind::Control, &body).unwrap();
-    for byte in &frame[..frame.len() - 1] {
+    let part = sealed.seal(&Message::Measure.encode().unwrap()).unwrap();
+    for byte in &part[..part.len() - 1] {
         stream.write_all(&[*byte]).unwrap();
         assert_eq!(responder.poll(Duration::ZERO).unwrap(), None);
     }
     let before_ns = now_ns();
-    stream.write_all(&frame[frame.len() - 1..]).unwrap();
+    stream.write_all(&part[part.len() - 1..]).unwrap();
     let (message, received_ns) = responder.receive_stamped(SOON).unwrap();
     assert_eq!(message, Message::Measure);
     assert!((before_ns..=now_ns()).contains(&received_ns));
@@ -109,10 +109,7 @@ fn waiting_has_an_end_and_loses_nothing() {
 #[test]
 fn a_forged_length_is_refused_at_once_and_the_channel_is_over() {
     let (mut stream, _, mut responder) = hostile();
-    let mut header = (CONTROL_MAX_BYTES + 1).to_le_bytes().to_vec();
-    header.extend_from_slice(&[Kind::Control as u8, 0, 0, 0, 0, 0, 0, 0, 0]);
-    assert_eq!(header.len(), HEADER_BYTES);
-    stream.write_all(&header).unwrap();
+    stream.write_all(&u16::MAX.to_be_bytes()).unwrap();
     let started = Instant::now();
     says(responder.receive(SOON), "length is not allowed");
     assert!(started.elapsed() < SOON / 2);
@@ -123,22 +120,22 @@ fn a_forged_length_is_refused_at_once_and_the_channel_is_over() {
 #[test]
 fn a_forged_or_repeated_or_unreadable_message_ends_the_channel() {
     let ready = Message::Ready.encode().unwrap();
-    let (mut stream, mut sealer, mut responder) = hostile();
-    let mut frame = sealer.seal(Kind::Control, &ready).unwrap();
-    let last = frame.len() - 1;
-    frame[last] ^= 1;
-    stream.write_all(&frame).unwrap();
+    let (mut stream, mut sealed, mut responder) = hostile();
+    let mut part = sealed.seal(&ready).unwrap();
+    let last = part.len() - 1;
+    part[last] ^= 1;
+    stream.write_all(&part).unwrap();
     says(responder.receive(SOON), "code is wrong");
 
-    let (mut stream, mut sealer, mut responder) = hostile();
-    let frame = sealer.seal(Kind::Control, &ready).unwrap();
-    stream.write_all(&frame.repeat(2)).unwrap();
+    let (mut stream, mut sealed, mut responder) = hostile();
+    let part = sealed.seal(&ready).unwrap();
+    stream.write_all(&part.repeat(2)).unwrap();
     assert_eq!(responder.receive(SOON).unwrap(), Message::Ready);
-    says(responder.receive(SOON), "out of order");
+    says(responder.receive(SOON), "code is wrong");
 
-    let (mut stream, mut sealer, mut responder) = hostile();
-    let frame = sealer.seal(Kind::Control, b"{\"ready\":").unwrap();
-    stream.write_all(&frame).unwrap();
+    let (mut stream, mut sealed, mut responder) = hostile();
+    let part = sealed.seal(b"{\"ready\":").unwrap();
+    stream.write_all(&part).unwrap();
     says(responder.receive(SOON), "cannot be read");
     says(responder.poll(SOON), "is over");
 }
@@ -198,7 +195,7 @@ fn a_peer_that_takes_nothing_does_not_hold_the_sender() {
     let started = Instant::now();
     let much = vec![0; 64 << 20];
     says(
-        responder.write(&much, Duration::from_millis(200)),
+        responder.write(&much, started + Duration::from_millis(200)),
         "takes no message",
     );
     assert!(started.elapsed() < SOON);
@@ -297,19 +294,30 @@ fn answers_to_earlier_questions_win_no_time() {
 #[test]
 fn a_large_report_travels_to_the_caller_and_its_memory_is_given_back() {
     let (one, other) = sockets();
-    let responder =
-        thread::spawn(move || handshake::as_responder(&other, &key()).map(|s| (other, s)));
+    let responder = thread::spawn(move || {
+        let (noise, _) = handshake::as_responder(&other, &key()).unwrap();
+        (other, Sealed::new(noise, Role::Responder))
+    });
     let mut caller = Channel::as_caller(one, &key()).unwrap();
-    let (mut other, session) = responder.join().unwrap().unwrap();
-    let mut sealer = Sealer::new(&session, Role::Responder);
-    // Larger than a session allows a report that is none: it is read whole, and only then refused.
-    let body = vec![b' '; 8 << 20];
-    let frame = sealer.seal(Kind::Report, &body).unwrap();
-    let writer = thread::spawn(move || other.write_all(&frame));
+    let (mut other, mut sealed) = responder.join().unwrap();
+    // It is read whole, and only then refused, for it is no report.
+    let writer = thread::spawn(move || {
+        for content in sealed.parts(&vec![b' '; REPORT_MAX_BYTES]).unwrap() {
+            other.write_all(&sealed.seal(content).unwrap()).unwrap();
+        }
+    });
     says(caller.receive(SOON), "cannot be read");
-    writer.join().unwrap().unwrap();
-    caller.take(caller.inbox.len(), Kind::Report);
-    assert!(caller.inbox.capacity() <= READ_BYTES);
+    writer.join().unwrap();
+    assert!(caller.inbox.capacity() <= 2 * (CONTROL_MAX_BYTES + READ_BYTES));
+}
+
+#[test]
+fn a_message_that_is_too_large_ends_nothing() {
+    let (mut caller, mut responder) = ends();
+    let reason = "x".repeat(CONTROL_MAX_BYTES);
+    says(caller.send(&Message::Failed { reason }), "too large");
+    caller.send(&Message::Ready).unwrap();
+    assert_eq!(responder.receive(SOON), Ok(Message::Ready));
 }
 
 #[test]

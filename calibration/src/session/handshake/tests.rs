@@ -1,7 +1,18 @@
 use super::*;
 use proptest::prelude::*;
-use std::net::TcpListener;
+use std::io::{ErrorKind, Read, Write};
+use std::net::{Shutdown, TcpListener};
 use std::thread;
+
+type Ended = Result<(TransportState, Session)>;
+
+/// Opening of version 1: a hello in 64 bytes, a challenge in 48.
+fn version_1<const N: usize>() -> [u8; N] {
+    let mut bytes = [9; N];
+    bytes[..N - 32].fill(0);
+    bytes[..10].copy_from_slice(b"ICPROBE1\x01\0");
+    bytes
+}
 
 fn pair() -> (TcpStream, TcpStream) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -13,92 +24,140 @@ fn key(byte: u8) -> Key {
     Key::of([byte; 32])
 }
 
-/// Runs the responder on one end and `caller` on the other; what both came to.
-fn meet<T>(responder_key: Key, caller: impl FnOnce(TcpStream) -> T) -> (T, Result<Session>) {
+/// Runs both ends of a handshake: caller, responder.
+pub(crate) fn agree(stream: (TcpStream, TcpStream)) -> (Ended, Ended) {
+    let responder = thread::spawn(move || as_responder(&stream.1, &key(1)));
+    let caller = as_caller(&stream.0, &key(1));
+    (caller, responder.join().unwrap())
+}
+
+/// Ciphers of both ends after a handshake: caller, responder.
+pub(crate) fn ciphers() -> (TransportState, TransportState) {
+    let (caller, responder) = agree(pair());
+    (caller.unwrap().0, responder.unwrap().0)
+}
+
+/// Runs the responder on one end and `caller` on the other; results of both.
+fn meet<T>(caller: impl FnOnce(TcpStream) -> T) -> (T, Ended) {
     let (one, other) = pair();
-    let responder = thread::spawn(move || as_responder(&other, &responder_key));
+    let responder = thread::spawn(move || as_responder(&other, &key(1)));
     (caller(one), responder.join().unwrap())
 }
 
-/// Sends `bytes`, says that no more will come and returns all that the other end says.
+/// Sends `bytes` and their end, and returns everything that the other end says.
 fn say(mut stream: &TcpStream, bytes: &[u8]) -> Vec<u8> {
     let _ = stream.write_all(bytes);
-    let _ = stream.shutdown(std::net::Shutdown::Write);
+    let _ = stream.shutdown(Shutdown::Write);
     let mut answer = Vec::new();
     let _ = stream.read_to_end(&mut answer);
     answer
 }
 
+/// Three messages of a handshake, recorded while `change` may change the one of a number.
+struct Relayed {
+    messages: Vec<Vec<u8>>,
+    caller: Ended,
+    responder: Ended,
+}
+
+fn relay(change: impl Fn(usize, &mut Vec<u8>)) -> Relayed {
+    let (near, far) = pair();
+    let caller = thread::spawn(move || as_caller(&near, &key(1)));
+    let mut messages = vec![];
+    let ((), responder) = meet(|stream| {
+        for (number, length) in [HELLO_BYTES, ANSWER_BYTES, PROOF_BYTES].iter().enumerate() {
+            let (mut from, mut to) = if number == 1 {
+                (&stream, &far)
+            } else {
+                (&far, &stream)
+            };
+            let mut message = vec![0; *length];
+            if from.read_exact(&mut message).is_err() {
+                let _ = to.shutdown(Shutdown::Write);
+                return;
+            }
+            change(number, &mut message);
+            to.write_all(&message).unwrap();
+            messages.push(message);
+        }
+    });
+    drop(far);
+    Relayed {
+        messages,
+        caller: caller.join().unwrap(),
+        responder,
+    }
+}
+
+fn says(ended: Ended, what: &str) {
+    let text = ended.unwrap_err().to_string();
+    assert!(text.contains(what), "{text:?} does not say {what:?}");
+}
+
 #[test]
 fn two_ends_with_the_key_agree_and_every_session_is_another() {
     let run = || {
-        let (caller, responder) = meet(key(1), |stream| as_caller(&stream, &key(1)).unwrap());
-        let responder = responder.unwrap();
-        assert_eq!(caller.secret, responder.secret);
-        assert_eq!(caller.token(), responder.token());
-        assert_eq!(caller.tag(), responder.tag());
-        caller
+        let Relayed {
+            messages,
+            caller,
+            responder,
+        } = relay(|_, _| ());
+        let ((_, caller), (_, responder)) = (caller.unwrap(), responder.unwrap());
+        assert_eq!(caller, responder);
+        assert_eq!(format!("{caller:?}"), "Session(not shown)");
+        assert_ne!(caller.token()[..4], caller.tag().to_le_bytes());
+        (messages, caller)
     };
-    let (first, second) = (run(), run());
-    assert_ne!(first.secret, second.secret);
+    let ((first_messages, first), (second_messages, second)) = (run(), run());
     assert_ne!(first.token(), second.token());
-}
-
-#[test]
-fn what_is_derived_from_a_session_does_not_tell_of_the_rest() {
-    let session = Session::of([3; 32]);
-    assert_ne!(session.token()[..4], session.tag().to_le_bytes());
-    let caller = code(&session.direction(Role::Caller), &[b"x"]);
-    assert_ne!(caller, code(&session.direction(Role::Responder), &[b"x"]));
-    assert_eq!(format!("{session:?}"), "Session(not shown)");
-}
-
-#[test]
-fn another_key_opens_nothing_and_learns_nothing() {
-    let (caller, responder) = meet(key(1), |stream| as_caller(&stream, &key(2)));
-    let said = caller.unwrap_err().to_string();
-    assert!(said.contains("same key file"), "{said}");
-    let said = responder.unwrap_err().to_string();
-    assert!(said.contains("does not have the key"), "{said}");
-}
-
-#[test]
-fn the_responder_says_less_than_it_heard_before_the_proof() {
-    let hello = Hello {
-        version: VERSION,
-        nonce: [9; 32],
+    assert_ne!(first.tag(), second.tag());
+    for (one, other) in first_messages.iter().zip(&second_messages) {
+        assert_ne!(
+            one[one.len() - PROOF_BYTES..],
+            other[other.len() - PROOF_BYTES..]
+        );
     }
-    .to_bytes();
-    let stranger = Hello {
-        version: 77,
-        nonce: [9; 32],
-    }
-    .to_bytes();
-    let mut padded = hello;
+}
+
+#[test]
+fn another_key_opens_nothing_and_hears_nothing() {
+    let ((caller, heard), responder) = meet(|stream| {
+        let caller = as_caller(&stream, &key(2));
+        (caller, say(&stream, &[]).len())
+    });
+    says(caller, "same key file");
+    says(responder, "does not have the key");
+    assert_eq!(heard, 0);
+}
+
+#[test]
+fn strangers_hear_nothing_and_other_versions_less_than_they_say() {
+    let hello = relay(|_, _| ()).messages.remove(0);
+    let other = version_1::<64>();
+    let mut padded = hello.clone();
     padded[20] = 1;
-    let mut cases: Vec<(Vec<u8>, usize)> = vec![
+    let without_key = [&hello[..HELLO_HEAD_BYTES], &[9; NOISE_BYTES]].concat();
+    let web = b"GET / HTTP/1.1\r\nHost: localhost\r\nAccept: everything\r\nX: 0123456789\r\n\r\n";
+    for (bytes, most) in [
         (vec![], 0),
-        (hello[..63].to_vec(), 0),
-        (vec![0; 64], 0),
-        (padded.to_vec(), 0),
-        (
-            b"GET / HTTP/1.1\r\nHost: localhost\r\nAccept: everything\r\nX: 0123456789\r\n\r\n"
-                .to_vec(),
-            0,
-        ),
-        (hello.to_vec(), CHALLENGE_BYTES),
-        (stranger.to_vec(), CHALLENGE_BYTES),
-        ([&hello[..], &[0; 31]].concat(), CHALLENGE_BYTES),
-        ([&hello[..], &[0; 32]].concat(), CHALLENGE_BYTES),
-        ([&hello[..], &[0; 5000]].concat(), CHALLENGE_BYTES),
-    ];
-    cases.push((stranger.repeat(3), CHALLENGE_BYTES));
-    for (bytes, most) in cases {
-        let (heard, session) = meet(key(1), |stream| say(&stream, &bytes));
+        (hello[..64].to_vec(), 0),
+        (hello[..HELLO_BYTES - 1].to_vec(), 0),
+        (vec![0; HELLO_BYTES], 0),
+        (padded, 0),
+        (without_key.clone(), 0),
+        (without_key.repeat(5), 0),
+        (web.repeat(2), 0),
+        (other[..63].to_vec(), 0),
+        (other.to_vec(), OTHER_VERSION_BYTES),
+        (other.repeat(3), OTHER_VERSION_BYTES),
+        (hello.clone(), ANSWER_BYTES),
+        (hello.repeat(5), ANSWER_BYTES),
+    ] {
+        let (heard, session) = meet(|stream| say(&stream, &bytes));
         assert!(session.is_err());
         // Closing with bytes unread may reset the connection before the answer is read.
         assert!(
-            heard.len() <= most && heard.len() <= bytes.len(),
+            heard.len() <= most && (heard.is_empty() || heard.len() < bytes.len()),
             "{} for {}",
             heard.len(),
             bytes.len()
@@ -107,102 +166,49 @@ fn the_responder_says_less_than_it_heard_before_the_proof() {
 }
 
 #[test]
-fn a_recorded_proof_opens_nothing() {
-    let (mut recorded, mut caller_end) = (vec![], None);
-    let (genuine, responder) = meet(key(1), |stream| {
-        let (near, far) = pair();
-        let caller = thread::spawn(move || as_caller(&near, &key(1)));
-        let mut bytes = [0u8; HELLO_BYTES + CODE_BYTES];
-        let (mut from, mut to) = (&far, &stream);
-        from.read_exact(&mut bytes[..HELLO_BYTES]).unwrap();
-        to.write_all(&bytes[..HELLO_BYTES]).unwrap();
-        let mut challenge = [0u8; CHALLENGE_BYTES];
-        to.read_exact(&mut challenge).unwrap();
-        from.write_all(&challenge).unwrap();
-        from.read_exact(&mut bytes[HELLO_BYTES..]).unwrap();
-        to.write_all(&bytes[HELLO_BYTES..]).unwrap();
-        let mut proof = [0u8; CODE_BYTES];
-        to.read_exact(&mut proof).unwrap();
-        from.write_all(&proof).unwrap();
-        recorded = bytes.to_vec();
-        caller_end = Some(challenge);
-        caller.join().unwrap()
-    });
-    assert!(genuine.is_ok() && responder.is_ok());
-    let (heard, replayed) = meet(key(1), |stream| say(&stream, &recorded));
-    assert!(replayed.is_err());
-    assert_eq!(heard.len(), CHALLENGE_BYTES);
-    assert_ne!(heard, caller_end.unwrap(), "a challenge came twice");
+fn a_recorded_session_stays_closed_also_to_who_has_the_key() {
+    let recorded = relay(|_, _| ());
+    assert!(recorded.caller.is_ok() && recorded.responder.is_ok());
+    let bytes = [&recorded.messages[0][..], &recorded.messages[2]].concat();
+    let (heard, replayed) = meet(|stream| say(&stream, &bytes));
+    says(replayed, "repeated a recorded hello");
+    assert_eq!(heard.len(), ANSWER_BYTES);
+    assert_ne!(heard, recorded.messages[1], "an answer came twice");
 }
 
 #[test]
-fn a_proof_sent_back_to_its_maker_proves_nothing() {
-    let (near, far) = pair();
+fn a_hello_sent_back_to_its_maker_proves_nothing() {
+    let (near, mut far) = pair();
     let caller = thread::spawn(move || as_caller(&near, &key(1)));
-    let mut far = &far;
-    let mut hello = [0u8; HELLO_BYTES];
+    let mut hello = [0; HELLO_BYTES];
     far.read_exact(&mut hello).unwrap();
-    let nonce = Hello::read(&hello).unwrap().nonce;
-    far.write_all(
-        &Challenge {
-            version: VERSION,
-            nonce,
-        }
-        .to_bytes(),
-    )
-    .unwrap();
-    let mut proof = [0u8; CODE_BYTES];
-    far.read_exact(&mut proof).unwrap();
-    far.write_all(&proof).unwrap();
-    let said = caller.join().unwrap().unwrap_err().to_string();
-    assert!(said.contains("does not have the key"), "{said}");
+    let answer = [&head::<ANSWER_HEAD_BYTES>()[..], &hello[HELLO_HEAD_BYTES..]];
+    far.write_all(&answer.concat()).unwrap();
+    says(caller.join().unwrap(), "does not have the key");
 }
 
 #[test]
-fn any_bit_changed_on_the_way_ends_it() {
-    let genuine = Hello {
-        version: VERSION,
-        nonce: [5; 32],
-    }
-    .to_bytes();
-    let challenge = Challenge {
-        version: VERSION,
-        nonce: [6; 32],
-    }
-    .to_bytes();
-    let right = Agreement::of(&key(1), &genuine, &challenge).caller_proof;
-    for bit in 0..8 * HELLO_BYTES {
-        let mut changed = genuine;
-        changed[bit / 8] ^= 1 << (bit % 8);
-        assert_ne!(
-            Agreement::of(&key(1), &changed, &challenge).caller_proof,
-            right
-        );
-    }
-    for bit in 0..8 * CHALLENGE_BYTES {
-        let mut changed = challenge;
-        changed[bit / 8] ^= 1 << (bit % 8);
-        assert_ne!(
-            Agreement::of(&key(1), &genuine, &changed).caller_proof,
-            right
-        );
+fn any_byte_changed_on_the_way_ends_it() {
+    for (number, length) in [(0, HELLO_BYTES), (1, ANSWER_BYTES), (2, PROOF_BYTES)] {
+        for byte in 0..length {
+            let changed = relay(|relayed, message| {
+                if relayed == number {
+                    message[byte] ^= 1 << (byte % 8);
+                }
+            });
+            // The caller has done its part when it sends the proof.
+            let ended = (changed.caller.is_err() || number == 2) && changed.responder.is_err();
+            assert!(ended, "byte {byte} of message {number}");
+        }
     }
 }
 
 #[test]
 fn other_versions_and_other_programs_are_named() {
-    for (bytes, says) in [
+    for (bytes, what) in [
+        (version_1::<48>().to_vec(), "version 1"),
         (
-            Challenge {
-                version: 2,
-                nonce: [0; 32],
-            }
-            .to_bytes()
-            .to_vec(),
-            "version 2",
-        ),
-        (
-            b"SSH-2.0-OpenSSH_9.9 and more of it than a challenge has\r\n".to_vec(),
+            b"SSH-2.0-OpenSSH_9.9 and more of it than an answer's head has\r\n".to_vec(),
             "no icprobe responder",
         ),
         (b"220 mail".to_vec(), "no icprobe responder"),
@@ -211,9 +217,16 @@ fn other_versions_and_other_programs_are_named() {
         let (near, far) = pair();
         let caller = thread::spawn(move || as_caller(&near, &key(1)));
         say(&far, &bytes);
-        let said = caller.join().unwrap().unwrap_err().to_string();
-        assert!(said.contains(says), "{said:?} does not say {says:?}");
+        says(caller.join().unwrap(), what);
     }
+}
+
+#[test]
+fn a_caller_of_version_1_reads_the_version_in_its_challenge() {
+    let (heard, responder) = meet(|stream| say(&stream, &version_1::<64>()));
+    assert_eq!(heard.len(), 48);
+    assert_eq!(&heard[..16], b"ICPROBE1\x02\0\0\0\0\0\0\0");
+    says(responder, "version 1");
 }
 
 #[test]
@@ -221,7 +234,7 @@ fn dripping_does_not_win_time() {
     let (near, far) = pair();
     let time = Duration::from_millis(200);
     let started = Instant::now();
-    let reader = thread::spawn(move || Line::within(&far, time).receive::<HELLO_BYTES>());
+    let reader = thread::spawn(move || Line::until(&far, started + time).receive::<HELLO_BYTES>());
     while !reader.is_finished() && started.elapsed() < 20 * time {
         let _ = (&near).write_all(b"I");
         thread::sleep(Duration::from_millis(20));
@@ -233,11 +246,10 @@ fn dripping_does_not_win_time() {
 
 proptest! {
     #[test]
-    fn openings_read_as_they_are_written(version in any::<u16>(), nonce in any::<[u8; 32]>()) {
-        let hello = Hello { version, nonce };
-        prop_assert_eq!(Hello::read(&hello.to_bytes()), Some(hello.clone()));
-        let challenge = Challenge { version, nonce };
-        prop_assert_eq!(Challenge::read(&challenge.to_bytes()), Some(challenge));
-        prop_assert_eq!(Challenge::read(&hello.to_bytes()), None);
+    fn only_a_head_has_a_version(bytes in any::<[u8; ANSWER_HEAD_BYTES]>(), version in any::<u16>()) {
+        prop_assert_eq!(version_of(&bytes), None);
+        let mut right = head::<ANSWER_HEAD_BYTES>();
+        right[8..10].copy_from_slice(&version.to_le_bytes());
+        prop_assert_eq!(version_of(&right), Some(version));
     }
 }
