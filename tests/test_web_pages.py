@@ -367,7 +367,7 @@ VIEWS: tuple[View, ...] = ((DESK, "light"), (PHONE, "dark"), (DESK, "dark"), (PH
 """Sizes of the window and colour schemes."""
 
 
-@pytest.mark.parametrize(("name", "at"), zip(PAGES, (0, 1) * 3, strict=True))
+@pytest.mark.parametrize(("name", "at"), list(zip(PAGES, (0, 1) * 3, strict=True)))
 def test_a_page_is_accessible_and_not_wider_than_its_window(
     visit: Visit, name: str, at: int
 ) -> None:

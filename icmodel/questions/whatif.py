@@ -39,6 +39,20 @@ class Question(BaseModel):
         """Parameters with a text, by name."""
         return {name: text.strip() for name, text in self.words.items() if text.strip()}
 
+    def values(self) -> dict[str, float]:
+        """Given parameters in SI, by their SI names.
+
+        Raises
+        ------
+        IcmodelError
+            If there is no such parameter, or a text is no quantity of its kind.
+        """
+        return {
+            si: value
+            for name, text in self.given.items()
+            for si, value in parse_word(name, text).items()
+        }
+
     def keywords(self, data: Dataset, values: Mapping[str, object]) -> dict[str, object]:
         """Keywords of a scenario or of many: protocol, options, and the given parameters in SI."""
         options = {axis: value for axis, value in self.options.items() if value}

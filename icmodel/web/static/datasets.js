@@ -104,7 +104,7 @@ export async function datasetsPage(main, parameters, put) {
   /** Ask what the files do not say, and show what icmodel takes from them. */
   function ingest(chosen) {
     if (!chosen.length) return;
-    const outcome = h("div");
+    const outcome = h("div", { class: "result" });
     const fields = LABELS.map(([name, label, example]) =>
       h("label", {}, h("span", {}, label), h("input", { type: "text", name, placeholder: example, autocomplete: "off" })));
     const submit = (event) => {
@@ -143,7 +143,7 @@ export async function datasetsPage(main, parameters, put) {
       { anchor: "taken", title: "What was taken", blocks: [line(summary), taken, { kind: "items", title: "Notes", items: found.notes }] },
       { anchor: "refused", title: `What was refused (${found.refused.length})`, blocks: [found.refused.length ? refused : line("Nothing.")] },
     ];
-    const kept = `Nothing stays on the server. Save the files into a folder ${found.dataset}, and give its path to --dataset.`;
+    const kept = ["Nothing stays on the server. Save the files into a folder ", h("code", {}, found.dataset), ", and give its path to ", h("code", {}, "--dataset"), "."];
     const saves = Object.entries(found.folder).map(([name, content]) => button(`Save ${name}`, () => download(name, content, "text/plain")));
     fill(outcome, report({ sections }),
       h("section", { class: "section" }, h("h2", {}, "The dataset"), h("p", { class: "hint" }, kept), h("div", { class: "actions" }, saves)));
