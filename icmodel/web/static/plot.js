@@ -146,7 +146,7 @@ export function plot(host, onmove) {
       });
       tip.textContent = [at, ...lines.filter(Boolean)].join("\n");
     }
-    tip.style.left = `${Math.min(left + 14, chart.over.clientWidth - 210)}px`;
+    tip.style.left = `${Math.max(Math.min(left + 14, chart.over.clientWidth - tip.offsetWidth), 0)}px`;
     tip.style.top = `${Math.max(top - 34, 4)}px`;
   }
 
