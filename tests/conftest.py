@@ -57,6 +57,7 @@ LONGEST = (
     "test_benchmarks",
     "test_cli",
     "test_report",
+    "test_sweep_running",
     "test_workbook",
     "test_interconnects_comparing",
     "test_interconnects_ranking",

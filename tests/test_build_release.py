@@ -33,6 +33,7 @@ def built(folder: Path) -> tuple[Path, Path]:
     return made
 
 
+@pytest.mark.long
 def test_two_builds_of_a_commit_are_equal_to_the_byte(
     release: tuple[Path, Path], tmp_path: Path
 ) -> None:
