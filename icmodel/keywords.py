@@ -1,4 +1,4 @@
-"""Keywords: an unknown one is refused by its name, and the nearest right name is offered."""
+"""Errors for unknown keywords of a function: the error offers the known name that is most similar."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 ALIKE = 0.6
-"""Least similarity of a name that is offered, from 0 to 1; the measure is that of `difflib`."""
+"""Least similarity (0 to 1, by `difflib`) to an unknown name with which an error offers a known name."""
 
 
 def nearest(name: str, known: Iterable[str], alike: float = ALIKE) -> str:
-    """Return the known name that is most like a misspelt one; empty if none is alike.
+    """Return the known name that is most similar to a misspelt name; empty if no name is similar.
 
     Examples
     --------
@@ -27,7 +27,7 @@ def nearest(name: str, known: Iterable[str], alike: float = ALIKE) -> str:
 
 
 def advice(name: str, known: Iterable[str]) -> str:
-    """Return the end of an error on a misspelt name: the nearest known name, or all of them.
+    """Return the advice at the end of an error on a misspelt name: the most similar known name, or all names.
 
     Examples
     --------
@@ -42,7 +42,7 @@ def advice(name: str, known: Iterable[str]) -> str:
 
 
 def checks_keywords(function: Callable[P, R]) -> Callable[P, R]:
-    """Decorate a function: an unknown keyword is a TypeError that offers the nearest parameter.
+    """Decorate a function, so that an unknown keyword raises TypeError and offers the most similar parameter.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Answers in a notebook: tables in HTML, and data frames of pandas."""
+"""Display of results in a notebook: tables in HTML, and data frames of pandas."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ COLOURS = {
 
 
 MOST_ROWS = 40
-"""Greatest number of rows of a table; a note counts the others."""
+"""Greatest number of rows of a table in a notebook; a note gives the number of rows left out."""
 
 
 class Coloured(NamedTuple):
-    """Text of a cell in the colours of an outcome."""
+    """Text of a table cell, shown in the colours of an outcome: met, not met or undecided."""
 
     text: str
     outcome: str
@@ -88,7 +88,7 @@ def _text(text: str | Coloured) -> str:
 
 
 def data_frame(records: Iterable[Mapping[str, object]], *index: str) -> pandas.DataFrame:
-    """Return records as a data frame, indexed by one or several columns.
+    """Convert records to a data frame of pandas; ``index`` names the columns of its index.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Plots: a grid of predictions as lines with their intervals, and the look and the pictures of all plots.
+"""Plots of predictions over a parameter, as lines with intervals; also the style and the drawing of all plots.
 
 A plot is a Vega-Lite specification. A notebook shows it without further packages; `Plot.save` draws it.
 """
@@ -41,22 +41,22 @@ ENDINGS = (".svg", ".png")
 EXTRA = "install icmodel[report], which brings vl-convert-python"
 MIME = "application/vnd.vegalite.v5+json"
 SERIES = ("#0b5cad", "#b3261f", "#1a7f37", "#8f5a00", "#6f42c1", "#57606a")
-"""Colours of the lines of a grid; each line also has its own dash."""
+"""Colours of the lines of a plot; each line also has its own dash pattern."""
 DASHES = ([1, 0], [6, 3], [2, 2], [8, 2, 2, 2], [12, 3], [4, 1])
 MOST_POINTS = 100_000
 """Greatest number of points of a plot."""
 WIDE = 50
-"""Ratio of the greatest to the least number from which an axis can be logarithmic."""
+"""Least ratio of the greatest to the least number on an axis for which the axis can be logarithmic."""
 
 
 @dataclass(frozen=True)
 class Plot:
-    """A plot that notebooks display, and that can be saved as a picture.
+    """A plot of predictions; notebooks display it, and `save` writes it as a picture.
 
     Parameters
     ----------
     spec : dict
-        The Vega-Lite specification, with its numbers.
+        Vega-Lite specification of the plot, data included.
     """
 
     spec: Spec
@@ -97,7 +97,9 @@ class Plot:
 
 
 def grid_plot(grid: xarray.Dataset, metric: str = "goodput_bps", over: str = "") -> Plot:
-    """Plot a metric of a grid over one dimension, as one line with its interval for each other combination.
+    """Plot a metric of a grid of predictions over one dimension, as lines with intervals.
+
+    There is one line for each combination of the other dimensions.
 
     Grids are made by `icmodel.sweep`, `icmodel.Model.predict_many` and `icmodel.Prediction.to_xarray`. Such a grid
     has this function as a method, too: ``grid.icmodel.plot("goodput_bps")``.
@@ -154,7 +156,7 @@ def grid_plot(grid: xarray.Dataset, metric: str = "goodput_bps", over: str = "")
 
 
 def _is_alone(grid: xarray.Dataset, name: object) -> bool:
-    """Whether a variable is a metric without interval columns."""
+    """Whether a variable of a grid is a metric, and not the interval or basis of a metric or the bottleneck."""
     plain = str(name)
     return plain != "bottleneck" and not plain.endswith(("_low", "_high", "_basis"))
 
@@ -166,7 +168,7 @@ def _is_numeric(grid: xarray.Dataset, dim: str) -> bool:
 def _grid_rows(
     grid: xarray.Dataset, metric: str, over: str, others: list[str]
 ) -> Iterator[dict[str, object]]:
-    """Yield the points of all lines: position, value, interval, and texts for the tooltip."""
+    """Yield the points of all lines of a plot: position, value, interval, and texts for the tooltip."""
     dims = [*others, over]
     labels = [
         grid[dim].values if dim in grid.coords else np.arange(grid.sizes[dim]) for dim in dims
@@ -202,7 +204,7 @@ def _grid_rows(
 
 
 def _parameter(name: str, value: object) -> str:
-    """Return a parameter and its value in words; a text is shown alone."""
+    """Return a parameter and its value in words; a protocol, dataset or variant is shown by its value alone."""
     if isinstance(value, str):
         return value if name in ("protocol", "dataset", "variant") else f"{name} = {value}"
     text = quantity(name, float(str(value)))
@@ -210,7 +212,7 @@ def _parameter(name: str, value: object) -> str:
 
 
 COUNTED = ("cores", "endpoints")
-"""Counts whose name follows the number."""
+"""Parameters whose name follows the number in labels, as in ``4 cores``."""
 
 
 def _grid_spec(grid: xarray.Dataset, metric: str, over: str, rows: list[dict[str, object]]) -> Spec:
@@ -285,7 +287,7 @@ def _grid_spec(grid: xarray.Dataset, metric: str, over: str, rows: list[dict[str
 
 
 SAID = ("protocol", "payload_bytes", "rate_fps", "cores", "switches", "endpoints")
-"""Fixed parameters that the subtitle of a grid names."""
+"""Parameters that the subtitle of a plot states if they are the same at all points."""
 
 
 def _grid_x(over: str, title: str, xs: list[float]) -> Spec:
@@ -327,7 +329,7 @@ def _grid_y(metric: str, title: str, rows: list[dict[str, object]]) -> Spec:
 
 
 class GridPlots:
-    """Plots of a grid, as the attribute ``icmodel`` of every ``xarray.Dataset``."""
+    """Plots of a grid of predictions, available as the attribute ``icmodel`` of every ``xarray.Dataset``."""
 
     def __init__(self, grid: xarray.Dataset) -> None:
         self._grid = grid
@@ -384,7 +386,7 @@ SI_LABELS = "datum.label ? replace(datum.label, /([0-9])([^0-9]?)$/, '$1 $2') + 
 
 
 def ticks(metric: str) -> Spec:
-    """Return the format of a metric's axis labels: prefix and unit at each tick, or per cent."""
+    """Return the label format of a metric's axis in Vega-Lite: SI prefix and unit at each tick, or per cent."""
     if metric.endswith("_cores"):
         return {"format": "~r"}
     if not metric.endswith(("_s", "_bps")):
@@ -411,7 +413,7 @@ def svg(plot: Spec) -> str:
 
 
 def save(plot: Spec, path: str | Path) -> None:
-    """Draw a plot into a file, SVG or PNG by its extension.
+    """Draw a plot into a picture file; the file extension decides between SVG and PNG.
 
     Raises
     ------
@@ -429,7 +431,7 @@ def save(plot: Spec, path: str | Path) -> None:
 
 
 def drawable() -> bool:
-    """Whether the extra for drawing is installed."""
+    """Whether vl-convert, which draws plots, is installed."""
     try:
         _converter()
     except ReportError:

@@ -1,4 +1,4 @@
-"""Scenario: one question as a frozen object; a value that no dataset could answer raises an error."""
+"""Scenario: one question to the model, as a frozen object. A value that no dataset could answer is an error."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from icmodel.ranges import (
 
 
 class Options(Mapping[str, str]):
-    """Values on a dataset's own axes: an immutable, hashable mapping, sorted by axis.
+    """Options of a question: values on a dataset's own axes, such as ``nagle``. Immutable, sorted by axis.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ class ApplicationWork:
             VALID_RANGES[name].check(name, value)
 
     def __bool__(self) -> bool:
-        """Whether any time is above 0."""
+        """Whether the application needs any core time beyond the benchmark programs."""
         return self != NO_WORK
 
     def sending_s(self, payload_bytes: float) -> float:
@@ -110,16 +110,16 @@ class ApplicationWork:
         return self.recv_s + self.recv_s_per_byte * payload_bytes
 
     def to_dict(self) -> dict[str, float]:
-        """Convert to a dict by the parameter names of a question, e.g. ``app_send_s``."""
+        """Convert the work to a dict by the parameter names of a question, e.g. ``app_send_s``."""
         return {WORK_PREFIX + field.name: getattr(self, field.name) for field in fields(self)}
 
 
 NO_WORK = ApplicationWork()
-"""Application that needs no time beyond the work of the measuring programs."""
+"""`ApplicationWork` of an application that needs no more time than the programs of the benchmark."""
 
 
 def slowest(works: Iterable[ApplicationWork]) -> ApplicationWork:
-    """Combine several works: the greatest value of each field; no work if there are none."""
+    """Combine the application work of several devices: the greatest value of each field; 0 if none is given."""
     every = list(works) or [NO_WORK]
     return ApplicationWork(
         **{field.name: max(getattr(one, field.name) for one in every) for field in fields(NO_WORK)}
@@ -127,14 +127,14 @@ def slowest(works: Iterable[ApplicationWork]) -> ApplicationWork:
 
 
 class Where(NamedTuple):
-    """Range, load state and options for which a curve is drawn.
+    """Conditions for which a fitted curve holds: payload range, load state and options.
 
     Parameters
     ----------
     extend : bool
         Whether the curve continues beyond the payloads of its rows.
     overloaded : bool
-        Whether the curve describes limited requests above the capacity.
+        Whether the curve describes streams with a requested rate above the capacity.
     options : mapping, optional
         Requested options, if the rows have other options.
     """
@@ -156,7 +156,7 @@ class Hosts:
     cpu_clock_ratio: float = 1.0
 
     def texts(self, own_bps: float | None) -> tuple[str, ...]:
-        """Reasons why an answer is extrapolated: each changed property, compared with that of the dataset.
+        """Reasons why answers for these hosts are extrapolated: each changed property beside the dataset's.
 
         ``own_bps`` is the line rate of the dataset [b/s].
         """
@@ -173,7 +173,7 @@ class Hosts:
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """One stream into one interface, and the other streams into that interface.
+    """One question to the model: a stream into a network interface, and the other streams into that interface.
 
     Parameters
     ----------
@@ -242,7 +242,7 @@ class Scenario:
 
     @property
     def hosts(self) -> Hosts:
-        """Requested line rate and CPU clock, relative to the dataset's hosts and link."""
+        """Requested line rate, and requested CPU clock relative to the dataset's hosts, as `Hosts`."""
         return Hosts(self.line_rate_bps, self.cpu_clock_ratio)
 
     @property
@@ -253,7 +253,7 @@ class Scenario:
         return float(requested_goodput(self.rate_fps, self.payload_bytes))
 
     def to_dict(self) -> dict[str, object]:
-        """Convert to the JSON form."""
+        """Convert the scenario to a dict for JSON."""
         return {
             "protocol": self.protocol,
             "payload_bytes": self.payload_bytes,
@@ -311,7 +311,7 @@ class ScenarioKeywords(TypedDict, total=False):
 
 
 class ScenarioArrays(TypedDict, total=False):
-    """Keywords of many questions, with arrays or ranges for the values of `ScenarioKeywords`."""
+    """Keywords of many questions for type checkers: as `ScenarioKeywords`, with arrays or ranges as values."""
 
     protocol: object
     payload_bytes: object
@@ -355,13 +355,13 @@ TEXT_SPELLINGS: Mapping[str, tuple[str, Callable[[str], float]]] = {
     "app_send_per_byte": ("app_send_s_per_byte", units.parse_seconds_per_byte),
     "app_recv_per_byte": ("app_recv_s_per_byte", units.parse_seconds_per_byte),
 }
-"""Parameters by name without unit suffix; each entry is the SI name and the parser of a text with a unit."""
+"""Parameters given as texts with a unit, by name: the SI name of the parameter, and the parser of the text."""
 SI_NAMES = frozenset({"protocol", *VALID_RANGES})
 """SI names of all parameters of a question except the options."""
 PARAMETERS = (*sorted({*SI_NAMES, *TEXT_SPELLINGS}), "options")
-"""All keywords of a question; any other keyword is an option axis of a dataset."""
+"""Names of all parameters of a question; any other keyword is an option axis of a dataset."""
 MISSPELT = 0.8
-"""Least similarity with which the name of an option axis counts as a misspelt parameter."""
+"""Least similarity (0 to 1) with which an unknown keyword counts as a misspelt parameter, not as an option."""
 
 
 def scenario(**keywords: object) -> Scenario:
@@ -457,7 +457,7 @@ def check_complete(values: Mapping[str, object]) -> None:
 
 
 def with_options(keywords: Mapping[str, object]) -> dict[str, object]:
-    """Move the entries of ``options`` to keywords of their own.
+    """Move the entries of the keyword ``options`` to keywords of their own.
 
     Raises
     ------
@@ -478,7 +478,7 @@ def with_options(keywords: Mapping[str, object]) -> dict[str, object]:
 
 
 def work_in_words(keywords: Mapping[str, object]) -> ApplicationWork:
-    """Make an ApplicationWork from keywords: numbers in SI, or texts with a unit, e.g. ``app_send="2 us"``.
+    """Make an `ApplicationWork` from keywords: numbers in SI, or texts with a unit, e.g. ``app_send="2 us"``.
 
     Raises
     ------

@@ -271,7 +271,7 @@ def test_however_it_is_ended_it_says_how_to_go_on(by: signal.Signals, tmp_path: 
         _, told = process.communicate(timeout=20)
     assert (process.returncode, told) == (
         130,
-        "icmodel: interrupted: the same command goes on in here\n",
+        "icmodel: interrupted: repeat the command to continue in here\n",
     )
 
 

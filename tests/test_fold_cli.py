@@ -82,7 +82,7 @@ def test_refusals_are_sentences(
     records: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert "the folder of the dataset is missing" in refused(capsys, records)
-    assert "holds no folded dataset" in refused(capsys, tmp_path)
+    assert "contains no dataset made by icmodel fold" in refused(capsys, tmp_path)
     assert "cannot be read" in refused(capsys, tmp_path / "none", "-o", tmp_path / "x")
     assert "is no flag" in refused(capsys, records, "-o", tmp_path / "x", "--refuse", "slow")
     assert "not compared" in refused(capsys, records, "-o", tmp_path / "x", "--apart", "mac")

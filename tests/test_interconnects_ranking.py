@@ -190,7 +190,7 @@ def test_rates_are_numbers_of_gbps_or_quantities() -> None:
 
 @pytest.mark.parametrize("rates", [(), (0.0,), (-1.0,), (math.inf,), (math.nan,)])
 def test_impossible_rates_are_refused(rates: tuple[float, ...]) -> None:
-    with pytest.raises(IcmodelError, match="give at least one, above 0"):
+    with pytest.raises(IcmodelError, match="give at least one rate, each above 0"):
         compare_interconnects("imaging", [], rates_bps=rates)
 
 
@@ -228,7 +228,7 @@ def test_json_csv_and_text_say_the_same(run_icmodel: RunIcmodel) -> None:
     [
         ("compare --payload '64 B' --rates 10", "--rates needs --usecase"),
         ("compare --usecase imaging --rates 10GB", "is an amount where a rate is needed"),
-        ("compare --usecase imaging --rates 0", "give at least one, above 0"),
+        ("compare --usecase imaging --rates 0", "give at least one rate, each above 0"),
     ],
 )
 def test_wrong_rates_end_with_2(run_icmodel: RunIcmodel, line: str, says: str) -> None:

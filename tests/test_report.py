@@ -145,7 +145,8 @@ def test_another_ending_is_refused_and_nothing_written(
     small: Evaluation, tmp_path: Path, name: str
 ) -> None:
     with pytest.raises(
-        ReportError, match=r"no extension of a report.*\.html, \.md, \.pdf, \.json, \.xlsx or \.xml"
+        ReportError,
+        match=r"unsupported report format.*\.html, \.md, \.pdf, \.json, \.xlsx or \.xml",
     ) as refusal:
         report(small, tmp_path / name)
     assert name in str(refusal.value)

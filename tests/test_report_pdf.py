@@ -209,7 +209,7 @@ def test_a_drawing_has_its_light_colours_and_no_variable() -> None:
 
 def test_a_logo_that_cannot_be_drawn_is_one_sentence() -> None:
     for logo in (Logo("svg", b"<svg"), Logo("png", b"\x89PNG\r\n\x1a\nxx")):
-        with pytest.raises(ReportError, match="cannot be set"):
+        with pytest.raises(ReportError, match="cannot make the PDF"):
             pdf_bytes(small_page("a", head=Masthead(logo=logo)))
 
 

@@ -272,7 +272,7 @@ def test_a_limit_of_file_size_is_one_sentence_and_keeps_the_finished_blocks(
     )
     last = run.stderr.strip().splitlines()[-1]
     assert "ReportError" in last
-    assert "blocks are kept: the same command goes on" in last
+    assert "blocks are kept: repeat the command to continue" in last
     told: list[int] = []
     sweep_to_file(model, path, progress=lambda done, total: told.append(done), **QUESTION)
     assert told[0] > 100
@@ -315,7 +315,7 @@ def test_foreign_folders_and_formats_are_refused(model: icmodel.Model, tmp_path:
     (tmp_path / "mine.zarr").mkdir()
     with pytest.raises(ReportError, match="a folder that no sweep wrote"):
         sweep_to_file(model, tmp_path / "mine.zarr", **QUESTION)
-    with pytest.raises(ReportError, match="no format of large sweeps"):
+    with pytest.raises(ReportError, match="unsupported file extension for a large sweep"):
         sweep_to_file(model, tmp_path / "grid.xlsx", **QUESTION)
     with pytest.raises(ReportError, match="no folder"):
         sweep_to_file(model, tmp_path / "none" / "grid.csv", **QUESTION)

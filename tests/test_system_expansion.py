@@ -243,7 +243,9 @@ def test_a_window_is_that_of_the_table_and_tcps_alone() -> None:
     windowed = switched().replace("[[streams]]", '[[streams]]\nwindow = "64 KiB"')
     found = read(windowed.replace('"udp"', '"tcp"'))
     assert next(iter(found.streams.values())).window_bytes == 65536
-    with pytest.raises(NetworkError, match="udp has no window: leave it out, or give the protocol"):
+    with pytest.raises(
+        NetworkError, match="udp has no window: leave window out, or give the protocol"
+    ):
         read(windowed)
 
 
@@ -306,8 +308,8 @@ def test_within_a_group_a_link_joins_a_pair_once_and_streams_go_both_ways() -> N
 @pytest.mark.parametrize(
     ("first", "second", "pairing", "said"),
     [
-        (CAMERAS, SWITCHES, None, "5 and 2 nodes can pair in several ways"),
-        (CAMERAS, SWITCHES, "one-to-one", "5 and 2 nodes do not pair one to one"),
+        (CAMERAS, SWITCHES, None, "5 and 2 nodes can be paired in several ways"),
+        (CAMERAS, SWITCHES, "one-to-one", "5 and 2 nodes cannot be paired one to one"),
         (SWITCHES, SWITCHES, "one-to-one", "switch-1 is paired with itself"),
         (("a",), ("a",), None, "a is paired with itself"),
     ],

@@ -56,12 +56,17 @@ DAMAGES = [
     (LINE, '"250 us"', '"250 B"', "has the unknown unit 'B'"),
     (LINE, '"picture.goodput_bps"', '"film.goodput_bps"', "no derived number 'film.goodput_bps'"),
     # how groups pair
-    (LINE, 'pairing = "spread"\nrate', "rate", "links no. 2 between field and cell: 20 and 4"),
+    (
+        LINE,
+        'pairing = "spread"\nrate',
+        "rate",
+        "links no. 2 between field and cell: groups of 20 and 4",
+    ),
     (
         LINE,
         '"spread"\nrate = "1 Gb/s"\nlength = "15',
         '"one-to-one"\nrate = "1 Gb/s"\nlength = "15',
-        "24 and 4 nodes do not pair one to one",
+        "24 and 4 nodes cannot be paired one to one",
     ),
     (DIRECT, '["A", "B"]', '["A", "A"]', "A is paired with itself"),
     (DIRECT, 'sink = "B"', 'sink = "A"', "A is paired with itself"),
@@ -71,7 +76,7 @@ DAMAGES = [
         IMAGING,
         'between = ["recorder", "switch"]',
         'between = ["recorder-1", "switch"]',
-        "no route from recorder-2 to qfhd-display, nor have 1 more",
+        "no route from recorder-2 to qfhd-display (likewise 1 more)",
     ),
     (
         DSCP,
@@ -93,7 +98,7 @@ DAMAGES = [
         DIRECT,
         '"tcp"',
         '"mpi"',
-        "has the protocol mpi, of which no dataset on its way has rows (lab-1g-2026",
+        "has the protocol mpi, of which no dataset on its route has rows (lab-1g-2026",
     ),
     (TWO, 'payload = "1472 B"', 'payload = "65508 B"', "udp carries at most 65507 B"),
     (TWO, '["S", "T"]\nrate', '["S", "T"]\nmtu = "1000 B"\nrate', "S<->T takes 1000 B"),

@@ -342,7 +342,7 @@ def test_a_device_at_which_two_edges_end_gets_two_interfaces(tmp_path: Path) -> 
         (json.dumps(PORTS).replace('[10, "1ms"]', "[10]"), "1 latencies and 2 rates"),
         (json.dumps(PORTS).replace('"10kbps"', "0"), "no burst or no rate"),
         (PHYSICAL.replace('to="sink1"', 'to="sink9"'), "'sink9', which is no station"),
-        (PHYSICAL.replace('"leaky-bucket"', '"periodic"'), "icmodel reads leaky-bucket"),
+        (PHYSICAL.replace('"leaky-bucket"', '"periodic"'), "icmodel reads only leaky-bucket"),
         (PHYSICAL.replace('lb-rate="10kbps"', ""), "has no lb-rate"),
         ('{"nodes": [{}]}', "a node has no id"),
         ('{"nodes": [{"id": 1}], "links": [{"source": 1, "target": 2}]}', "'2', which is no node"),

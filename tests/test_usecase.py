@@ -186,7 +186,7 @@ def test_a_wrong_document_is_refused_in_one_sentence(right: str, wrong: str, mes
 
 
 def test_a_missing_use_case_names_those_there_are() -> None:
-    with pytest.raises(UseCaseError, match="'imagin': take cameras, imaging or motion-control"):
+    with pytest.raises(UseCaseError, match="'imagin': use cameras, imaging or motion-control"):
         load_usecase("imagin")
 
 

@@ -56,7 +56,7 @@ _USAGE: tuple[type[Exception], type[Exception]] = typer.BadParameter.__mro__[1:3
 
 
 _PLACE = re.compile(r"\((?:at )?(line \d+(?:, column \d+)?)\)")
-"""Place in a file, as a sentence gives it."""
+"""Pattern of a location in a file, such as ``(line 3, column 5)``, in an error message."""
 
 
 class Commands(TyperGroup):
@@ -115,7 +115,7 @@ icmodel predicts whether an interconnect carries a use case. Begin with one of t
 
 All commands: icmodel --help. Completion by Tab and the manual page: icmodel completion --help
 """
-"""Text of ``icmodel`` without a command."""
+"""Text printed by ``icmodel`` without a command."""
 
 
 @app.callback(invoke_without_command=True)
@@ -190,7 +190,10 @@ def _run(arguments: Sequence[str] | None) -> int:
 
 
 def report_unexpected(error: Exception, words: Sequence[str]) -> int:
-    """Report an error that no command handles: Ctrl-C in an import, a full disk, or a defect."""
+    """Report an error that no command handles, and return the exit code.
+
+    Such errors are Ctrl-C in an import, a full disk, or a defect of icmodel.
+    """
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, KeyboardInterrupt):
@@ -211,7 +214,7 @@ def report_unexpected(error: Exception, words: Sequence[str]) -> int:
 
 
 def usage_sentence(error: Exception, words: Sequence[str]) -> str:
-    """Return typer's error as one sentence that names the command whose help to read."""
+    """Return typer's error about a command line as one sentence, with the ``--help`` to read."""
     message: str = error.format_message()  # type: ignore[attr-defined]
     message = " ".join(message.split()).replace(". Did you mean", ", did you mean").rstrip(".?")
     context = getattr(error, "ctx", None)
@@ -220,7 +223,7 @@ def usage_sentence(error: Exception, words: Sequence[str]) -> str:
 
 
 def command_of(words: Sequence[str]) -> str:
-    """Return the command that the words of a command line name: ``icmodel predict``."""
+    """Return the command named by the words of a command line, such as ``icmodel predict``."""
     return " ".join(["icmodel", *(word for word in words[:1] if word in COMMANDS)])
 
 

@@ -1,4 +1,4 @@
-"""Options ``--against`` and ``--update``: a result compared with an earlier one, for nightly runs."""
+"""Options ``--against`` and ``--update``: compare a result with an earlier one, for example in nightly runs."""
 
 from __future__ import annotations
 
@@ -26,13 +26,14 @@ Against = Annotated[
 Update = Annotated[
     bool,
     typer.Option(
-        "--update", help="Replace the file of --against by the new result, after telling."
+        "--update",
+        help="After showing the changes, replace the file of --against with the new result.",
     ),
 ]
 
 
 def earlier_result(against: Path | None, *, update: bool) -> Mapping[str, Any] | None:
-    """Return the earlier result, read before anything is computed; ``None`` without ``--against``.
+    """Read the earlier result given with ``--against``; called before anything is computed.
 
     Raises
     ------
@@ -53,7 +54,7 @@ def earlier_result(against: Path | None, *, update: bool) -> Mapping[str, Any] |
 def compared(
     earlier: Mapping[str, Any] | None, document: Mapping[str, Any], against: Path | None
 ) -> Changes | None:
-    """Return the changes since the earlier result; ``None`` without ``--against``."""
+    """Return the changes between an earlier and the new result; ``None`` without ``--against``."""
     if earlier is None:
         return None
     from icmodel.changes import changes_since
@@ -64,7 +65,10 @@ def compared(
 def tell(
     changes: Changes, document: Mapping[str, Any], against: Path, *, update: bool, as_json: bool
 ) -> int:
-    """Print the changes, then replace the earlier result if asked; returns the exit code."""
+    """Print the changes since an earlier result, and return the exit code.
+
+    With ``update`` the file of the earlier result is replaced afterwards.
+    """
     if as_json:
         print_text(json_text(changes.to_dict()))
     else:

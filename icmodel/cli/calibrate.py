@@ -27,12 +27,12 @@ if TYPE_CHECKING:
 app = make_app()
 
 DEFAULT_TOPOLOGY = "direct-1g"
-"""Default test network.
+"""Default test network of ``icmodel calibrate``.
 
-It has a limited rate. The latency of a loaded virtual cable without a limit is unsteady.
+Its rate is limited, since the latency of a loaded virtual cable without a limit is unsteady.
 """
 UNDECIDED = 3
-"""Exit code if the budget ended before the target error was reached."""
+"""Exit code of ``icmodel calibrate`` if the budget ended before the target error was reached."""
 
 
 def check_hosts(names: tuple[str, str] | None) -> tuple[str, str] | None:
@@ -45,7 +45,9 @@ def check_hosts(names: tuple[str, str] | None) -> tuple[str, str] | None:
     return names
 
 
-Check = Annotated[bool, typer.Option("--check", help="Only check that icprobe works.")]
+Check = Annotated[
+    bool, typer.Option("--check", help="Only check that icprobe (the measuring tool) works.")
+]
 Folder = Annotated[
     Path | None,
     typer.Option(
@@ -77,9 +79,9 @@ class PlaceOptions:
     )
 
     def check(self) -> None:
-        """Raise CalibrationError if options of the lab and of --hosts are mixed.
+        """Raise CalibrationError if options of the test network and of --hosts are combined.
 
-        Options of the lab need no --hosts; --address needs --hosts.
+        --lab and --topology exclude --hosts; --address needs --hosts.
         """
         if self.lab and self.hosts is not None:
             raise CalibrationError("--lab and --hosts are both given: give only one")
@@ -91,7 +93,7 @@ class PlaceOptions:
 
 @dataclass(frozen=True, slots=True)
 class CalibrationOptions:
-    """Settings of a calibration, as texts of the command line."""
+    """Options of ``icmodel calibrate``, as texts of the command line."""
 
     usecase: str | None = option_field(
         "NAME",
@@ -99,11 +101,13 @@ class CalibrationOptions:
     )
     budget: str = option_field(
         "TIME",
-        "Measuring time; the error is known after about 90 s per protocol.",
+        "Time budget for measuring. The error is first known after about 90 s per protocol.",
         default="10 min",
     )
     error: str | None = option_field(
-        "PERCENT", "Target error: stop when the error is at most this.", "use up the budget"
+        "PERCENT",
+        "Target error of predictions: stop when the error is at most this.",
+        "use up the budget",
     )
     protocol: list[str] | None = option_field(
         "NAMES", "Protocols to measure: tcp, udp, ethernet, zeromq.", "tcp, udp"
@@ -116,16 +120,18 @@ class CalibrationOptions:
     mtu: str | None = option_field(
         "SIZE", "MTU of the path.", "MTU of the test network; with --hosts 1500 B"
     )
-    cores: int = option_field("N", "Cores to use at each end.", default=1)
-    window: str = option_field("TIME", "Length of a run.", default="2 s")
+    cores: int = option_field("N", "Number of cores to use on each host.", default=1)
+    window: str = option_field("TIME", "Length of one measurement run.", default="2 s")
     most_steal: str | None = option_field(
         "SHARE", "Ignore runs in which the hypervisor took more than this share of a core."
     )
-    seed: int = option_field("N", "Seed of the random choice of runs.", default=1)
-    variant: str = option_field("NAME", "Variant of the model to score.", default="hybrid")
+    seed: int = option_field("N", "Seed of the random generator that chooses runs.", default=1)
+    variant: str = option_field(
+        "NAME", "Variant of the model whose error is computed.", default="hybrid"
+    )
 
     def settings(self) -> dict[str, object]:
-        """Arguments of `icmodel.calibrate.Settings`."""
+        """Return the options as arguments of `icmodel.calibrate.Settings`, in SI units."""
         return {
             "protocols": tuple(split_names(self.protocol)) or ("tcp", "udp"),
             "mtu_bytes": None if self.mtu is None else units.parse_bytes(self.mtu),
@@ -181,14 +187,17 @@ def calibrate(
     topology = place.topology or DEFAULT_TOPOLOGY
     request = Request(output, place.hosts, topology, place.address, options.settings())
     probe = find_probe()  # last, so that a wrong question is reported even if icprobe is missing
-    with interruptible(f"the same command goes on in {output}"), calibration_progress() as watch:
+    with (
+        interruptible(f"repeat the command to continue in {output}"),
+        calibration_progress() as watch,
+    ):
         made = carry_out(probe, request, watch)
     emit(Answer(lambda: calibration_sections(made), made.to_dict), as_json=as_json, output=None)
     return exit_code(made, has_target=options.error is not None or options.usecase is not None)
 
 
 def exit_code(made: Calibration, *, has_target: bool) -> int:
-    """Return the exit code: the verdict of a use case, or whether the target error was reached."""
+    """Return the exit code of a calibration: the verdict of a use case, or whether the target error was reached."""
     verdict = made.result.progress.verdict
     if verdict:
         return {MET: 0, NOT_MET: 1}.get(verdict, UNDECIDED)
@@ -199,7 +208,7 @@ def exit_code(made: Calibration, *, has_target: bool) -> int:
 
 
 def calibration_sections(made: Calibration) -> Iterator[Section]:
-    """Yield sections: how the calibration ended, and the error of each metric."""
+    """Yield the printed result of a calibration: how it ended, and the error of each metric."""
     end = made.result.progress
     lines = [
         f"{end.runs} runs in {end.spent_s:.0f} s of measuring, {len(made.result.refused)} refused; "
@@ -238,7 +247,7 @@ def verdict_line(end: Progress) -> str:
 
 
 def percent_text(ratio: float) -> str:
-    """A ratio in per cent; a dash if it is unknown."""
+    """Return a ratio in per cent as text; a dash if it is unknown."""
     return "–" if ratio != ratio else units.format_ratio(ratio, 3)
 
 
@@ -255,7 +264,7 @@ def probe_section(probe: Probe) -> Section:
 
 
 def probe_document(probe: Probe) -> dict[str, object]:
-    """JSON form of a check of icprobe."""
+    """Return the result of a check of icprobe as JSON: path, version and measured limits."""
     return {
         "schema_version": 1,
         "probe": {"path": str(probe.path), "version": probe.version},
@@ -266,12 +275,12 @@ def probe_document(probe: Probe) -> dict[str, object]:
 # --- progress ---------------------------------------------------------------------------------
 
 LINE_EVERY = 10
-"""Runs between two printed lines of progress, until an error is known.
+"""Number of runs between two printed lines of progress, until the error of the model is known.
 
 Lines are printed only if standard error is not a terminal.
 """
 EARLY = 12
-"""Number of early runs to check: warn if the hypervisor disturbed most of these runs."""
+"""Number of first runs after which icmodel warns if the hypervisor disturbed most of them."""
 
 
 @contextmanager
@@ -301,14 +310,14 @@ def calibration_progress() -> Iterator[Callable[[Progress], None]]:
 
 
 class PlainProgress:
-    """Progress as printed lines, for a standard error that is not a terminal."""
+    """Progress of a calibration as printed lines, for a standard error that is not a terminal."""
 
     def __init__(self) -> None:
         self._reported_runs = 0
         self._scored = False
 
     def __call__(self, state: Progress) -> None:
-        """Print the lines of a state.
+        """Print the lines for the current state of a calibration.
 
         Until an error is known, print one line every `LINE_EVERY` runs.
         """
@@ -322,7 +331,7 @@ class PlainProgress:
 
 
 def step_lines(state: Progress) -> list[str]:
-    """Return lines of progress: the error after a step, or a warning about disturbed early runs.
+    """Return the lines of progress after a run: the model's error, or a warning about disturbed first runs.
 
     Most runs have no line.
     """

@@ -1,4 +1,4 @@
-"""``icmodel compare``: one question for several datasets, protocols or variants; or a use case for every link."""
+"""``icmodel compare``: one question on several datasets or protocols, or a use case on every interconnect."""
 
 from __future__ import annotations
 
@@ -61,17 +61,17 @@ ANSWERS = {
     "hosts fail": "None carries it with measured hosts; nearest is",
     "impossible": "None can carry it; nearest is",
 }
-"""Class of the best interconnect -> begin of the answer."""
+"""Start of the printed answer, by the class of the best interconnect."""
 RANKING = ("rank", "class", "wire_headroom", "host_headroom", "least_cores", "sentence")
-"""Columns of a ranked link in CSV, behind those of the comparison."""
+"""CSV columns of a ranked link, which follow the columns of the comparison."""
 MOST_NOTES = 6
-"""Maximum number of lines of notes printed without ``--all``."""
+"""Maximum number of lines of notes that ``icmodel compare`` prints without ``--all``."""
 UseCaseName = Annotated[
     str | None,
     option(
         "usecase",
         "USECASE",
-        "Compare a use case on every interconnect, by bundled name or TOML file.",
+        "Use case to compare on every interconnect: a bundled name or a TOML file.",
     ),
 ]
 Rates = Annotated[
@@ -85,7 +85,8 @@ Rates = Annotated[
 Why = Annotated[
     bool,
     typer.Option(
-        "--why", help="Show the dataset behind each interconnect, and why; needs --usecase."
+        "--why",
+        help="Show the dataset and the reasons behind each interconnect's verdict; needs --usecase.",
     ),
 ]
 
@@ -179,7 +180,7 @@ def compare(
 
 
 def comparison_sections(columns: list[Column], *, every: bool) -> Iterator[Section]:
-    """Yield sections: the questions, the metrics, and the notes of each column.
+    """Yield a comparison side by side as sections: the questions, the metrics, and the notes of each column.
 
     With ``every`` all metrics are shown, otherwise only the main ones.
     """
@@ -266,7 +267,7 @@ def compare_usecase(
 
 
 def ranking_sections(comparison: Comparison, *, why: bool) -> Iterator[Section]:
-    """Yield the best interconnect, the ranked table, and with ``why`` the reasons of each."""
+    """Yield a ranking of interconnects: the best one, the table, and with ``why`` the reasons of each."""
     from icmodel.interconnects import ranked
     from icmodel.report import interconnects as words
 
@@ -306,7 +307,7 @@ def _headroom(ratio: float) -> str:
 
 
 def usecase_sections(comparison: Comparison, *, why: bool) -> Iterator[Section]:
-    """Yield the verdict of each interconnect; with ``why`` also the datasets used."""
+    """Yield a table of the verdict on each interconnect; with ``why`` also the datasets used and the reasons."""
     from icmodel.report import interconnects as words
 
     yield Section("", hanging(words.headline(comparison)))
@@ -323,7 +324,7 @@ def usecase_sections(comparison: Comparison, *, why: bool) -> Iterator[Section]:
 
 
 def link_records(comparison: Comparison) -> Iterator[dict[str, object]]:
-    """One CSV line for each link, the best first."""
+    """Yield one CSV row for each compared link, the best first."""
     from icmodel.interconnects import ranked
 
     nested = ("source", "others", "silent", "measurements")

@@ -23,9 +23,14 @@ app = make_app()
 
 KINDS = ("bash", "zsh", "fish", "man")
 FILES = "FILES"
-"""Mark of a value that is the path of a file or folder."""
+"""Placeholder in a list of values for completion: the shell completes paths of files and folders there."""
 
-Kind = Annotated[str, typer.Argument(metavar="KIND", help="bash, zsh, fish, or man.")]
+Kind = Annotated[
+    str,
+    typer.Argument(
+        metavar="KIND", help="Output: a script for bash, zsh or fish, or man for the manual page."
+    ),
+]
 
 
 @app.command(short_help="Print a script that completes commands, or the manual page.")
@@ -52,9 +57,9 @@ def completion(kind: Kind, ctx: typer.Context) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """Option or argument of a command: spellings, help, placeholder, and the values to offer.
+    """Option or argument of a command: spellings, help, placeholder, and the values that completion offers.
 
-    An argument has no spellings, a switch no placeholder.
+    An argument has no spellings. A switch (option without a value) has no placeholder.
     """
 
     names: tuple[str, ...]
@@ -65,7 +70,7 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """Command with its path (``icmodel datasets show``), texts, parameters and the names of its commands."""
+    """Command with its path (``icmodel datasets show``), texts, parameters and names of its subcommands."""
 
     path: str
     help: str
@@ -105,7 +110,7 @@ def walk(top: object) -> Iterator[Command]:
 
 
 def offered_values() -> dict[str, tuple[str, ...]]:
-    """Return the values to offer, by option or by placeholder of an argument."""
+    """Return the values that completion offers, by option or by placeholder of an argument."""
     from icmodel.dataset import VARIANTS, catalogue, load
     from icmodel.system import system_names
     from icmodel.usecase import load_usecase, usecase_names
@@ -146,13 +151,16 @@ def offered_values() -> dict[str, tuple[str, ...]]:
 
 
 def sentence(text: str) -> str:
-    """Return the first sentence of a help text, without the default."""
+    """Return the first sentence of a help text, without the stated default value."""
     plain = " ".join(text.partition(" [default: ")[0].split())
     return re.split(r"(?<=[a-z)\"])\.(?: |$)", plain)[0].rstrip(".")
 
 
 def taken_values(commands: tuple[Command, ...]) -> dict[tuple[str, ...], list[str]]:
-    """Return for each list of values the places, ``icmodel predict:--dataset``, that take one of them."""
+    """Group options by the list of values that they accept.
+
+    Each option is named with its command: ``icmodel predict:--dataset``.
+    """
     places: dict[tuple[str, ...], list[str]] = {}
     for command in commands:
         for option in command.options:
@@ -163,7 +171,7 @@ def taken_values(commands: tuple[Command, ...]) -> dict[tuple[str, ...], list[st
 
 
 def bare_words(command: Command) -> tuple[str, ...]:
-    """Return the words that can follow a command without an option: its commands, or values of its argument."""
+    """Return the words that can follow a command directly: its subcommands, or values of its argument."""
     return command.commands or tuple(value for one in command.arguments for value in one.values)
 
 
@@ -205,7 +213,7 @@ complete -F _icmodel icmodel
 
 
 def bash_script(commands: tuple[Command, ...]) -> str:
-    """Return the script for bash."""
+    """Return the completion script for bash."""
     rows = []
     for one in commands:
         options = " ".join(name for option in one.options for name in option.names)
@@ -261,7 +269,7 @@ fi
 
 
 def zsh_script(commands: tuple[Command, ...]) -> str:
-    """Return the script for zsh, with the meaning of each option and command."""
+    """Return the completion script for zsh, with the meaning of each option and command."""
     texts = {one.path: one.short_help for one in commands}
     rows = []
     for one in commands:
@@ -321,7 +329,7 @@ complete -c icmodel -f
 
 
 def fish_script(commands: tuple[Command, ...]) -> str:
-    """Return the script for fish, with the meaning of each option and command."""
+    """Return the completion script for fish, with the meaning of each option and command."""
 
     def fish(text: str) -> str:
         return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
@@ -349,7 +357,10 @@ def fish_script(commands: tuple[Command, ...]) -> str:
 
 
 def fish_values(values: tuple[str, ...]) -> str:
-    """Return the arguments of fish's `complete` that offer values, and files if they are among them."""
+    """Return the arguments of fish's ``complete`` that offer the given values.
+
+    Files are offered, too, if `FILES` is among the values.
+    """
     names = " ".join(value for value in values if value != FILES)
     shown = f"-a {shlex.quote(names)}" if names else ""
     return f"{'-F' if FILES in values else '-f'} {shown}".rstrip()
@@ -409,7 +420,10 @@ def manual(commands: tuple[Command, ...]) -> str:
 
 
 def roff_text(text: str) -> str:
-    """Return a help text in roff; paragraphs after a backspace are examples, kept line by line."""
+    """Convert a help text to roff.
+
+    Paragraphs that start with a backspace character are examples and keep their line breaks.
+    """
     parts = []
     for paragraph in text.strip().split("\n\n"):
         if paragraph.startswith("\b"):
@@ -421,6 +435,6 @@ def roff_text(text: str) -> str:
 
 
 def roff(text: str) -> str:
-    """Return one line of text with the characters escaped that roff reads as commands."""
+    """Escape one line of text for roff, the format of manual pages."""
     escaped = text.replace("\\", r"\e").replace("-", r"\-")
     return rf"\&{escaped}" if escaped.startswith((".", "'")) else escaped

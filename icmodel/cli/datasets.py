@@ -39,7 +39,11 @@ Metrics = Annotated[
 ]
 Options = Annotated[
     list[str] | None,
-    option("option", "KEY=VALUE", "Only rows at this value of an axis; can be repeated."),
+    option(
+        "option",
+        "KEY=VALUE",
+        "Only rows with this value of an option axis, e.g. nagle=off; can be repeated.",
+    ),
 ]
 Seal = Annotated[
     bool, typer.Option("--seal", help="Write the sha256 of points.csv into dataset.toml.")
@@ -100,7 +104,7 @@ NOISE_METRICS = (
     "cpu_recv",
     "loss_rate",
 )
-"""Metrics whose noise is shown as text; ``--json`` has all metrics."""
+"""Metrics for which ``icmodel datasets show`` prints the noise between repeats; ``--json`` has all metrics."""
 
 
 @app.command(short_help="Show the contents of a dataset.")
@@ -120,7 +124,7 @@ def show(name: Name, *, as_json: AsJson = False, output: Output = None) -> None:
 
 
 def dataset_sections(data: Dataset) -> Iterator[Section]:
-    """Yield the dataset as tables: facts, hosts, axes, row counts, noise and limits."""
+    """Yield the tables of ``icmodel datasets show``: facts, hosts, axes, row counts, noise and limits."""
     yield Section(f"{data.id}: {data.title}", facts_table(data))
     hosts = [{key: str(value) for key, value in host.items()} for host in _tables(data, "hosts")]
     if hosts:
@@ -164,7 +168,7 @@ def dataset_sections(data: Dataset) -> Iterator[Section]:
 
 
 def facts_table(data: Dataset) -> Table[str]:
-    """Source, licence, tool, link and defaults of a dataset, as far as they are known."""
+    """Return a table of source, licence, tool, link and defaults of a dataset, as far as they are known."""
     link = data.interconnect
     tool = data.document.get("tool")
     tool = tool if isinstance(tool, dict) else {}
@@ -211,7 +215,7 @@ def _meaning(data: Dataset, axis: str) -> str:
 
 
 def limits_table(data: Dataset) -> Table[str]:
-    """Return a table of the limits that the source states for metrics."""
+    """Return a table of the limits of metrics that the source of a dataset states."""
     rows = tuple(
         (
             limit.metric,
@@ -279,7 +283,10 @@ def points(
 
 
 def rows_table(data: Dataset, rows: list[Point]) -> Table[str]:
-    """Return a table of rows, with a column for each axis on which a row has a value."""
+    """Return a table of dataset rows.
+
+    It has a column for each axis on which at least one row has a value.
+    """
     axes = [axis for axis in AXES if any(getattr(point, axis) is not None for point in rows)]
     places = [i for i in range(len(data.option_axes)) if any(point.options[i] for point in rows)]
     cells = []

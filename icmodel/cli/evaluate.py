@@ -23,7 +23,7 @@ CandidateName = Annotated[
     option(
         "candidate",
         "NAME",
-        "Candidate that determines the verdict.",
+        "Candidate (protocol with its settings) that determines the verdict.",
         "the default candidate of the use case",
     ),
 ]

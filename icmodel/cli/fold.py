@@ -1,4 +1,4 @@
-"""``icmodel fold``: records of icprobe become a dataset, or a folded dataset is rebuilt."""
+"""``icmodel fold``: make a dataset from records of icprobe, or rebuild such a dataset."""
 
 from __future__ import annotations
 
@@ -26,20 +26,24 @@ app = make_app()
 Records = Annotated[
     list[Path],
     typer.Argument(
-        metavar="RECORDS...", help="Files of records, plain or .gz; or one folded folder."
+        metavar="RECORDS...",
+        help="Files of icprobe records, plain or .gz; or the folder of one dataset made by fold.",
     ),
 ]
 Folder = Annotated[
     Path | None,
     typer.Option(
-        "-o", "--output", metavar="DIR", help="Folder of the dataset; its name becomes the id."
+        "-o",
+        "--output",
+        metavar="DIR",
+        help="Folder to write the dataset to; its name becomes the dataset's id.",
     ),
 ]
 
 
 @dataclass(frozen=True, slots=True)
 class FoldOptions:
-    """Settings of a fold, as texts of the command line."""
+    """Options of ``icmodel fold`` (make a dataset from records), as texts of the command line."""
 
     title: str = option_field(
         "TEXT", "Title of the dataset, in one line.", "made from the records", default=""
@@ -48,16 +52,16 @@ class FoldOptions:
         "RATE", 'Line rate, e.g. "10 Gb/s".', "rate that a real network card reports"
     )
     variant: str | None = option_field(
-        "NAME", "Variant of the model that is used if a question names none.", BEST
+        "NAME", "Default variant of the model for questions on this dataset.", BEST
     )
     about: Path | None = option_field(
         "FILE", "TOML file; its keys replace the same keys of the written dataset.toml."
     )
     tolerate: list[str] | None = option_field(
-        "FLAG", "Keep the metrics of runs with this flag; can be repeated."
+        "FLAG", "Keep the metrics of runs that icprobe marked with this flag; can be repeated."
     )
     refuse: list[str] | None = option_field(
-        "FLAG", "Reject a whole run with this flag; can be repeated."
+        "FLAG", "Exclude runs that icprobe marked with this flag; can be repeated."
     )
     apart: list[str] | None = option_field(
         "NAME", "Property of the environment to make an option axis, e.g. kernel; can be repeated."
@@ -73,7 +77,7 @@ class FoldOptions:
     )
 
     def settings(self) -> Settings:
-        """Return the settings of the fold, with numbers in SI units."""
+        """Return the options as settings for making a dataset, with numbers in SI units."""
         from icmodel.fold import Settings  # pydantic, not needed for the help
 
         if self.variant is not None:
@@ -129,13 +133,18 @@ def fold(
 
 
 def folder_to_rebuild(records: list[Path], settings: Settings) -> Path:
-    """Return the folded folder to rebuild; raises if other files or options are given."""
+    """Return the folder of the dataset to rebuild.
+
+    Raises RecordError if other files or options are given.
+    """
     from icmodel.fold import Settings, is_folded
 
     if len(records) != 1 or not records[0].is_dir():
         raise RecordError("the folder of the dataset is missing: add -o DIR")
     if not is_folded(records[0]):
-        raise RecordError(f"{records[0]} holds no folded dataset: give files of records and -o DIR")
+        raise RecordError(
+            f"{records[0]} contains no dataset made by icmodel fold: give files of records and -o DIR"
+        )
     if settings != Settings():
         raise RecordError(
             "a folder is rebuilt with the settings in its folded.json: for other settings, fold its "
@@ -145,7 +154,7 @@ def folder_to_rebuild(records: list[Path], settings: Settings) -> Path:
 
 
 def fold_sections(folder: Path, folded: Folded) -> Iterator[Section]:
-    """Yield the numbers of runs used, held out or excluded, with reasons, flags and notes."""
+    """Yield tables of how many runs were used, held out or excluded, with reasons, flags and notes."""
     from icmodel.fold.account import APART, HELD_OUT, USED
 
     account = folded.account
@@ -166,7 +175,7 @@ def fold_sections(folder: Path, folded: Folded) -> Iterator[Section]:
 
 
 def fold_document(folder: Path, folded: Folded) -> dict[str, object]:
-    """Return the JSON form: counts of runs by outcome, and the size of the dataset."""
+    """Return the result of a fold as JSON: counts of runs by outcome, and the size of the dataset."""
     account = folded.account.document()
     del account["runs"]
     size = {"points": len(folded.points), "option_axes": list(folded.option_axes)}

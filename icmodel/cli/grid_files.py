@@ -13,13 +13,15 @@ if TYPE_CHECKING:
     from icmodel.sheets import Chart
 
 CHARTED = ("goodput_bps", "cpu_send", "cpu_recv")
-"""Metrics with a chart, besides means of times."""
+"""Metrics that the workbook of a sweep shows in a chart, in addition to mean times."""
 WIDE = 50
-"""Ratio of the greatest to the least swept value from which the axis of a chart is logarithmic."""
+"""From this ratio of greatest to least swept value on, the axis of a chart is logarithmic."""
 
 
 def write_grid_workbook(columns: Columns, path: Path, progress: Progress | None = None) -> None:
-    """Write XLSX: a sheet with the values of the CSV file, and with charts if one parameter was swept.
+    """Write the workbook of a sweep (XLSX): a sheet with the values of the CSV file, and charts.
+
+    Charts are drawn only if a single parameter was swept.
 
     Raises
     ------
@@ -36,7 +38,10 @@ def write_grid_workbook(columns: Columns, path: Path, progress: Progress | None 
 
 
 def _chart(columns: Columns) -> Chart | None:
-    """Charts of goodput, mean times and CPU over the swept parameter; none for a grid of several or of names."""
+    """Return charts of goodput, mean times and CPU over the swept parameter.
+
+    Returns None if several parameters were swept, or a parameter without numbers.
+    """
     from icmodel.sheets import Chart
 
     numeric = [name for name, values in columns.swept.items() if values.dtype.kind in "if"]
@@ -50,7 +55,7 @@ def _chart(columns: Columns) -> Chart | None:
 
 
 def _sheet_cells(name: str, column: Column) -> list[str | float | None]:
-    """Cells of a column: numbers, texts, or None for an empty cell."""
+    """Return the spreadsheet cells of a column: numbers, texts, or None for an empty cell."""
     codes = code_names(name)
     if codes is not None:
         return [codes[code] if code >= 0 else None for code in column.tolist()]

@@ -1,4 +1,4 @@
-"""``icmodel ingest``: make a dataset of results of other tools."""
+"""``icmodel ingest``: make a dataset from the results of other tools."""
 
 from __future__ import annotations
 
@@ -37,27 +37,36 @@ if TYPE_CHECKING:
 app = make_app()
 
 REFUSED = 2
-"""Exit code if a file was refused, even if other files were used."""
+"""Exit code of ``icmodel ingest`` if a file was refused, even if other files were used."""
 
 Files = Annotated[
-    list[Path], typer.Argument(metavar="FILE...", help="Files of results.", show_default=False)
+    list[Path],
+    typer.Argument(
+        metavar="FILE...", help="Files with the results of measuring tools.", show_default=False
+    ),
 ]
 ToolName = Annotated[
     str | None,
     option("tool", "NAME", "Tool that wrote all files.", "recognised from the text of each file"),
 ]
 MapFile = Annotated[
-    Path | None, option("map", "FILE", "TOML with the meaning of the columns of CSV or XLSX.")
+    Path | None,
+    option("map", "FILE", "TOML file with the meaning of the columns of CSV or XLSX files."),
 ]
 LabelsFile = Annotated[
-    Path | None, option("labels", "FILE", "TOML with labels by file name or pattern.")
+    Path | None,
+    option(
+        "labels",
+        "FILE",
+        "TOML file with labels (facts that result files do not state), by file name or pattern.",
+    ),
 ]
 OwnWorkOver = Annotated[
     str | None,
     option(
         "own-work-over",
         "NAME",
-        "Dataset of the same hosts. Print the time per frame that the tool adds to this dataset's.",
+        "Reference dataset of the same hosts. Print the time per frame that the tool adds to the reference.",
     ),
 ]
 OwnWorkAt = Annotated[
@@ -72,7 +81,10 @@ OwnWorkAt = Annotated[
 Folder = Annotated[
     Path,
     typer.Option(
-        "-o", "--output", metavar="DIR", help="Folder of the dataset; its name is the id."
+        "-o",
+        "--output",
+        metavar="DIR",
+        help="Folder to write the dataset to; its name becomes the dataset's id.",
     ),
 ]
 
@@ -170,7 +182,7 @@ def _command(
 
 
 def _sections(ingested: Ingested, folder: Path, about: About) -> list[Section]:
-    """Return sections: the files with their numbers of rows, the refused files, and notes."""
+    """Return the printed result of an ingest: files with their numbers of rows, refused files, and notes."""
     table = tuple(
         (
             file.file,
@@ -191,7 +203,7 @@ def _sections(ingested: Ingested, folder: Path, about: About) -> list[Section]:
 
 
 def _work_sections(work: Sequence[OwnWork]) -> list[Section]:
-    """Return sections: the time per frame that the tool adds, and options that state this time."""
+    """Return tables of the time per frame that a tool adds, and of command-line options with this time."""
     if not work:
         return []
     rows, options = [], []

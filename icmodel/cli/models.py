@@ -1,4 +1,4 @@
-"""Models of a command: one that shows the progress of its fits, and the best variant of a new dataset."""
+"""Models for commands: a model that shows the progress of its fits, and the best variant for a new dataset."""
 
 from __future__ import annotations
 

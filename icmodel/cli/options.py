@@ -1,4 +1,4 @@
-"""Options that several commands share, their values in SI, and questions as text."""
+"""Options that several commands share, and questions as one line of text."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def make_app(group: type[TyperGroup] = TyperGroup) -> typer.Typer:
 
 
 def option(name: str, metavar: str, text: str, default: str = "", **more: Any) -> Any:
-    """Make an option with a value.
+    """Make a command-line option that takes a value.
 
     The help states ``default``. ``more`` is passed on to typer.
     """
@@ -57,7 +57,7 @@ NoCache = Annotated[
     bool,
     typer.Option(
         "--no-cache",
-        help="Do not use the cache folder of fits (hybrid only).",
+        help="Do not use the cache folder of fitted models (variant hybrid only).",
     ),
 ]
 Every = Annotated[bool, typer.Option("--all", help="Show every metric and every note.")]
@@ -74,7 +74,7 @@ DatasetForAll = Annotated[
         "Dataset for all streams, by name or folder, in place of the datasets that the system file names.",
     ),
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print the answer as JSON.")]
 Output = Annotated[
     Path | None,
     typer.Option(
@@ -122,7 +122,7 @@ def expand_options(kind: type, name: str) -> Callable[[Command], Command]:
 
 
 def option_of(of: Field[Any]) -> Any:
-    """Make the option of a field made with `option_field`."""
+    """Make the command-line option of a dataclass field that was made with `option_field`."""
     words = of.metadata
     name, text = words["name"] or of.name.replace("_", "-"), words["description"]
     if not words["metavar"]:
@@ -139,7 +139,7 @@ with_question = expand_options(Question, "question")
 
 
 def question_text(asked: Scenario) -> str:
-    """Return a question in words, on one line.
+    """Return the question of a scenario as one line of text.
 
     Examples
     --------

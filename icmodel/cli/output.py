@@ -22,11 +22,11 @@ from icmodel.table import Table as Table
 
 Writer = Callable[[Path], None]
 FURTHER_SHEETS = ("intervals", "basis", "sources")
-"""Sheets of an XLSX file behind the sheet of the answers."""
+"""Names of the sheets of an XLSX file that follow the sheet of answers."""
 
 
 class Section(NamedTuple):
-    """Heading, which may be empty, and below it a table or lines of text."""
+    """Section of printed output: a heading, which may be empty, and a table or lines of text."""
 
     heading: str
     body: Table[str] | tuple[str, ...]
@@ -53,7 +53,7 @@ class Answer(NamedTuple):
     files: Mapping[str, Writer] = MappingProxyType({})
 
     def writers(self) -> dict[str, Writer]:
-        """Return the writer for each file extension."""
+        """Return, for each file extension, the function that writes the answer to a file."""
         writers: dict[str, Writer] = {
             ".txt": lambda path: write_text(path, text_of(self.sections())),
             ".json": lambda path: write_text(path, json_text(self.document())),
@@ -87,7 +87,7 @@ def listing(key: str, entries: Sequence[Mapping[str, object]], table: Table[str]
 
 
 def emit(answer: Answer, *, as_json: bool, output: Path | None) -> None:
-    """Write the answer to a file, to standard output, or to both if both are requested.
+    """Write the answer of a command to a file, to standard output, or to both if both are requested.
 
     Raises
     ------
@@ -151,12 +151,15 @@ def hanging(lines: Iterable[str]) -> tuple[str, ...]:
 
 
 def bullets(lines: Iterable[str]) -> tuple[str, ...]:
-    """Return each text as an item of a list, wrapped with a hanging indent."""
+    """Return each text as an item of a list, with a leading hyphen."""
     return tuple(f"- {line}" for line in lines)
 
 
 def write_csv(records: Iterable[Mapping[str, object]], file: TextIO) -> None:
-    """Write records as CSV with a header; ``None`` becomes an empty cell, and no text is a formula."""
+    """Write records as CSV with a header.
+
+    ``None`` becomes an empty cell. Texts are written so that no spreadsheet reads them as formulas.
+    """
     import csv
 
     writer = csv.writer(file, lineterminator="\n")
@@ -194,7 +197,7 @@ def write_text(path: Path, text: str) -> None:
 def write_workbook(
     records: Iterable[Mapping[str, object]], document: Mapping[str, object], path: Path
 ) -> None:
-    """Write an XLSX file: the columns and values of the CSV file, then intervals, basis and sources of the document."""
+    """Write an XLSX file: a sheet with the values of the CSV file, then intervals, basis and sources."""
     from icmodel.sheets import Page, Sheet, document_pages, write_pages  # for this format alone
 
     lines = list(records)
@@ -207,7 +210,10 @@ def write_workbook(
 
 
 def cell_of(value: object) -> str | float | None:
-    """A value as a cell: numbers stay numbers, other values are the text of the CSV file."""
+    """Convert a value to a spreadsheet cell.
+
+    Numbers stay numbers. Other values become the text that the CSV file has.
+    """
     if value is None or isinstance(value, str):
         return value
     if isinstance(value, (int, float)) and not isinstance(value, bool):

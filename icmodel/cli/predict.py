@@ -72,14 +72,20 @@ MessageTime = Annotated[
 Solve = Annotated[
     str | None,
     option(
-        "solve", "PARAMETER", "Find the least rate, payload or cores that carry --goodput RATE."
+        "solve",
+        "PARAMETER",
+        "Find the least rate, payload or cores with which the stream reaches --goodput RATE.",
     ),
 ]
 Goodput = Annotated[
-    str | None, option("goodput", "RATE", 'Goodput to carry, e.g. "3.5 Gb/s"; needs --solve.')
+    str | None,
+    option(
+        "goodput", "RATE", 'Goodput that the stream must reach, e.g. "3.5 Gb/s"; needs --solve.'
+    ),
 ]
 Why = Annotated[
-    bool, typer.Option("--why", help="Show latency terms, goodput bounds and the rows used.")
+    bool,
+    typer.Option("--why", help="Show latency terms, goodput bounds and the dataset rows used."),
 ]
 Scenarios = Annotated[
     Path | None,
@@ -96,7 +102,7 @@ Template = Annotated[
     ),
 ]
 REFUSED = 2
-"""Exit code if a row of scenarios has no answer."""
+"""Exit code of ``--from`` if a row of the file of scenarios has no answer."""
 
 
 @app.command(short_help="Predict one stream: every metric, and why.")
@@ -152,7 +158,7 @@ def predict(
     if scenarios is not None:
         if protocol is not None or given_options(question):
             raise ScenarioError(
-                "--from takes every parameter from the file: add a column in place of the option"
+                "--from takes every parameter from the file: add a column to the file in place of the option"
             )
         return answer_rows(
             scenarios, output, data, variant, extrapolate=extrapolate, cache=not no_cache
@@ -218,7 +224,7 @@ def answer_rows(
 # --- the short answer -------------------------------------------------------------------------
 
 LINES = 20
-"""Maximum number of lines of a short answer on a terminal."""
+"""Maximum number of lines of the short answer of ``icmodel predict`` on a terminal."""
 _TIMES = ("latency", "rtt_half", "rtt")
 SLOTS: tuple[tuple[str, ...], ...] = (
     ("goodput_bps", "frames_per_s"),
@@ -230,9 +236,9 @@ SLOTS: tuple[tuple[str, ...], ...] = (
     ("cpu_recv", "cpu_recv_cores", "cpu_recv_process_cores"),
     ("loss_rate",),
 )
-"""Slots of the short answer. Each slot shows the first of its metrics that has a value."""
+"""Slots (lines) of the short answer. Each slot shows the first of its metrics that has a value."""
 SHORT_METRICS = frozenset(metric for slot in SLOTS for metric in slot)
-"""Metrics that a short answer may show."""
+"""Metrics that the short answer of ``icmodel predict`` may show."""
 MORE = "every metric: --all; terms, bounds and rows: --why"
 
 
@@ -280,7 +286,7 @@ def shown_metrics(prediction: Prediction) -> dict[str, Estimate]:
 
 
 def fit_notes(notes: Iterable[str], room: float) -> Iterator[str]:
-    """Yield notes as wrapped items in at most ``room`` lines.
+    """Yield notes as wrapped list items in at most ``room`` lines.
 
     If notes are left out, the last line counts them.
     """
@@ -298,7 +304,7 @@ def fit_notes(notes: Iterable[str], room: float) -> Iterator[str]:
 # --- the full answer --------------------------------------------------------------------------
 
 SHARED = 3
-"""A note shared by at least this many metrics is printed once, below the table."""
+"""Least number of metrics that must share a note, so that it is printed only once, below the table."""
 
 
 def full_sections(prediction: Prediction) -> Iterator[Section]:
@@ -326,7 +332,7 @@ def full_sections(prediction: Prediction) -> Iterator[Section]:
 
 
 def reasons(prediction: Prediction) -> Iterator[Section]:
-    """Yield the terms of the mean latency, the bounds of the goodput, and the dataset rows used."""
+    """Yield tables that explain a prediction: latency terms, goodput bounds, and the dataset rows used."""
     if prediction.terms:
         terms = {**prediction.terms, "together": math.fsum(prediction.terms.values())}
         rows = tuple((name, units.format_seconds(time)) for name, time in terms.items())
@@ -352,7 +358,7 @@ def reasons(prediction: Prediction) -> Iterator[Section]:
 
 
 def metric_records(prediction: Prediction) -> Iterator[dict[str, object]]:
-    """One CSV line for each metric, with the question that it answers."""
+    """Yield one CSV row for each predicted metric, with the question that it answers."""
     question = prediction.scenario.to_dict()
     options = dict(prediction.scenario.options)
     for name, one in prediction.metrics.items():

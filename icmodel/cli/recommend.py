@@ -1,4 +1,4 @@
-"""``icmodel recommend``: designs of a system that meet every requirement, among all that may be chosen."""
+"""``icmodel recommend``: search the allowed designs of a system for those that meet every requirement."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ CHANGES_WIDTH = 44
 MOST_ROWS = 6
 """Maximum number of designs of the Pareto front that are shown; JSON has all."""
 MOST_OTHERS = 3
-"""Maximum number of mended designs, and of undecided designs, that are shown."""
+"""Maximum number of designs shown in each of two lists: fewest changes, and undecided."""
 
 
 @app.command(short_help="Find designs of a system that meet its requirements.")

@@ -27,7 +27,7 @@ class MastheadChoice:
     project: str | None = option_field("NAME", "Project, printed on the first page of a report.")
     revision: str | None = option_field("TEXT", "Revision, printed on the first page of a report.")
     date: str | None = option_field(
-        "DATE", "Date of a report, e.g. 2026-11-25.", "that of SOURCE_DATE_EPOCH, or none"
+        "DATE", "Date of a report, e.g. 2026-11-25.", "date in SOURCE_DATE_EPOCH, or no date"
     )
     template: Path | None = option_field(
         "FILE",
@@ -35,7 +35,7 @@ class MastheadChoice:
     )
 
     def masthead(self, output: Path | None) -> Masthead:
-        """Return the masthead of the report in ``output``, before anything is computed.
+        """Return the masthead (page header) of the report ``output``; called before anything is computed.
 
         Raises
         ------
@@ -65,7 +65,10 @@ with_masthead = expand_options(MastheadChoice, "head")
 def page_writers(
     answer: Callable[[], Answer], output: Path | None, masthead: Masthead
 ) -> dict[str, Writer]:
-    """Return the writers of reports by file extension; the report names the file ``output``."""
+    """Return, for each file extension of a report, the function that writes the report.
+
+    The report names ``output`` as its file.
+    """
 
     def write(path: Path) -> None:
         from icmodel.report.writing import report_bytes

@@ -17,12 +17,12 @@ from icmodel.errors import ReportError
 app = make_app()
 
 NEEDED = ("fastapi", "uvicorn")
-"""Modules of the extra ``web``."""
+"""Modules that ``icmodel serve`` needs; the extra ``web`` installs them."""
 
 Port = Annotated[
     int | None,
     option(
-        "port", "N", "Port to listen at; 0 for any free one.", "the first free one from 8000 on"
+        "port", "N", "TCP port to listen on; 0 for any free port.", "first free port from 8000 on"
     ),
 ]
 Host = Annotated[
@@ -30,7 +30,7 @@ Host = Annotated[
     option(
         "host",
         "ADDRESS",
-        "Address to listen at. Other than loopback, every request needs the token in the printed address.",
+        "Address to listen on. If it is not loopback, every request needs the token in the printed address.",
         "127.0.0.1",
     ),
 ]

@@ -63,10 +63,10 @@ from icmodel.sweep.files import (
 app = make_app()
 
 MAIN_METRICS = ("goodput_bps", "cpu_send", "cpu_recv", "loss_rate")
-"""Metrics shown in the table, in addition to all mean times; files and JSON have all metrics."""
+"""Metrics shown in the table of a sweep, in addition to all mean times; files and JSON have all metrics."""
 GRID_FILES = (".csv", ".json", NETCDF, PARQUET, ".txt", XLSX, ZARR)
 TARGETS = (".csv", PARQUET, ZARR)
-"""Formats that are written block by block."""
+"""File extensions of sweeps that can be written block by block, in constant memory."""
 EXTRAPOLATED = BASES.index("extrapolated")
 MARK = "*"
 """Mark of an extrapolated value in the table."""
@@ -75,10 +75,10 @@ FOOTNOTE = (
     "icmodel predict the axis and the distance.",
 )
 MOST_POINTS, MOST_NOTES = 20, 4
-"""Maximum numbers of points and of lines of notes printed without ``--all``."""
+"""Maximum numbers of points and of lines of notes that ``icmodel sweep`` prints without ``--all``."""
 
 Metrics = Annotated[
-    list[str] | None, option("metric", "NAMES", "Only these metrics; can be repeated.")
+    list[str] | None, option("metric", "NAMES", "Predict only these metrics; can be repeated.")
 ]
 Extrapolate = Annotated[
     bool,
@@ -99,10 +99,14 @@ Workers = Annotated[
 ]
 Cluster = Annotated[
     str | None,
-    option("cluster", "ADDRESS", "Dask scheduler whose workers answer, e.g. tcp://host:8786."),
+    option(
+        "cluster",
+        "ADDRESS",
+        "Address of a Dask scheduler whose workers compute the sweep, e.g. tcp://host:8786.",
+    ),
 ]
 MOST_IN_MEMORY = 1 << 20
-"""Greatest number of points that are answered in memory, if the file can be written block by block."""
+"""Greatest number of points of a sweep that is computed in memory, if its format can be written block by block."""
 
 
 @app.command(short_help="Predict a grid over any parameters.")
@@ -131,7 +135,7 @@ def sweep(
     unless --extrapolate or --allow-gaps is given. A file has every metric with interval and basis.
 
     Sweeps of any size go to .zarr, .parquet (a folder of parts) or .csv in constant memory. After
-    an interruption, the same command goes on behind the finished parts. --workers uses processes,
+    an interruption, repeat the command to continue after the finished parts. --workers uses processes,
     --cluster the workers of a Dask scheduler; the files are the same.
 
     \b
@@ -152,7 +156,7 @@ def sweep(
         check_installed(output)
     if not in_blocks and (workers is not None or cluster is not None):
         raise ScenarioError(
-            "--workers and --cluster write a file block by block: add -o grid.zarr, .parquet or .csv"
+            "--workers and --cluster need an output file: add -o grid.zarr, .parquet or .csv"
         )
     if workers is not None and workers < 1:
         raise ScenarioError(f"--workers {workers} is not a number of processes: give 1 or more")
@@ -203,7 +207,7 @@ def sweep(
 
 
 def grid_sections(grid: Grid, *, every: bool) -> Iterator[Section]:
-    """Yield a table with a row for each point.
+    """Yield a sweep as a table with a row for each point.
 
     Without ``every`` only the first points and the main metrics are shown.
     """
@@ -243,14 +247,14 @@ def grid_sections(grid: Grid, *, every: bool) -> Iterator[Section]:
 
 
 def _text(name: str, value: object) -> str:
-    """Return the value of a parameter as text with its unit."""
+    """Return the value of a swept parameter as text with its unit."""
     return units.format_quantity(name, value) if isinstance(value, int | float) else str(value)
 
 
 def _estimate_text(name: str, estimate: tuple[Any, ...], *, marked: bool) -> str:
-    """Return a value as text, with as many digits as its interval supports.
+    """Return a predicted value as text, with as many digits as its interval supports.
 
-    ``marked`` columns have room for the mark of an extrapolated value.
+    With ``marked`` the text leaves room for the mark of an extrapolated value.
     """
     value, low, high, basis = estimate
     text = "–" if math.isnan(value) else estimated(name, Estimate(value, low, high, ""))

@@ -53,14 +53,15 @@ class PredictByDefault(TyperGroup):
 app = make_app(PredictByDefault)
 
 OVERLOADED = 1
-"""Exit code of a check if a port is overloaded."""
+"""Exit code of ``icmodel system check`` if a port is overloaded."""
 CONTRADICTORY = 2
-"""Exit code of a check if the system is unconnected or contradicts itself."""
+"""Exit code of ``icmodel system check`` if the system is unconnected or contradicts itself."""
 
 OtherFile = Annotated[
     Path,
     typer.Argument(
-        metavar="FILE", help="JSON file of Saihu or networkx, or physical XML file of Saihu."
+        metavar="FILE",
+        help="Network to import: JSON file of Saihu or networkx, or physical XML file of Saihu.",
     ),
 ]
 NewName = Annotated[

@@ -1,4 +1,4 @@
-"""Systems as text: a system for ``icmodel system show``, a prediction for ``icmodel system``."""
+"""Texts printed by ``icmodel system show`` (a system) and ``icmodel system`` (its prediction)."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ MOST_LINES = 20
 
 
 def system_sections(system: System, loads: tuple[Load, ...]) -> Iterator[Section]:
-    """Yield sections of a system: its groups, its streams with routes, and its busiest ports."""
+    """Yield the tables of ``icmodel system show``: groups, streams with their routes, and busiest ports."""
     yield Section(f"{system.name}: {system.title}", (f"source: {system.source}",))
 
     ends = Counter(end for link in system.links.values() for end in link.ends)
@@ -88,11 +88,11 @@ def _counted(noun: str, count: int) -> str:
 # --- a prediction -----------------------------------------------------------------------------
 
 BUSIEST = 3
-"""Maximum number of ports, and of devices, shown without ``--all``."""
+"""Maximum number of ports, and of devices, that ``icmodel system`` shows without ``--all``."""
 REQUIREMENTS = 8
-"""Maximum number of requirements shown without ``--all``, the worst first."""
+"""Maximum number of requirements that ``icmodel system`` shows without ``--all``, the worst first."""
 NOTES = 3
-"""Maximum number of notes shown without ``--all``."""
+"""Maximum number of notes that ``icmodel system`` shows without ``--all``."""
 MORE = "each stream, link and device: --all; all numbers: --json"
 
 
@@ -128,7 +128,7 @@ def prediction_sections(prediction: SystemPrediction, *, everything: bool) -> It
 def requirements_body(
     judged: Sequence[Judged], *, everything: bool
 ) -> Table[str] | tuple[str, ...]:
-    """Return a table with a row for each requirement.
+    """Return a table of verdicts, with a row for each requirement of a system.
 
     A row shows the worst stream, and how many streams have the same verdict.
     """
@@ -155,7 +155,7 @@ def requirements_body(
 
 
 def parts_text(judged: Judged) -> str:
-    """Return the parts of the bound that decided a verdict: ``: network 6 µs, hosts 450 µs``."""
+    """Return the parts of the latency bound that decided a verdict: ``: network 6 µs, hosts 450 µs``."""
     if not judged.by_bound:
         return ""
     parts = {name.removesuffix("_s"): part for name, part in judged.parts.items()}
@@ -164,7 +164,10 @@ def parts_text(judged: Judged) -> str:
 
 
 def parts_rows(judged: Sequence[Judged]) -> Iterator[tuple[str, ...]]:
-    """Yield for each required time the greatest bound of its streams: in the network, hosts, applications."""
+    """Yield a table row for each requirement on a time: the greatest latency bound of its streams, in parts.
+
+    The parts are the times in the network, in the hosts and in the applications.
+    """
     for name, some in by_requirement(judged).items():
         bounded = [one for one in some if one.parts]
         if not bounded:
@@ -182,7 +185,7 @@ def _known(part: float) -> float:
 
 
 def shortfall_lines(prediction: SystemPrediction, *, everything: bool) -> Iterator[str]:
-    """Yield for each group of streams the reason why less may arrive than is produced.
+    """Yield, for each group of streams, the reason why less data may arrive than is produced.
 
     The reason is that of the worst stream of the group.
     """
@@ -202,7 +205,7 @@ def shortfall_lines(prediction: SystemPrediction, *, everything: bool) -> Iterat
 
 
 def streams_table(groups: dict[str, list[StreamPrediction]]) -> Table[str]:
-    """Return a table with a row for each group of streams: every metric of its worst stream."""
+    """Return a table with a row for each group of streams; each metric is that of its worst stream."""
     rows = []
     for name, streams in groups.items():
         metrics = ("goodput_bps", "latency_mean_s", "latency_max_s", "message_latency_s")
@@ -216,7 +219,7 @@ def streams_table(groups: dict[str, list[StreamPrediction]]) -> Table[str]:
 
 
 def _worst_text(metric: str, streams: Sequence[StreamPrediction]) -> str:
-    """Return the worst value of a metric as text: the least goodput, the greatest other value."""
+    """Return the worst value of a metric among streams: least goodput, or greatest value of another metric."""
     if grows(metric, streams):
         return "grows"
     worst = worst_estimate(metric, streams)
@@ -229,7 +232,7 @@ def _worst_text(metric: str, streams: Sequence[StreamPrediction]) -> str:
 
 
 def ports_section(prediction: SystemPrediction, most: int | None) -> Iterator[Section]:
-    """Yield the ``most`` ports with the greatest requested load; nothing if no port has a load."""
+    """Yield a table of the ``most`` ports with the greatest requested load; nothing if no port has a load."""
     ports = [
         (name, port)
         for link in prediction.links.values()
@@ -248,7 +251,7 @@ def ports_section(prediction: SystemPrediction, most: int | None) -> Iterator[Se
 
 
 def devices_section(prediction: SystemPrediction, most: int | None) -> Iterator[Section]:
-    """Yield the ``most`` devices with the most busy cores; nothing if no CPU load is known."""
+    """Yield a table of the ``most`` devices with the most busy cores; nothing if no CPU load is known."""
     devices = [item for item in prediction.devices.items() if not item[1].cpu_cores.absent]
     devices.sort(key=lambda item: (-item[1].cpu_cores.value, item[0]))
     rows = tuple(

@@ -1,4 +1,4 @@
-"""Sections on a terminal: tables drawn by rich, narrowed until they fit its width."""
+"""Print sections on a terminal. Tables are drawn by rich and narrowed until they fit the terminal's width."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from icmodel.cli.output import Section
 
 COLUMN_PADDING = 3
-"""Characters that rich puts between two columns."""
+"""Number of characters that rich puts between two columns of a table."""
 _PIECE = re.compile(r"[^ _/,-]+[_/,-]*[ ]?|[_/,-]+[ ]?|[ ]")
-"""Piece of text that is never broken; it ends at a space, underscore, hyphen, slash or comma."""
+"""Pattern of a piece of text that is not broken: it ends at a space, underscore, hyphen, slash or comma."""
 
 
 def draw(sections: Iterable[Section]) -> None:
@@ -78,7 +78,7 @@ def fit_to_width(table: Table[str], width: int) -> Table[str] | None:
 
 
 def _wrapped(cell: str, width: int) -> str:
-    """Wrap the text of a cell into lines of at most ``width`` characters, between pieces."""
+    """Wrap the text of a table cell into lines of at most ``width`` characters."""
     if len(cell) <= width:
         return cell
     lines = [""]

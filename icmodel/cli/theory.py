@@ -40,7 +40,7 @@ COLUMNS = (
 
 @dataclass(frozen=True, slots=True)
 class Frames:
-    """Options for the payloads and the path, as texts of the command line."""
+    """Options of ``icmodel theory`` for payloads and path, as texts of the command line."""
 
     payload: str | None = option_field("SIZES", f"{PAYLOAD_HELP.rstrip('.')}; a list or a range.")
     distance: str = option_field("LENGTH", "Cable length.", default="0 m")
@@ -77,7 +77,7 @@ OtherLineRate = Annotated[
 
 
 def with_framing(kind: type[theory.AnyFraming]) -> Callable[[Command], Command]:
-    """Decorate a command: its parameter ``chosen`` becomes one option for each field of a framing.
+    """Decorate a command: its parameter ``chosen`` becomes one option for each field of a framing (packet format).
 
     ``chosen.framing()`` returns the framing. A boolean field becomes a switch of the command line, a
     field in bytes a size, another integer a count, and any other field a name.
@@ -245,14 +245,14 @@ def rapidio(
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """Link of the theory: its kind, framing and data rate after coding."""
+    """Link for computations by theory: its kind, its framing (packet format) and its data rate after coding."""
 
     kind: str
     framing: theory.AnyFraming
     line_rate_bps: float
 
     def payloads(self, text: str) -> tuple[int, ...]:
-        """Return the payloads of a list or a range [B].
+        """Parse a list or a range of payloads, and return the payloads [B].
 
         A range without a number of values stands for the payloads that fill packets.
         """
@@ -309,7 +309,7 @@ def emit_limits(link: Link, frames: Frames, *, as_json: bool, output: Path | Non
 
 
 def limit_sections(head: Mapping[str, Any], points: list[dict[str, Any]]) -> Iterator[Section]:
-    """Yield the link and path, a table with a row for each payload, and the goodput bound."""
+    """Yield the limits by theory: link and path, a table with a row for each payload, and the goodput bound."""
 
     def text(name: str, value: object) -> str:
         if isinstance(value, bool):

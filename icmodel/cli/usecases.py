@@ -93,7 +93,7 @@ def show(name: Name, *, as_json: AsJson = False, output: Output = None) -> None:
 
 
 def usecase_sections(case: UseCase) -> Iterator[Section]:
-    """Yield the question, derived numbers, requirements, candidates and known limits."""
+    """Yield the tables of ``icmodel usecases show``: derived numbers, requirements, candidates and limits."""
     from icmodel.usecase import derive
 
     citation = (case.citation,) if case.citation else ()

@@ -1,4 +1,4 @@
-"""``icmodel validate``: errors of a model on rows it was not fitted to."""
+"""``icmodel validate``: prediction errors of a model on dataset rows that it was not fitted to."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ Keep = Annotated[
     bool,
     typer.Option(
         "--keep",
-        help="Store the coverage in the dataset's folder; predictions then warn below 85 %.",
+        help="Store the coverage (rows inside their intervals) with the dataset; predictions then warn below 85 %.",
     ),
 ]
 
@@ -53,29 +53,34 @@ class FoldChoice:
     """Options that select the rows to leave out and score, as texts of the command line."""
 
     folds: list[str] | None = option_field(
-        "KINDS", f"Kinds of folds: {', '.join(KINDS)}; can be repeated.", "all"
+        "KINDS", f"Kinds of cross-validation folds: {', '.join(KINDS)}; can be repeated.", "all"
     )
     metric: list[str] | None = option_field(
         "NAMES", "Metrics to score; can be repeated.", "all with 30 rows or more"
     )
     at_break: list[str] | None = option_field(
         "SIZE",
-        'Greatest payload before a break, e.g. "1448 B".',
+        'Greatest payload before a break (jump) in a curve, e.g. "1448 B".',
         "the break found in each curve",
         name="break",
     )
     most: str | None = option_field(
         "N",
-        "Maximum number of folds of each kind, evenly drawn; for breaks, folds of each metric.",
+        "Maximum number of folds of each kind, drawn evenly. For folds at breaks it holds for each metric.",
         "all",
     )
-    worst: str = option_field("N", "Number of worst points to list per metric.", default="5")
+    worst: str = option_field(
+        "N", "Number of rows with the greatest errors to list per metric.", default="5"
+    )
     runs: str | None = option_field(
         "DATASET", "Dataset whose held-out runs are scored.", "the dataset's own"
     )
 
     def wishes(self) -> Wishes:
-        """Return the choice as numbers; loads the dataset given with --runs."""
+        """Return the options as settings of a validation.
+
+        Loads the dataset given with ``--runs``.
+        """
         breaks = tuple(units.parse_bytes(size) for size in split_names(self.at_break))
         return Wishes(
             kinds=tuple(split_names(self.folds)) or KINDS,
@@ -148,7 +153,7 @@ def validate_rows(
 
 
 def validation_sections(validation: Validation, kinds: Sequence[str]) -> Iterator[Section]:
-    """Yield the scores of each kind of fold, and the metrics that could not be scored."""
+    """Yield the result of a validation: scores of each kind of fold, and metrics that could not be scored."""
     from icmodel.report import validation as words
 
     yield Section(

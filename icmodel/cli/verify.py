@@ -21,23 +21,28 @@ if TYPE_CHECKING:
 app = make_app()
 
 LAB_FAILED = 3
-"""Exit code if the lab failed or nothing was measured."""
+"""Exit code of ``icmodel verify`` if the lab failed or nothing was measured."""
 Folder = Annotated[
     Path,
     typer.Option(
-        "-o", "--output", metavar="DIR", help="Folder for the prediction and the records."
+        "-o",
+        "--output",
+        metavar="DIR",
+        help="Folder for the stored prediction and the records of the measurement.",
     ),
 ]
 LabDataset = Annotated[
     str,
-    option("dataset", "NAME", "Dataset of the lab's hosts, by name or folder.", "lab-1g-2026"),
+    option(
+        "dataset", "NAME", "Dataset measured on the lab's hosts, by name or folder.", "lab-1g-2026"
+    ),
 ]
 Scale = Annotated[
     float | None,
     option(
         "scale",
         "K",
-        "Factor that divides rates and multiplies periods.",
+        "Slow-down factor: all rates are divided by K, and all periods are multiplied by K.",
         "the least that fits this machine",
     ),
 ]
@@ -46,17 +51,23 @@ Members = Annotated[
     option(
         "members",
         "N",
-        "Maximum number of devices to build per group.",
+        "Maximum number of devices of each group that are built in the lab.",
         "as many as fit this machine",
     ),
 ]
 Repeats = Annotated[
     int,
-    option("repeats", "N", "Number of valid passes required; 0 only writes the prediction.", "5"),
+    option(
+        "repeats",
+        "N",
+        "Number of valid passes (runs of the whole system) required; 0 only writes the prediction.",
+        "5",
+    ),
 ]
 Window = Annotated[str, option("window", "TIME", "Length of the measured window.", "2 s")]
 Warmup = Annotated[
-    str, option("warmup", "TIME", "Length of traffic before and after the window.", "1 s")
+    str,
+    option("warmup", "TIME", "Length of the traffic before and after the measured window.", "1 s"),
 ]
 
 
@@ -105,7 +116,7 @@ def verify(
         times=Times(units.parse_seconds(window), beside_s, beside_s),
         cache=not no_cache,
     )
-    advice = f"the same command goes on in {output}"
+    advice = f"repeat the command to continue in {output}"
     try:
         with interruptible(advice), progress_bar("passes") as watch:
             found = verify_system(name, output, options, watch=watch)
@@ -130,7 +141,7 @@ METRIC_NAMES = {
 
 
 def verification_sections(found: Verification) -> Iterator[Section]:
-    """Yield the verdict, and predicted and measured numbers of streams, bounds and devices."""
+    """Yield the result of ``icmodel verify``: verdict, and predicted and measured numbers side by side."""
     stored = found.stored
     counted = sum(one.counts for one in found.passes)
     passes = f"passes: {counted}"
@@ -167,7 +178,7 @@ def verification_sections(found: Verification) -> Iterator[Section]:
 
 
 def _cells(metric: str, one: Compared) -> tuple[str, ...]:
-    """Return the cells of `COLUMNS` for one compared metric."""
+    """Return the table cells of one metric: predicted and measured values, ratio, and whether they agree."""
     ends = (min(one.measured, default=one.median), max(one.measured, default=one.median))
     numbers = (one.value, one.low, one.high, one.median, *ends)
     ratio = "–" if math.isnan(one.ratio) else f"{one.ratio:.3f}"
@@ -176,7 +187,7 @@ def _cells(metric: str, one: Compared) -> tuple[str, ...]:
 
 
 def _number(metric: str, value: float) -> str:
-    """Return a number with its unit; numbers of cores have no unit, since the heading names it."""
+    """Return a number as text with its unit. Numbers of cores have no unit, since the table's heading names it."""
     if not math.isfinite(value):
         return "–"
     return f"{value:.3g}" if metric == CORES else quantity(metric, value, 4)

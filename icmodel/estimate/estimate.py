@@ -1,4 +1,4 @@
-"""Estimate: one metric with its value, interval and basis."""
+"""Estimate: a predicted metric with its value, its 90 % interval and its basis (kind of evidence)."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ BASES = (
 )
 """Every basis (kind of evidence) of a number, the strongest first."""
 BOTTLENECKS = ("request", "cpu", "packet-rate", "wire", "share", "receiver", "unknown")
-"""Names of the limits of a stream's goodput."""
+"""Names of the bottlenecks that can limit a stream's goodput."""
 
 
 def weakest(bases: Sequence[str]) -> str:
-    """Return the weakest of the bases; ``theory`` if there is none, as nothing measured was used."""
+    """Return the weakest of several bases (kinds of evidence); ``theory`` if the sequence is empty."""
     return max(bases, key=BASES.index) if bases else "theory"
 
 
@@ -68,7 +68,7 @@ class Estimate(NanEqual):
 
     @property
     def absent(self) -> bool:
-        """Whether the dataset gives no value."""
+        """Whether the estimate has no value; ``why`` gives the reason."""
         return math.isnan(self.value)
 
     @property
@@ -77,7 +77,7 @@ class Estimate(NanEqual):
         return self.value, self.low, self.high
 
     def __float__(self) -> float:
-        """The value in SI; NaN if absent."""
+        """Return the value of the estimate in SI; NaN if the estimate is absent."""
         return self.value
 
     def __repr__(self) -> str:
@@ -86,7 +86,7 @@ class Estimate(NanEqual):
         return f"Estimate({self.value!r}, low={self.low!r}, high={self.high!r}, {self.basis})"
 
     def to_dict(self) -> dict[str, object]:
-        """Return the JSON form; unknown numbers become ``None``."""
+        """Convert the estimate to a dict for JSON; unknown numbers become ``None``."""
         return {
             "value": number_or_none(self.value),
             "low": number_or_none(self.low),

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Parts of a prediction: latency terms, goodput bounds and bottleneck.
+    """Explanation of a prediction: terms of the mean latency, bounds of the goodput, and the bottleneck.
 
     ``latency_terms`` [s] sum to the mean latency; the least of ``goodput_bounds`` [b/s] is the goodput.
     """
@@ -37,7 +37,7 @@ class Explanation:
 
 
 class UsedRow(NamedTuple):
-    """Dataset row used by a prediction."""
+    """One row of a dataset that a prediction used; ``line`` is its line in the file of rows."""
 
     line: int
     metric: str
@@ -52,13 +52,13 @@ class UsedRow(NamedTuple):
         return f"UsedRow(line {self.line}, {where}: {self.value!r}, {self.basis})"
 
     def to_dict(self) -> dict[str, object]:
-        """Return the JSON form; an unlimited load is the text ``inf``."""
+        """Convert the row to a dict for JSON; an unlimited load is the text ``inf``."""
         unlimited = self.load_bps is not None and math.isinf(self.load_bps)
         return {**self._asdict(), "load_bps": "inf" if unlimited else self.load_bps}
 
 
 class Metrics:
-    """Base of predictions: metrics are attributes and items, and complete by Tab.
+    """Base class of predictions: metrics are attributes and items, and the Tab key completes their names.
 
     The metrics of the bundled datasets are declared for type checkers. Any further metric of a dataset is an item:
     ``p["own_metric_s"]``.
@@ -225,7 +225,7 @@ class Prediction(Metrics):
         return html_table(title, ESTIMATE_COLUMNS, estimate_table(self.metrics), self.notes)
 
     def to_dataframe(self) -> pandas.DataFrame:
-        """Return one row for each metric, with unit, value and interval in SI, basis and reason.
+        """Return the metrics as a data frame, one row per metric: unit, value and interval in SI, basis, reason.
 
         Raises
         ------
@@ -242,8 +242,9 @@ class Prediction(Metrics):
         return data_frame(long_table(self.metrics), "metric")
 
     def to_xarray(self) -> xarray.Dataset:
-        """Return the variables of one point of `icmodel.sweep`, with units; the question is in the coordinates.
+        """Convert the prediction to an xarray.Dataset with units, like a single point of `icmodel.sweep`.
 
+        The parameters of the question are coordinates.
         ``xarray.concat`` joins the points of several predictions.
 
         Examples
@@ -270,7 +271,7 @@ class Prediction(Metrics):
         return points.assign_attrs(attrs)
 
     def to_dict(self) -> dict[str, object]:
-        """Return the JSON document of ``icmodel predict --json``."""
+        """Convert the prediction to a dict for JSON, as ``icmodel predict --json`` prints it."""
         return {
             "schema_version": 1,
             "scenario": self.scenario.to_dict(),
@@ -288,7 +289,7 @@ class Prediction(Metrics):
 # --- tables of estimates --------------------------------------------------------------------------
 
 ESTIMATE_COLUMNS = ("metric", "#value", "#interval", "basis")
-"""Columns of `estimate_table`."""
+"""Names of the columns of `estimate_table`; ``#`` marks a column of numbers, which aligns right."""
 
 
 def estimate_table(metrics: Mapping[str, Estimate]) -> Iterator[tuple[str, ...]]:

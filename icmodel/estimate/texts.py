@@ -1,4 +1,4 @@
-"""Texts for people: names of metrics, and numbers with the digits that their intervals support."""
+"""Texts for people: metrics in words, and numbers rounded to the digits that their intervals support."""
 
 from __future__ import annotations
 
@@ -107,16 +107,16 @@ GROWS = "grows without limit"
 EXACT_DIGITS = 7
 """Number of significant digits of an exact number."""
 LEAST_DIGITS, HALF_WIDTH_DIGITS = 2, 2
-"""Least number of digits of a value, and number of digits of its interval's half-width.
+"""Least number of significant digits of a value, and number of digits of its interval's half-width.
 
-A value is rounded to the last digit of the half-width.
+A value is rounded to the last of these digits of the half-width.
 """
 WIDTH = 100
 """Maximum number of characters of a printed line."""
 
 
 def quantity(name: str, value: float, digits: int = EXACT_DIGITS) -> str:
-    """Return a value with the unit of its field name; without a unit it is a count.
+    """Return a value as text, with the unit that the suffix of its name states; no unit for a count.
 
     >>> quantity("goodput_bps", 9.4e9), quantity("cores", 4)
     ('9.4 Gb/s', '4')
@@ -153,7 +153,9 @@ def fixed(number: float, places: int) -> str:
 
 
 def estimated(metric: str, estimate: Estimate) -> str:
-    """Return a value rounded to the digits that its interval supports; exact values keep all.
+    """Return the value of an estimate as text, rounded to the digits that its interval supports.
+
+    An exact value keeps all its digits.
 
     >>> estimated("latency_mean_s", Estimate(1.2345e-4, 1.1e-4, 1.4e-4, "measured"))
     '123 µs'
@@ -164,9 +166,10 @@ def estimated(metric: str, estimate: Estimate) -> str:
 
 
 def compared(metric: str, estimate: Estimate, limit: float) -> str:
-    """Return a value with the digits that its interval supports.
+    """Return the value of an estimate as text, to be shown beside a limit.
 
-    More digits are added until the text shows on which side of the limit the value is.
+    The value has the digits that its interval supports. More digits are added until the text shows on which side of the
+    limit the value is.
     """
     value = estimate.value
     if estimate.absent or not math.isfinite(value):
@@ -186,7 +189,7 @@ def compared(metric: str, estimate: Estimate, limit: float) -> str:
 
 
 def interval(metric: str, estimate: Estimate) -> str:
-    """Return the 90 % interval as text; ``exact`` if low equals high, empty without interval.
+    """Return the 90 % interval of an estimate as text; ``exact`` if low equals high, empty without an interval.
 
     >>> interval("latency_mean_s", Estimate(1.2345e-4, 1.1e-4, 1.4e-4, "measured"))
     '110 – 140 µs'
@@ -210,7 +213,7 @@ def interval(metric: str, estimate: Estimate) -> str:
 
 
 def _digits(value: float, estimate: Estimate) -> int:
-    """Return the number of significant digits, down to the second digit of the half-width."""
+    """Return how many significant digits of a value to show, so that the last is the second of the half-width."""
     half = (estimate.high - estimate.low) / 2
     if not math.isfinite(half):
         return 4

@@ -1,6 +1,6 @@
-"""Compare a use case on each interconnect, by the strongest source for each.
+"""Judge a use case on every interconnect and line rate; each link is judged by its strongest source.
 
-The sources of a row are the datasets measured on that link. If none of them has the goodput, ``hybrid`` extrapolates
+Each link is a row of the comparison. Its sources are the datasets measured on that link. If none of them has the goodput, ``hybrid`` extrapolates
 from the nearest line rate of the same kind and protocol. If there is no such line rate, theory is the only source.
 Links that physics refutes are not extrapolated.
 
@@ -56,7 +56,7 @@ def compare_interconnects(
     usecase : str, Path or UseCase
         Bundled name, path of a TOML file, or a loaded use case.
     datasets : iterable of Dataset, str or Path, optional
-        Datasets to use; all bundled ones by default.
+        Datasets to use; by default all bundled datasets.
     watch : callable, optional
         Called after each link with the number of links done and the number of all links.
     rates_bps : sequence of float, optional
@@ -95,7 +95,7 @@ def compare_interconnects(
     rows: list[Row] = []
     if rates_bps is not None and not (rates_bps and all(0 < rate < math.inf for rate in rates_bps)):
         raise ScenarioError(
-            f"the line rates {list(rates_bps)} b/s are not possible: give at least one, above 0"
+            f"the line rates {list(rates_bps)} b/s are not possible: give at least one rate, each above 0"
         )
     links = compared_links(known, rates_bps)
     for number, link in enumerate(links, 1):
@@ -108,7 +108,7 @@ def compare_interconnects(
 
 @dataclass(frozen=True, slots=True)
 class _Sources:
-    """Sources for a use case: derived numbers, datasets by link, and models loaded so far."""
+    """Finder of the sources (datasets and theory) that judge a use case on each link; keeps the loaded models."""
 
     case: UseCase
     derived: Derivations
@@ -117,7 +117,7 @@ class _Sources:
     cache: bool
 
     def row(self, link: Link) -> tuple[Row, ...]:
-        """Row of a link; empty if neither a dataset nor theory is a source."""
+        """Judge one link by all its sources, and make its row; empty if neither a dataset nor theory can judge."""
         measured = [self.measured(carrier, link) for carrier in self.known if carrier.at(link)]
         sources = [source for source in measured if source.answers]
         silent = tuple(
@@ -148,7 +148,7 @@ class _Sources:
         return (Row(link, best, others, silent),)
 
     def measured(self, carrier: Carrier, link: Link) -> Source:
-        """Result of a dataset that was measured on the link.
+        """Judge the use case by a dataset that was measured on the link.
 
         The variant is the dataset's own, or ``hybrid`` if the use case states the application's work.
         """
@@ -158,7 +158,10 @@ class _Sources:
         return self.source(carrier, link, ground, variant)
 
     def extrapolated(self, link: Link) -> list[Source]:
-        """Result of the dataset with the nearest line rate that can answer; empty if no dataset can."""
+        """Judge the use case by extrapolation from another line rate; empty if no dataset can.
+
+        Among the datasets of the same interconnect and protocol that can answer, the nearest line rate is used.
+        """
         rate = link.line_rate_bps
         if rate is None:
             return []
@@ -177,7 +180,10 @@ class _Sources:
         return []
 
     def source(self, carrier: Carrier, link: Link, ground: str, variant: str) -> Source:
-        """Best choice for a dataset, at the dataset's line rate or extrapolated to that of the link."""
+        """Judge all generated candidates by a dataset, and return the result of the best candidate.
+
+        If ``ground`` is extrapolated, the dataset is extrapolated to the line rate of the link.
+        """
         data, rate = carrier.data, link.line_rate_bps if ground == EXTRAPOLATED else None
         key = (str(data.folder), variant)
         if key not in self.models:

@@ -1,4 +1,4 @@
-"""Links: the interconnects and line rates to compare, and the datasets measured on each."""
+"""Links to compare, each an interconnect with a line rate and a protocol, and the datasets measured on them."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from icmodel.theory import infiniband, rapidio
 
 ETHERNET = "ethernet"
 ANY = ""
-"""For links with link-specific protocols: accept any protocol in the dataset."""
+"""Protocol of a link that accepts every protocol of a dataset, since such links have protocols of their own."""
 PROTOCOLS = {
     ETHERNET: ("tcp", "udp", "zeromq"),
     "roce": (ANY,),
     "infiniband": (ANY,),
     "rapidio": (ANY,),
 }
-"""Kinds of link in the order of the printed table, and the protocols compared on each kind."""
+"""Protocols that are compared on each kind of link; kinds are in the order of the printed table."""
 ETHERNET_RATES_BPS = (1e9, 10e9, 25e9, 40e9, 100e9, 200e9)
 RATES_BPS = {
     ETHERNET: ETHERNET_RATES_BPS,
@@ -30,9 +30,9 @@ RATES_BPS = {
 }
 """Data rates after coding [b/s] that are always compared: four lanes of InfiniBand and RapidIO."""
 ANY_RATE = {ETHERNET: 0.0, "roce": 10e9}
-"""Kinds of link that are compared at any line rate, each with its least rate [b/s]."""
+"""Kinds of link that can be compared at every requested line rate, each with its least rate [b/s]."""
 NEAR_RATE = 0.03
-"""Relative difference up to which a link of another kind belongs to a requested line rate."""
+"""Relative difference up to which an InfiniBand or RapidIO link counts as a link of a requested line rate."""
 SAME_RATE = 1e-3
 """Relative difference up to which two line rates count as equal."""
 
@@ -48,7 +48,7 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Carrier:
-    """A dataset with the options that select one of its links, and the protocols with rows for that link."""
+    """One link on which a dataset was measured: the options that select it, and the protocols with rows."""
 
     data: Dataset
     options: tuple[tuple[str, str], ...]
@@ -57,12 +57,12 @@ class Carrier:
 
     @property
     def own(self) -> bool:
-        """Whether the dataset was measured with icprobe."""
+        """Whether the dataset was measured with icprobe, icmodel's own measuring tool."""
         tool = self.data.document.get("tool")
         return isinstance(tool, dict) and tool.get("name") == "icprobe"
 
     def on(self, link: Link) -> tuple[str, ...]:
-        """Protocols of the dataset that are compared on a link."""
+        """Protocols of the dataset that can be used on a link; empty if the link has another protocol."""
         return tuple(name for name in self.protocols if link.protocol in (ANY, name))
 
     def at(self, link: Link) -> bool:
@@ -75,7 +75,7 @@ class Carrier:
 
 
 def carriers(data: Dataset) -> Iterator[Carrier]:
-    """Each link of a dataset: the link of the default options, and the fabrics selected by other options."""
+    """Yield every link on which a dataset was measured; the options of the dataset select the link."""
     chosen: list[dict[str, str]] = [{}]
     chosen += [
         {axis: value} for axis, value in data.fabrics if value != data.option_defaults.get(axis)
@@ -90,13 +90,13 @@ def compared_links(
 ) -> tuple[Link, ...]:
     """Links to compare, sorted by kind, protocol and line rate: standard links and measured links.
 
-    A rate that no source states comes last.
+    A link whose line rate no source states comes after the other links of its kind and protocol.
 
     Parameters
     ----------
     rates_bps : sequence of float, optional
-        Line rates to compare [b/s]. Ethernet and RoCE have each of these rates, from their least rate on; of the
-        other kinds, links near one of the rates remain (`NEAR_RATE`).
+        Line rates to compare [b/s]. Ethernet and RoCE are compared at each of these rates, from their least rate on.
+        Links of other kinds are kept if their rate is near one of these rates (`NEAR_RATE`).
     """
     found = {
         Link(kind, rate, protocol)

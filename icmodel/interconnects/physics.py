@@ -1,4 +1,4 @@
-"""Physics: bounds of the wire for a use case. A bound can refute a requirement, but never prove it.
+"""Judge a use case by the bounds of the wire alone. A bound can refute a requirement, but never prove it.
 
 If a requirement exceeds a bound, no host can meet it on that wire. Ethernet is assumed to have the greatest common
 packets (MTU 9000), so that a refutation also holds for smaller packets.
@@ -54,7 +54,10 @@ class _Bounds:
 def judged_by_physics(
     case: UseCase, derived: Derivations, link: Link
 ) -> tuple[CandidateResult, ...]:
-    """Judge each choice of frames on a link by theory's bounds; empty if the line rate is unknown."""
+    """Judge a use case on a link by the bounds of theory, once for each frame size to try.
+
+    Empty if the line rate is unknown.
+    """
     if link.line_rate_bps is None:
         return ()
     mtu = JUMBO_MTU_BYTES if link.kind == ETHERNET else None
@@ -100,7 +103,7 @@ def _judged(
 def _stream_bounds(
     case: UseCase, candidate: Candidate, wire: Wire, derived: Derivations
 ) -> tuple[Mapping[str, _Bounds], tuple[Derivation, ...]]:
-    """Bounds of each stream, and the interfaces that follow from these bounds.
+    """Bounds of the wire for each stream, and the numbers of interfaces that follow from these bounds.
 
     If the protocol cannot carry the frames, the goodput is 0. A latency includes all bits of a frame and the use
     case's cable, but no delay of switches.
@@ -134,7 +137,7 @@ def _stream_bounds(
 
 
 def _estimate(case: UseCase, limit: Limit, bounds: _Bounds, wire: Wire) -> Estimate:
-    """Bound of a metric that no host can exceed; absent if theory has no bound."""
+    """Interval of a metric that the wire allows, whatever the hosts; absent if theory has no bound."""
     metric, payload_bytes = limit.metric, bounds.scenario.payload_bytes
     if metric in ("goodput_bps", "sent_bps"):
         return _interval(0.0, bounds.goodput_bps, "; ".join(_goodput_sentences(bounds, wire)))

@@ -1,6 +1,6 @@
-"""Ranking: which interconnect to take, from the rows of a comparison.
+"""Rank the interconnects of a comparison, the best first.
 
-The classes, best first: a dataset meets all requirements (*carries*); no limit of the wire is exceeded and
+Each interconnect belongs to a class. The classes are, best first: a dataset meets all requirements (*carries*); no limit of the wire is exceeded and
 the hosts decide (*hosts open*); the wire would carry the use case, and the measured hosts fail (*hosts
 fail*); the wire cannot carry it, whatever the hosts (*impossible*). Theory alone never gives *carries*.
 """
@@ -22,18 +22,19 @@ CARRIES, HOSTS_OPEN, HOSTS_FAIL, IMPOSSIBLE = (
     "impossible",
 )
 CLASSES = (CARRIES, HOSTS_OPEN, HOSTS_FAIL, IMPOSSIBLE)
-"""Classes of a row, best first."""
+"""Classes of the rows of a ranking, best first; the module's docstring describes them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """A row of a comparison, and its place among the others.
+    """A row of a comparison (one link) with its place in the ranking.
 
     Parameters
     ----------
     rank : int
-        Place, 1 is the best.
+        Place in the ranking, 1 is the best.
     row : Row
+        Row of the comparison.
     """
 
     rank: int
@@ -41,21 +42,21 @@ class Ranked:
 
     @property
     def kind(self) -> str:
-        """Class of the row, one of `CLASSES`."""
+        """Class of the row: ``carries``, ``hosts open``, ``hosts fail`` or ``impossible``."""
         return class_of(self.row)
 
     @property
     def wire_headroom(self) -> float:
-        """Goodput that the wire allows beyond the required one, relative to it; NaN if unknown.
+        """Goodput that the wire allows, relative to the required goodput, less 1; NaN if unknown.
 
-        The least of all required goodputs. Below 0, no host can meet a requirement.
+        If several goodputs are required, the least result counts. Below 0, no host can meet a requirement.
         """
         theory = [one for one in (self.row.source, *self.row.others) if one.ground == THEORY]
         return _headroom(theory[0]) if theory else math.nan
 
     @property
     def host_headroom(self) -> float:
-        """Margin of the required goodput on the measured hosts, as `evaluate` gives it; NaN if unknown."""
+        """Goodput of the measured hosts beyond the required goodput, as a fraction of it; NaN if unknown."""
         return math.nan if self.row.source.ground == THEORY else _margin(self.row.source)
 
     @property
@@ -65,7 +66,7 @@ class Ranked:
 
     @property
     def sentence(self) -> str:
-        """The reason for the class in one sentence."""
+        """Reason why the row belongs to its class, in one sentence."""
         decided, wire = _decided(self.row.decisive), self.wire_headroom
         source = self.row.source
         if self.kind == IMPOSSIBLE:
@@ -85,7 +86,7 @@ class Ranked:
         return f"{beyond}; the hosts decide{by}: {decided}{others}"
 
     def to_dict(self) -> dict[str, object]:
-        """JSON form."""
+        """Convert the ranked row to a dict for JSON."""
         numbers = {"wire_headroom": self.wire_headroom, "host_headroom": self.host_headroom}
         return {
             "rank": self.rank,
@@ -105,8 +106,8 @@ class Ranked:
 def ranked(comparison: Comparison) -> tuple[Ranked, ...]:
     """Rank the rows of a comparison.
 
-    The criteria in order: class, whether each predicted value is within its limit, evidence, least line rate, and
-    headroom. Of impossible links the fastest comes first.
+    The criteria in order: class, whether each predicted value is within its limit, kind of evidence, least line rate,
+    and headroom. Among impossible links, the fastest comes first.
 
     Examples
     --------
@@ -137,19 +138,19 @@ def ranked(comparison: Comparison) -> tuple[Ranked, ...]:
 
 
 def ranked_document(comparison: Comparison) -> dict[str, object]:
-    """The JSON document of a comparison with its ranking, as ``icmodel compare --usecase --json`` prints it."""
+    """JSON document of a comparison with its ranking, as ``icmodel compare --usecase --json`` prints it."""
     return {**comparison.to_dict(), "ranking": [one.to_dict() for one in ranked(comparison)]}
 
 
 def class_of(row: Row) -> str:
-    """Class of a row, one of `CLASSES`."""
+    """Class of a row of a comparison: ``carries``, ``hosts open``, ``hosts fail`` or ``impossible``."""
     if row.refuted:
         return IMPOSSIBLE
     return {MET: CARRIES, UNDECIDED: HOSTS_OPEN, NOT_MET: HOSTS_FAIL}[row.outcome]
 
 
 def _headroom(theory: Source) -> float:
-    """Least of the wire's goodputs over the required ones, less 1; NaN without a required goodput."""
+    """Least ratio of the wire's goodput to a required goodput, less 1; NaN without a required goodput."""
     ratios = [
         finding.verdict.estimate.high / finding.verdict.requirement.limit - 1
         for finding in _goodputs(theory)
@@ -163,7 +164,7 @@ def _margin(source: Source) -> float:
 
 
 def _goodputs(source: Source) -> list[Finding]:
-    """Findings about a required goodput."""
+    """Findings of a source on requirements that limit the goodput."""
     return [
         finding
         for finding in source.result.findings
@@ -172,7 +173,7 @@ def _goodputs(source: Source) -> list[Finding]:
 
 
 def _decided(finding: Finding) -> str:
-    """A finding as text: metric, value or known end, and limit."""
+    """Describe a finding: its metric, the value or the known bound of the value, and the required limit."""
     verdict = finding.verdict
     requirement, estimate = verdict.requirement, verdict.estimate
     metric = requirement.metric

@@ -1,4 +1,4 @@
-"""Comparison: one use case on every interconnect, and the JSON form."""
+"""Comparison: the result of judging one use case on every interconnect, and its JSON form."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ GOODPUT = "goodput_bps"
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Result of one dataset, or of theory, for a use case on a link, with the best choice.
+    """Result of judging a use case on a link by one dataset, or by theory; ``result`` is the best candidate.
 
     ``measured_bps`` is the line rate [b/s] at which the dataset was measured. It is ``None`` for theory, and if the
     dataset does not state it. ``least_cores`` are the fewest tried cores of each host that reach the outcome, and
@@ -50,12 +50,14 @@ class Source:
 
     @property
     def protocols(self) -> tuple[str, ...]:
-        """Protocols of the best choice, in the order of the streams."""
+        """Protocols of the best candidate, in the order of the use case's streams."""
         return tuple(dict.fromkeys(answer.asked.protocol for answer in self.result.answers))
 
     @property
     def decisive(self) -> Finding:
-        """The deciding finding; among findings that are not met, the finding on the strongest basis.
+        """Finding on the requirement that decides the outcome.
+
+        Among requirements that are not met, the one with the strongest basis (kind of evidence) decides.
 
         Latencies that grow without limit come last, since they follow from the goodput.
         """
@@ -73,7 +75,7 @@ class Source:
 
     @property
     def basis(self) -> str:
-        """The weakest basis of the deciding findings; empty if nothing was predicted.
+        """Weakest basis (kind of evidence) of the requirements that decide; empty if nothing was predicted.
 
         A single requirement that is not met decides. Otherwise all findings with the same outcome decide.
         """
@@ -84,7 +86,7 @@ class Source:
         return weakest(bases) if bases else ""
 
     def to_dict(self) -> dict[str, object]:
-        """JSON form."""
+        """Convert the result of one source (dataset or theory) to a dict for JSON."""
         return {
             **json_of(self, "ground", "dataset", "variant"),
             "measured_line_rate_bps": self.measured_bps,
@@ -99,18 +101,18 @@ class Source:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Notes on the predictions and reasons for missing predictions, without duplicates."""
+        """Notes on the predictions of the source, and reasons for missing predictions, without duplicates."""
         notes = [note for answer in self.result.answers for note in (*answer.notes, answer.why)]
         return tuple(dict.fromkeys(note for note in (*notes, *self.result.notes) if note))
 
     @property
     def answers(self) -> bool:
-        """Whether the source gives a number for any requirement, and not only theory's bounds."""
+        """Whether the source predicts a value for any requirement, and not only bounds by theory."""
         return any(not finding.verdict.estimate.absent for finding in self.result.findings)
 
     @property
     def missing_goodputs(self) -> int:
-        """Number of required goodputs for which the source gives no number."""
+        """Number of required goodputs for which the source predicts no value."""
         return sum(
             finding.verdict.estimate.absent
             for finding in self.result.findings
@@ -119,10 +121,10 @@ class Source:
 
     @property
     def order(self) -> tuple[float, ...]:
-        """Sort key, best first.
+        """Sort key of the sources of a link, best first.
 
-        The criteria in order: streams and goodputs with a number, verdict, kind of evidence, number of missing, failed
-        and undecided requirements, and margin.
+        The criteria in order: streams and goodputs with a predicted value, verdict, kind of evidence, number of
+        missing, failed and undecided requirements, and margin.
         """
         findings = self.result.findings
         missing = [finding for finding in findings if finding.verdict.estimate.absent]
@@ -142,7 +144,10 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One link of the comparison: deciding source, other sources, and datasets of the link without an answer."""
+    """Row of a comparison: one link, the source that decides, and the other sources.
+
+    ``silent`` has the datasets of the link that cannot answer, each with the reason.
+    """
 
     link: Link
     source: Source
@@ -156,12 +161,12 @@ class Row:
 
     @property
     def protocol(self) -> str:
-        """Protocol of the link, or the protocols of the best choice joined by ``+``."""
+        """Protocol of the link, or the protocols of the best candidate joined by ``+``."""
         return self.link.protocol or "+".join(self.source.protocols)
 
     @property
     def refuted(self) -> bool:
-        """Whether theory refutes the use case on this link, whatever the hosts."""
+        """Whether the link cannot meet the use case by theory, whatever the hosts."""
         return any(
             source.ground == THEORY and source.outcome == NOT_MET
             for source in (self.source, *self.others)
@@ -169,7 +174,7 @@ class Row:
 
     @property
     def decisive(self) -> Finding:
-        """The deciding requirement; if theory refutes the link, the requirement that no host can meet."""
+        """Finding that decides the row; if theory refutes the link, the requirement that no host can meet."""
         sources = (self.source, *self.others)
         refuting = [source for source in sources if source.ground == THEORY and self.refuted]
         return next(iter(refuting), self.source).decisive
@@ -191,7 +196,7 @@ class Row:
         return tuple(found)
 
     def to_dict(self) -> dict[str, object]:
-        """JSON form."""
+        """Convert the row to a dict for JSON."""
         return {
             "interconnect": self.link.kind,
             "line_rate_bps": self.link.line_rate_bps,
@@ -208,7 +213,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """One use case on every link.
+    """Result of judging one use case on every link, one row per link.
 
     ``file`` is the file of the use case, ``None`` if given as an object. ``datasets`` are the names of the datasets
     that the caller chose; ``None`` if all bundled ones were used.
@@ -226,7 +231,7 @@ class Comparison:
         return f"Comparison({self.usecase.name!r}: {', '.join(counts)})"
 
     def _repr_html_(self) -> str:
-        """Return the links as a table for a notebook, the best outcome first."""
+        """Return a table of the compared links in HTML for a notebook, the best outcome first."""
         rows = []
         for row in sorted(self.rows, key=lambda one: OUTCOMES.index(one.outcome)):
             rate = row.link.line_rate_bps
@@ -243,17 +248,17 @@ class Comparison:
 
     @property
     def verdict(self) -> str:
-        """Met if a link meets all requirements; undecided if a link may meet them; otherwise not met."""
+        """Verdict over all links: met if a link meets all requirements, undecided if a link may, else not met."""
         outcomes = {row.outcome for row in self.rows}
         return next(outcome for outcome in OUTCOMES if outcome in outcomes)
 
     @property
     def exit_code(self) -> int:
-        """Exit code of the command line: 0 met, 1 not met, 3 undecided."""
+        """Exit code of the command line for the verdict: 0 met, 1 not met, 3 undecided."""
         return {MET: 0, NOT_MET: 1, UNDECIDED: 3}[self.verdict]
 
     def to_dict(self) -> dict[str, object]:
-        """The JSON document of ``icmodel compare --usecase --json``."""
+        """Convert the comparison to a dict for JSON, as ``icmodel compare --usecase --json`` prints it."""
         keys = ("name", "title", "question", "source", "citation")
         return {
             "schema_version": SCHEMA_VERSION,

@@ -1,6 +1,6 @@
-"""Model: predictions of one question or of millions about a dataset.
+"""Model: predicts the metrics of one stream, or of arrays of streams, from a dataset.
 
-Tables and laws give the numbers.  This package checks questions, converts them to indices into the tables, answers
+A question describes a stream. Tables and laws (rules of a variant) give the numbers.  This package checks questions, converts them to indices into the tables, answers
 the questions in blocks and explains the answers.
 """
 

@@ -1,4 +1,4 @@
-"""Answer a block of questions, of one question or of many, by a law on its tables."""
+"""Answer a block of questions, given as arrays, by a law (rules of a model variant) on its tables."""
 
 from __future__ import annotations
 
@@ -17,17 +17,20 @@ from icmodel.laws.metrics import ALWAYS, DEMAND, SENDER, UTILISATIONS, predicted
 from icmodel.tables import HIGH, LOW, VALUE, Questions, TableQuery
 
 NEAR_WIRE = 0.985
-"""The wire is the bottleneck if the goodput is within 1.5 % of theory's bound; printed numbers are rounded to 0.5 %."""
+"""Fraction of theory's goodput bound from which the wire counts as the bottleneck.
+
+The margin is 1.5 %, since published numbers are rounded to 0.5 %.
+"""
 LOST = 1 - NEAR_WIRE
-"""Loss up to this share does not count as a bottleneck."""
+"""Greatest loss of an unlimited stream that does not yet make the receiver the bottleneck."""
 NEAR_CPU = 0.95
-"""The sender's cores are the bottleneck from this utilisation on; the source says "around 100 %"."""
+"""Utilisation of the sender's cores from which they count as the bottleneck; IC2012 says "around 100 %"."""
 CODES = {name: code for code, name in enumerate(BOTTLENECKS)}
 UNKNOWN = CODES["unknown"]
 
 
 class Answered(NamedTuple):
-    """A block of n questions with their answers.
+    """Answers of a law (rules of a model variant) to a block of n questions.
 
     ``columns`` maps each metric to numbers (ends, n), `ends` axis: value, low, high; NaN if a question has no answer.
     ``demand`` maps each utilisation in use to the utilisation of the requested cores that each stream needs, (n,).
@@ -42,7 +45,7 @@ class Answered(NamedTuple):
     demand: Mapping[str, Floats]
 
     def bottleneck(self) -> Codes:
-        """Code of each stream's bottleneck, (n,)."""
+        """Bottleneck of each question's stream, as an index into `BOTTLENECKS`, array (n,)."""
         unknown = np.full(len(self.query.q), np.nan)
         return bottleneck(self.query.q, self.flow, self.demand.get(SENDER, unknown))
 
@@ -55,7 +58,7 @@ class Answered(NamedTuple):
 def answered(
     law: Law, prepared: Prepared, q: Questions, wanted: Collection[str], *, intervals: bool
 ) -> Answered:
-    """Answer a block of questions by a law on the law's tables, with or without intervals.
+    """Answer a block of questions by a law (rules of a model variant), with or without intervals.
 
     Each interval contains its value and is not below 0.
     """
@@ -77,7 +80,7 @@ def answered(
 
 
 def in_overload(law: Law, over: Prepared, answer: Answered) -> Bools:
-    """Mask (n,) of requests that the law answers from its tables for overload."""
+    """Mask (n,) of questions that the law answers from separate tables, measured in overload."""
     if law.overload is None:
         return np.zeros(len(answer.query.q), dtype=bool)
     over_query = TableQuery(over.tables, answer.query.q, intervals=False)
@@ -88,7 +91,7 @@ def in_overload(law: Law, over: Prepared, answer: Answered) -> Bools:
 
 
 def bottleneck(q: Questions, flow: Flow, cpu_send: Floats) -> Codes:
-    """Code (index into ``BOTTLENECKS``) of each question's bottleneck, (n,).
+    """Bottleneck of each question, as an index into ``BOTTLENECKS``, array (n,).
 
     Parameters
     ----------
@@ -129,7 +132,10 @@ def bottleneck_of_facts(
     lossy_and_over: bool,
     needs_more_cores: bool,
 ) -> str:
-    """Bottleneck for one combination of facts; `bottleneck` lists the facts in the order of these parameters."""
+    """Name of the bottleneck, given seven facts about an answer such as "the goodput is near the wire's".
+
+    `bottleneck` computes the facts in the order of these parameters.
+    """
     if not not_achieved:
         return "cpu" if needs_more_cores else "request"
     if shared:
@@ -151,7 +157,7 @@ TRUTH_TABLE = np.array(
 
 
 def needed(data: Dataset, metrics: Collection[str] | None) -> frozenset[str] | None:
-    """Metrics that need tables for the wanted metrics; ``None`` means all metrics.
+    """Metrics for which tables must be made so that the wanted metrics can be predicted; ``None`` means all.
 
     The result includes the metrics of every prediction.  It also includes other statistics of the same times, since
     the statistics of a time are put in order.
@@ -160,7 +166,7 @@ def needed(data: Dataset, metrics: Collection[str] | None) -> frozenset[str] | N
 
 
 def no_metric(data: Dataset, metric: str) -> str:
-    """Message for a metric that the dataset does not have, with the metrics that it has."""
+    """Error message for a metric that the dataset does not have; it lists the metrics of the dataset."""
     if metric in data.metrics:
         return (
             f"{data.id} has {metric} at other options only: `icmodel datasets points {data.id} "

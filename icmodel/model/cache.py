@@ -1,4 +1,4 @@
-"""Tables of a model, made once per request for tables and shared by all questions."""
+"""Cache of a model's look-up tables: each table is made once, and shared by all questions."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from icmodel.scenario import NO_OPTIONS, Hosts, Options
 
 
 def table_cache(data: Dataset, variant: str, fitting: Fitting) -> TableCache:
-    """Make the cache of a dataset's tables for the law of one variant."""
+    """Make the cache of look-up tables of a dataset, for the law (rules) of one model variant."""
     return TableCache(data, variant, law_of(variant, data, fitting))
 
 
 class TableCache:
-    """A dataset with one law, and the tables made so far.
+    """Cache of the look-up tables that one law (rules of a model variant) needs of a dataset.
 
     Parameters
     ----------
@@ -40,13 +40,13 @@ class TableCache:
         self._for_hosts = lru_cache(maxsize=16)(self.make_for_hosts)
 
     def own_options(self, options: Options) -> Options:
-        """Drop options at their default, so that equal questions share tables."""
+        """Remove options that have their default value, so that equal questions share tables."""
         return Options(self.data.changed_options(options)) if options else options
 
     # --- tables -------------------------------------------------------------------------------
 
     def prepare(self, request: TableRequest) -> Prepared:
-        """Make the tables of a request; the cached form is ``prepared``.
+        """Make the look-up tables for options, protocols and metrics; the cached form is ``prepared``.
 
         Raises
         ------
@@ -67,18 +67,21 @@ class TableCache:
         return prepared
 
     def prepare_overload(self, request: TableRequest) -> Prepared | None:
-        """Make the tables for requests in overload, if the law has such tables; the cached form is ``overload``."""
+        """Make the look-up tables for requests above the capacity; the cached form is ``overload``.
+
+        ``None`` if the law has no such tables.
+        """
         return None if self.law.overload is None else self.law.overload.law.prepare(request)
 
     def make_placer(self, request: TableRequest) -> Placer:
-        """Make the Placer of single questions on the tables of a request; the cached form is ``placer``."""
+        """Make the `Placer` that converts single questions to table indices; the cached form is ``placer``."""
         prepared = self.prepared(request)
         return Placer(prepared.tables, self.domains(request, prepared), 1)
 
     # --- domain -------------------------------------------------------------------------------
 
     def make_domain(self, protocol: str, options: Options) -> ProtocolDomain:
-        """Find the domain of one protocol: the questions it can answer; the cached form is ``domain``.
+        """Find the domain of a protocol: the questions that its rows can answer; the cached form is ``domain``.
 
         Raises
         ------
@@ -92,14 +95,14 @@ class TableCache:
         return protocol_domain(protocol, rows.points, self.data.link(options))
 
     def domains(self, request: TableRequest, prepared: Prepared) -> Domains:
-        """Domains of a request's protocols, as arrays."""
+        """Domains of several protocols as arrays; a domain states which questions a protocol can answer."""
         every = [self.domain(name, request.options) for name in request.protocols]
         return Domains(every, prepared.tables.axes.cores)
 
     # --- other hosts, and the application's work ----------------------------------------------
 
     def for_hosts(self, hosts: Hosts, options: Options = NO_OPTIONS) -> TableCache:
-        """Cache for other hosts or another link; for the dataset's own hosts and link this cache itself.
+        """Cache of the tables for hosts or a link other than the dataset's; for the dataset's own, this cache.
 
         Raises
         ------
@@ -111,13 +114,13 @@ class TableCache:
         return self if is_own(self.data, hosts, options) else self._for_hosts(hosts)
 
     def make_for_hosts(self, hosts: Hosts) -> TableCache:
-        """Make the cache for other hosts or another link; the law must support them."""
+        """Make the cache of tables for hosts or a link other than the dataset's; the law must support them."""
         assert self.law.for_hosts is not None  # hosts_problem checks it
         data, law = self.law.for_hosts(hosts)
         return TableCache(data, self.variant, law)
 
     def hosts_problem(self, hosts: Hosts, options: Options = NO_OPTIONS) -> str:
-        """Reason why other hosts or another link cannot be predicted; empty if they can."""
+        """Reason why this variant cannot predict another CPU clock or line rate; empty if it can."""
         if is_own(self.data, hosts, options):
             return ""
         if self.law.for_hosts is not None:
@@ -139,7 +142,7 @@ class TableCache:
         )
 
     def work_problem(self) -> str:
-        """Reason why the application's own work cannot be predicted; empty if it can."""
+        """Reason why this variant cannot include the work of the application; empty if it can."""
         if self.law.paced is not None:
             return ""
         return (
@@ -149,6 +152,9 @@ class TableCache:
 
 
 def is_own(data: Dataset, hosts: Hosts, options: Options) -> bool:
-    """Whether hosts and link equal those of the dataset at some options; an unset property counts as equal."""
+    """Whether the requested line rate and CPU clock equal the dataset's at the given options.
+
+    A line rate that is not set counts as equal.
+    """
     own_rate = hosts.line_rate_bps in (None, data.link(options).line_rate_bps)
     return own_rate and hosts.cpu_clock_ratio == 1.0

@@ -22,17 +22,17 @@ from icmodel.tables import Frames, Questions, Tables, Work
 Number = TypeVar("Number", np.float64, np.int64, np.bool_)
 Column = NDArray[np.generic]
 RELIABLE = ("tcp",)
-"""Protocols that by definition lose no frames from the view of the application (IC2012 §7.1.4)."""
+"""Protocols that resend lost packets, so that the application loses no frames (IC2012 §7.1.4)."""
 DENSE = 1 << 17
-"""Up to this payload [B] theory for many questions is computed once per payload and looked up."""
+"""Greatest payload [B] up to which theory is computed once per payload and then looked up (many questions)."""
 LIMITING = ("cores", "switches", "endpoints", "distance_m")
-"""Parameters that can only be answered if the dataset has rows or a rule for them."""
+"""Parameters of a question that a dataset can answer only if it has rows or a rule for them."""
 BEYOND = 'or use --extrapolate of predict, compare or sweep (in Python outside="extrapolate")'
-"""Ending of messages that refuse a question beyond the data; only such questions can be extrapolated."""
+"""Last words of error messages on questions beyond the measured range, which can be extrapolated."""
 
 
 class ProtocolDomain(NamedTuple):
-    """Counts and parameters for which one protocol of a dataset has answers.
+    """Questions that one protocol of a dataset can answer: core counts, switches, cable length and sharing.
 
     ``answered``: the protocol has rows.  ``cores`` are the core counts at which the goodput was measured;
     ``other_cores`` are the counts at which only other metrics were measured.  ``distance``: the dataset has a rule
@@ -59,14 +59,18 @@ class ProtocolDomain(NamedTuple):
         return max(self.cores, default=0)
 
     def answering_cores(self, cores: int) -> int:
-        """Requested core count if any metric was measured at it; otherwise the nearest count with a goodput."""
+        """Core count whose rows answer for a requested core count.
+
+        This is the requested count if any metric was measured with it. Otherwise it is the nearest count with a
+        measured goodput.
+        """
         if cores in self.other_cores:
             return cores
         return min(self.cores, key=lambda count: (abs(count - cores), count), default=0)
 
 
 def protocol_domain(protocol: str, points: Sequence[Point], link: Interconnect) -> ProtocolDomain:
-    """Find the domain of a protocol from the counts in its rows and from properties of the link."""
+    """Find which questions a protocol can answer, from its rows and from properties of the link."""
     goodput = [point for point in points if point.metric == "goodput_bps"]
     every = {p.cores for p in points if p.cores is not None}
     counts = {p.cores for p in goodput if p.cores is not None} or every
@@ -158,12 +162,15 @@ def unmeasured_cores(data: Dataset, domain: ProtocolDomain, scenario: Scenario) 
     """Message that refuses a core count at which the goodput was not measured."""
     return (
         f"{scenario.cores} cores are outside {data.id}: goodput of {scenario.protocol} was measured with "
-        f"{', '.join(map(str, domain.cores))}; ask one of these, {BEYOND}"
+        f"{', '.join(map(str, domain.cores))}; use one of these counts, {BEYOND}"
     )
 
 
 class Domains:
-    """Domains of several protocols as arrays, for tables with the given core counts."""
+    """Questions that several protocols can answer, as arrays over protocols, to check many questions at once.
+
+    ``counts`` has the core counts of the tables.
+    """
 
     def __init__(self, domains: Sequence[ProtocolDomain], counts: tuple[int, ...]) -> None:
         self.answered = np.array([one.answered for one in domains])
@@ -190,7 +197,11 @@ class Domains:
         self.nearest, self.exact = nearest.reshape(-1), exact.reshape(-1)
 
     def cores(self, protocol: Ints, requested: Floats) -> tuple[Floats, Ints, Bools]:
-        """Requested core counts with defaults, indices of the nearest measured counts, and whether both differ."""
+        """Look up the core count of each question; all three results are arrays (n,).
+
+        They are the requested count or its default, the index of the nearest measured count, and whether the requested
+        count was not measured.
+        """
         missing = np.isnan(requested)
         if missing.any():
             requested = fast_where(missing, self.default.take(protocol), requested)
@@ -210,7 +221,7 @@ class Domains:
 
 
 class _Limits(NamedTuple):
-    """Fields of ProtocolDomain that rules read, as arrays over protocols or questions."""
+    """Fields of `ProtocolDomain` that the rules for refusing questions use, as arrays over protocols or questions."""
 
     has_cores: Bools
     least_switches: Ints
@@ -220,7 +231,7 @@ class _Limits(NamedTuple):
 
 
 def of_protocol(numbers: NDArray[Number], protocol: Ints) -> NDArray[Number]:
-    """Convert numbers per protocol to numbers per question, (n,); (1,) if there is only one protocol."""
+    """Look up a number of each question's protocol, array (n,); array (1,) if there is only one protocol."""
     return numbers if len(numbers) == 1 else numbers.take(protocol)
 
 
@@ -266,7 +277,7 @@ class Placer:
             self.dense = theory.columns
 
     def place(self, columns: Mapping[str, Column]) -> Placed:
-        """Convert questions, given as columns by SI name; a parameter that is left out has its default.
+        """Convert questions to table indices; questions are columns by SI name, and missing columns have defaults.
 
         The column ``requested_goodput_bps`` is required.
         """
@@ -302,7 +313,10 @@ class Placer:
         return Placed(questions, limiting, too_large, other_cores)
 
     def _frames(self, protocol: Ints, payload: Floats) -> Frames:
-        """Theory of the frames; a payload that is too large counts as the greatest possible payload."""
+        """Wire time, packets and goodput bound of each question's frame, by theory.
+
+        A payload above the protocol's limit counts as the greatest possible payload.
+        """
         if len(payload) == 1:
             return self._lone_frame(int(protocol[0]), float(payload[0]))
         if not self.width or (self.tables.extend and payload.max() >= self.width):
@@ -326,7 +340,7 @@ class Placer:
 
 
 def columns_of(scenario: Scenario, protocols: tuple[str, ...]) -> dict[str, Column]:
-    """Convert one question to columns of length 1."""
+    """Convert a scenario to arrays of length 1, by SI name of the parameter."""
     values: dict[str, float | None] = {
         "protocol": protocols.index(scenario.protocol),
         "payload_bytes": scenario.payload_bytes,
@@ -342,7 +356,7 @@ def columns_of(scenario: Scenario, protocols: tuple[str, ...]) -> dict[str, Colu
 
 
 def float_column(columns: Mapping[str, Column], name: str, size: int) -> Floats:
-    """Column of a parameter as floats, (size,); its default if it is left out."""
+    """Values of a parameter for all questions as floats, (size,); a missing parameter has its default."""
     if name in columns:
         return columns[name].astype(np.float64, copy=False)
     return np.full(size, DEFAULTS[name])

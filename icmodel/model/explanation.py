@@ -25,7 +25,7 @@ OF_ROW = attrgetter(*UsedRow._fields)
 
 
 def prediction(scenario: Scenario, variant: str, answer: Answered) -> Prediction:
-    """Make the Prediction of a block of one question."""
+    """Make the Prediction for one question from its answer: metrics, bottleneck, rows used and notes."""
     data = answer.query.tables.data
     used = answer.law.bases(answer.query, answer.flow)
     reads = used.used(answer.query, answer.columns)
@@ -66,7 +66,7 @@ def prediction(scenario: Scenario, variant: str, answer: Answered) -> Prediction
 
 
 class Explanation:
-    """Sentences that explain the numbers of one answer."""
+    """Sentences that explain the predicted numbers of one question, and why numbers are missing."""
 
     def __init__(self, scenario: Scenario, variant: str, answer: Answered) -> None:
         self.scenario, self.variant, self.answer = scenario, variant, answer
@@ -74,7 +74,7 @@ class Explanation:
         self.tables, self.data = answer.query.tables, answer.query.tables.data
 
     def absence(self, name: str) -> str:
-        """Reason why a metric has no value."""
+        """Reason why the prediction has no value of a metric."""
         scenario, data = self.scenario, self.data
         for entry in data.absences:
             of_protocol = entry.get("protocol", scenario.protocol) == scenario.protocol
@@ -131,7 +131,10 @@ class Explanation:
         return f"extrapolated on payload at {format_bps(nearest, 3)}: {_beyond(payload, edge)}"
 
     def terms(self, mean: Estimate) -> dict[str, float]:
-        """Terms whose sum is the mean latency [s]; empty if the dataset has no one-way latency."""
+        """Parts of the mean latency [s]: serialisation, propagation, switches and software stack.
+
+        Empty if the dataset has no one-way latency.
+        """
         if mean.absent or "latency_mean_s" not in self.tables.metrics:
             return {}
         link, query = self.tables.link, self.query
@@ -173,7 +176,7 @@ class Explanation:
             )
 
     def _table(self, name: str) -> str | None:
-        """Name of the table from which a metric is looked up; ``None`` if there is none."""
+        """Name of the look-up table that gives a metric; ``None`` if no table does."""
         metrics = self.tables.metrics
         if name in ("goodput_bps", "frames_per_s") and (name in BY_FLOW or name not in metrics):
             return self.answer.law.goodput
@@ -183,17 +186,20 @@ class Explanation:
         return next((table for table in names if table in metrics), None)
 
     def _row_switches(self, table: str) -> float | None:
-        """Switch count of the rows of a metric."""
+        """Number of switches on the path on which a metric was measured; ``None`` if the dataset lacks the metric."""
         known = table in self.tables.metrics
         return float(self.query.switches([table])[0, 0]) if known else None
 
     def _cores_beyond(self, table: str) -> str:
-        """Distance of the requested core count from that of the rows used, in words; empty if both are equal."""
+        """Describe how far the requested core count is from the measured one, such as ``2 beyond 4``.
+
+        Empty if both are equal.
+        """
         scenario = int(self.query.q.cores[0])
         nearest = int(answering_cores(self.query, [table])[0, 0])
         return "" if scenario == nearest else f"{abs(scenario - nearest)} beyond {nearest}"
 
 
 def _beyond(payload: float, edge: float) -> str:
-    """Distance of a payload from the nearest measured payload, in words."""
+    """Describe how far a payload is from the nearest measured payload, such as ``100 B beyond 1448 B``."""
     return f"{abs(payload - edge):.0f} B beyond {edge:.0f} B"

@@ -39,19 +39,19 @@ if not hasattr(xr.Dataset, "icmodel"):
     accessor("icmodel")(GridPlots)
 
 Piece = slice | Ints
-"""Indices of the questions of a block."""
+"""Indices of the questions in a block: a slice, or an array of integers."""
 Reason = Callable[[Mapping[str, object]], str]
 """Function that takes the SI keywords of a refused question and returns the reason of the refusal."""
 BLOCK = 1_048_576
-"""Size of the arrays that are worked on at once: metrics × (value, low, high) × questions."""
+"""Number of array elements that are computed at once: metrics × (value, low, high) × questions."""
 HOSTS = ("line_rate_bps", "cpu_clock_ratio")
 OWN = 0.0
-"""Mark for the dataset's own line rate; no real line rate is 0."""
+"""Number that stands for "the dataset's own line rate" among line rates [b/s]."""
 
 
 @dataclass(frozen=True, slots=True)
 class BatchOptions:
-    """Options of ``predict_many``."""
+    """Options of ``predict_many``: treatment of refused questions, metrics, intervals and threads."""
 
     outside: str
     metrics: tuple[str, ...] | None
@@ -60,7 +60,7 @@ class BatchOptions:
 
     @property
     def endings(self) -> tuple[str, ...]:
-        """Endings of the names of a metric's columns: for the value, and for low, high and basis if wanted."""
+        """Suffixes of a metric's columns of numbers: value, and also low and high if intervals are wanted."""
         return ("", "_low", "_high") if self.intervals else ("",)
 
 
@@ -118,7 +118,10 @@ def predict_many(
 
 @dataclass(frozen=True, slots=True)
 class QuestionTable:
-    """Questions, broadcast and flattened: one column per parameter, and the shape to restore in the answer."""
+    """Questions as a table: one column per parameter, after broadcasting and flattening.
+
+    ``shape``, ``dims`` and ``coords`` restore the form of the given arrays in the answer.
+    """
 
     columns: Mapping[str, Column]
     options: Mapping[str, Column | str]
@@ -136,7 +139,7 @@ class QuestionTable:
         return tuple(name for name, count in found if count) or protocols
 
     def keywords(self, data: Dataset, index: int) -> dict[str, object]:
-        """Keywords of the question at an index, for a single prediction."""
+        """Keywords for `Model.predict` that ask the question at one index of the table."""
         keywords: dict[str, object] = {
             name: col[index].item() for name, col in self.columns.items()
         }
@@ -155,7 +158,9 @@ class QuestionTable:
 
 
 def question_table(keywords: Mapping[str, object], protocols: tuple[str, ...]) -> QuestionTable:
-    """Broadcast parameters to one table; names may have a unit suffix (SI numbers) or not (texts with a unit).
+    """Broadcast the parameters of `predict_many` to one table of questions.
+
+    A name with a unit suffix has numbers in SI. A name without a suffix has texts with a unit.
 
     Raises
     ------
@@ -176,7 +181,7 @@ def question_table(keywords: Mapping[str, object], protocols: tuple[str, ...]) -
 
 
 def codes(axis: str, value: object, names: tuple[str, ...]) -> object:
-    """Convert a text to its code; arrays already hold codes, which are indices into ``names``.
+    """Convert the value of a protocol or option to its index in ``names``; arrays already contain such indices.
 
     Raises
     ------
@@ -191,18 +196,18 @@ def codes(axis: str, value: object, names: tuple[str, ...]) -> object:
     whole = array.dtype.kind in "iu"
     if not whole or (array.size and not 0 <= array.min() <= array.max() < len(names)):
         raise ScenarioError(
-            f"{axis} must be one text or whole codes from 0 to {len(names) - 1} for "
-            f"{', '.join(names)}"
+            f"{axis} must be one text, or whole numbers from 0 to {len(names) - 1} that stand for "
+            f"{', '.join(names)}: give one of both"
         )
     return value
 
 
 Broadcast = tuple[dict[str, Column], tuple[str, ...], dict[str, object], tuple[int, ...]]
-"""Columns, names of dimensions, coordinates and shape."""
+"""Parameters after broadcasting: columns, names of dimensions, coordinates and shape."""
 
 
 def broadcast(values: Mapping[str, object]) -> Broadcast:
-    """Broadcast plain arrays as numpy does, labelled ones (xarray) by dimension.
+    """Broadcast arrays to one shape: plain arrays by the rules of numpy, labelled arrays (xarray) by dimension.
 
     Raises
     ------
@@ -244,7 +249,9 @@ def broadcast(values: Mapping[str, object]) -> Broadcast:
 def _groups(
     model: TableCache, questions: QuestionTable, output: Output
 ) -> Iterator[tuple[TableCache, Options, Ints | None]]:
-    """Groups of questions that share tables, with the indices of each group; ``None`` means all questions.
+    """Group the questions that can use the same tables: yield tables, options and indices of each group.
+
+    Indices ``None`` mean all questions.
 
     A question is refused if the variant does not support its work, hosts or link.
     """
@@ -313,7 +320,7 @@ def _option_groups(
 
 
 class Output:
-    """Columns that answers are written to, and the mask of refused questions."""
+    """Result of `predict_many` while it is computed: one column per metric, and the mask of refused questions."""
 
     def __init__(self, data: Dataset, batch: BatchOptions, size: int) -> None:
         self.data, self.batch, self.size = data, batch, size
@@ -321,7 +328,10 @@ class Output:
         self.refused = np.zeros(size, dtype=bool)
 
     def allocate(self, every: Sequence[str], written: Sequence[str], *, cleared: bool) -> None:
-        """Make columns for every wanted metric; they are filled with NaN only if some rows will not be written."""
+        """Make the columns of every wanted metric that do not exist yet.
+
+        A column is filled with NaN if answers will be written to only a part of it.
+        """
         for metric in self.batch.metrics or ():
             if metric not in (*every, BOTTLENECK):
                 raise OutOfDomain(no_metric(self.data, metric))
@@ -337,7 +347,7 @@ class Output:
                     self.columns[f"{name}_basis"] = np.full(self.size, -1, dtype=np.int8)
 
     def write(self, piece: Piece, answer: Answered, metrics: frozenset[str]) -> None:
-        """Write the answers of a block of questions."""
+        """Write the answers to a block of questions into the columns: values, intervals, bases and bottleneck."""
         for name in metrics:
             ends = answer.columns.get(name)
             for k, ending in enumerate(self.batch.endings):
@@ -363,7 +373,7 @@ class Output:
 
 
 class _Worker:
-    """Worker that answers the questions with the same options and hosts, block by block."""
+    """Worker that answers a group of questions with the same options and hosts, block by block."""
 
     def __init__(
         self,
@@ -414,7 +424,7 @@ class _Worker:
                 done.result()
 
     def answer(self, piece: Piece) -> None:
-        """Answer one block of questions."""
+        """Answer one block of questions, and write the answers into the output."""
         columns = {name: column[piece] for name, column in self.questions.columns.items()}
         check_arrays(columns)
         columns["protocol"] = self.protocols.take(columns["protocol"].astype(np.int64, copy=False))
@@ -440,7 +450,7 @@ class _Worker:
 
 
 def even_block(count: int, most: int, threads: int) -> int:
-    """Block size, at most ``most``, for which all threads end at about the same time."""
+    """Number of questions per block, at most ``most``, so that all threads finish at about the same time."""
     blocks = math.ceil(count / most)
     if blocks > 1:
         blocks = math.ceil(blocks / threads) * threads

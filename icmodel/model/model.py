@@ -1,4 +1,4 @@
-"""Model(dataset, variant): predicts a stream from benchmarks and theory."""
+"""Model: predicts goodput, latency, loss and CPU of a stream from the benchmarks of a dataset and theory."""
 
 from __future__ import annotations
 
@@ -32,11 +32,14 @@ if TYPE_CHECKING:
 
 REFUSE, EXTRAPOLATE, NAN = "refuse", "extrapolate", "nan"
 DELAYS = ("distance_m", "switches")
-"""Parameters on which only the latency depends; `Model.fit_question` leaves them out if the dataset has no rule."""
+"""Parameters of a question on which only the latency depends.
+
+`Model.fit_question` leaves them out if the dataset has no rule for them.
+"""
 
 
 class Model:
-    """The interconnect model of IC2012 §7, on any dataset.
+    """The interconnect model of IC2012 §7 on a dataset; predicts goodput, latency, loss and CPU of a stream.
 
     Parameters
     ----------
@@ -107,7 +110,7 @@ class Model:
         return self.data, self.variant, self._cache, self._constants
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Pickle the dataset and the settings; tables are prepared again."""
+        """Pickle only the dataset and the settings of the model; look-up tables are made again when unpickled."""
         return _made, self._settings
 
     # --- one question -------------------------------------------------------------------------
@@ -120,7 +123,7 @@ class Model:
         metrics: tuple[str, ...] | list[str] | None = None,
         **question: Unpack[ScenarioKeywords],
     ) -> Prediction:
-        """Predict every metric of one question.
+        """Predict goodput, latency, loss, CPU and further metrics of one stream (one question).
 
         The question is a `Scenario`, or its parameters as keywords.  A name with a unit suffix takes a number in SI;
         a name without a unit suffix takes a text with a unit.
@@ -192,7 +195,7 @@ class Model:
             )
         elif question:
             raise ScenarioError(
-                f"the question is a Scenario and keywords, {', '.join(question)}: give one of both"
+                f"the question is given as a Scenario and as keywords ({', '.join(question)}): give only one of both"
             )
         if outside not in (REFUSE, EXTRAPOLATE):
             raise ScenarioError(f"outside={outside!r} is unknown: use {REFUSE} or {EXTRAPOLATE}")
@@ -235,7 +238,13 @@ class Model:
         return asked
 
     def _answer(self, cache: TableCache, request: TableRequest, scenario: Scenario) -> Answered:
-        """Answer a block of one question."""
+        """Answer one complete question from the tables; the question becomes arrays of length 1.
+
+        Raises
+        ------
+        OutOfDomain
+            If the dataset cannot answer the question.
+        """
         prepared, placer = cache.prepared(request), cache.placer(request)
         q, _, too_large, other_cores = placer.place(columns_of(scenario, request.protocols))
         if too_large[0]:
@@ -260,12 +269,12 @@ class Model:
                 )
             raise OutOfDomain(
                 f"payload {scenario.payload_bytes} B is outside {self.data.id}: {scenario.protocol} was "
-                f"measured from {first:.0f} to {last:.0f} B; ask within, {BEYOND}"
+                f"measured from {first:.0f} to {last:.0f} B; use a payload in this range, {BEYOND}"
             )
         return answer
 
     def _complete(self, scenario: Scenario) -> tuple[Scenario, Options]:
-        """Fill in the dataset's default core count, and drop options at their default.
+        """Fill in the default core count of the dataset, and find the options that differ from their defaults.
 
         Raises
         ------
@@ -281,9 +290,9 @@ class Model:
         ), options
 
     def _problems(self, scenario: Scenario) -> tuple[Options, dict[str, str]]:
-        """Options without values at their default, and the refused parameters of a scenario with their messages.
+        """Check a scenario: return its options that differ from the defaults, and the refused parameters.
 
-        Parameters in `DELAYS` come last.
+        Refused parameters are keys, with the message of refusal as value. Parameters in `DELAYS` come last.
         """
         if scenario.protocol not in self.data.protocols:
             raise OutOfDomain(
@@ -345,7 +354,9 @@ class Model:
         return self._tables.domain(protocol, self._tables.own_options(Options(options))).cores
 
     def rows(self, protocol: str, options: Mapping[str, str]) -> Rows:
-        """Rows used for a protocol at given options; also the reason, if the options of the rows differ.
+        """Find the rows that answer for a protocol at given options.
+
+        If rows with other options are used in their place, the result also states the reason.
 
         Raises
         ------
@@ -357,7 +368,10 @@ class Model:
     # --- theory -------------------------------------------------------------------------------
 
     def least_latency_s(self, scenario: Scenario) -> float | None:
-        """Theory's minimum one-way latency [s]; ``None`` if the link's rate is not known."""
+        """Least one-way latency of a scenario by theory [s]; ``None`` if the link's rate is unknown.
+
+        The latency includes the frame on the wire, the cable and the switches, but no hosts.
+        """
         path = self._wire(scenario)
         link = path.link
         if link.line_rate_bps is None:
@@ -368,7 +382,7 @@ class Model:
         return bits + (distance or 0.0) * (link.propagation_s_per_m or 0.0) + switches
 
     def greatest_goodput_bps(self, scenario: Scenario) -> float | None:
-        """Theory's bound on the goodput [b/s], equal for all variants; ``None`` if nothing bounds the goodput.
+        """Upper bound of the goodput by theory [b/s], equal for all variants; ``None`` if nothing bounds it.
 
         Two terms bound the goodput: the wire at the requested line rate, and the application's work, since a core
         handles one frame at a time (bottleneck law: P. J. Denning, J. P. Buzen, ACM Computing Surveys 10, 1978).
@@ -383,7 +397,7 @@ class Model:
         return bound if math.isfinite(bound) else None
 
     def _wire(self, scenario: Scenario) -> Wire:
-        """Wire of a scenario at the requested line rate; every variant computes it from theory."""
+        """Headers and line rate of a scenario as a `Wire`, which computes bounds by theory."""
         path = wire(self.data, scenario.protocol, scenario.options)
         if scenario.line_rate_bps is None:
             return path
@@ -394,7 +408,7 @@ class Model:
         return self._tables.work_problem()
 
     def host_times_s(self, scenario: Scenario) -> tuple[Estimate, Estimate]:
-        """Time that a core of the sender and of the receiver itself needs for a frame [s].
+        """Core time per frame that the host itself needs, at the sender and at the receiver [s].
 
         The application's work is excluded.  The basis is ``derived`` from the cores' utilisation, or ``assumed``.
 
@@ -428,7 +442,7 @@ class Model:
         threads: int | None = None,
         **question: Unpack[ScenarioArrays],
     ) -> xarray.Dataset:
-        """Predict arrays of questions at once.
+        """Predict the metrics of many streams (questions) at once, with arrays as parameters.
 
         Plain arrays broadcast by the rules of numpy; labelled arrays (xarray) broadcast by dimension.
 

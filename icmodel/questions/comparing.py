@@ -20,7 +20,7 @@ RATES_ALONE = "--rates needs --usecase: add --usecase NAME, or use --line-rate f
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """Column of the comparison: a prediction, or the reason why there is none."""
+    """Column of a comparison side by side: a prediction, or the reason why there is none."""
 
     dataset: str
     variant: str
@@ -74,7 +74,7 @@ def answer_columns(
 
 
 def columns_document(columns: list[Column]) -> dict[str, object]:
-    """JSON form of a comparison: a list of columns."""
+    """Return a comparison as JSON: a list of columns."""
     return {"schema_version": 1, "columns": json_form(columns)}
 
 
@@ -94,7 +94,7 @@ def parse_rates(text: str) -> tuple[float, ...]:
     Raises
     ------
     UnitError, ScenarioError
-        If a part is no rate, or there is none.
+        If a part is not a rate, or the text has no rate.
 
     >>> parse_rates("10, 25 Gb/s,400 Mb/s")
     (10000000000.0, 25000000000.0, 400000000.0)

@@ -1,4 +1,4 @@
-"""The form and the curves of the what-if page: ranges of a dataset, and a metric along one parameter."""
+"""Form and curves of the what-if page: ranges of a dataset, and a metric along one parameter."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from icmodel.model import Model
 from icmodel.scenario import Scenario, scenario
 
 STEPS = 80
-"""Number of steps between the ends of a curve, in addition to the benchmarked points."""
+"""Number of steps along a curve, in addition to the benchmarked points."""
 Axis = Literal["payload", "load", "cores"]
 FIELDS = {"payload": "payload_bytes", "load": "requested_goodput_bps", "cores": "cores"}
 """Axis of a curve -> parameter that varies along the axis."""
@@ -29,18 +29,20 @@ FIELDS = {"payload": "payload_bytes", "load": "requested_goodput_bps", "cores": 
 
 
 class Range(BaseModel):
-    """Range of a parameter: ends in SI, and what the dataset has of the parameter, in words."""
+    """Range of a parameter in the what-if form: least and greatest value in SI, measured values as text."""
 
     name: str
     least: float
     greatest: float
     log: bool
     text: str
-    works: bool = Field(description="Whether the dataset and the variant have a rule for it.")
+    works: bool = Field(
+        description="Whether the dataset and the variant of the model have a rule for the parameter."
+    )
 
 
 class OptionAxis(BaseModel):
-    """An option axis of a dataset."""
+    """Option axis of a dataset (such as nagle): its values, default and meaning."""
 
     axis: str
     values: list[str]
@@ -49,7 +51,7 @@ class OptionAxis(BaseModel):
 
 
 class Form(BaseModel):
-    """The choices and ranges of a dataset for one protocol and variant."""
+    """Contents of the what-if form: choices and ranges of a dataset for one protocol and variant."""
 
     dataset: str
     title: str
@@ -65,7 +67,9 @@ class Form(BaseModel):
 
 
 def form(model: Model, protocol: str) -> Form:
-    """Return the choices and ranges of a dataset; an empty protocol is the dataset's default.
+    """Return the contents of the what-if form for a dataset.
+
+    An empty protocol stands for the dataset's default protocol.
 
     Raises
     ------
@@ -105,7 +109,10 @@ def _values_of(data: Dataset, axis: str, rows: Iterable[Point], default: str) ->
 
 
 def _ranges(model: Model, rows: Sequence[Point]) -> Iterable[Range]:
-    """Yield the range of each parameter; hybrid alone takes other hosts and the application's work."""
+    """Yield the range of each parameter in the form.
+
+    Only the variant hybrid has ranges for other hosts and for application times.
+    """
     data, hybrid = model.data, model.variant == "hybrid"
     link = data.interconnect
 
@@ -151,18 +158,20 @@ def _ranges(model: Model, rows: Sequence[Point]) -> Iterable[Range]:
 
 
 class Dot(BaseModel):
-    """A benchmarked point: position and value in SI, the range of its source, and its place."""
+    """Benchmarked point beside a curve: position, value and range in SI units, and a text on its source."""
 
     x: float
     y: float
     low: float | None
     high: float | None
     text: str
-    other: bool = Field(description="Whether the point has another load than the question.")
+    other: bool = Field(
+        description="Whether the point was measured at another load than the requested load."
+    )
 
 
 class Curve(BaseModel):
-    """A metric along an axis in SI: value, interval and basis, and the benchmarked points."""
+    """Curve of a metric along an axis, in SI units: values, intervals and bases, and the benchmarked points."""
 
     error: str = ""
     x: list[float] = Field(default_factory=list)
@@ -189,14 +198,14 @@ def curve(
     keywords : mapping
         Question in SI, as `icmodel.scenario.scenario` takes it; the axis needs no value.
     outside : "nan" or "extrapolate"
-        Treatment of places outside the dataset.
+        Treatment of points outside the measured range.
     beyond : bool
-        Whether the payloads go on beyond the benchmarks.
+        Whether the curve extends to payloads beyond the benchmarked ones.
 
     Raises
     ------
     IcmodelError
-        If no dataset, or not this one, can answer the question.
+        If the question is invalid, or this dataset cannot answer it.
     """
     here = scenario(**({"payload_bytes": 1, **keywords} if over == "payload" else keywords))
     rows = model.rows(here.protocol, here.options).points
@@ -230,14 +239,17 @@ def curve(
 
 
 def _replaced(over: Axis) -> set[str]:
-    """Names of the given parameters that an axis replaces."""
+    """Return the names of the question's parameters that the values of an axis replace."""
     return {FIELDS[over], "rate_fps"} if over == "load" else {FIELDS[over]}
 
 
 def _positions(
     model: Model, here: Scenario, rows: Iterable[Point], over: Axis, *, beyond: bool
 ) -> NDArray[np.float64] | NDArray[np.int64]:
-    """Positions along an axis: even steps (log for payloads), benchmarked points and the question's."""
+    """Return the positions along an axis at which a curve is computed.
+
+    They are even steps (logarithmic for payloads) and the benchmarked points.
+    """
     if over == "cores":
         return np.arange(1, 1 + max((*(row.cores or 1 for row in rows), here.cores or 1)))
     if over == "payload":
@@ -253,9 +265,10 @@ def _positions(
 
 
 def _dots(rows: Iterable[Point], here: Scenario, over: Axis, metric: str) -> Iterator[Dot]:
-    """Yield the benchmarked points of the question's own configuration.
+    """Yield the benchmarked points that match the question in all parameters but the axis.
 
-    Over payload or cores, a limited question has at each place the points at the two loads beside its request.
+    Over payload or cores, a question with a limited rate gets only the points at the two loads nearest to its
+    request.
     """
     places: dict[float, list[Point]] = {}
     for row in rows:

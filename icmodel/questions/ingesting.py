@@ -1,4 +1,4 @@
-"""Words that label results of other tools and describe a dataset, and the document about what was taken."""
+"""Options that label results of other tools and describe the new dataset, and the JSON result of an ingest."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ LINK_KINDS = ("ethernet", "infiniband", "roce", "rapidio", "loopback")
 
 @dataclass(frozen=True, slots=True)
 class LabelOptions:
-    """Options that label all files, as texts of the command line."""
+    """Options of ``icmodel ingest`` that label all result files, as texts of the command line."""
 
     protocol: str | None = option_field("NAME", "Protocol, e.g. tcp.")
     payload: str | None = option_field("SIZE", PAYLOAD_HELP)
     load: str | None = option_field(
-        "RATE", 'Goodput the runs were limited to, e.g. "1 Gb/s", or unlimited.'
+        "RATE", 'Goodput to which the runs were limited, e.g. "1 Gb/s", or unlimited.'
     )
     cores: str | None = option_field("N", "Number of parallel processes, one per core.")
     switches: str | None = option_field("N", "Number of switches on the path.")
@@ -41,7 +41,7 @@ class LabelOptions:
     option: list[str] | None = option_field("KEY=VALUE", OPTION_HELP)
 
     def labels(self) -> Labels:
-        """Return the labels, with numbers in SI units."""
+        """Return the options as labels of result files, with numbers in SI units."""
         entries = given_options(self) | {"options": parse_key_values(self.option)}
         entries.pop("option", None)
         return read_labels(entries, "command line")
@@ -49,18 +49,18 @@ class LabelOptions:
 
 @dataclass(frozen=True, slots=True)
 class DatasetOptions:
-    """Options that describe the dataset, as texts of the command line."""
+    """Options of ``icmodel ingest`` that describe the new dataset, as texts of the command line."""
 
     interconnect: str | None = option_field("KIND", f"Kind of link: {', '.join(LINK_KINDS)}.")
     line_rate: str | None = option_field("RATE", "Line rate; results above it are refused.")
     mtu: str | None = option_field("SIZE", 'MTU of the line, e.g. "1500 B".')
     title: str | None = option_field("TEXT", "Title of the dataset.")
-    licence: str | None = option_field("TEXT", "Licence of the numbers.")
-    citation: str | None = option_field("TEXT", "How to cite the numbers.")
+    licence: str | None = option_field("TEXT", "Licence of the dataset's numbers.")
+    citation: str | None = option_field("TEXT", "How to cite the dataset's numbers.")
     default_variant: str | None = option_field("NAME", "Default variant of the model.", BEST)
 
     def link(self) -> Interconnect | None:
-        """Return the interconnect, or None if no option describes it."""
+        """Return the link described by the options (kind, line rate, MTU), or None if no option describes one."""
         if self.interconnect is None and self.line_rate is None and self.mtu is None:
             return None
         if self.interconnect is not None and self.interconnect not in LINK_KINDS:
@@ -87,7 +87,7 @@ class DatasetOptions:
 
 
 def ingested_document(ingested: Ingested, name: str, about: About) -> dict[str, object]:
-    """JSON form of an ingested dataset: its files, the refused ones, and what to know."""
+    """Return the result of an ingest as JSON: used files, refused files, and notes."""
     return {
         "schema_version": 1,
         "dataset": name,

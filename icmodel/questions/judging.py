@@ -1,4 +1,4 @@
-"""A use case judged on a dataset, with notes on the bundled system of the same name."""
+"""Judge a use case on a dataset, with notes on the bundled system of the same name."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ def evaluate_with_notes(
     strict: bool = False,
     cache: bool = True,
 ) -> Evaluation:
-    """Judge a use case as `icmodel.evaluate` does, and note where its system requests other rates.
+    """Judge a use case like `icmodel.evaluate`, and add notes.
+
+    A note says where the bundled system of the same name requests another rate.
 
     Raises
     ------

@@ -17,7 +17,7 @@ SOLVABLE = ("rate", "payload", "cores")
 
 
 class Extras(NamedTuple):
-    """Further wishes for a prediction, as texts: a whole message, or a parameter to solve for."""
+    """Optional parts of a question, as texts: the size of a whole message, or a parameter to solve for."""
 
     message: str | None = None
     message_within: str | None = None
@@ -49,7 +49,7 @@ def answer(
     Raises
     ------
     UnitError, ScenarioError
-        If the question cannot be read, or no dataset could answer.
+        If the question cannot be parsed, or is invalid for every dataset.
     OutOfDomain
         If this dataset cannot answer.
 
@@ -81,7 +81,7 @@ def answer(
 
 
 def check_pairs(extras: Extras) -> None:
-    """Raise ScenarioError if a wish is given without another that it needs."""
+    """Raise ScenarioError if an option, such as --goodput, is given without the option that it needs."""
     choice = "rate, payload or cores"
     solve, goodput = extras.solve, extras.goodput
     if solve is None and goodput is not None:
@@ -92,7 +92,7 @@ def check_pairs(extras: Extras) -> None:
     if solve is not None and solve not in SOLVABLE:
         raise ScenarioError(f"--solve {solve} is unknown: use {choice}")
     if solve is not None and goodput is None:
-        raise ScenarioError('--solve needs the goodput to carry: add --goodput "3.5 Gb/s"')
+        raise ScenarioError('--solve needs a goodput to reach: add --goodput "3.5 Gb/s"')
     if extras.message is None and extras.message_within is not None:
         raise ScenarioError(
             '--message-within needs the size of the message: add --message "14.7 MB"'
@@ -102,7 +102,7 @@ def check_pairs(extras: Extras) -> None:
 def solve_for(
     model: Model, asked: Scenario, parameter: str, goodput_bps: float
 ) -> tuple[Scenario, str]:
-    """Find the least value of a parameter that carries a goodput [b/s].
+    """Find the least value of a parameter with which a stream reaches a goodput [b/s].
 
     Returns
     -------
@@ -112,7 +112,7 @@ def solve_for(
     Raises
     ------
     OutOfDomain
-        If no value of the parameter carries the goodput with its whole interval.
+        If no value of the parameter reaches the goodput with the whole interval.
     """
     from icmodel.solve import SOLVERS, solved  # rarely needed
 
@@ -120,7 +120,9 @@ def solve_for(
     value = None if goodput_bps > MOST else SOLVERS[parameter](model, asked, goodput_bps)
     if value is None:
         noun = "count of cores" if parameter == "cores" else parameter
-        raise OutOfDomain(f"{model.data.id} has no {noun} that surely carries {rate} here")
+        raise OutOfDomain(
+            f"{model.data.id} has no {noun} with which the whole interval reaches {rate}"
+        )
     solution = solved(asked, parameter, value, goodput_bps)
     text = {
         "rate": units.format_quantity("rate_fps", solution.rate_fps or 0.0),

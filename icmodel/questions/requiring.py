@@ -1,4 +1,4 @@
-"""Requirements in words, such as ``latency mean <= 100 us``."""
+"""Parsing of requirements that are written in words, such as ``latency mean <= 100 us``."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ALIKE = {
     "cpu": "CPU",
     "receive": "receiving",
 }
-"""Word of a requirement -> word of the metric's name."""
+"""Synonyms in a requirement: word that a user may write -> word in the name of the metric."""
 
 
 def parse_requirement(text: str, metrics: tuple[str, ...]) -> Requirement:
@@ -40,7 +40,7 @@ def parse_requirement(text: str, metrics: tuple[str, ...]) -> Requirement:
     match = LIMIT.fullmatch(text.strip())
     if match is None:
         raise UseCaseError(
-            f"{text!r} is no requirement: write a metric, ≤ or ≥, and a limit with its unit, such as "
+            f"{text!r} is not a requirement: write a metric, ≤ or ≥, and a limit with its unit, such as "
             "mean latency ≤ 100 us"
         )
     words = {ALIKE.get(word.lower(), word).lower() for word in match["metric"].split()}

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def dataset_entry(data: Dataset) -> dict[str, object]:
-    """Entry of a dataset in a list: link, rate, protocols and number of rows."""
+    """Return the entry of a dataset in the JSON list of datasets: link, rate, protocols, number of rows."""
     return {
         "id": data.id,
         "title": data.title,
@@ -33,7 +33,7 @@ def dataset_entry(data: Dataset) -> dict[str, object]:
 
 
 def dataset_document(data: Dataset) -> dict[str, object]:
-    """JSON form: the keys of dataset.toml, the values of the axes, counts of rows, and noise."""
+    """Return a dataset as JSON: keys of dataset.toml, values of the axes, counts of rows, and noise."""
     counts = Counter((point.protocol, point.metric) for point in data.points)
     values: dict[str, object] = {
         axis: list(data.option_values(axis))
@@ -59,7 +59,7 @@ def _json_number(number: float) -> float | str:
 
 
 def measured_axes(data: Dataset) -> list[str]:
-    """Return the axes on which at least one point has a value, without the protocol."""
+    """Return the names of the axes on which at least one dataset row has a value, without the protocol."""
     fixed = [
         axis for axis in AXES[1:] if any(getattr(point, axis) is not None for point in data.points)
     ]
@@ -67,7 +67,7 @@ def measured_axes(data: Dataset) -> list[str]:
 
 
 def axis_numbers(data: Dataset, axis: str) -> list[float]:
-    """Return the values of a numeric axis in the rows, sorted."""
+    """Return the sorted values that the rows of a dataset have on a numeric axis."""
     return sorted({getattr(point, axis) for point in data.points} - {None})
 
 
@@ -75,7 +75,7 @@ Noises = dict[str, dict[str, dict[str, float]]]
 
 
 def repeat_noise(data: Dataset) -> Noises:
-    """Noise between repeats by protocol and metric, from rows with at least two runs.
+    """Return the noise between repeats, by protocol and metric, from rows with at least two runs.
 
     ``run`` is the median standard deviation of one run over ``rows`` rows. The deviation is absolute
     for ratios and relative for other metrics.
@@ -92,7 +92,7 @@ def repeat_noise(data: Dataset) -> Noises:
 
 
 def points_document(data: Dataset, rows: Sequence[Point]) -> dict[str, object]:
-    """JSON form of some rows of a dataset, each with its line in points.csv."""
+    """Return rows of a dataset as JSON, each with its line number in points.csv."""
     return {
         "schema_version": 1,
         "dataset": {"id": data.id, "sha256": data.sha256},
@@ -134,7 +134,10 @@ def select_rows(
 
 
 def row_record(data: Dataset, point: Point) -> dict[str, object]:
-    """Return a row as a mapping from column of points.csv to value; unlimited loads are ``inf``."""
+    """Return a dataset row as a mapping from column of points.csv to value.
+
+    Unlimited loads are ``inf``.
+    """
     axes = {axis: getattr(point, axis) for axis in AXES}
     if point.load_bps is not None:
         axes["load_bps"] = _json_number(point.load_bps)
@@ -147,13 +150,13 @@ def row_record(data: Dataset, point: Point) -> dict[str, object]:
 
 
 def usecase_entry(case: UseCase) -> dict[str, object]:
-    """Entry of a use case in a list: its question and the names of its candidates."""
+    """Return the entry of a use case in the JSON list of use cases: its question and its candidates."""
     candidates = [candidate.name for candidate in case.candidates]
     return {**json_of(case, "name", "title", "question"), "candidates": candidates}
 
 
 def usecase_document(case: UseCase) -> dict[str, object]:
-    """JSON form of a use case: its keys, and the numbers that follow from it."""
+    """Return a use case as JSON: its keys, and the numbers that are derived from it."""
     from icmodel.usecase import derive  # pydantic, needed only here
 
     derivations = [derivation.to_dict() for derivation in derive(case).values()]
@@ -173,7 +176,7 @@ def system_entry(system: System) -> dict[str, object]:
 
 
 def system_document(system: System, loads: tuple[Load, ...]) -> dict[str, object]:
-    """Return the JSON form of a system: its parts by name, in the order of the system file."""
+    """Return a system as JSON: its parts by name, in the order of the system file."""
     names = ("group", "source", "sink", "path", "priority", "kind", "multicast")
     return {
         "schema_version": 1,
@@ -202,7 +205,7 @@ def system_document(system: System, loads: tuple[Load, ...]) -> dict[str, object
 
 
 def check_document(system: System, findings: Sequence[Finding]) -> dict[str, object]:
-    """JSON form of the findings about a system."""
+    """Return the findings of a check of a system as JSON."""
     return {
         "schema_version": 1,
         "system": system_entry(system),

@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     import xarray
 
 REPORTED_POINTS = 4096
-"""Number of points between two updates of the progress bar."""
+"""Number of points of a sweep between two updates of the progress bar."""
 Progress = Callable[[int, int], None]
 
 
 class GridWishes(NamedTuple):
-    """Metrics of a grid, empty for all, and the treatment of points outside the measured range."""
+    """Options of a sweep: metrics (empty for all), and treatment of points outside the measured range."""
 
     metrics: tuple[str, ...] = ()
     extrapolate: bool = False
@@ -45,11 +45,11 @@ class AskedGrid:
 
     @property
     def wanted(self) -> tuple[str, ...] | None:
-        """The metrics and the bottleneck; None for all."""
+        """Names of the columns to predict: requested metrics and the bottleneck; None for all."""
         return (*self.metrics, "bottleneck") if self.metrics else None
 
     def points(self, model: Model) -> int:
-        """Number of points; none is predicted."""
+        """Return the number of points of the sweep, without predicting them."""
         return len(grid_of(model, self.ranges, self.outside, self.wanted, intervals=True))
 
 
@@ -81,7 +81,7 @@ def asked_grid(
 
 
 def answer_grid(model: Model, asked: AskedGrid, progress: Progress | None = None) -> Grid:
-    """Predict all points of a grid.
+    """Predict all points of a sweep.
 
     Raises
     ------
@@ -107,7 +107,7 @@ def answer_grid(model: Model, asked: AskedGrid, progress: Progress | None = None
 def notes_of_ends(
     model: Model, answers: xarray.Dataset, metrics: tuple[str, ...]
 ) -> tuple[str, ...]:
-    """Return the notes of the predictions at the first and the last point, without repeats."""
+    """Return the notes of the predictions at the first and the last point of a sweep, without repeats."""
     notes: dict[str, None] = {}
     for place in (0, -1):
         point = answers.isel(dict.fromkeys(answers.sizes, place))
@@ -138,11 +138,11 @@ class Grid:
 
     @property
     def swept(self) -> list[str]:
-        """Return the names of the parameters with several values, in order."""
+        """Names of the swept parameters (those with several values), in order."""
         return [str(name) for name in self.answers.sizes]
 
     def fixed(self) -> dict[str, object]:
-        """Return the parameters that have one value, by name."""
+        """Return the parameters that are constant in the sweep, by name."""
         return {
             str(name): json_form(coordinate.item())
             for name, coordinate in self.answers.coords.items()
@@ -155,7 +155,7 @@ class Grid:
         return [name for name in names if name != "bottleneck" and not name.endswith(PARTS)]
 
     def points(self, metrics: list[str]) -> Iterator[tuple[tuple[Any, ...], list[Any], int]]:
-        """Yield for each point its parameters, its metrics, and the code of its bottleneck.
+        """Yield, for each point of the sweep, its parameters, its metrics, and the code of its bottleneck.
 
         A metric has a value, the limits of its interval, and a basis.
         """
@@ -176,7 +176,7 @@ class Grid:
 
 
 def grid_document(grid: Grid) -> dict[str, object]:
-    """Return the JSON form of a grid: a list of points, each with all metrics."""
+    """Return a sweep as JSON: a list of points, each with all metrics."""
     attributes = grid.answers.attrs
     metrics = grid.metrics()
     points = []
@@ -198,5 +198,5 @@ def grid_document(grid: Grid) -> dict[str, object]:
 
 
 def name_of(names: tuple[str, ...], code: int) -> str:
-    """Return the name of a code, or an empty text for a point without a value."""
+    """Return the name that an integer code stands for; empty for a point without a value."""
     return names[code] if code >= 0 else ""

@@ -21,7 +21,7 @@ OPTION_HELP = "Value of an option axis of the dataset, e.g. nagle=off; can be re
 def option_field(
     metavar: str, text: str, shown: str = "", *, default: Any = None, name: str = "", **more: Any
 ) -> Any:
-    """A field of a dataclass of words; `icmodel.cli.options.expand_options` makes it an option.
+    """Make a dataclass field that `icmodel.cli.options.expand_options` turns into a command-line option.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ def option_field(
 
 
 def given_options(options: Any) -> dict[str, Any]:
-    """Return the fields of a dataclass of words that are not None, by name."""
+    """Return the options that were given (dataclass fields that are not None), by name."""
     values = {one.name: getattr(options, one.name) for one in fields(options)}
     return {name: value for name, value in values.items() if value is not None}
 
@@ -130,7 +130,7 @@ class Question:
 
 
 def parse_count(name: str, text: str, least: int = 0) -> int:
-    """Parse the whole number of an option.
+    """Parse the whole number given for a command-line option.
 
     Raises
     ------
@@ -151,7 +151,7 @@ def parse_count(name: str, text: str, least: int = 0) -> int:
 
 
 def parse_key_values(texts: list[str] | None) -> dict[str, str]:
-    """Parse texts ``KEY=VALUE`` into the value of each axis.
+    """Parse texts ``KEY=VALUE`` into a mapping from option axis to value.
 
     Raises
     ------

@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Gauge:
-    """Drawing of a value, its interval and a limit; each position is a fraction of the width."""
+    """Bar in a table cell that shows a predicted value, its interval and the limit.
+
+    Each position is a fraction of the width of the bar.
+    """
 
     limit: float
     low: float
@@ -29,7 +32,10 @@ class Gauge:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """Cell of a table: text, field name, note below the text, outcome and gauge."""
+    """Cell of a report table: a text and optional parts.
+
+    The parts are a note below the text, the name of a metric, a verdict (``outcome``) and a bar (``gauge``).
+    """
 
     text: str
     note: str = ""
@@ -52,20 +58,23 @@ class Table:
 
     @property
     def numeric(self) -> tuple[bool, ...]:
-        """Whether each column holds numbers."""
+        """For each column of the table, whether it holds numbers and is right-aligned."""
         return tuple(column in self.numbers for column in self.columns)
 
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A paragraph."""
+    """Block of a report: a paragraph of plain text."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """Heading inside a section; ``outcome`` is empty if the heading is not about an outcome."""
+    """Heading inside a section of a report.
+
+    ``outcome`` is the verdict shown beside the heading, or empty.
+    """
 
     text: str
     outcome: str = ""
@@ -74,7 +83,7 @@ class Heading:
 
 @dataclass(frozen=True, slots=True)
 class Items:
-    """A list of sentences under a title, which may be empty."""
+    """Block of a report: a bulleted list of sentences. The title above the list may be empty."""
 
     title: str
     items: tuple[str, ...]
@@ -82,7 +91,7 @@ class Items:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """Pairs of name and value; with ``code`` the values are set in a fixed-width font."""
+    """Block of a report: pairs of name and value. With ``code`` the values are set in a fixed-width font."""
 
     pairs: tuple[tuple[str, str], ...]
     code: bool = False
@@ -90,7 +99,10 @@ class Facts:
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """Bar: its length as a fraction of the longest bar, and a word that marks the bar, or none."""
+    """One bar of a bar chart.
+
+    ``share`` is its length as a fraction of the longest bar. ``mark`` is a word beside the bar, or empty.
+    """
 
     name: str
     text: str
@@ -100,7 +112,7 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class Bars:
-    """Group of bars to compare, such as the bounds of a goodput."""
+    """Bar chart that compares values, such as the upper bounds of a goodput."""
 
     caption: str
     bars: tuple[Bar, ...]
@@ -120,14 +132,17 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """Plots that are shown side by side."""
+    """Block of a report: plots that are shown side by side."""
 
     figures: tuple[Figure, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """An SVG drawing, a sentence that describes it, and its file name next to a Markdown report."""
+    """SVG drawing with a caption and an alternative text.
+
+    A Markdown report links to a separate SVG file, named ``file``.
+    """
 
     caption: str
     alt: str
@@ -137,7 +152,7 @@ class Picture:
 
 @dataclass(frozen=True, slots=True)
 class Fold:
-    """Blocks that a screen shows on demand and a printed report always shows."""
+    """Collapsible group of blocks: shown on demand on a screen, and always in a printed report."""
 
     title: str
     blocks: tuple[Block, ...]
@@ -149,7 +164,7 @@ Block = Text | Heading | Items | Facts | Table | Bars | Figures | Picture | Fold
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """Section of a report; links use its anchor."""
+    """Section of a report: anchor (target of links), title and blocks."""
 
     anchor: str
     title: str
@@ -167,14 +182,16 @@ class Conclusion:
 
 @dataclass(frozen=True, slots=True)
 class Front:
-    """First page of a report, which alone must answer a board; texts are short, so that they fit one page.
+    """First page of a report, which answers the question on its own.
+
+    Its texts are short, so that they fit on one page.
 
     Parameters
     ----------
     numbers : Table
         At most `MOST_NUMBERS` decisive numbers, the worst first.
     more : str
-        Sentence on numbers that stand in the appendix only; empty if none do.
+        Sentence that counts the rows listed only in the appendix; empty if there are none.
     parts : Table, optional
         Shares of network, hosts and application in the verdict.
     picture : Figure, Picture, optional
@@ -182,7 +199,7 @@ class Front:
     change, doubts : tuple of str
         Changes that would change the verdict, and at most `MOST_DOUBTS` doubts, the largest first.
     buy, repeat : tuple of pairs
-        Parts to buy; the command that repeats the report, and hashes.
+        Hardware to buy (``buy``). Command that makes the report again, and hashes of its inputs (``repeat``).
     """
 
     numbers: Table
@@ -196,14 +213,14 @@ class Front:
 
 
 MOST_NUMBERS, MOST_CHANGES, MOST_DOUBTS = 8, 3, 3
-"""Maximum number of rows and sentences on the first page."""
+"""Maximum numbers of table rows, suggested changes and doubts on the first page of a report."""
 CHANGE, BUY, DOUBTS, REPEAT = (
     "What would change the verdict",
     "What must be bought",
     "The largest doubts",
     "To repeat this report",
 )
-"""Headings of the first page."""
+"""Headings of the four lists on the first page of a report."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""The page of an evaluation's report: one page first, then the appendix."""
+"""Report on the evaluation of a use case: a first page, then the appendix."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from icmodel.usecase import Evaluation, usecase_names
 
 
 def page(evaluation: Evaluation, masthead: Masthead = PLAIN, file: str = "") -> Page:
-    """Make the whole report of an evaluation.
+    """Make the whole report on the evaluation of a use case.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ def page(evaluation: Evaluation, masthead: Masthead = PLAIN, file: str = "") -> 
 
 
 def words(evaluation: Evaluation) -> Iterator[str]:
-    """Yield the words of the command that judges this use case again."""
+    """Yield the words of the ``icmodel`` command line that repeats this evaluation."""
     file, name = evaluation.file, evaluation.usecase.name
     name = name if name in usecase_names() else f"{name}.toml"
     yield from ("evaluate", name if file is None else file.name)

@@ -1,4 +1,4 @@
-"""The pages of a dataset and of its validation: ranges, coverage, hosts and sources; errors and worst points."""
+"""Report pages of a dataset (metrics, coverage, hosts, sources) and of its validation (errors, worst points)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from icmodel.validate import Validation
 
 
 def dataset_page(data: Dataset) -> dict[str, Any]:
-    """Return the page of a dataset: its metrics and ranges, coverage, hosts, sources and limits."""
+    """Return the report page of a dataset as JSON: metrics and ranges, coverage, hosts, sources and limits."""
     tool: Any = data.document.get("tool", {})
     pairs = (
         ("citation", data.citation),
@@ -51,7 +51,10 @@ def dataset_page(data: Dataset) -> dict[str, Any]:
 
 
 def _metric_tables(data: Dataset) -> Iterator[Block]:
-    """Yield for each protocol a table of its metrics: rows, payloads, loads, cores and bases."""
+    """Yield a table of metrics for each protocol of a dataset.
+
+    A row of the table has the number of dataset rows, their ranges and their bases (kinds of evidence).
+    """
     yield Text("Within these ranges the model interpolates; beyond them it extrapolates.")
     columns = ("metric", "rows", "payload", "load", "cores", "basis")
     for protocol in data.protocols:
@@ -66,14 +69,17 @@ def _metric_tables(data: Dataset) -> Iterator[Block]:
 
 
 def _span(some: Iterable[Point], name: str) -> str:
-    """Return least and greatest value of an axis as text."""
+    """Return the least and the greatest value of one field of the dataset rows, as text."""
     values = sorted({value for one in some if (value := getattr(one, name)) is not None})
     ends = [quantity(name, value) for value in dict.fromkeys((*values[:1], *values[-1:]))]
     return " … ".join(ends) or "not stated"
 
 
 def _coverage(data: Dataset) -> Iterator[Block]:
-    """Yield the stored coverage by variant; 90 % is promised."""
+    """Yield a table of the stored coverage for each variant of the model.
+
+    Coverage is the share of left-out dataset rows inside their predicted 90 % intervals.
+    """
     for variant, kinds in data.coverage.items():
         rows = tuple(
             (
@@ -103,7 +109,7 @@ def _coverage(data: Dataset) -> Iterator[Block]:
 
 
 def validation_page(found: Validation) -> dict[str, Any]:
-    """Return the page of a validation: errors and coverage of left-out rows, and the worst points."""
+    """Return the report page of a validation as JSON: errors, coverage of left-out rows, worst points."""
     sections: Sections = (
         ("errors", "Errors and coverage", [_errors(found)]),
         ("worst", "Worst points", [_worst(found)]),
@@ -195,7 +201,10 @@ def _worst(found: Validation) -> Block:
 
 
 def _error(of: str, number: float | None) -> str:
-    """Return an error as text: relative in per cent, absolute as a number, unknown as a dash."""
+    """Return a prediction error as text.
+
+    A relative error is in per cent, an absolute error is a plain number, and an unknown error is a dash.
+    """
     if number is None or number != number:
         return "–"
     return f"{number:.3g}" if of == ABSOLUTE else f"{100 * number:.3g} %"

@@ -23,9 +23,9 @@ from icmodel.plotting import (
 from icmodel.report.profile import is_small
 
 Row = dict[str, object]
-"""One point of a plot: the values of its fields in SI, and the texts of its tooltip."""
+"""Data row for one point of a plot: values of its fields in SI units, and texts of its tooltip."""
 Data = Mapping[str, list[Row]]
-"""The rows of a plot by layer."""
+"""Data rows of a plot, by the name of the layer that draws them."""
 
 SUBTITLE = 68
 """Maximum number of characters in a line of the subtitle, about as wide as a plot."""
@@ -44,12 +44,12 @@ COLOURS = {
     LIMIT: "#b3261f",
     HERE: "#c2410c",
 }
-"""Colours that can be distinguished with any colour vision; each line also has its own dash."""
+"""Colour of each line of a plot, distinguishable with any colour vision. Each line also has its own dash."""
 DASHES = {PREDICTED: [1, 0], THEORY: [2, 3], REQUESTED: [6, 3], LIMIT: [8, 2, 2, 2]}
 SHADES = (PAPER, "#c3cad2", "#7d8793")
-"""Fill of a benchmarked point: white for the scenario's payload, grey for two other payloads."""
+"""Fill colours of plotted dataset rows: white for the payload of the scenario, two greys for other payloads."""
 OTHERS = len(SHADES) - 1
-"""Maximum number of other payloads with distinguishable fills."""
+"""Maximum number of payloads, besides that of the scenario, with a fill colour of their own in a plot."""
 SHAPES = {
     "measured": "circle",
     "tabulated": "square",
@@ -59,12 +59,12 @@ SHAPES = {
     "assumed": "triangle-down",
     HERE: "circle",
 }
-"""Shape of a benchmarked point by its basis; the scenario itself is a filled circle."""
+"""Symbol of a plotted dataset row by its basis (kind of evidence). The scenario itself is a filled circle."""
 
 
 @dataclass(frozen=True, slots=True)
 class Title:
-    """Texts around a plot: title, axis title, and alternative text."""
+    """Texts around a plot: title, subtitle, title of the y axis, and alternative text."""
 
     text: str
     subtitle: tuple[str, ...]
@@ -111,7 +111,7 @@ def spec(field: str, metric: str, data: Data, title: Title) -> Spec:
 
 @dataclass(frozen=True)
 class _Plot:
-    """The field, metric and rows of one plot, and the encodings that its layers share."""
+    """One plot: its x field, metric and data rows, and the Vega-Lite encodings that its layers share."""
 
     field: str
     metric: str
@@ -119,7 +119,10 @@ class _Plot:
 
     @property
     def x(self) -> Spec:
-        """Return the x axis: logarithmic for payloads, and for loads if the request is small."""
+        """Return the Vega-Lite encoding of the x axis.
+
+        The axis is logarithmic for payloads, and for loads if the requested load is small.
+        """
         layers = ("predicted", "benchmarked")
         xs = [x for layer in layers for x in _numbers(self.field, self.data[layer])]
         first, last = min(xs), max(xs)
@@ -148,10 +151,10 @@ class _Plot:
 
     @property
     def y(self) -> Spec:
-        """Return the y axis.
+        """Return the Vega-Lite encoding of the y axis.
 
-        It is logarithmic for times over a wide range, and for goodputs if values are too small to
-        see.
+        The axis is logarithmic for times over a wide range. For goodputs it is logarithmic if values would be too
+        small to see.
         """
         metric = self.metric
         drawn = [number for rows in self.data.values() for number in _numbers(metric, rows)]
@@ -178,7 +181,7 @@ class _Plot:
 
     @property
     def lines(self) -> Spec:
-        """Return the colour and dash of each line."""
+        """Return the Vega-Lite encodings of the lines of a plot: colour and dash of each line."""
         drawn = [row.get("line") for rows in self.data.values() for row in rows]
         names = [name for name in DASHES if name in drawn]
         channels = nominal_channels("line", names, color=COLOURS, strokeDash=DASHES)
@@ -187,9 +190,9 @@ class _Plot:
 
     @property
     def groups(self) -> dict[str, Row]:
-        """Return one benchmarked row for each group of the legend.
+        """Return one plotted dataset row for each entry of the legend.
 
-        The group with the strongest basis and the scenario's payload comes first.
+        The entry with the strongest basis (kind of evidence) and the scenario's payload comes first.
         """
 
         def strength(row: Row) -> tuple[int, int]:
@@ -200,7 +203,7 @@ class _Plot:
 
     @property
     def shape(self) -> Spec:
-        """Return the shape of each point, and the legend of the shapes."""
+        """Return the Vega-Lite encoding of the point shapes, with the legend of the shapes."""
         shapes = {name: SHAPES[str(row["basis"])] for name, row in self.groups.items()}
         if self.data["here"]:
             shapes[HERE] = SHAPES[HERE]
@@ -220,13 +223,14 @@ class _Plot:
 
     @property
     def own(self) -> bool:
-        """Whether every benchmarked point has the payload of the scenario."""
+        """Whether all plotted dataset rows have the payload of the scenario."""
         return not any(row["shade"] for row in self.data["benchmarked"])
 
     def fill(self, field: str, *first: Spec) -> Spec:
-        """Return the fill of a point by its group; ``field`` holds the name of the group.
+        """Return the Vega-Lite fill colour of points, by their entry in the legend.
 
-        The conditions ``first`` are tested before the groups.
+        ``field`` is the data field with the name of a point's legend entry. The conditions ``first`` are tested
+        first.
         """
         shaded = [
             {"test": f"datum.{field} === '{name}'", "value": SHADES[int(str(row["shade"]))]}
@@ -237,14 +241,14 @@ class _Plot:
         return {"condition": conditions, "value": PAPER} if conditions else {"value": PAPER}
 
     def tooltip(self, *more: str) -> list[Spec]:
-        """Return the tooltip of a row: position, value and further fields."""
+        """Return the Vega-Lite tooltip of a plotted point: position on the x axis, value, and further fields."""
         names = {"at": self.field, "said": self.metric}
         fields = ("at", "said", *more)
         return [{"field": f, "type": "nominal", "title": names.get(f, f)} for f in fields]
 
 
 def _numbers(field: str, rows: list[Row]) -> list[float]:
-    """Return the values of one field; rows without the field are left out."""
+    """Return the values of one field of the data rows of a plot. Rows without the field are left out."""
     return [float(str(row[field])) for row in rows if row.get(field) is not None]
 
 
@@ -252,7 +256,10 @@ def _numbers(field: str, rows: list[Row]) -> list[float]:
 
 
 def nominal_channels(field: str, names: list[str], **channels: Mapping[str, object]) -> Spec:
-    """Return channels, such as colour and shape, with a separate value for each name in a field."""
+    """Return Vega-Lite channels, such as colour and shape.
+
+    Each channel has a separate value for each name that occurs in the data field.
+    """
     return {
         channel: {
             "field": field,
@@ -264,7 +271,7 @@ def nominal_channels(field: str, names: list[str], **channels: Mapping[str, obje
 
 
 def _layers(plot: _Plot) -> Iterator[Spec]:
-    """Yield the layers of a plot from back to front, from the interval to the scenario's point."""
+    """Yield the Vega-Lite layers of a plot from back to front: the interval first, the scenario's point last."""
     ends: Spec = {"y": {"field": "low"}, "y2": {"field": "high"}}
     pieces: Spec = {"detail": {"field": "piece"}}
     pale = {"condition": {"test": "datum.extrapolated", "value": 0.45}, "value": 1}
@@ -295,6 +302,6 @@ def _layers(plot: _Plot) -> Iterator[Spec]:
 
 
 def _layer(name: str, kind: str, style: Spec, encoding: Spec) -> Spec:
-    """Make one layer from its rows, mark and encoding; all layers also share one encoding."""
+    """Make one Vega-Lite layer of a plot: the name of its data rows, its mark and its encoding."""
     mark = {"type": kind, "aria": False, **style}
     return {"data": {"name": name}, "mark": mark, "encoding": encoding}

@@ -1,4 +1,4 @@
-"""The plot of a validation: every error over the payload."""
+"""Plot of a validation: the prediction error of every left-out dataset row over the payload."""
 
 from __future__ import annotations
 
@@ -13,25 +13,26 @@ HEIGHT = 150
 LEAST = 1e-4
 """Least error on the logarithmic axis; smaller errors are drawn on the lower edge."""
 FEW_SIZES = 6
-"""Maximum number of payloads labelled one by one; more are labelled at powers of two."""
+"""Maximum number of payloads for which the axis labels each payload. With more, it labels powers of two."""
 SCALE: Spec = {"type": "log", "nice": False, "padding": 8}
-"""Log scale of both axes, with 8 px padding."""
+"""Vega-Lite scale of both axes of an error plot: logarithmic, with 8 px padding."""
 _LOWEST = f"datum.label === '' ? '' : (datum.value < {1.01 * LEAST} ? '≤ ' : '')"
 PERCENT = f"{_LOWEST} + format(datum.value * 100, '~r')"
 SHARES = f"{_LOWEST} + format(datum.value, '~r')"
-"""Vega expressions for the labels of an error axis; the lowest one is marked ``≤``."""
+"""Vega expressions for the labels of an error axis. The lowest label is marked ``≤``."""
 HELD, MISSED, NONE = "interval holds it", "interval misses it", "no interval"
 MARKS = {HELD: COLOURS[PREDICTED], MISSED: COLOURS[LIMIT], NONE: QUIET}
 SHAPES = {HELD: "circle", MISSED: "cross", NONE: "square"}
-"""Colour and shape of a point: interval contains the row, misses the row, or is missing."""
+"""Colour and shape of a point in an error plot: its predicted interval holds the measured value, misses it, or
+is unknown."""
 NOISE, MEDIAN = "noise of one run", "median error"
 DASHES = {MEDIAN: [1, 0], NOISE: [4, 3]}
 
 
 def error_plot(found: Validation) -> Spec:
-    """Make one plot for each metric: every error over the payload.
+    """Make the Vega-Lite specification of a validation: one plot for each metric, with errors over the payload.
 
-    Lines show the median error and the noise of one run.
+    Horizontal lines show the median error and the noise of one run.
 
     Raises
     ------
@@ -73,7 +74,7 @@ def error_plot(found: Validation) -> Spec:
 def _plot(
     found: Validation, trial: Trial, metric: str, rows: list[Row], marks: Spec, dashes: Spec
 ) -> Spec:
-    """Make the plot of the errors of one metric in one trial (one kind of fold)."""
+    """Make the error plot of one metric for one kind of cross-validation fold (a trial)."""
     score = trial.metrics[metric].score
     lines: list[Row] = [{"line": MEDIAN, "error": max(score.errors.median, LEAST)}]
     if metric in found.noise:
@@ -131,7 +132,7 @@ def _plot(
 
 
 def _rows(trial: Trial, metric: str) -> list[Row]:
-    """Return the scored answers of a metric that have a payload."""
+    """Return the points of an error plot: one for each left-out dataset row with a payload and a prediction."""
     rows: list[Row] = []
     for one in trial.outcomes:
         if one.point.metric != metric or one.estimate.absent or one.point.payload_bytes is None:

@@ -25,7 +25,7 @@ Of each tuple, the first metric with a value is plotted, unless a requirement na
 
 
 def figures(evaluation: Evaluation) -> Iterator[Block]:
-    """Yield the plots of the judged candidate, stream by stream."""
+    """Yield the plots of the judged candidate (protocol with its settings), stream by stream."""
     model, chosen = evaluation.model, evaluation.chosen
     yield Text(
         "Points are rows of the dataset. The shape of a point shows its basis, a thin line the range "
@@ -56,7 +56,10 @@ def figures(evaluation: Evaluation) -> Iterator[Block]:
 def _choices(
     model: Model, answer: Answer, requirements: Mapping[str, Requirement]
 ) -> Iterator[tuple[str, str]]:
-    """Yield the metrics to plot, each with its axis; a load axis needs rows at two loads."""
+    """Yield the metrics to plot for one stream, each with the x axis of its plot.
+
+    The load is used as x axis only if the dataset has rows at two or more loads.
+    """
 
     def load_or(metric: str, axis: str) -> str:
         rows = model.data.of_metric(metric)
@@ -100,7 +103,7 @@ def _figure(walk: Profile, metric: str, requirement: Requirement | None) -> Figu
 
 
 def _numbers(spec: Spec, walk: Profile, metric: str) -> Table:
-    """Return a table of a plot's numbers at the benchmarked points and at the scenario."""
+    """Return a table of the numbers in a plot: at each x value of a dataset row, and at the scenario."""
     data: dict[str, list[Row]] = spec["datasets"]
     field, points = walk.field, data.get("benchmarked", [])
     theory = {row[field]: str(row["said"]) for row in data.get("theory", [])}

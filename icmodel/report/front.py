@@ -1,4 +1,4 @@
-"""The first page of a report: texts and tables that every kind shares, and the first page of an evaluation."""
+"""First page of reports: texts and tables shared by all kinds of report, and the first page of an evaluation."""
 
 from __future__ import annotations
 
@@ -44,39 +44,45 @@ from icmodel.solve import REFUSALS
 from icmodel.usecase import Answer, CandidateResult, Evaluation, Finding, UseCase
 
 MOST_NAME, MOST_SENTENCE = 80, 230
-"""Maximum number of characters of a name and of a sentence on the first page; the appendix has all."""
+"""Maximum numbers of characters of a name and of a sentence on a first page. The appendix has the full texts."""
 NOT_KNOWN = "not known"
 PARTS = ("", "the network allows", "the hosts", "the application")
-"""Columns of the table of a verdict's parts."""
+"""Column names of the table that splits a verdict into parts of the network, the hosts and the application."""
 NETWORK_BOUNDS, HOST_BOUNDS, APPLICATION_BOUNDS = (
     ("wire", "share"),
     ("benchmark", "cpu", "packet-rate", "receiver"),
     ("application_send", "application_recv"),
 )
-"""Bounds of the goodput by the part that sets them; the request is the application's, too."""
+"""Names of the upper bounds of a goodput that are set by the network, by the hosts and by the application."""
 
 
 # --- texts of every first page ----------------------------------------------------------------
 
 
 def sentences(texts: Iterable[str], most: int) -> tuple[str, ...]:
-    """Return the first different sentences, shortened; empty ones are left out."""
+    """Return the first ``most`` distinct sentences, each shortened for the first page.
+
+    Empty sentences are left out.
+    """
     found = dict.fromkeys(shortened(text, MOST_SENTENCE) for text in texts if text)
     return tuple(found)[:most]
 
 
 def name_cell(name: str, note: str = "") -> Cell:
-    """Return a cell with a shortened name and a shortened note."""
+    """Return a table cell with a name and a note, both shortened for the first page."""
     return Cell(shortened(name, MOST_NAME), note=shortened(note, MOST_NAME))
 
 
 def rests(basis: str, rule: str = "") -> str:
-    """Return the basis of a number with the rules behind it."""
+    """Return as text the basis of a number (its kind of evidence), with the rules behind it."""
     return f"{basis} ({rule})" if basis and rule else basis or "nothing predicted"
 
 
 def rest_text(outcomes: Sequence[str], where: str) -> str:
-    """Count the requirements that stand in the appendix only; empty if all stand on the first page."""
+    """Return a sentence that counts the requirements listed only in the appendix.
+
+    The sentence is empty if the first page lists all requirements.
+    """
     rest = Counter(outcomes[MOST_NUMBERS:])
     if not rest:
         return ""
@@ -85,7 +91,10 @@ def rest_text(outcomes: Sequence[str], where: str) -> str:
 
 
 def dataset_word(name: str) -> str:
-    """Return the name of a dataset for a command: a bundled name, or a folder without the folders above it."""
+    """Return the name of a dataset for a command line.
+
+    A dataset that is not bundled is named by its folder, without the parent folders.
+    """
     if name in catalogue():
         return name
     path = Path(name)
@@ -93,14 +102,17 @@ def dataset_word(name: str) -> str:
 
 
 def command(words: Iterable[str], masthead: Masthead, file: str) -> str:
-    """Return the command that writes a report again; files are named without their folders."""
+    """Return the command line that writes a report again. Files are named without their folders."""
     return shlex.join(["icmodel", *words, *masthead.words(), "-o", file])
 
 
 def repeat(
     line: str, datasets: Mapping[str, str], variant: str, file: SourceFile | None
 ) -> tuple[tuple[str, str], ...]:
-    """Return the facts that repeat a report: command, hashes, variant and version."""
+    """Return what is needed to reproduce a report, as pairs of name and text.
+
+    The pairs are the command line, hashes of its inputs, the version, and the variant of the model.
+    """
     facts = [("command", line)]
     if file is not None:
         facts.append((file.name, f"sha256 {file.sha256}"))
@@ -112,23 +124,23 @@ def repeat(
 
 COST = "not stated: a use case has no costs, a system file may"
 MOST_OPEN = 2
-"""Maximum number of doubts about open requirements; other doubts follow."""
+"""Maximum number of doubts about undecided requirements on a first page. Other doubts follow."""
 MOST_DATASETS = 3
-"""Maximum number of datasets whose hashes stand on the first page."""
+"""Maximum number of datasets for which a first page prints hashes; with more datasets it prints none."""
 
 
 # --- an evaluation ----------------------------------------------------------------------------
 
 
 def front(evaluation: Evaluation, plots: Sequence[Block], line: str) -> Front:
-    """Make the first page of an evaluation.
+    """Make the first page of the report on an evaluation of a use case.
 
     Parameters
     ----------
     plots : sequence of Block
-        Blocks of the section on plots, of which one is chosen.
+        Blocks of the report's section on plots. One of its plots is chosen for the first page.
     line : str
-        Command that repeats the report.
+        Command line that makes the report again.
     """
     chosen = evaluation.chosen
     ranked = sorted(chosen.findings, key=lambda one: (-OUTCOMES.index(one.outcome), one.order))
@@ -147,7 +159,7 @@ def front(evaluation: Evaluation, plots: Sequence[Block], line: str) -> Front:
 
 
 def _numbers(findings: Iterable[Finding]) -> Table:
-    """Return the table of the decisive requirements."""
+    """Return the table of requirements on the first page: value, limit, margin and verdict of each."""
     rows = []
     for finding in findings:
         verdict = finding.verdict
@@ -169,7 +181,10 @@ def _numbers(findings: Iterable[Finding]) -> Table:
 
 
 def _picture(plots: Sequence[Block], decisive: Finding) -> Figure | None:
-    """Choose the plot of the deciding metric of the deciding stream, or another plot of the stream."""
+    """Choose the plot for the first page: the deciding metric of the deciding stream, if it was plotted.
+
+    Otherwise another plot is chosen, if possible of the same stream. Returns None if there are no plots.
+    """
     heading, found = "", []
     for block in plots:
         if isinstance(block, Heading):
@@ -185,7 +200,7 @@ def _picture(plots: Sequence[Block], decisive: Finding) -> Figure | None:
 
 
 def _changes(evaluation: Evaluation) -> Iterator[str]:
-    """Yield changes that would change the verdict, the cheapest first."""
+    """Yield sentences for the first page on changes and measurements that would change the verdict."""
     chosen = evaluation.chosen
     decisive = chosen.decisive
     if chosen.outcome == MET:
@@ -213,7 +228,7 @@ def _changes(evaluation: Evaluation) -> Iterator[str]:
 
 
 def _parts_to_buy(evaluation: Evaluation) -> Iterator[tuple[str, str]]:
-    """Yield interfaces, cores and cost as pairs of name and text."""
+    """Yield the hardware to buy (interfaces, cores, switches) and its cost, as pairs of name and text."""
     case, chosen = evaluation.usecase, evaluation.chosen
     link = evaluation.data.document.get("interconnect", {})
     kind = link.get("kind", "") if isinstance(link, dict) else ""
@@ -232,7 +247,7 @@ def _parts_to_buy(evaluation: Evaluation) -> Iterator[tuple[str, str]]:
 
 
 def interfaces_text(case: UseCase, result: CandidateResult, each: str) -> str:
-    """Return the number of interfaces of a candidate, by device.
+    """Return a text with the number of interfaces that a candidate needs, by device.
 
     Parameters
     ----------
@@ -253,7 +268,7 @@ def interfaces_text(case: UseCase, result: CandidateResult, each: str) -> str:
 
 
 def _doubts(evaluation: Evaluation, ranked: Sequence[Finding]) -> Iterator[str]:
-    """Yield doubts about the verdict, the largest first."""
+    """Yield sentences for the first page on doubts about the verdict, the largest first."""
     chosen = evaluation.chosen
     for answer in chosen.answers:
         if answer.prediction is None:
@@ -293,9 +308,9 @@ def _doubts(evaluation: Evaluation, ranked: Sequence[Finding]) -> Iterator[str]:
 
 
 def parts(answer: Answer, model: Model | None = None) -> Table:
-    """Return the shares of network, hosts and application in goodput and mean latency of a stream.
+    """Return a table of what network, hosts and application contribute to a stream's goodput and mean latency.
 
-    If nothing was predicted, the model gives the bounds of theory for the network.
+    If the stream has no prediction, the network column shows the bounds by theory.
     """
     rows = (
         (Cell("goodput"), *map(Cell, _goodput_parts(answer, model))),
@@ -306,7 +321,10 @@ def parts(answer: Answer, model: Model | None = None) -> Table:
 
 
 def _goodput_parts(answer: Answer, model: Model | None) -> tuple[str, str, str]:
-    """Return what the network allows, the hosts reach and the application asks for."""
+    """Return three texts on the goodput of a stream, one for network, hosts and application.
+
+    They say what the network allows, what the hosts reach, and what the application requests.
+    """
     bounds = {} if answer.prediction is None else answer.prediction.bounds
     scenario = answer.scenario
 
@@ -330,7 +348,7 @@ def _goodput_parts(answer: Answer, model: Model | None) -> tuple[str, str, str]:
 
 
 def _latency_parts(answer: Answer, model: Model | None) -> tuple[str, str, str]:
-    """Return the least time in the network, the time that hosts add, and the time of the application."""
+    """Return three texts on the latency of a stream: the times of network, hosts and application."""
     work, size = answer.scenario.work, answer.scenario.payload_bytes
     own_s = work.sending_s(size) + work.receiving_s(size)
     own = f"adds {quantity('latency_mean_s', own_s, 4)}" if own_s else "its own work is not stated"
@@ -352,7 +370,7 @@ def _latency_parts(answer: Answer, model: Model | None) -> tuple[str, str, str]:
 
 
 def _theory(bound: Callable[[Scenario], float | None], answer: Answer) -> float:
-    """Return a bound of theory for a stream; infinite if theory cannot answer."""
+    """Compute a theoretical bound for a stream. Returns infinity if theory cannot answer."""
     try:
         value = bound(answer.scenario)
     except REFUSALS:

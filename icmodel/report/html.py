@@ -1,4 +1,4 @@
-"""A page as one self-contained HTML file, with its styles and plots inside."""
+"""Render a report page as one self-contained HTML file, with its styles and plots inside."""
 
 from __future__ import annotations
 
@@ -37,15 +37,15 @@ NO_PLOTS = (
     "report again. Their numbers:"
 )
 POLICY = "default-src 'none'; style-src 'unsafe-inline'"
-"""Content security policy of the page: only the styles inside the page may be loaded."""
+"""Content security policy of an HTML report: only the styles inside the page may be loaded."""
 LOGO_POLICY = f"{POLICY}; img-src data:"
-"""Content security policy of a page with a logo, which is inside the page."""
+"""Content security policy of an HTML report with a logo; the logo is embedded in the page."""
 CLASSES = {"met": "met", "not met": "not-met", "undecided": "undecided"}
-"""CSS class of each outcome."""
+"""CSS class of each verdict in an HTML report."""
 
 
 def html_text(content: Page) -> str:
-    """Render a page as HTML; the same content gives the same bytes."""
+    """Render a report page as HTML. The same content gives the same bytes."""
     styles = Path(__file__).with_name("page.css").read_text(encoding="utf-8")
     head_of = content.masthead
     policy = POLICY if head_of.logo is None else LOGO_POLICY
@@ -77,7 +77,7 @@ def html_text(content: Page) -> str:
 
 
 def _header(content: Page) -> Markup:
-    """Render the first page: masthead, title, question, answer, front, and links to the sections."""
+    """Render the first page of a report as HTML, from the masthead to the links to the sections."""
     answer, head = content.answer, content.masthead
     concluded = element(
         "section",
@@ -104,7 +104,7 @@ def _header(content: Page) -> Markup:
 
 
 def _front(front: Front) -> Markup:
-    """Render the decisive numbers, their parts, the picture, changes, parts to buy, doubts and the command."""
+    """Render the body of the first page as HTML: numbers, picture, changes, doubts, parts to buy, and command."""
 
     def listed(title: str, texts: tuple[str, ...]) -> Markup:
         return joined(element("h3", title), element("ul", *(element("li", text) for text in texts)))
@@ -135,7 +135,7 @@ def _front(front: Front) -> Markup:
 
 
 def _data_address(logo: Logo) -> str:
-    """Return a picture as an address that contains its bytes; scripts in such an SVG do not run."""
+    """Return a logo as a ``data:`` URL that contains its bytes. Browsers do not run scripts in such an SVG."""
     kind = "image/svg+xml" if logo.kind == "svg" else "image/png"
     return f"data:{kind};base64,{base64.b64encode(logo.content).decode()}"
 
@@ -150,7 +150,7 @@ def _badge(outcome: str) -> Markup:
 
 @singledispatch
 def show(block: Block) -> Markup:
-    """Render one block as markup."""
+    """Render one block of a report as HTML."""
     raise TypeError(f"a page cannot contain a block of type {type(block).__name__}")
 
 
@@ -193,7 +193,10 @@ def _fold(block: Fold) -> Markup:
 
 @show.register
 def _table(block: Table) -> Markup:
-    """Render a table; each cell names its column, and narrow windows show this name."""
+    """Render a table of a report as HTML.
+
+    Each cell carries the name of its column. Narrow windows show this name beside the cell.
+    """
     classes = ["number" if numeric else None for numeric in block.numeric]
     heads = (
         element("th", name, scope="col", role="columnheader", class_=class_)
@@ -233,7 +236,10 @@ def _cell(cell: Cell) -> Markup:
 
 
 def _gauge(gauge: Gauge) -> Markup:
-    """Render a gauge: interval, value and limit; the texts of the row state the same numbers."""
+    """Render a gauge (bar with interval, value and limit) as HTML.
+
+    Screen readers skip it, since the texts of the table row state the same numbers.
+    """
 
     def mark(kind: str, left: float, right: float | None = None) -> Markup:
         width = "" if right is None else f";width:{100 * max(right - left, 0.0):.2f}%"
@@ -263,7 +269,10 @@ def _bars(block: Bars) -> Markup:
 
 @show.register
 def _figures(block: Figures) -> Markup:
-    """Render plots, each with folded numbers; without vl-convert only the numbers."""
+    """Render plots as HTML, each with its numbers in a collapsed table.
+
+    Without vl-convert, only the numbers are shown.
+    """
     if not plots.drawable():
         return joined(element("p", NO_PLOTS), *(show(figure.numbers) for figure in block.figures))
     drawn = (
@@ -281,6 +290,6 @@ def _plot(figure: Figure, *below: Markup) -> Markup:
 
 @show.register
 def _picture(block: Picture) -> Markup:
-    """Render a picture as wide as the window; a wider picture can be scrolled."""
+    """Render an SVG drawing as HTML. A drawing wider than the window can be scrolled."""
     drawn = element("div", block.svg, tabindex="0", role="group", aria_label="The drawing")
     return element("figure", drawn, element("figcaption", block.caption), class_="picture")

@@ -51,7 +51,7 @@ NAMES = {"ethernet": "Ethernet", "roce": "RoCE", "infiniband": "InfiniBand", "ra
 NOT_STATED = "?"
 TONES = {MET: "#0a6b58", UNDECIDED: "#7a5200", NOT_MET: "#a3201a"}
 SHAPES = {MET: "circle", UNDECIDED: "triangle-up", NOT_MET: "cross"}
-"""Colour and shape of an outcome in the plot."""
+"""Colour and shape of a link's verdict in the plot of all links."""
 RULES = (
     "Each stream is predicted on each link. Samples are sent in frames of one connection's payload. A stated "
     "goodput is sent in frames of the default candidate's payload. Pictures are sent in up to four measured "
@@ -62,7 +62,7 @@ RULES = (
     "theory refutes it (wire: no host can). Theory alone never proves a link, since hosts add time. +3 means that "
     "three more requirements are undecided. ? is a rate that no source states.",
 )
-"""Rules by which the table was made, as printed below the table."""
+"""Explanation of how interconnects are compared, printed below the table of links."""
 
 
 def rate_text(row: Row) -> str:
@@ -72,7 +72,7 @@ def rate_text(row: Row) -> str:
 
 
 def protocol_text(row: Row) -> str:
-    """Return the protocol of a link, or the first of its protocols with the number of others."""
+    """Return the protocol of a link as text: ``tcp``, or ``tcp +2`` if its dataset has two other protocols."""
     if row.link.protocol:
         return row.link.protocol
     first, *more = row.source.protocols
@@ -80,9 +80,11 @@ def protocol_text(row: Row) -> str:
 
 
 def decided_text(row: Row) -> str:
-    """Return the value that decides a row, its requirement, and the number of other undecided ones.
+    """Return as text the value that decides a link's verdict, with its limit.
 
-    If the value is unknown, a finite limit of its interval is shown instead.
+    If the link is undecided, the number of other undecided requirements is added.
+
+    If the value is unknown, a finite end of its interval is shown instead.
     """
     verdict = row.decisive.verdict
     requirement, estimate = verdict.requirement, verdict.estimate
@@ -103,7 +105,7 @@ def decided_text(row: Row) -> str:
 
 
 def row_cells(row: Row) -> tuple[str, ...]:
-    """Return the cells of one row, in the order of `COLUMNS`."""
+    """Return the texts of one link in the comparison table, in the order of `COLUMNS`."""
     return (
         NAMES[row.link.kind],
         rate_text(row),
@@ -135,7 +137,7 @@ def why(one: Ranked) -> Iterator[str]:
 
 
 def headline(comparison: Comparison) -> tuple[str, ...]:
-    """Return the question of the use case, and the number of links by verdict."""
+    """Return two headlines: the question of the use case, and the number of links by verdict."""
     case = comparison.usecase
     counts = [f"{sum(row.outcome == one for row in comparison.rows)} {one}" for one in OUTCOMES]
     return (
@@ -145,7 +147,10 @@ def headline(comparison: Comparison) -> tuple[str, ...]:
 
 
 def measurements(comparison: Comparison) -> tuple[str, ...]:
-    """Return the measurements that would decide undecided links, one line for each set."""
+    """Return the measurements that would decide undecided links.
+
+    Links that need the same measurements share one line.
+    """
     undecided = group_by_key((row.measurements, row) for row in comparison.rows if row.measurements)
     lines = []
     for needed, rows in undecided.items():
@@ -156,7 +161,7 @@ def measurements(comparison: Comparison) -> tuple[str, ...]:
 
 
 def _kind(row: Row) -> str:
-    """``Ethernet tcp``."""
+    """Return the kind and the protocol of a link: ``Ethernet tcp``."""
     return " ".join(part for part in (NAMES[row.link.kind], row.link.protocol) if part)
 
 
@@ -190,7 +195,7 @@ def reasons(row: Row) -> Iterator[str]:
 
 
 def source_name(source: Source) -> str:
-    """Return a source's name: ``ethernet-10g-2012 (published, corrected)`` or ``theory alone``."""
+    """Return the name of a verdict's source: ``ethernet-10g-2012 (published, corrected)`` or ``theory alone``."""
     if source.ground == THEORY:
         return "theory alone"
     notes = [source.ground, source.variant]
@@ -200,7 +205,7 @@ def source_name(source: Source) -> str:
 
 
 def _finding(finding: Finding) -> str:
-    """Return a requirement as text: value, limit and reason."""
+    """Return a judged requirement as text: value, limit and reason."""
     return "; ".join(part for part in (finding_text(finding), finding.verdict.why) if part)
 
 
@@ -250,7 +255,7 @@ def page(comparison: Comparison, masthead: Masthead = PLAIN, file: str = "") -> 
 
 
 def conclude(comparison: Comparison, ranked: Sequence[Row]) -> Conclusion:
-    """Return which links carry the use case, in one sentence and in parts."""
+    """Return the conclusion of a comparison: which links meet the use case, in one sentence and in named parts."""
     _, counts = headline(comparison)
     best = ranked[0]
     verdict = {
@@ -262,7 +267,7 @@ def conclude(comparison: Comparison, ranked: Sequence[Row]) -> Conclusion:
 
 
 def _front(comparison: Comparison, ranked: Sequence[Row], line: str) -> Front:
-    """Make the first page: the best links, what each adds, and what stays open."""
+    """Make the first page of a comparison: the best links, parts to buy, changes and doubts."""
     case, best = comparison.usecase, ranked[0]
     rows = []
     for row in ranked[:MOST_NUMBERS]:
@@ -326,7 +331,10 @@ def _front(comparison: Comparison, ranked: Sequence[Row], line: str) -> Front:
 
 
 def _parts(best: Row) -> Table | None:
-    """Return the shares of network, hosts and application in the best link's deciding stream."""
+    """Return a table of what network, hosts and application contribute on the best link.
+
+    The table is about the deciding stream. Returns None if this stream has no answer.
+    """
     answer = next(
         (one for one in best.source.result.answers if one.stream == best.decisive.stream), None
     )
@@ -334,7 +342,7 @@ def _parts(best: Row) -> Table | None:
 
 
 def _map(comparison: Comparison) -> Figure:
-    """Draw the verdict of each link: protocols over line rates."""
+    """Make a plot of all links by protocol and line rate. Colour and shape show the verdict."""
     points = [
         {
             "link": _kind(row),

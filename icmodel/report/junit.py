@@ -18,11 +18,11 @@ from icmodel.system import SystemPrediction
 from icmodel.usecase import Evaluation
 
 _FORBIDDEN = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-"""Characters that XML 1.0 cannot hold; a TOML text may hold them."""
+"""Pattern of the characters that XML 1.0 forbids but a TOML text may contain."""
 
 
 class Case(NamedTuple):
-    """A requirement as a test case: its name, outcome, and the reason for the outcome."""
+    """Test case of a JUnit file: the name of a requirement, its verdict, and the reason for the verdict."""
 
     name: str
     outcome: str

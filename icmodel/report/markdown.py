@@ -32,7 +32,7 @@ _SPECIAL = re.compile(r"([\\`*\[\]<>|~#]|(?<!\w)_|_(?!\w)|&(?=[#\w]+;))")
 
 
 def markdown_text(content: Page) -> str:
-    """Render a page as Markdown; the same content gives the same bytes."""
+    """Render a report page as Markdown. The same content gives the same bytes."""
     answer, head = content.answer, content.masthead
     printed = " · ".join(filter(None, (head.organisation, head.line)))
     parts = [
@@ -53,7 +53,10 @@ def markdown_text(content: Page) -> str:
 
 
 def _front(front: Front) -> Iterator[str]:
-    """Render the first page below the answer; the numbers of its plot stand in the appendix."""
+    """Render the first page below the answer as Markdown.
+
+    Its plot is left out; the appendix has the numbers of the plot.
+    """
     yield from show(front.numbers)
     if front.more:
         yield escape(front.more)
@@ -71,12 +74,12 @@ def _front(front: Front) -> Iterator[str]:
 
 
 def escape(text: str) -> str:
-    """Put a text on one line, with Markdown's special characters escaped."""
+    """Return a text on one line, with Markdown's special characters escaped."""
     return _SPECIAL.sub(r"\\\1", " ".join(text.split()))
 
 
 def code(text: str) -> str:
-    """Make a code span, fenced by more backticks than its text contains."""
+    """Return a text as a Markdown code span, fenced by more backticks than the text contains."""
     longest = max((len(run) for run in re.findall("`+", text)), default=0)
     fence, gap = "`" * (longest + 1), " " if longest else ""
     return f"{fence}{gap}{' '.join(text.split()).replace('|', chr(92) + '|')}{gap}{fence}"
@@ -84,7 +87,7 @@ def code(text: str) -> str:
 
 @singledispatch
 def show(block: Block) -> Iterator[str]:
-    """Render one block as paragraphs of Markdown."""
+    """Render one block of a report as paragraphs of Markdown."""
     raise TypeError(f"a page cannot contain a block of type {type(block).__name__}")
 
 

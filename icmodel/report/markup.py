@@ -9,7 +9,7 @@ from __future__ import annotations
 from html import escape
 
 VOID = frozenset({"meta", "br", "hr", "img"})
-"""Elements without an end tag."""
+"""Names of HTML elements without an end tag."""
 
 
 class Markup(str):
@@ -19,7 +19,7 @@ class Markup(str):
 
 
 def element(name: str, /, *children: str, **attributes: str | None) -> Markup:
-    """Make an element.
+    """Make an HTML or SVG element.
 
     A trailing underscore of an attribute name is removed; other underscores become hyphens.  Attributes with the
     value ``None`` are left out.
@@ -35,7 +35,7 @@ def element(name: str, /, *children: str, **attributes: str | None) -> Markup:
 
 
 def joined(*children: str) -> Markup:
-    """Concatenate children; texts that are not `Markup` are escaped."""
+    """Concatenate pieces of HTML or SVG. Texts that are not `Markup` are escaped."""
     return Markup(
         "".join(child if isinstance(child, Markup) else escape(child) for child in children)
     )

@@ -1,6 +1,6 @@
 """Masthead of a report: author, project, revision, date, and an organisation's name, logo, colour and footer.
 
-The options of a command and a template file give them; an option replaces the same key of the template.
+Command options and a template file set these entries. An option replaces the same key of the template.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from icmodel.documents import toml_file
 from icmodel.errors import ReportError
 
 ACCENT = "#0b5cad"
-"""Colour of the rules of a report without a template."""
+"""Default accent colour of a report, used for its lines."""
 COLOUR = re.compile(r"#[0-9a-fA-F]{6}")
 KEYS = ("organisation", "logo", "accent", "footer", "author", "project", "revision")
-"""Keys of a template file."""
+"""Keys of the template file of a report."""
 MOST_LOGO_BYTES = 1_000_000
 MOST_BEFORE_SVG = 4_000
 """Maximum number of bytes before the first element of an SVG file [B]."""
@@ -27,12 +27,12 @@ EPOCH = "SOURCE_DATE_EPOCH"
 """Environment variable with the date of a build, in seconds since 1970; see reproducible-builds.org."""
 PNG = b"\x89PNG\r\n\x1a\n"
 OPTIONS = ("author", "project", "revision", "date", "template")
-"""Fields that a command repeats as options."""
+"""Fields of a masthead that are command options of the same name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Logo:
-    """A picture: its kind, ``svg`` or ``png``, and its bytes."""
+    """Logo of an organisation: its file format, ``svg`` or ``png``, and its bytes."""
 
     kind: str
     content: bytes
@@ -47,7 +47,7 @@ class Masthead:
     date : str
         Date in the form ``2026-11-25``; empty prints no date, so that the same answer gives the same bytes.
     accent : str
-        Colour of rules, in the form ``#0b5cad``.
+        Accent colour, used for lines, in the form ``#0b5cad``.
     template : str
         Name of the template file, for the command that repeats the report.
 
@@ -69,19 +69,19 @@ class Masthead:
 
     @property
     def line(self) -> str:
-        """Project, author, revision and date on one line; empty if none is given."""
+        """Text line with project, author, revision and date; empty if none is given."""
         revision = f"revision {self.revision}" if self.revision else ""
         return " · ".join(filter(None, (self.project, self.author, revision, self.date)))
 
     def words(self) -> Iterator[str]:
-        """Yield the options of a command that print this masthead again."""
+        """Yield the command-line options that set this masthead."""
         for name in OPTIONS:
             if value := getattr(self, name):
                 yield from (f"--{name}={value}",) if value.startswith("-") else (f"--{name}", value)
 
 
 PLAIN = Masthead()
-"""Masthead without any entry: the default."""
+"""Empty masthead, the default of a report."""
 
 
 def masthead(
@@ -104,7 +104,7 @@ def masthead(
     Raises
     ------
     ReportError
-        If the date is none, or the template or its logo is missing or damaged.
+        If the date is invalid, or the template or its logo is missing or damaged.
 
     Examples
     --------
@@ -121,13 +121,13 @@ def masthead(
             values["date"] = datetime.date.fromisoformat(date).isoformat()
         except ValueError:
             raise ReportError(
-                f"the date {date!r} is none: write year, month and day, such as 2026-11-25"
+                f"the date {date!r} is invalid: write year, month and day, such as 2026-11-25"
             ) from None
     return Masthead(**values)  # type: ignore[arg-type]
 
 
 def _epoch_date() -> str:
-    """Return the UTC date of ``SOURCE_DATE_EPOCH``; empty without the variable."""
+    """Return the UTC date given by the environment variable ``SOURCE_DATE_EPOCH``; empty if it is not set."""
     seconds = os.environ.get(EPOCH)
     if not seconds:
         return ""
@@ -140,7 +140,10 @@ def _epoch_date() -> str:
 
 
 def _template_values(path: Path) -> dict[str, object]:
-    """Read and check a template file; the logo is relative to the folder of the file."""
+    """Read and check the template file of a report.
+
+    The path of the logo is relative to the folder of the template.
+    """
     found = toml_file(path, ReportError)
     for key, value in found.items():
         if key not in KEYS:
@@ -152,7 +155,7 @@ def _template_values(path: Path) -> dict[str, object]:
             raise ReportError(f"{path.name}: {key} is {value!r}: write a text in quotes")
         if key == "accent" and not COLOUR.fullmatch(value):
             raise ReportError(
-                f"{path.name}: accent is {value!r}: write a colour of six digits, such as {ACCENT}"
+                f"{path.name}: accent {value!r} is not a colour: write six hexadecimal digits, such as {ACCENT}"
             )
     if "logo" in found:
         found["logo"] = _logo(path, str(found["logo"]))
@@ -177,4 +180,6 @@ def _logo(template: Path, name: str) -> Logo:
         return Logo("png", content)
     if b"<svg" in content[:MOST_BEFORE_SVG] and b"<!ENTITY" not in content:
         return Logo("svg", content)
-    raise ReportError(f"{template.name}: logo {name!r} is neither SVG nor PNG: name such a file")
+    raise ReportError(
+        f"{template.name}: logo {name!r} is neither SVG nor PNG: give an SVG or PNG file"
+    )

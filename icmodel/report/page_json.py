@@ -1,4 +1,4 @@
-"""A page as JSON: each block with its kind and its fields, so that a browser can show a report."""
+"""A report page as JSON for a browser: each block with its kind and its fields."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Sections = Iterable[tuple[str, str, Iterable[Block]]]
 def page_json(
     title: str, question: str, basis: str, answer: Conclusion | None, sections: Sections
 ) -> dict[str, Any]:
-    """Return a report as JSON; without an answer the sentence is empty."""
+    """Return a report page as JSON. Without an answer, its outcome and its sentence are empty."""
     answer = answer or Conclusion("", "", ())
     return {
         "title": title,
@@ -33,7 +33,7 @@ def page_json(
 
 
 def block_json(block: Block) -> dict[str, Any]:
-    """Return the JSON form of a block: its kind, in lower case, and its fields."""
+    """Return a block of a report as JSON: its kind, in lower case, and its fields."""
     return {"kind": type(block).__name__.lower(), **_fields(block)}
 
 

@@ -1,4 +1,4 @@
-"""A page as PDF, set by typst: tagged for screen readers (PDF/UA-1), A4, the first page on one page.
+"""Render a report as PDF with typst: A4, tagged for screen readers (PDF/UA-1).
 
 ``page.typ`` has the layout.  It reads the page as JSON, so no text of a file is ever typst code: markup in a name is
 printed as it stands.  Typst runs in an empty folder, without packages and with the fonts that it brings along.
@@ -24,20 +24,20 @@ from icmodel.requirement import SIGNS
 
 EXTRA = "pip install 'icmodel[pdf]'"
 NO_GLYPH = "could not be displayed"
-"""Words of typst's error about a character that is in none of its fonts; only PDF/UA-1 forbids it."""
+"""Part of typst's error message about a character that no font has. Only PDF/UA-1 forbids such characters."""
 LONGEST_WORD = 24
-"""Greatest number of characters of a word that is not broken at the end of a line."""
+"""Length limit [characters] of a word; longer words may be broken at the end of a line."""
 WIDE_PX = 900.0
 """Width of a drawing [px] above which the drawing has a page of its own in landscape format."""
 LINE_WIDTH, BADGE_WIDTH, GAP_WIDTH = 126.0, 3.0, 4.0
-"""Widths in characters: of a line, of an outcome's frame, of the gap between columns."""
+"""Widths in a printed table [characters]: a whole line, the frame of a verdict, the gap between columns."""
 LABELS = {name.lower(): getattr(blocks, name) for name in ("CHANGE", "BUY", "DOUBTS", "REPEAT")}
 
 
 def pdf_bytes(content: Page) -> bytes:
-    """Render a page as PDF; the same content gives the same bytes.
+    """Render a report page as PDF. The same content gives the same bytes.
 
-    A character that the fonts of typst lack, such as one of Chinese, is set in a font of the system. Then the bytes
+    A character that the fonts of typst lack, such as a Chinese character, is set in a font of the system. Then the bytes
     depend on the fonts installed, and the file does not claim PDF/UA-1.
 
     Raises
@@ -56,13 +56,15 @@ def pdf_bytes(content: Page) -> bytes:
 
 
 def page_images(content: Page, ppi: float = 72.0) -> list[bytes]:
-    """Render a page as PNG pictures, one for each printed page."""
+    """Render a report as PNG pictures, one for each printed page."""
     made = _compiled(content, "png", ppi=ppi)
     return made if isinstance(made, list) else [made]
 
 
 def typst() -> Any:
-    """Return the module of typst; its types do not know the options of each format.
+    """Import and return the module of typst.
+
+    The return type is Any, since typst's type stubs lack some options.
 
     Raises
     ------
@@ -91,11 +93,14 @@ def _compiled(content: Page, form: str, **options: Any) -> Any:
                 **{"ignore_system_fonts": True, **options},
             )
         except setter.TypstError as error:
-            raise ReportError(f"the PDF cannot be set: {error}") from error
+            raise ReportError(f"typst cannot make the PDF: {error}") from error
 
 
 def plain(value: object) -> Any:
-    """Return a part of a page as JSON: a dataclass becomes a table with its kind, a plot its drawing."""
+    """Convert a part of a report page to JSON for typst.
+
+    A dataclass becomes an object with its kind. A plot becomes its SVG drawing.
+    """
     if isinstance(value, str):
         return printable(value)
     if isinstance(value, Logo):
@@ -133,7 +138,10 @@ def plain(value: object) -> Any:
 
 
 def column_widths(table: Table) -> list[float]:
-    """Return the width of each column in characters: its longest text, or an equal share of what is left."""
+    """Return the width of each column of a table [characters].
+
+    A narrow column is as wide as its longest text. Wider columns share the remaining width equally.
+    """
     wanted = []
     for index, column in enumerate(table.columns):
         cells = [row[index] for row in table.rows]
@@ -150,7 +158,7 @@ def column_widths(table: Table) -> list[float]:
 
 
 def printable(text: str) -> str:
-    """Put a text on one line, without control characters, and let its long words break anywhere."""
+    """Return a text on one line, without control characters. Its long words may be broken anywhere."""
     shown = "".join(
         "�" if unicodedata.category(char)[0] == "C" else char for char in " ".join(text.split())
     )
@@ -158,7 +166,10 @@ def printable(text: str) -> str:
 
 
 def light(svg: str) -> str:
-    """Return a drawing in its light colours, without the variables and media rules that only browsers know."""
+    """Return an SVG drawing with fixed light colours.
+
+    CSS variables and media rules are removed, since only browsers support them.
+    """
     styles = re.search(r"<style>(.*?)</style>", svg, re.DOTALL)
     if styles is None:
         return svg

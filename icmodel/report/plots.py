@@ -38,9 +38,9 @@ from icmodel.requirement import Requirement
 from icmodel.scenario import Scenario
 
 FASTEST = ("goodput_bps", "sent_bps", "frames_per_s")
-"""Metrics plotted for an unlimited load; the requested goodput is a separate line."""
+"""Metrics that are plotted for an unlimited offered load. The requested goodput is a separate line."""
 BORROWED = "never measured so: the points are of the options most alike"
-"""Note on a plot if its rows have other options than the scenario."""
+"""Note on a plot if its dataset rows have other options than the scenario."""
 
 
 def metric_plot(
@@ -74,7 +74,7 @@ def metric_plot(
     Raises
     ------
     ReportError
-        If there is no such axis, or nothing to draw along it.
+        If the axis is unknown, or the dataset has nothing to draw along the axis.
     OutOfDomain, ScenarioError
         If the dataset cannot answer the scenario.
 
@@ -91,17 +91,17 @@ def metric_plot(
 
 
 def is_fastest(metric: str, over: str) -> bool:
-    """Whether a plot shows the unlimited load instead of the request."""
+    """Whether a plot shows values at unlimited offered load instead of the requested load."""
     return metric in FASTEST and over != "load"
 
 
 def profile_plot(walk: Profile, metric: str, requirement: Requirement | None = None) -> Spec:
-    """Make the specification of one metric of a profile; see `metric_plot`.
+    """Make the plot of one metric from predictions along an axis (a profile); see `metric_plot`.
 
     Raises
     ------
     ReportError
-        If no step of the profile has the metric.
+        If the metric has no value at any point of the profile.
     """
     if not walk.answering(metric):
         why = walk.here.metrics[metric].why if metric in walk.here.metrics else ""
@@ -129,7 +129,7 @@ def profile_plot(walk: Profile, metric: str, requirement: Requirement | None = N
 
 
 def describe(asked: Scenario, varied: str, *, fastest: bool = False) -> str:
-    """Return as text the parameters that stay constant while one field is varied."""
+    """Return as text the parameters of a scenario that stay constant along the x axis of a plot."""
     held = {
         "payload_bytes": quantity("payload_bytes", asked.payload_bytes),
         "requested_goodput_bps": f"{quantity('goodput_bps', asked.requested_goodput_bps)} asked",
@@ -149,7 +149,7 @@ def describe(asked: Scenario, varied: str, *, fastest: bool = False) -> str:
 def datasets(
     walk: Profile, metric: str, requirement: Requirement | None = None
 ) -> dict[str, list[Row]]:
-    """Return the numbers of a plot in SI, by layer; a layer without numbers is empty."""
+    """Return the data of a plot in SI units, by layer. A layer without numbers is empty."""
     steps, asked = walk.answering(metric), walk.here.scenario
     limit: list[Row] = []
     if requirement is not None and requirement.metric == metric:
@@ -187,9 +187,9 @@ def datasets(
 
 
 def _predicted(walk: Profile, metric: str) -> Iterator[Row]:
-    """Yield the predicted steps in pieces; each piece is either extrapolated or not.
+    """Yield the points of the predicted line, split into pieces.
 
-    Neighbouring pieces share a step.
+    Each piece is either extrapolated or not. Neighbouring pieces share a point.
     """
     steps = walk.answering(metric)
     piece, before = 0, None
@@ -225,7 +225,10 @@ def _line(walk: Profile, metric: str, name: str, x: float, value: float) -> Row:
 
 
 def theory_bound(model: Model, scenario: Scenario, metric: str) -> float | None:
-    """Return the bound by theory: greatest goodput [b/s] or least one-way latency [s]."""
+    """Return the bound of a metric by theory: greatest goodput [b/s] or least one-way latency [s].
+
+    Returns None for other metrics.
+    """
     if metric == "goodput_bps":
         return model.greatest_goodput_bps(scenario)
     if metric.startswith("latency_") and metric != "latency_std_s":
@@ -234,9 +237,10 @@ def theory_bound(model: Model, scenario: Scenario, metric: str) -> float | None:
 
 
 def _benchmarked(walk: Profile, metric: str) -> Iterator[Row]:
-    """Yield the rows of the dataset, each with its group in the legend and the shade of the group.
+    """Yield the dataset rows of a plot as points, each with its entry in the legend and its shade.
 
-    Shade 0 is the payload of the scenario.  A row without a load limit is placed at the right end of a load axis.
+    The shade is the index of a fill colour; 0 stands for the payload of the scenario.
+    A row without a load limit is placed at the right end of a load axis.
     """
 
     def text(name: str, value: float | None) -> str:

@@ -1,4 +1,4 @@
-"""The predictions of a report: questions, metrics, reasons, dataset rows, sources and limits of validity."""
+"""Report sections on predictions: questions, metrics, reasons, dataset rows, sources and limits of validity."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ MEANINGS = {
 
 
 def predictions(evaluation: Evaluation) -> Iterator[Block]:
-    """Yield the question of each stream, and every metric with its interval and basis."""
+    """Yield blocks on each stream: its question, and every metric with interval and basis (kind of evidence)."""
     yield Text(
         f"{INTERVAL} The basis of a number is the weakest it rests on; all are listed from the "
         "strongest."
@@ -53,9 +53,9 @@ def predictions(evaluation: Evaluation) -> Iterator[Block]:
 
 
 def _answers(candidate: CandidateResult) -> Iterator[Block]:
-    """Yield for each stream of a candidate its question, metrics and derived rates.
+    """Yield blocks on each stream of a candidate: its parameters, predicted metrics and derived rates.
 
-    Metrics without a number follow the metrics with one.
+    Metrics without a value follow in a collapsed list.
     """
     for answer in candidate.answers:
         yield Heading(f"{candidate.name}: {answer.stream}")
@@ -104,7 +104,10 @@ def parameters(scenario: Scenario) -> Iterator[tuple[str, str]]:
 
 
 def _metric_table(stream: str, metrics: Mapping[str, Estimate]) -> Table:
-    """Return a table of the metrics with a number: value, interval, and all bases."""
+    """Return a table of predicted metrics: value, interval and bases (kinds of evidence).
+
+    Metrics without a value are left out.
+    """
     rows = []
     for name, estimate in metrics.items():
         if estimate.absent:
@@ -127,7 +130,7 @@ def _metric_table(stream: str, metrics: Mapping[str, Estimate]) -> Table:
 
 
 def reasons(evaluation: Evaluation) -> Iterator[Block]:
-    """Yield the goodput bounds and latency terms of the judged candidate's predictions."""
+    """Yield blocks that explain the judged candidate's predictions: goodput bounds and latency terms."""
     explained = {
         answer.stream: answer.prediction
         for answer in evaluation.chosen.answers
@@ -141,7 +144,7 @@ def reasons(evaluation: Evaluation) -> Iterator[Block]:
 
 
 def _explained(prediction: Prediction) -> Iterator[Block]:
-    """Yield the bounds of the goodput and the terms of the mean latency.
+    """Yield bar charts that explain a prediction: bounds of the goodput, and terms of the mean latency.
 
     The least bound is the goodput; the sum of the terms is the mean latency.
     """
@@ -184,7 +187,7 @@ def _explained(prediction: Prediction) -> Iterator[Block]:
 
 
 def rows(evaluation: Evaluation) -> Iterator[Block]:
-    """Yield the dataset rows used by the predictions, with the sources of the rows."""
+    """Yield tables of the dataset rows used by the predictions, and of the sources of these rows."""
     data = evaluation.data
     used = used_rows(evaluation.candidates)
     if not used:
@@ -248,7 +251,7 @@ def _count_by_basis(rows: Iterable[UsedRow]) -> str:
 
 
 def sources(evaluation: Evaluation) -> Iterator[Block]:
-    """Yield the facts on the use case and the dataset: citation, licence, tool and hosts."""
+    """Yield blocks on the origin of the use case and the dataset: citation, licence, tool and hosts."""
     case, data = evaluation.usecase, evaluation.data
     yield Heading("The use case")
     pairs = [("use case", case.name), ("stands in", case.source), ("citation", case.citation)]
@@ -280,7 +283,7 @@ def sources(evaluation: Evaluation) -> Iterator[Block]:
 
 
 def limits(evaluation: Evaluation) -> Iterator[Block]:
-    """Yield the limits of validity: assumed rows, extrapolation, notes and known limits."""
+    """Yield blocks on the limits of validity: assumed rows, extrapolation, notes and known limits."""
     chosen = evaluation.chosen
     used = used_rows([chosen])
     assumed = sum(row.basis == "assumed" for row in used)
@@ -306,7 +309,7 @@ def limits(evaluation: Evaluation) -> Iterator[Block]:
 
 
 def beyond_data(candidate: CandidateResult) -> Iterator[str]:
-    """Yield one sentence for each reason of extrapolation, with the extrapolated metrics."""
+    """Yield one sentence for each reason why metrics of a candidate are extrapolated, with these metrics."""
     for answer in candidate.answers:
         metrics = {} if answer.prediction is None else answer.prediction.metrics
         reasons = group_by_key(

@@ -15,17 +15,17 @@ from icmodel.scenario import Scenario
 AXES = {"payload": "payload_bytes", "load": "requested_goodput_bps", "cores": "cores"}
 """Axis of a plot -> scenario field that varies along the axis."""
 STEPS = 48
-"""Number of even steps between the ends of an axis, in addition to the benchmarked points."""
+"""Number of even steps along the x axis of a plot, in addition to the benchmarked points."""
 PAST = 1.0005
-"""Ratio of the first overloaded step to the greatest achieved load.
+"""Load of the first overloaded point of a plot, divided by the greatest achieved load.
 
-It is close to 1, so that overload is drawn as a jump.
+The ratio is close to 1, so that overload is drawn as a jump.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One point on the axis: its position, question and answer."""
+    """One point on the x axis of a plot: its position, the scenario there, and the prediction."""
 
     x: float
     scenario: Scenario
@@ -49,11 +49,11 @@ class Profile:
 
     @property
     def substituted(self) -> str:
-        """Reason why rows with other options are used; empty if no others are used."""
+        """Reason why dataset rows with other options than the scenario's are used; empty if there are none."""
         return answering_rows(self.model, self.scenario).substituted
 
     def answering(self, metric: str) -> tuple[Step, ...]:
-        """Return the steps that have a value of the metric."""
+        """Return the points of the profile at which the metric has a predicted value."""
         return tuple(step for step in self.steps if known(step.prediction, metric))
 
     def points(self, metric: str) -> tuple[Point, ...]:
@@ -65,7 +65,7 @@ class Profile:
 
 
 def known(prediction: Prediction, metric: str) -> bool:
-    """Whether a prediction has a value of a metric."""
+    """Whether a prediction contains a known value of the given metric."""
     return metric in prediction.metrics and not prediction.metrics[metric].absent
 
 
@@ -78,7 +78,7 @@ def profile(model: Model, scenario: Scenario, over: str, *, fastest: bool = Fals
     Raises
     ------
     ReportError
-        If there is no such axis, or the dataset has no rows along it.
+        If the axis is unknown, or the dataset has no rows along the axis.
     OutOfDomain, ScenarioError
         If the dataset cannot answer the scenario itself.
     """
@@ -109,7 +109,7 @@ def profile(model: Model, scenario: Scenario, over: str, *, fastest: bool = Fals
 
 
 def _moved(base: Scenario, over: str, x: float) -> Scenario:
-    """Return the scenario at another point of the axis."""
+    """Return the scenario with the parameter of the plot's axis set to another value."""
     if over == "cores":
         return replace(base, cores=int(x))
     if over == "load":
@@ -119,12 +119,18 @@ def _moved(base: Scenario, over: str, x: float) -> Scenario:
 
 
 def answering_rows(model: Model, scenario: Scenario) -> Rows:
-    """Return the rows used for a scenario; also the reason, if their options differ from the requested ones."""
+    """Return the dataset rows used for a scenario.
+
+    If their options differ from the requested ones, the result also has the reason.
+    """
     return model.rows(scenario.protocol, dict(scenario.options))
 
 
 def _payloads(model: Model, scenario: Scenario) -> list[float]:
-    """Return payloads [B]: all benchmarked ones, the scenario's, and logarithmic steps."""
+    """Return the payloads at which a plot is computed [B].
+
+    They are the benchmarked payloads, the payload of the scenario, and logarithmic steps.
+    """
     rows = answering_rows(model, scenario).points
     sizes = {row.payload_bytes for row in rows if row.payload_bytes is not None}
     if not sizes:
@@ -136,7 +142,9 @@ def _payloads(model: Model, scenario: Scenario) -> list[float]:
 
 
 def _loads(model: Model, here: Prediction) -> list[float]:
-    """Return loads [b/s]: even steps, the benchmarked loads, and the greatest achieved load.
+    """Return the loads at which a plot is computed [b/s].
+
+    They are even steps, the benchmarked loads, and the greatest achieved load.
 
     If the request is too small to see on a linear axis, logarithmic steps are added from a third of the request on.
     """
@@ -166,7 +174,10 @@ def _greatest_achieved_bps(model: Model, scenario: Scenario) -> float:
 
 
 def greatest_load_bps(model: Model, here: Prediction) -> float:
-    """Return the right end of a load axis [b/s]: 10 % above all requests, loads, bounds and rows."""
+    """Return the right end of the load axis of a plot [b/s].
+
+    It is 10 % above the request, the greatest goodputs, and the loads of dataset rows.
+    """
     request_bps = here.scenario.requested_goodput_bps
     ends = [
         request_bps if math.isfinite(request_bps) else 0.0,

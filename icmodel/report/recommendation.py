@@ -1,4 +1,4 @@
-"""A recommendation as text and as a report: designs to choose from, changes that mend the file's own, doubts."""
+"""Recommended designs of a system, as text and as a report: designs to choose from, changes, and doubts."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ from icmodel.usecase.result import WEAK
 
 UNCHANGED = "as the file has it"
 OWN, ON_FRONT, OPEN = "the file's own", "recommended", "may meet all"
-"""Groups of designs in the plot."""
+"""Groups of designs in the plot of a recommendation."""
 GROUPS = {OWN: COLOURS[HERE], ON_FRONT: COLOURS[PREDICTED], OPEN: COLOURS[REQUESTED]}
 GROUP_SHAPES = {OWN: "cross", ON_FRONT: "circle", OPEN: "triangle-up"}
 
@@ -63,7 +63,7 @@ GROUP_SHAPES = {OWN: "cross", ON_FRONT: "circle", OPEN: "triangle-up"}
 
 
 def judged_text(verdict: Verdict) -> str:
-    """Return a requirement as text: outcome, value and limit.
+    """Return the verdict on a requirement as text: outcome, value and limit.
 
     If the interval of the value contains the limit, the interval is shown in place of the value.
     """
@@ -73,7 +73,10 @@ def judged_text(verdict: Verdict) -> str:
 
 
 def value_text(verdict: Verdict) -> str:
-    """Return the value of a verdict, or its interval if the interval contains the limit."""
+    """Return the value of a verdict as text.
+
+    If the interval of the value contains the limit, the interval is returned instead.
+    """
     limit, estimate = verdict.requirement, verdict.estimate
     if estimate.absent and verdict.outcome == NOT_MET:
         return "grows without limit"
@@ -100,7 +103,7 @@ def changes(changed: Mapping[str, str]) -> str:
 
 
 def searched_lines(found: Recommendation) -> Iterator[str]:
-    """Yield sentences on the number of designs, and the numbers left out with the reasons."""
+    """Yield sentences on a search: how many designs there are, and how many were left out and why."""
     search = found.searched
     counts = search.counts
     far = "are not looked at"
@@ -121,13 +124,13 @@ def searched_lines(found: Recommendation) -> Iterator[str]:
 
 
 def design_columns(found: Recommendation) -> tuple[str, ...]:
-    """Return the names of the columns of a table of designs, without the changes."""
+    """Return the column names of a table of designs, without the column of changes."""
     cost = () if found.currency is None else (f"cost {found.currency}".strip(),)
     return ("CPU", "recv", "latency", "headroom", "interfaces", *cost, "rests on")
 
 
 def design_cells(found: Recommendation, one: Checked) -> tuple[str, ...]:
-    """Return the numbers of a design as texts, in the order of `design_columns`."""
+    """Return the table cells of a design (CPU, latency, cost, ...), in the order of `design_columns`."""
     latency_s = one.objective("latency_mean_s")
     cost = () if found.currency is None else (f"{one.objective('cost'):g}",)
     return (
@@ -212,7 +215,7 @@ def page(found: Recommendation, masthead: Masthead = PLAIN, file: str = "") -> P
 
 
 def conclude(found: Recommendation) -> Conclusion:
-    """Return the best design, in one sentence and in parts."""
+    """Return the conclusion of a recommendation: verdict and best design, in one sentence and in named parts."""
     best, searched = _best(found), f"{plural(found.searched.counts.all, 'design')} looked through"
     if found.front:
         what = f"{plural(len(found.front), 'design')} to choose from; the least CPU: {changes(best.changed)}"
@@ -232,12 +235,16 @@ def conclude(found: Recommendation) -> Conclusion:
 
 
 def _best(found: Recommendation) -> Checked:
-    """Return the design that the first page is about: the first of the front, else the file's own."""
+    """Return the design shown on the first page.
+
+    It is the first design that meets or may meet all requirements. Without such a design, it is the system file's
+    own.
+    """
     return next(iter((*found.front, *found.undecided)), found.own)
 
 
 def _open(one: Checked) -> Iterator[Block]:
-    """Yield the open requirements of a design, and the measurements that would settle them."""
+    """Yield blocks on the requirements that a design may not meet, and on measurements that would decide them."""
     if not one.open:
         yield Text("All requirements are met.")
         return
@@ -268,7 +275,7 @@ def _requirement_table(judged: Sequence[tuple[Verdict, str]], outcome: str) -> T
 
 
 def _span(verdict: Verdict) -> str:
-    """Return the interval of a verdict; empty if it is the value shown."""
+    """Return the interval of a verdict's value as text; empty if the interval is already shown as the value."""
     span = interval(verdict.requirement.metric, verdict.estimate)
     return "" if span == value_text(verdict) else span
 
@@ -292,7 +299,7 @@ def _chosen(best: Checked) -> Facts:
 
 
 def _front(found: Recommendation, line: str) -> Front:
-    """Make the first page: the designs, or the open requirements if no design meets all."""
+    """Make the first page of a recommendation: the designs, or the open requirements if no design meets all."""
     best = _best(found)
     if found.front:
         shown = designs(found)
@@ -327,7 +334,7 @@ def _front(found: Recommendation, line: str) -> Front:
 
 
 def _parts(best: Checked) -> Table:
-    """Return the shares of network, hosts and application in the load of a design."""
+    """Return a table of the loads that a design puts on network, hosts and application."""
     full = best.objective("fullest_ratio")
     send, recv = cores_text(best.cpu_send_cores), cores_text(best.cpu_recv_cores)
     row = (

@@ -1,4 +1,4 @@
-"""The answer of ``icmodel evaluate`` on a terminal: a short page, or a full page with ``--why``."""
+"""Text that ``icmodel evaluate`` prints: a short page, or a full page with ``--why``."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ STRICT = "Judged strictly: what is met on assumed or extrapolated rows is undeci
 
 
 def evaluation_text(evaluation: Evaluation, *, why: bool = False, width: int = WIDTH) -> str:
-    """Return the verdict, and each requirement with the change or measurement that would help.
+    """Return an evaluation as text: the verdict, and each requirement with a change or measurement that helps.
 
     A change would meet a requirement that is not met; a measurement would decide an undecided one.
 
@@ -70,7 +70,7 @@ Limits = dict[str, tuple[str, ...]]
 
 
 def _short(evaluation: Evaluation, limits: Limits) -> Iterator[Section]:
-    """Yield one section without a title: a line for each requirement, then the notes."""
+    """Yield the short page as one section: a line for each requirement, then the notes."""
     chosen = evaluation.chosen
     blocks: list[Block] = [Text(STRICT)] if evaluation.strict else []
     blocks.append(_findings("", chosen.findings, _judged))
@@ -107,7 +107,7 @@ def _short(evaluation: Evaluation, limits: Limits) -> Iterator[Section]:
 
 
 def _why(evaluation: Evaluation, limits: Limits) -> Iterator[Section]:
-    """Yield sections from requirements and derived numbers to notes and known limits."""
+    """Yield the sections of the full page: requirements, derived numbers, predictions, notes and known limits."""
     chosen = evaluation.chosen
     if evaluation.strict:
         yield Section("", "", (Text(STRICT),))
@@ -135,7 +135,7 @@ def _why(evaluation: Evaluation, limits: Limits) -> Iterator[Section]:
 def _findings(
     caption: str, findings: Iterable[Finding], told: Callable[[Finding], Iterable[str]]
 ) -> Table:
-    """Return a table with a line for each requirement: its outcome, and the parts of its text."""
+    """Return a table of judged requirements: the verdict on each, and the text that ``told`` yields."""
     rows = tuple(
         (
             Cell("", outcome=finding.outcome),
@@ -147,7 +147,7 @@ def _findings(
 
 
 def _judged(finding: Finding) -> Iterator[str]:
-    """Yield the parts of a requirement's text: value, limit, and a change that would help.
+    """Yield the parts of the short text on a judged requirement: value, limit, and a change that would help.
 
     The change is added only if the requirement is not met or undecided.
     """
@@ -162,7 +162,7 @@ def _judged(finding: Finding) -> Iterator[str]:
 
 
 def _explained(finding: Finding) -> Iterator[str]:
-    """Yield the parts of a requirement's long text, from the value to remedies and reasons."""
+    """Yield the parts of the long text on a judged requirement, from its value to remedies and reasons."""
     verdict = finding.verdict
     metric, estimate = verdict.requirement.metric, verdict.estimate
     span, value = interval(metric, estimate), estimated(metric, estimate)
@@ -180,7 +180,7 @@ def _explained(finding: Finding) -> Iterator[str]:
 
 
 def _predicted(answer: Answer) -> Iterator[Block]:
-    """Yield the metrics of a stream, its goodput bounds, its latency terms, and notes."""
+    """Yield blocks on the prediction of a stream: metrics, goodput bounds, latency terms, and notes."""
     prediction = answer.prediction
     if prediction is None:
         yield Text(f"no prediction: {answer.why}")

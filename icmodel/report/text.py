@@ -1,4 +1,4 @@
-"""A page as plain text for a terminal: wrapped lines, aligned columns, no control characters.
+"""Render a report as plain text for a terminal: wrapped lines, aligned columns, no control characters.
 
 >>> from icmodel.report.blocks import Cell, Facts, Table
 >>> rows = ((Cell("goodput"), Cell("9.4 Gb/s")), (Cell("mean latency"), Cell("113 µs")))
@@ -35,17 +35,17 @@ from icmodel.requirement import outcome_text
 from icmodel.table import GAP, padded
 
 LEAST_ROOM = 20
-"""Least room [characters] in which the end of a line is wrapped; with less, it is not wrapped."""
+"""Least width [characters] for wrapping the text behind the start of a line. With less, it is not wrapped."""
 
 Line = tuple[str, str]
-"""Start of a line, and the text behind the start.
+"""One line of a text page: its start (such as ``- ``), and the text behind the start.
 
 The text is wrapped with a hanging indent below its first character.
 """
 
 
 def page_text(content: Page, width: int = WIDTH) -> str:
-    """Render a page as text: the question, the answer, then the sections, each indented below its title.
+    """Render a report page as text: question, answer, and sections, each indented below its title.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ def page_text(content: Page, width: int = WIDTH) -> str:
 
 
 def blocks_text(blocks: Iterable[Block], width: int = WIDTH) -> str:
-    """Render blocks as text, one below the other."""
+    """Render blocks of a report as text, one below the other."""
     return _printed([line for block in blocks for line in show(block)], width)
 
 
@@ -87,7 +87,7 @@ def _printed(lines: Iterable[Line], width: int) -> str:
 
 @singledispatch
 def show(block: Block) -> Iterator[Line]:
-    """Render one block as lines."""
+    """Render one block of a report as lines of text."""
     raise TypeError(f"a page cannot contain a block of type {type(block).__name__}")
 
 
@@ -126,7 +126,7 @@ def _fold(block: Fold) -> Iterator[Line]:
 
 @show.register
 def _table(block: Table) -> Iterator[Line]:
-    """Render a table with columns aligned by spaces; the last column is wrapped."""
+    """Render a table as text, with columns aligned by spaces. The last column is wrapped."""
 
     def cell_text(cell: Cell) -> str:
         outcome = outcome_text(cell.outcome) if cell.outcome else ""

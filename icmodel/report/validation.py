@@ -1,4 +1,4 @@
-"""A validation as tables and as a report: errors and coverage on rows that the model was not fitted to."""
+"""Tables and report of a validation: errors and coverage on dataset rows that were left out of the fit."""
 
 from __future__ import annotations
 
@@ -37,7 +37,8 @@ from icmodel.validate.scores import Coverage, Score
 from icmodel.validate.validation import HELD_OUT, KINDS, LEAVE_ONE, Wishes
 
 LIKE_QUESTIONS = (LEAVE_ONE, HELD_OUT)
-"""Kinds of folds that resemble a user's question, so that they decide; other kinds remove whole parts of the grid."""
+"""Kinds of cross-validation folds that resemble a user's question. Only these decide the verdict; other kinds
+leave out whole regions of the data."""
 MOST_REASONS = 3
 """Maximum number of reasons for unanswered rows listed for a metric."""
 RULE = "errors are relative; those of ratios (loss_rate, CPU shares) absolute"
@@ -83,7 +84,7 @@ def page(found: Validation, masthead: Masthead = PLAIN, file: str = "") -> Page:
 
 
 def words(found: Validation) -> list[str]:
-    """Return the words of the command that validates again, with every option that matters."""
+    """Return the words of the ``icmodel`` command line that repeats a validation."""
     wishes, usual = found.wishes, Wishes()
     said = ["validate", found.data.reference, "--variant", found.variant]
     if wishes.kinds != KINDS:
@@ -104,11 +105,14 @@ def words(found: Validation) -> list[str]:
 # --- verdicts ---------------------------------------------------------------------------------
 
 Tried = tuple[Trial, Score, Verdict]
-"""A kind of fold, the score of one metric, and the verdict on its coverage."""
+"""Trial (one kind of cross-validation fold), the score of one metric in it, and the verdict on its coverage."""
 
 
 def verdicts(found: Validation) -> list[Tried]:
-    """Judge the coverage of each metric, the worst first; kinds of folds like a user's question decide if there are any."""
+    """Judge the coverage of each metric, the worst first.
+
+    If there are folds that resemble a user's question (`LIKE_QUESTIONS`), only those are judged.
+    """
     deciding = [trial for trial in found.trials if trial.kind in LIKE_QUESTIONS] or found.trials
     judged = []
     for trial in deciding:
@@ -126,7 +130,7 @@ def verdicts(found: Validation) -> list[Tried]:
 
 
 def _estimate(score: Score) -> Estimate:
-    """Return the coverage of a metric as an estimate with the 95 % interval of the share."""
+    """Return the coverage of a metric (share of rows inside their intervals), with its 95 % interval."""
     covered = score.coverage
     if covered is None:
         return Estimate(math.nan, math.nan, math.nan, "", "no row has an interval")
@@ -134,7 +138,7 @@ def _estimate(score: Score) -> Estimate:
 
 
 def conclude(found: Validation, judged: Sequence[Tried]) -> Conclusion:
-    """Return whether the intervals hold, in one sentence and in parts."""
+    """Return the conclusion of a validation: whether enough rows lie inside their 90 % intervals."""
     outcome = worst_outcome([verdict.outcome for *_, verdict in judged])
     if not judged:
         return Conclusion(outcome, "Undecided: no metric has enough rows to score.", ())
@@ -164,7 +168,7 @@ def conclude(found: Validation, judged: Sequence[Tried]) -> Conclusion:
 
 
 def _front(found: Validation, judged: Sequence[Tried], line: str) -> Front:
-    """Make the first page: the metrics whose intervals hold least, the plot of errors, and doubts."""
+    """Make the first page of a validation: metrics with the lowest coverage first, plot of errors, and doubts."""
     rows = []
     for trial, score, verdict in judged[:MOST_NUMBERS]:
         share, span = _coverage(score.coverage)
@@ -219,7 +223,7 @@ def _front(found: Validation, judged: Sequence[Tried], line: str) -> Front:
 
 
 def _picture(found: Validation) -> Figure | None:
-    """Return the plot of the errors; None if no row has a payload."""
+    """Return the error plot of a validation; None if no row has a payload."""
     try:
         spec = error_plot(found)
     except ReportError:
@@ -229,7 +233,7 @@ def _picture(found: Validation) -> Figure | None:
 
 
 def _shown(caption: str, table: Table[str]) -> Shown:
-    """Return a table of texts as a table of a report."""
+    """Convert a plain table of texts into a table block of a report."""
     rows = tuple(tuple(map(Cell, row)) for row in table.rows)
     numbers = tuple(name for name, right in zip(table.names, table.right, strict=True) if right)
     return Shown(caption, table.names, rows, numbers)
@@ -268,7 +272,10 @@ def scores_table(validation: Validation, trial: Trial) -> Table[str]:
 
 
 def _error(of: str, number: float | None) -> str:
-    """Return an error as text: relative in per cent, absolute as a number, unknown as a dash."""
+    """Return a prediction error as text.
+
+    A relative error is in per cent, an absolute error is a plain number, and an unknown error is a dash.
+    """
     if number is None or math.isnan(number):
         return "–"
     return fixed(number, 4) if of == ABSOLUTE else f"{fixed(100 * number, 2)} %"
@@ -282,7 +289,7 @@ def _coverage(coverage: Coverage | None) -> tuple[str, str]:
 
 
 def regions_table(trial: Trial) -> Table[str]:
-    """Return a table of errors and coverage of each metric by region."""
+    """Return a table of errors and coverage by metric and region of the dataset."""
     rows = tuple(
         (
             metric,
@@ -325,7 +332,7 @@ def worst_table(data: Dataset, trial: Trial) -> Table[str]:
 
 
 def point_text(data: Dataset, point: Point) -> str:
-    """Return a point as text: protocol, options, and counts that differ from the usual."""
+    """Return a dataset row as text: protocol, options, and the counts (such as cores) that are not the default."""
     parts = [point.protocol, *(f"{a}={value}" for a, value in data.options_of(point).items())]
     for name, usual in (("cores", None), ("switches", 0), ("endpoints", 1)):
         count = getattr(point, name)

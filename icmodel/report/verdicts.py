@@ -1,4 +1,4 @@
-"""The verdicts of a report: the conclusion, the candidates side by side, each requirement, and its texts."""
+"""Verdicts in the report of a use case: conclusion, table of candidates, requirements, and their texts."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from icmodel.usecase import CandidateResult, Derivation, Evaluation, Finding, Ob
 
 JUDGED = "judged here"
 MANIFOLD = 10.0
-"""Margin above which a goodput is compared by a factor, not by a percentage."""
+"""Margin above which a value is shown as a multiple of its limit, not as a percentage."""
 
 
 # --- the conclusion ---------------------------------------------------------------------------
@@ -72,7 +72,7 @@ def conclude(evaluation: Evaluation) -> Conclusion:
 
 
 def _reason(finding: Finding) -> str:
-    """Return the value of the deciding requirement and its limit, or why the value is unknown."""
+    """Return a text on the deciding requirement: its value and its limit, or why the value is unknown."""
     verdict = finding.verdict
     metric, estimate = verdict.requirement.metric, verdict.estimate
     name, span, margin = metric_name(metric), interval(metric, estimate), margin_text(verdict)
@@ -94,7 +94,7 @@ def _reason(finding: Finding) -> str:
 
 
 def _weakest(candidate: CandidateResult) -> list[Finding]:
-    """Return the candidate's findings that decide its outcome and have the weakest basis.
+    """Return the judged requirements that decide a candidate's verdict and have the weakest basis.
 
     The list is empty if nothing was predicted.  Latencies that grow without limit are left out, since they follow
     from the goodput.
@@ -123,12 +123,15 @@ def rests_text(candidate: CandidateResult) -> str:
 
 
 def settling(candidate: CandidateResult) -> str:
-    """Return the first measurement that would decide the deciding requirement of weakest basis."""
+    """Return the measurement that would settle a candidate's verdict; empty if there is none.
+
+    It is that of the deciding requirement with the weakest basis (kind of evidence).
+    """
     return next((finding.rests_on.settle for finding in _weakest(candidate)), "")
 
 
 def least_change(evaluation: Evaluation) -> str:
-    """Return the least change that meets the deciding requirement.
+    """Return as text the least change that would meet the deciding requirement.
 
     If another candidate meets every requirement, this candidate is named too.
     """
@@ -144,7 +147,7 @@ def least_change(evaluation: Evaluation) -> str:
 
 
 def verdicts(evaluation: Evaluation) -> Iterator[Block]:
-    """Yield the candidates side by side, then the judged one in full and the others folded."""
+    """Yield blocks on the verdicts: a table of candidates, the judged candidate, and the others collapsed."""
     chosen = evaluation.chosen
     if len(evaluation.candidates) > 1:
         rows = []
@@ -171,7 +174,7 @@ def verdicts(evaluation: Evaluation) -> Iterator[Block]:
 
 
 def _judged(candidate: CandidateResult) -> Iterator[Block]:
-    """Yield a candidate: requirements, reasons, remedies, measurements and derived numbers."""
+    """Yield blocks on one candidate: requirements, reasons, remedies, measurements and derived numbers."""
     if candidate.description:
         yield Text(candidate.description)
     yield _findings(f"Requirements of {candidate.name}", "requirement", candidate.findings)
@@ -255,9 +258,9 @@ def _findings(caption: str, first: str, findings: Iterable[Finding]) -> Table:
 
 
 def gauge(verdict: Verdict) -> Gauge | None:
-    """Make a gauge of interval and limit, or return None if no interval is known.
+    """Make a gauge (bar in a table cell) of an interval and its limit, or return None if no interval is known.
 
-    Positions are fractions of the width.  An interval without an upper end extends to the edge.
+    Positions are fractions of the gauge's width. An interval without an upper end extends to the edge.
     """
     requirement, estimate = verdict.requirement, verdict.estimate
     ends = (estimate.low, estimate.high)
@@ -275,7 +278,7 @@ def gauge(verdict: Verdict) -> Gauge | None:
 
 
 def required(evaluation: Evaluation) -> Iterator[Block]:
-    """Yield the requirements, and all numbers derived from the use case alone."""
+    """Yield a table of the requirements, and a table of the numbers derived from the use case alone."""
     rows = []
     for finding in evaluation.chosen.findings:
         requirement = finding.verdict.requirement
@@ -304,7 +307,7 @@ def derivation_table(caption: str, derivations: Iterable[Derivation]) -> Table:
 
 
 def finding_text(finding: Finding) -> str:
-    """Return a finding as text: ``it arrives in time: 113 µs (85 – 141 µs, assumed), at most 17 ms``."""
+    """Return a judged requirement as text: ``it arrives in time: 113 µs (85 – 141 µs, assumed), at most 17 ms``."""
     verdict = finding.verdict
     metric, estimate = verdict.requirement.metric, verdict.estimate
     if finding.grows:
@@ -315,7 +318,7 @@ def finding_text(finding: Finding) -> str:
 
 
 def finding_rests(finding: Finding) -> str:
-    """Return the basis of a finding: ``on assumed rows (R19)``; empty if nothing was predicted."""
+    """Return the basis of a verdict as text: ``on assumed rows (R19)``; empty if nothing was predicted."""
     ground = finding.rests_on
     if not ground.basis:
         return ""
@@ -335,7 +338,7 @@ def headroom_text(finding: Finding) -> str:
 
 
 def margin_text(verdict: Verdict) -> str:
-    """Return the margin as text: ``0.74 % short``, ``5.1 % to spare``; empty if unknown."""
+    """Return the margin of a verdict as text: ``0.74 % short``, ``5.1 % to spare``; empty if unknown."""
     margin, requirement = verdict.margin, verdict.requirement
     if math.isnan(margin):
         return ""
@@ -363,7 +366,7 @@ def limit_text(verdict: Verdict) -> str:
 
 
 def about(finding: Finding) -> str:
-    """Return the name of the stream or device that a finding is about."""
+    """Return the name of the stream or device that a judged requirement is about."""
     if finding.device:
         return f"{finding.device}, {plural(finding.streams, 'stream')} {finding.stream}"
     return finding.stream

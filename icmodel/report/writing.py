@@ -24,7 +24,7 @@ PAGE_ENDINGS = (".html", ".md", ".pdf")
 ENDINGS = (*PAGE_ENDINGS, ".json", ".xlsx", ".xml")
 SYSTEM_ENDINGS = (*ENDINGS, ".svg")
 OTHER_ENDINGS = {"Evaluation": ENDINGS, "SystemPrediction": SYSTEM_ENDINGS}
-"""Class of an answer -> extensions, for answers with more than those of a page."""
+"""Class of an answer -> file extensions of its report. Classes not listed have only `PAGE_ENDINGS`."""
 PAGES = {
     "Evaluation": "icmodel.report.content",
     "SystemPrediction": "icmodel.report.systems.content",
@@ -32,7 +32,7 @@ PAGES = {
     "Recommendation": "icmodel.report.recommendation",
     "Validation": "icmodel.report.validation",
 }
-"""Class of an answer -> module whose function ``page`` makes its report; imported only when it is needed."""
+"""Class of an answer -> module whose function ``page`` makes its report. It is imported on first use."""
 
 
 def report(answer: Answer, path: str | Path, masthead: Masthead = PLAIN) -> None:
@@ -74,7 +74,7 @@ def report(answer: Answer, path: str | Path, masthead: Masthead = PLAIN) -> None
     ending = Path(path).suffix.lower()
     if ending not in endings:
         raise ReportError(
-            f"{str(path)!r} has no extension of a report: end the name in "
+            f"unsupported report format in {str(path)!r}: end the name in "
             f"{', '.join(endings[:-1])} or {endings[-1]}"
         )
     check_place(path)
@@ -91,7 +91,7 @@ def report(answer: Answer, path: str | Path, masthead: Masthead = PLAIN) -> None
 
 
 def report_bytes(answer: Answer, file: str, masthead: Masthead = PLAIN) -> bytes:
-    """Return the report for a file name, in the format of its extension; the report names the file."""
+    """Return the bytes of a report. The extension of ``file`` selects the format."""
     from icmodel.report.html import html_text
     from icmodel.report.markdown import markdown_text
 
@@ -115,13 +115,16 @@ def report_bytes(answer: Answer, file: str, masthead: Masthead = PLAIN) -> bytes
 
 
 def page_of(answer: Answer, masthead: Masthead = PLAIN, file: str = "") -> Page:
-    """Make the page of an answer; ``file`` is the name of the report's file, empty for a default."""
+    """Make the report page of an answer.
+
+    ``file`` is the name of the report's file, or empty for a default name.
+    """
     page: Page = import_module(PAGES[type(answer).__name__]).page(answer, masthead, file)
     return page
 
 
 def json_page(answer: Evaluation | SystemPrediction) -> str:
-    """Return the document of ``--json`` with conclusion, command and plots added.
+    """Return the JSON document of an answer, with conclusion, command line and plots added.
 
     Plots are Vega-Lite specifications; only an evaluation has plots.
     """

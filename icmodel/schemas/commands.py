@@ -55,11 +55,11 @@ COMMANDS: dict[str, type[Part]] = {
     "validate": Validation,
     "theory": Theory,
 }
-"""Model of the output of each command with ``--json``."""
+"""Command -> pydantic model of its output with ``--json``."""
 
 
 def output_schemas() -> dict[str, Any]:
-    """One JSON Schema document with the schema of each command under ``$defs``, by name."""
+    """Return one JSON Schema document with the schema of each command under ``$defs``, by name."""
     models: list[Any] = [(model, "validation") for model in (*COMMANDS.values(), ErrorDocument)]
     named, document = models_json_schema(models, ref_template=REFERENCE)
     commands = {command: named[model, "validation"] for command, model in COMMANDS.items()}
@@ -75,7 +75,7 @@ def output_schemas() -> dict[str, Any]:
 
 
 def output_schema(command: str) -> dict[str, Any]:
-    """JSON Schema of the output of one command with ``--json``.
+    """Return the JSON Schema of the output of one command with ``--json``.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Answers about datasets: `datasets`, `fit`, `ingest` and `validate`."""
+"""Schemas of the JSON answers about datasets: `datasets`, `fit`, `ingest` and `validate`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from icmodel.schemas.parts import (
 
 
 class DatasetEntry(Part):
-    """A dataset in a list."""
+    """Entry of a dataset in the list of datasets."""
 
     id: str
     title: str
@@ -27,20 +27,20 @@ class DatasetEntry(Part):
 
 
 class Datasets(Part):
-    """Answer of `icmodel datasets list`."""
+    """JSON answer of `icmodel datasets list`."""
 
     schema_version: Version
     datasets: list[DatasetEntry]
 
 
 class Interconnect(Part):
-    """The link of a dataset."""
+    """Link on which a dataset was measured."""
 
     kind: str
 
 
 class DatasetDocument(Part):
-    """Answer of `icmodel datasets show`: the keys of dataset.toml, and the counts of its rows."""
+    """JSON answer of `icmodel datasets show`: the keys of dataset.toml, and the counts of its rows."""
 
     schema_version: Version
     id: str
@@ -59,7 +59,7 @@ class DatasetDocument(Part):
 
 
 class Row(Part):
-    """A row of a dataset; every other key is an option axis."""
+    """Row of a dataset (a line of points.csv). Every other key is an option axis."""
 
     __pydantic_extra__: Texts
     line: Count
@@ -81,7 +81,7 @@ class Row(Part):
 
 
 class Rows(Part):
-    """Answer of `icmodel datasets points`."""
+    """JSON answer of `icmodel datasets points`."""
 
     schema_version: Version
     dataset: DatasetReference
@@ -89,7 +89,7 @@ class Rows(Part):
 
 
 class CheckedDataset(Part):
-    """Answer of `icmodel datasets check`."""
+    """JSON answer of `icmodel datasets check`."""
 
     schema_version: Version
     dataset: DatasetReference
@@ -98,7 +98,7 @@ class CheckedDataset(Part):
 
 
 class Fit(Part):
-    """Answer of `icmodel fit`."""
+    """JSON answer of `icmodel fit`."""
 
     schema_version: Version
     dataset: DatasetReference
@@ -108,7 +108,7 @@ class Fit(Part):
 
 
 class IngestedFile(Part):
-    """A file whose results are used."""
+    """File whose results are used in the new dataset."""
 
     file: str
     sha256: Sha256
@@ -116,14 +116,14 @@ class IngestedFile(Part):
 
 
 class RefusedFile(Part):
-    """A refused file, and why."""
+    """File that was refused for the new dataset, and the reason."""
 
     file: str
     reason: str
 
 
 class Ingested(Part):
-    """Answer of `icmodel ingest`."""
+    """JSON answer of `icmodel ingest`."""
 
     schema_version: Version
     dataset: str
@@ -135,7 +135,7 @@ class Ingested(Part):
 
 
 class Score(Part):
-    """Errors and coverage of a metric on left-out rows."""
+    """Prediction errors and coverage of one metric on left-out dataset rows."""
 
     error: str
     n: Count
@@ -144,14 +144,14 @@ class Score(Part):
 
 
 class Fold(Part):
-    """Scores of a kind of fold, by metric."""
+    """Scores of one kind of cross-validation fold, by metric."""
 
     folds: Count
     metrics: dict[str, Score]
 
 
 class Validation(Part):
-    """Answer of `icmodel validate`."""
+    """JSON answer of `icmodel validate`."""
 
     schema_version: Version
     dataset: DatasetReference

@@ -1,4 +1,4 @@
-"""Parts of several answers: numbers, estimates, questions and verdicts."""
+"""Schemas that several JSON answers share: numbers, estimates, questions and verdicts."""
 
 from __future__ import annotations
 
@@ -12,23 +12,28 @@ from icmodel.requirement import OUTCOMES
 
 
 class Part(BaseModel):
-    """An object of an answer; further keys are allowed."""
+    """Base class of all objects in JSON answers. Further keys are allowed."""
 
     model_config = ConfigDict(extra="allow", frozen=True)
 
 
 def one_of(*words: str, description: str = "") -> Any:
-    """Constraint of a text that is one of some words."""
+    """Make the schema of a text that must be one of the given words."""
     return Field(json_schema_extra={"enum": list(words)}, description=description or None)
 
 
 Version = Literal[1]
 Count = Annotated[int, Field(ge=0)]
 Number = float | None
-"""A number in SI; null if it is unknown."""
+"""Number in SI units; null if it is unknown."""
 Load = float | Literal["inf"] | None
-"""A load in b/s; inf for an unlimited one."""
-Basis = Annotated[str, one_of(*BASES, "", description="Basis of a value; empty if there is none.")]
+"""Offered load [b/s]; ``inf`` for an unlimited load."""
+Basis = Annotated[
+    str,
+    one_of(
+        *BASES, "", description="Basis (kind of evidence) of a value; empty if there is no value."
+    ),
+]
 Outcome = Annotated[str, one_of(*OUTCOMES)]
 Bottleneck = Annotated[str, one_of(*BOTTLENECKS)]
 Ground = Annotated[str, one_of(*GROUNDS)]
@@ -38,7 +43,7 @@ Texts = dict[str, str]
 
 
 class Estimate(Part):
-    """A metric in SI: value, 90 % interval, basis, and why if it is absent."""
+    """Predicted metric in SI units: value, 90 % interval and basis. If there is no value, ``why`` is the reason."""
 
     value: Number
     low: Number
@@ -49,7 +54,7 @@ class Estimate(Part):
 
 
 class PointEstimate(Part):
-    """A metric at a point of a grid, in SI."""
+    """Predicted metric at one point of a sweep, in SI units."""
 
     value: Number
     low: Number = None
@@ -58,14 +63,14 @@ class PointEstimate(Part):
 
 
 class DatasetReference(Part):
-    """A dataset, and the hash of its rows."""
+    """Name of a dataset, and the hash of its rows."""
 
     id: str
     sha256: Sha256
 
 
 class Scenario(Part):
-    """A question, in SI."""
+    """Question that a prediction answers: protocol, payload, rate and other parameters, in SI units."""
 
     protocol: str
     payload_bytes: Count
@@ -86,7 +91,7 @@ class Scenario(Part):
 
 
 class UsedRow(Part):
-    """A row of a dataset that a prediction rests on."""
+    """Row of a dataset that a prediction uses."""
 
     line: Count
     metric: str
@@ -98,7 +103,7 @@ class UsedRow(Part):
 
 
 class Requirement(Part):
-    """A limit of a metric."""
+    """Requirement that a metric is at least, or at most, a limit."""
 
     name: str
     metric: str
@@ -108,7 +113,7 @@ class Requirement(Part):
 
 
 class Verdict(Part):
-    """A requirement, judged by an estimate."""
+    """Verdict on a requirement, and the estimate that decides it."""
 
     requirement: Requirement
     outcome: Outcome
@@ -116,7 +121,7 @@ class Verdict(Part):
 
 
 class ErrorText(Part):
-    """An error: its class, its sentence, and the place in a file or on the command line."""
+    """Error in a JSON answer: its class, its sentence, and its place in a file or on the command line."""
 
     kind: str
     message: str
@@ -124,6 +129,6 @@ class ErrorText(Part):
 
 
 class ErrorDocument(Part):
-    """What any command prints with ``--json`` in place of an answer, if it cannot answer."""
+    """JSON document that a command prints with ``--json`` if it cannot answer."""
 
     error: ErrorText

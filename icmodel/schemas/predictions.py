@@ -1,4 +1,4 @@
-"""Answers of `predict`, `sweep` and `compare`; limits by `theory`."""
+"""Schemas of the JSON answers of `predict`, `sweep` and `compare`; limits by `theory`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from icmodel.schemas.parts import (
 
 
 class Prediction(Part):
-    """Answer of `icmodel predict`; every other key is a metric."""
+    """JSON answer of `icmodel predict`; every other key is a metric."""
 
     __pydantic_extra__: dict[str, Estimate]
     schema_version: Version
@@ -36,14 +36,14 @@ class Prediction(Part):
 
 
 class GridPoint(Part):
-    """A point of a grid: its parameters and metrics."""
+    """One point of a sweep: its parameters and its predicted metrics."""
 
     __pydantic_extra__: dict[str, PointEstimate | Number | str]
     bottleneck: Bottleneck | Literal[""] = ""
 
 
 class Grid(Part):
-    """Answer of `icmodel sweep`."""
+    """JSON answer of `icmodel sweep`."""
 
     schema_version: Version
     dataset: DatasetReference
@@ -55,7 +55,7 @@ class Grid(Part):
 
 
 class Column(Part):
-    """A prediction, or why there is none."""
+    """Column of a comparison: a prediction, or the reason why there is none."""
 
     dataset: str
     variant: str
@@ -65,7 +65,7 @@ class Column(Part):
 
 
 class Comparison(Part):
-    """Answer of `icmodel compare`."""
+    """JSON answer of `icmodel compare`."""
 
     schema_version: Version
     columns: list[Column]
@@ -84,7 +84,7 @@ class Limits(Part):
 
 
 class Theory(Part):
-    """Answer of `icmodel theory`."""
+    """JSON answer of `icmodel theory`."""
 
     schema_version: Version
     kind: str

@@ -1,4 +1,4 @@
-"""Answers about systems: `system`, `recommend` and `verify`."""
+"""Schemas of the JSON answers about systems: `system`, `recommend` and `verify`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from icmodel.system.checking import KINDS
 
 
 class SystemEntry(Part):
-    """A system by name, and the numbers of its parts."""
+    """Name and title of a system, and its numbers of devices, switches, links and streams."""
 
     name: str
     title: str
@@ -36,14 +36,14 @@ class SystemEntry(Part):
 
 
 class Systems(Part):
-    """Answer of `icmodel system list`."""
+    """JSON answer of `icmodel system list`."""
 
     schema_version: Version
     systems: list[SystemEntry]
 
 
 class ShownLink(Part):
-    """A link of a system."""
+    """Link of a system: its two ends, its line rate, and its dataset, if one is stated."""
 
     ends: list[str]
     rate_bps: float
@@ -51,7 +51,7 @@ class ShownLink(Part):
 
 
 class ShownPort(Part):
-    """A port of a system, and the load on it by theory."""
+    """Port of a system, with its load computed by theory."""
 
     load_bps: float
     load_ratio: float
@@ -59,7 +59,7 @@ class ShownPort(Part):
 
 
 class ShownStream(Part):
-    """A stream of a system, and its path."""
+    """Stream of a system: its source, its sink, and its path through ports."""
 
     group: str
     source: str
@@ -70,7 +70,7 @@ class ShownStream(Part):
 
 
 class SystemDocument(Part):
-    """Answer of `icmodel system show`."""
+    """JSON answer of `icmodel system show`."""
 
     schema_version: Version
     system: SystemEntry
@@ -81,14 +81,14 @@ class SystemDocument(Part):
 
 
 class CheckFinding(Part):
-    """A mistake in a system, or an overload."""
+    """Finding of a check of a system: a mistake or an overload."""
 
     kind: Annotated[str, one_of(*KINDS)]
     text: str
 
 
 class CheckedSystem(Part):
-    """Answer of `icmodel system check`."""
+    """JSON answer of `icmodel system check`."""
 
     schema_version: Version
     system: SystemEntry
@@ -96,7 +96,7 @@ class CheckedSystem(Part):
 
 
 class Bound(Part):
-    """A latency that no message exceeds."""
+    """Worst-case bound of a stream's latency, with its method and its parts."""
 
     value: float
     method: str
@@ -108,7 +108,7 @@ class Bound(Part):
 
 
 class Arrival(Part):
-    """Whether a stream's data arrive."""
+    """Verdict on whether all data of a stream arrive, with the reason."""
 
     outcome: Outcome
     why: str
@@ -116,7 +116,7 @@ class Arrival(Part):
 
 
 class PredictedStream(Part):
-    """A stream of a system, predicted."""
+    """Prediction for one stream of a system."""
 
     group: str
     path: list[str]
@@ -137,27 +137,27 @@ class PredictedStream(Part):
 
 
 class Queue(Part):
-    """Load and greatest backlog."""
+    """Load of a port or link, and the bound of its queue."""
 
     load_ratio: float
     backlog_bound_bytes: Number
 
 
 class Port(Queue):
-    """A port of a link, predicted."""
+    """Prediction for one port of a link."""
 
     asked_ratio: float
     backlog_mean_bytes: Estimate
 
 
 class PredictedLink(Queue):
-    """A link of a system, predicted."""
+    """Prediction for one link of a system."""
 
     ports: dict[str, Port]
 
 
 class PredictedDevice(Part):
-    """A device of a system, predicted."""
+    """Prediction of the CPU load of one device of a system."""
 
     cpu: Estimate
     cpu_cores: Estimate
@@ -165,7 +165,7 @@ class PredictedDevice(Part):
 
 
 class SystemPrediction(Part):
-    """Answer of `icmodel system predict`."""
+    """JSON answer of `icmodel system predict`."""
 
     schema_version: Version
     system: str
@@ -185,7 +185,7 @@ class SystemPrediction(Part):
 
 
 class JudgedRequirement(Verdict):
-    """A verdict with its margin and reason."""
+    """Verdict on a requirement, with its margin and its reason."""
 
     margin: Number
     limiting: str
@@ -193,20 +193,20 @@ class JudgedRequirement(Verdict):
 
 
 class OpenRequirement(JudgedRequirement):
-    """A requirement that a design does not surely meet, and what would settle it."""
+    """Requirement that a design may not meet, and the measurement that would decide it."""
 
     where: str
     settle: str
 
 
 class NearestRequirement(JudgedRequirement):
-    """A requirement, by the variant of a stream that comes nearest."""
+    """Requirement that no design meets, judged for the choice of one stream that comes nearest."""
 
     stream: str
 
 
 class Design(Part):
-    """A design of a system."""
+    """Design of a system: its choices, its CPU, latency, interfaces and cost, and its verdict."""
 
     changed: Texts
     chosen: Texts
@@ -225,7 +225,7 @@ class Design(Part):
 
 
 class Searched(Part):
-    """Numbers of designs."""
+    """Counts of the designs in a search, by result."""
 
     designs: Count
     scored: Count
@@ -243,7 +243,7 @@ class Searched(Part):
 
 
 class LateByPhysics(Part):
-    """A requirement that no design can meet."""
+    """Requirement on a latency that no design can meet, since transmission and cable alone take too long."""
 
     requirement: str
     streams: str
@@ -258,7 +258,7 @@ class LateByPhysics(Part):
 
 
 class Recommendation(Part):
-    """Answer of `icmodel recommend`."""
+    """JSON answer of `icmodel recommend`."""
 
     schema_version: Version
     system: str
@@ -281,7 +281,7 @@ class Recommendation(Part):
 
 
 class Compared(Part):
-    """A metric, predicted and measured."""
+    """Metric of a verified system: predicted value and interval, and measured values."""
 
     predicted: Number
     low: Number
@@ -296,7 +296,7 @@ class Compared(Part):
 
 
 class Bounded(Part):
-    """A bound, and the greatest measured value."""
+    """Latency bound of a verified stream, and the greatest measured latency."""
 
     bound: Number
     measured: Number
@@ -307,7 +307,7 @@ class Bounded(Part):
 
 
 class VerifiedStream(Part):
-    """A stream, predicted and measured."""
+    """Stream of a verified system: its metrics, predicted and measured."""
 
     goodput_bps: Compared
     latency_mean_s: Compared
@@ -317,7 +317,7 @@ class VerifiedStream(Part):
 
 
 class LabCopy(Part):
-    """The system that the lab builds."""
+    """Copy of a system that is built in the lab, possibly slower and smaller."""
 
     slower: float
     members: int | None
@@ -326,7 +326,7 @@ class LabCopy(Part):
 
 
 class KeptPrediction(Part):
-    """The prediction that was kept before the measurement."""
+    """Prediction of a system that was stored before the measurement."""
 
     sha256: str
     icmodel: str
@@ -337,7 +337,7 @@ class KeptPrediction(Part):
 
 
 class Pass(Part):
-    """All streams of the lab system, run once at the same time."""
+    """One pass of a verification: all streams of the lab system, run at the same time."""
 
     number: Count
     overlap_ratio: float
@@ -346,13 +346,13 @@ class Pass(Part):
 
 
 class VerifiedDevice(Part):
-    """A device, predicted and measured."""
+    """Device of a verified system: its busy cores, predicted and measured."""
 
     cpu_process_cores: Compared
 
 
 class Verification(Part):
-    """Answer of `icmodel verify`."""
+    """JSON answer of `icmodel verify`."""
 
     schema_version: Version
     system: str

@@ -1,4 +1,4 @@
-"""Answers about use cases: `evaluate`, `compare --usecase` and `usecases`."""
+"""Schemas of the JSON answers about use cases: `evaluate`, `compare --usecase` and `usecases`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from icmodel.schemas.predictions import Prediction
 
 
 class UseCase(Part):
-    """A use case by name."""
+    """Name, title and question of a use case."""
 
     name: str
     title: str
@@ -29,20 +29,20 @@ class UseCase(Part):
 
 
 class UseCaseEntry(UseCase):
-    """A use case in a list."""
+    """Entry of a use case in the list of use cases."""
 
     candidates: list[str]
 
 
 class UseCases(Part):
-    """Answer of `icmodel usecases list`."""
+    """JSON answer of `icmodel usecases list`."""
 
     schema_version: Version
     usecases: list[UseCaseEntry]
 
 
 class Derivation(Part):
-    """A number that follows from a use case."""
+    """Number derived from a use case, with its formula and its meaning."""
 
     name: str
     text: str
@@ -52,7 +52,7 @@ class Derivation(Part):
 
 
 class UseCaseDocument(UseCase):
-    """Answer of `icmodel usecases show`: the keys of the file, and the derived numbers."""
+    """JSON answer of `icmodel usecases show`: the keys of the file, and the derived numbers."""
 
     schema_version: Version
     source: str
@@ -61,7 +61,7 @@ class UseCaseDocument(UseCase):
 
 
 class RestsOn(Part):
-    """Grounds of a verdict."""
+    """Evidence behind a verdict: bases, sources, and the measurement that would settle the verdict."""
 
     basis: Basis
     bases: list[Basis]
@@ -70,7 +70,7 @@ class RestsOn(Part):
 
 
 class Finding(Verdict):
-    """A verdict of an evaluation, with its margin and reason."""
+    """Verdict on one requirement of a use case, with its margin and its reason."""
 
     limiting: str
     why: str
@@ -86,7 +86,7 @@ class Finding(Verdict):
 
 
 class StreamAnswer(Part):
-    """A stream of a candidate: its question, and its prediction or why there is none."""
+    """Answer for one stream of a candidate: its question, and its prediction or the reason for none."""
 
     stream: str
     why: str
@@ -97,7 +97,7 @@ class StreamAnswer(Part):
 
 
 class Candidate(Part):
-    """A candidate of a use case, judged."""
+    """Candidate of a use case (protocol with its settings), with its verdict."""
 
     name: str
     description: str
@@ -110,7 +110,7 @@ class Candidate(Part):
 
 
 class LimitedDataset(Part):
-    """A dataset and its known limits."""
+    """Dataset of an evaluation, with its known limits."""
 
     id: str
     sha256: str
@@ -118,7 +118,7 @@ class LimitedDataset(Part):
 
 
 class Evaluation(Part):
-    """Answer of `icmodel evaluate`."""
+    """JSON answer of `icmodel evaluate`."""
 
     schema_version: Version
     usecase: UseCase
@@ -141,7 +141,7 @@ class OldAndNew(Part):
 
 
 class Change(Part):
-    """A difference between two results."""
+    """Difference between an earlier result and the new result."""
 
     kind: Literal["verdict", "added", "removed", "limit", "question", "dataset", "value"]
     what: str
@@ -152,7 +152,7 @@ class Change(Part):
 
 
 class Changes(Part):
-    """Answer of `icmodel evaluate` and `icmodel system` with ``--against``."""
+    """JSON answer of `icmodel evaluate` and `icmodel system` with ``--against``."""
 
     schema_version: Version
     subject: str
@@ -162,7 +162,7 @@ class Changes(Part):
 
 
 class Judged(Part):
-    """An outcome, its ground and its basis."""
+    """Verdict on an interconnect, with its ground (measured, extrapolated, theory, ...) and its basis."""
 
     ground: Ground
     outcome: Outcome
@@ -170,7 +170,7 @@ class Judged(Part):
 
 
 class Source(Judged):
-    """A dataset, or theory, that judges a use case on an interconnect."""
+    """Source of a verdict on an interconnect: a dataset, or theory alone."""
 
     dataset: str
     variant: str
@@ -183,14 +183,14 @@ class Source(Judged):
 
 
 class Silent(Part):
-    """A dataset that cannot answer, and why."""
+    """Dataset that cannot answer for an interconnect, and the reason."""
 
     dataset: str
     why: str
 
 
 class Link(Judged):
-    """An interconnect at one line rate, judged."""
+    """Verdict on one interconnect at one line rate."""
 
     interconnect: str
     protocol: str
@@ -204,7 +204,7 @@ class Link(Judged):
 
 
 class Ranked(Judged):
-    """An interconnect and its rank among the others."""
+    """Interconnect at one line rate, with its rank among all compared."""
 
     rank: int
     kind: Literal["carries", "hosts open", "hosts fail", "impossible"] = Field(alias="class")
@@ -218,7 +218,7 @@ class Ranked(Judged):
 
 
 class Interconnects(Part):
-    """Answer of `icmodel compare --usecase`."""
+    """JSON answer of `icmodel compare --usecase`."""
 
     schema_version: Version
     usecase: UseCase

@@ -1,7 +1,7 @@
 """Answer the scenarios of a sheet, one per row.
 
 Other columns of the sheet, and the order of columns, are kept.  A column is named like a parameter in Python or on the
-command line.  The unit stands in the head of the column (``payload [B]``) or in each cell (``64 KiB``).  If a row has
+command line.  The unit stands in the heading of the column (``payload [B]``) or in each cell (``64 KiB``).  If a row has
 no answer, the last cell of the row states the reason.
 """
 
@@ -27,9 +27,9 @@ Progress = Callable[[int, int], None]
 """Function that is called with the number of answered rows and the total number of rows."""
 
 BLOCK = 20_000
-"""Greatest number of rows of one model that are answered together."""
+"""Greatest number of rows that a model answers in one call."""
 MODEL = ("dataset", "variant")
-"""Columns that choose the dataset and the variant of a row."""
+"""Columns of a sheet that choose the dataset and the variant for each row."""
 COUNTS = ("cores", "switches", "endpoints")
 
 
@@ -89,7 +89,7 @@ def answer_sheet(
     taken = [head for head in heads if head in ANSWER_HEADS]
     if taken and not {LIMITED_BY, WHY} <= set(taken):
         raise ScenarioError(
-            f"the column {taken[0]!r} would be replaced by the answer: give it another head"
+            f"the column {taken[0]!r} would be replaced by the answer: give it another heading"
         )
     kept = [place for place, head in enumerate(heads) if head not in ANSWER_HEADS]
     columns = _columns([sheet.head[place] for place in kept])
@@ -129,7 +129,7 @@ def answer_sheet(
 
 
 class _Column(NamedTuple):
-    """A column of a parameter: its SI name, the unit in its head, and the parser of a text with a unit."""
+    """Column of a sheet with a parameter: SI name, unit in the heading, and parser of a text with a unit."""
 
     name: str
     unit: str
@@ -137,7 +137,7 @@ class _Column(NamedTuple):
     in_si: bool
 
     def number(self, cell: Cell) -> float:
-        """Convert a cell to SI: a number has the unit of the column's head, a text has its own unit.
+        """Convert a cell to SI: a number has the unit of the column's heading, a text has its own unit.
 
         Raises
         ------
@@ -153,7 +153,7 @@ class _Column(NamedTuple):
             return _parsed(self.parse, f"{text} {self.unit}")
         if self.parse is not None and not self.in_si:
             raise ScenarioError(
-                f"{self.name} is {text} without a unit: write the unit in the cell, or in the head, such as "
+                f"{self.name} is {text} without a unit: write the unit in the cell, or in the column heading, such as "
                 "'payload [B]'"
             )
         return float(text)
@@ -164,13 +164,13 @@ PARSERS = dict(TEXT_SPELLINGS.values())
 
 
 def _columns(heads: Sequence[str]) -> dict[int, _Column]:
-    """Columns that may name a parameter or an option, by index in the head.
+    """Return the columns of a sheet that may name a parameter or an option, by index.
 
     Raises
     ------
     ScenarioError
-        If no column names a payload, two columns name one parameter, or a head with a unit is nearly a parameter:
-        a misspelt request would be answered as no request at all.
+        If no column names a payload, two columns name one parameter, or a heading with a unit is a misspelt
+        parameter, which would otherwise be ignored.
     """
     known = {*TEXT_SPELLINGS, *SI_NAMES}
     found: dict[int, _Column] = {}
@@ -186,7 +186,7 @@ def _columns(heads: Sequence[str]) -> dict[int, _Column]:
             continue
         if match["unit"] and name not in known and (near := get_close_matches(name, known, 1, 0.8)):
             raise ScenarioError(
-                f"the column {head!r} names no parameter: write {near[0].replace('_', ' ')!r}, or another head"
+                f"the column {head!r} names no parameter: write {near[0].replace('_', ' ')!r}, or another heading"
             )
         unit = "/s" if match["unit"] == "1/s" else match["unit"] or ""
         found[place] = _Column(si_name, unit, PARSERS.get(si_name), name == si_name)
@@ -211,7 +211,7 @@ def _is_number(text: str) -> bool:
 
 @dataclass(slots=True)
 class _Question:
-    """A row of a sheet: its cells, its scenario, and its answer."""
+    """One row of a sheet of scenarios: its cells, its scenario, and its answer."""
 
     own: tuple[Cell, ...]
     model: Model | None = None
@@ -256,19 +256,19 @@ class _Question:
         return (id(self.model), *sorted(self.texts.items()), *sorted(self.values))
 
     def keywords(self) -> dict[str, Any]:
-        """Keywords for `Model.predict`."""
+        """Return the scenario of the row as keyword arguments of `Model.predict`."""
         whole = {name: int(v) if v == math.floor(v) else v for name, v in self.values.items()}
         counts = {name: whole[name] for name in ("payload_bytes", *COUNTS) if name in whole}
         return {**self.values, **counts, **self.texts}
 
     def cells(self, shown: Sequence[int]) -> tuple[Cell, ...]:
-        """Cells of the row, then its answers for the given indices of `ANSWER_HEADS`, then the reason."""
+        """Return the cells of the row, its answers for the given indices of `ANSWER_HEADS`, and the reason."""
         answers = (self.found[place] for place in shown) if self.found else [None] * len(shown)
         return (*self.own, *answers, self.why or None)
 
 
 class _Models:
-    """Models of all rows, by dataset and variant, each made once."""
+    """Cache of the models for all rows of a sheet, by dataset and variant."""
 
     def __init__(
         self, dataset: Dataset | str | Path | None, variant: str | None, cache: bool

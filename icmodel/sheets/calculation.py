@@ -1,4 +1,4 @@
-"""Calculation sheet of a workbook: one row a question, and the look-up sheets that its formulas read."""
+"""Calculation sheet of a workbook with one row per question, and the look-up sheets for its formulas."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ CALCULATION, TABLES, CONFIGURATIONS, PROTOCOLS, LISTS = (
     "protocols",
     "lists",
 )
-"""Names of sheets."""
+"""Names of the calculation sheet and of the look-up sheets in the workbook."""
 HEADS = 2
-"""Number of rows above the first question of the calculation sheet."""
+"""Number of heading rows of the calculation sheet, above the first question."""
 COEFFICIENTS = (
     "value",
     "value_per_byte",
@@ -53,12 +53,12 @@ PLACE = re.compile(r"\[([^\]]+)\]")
 
 
 class Template(NamedTuple):
-    """Formula cut at its row numbers: joined with a row number, the pieces are the formula of that row."""
+    """Template of a formula: pieces of text, between which the row number is inserted."""
 
     pieces: tuple[str, ...]
 
     def at(self, row: int) -> str:
-        """Formula of a row, counted from 1."""
+        """Return the formula for a row of the sheet, counted from 1."""
         return str(row).join(self.pieces)
 
 
@@ -83,7 +83,7 @@ class Calculation:
 
     @cached_property
     def templates(self) -> list[Template]:
-        """Formulas of the steps, in the order of their columns."""
+        """Formula templates of all steps (columns of the calculation sheet), in order."""
         return [self._template(step.formula) for step in self.steps]
 
     def _template(self, formula: str) -> Template:
@@ -93,7 +93,10 @@ class Calculation:
         return Template(tuple(PLACE.sub(cell, formula).split("\0")))
 
     def cell(self, name: str, row: int = 0) -> str:
-        """Reference from another sheet to a step of a question, counted from 0."""
+        """Return a cell reference to a step of a question, for formulas in other sheets.
+
+        Questions are counted from 0.
+        """
         letter = self.letters[self.columns[name]]
         return f"{CALCULATION}!${letter}${row + HEADS + 1}"
 
@@ -125,7 +128,10 @@ class Calculation:
         rows: Sequence[Sequence[Cell]],
         counts: Sequence[int] = (),
     ) -> None:
-        """Write a sheet row by row, and name its columns; ``counts`` are their lengths if not all rows."""
+        """Write a look-up sheet, and define a name for each of its columns.
+
+        ``counts`` has the lengths of the columns; by default each column has a value in every row.
+        """
         page = self.book.add_worksheet(sheet)
         page.freeze_panes(1, 0)
         for place, name in enumerate(head):
@@ -141,7 +147,7 @@ class Calculation:
     # --- questions ----------------------------------------------------------------------------
 
     def write_head(self) -> Any:
-        """Add the calculation sheet with its head of two rows: group and step."""
+        """Add the calculation sheet with two heading rows: group and name of each step."""
         page = self.book.add_worksheet(CALCULATION)
         groups = [*["question"] * len(INPUTS), *(step.group for step in self.steps)]
         for place, (group, name) in enumerate(zip(groups, self.columns, strict=True)):
@@ -155,7 +161,9 @@ class Calculation:
     def write_question(
         self, page: Any, row: int, inputs: Sequence[Cell], known: Mapping[str, Cell]
     ) -> None:
-        """Write a question, counted from 0: its inputs (formulas begin with ``=``), then all steps.
+        """Write a question as a row of the calculation sheet: its inputs, then the formulas of all steps.
+
+        Questions are counted from 0. Inputs that begin with ``=`` are formulas.
 
         ``known`` holds the results of steps.  A step without a result is written without a stored value, so every program
         that computes formulas computes this one when it opens the file.
@@ -178,7 +186,7 @@ class Calculation:
 
 
 def write_row(page: Any, line: int, row: Sequence[Cell]) -> None:
-    """Write cells: texts as texts, numbers as numbers, and nothing for an empty cell."""
+    """Write a row of cells to a sheet: texts, numbers, and nothing for an empty cell."""
     for place, cell in enumerate(row):
         if isinstance(cell, str):
             page.write_string(line, place, cell)

@@ -1,8 +1,8 @@
-"""Sheets of an answer's JSON document: verdicts, answers, intervals, basis and sources, one row each.
+"""Convert the JSON document of an answer to sheets: verdicts, answers, intervals, basis and sources.
 
-`Evaluation`, `SystemPrediction` and `Recommendation` have documents of one make: an estimate is a mapping with value, low,
-high and basis; a verdict is a mapping with requirement, outcome and estimate; a used row names its source.  A row of a sheet
-names the place of the number in the document.
+`Evaluation`, `SystemPrediction` and `Recommendation` have documents of the same structure.  An estimate is a mapping
+with value, low, high and basis.  A verdict is a mapping with requirement, outcome and estimate.  A used row names its
+source.  Each row of a sheet names the place of its number in the document.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ DESIGN = {"changed", "chosen", "verdict", "basis"}
 VERDICT = {"requirement", "outcome", "estimate"}
 USED_ROW = {"line", "metric", "value", "source"}
 NAMES = ("name", "stream", "group", "device", "system", "id")
-"""Keys that name an item of a list."""
+"""Keys whose value names an item of a list in a JSON document."""
 SUMMARY = ("usecase", "dataset", "datasets", "variants", "searched", "notes", "asked")
 """Parts of a document whose plain values are on the sheet ``summary``."""
 WHERE = ("where", "metric")
@@ -88,7 +88,7 @@ def document_pages(document: Mapping[str, Any]) -> tuple[Page, ...]:
 
 
 def _walk(place: Place, part: Any) -> Iterator[tuple[Place, Any]]:
-    """Estimates, verdicts, used rows and plain values of a document, each with its place."""
+    """Yield the estimates, verdicts, used rows and plain values of a JSON document, each with its path."""
     if isinstance(part, Mapping):
         if any(part.keys() >= keys for keys in (ESTIMATE, VERDICT, USED_ROW, DESIGN)):
             yield place, part
@@ -187,7 +187,7 @@ def _source(found: Mapping[str, Any]) -> tuple[Cell, ...]:
 
 
 def _numbers(metric: str, found: Mapping[str, Any]) -> tuple[Cell, Cell, Cell, str]:
-    """Value, low and high in the unit of a metric, and the unit."""
+    """Return value, low and high of an estimate in the unit of its metric, and the unit's symbol."""
     unit = unit_of_metric(metric)
     value, low, high = (_cell(found[end]) for end in ("value", "low", "high"))
     scaled = [
@@ -198,7 +198,7 @@ def _numbers(metric: str, found: Mapping[str, Any]) -> tuple[Cell, Cell, Cell, s
 
 
 def _cell(value: Any) -> Cell:
-    """Value as a cell: numbers stay numbers; unknown and infinite numbers are empty."""
+    """Convert a JSON value to a cell: numbers stay numbers, unknown and infinite numbers are empty."""
     if value is None or isinstance(value, (bool, str)):
         return value
     if isinstance(value, (int, float)):

@@ -17,7 +17,7 @@ from icmodel.sheets.sheet import unit_of_metric
 
 
 def steps(found: Lookup) -> Iterator[Step]:
-    """Steps from a question to its answers, in the order of the calculation."""
+    """Yield the steps (columns with formulas) from a question to its answers, in order of calculation."""
     yield from question_steps(found)
     yield from law_steps(found)
     yield from _bases(found)
@@ -26,7 +26,7 @@ def steps(found: Lookup) -> Iterator[Step]:
 
 
 def answers(found: Lookup) -> tuple[str, ...]:
-    """Metrics of an answer, in the order of the question sheet."""
+    """Return the metrics that the workbook answers, in the order of the question sheet."""
     derived = (f"{name}_cores" for name in UTILISATIONS if adds_cores(found, name))
     times = (name for name in found.metrics if not name.startswith(BUSY) and name != FRAMES)
     processors = sorted([*derived, *(name for name in found.metrics if name.startswith(BUSY))])
@@ -37,7 +37,7 @@ def answers(found: Lookup) -> tuple[str, ...]:
 
 
 def _bases(found: Lookup) -> Iterator[Step]:
-    """Code of the weakest basis of each metric, as in `icmodel.laws.corrected.bases`."""
+    """Yield formulas for the code of each metric's weakest basis, as in `icmodel.laws.corrected.bases`."""
     reads = [
         "IF([saturated value],[unlimited unlimited basis],[best unlimited basis])",
         "IF([loss lowers goodput],[overload loss unlimited basis],0)",
@@ -83,7 +83,7 @@ def _bases(found: Lookup) -> Iterator[Step]:
 
 
 def _limits(found: Lookup) -> Iterator[Step]:
-    """Bottleneck, as in `icmodel.model.answering.bottleneck`."""
+    """Yield formulas for the bottleneck, as in `icmodel.model.answering.bottleneck`."""
     sender = UTILISATIONS[0]
     demand = f"[{sender} value raw]" if sender in found.metrics else '""'
     yield Step("limits", "demand", f"={demand}")
@@ -103,7 +103,7 @@ def _limits(found: Lookup) -> Iterator[Step]:
 
 
 def _answers(found: Lookup) -> Iterator[Step]:
-    """Answers in the units of the question sheet, and the reason of a missing answer."""
+    """Yield formulas for the answers in the units of the question sheet, and for missing answers' reasons."""
     yield Step("answers", "why", f"={first_of(_reasons(found))}")
     yield Step("answers", "limited by", '=IF([answered],[bottleneck],"")')
     for metric in answers(found):
@@ -125,7 +125,7 @@ def _answers(found: Lookup) -> Iterator[Step]:
 
 
 def _reasons(found: Lookup) -> Iterator[tuple[str, str]]:
-    """Condition and sentence of each reason why a question has no answer, or no goodput."""
+    """Yield condition and sentence, as formulas, of each reason why a question has no answer or no goodput."""
     data = found.data
     first, last = "INDEX(k_first_payload,[configuration])", "INDEX(k_last_payload,[configuration])"
     within = f"AND([outside],[bytes]>={first},[bytes]<={last})"
@@ -138,14 +138,14 @@ def _reasons(found: Lookup) -> Iterator[tuple[str, str]]:
     yield within, f"{limited[0]}&[protocol]&{limited[1]}&{limited[2]}"
     outside = (
         f"{text('payload ')}&[bytes]&{text(f' B is outside {data.id}: ')}&[protocol]&{text(' was measured from ')}"
-        f"&{first}&{text(' to ')}&{last}&{text(f' B; ask within, {BEYOND}')}"
+        f"&{first}&{text(' to ')}&{last}&{text(f' B; use a payload in this range, {BEYOND}')}"
     )
     yield "[outside]", outside
     yield '[goodput value]=""', _absent(found, GOODPUT)
 
 
 def _absent(found: Lookup, metric: str) -> str:
-    """Reason why a metric has no value, as in `icmodel.model.explanation`."""
+    """Return a formula for the reason why a metric has no value, as in `icmodel.model.explanation`."""
     table = {GOODPUT: BEST, FRAMES: FRAMES if FRAMES in found.names else BEST}.get(metric, metric)
     if table not in found.names:
         utilisation = metric.removesuffix("_cores")

@@ -16,11 +16,11 @@ ENDS = ("value", "low", "high")
 OPPOSITE = {"value": "value", "low": "high", "high": "low"}
 GOODPUT, LOSS, FRAMES = "goodput_bps", "loss_rate", "frames_per_s"
 NAMES = {BEST: "best", GOODPUT: "unlimited", LOSS: "overload loss", LIMITED_LOSS: "limited loss"}
-"""Names of the law's own tables in the names of steps."""
+"""Table of the law (model variant) `corrected` -> name of the table in the names of steps."""
 
 
 def law_steps(found: Lookup) -> Iterator[Step]:
-    """Steps from the look-ups to value, low and high of each metric, in SI."""
+    """Yield the formulas from the look-ups to value, low and high of each metric, in SI units."""
     for index, name in enumerate(found.names):
         for load in found.loads_of(name):
             yield from _look_up(found, index, name, load)
@@ -34,7 +34,7 @@ def law_steps(found: Lookup) -> Iterator[Step]:
 
 
 def adds_cores(found: Lookup, utilisation: str) -> bool:
-    """Whether busy cores follow from a utilisation, since they have no table."""
+    """Whether busy cores are computed from a utilisation, since the dataset has no table of busy cores."""
     measured = f"{utilisation}_cores" in found.metrics
     return utilisation in found.metrics and not measured and bool(found.tables.axes.cores)
 
@@ -43,7 +43,10 @@ def adds_cores(found: Lookup, utilisation: str) -> bool:
 
 
 def _look_up(found: Lookup, index: int, name: str, load: str) -> Iterator[Step]:
-    """Value, low, high and basis of a table at the unlimited or the requested load."""
+    """Yield formulas that look up value, low, high and basis in a table, at one kind of load.
+
+    ``load`` is the unlimited or the requested load.
+    """
     place = f"[configuration]+{index * found.configuration_count}"
     named = f"{NAMES.get(name, name)} {load}"
     slots, group = found.tables.axes.slots, name.removeprefix("_")
@@ -81,7 +84,7 @@ def _look_up(found: Lookup, index: int, name: str, load: str) -> Iterator[Step]:
 
 
 def _flow(found: Lookup) -> Iterator[Step]:
-    """Goodput as in `icmodel.laws.corrected.flow`: value, low and high of each step."""
+    """Yield formulas for the goodput, as in `icmodel.laws.corrected.flow`: value, low and high."""
     shared = [name for name in found.names if name.startswith(SHARED)]
     for end in ENDS:
         other = OPPOSITE[end]
@@ -124,7 +127,7 @@ def _least_of(cell: str, other: str) -> str:
 
 
 def _share(end: str, shared: list[str]) -> dict[str, str]:
-    """Share of the receiver as in `icmodel.laws.flow.fair_share`."""
+    """Return formulas for the stream's share of the receiver, as in `icmodel.laws.flow.fair_share`."""
     crowd, able, loss = (
         f"[crowded {end}]",
         f"[able {end}]",
@@ -153,7 +156,7 @@ def _share(end: str, shared: list[str]) -> dict[str, str]:
 
 
 def _loss() -> Iterator[Step]:
-    """Loss rate as in `icmodel.laws.corrected.loss`."""
+    """Yield formulas for the loss rate, as in `icmodel.laws.corrected.loss`."""
     for end in ENDS:
         sent, goodput = f"[sent {end}]", f"[goodput {end}]"
         arriving = f"IF({sent}=0,1-[overload loss {end}],{goodput}/{sent})"
@@ -172,7 +175,10 @@ def _loss() -> Iterator[Step]:
 
 
 def _at_load(found: Lookup, index: int, name: str) -> Iterator[Step]:
-    """Metric at the achieved load, or at the unlimited load if the request is not achieved; with the path's delay."""
+    """Yield formulas for a metric at the achieved load, with the delay of the path added.
+
+    If the request is not achieved, the metric is taken at the unlimited load.
+    """
     place = f"[configuration]+{index * found.configuration_count}"
     processor = name.startswith(BUSY)
     flag = "saturated" if processor else "not achieved"
@@ -213,7 +219,7 @@ def _switch_time(found: Lookup, place: str) -> str:
 
 
 def _processing_time(name: str) -> Iterator[Step]:
-    """Processing time at the requested load, as in `icmodel.laws.appendix_h.cpu_time`."""
+    """Yield formulas for the processing time at the requested load, as in `icmodel.laws.appendix_h.cpu_time`."""
     top, highest = (
         f"INDEX(t_top_load,[{name} {REQUESTED} row])",
         f"[{name} {UNLIMITED} high]",
@@ -230,7 +236,10 @@ def _processing_time(name: str) -> Iterator[Step]:
 
 
 def _ordered(metrics: list[str]) -> Iterator[Step]:
-    """Statistics of each time in ascending order (`icmodel.laws.metrics.moves`); utilisations at most 1."""
+    """Yield formulas that put the statistics of each time in ascending order, and limit utilisations to 1.
+
+    See `icmodel.laws.metrics.moves`.
+    """
     moved = {name: (others, farther) for name, others, farther in moves(metrics)}
     for name in [*moved, *(name for name in metrics if name not in moved)]:
         others, farther = moved.get(name, ((), np.fmax))
@@ -246,7 +255,7 @@ def _ordered(metrics: list[str]) -> Iterator[Step]:
 
 
 def _rates_and_cores(found: Lookup) -> Iterator[Step]:
-    """Frames per second, and busy cores that follow from a utilisation."""
+    """Yield formulas for frames per second, and for busy cores computed from a utilisation."""
     for end in ENDS:
         otherwise = '""'
         if FRAMES in found.metrics:

@@ -1,4 +1,4 @@
-"""Formulas of a living workbook, first part: the question completed or refused, and the theory of its frame.
+"""Formulas of a living workbook, first part: completion or refusal of a question, and its limits by theory.
 
 A step is one column of the calculation sheet; one row is one question.  In a formula ``[name]`` is the cell of another
 step in the same row.  Names that begin with ``t_``, ``k_``, ``p_`` and ``l_`` are columns of the look-up sheets.  An empty
@@ -28,14 +28,14 @@ INPUTS = (
     "other",
     "distance",
 )
-"""Columns of the question; goodputs are in Gb/s, the distance in metres."""
+"""Input columns of a question in the workbook. Goodputs are in Gb/s, the distance is in metres."""
 NEVER = f"{ENDLESS:g}"
 LONGEST_LITERAL = 200
 """Greatest number of characters of a text in a formula; Excel allows 255."""
 
 
 class Step(NamedTuple):
-    """A column of the calculation: its group, its name and its formula."""
+    """One column of the calculation sheet: its group, its name and its formula."""
 
     group: str
     name: str
@@ -43,20 +43,23 @@ class Step(NamedTuple):
 
 
 def question_steps(found: Lookup) -> Iterator[Step]:
-    """Steps that complete or refuse a question, and compute the theory of its frame."""
+    """Yield the formulas that complete or refuse a question, and that compute its limits by theory."""
     yield from _checks(found)
     yield from _theory(found)
 
 
 def text(words: str) -> str:
-    """A text as literals of a formula; a bracket is a call, since ``[name]`` is a cell."""
+    """Return a text as string literals of a spreadsheet formula.
+
+    A bracket becomes ``CHAR(91)``, since ``[name]`` stands for a cell.
+    """
     pieces = [words[at : at + LONGEST_LITERAL] for at in range(0, len(words), LONGEST_LITERAL)]
     literals = ['"' + piece.replace('"', '""') + '"' for piece in pieces or [""]]
     return "&".join(literals).replace("[", '"&CHAR(91)&"')
 
 
 def first_of(cases: Iterator[tuple[str, str]]) -> str:
-    """First sentence whose condition holds; an empty text if none holds."""
+    """Return a formula for the first sentence whose condition holds; an empty text if none holds."""
     every = list(cases)
     choices = "".join(f"IF({condition},{sentence}," for condition, sentence in every)
     return choices + '""' + ")" * len(every)
@@ -66,7 +69,7 @@ def first_of(cases: Iterator[tuple[str, str]]) -> str:
 
 
 def _checks(found: Lookup) -> Iterator[Step]:
-    """Complete the question, and refuse what no dataset, or not this dataset, can answer."""
+    """Yield formulas that complete a question, or refuse a question that the dataset cannot answer."""
     axes, link = found.tables.axes, found.tables.link
     _, cores, switches = axes.shape
     numbers = {
@@ -92,7 +95,7 @@ def _checks(found: Lookup) -> Iterator[Step]:
 
 
 def _refusals(found: Lookup) -> Iterator[tuple[str, str]]:
-    """Condition and sentence of each refusal, in the order in which icmodel refuses."""
+    """Yield condition and sentence, as formulas, of each reason to refuse a question, in icmodel's order."""
     data = found.data
     for protocol, reason in found.refused.items():
         yield f"[protocol]={text(protocol)}", text(reason)
@@ -153,7 +156,7 @@ def _refusals(found: Lookup) -> Iterator[tuple[str, str]]:
 
 
 def _theory(found: Lookup) -> Iterator[Step]:
-    """Bytes of a frame on the wire, the greatest goodput, and the least time of a lone frame."""
+    """Yield formulas for the bytes of a frame on the wire, the greatest goodput, and a lone frame's least time."""
     link, framing = found.tables.link, found.tables.wires[0].framing
     rate = link.line_rate_bps
     if rate is None or framing is None:
@@ -175,7 +178,7 @@ def _theory(found: Lookup) -> Iterator[Step]:
 
 
 def _wire_bytes(framing: object) -> Iterator[tuple[str, str]]:
-    """Packets of a frame, and its bytes on the wire (`icmodel.theory`)."""
+    """Yield formulas for the packets of a frame and its bytes on the wire, as in `icmodel.theory`."""
     if isinstance(framing, ethernet.Framing):
         cut = {part: f"INDEX(p_packet_{part},[p])" for part in framing._cut()._fields}
         yield "data", f"=[bytes]+{cut['once']}"

@@ -35,9 +35,9 @@ from icmodel.tables.bilinear import Surfaces
 
 VARIANT = "corrected"
 SCALE = 2**27
-"""Factor of surface and slot in a key; payloads in keys are below this number [B]."""
+"""Factor in a look-up key that separates the payload from surface and slot. Payloads [B] are below this number."""
 ENDLESS = 1e300
-"""Number in place of infinity: a spreadsheet has none."""
+"""Number that stands for infinity, which a spreadsheet does not have."""
 SAME = 1e-13
 """Relative deviation up to which two polynomials count as equal."""
 TIMES = ("latency_", "rtt_")
@@ -47,13 +47,13 @@ OF_PROCESSOR = (
 )
 UNLIMITED, REQUESTED = "unlimited", "requested"
 REFUSALS = ("no cores", "no sharing", "few switches", "many switches", "no cable")
-"""Names of the sentences of `icmodel.model.domain.RULES`."""
+"""Names of the columns with the refusal sentences of `icmodel.model.domain.RULES`."""
 PAYLOAD, CORES, SWITCHES = "<payload>", "<cores>", "<switches>"
-"""Places in sentences that a formula fills in."""
+"""Placeholders in sentences that a formula replaces by numbers."""
 
 
 class Lookup(NamedTuple):
-    """Tables, limits and sentences of a dataset at some options, as cells.
+    """Look-up data of a workbook as cells: tables, limits and sentences of a dataset at given options.
 
     ``loads`` are the limited loads [b/s].  ``names`` are the tables in the order of the configurations; ``metrics`` those
     that are metrics of an answer.  ``rows`` are the polynomials, ``configurations`` the surface of each table by protocol,
@@ -73,23 +73,23 @@ class Lookup(NamedTuple):
 
     @property
     def loads(self) -> tuple[float, ...]:
-        """Limited loads of the tables [b/s], ascending."""
+        """Finite offered loads of the look-up tables [b/s], in ascending order."""
         return tuple(self.tables.axes.loads.tolist())
 
     @property
     def configuration_count(self) -> int:
-        """Number of configurations of each table."""
+        """Number of configurations (protocol, core count, switch count) of each table."""
         return int(np.prod(self.tables.axes.shape))
 
     def loads_of(self, name: str) -> tuple[str, ...]:
-        """Loads at which the law reads a table: the unlimited load, the requested load, or both."""
+        """Return the loads at which the law looks up a table: unlimited, requested, or both."""
         if name in self.metrics:
             return (UNLIMITED, REQUESTED)
         return (REQUESTED,) if name == LIMITED_LOSS else (UNLIMITED,)
 
 
 def lookup_of(data: Dataset, options: Options) -> Lookup:
-    """Make the look-up tables of a dataset at some options.
+    """Make the look-up tables of a dataset at given options.
 
     Raises
     ------
@@ -130,7 +130,7 @@ def is_shown(metric: str) -> bool:
 
 
 def _protocols(cache: TableCache, prepared: Prepared) -> Iterator[dict[str, Cell]]:
-    """Limits and sentences of each protocol."""
+    """Yield a row of cells for each protocol: its limits, and its refusal sentences."""
     tables, data, request = prepared.tables, cache.data, prepared.request
     places = SimpleNamespace(payload_bytes=PAYLOAD, cores=CORES, switches=SWITCHES)
     achieved = tables.metrics[ACHIEVED].surfaces.coefficients[0, :, -1, :, 0]
@@ -168,7 +168,7 @@ def _protocols(cache: TableCache, prepared: Prepared) -> Iterator[dict[str, Cell
 
 
 def _packets(framing: object) -> dict[str, Cell]:
-    """Numbers of theory's packets that differ between protocols: those of Ethernet."""
+    """Return the packet and header sizes that differ between protocols; empty except for Ethernet."""
     cut = getattr(framing, "_cut", None)
     return {} if cut is None else {f"packet {k}": v for k, v in cut()._asdict().items()}
 
@@ -176,7 +176,7 @@ def _packets(framing: object) -> dict[str, Cell]:
 def _configurations(
     found: Lookup, cache: TableCache, options: Options, first_surface: Sequence[int]
 ) -> Iterator[dict[str, Cell]]:
-    """Surface, counts and sentences of each table by protocol, core count and switch count."""
+    """Yield a row of cells for each table, protocol, core count and switch count."""
     tables, data = found.tables, found.data
     axes = tables.axes
     domains = [cache.domain(name, options) for name in found.answered]
@@ -218,7 +218,7 @@ def _configurations(
 
 
 def _is_measured(domain: ProtocolDomain, cores: int | None) -> bool:
-    """Whether the goodput was measured at a core count, or the dataset states none."""
+    """Whether the goodput was measured at a core count, or the dataset states no core counts."""
     return not domain.cores or cores in domain.cores
 
 
@@ -231,7 +231,10 @@ def _absence(
     has_rows: bool,
     switches: str = "",
 ) -> str:
-    """Reason why a table has no value, as `icmodel.model.explanation` gives it; ``switches`` is their place."""
+    """Return the reason why a table has no value, as in `icmodel.model.explanation`.
+
+    ``switches`` is a placeholder for the number of switches.
+    """
     data = found.data
     for entry in data.absences:
         if entry.get("metric") == metric and entry.get("protocol", key.protocol) == key.protocol:
@@ -255,7 +258,7 @@ def _finite(number: float) -> float:
 
 
 def _rows(found: Lookup, first_surface: Sequence[int]) -> Iterator[tuple[Cell, ...]]:
-    """Rows of all surfaces in the order of their keys.
+    """Yield the rows of the look-up table of polynomials, in the order of their keys.
 
     A row holds key, table, first payload [B] and least load [b/s].  The coefficients of value (4), low (6) and high (6)
     follow, then four codes of the basis and the highest limited load [b/s].
@@ -292,7 +295,10 @@ def _rows(found: Lookup, first_surface: Sequence[int]) -> Iterator[tuple[Cell, .
 
 
 def _repeated(surfaces: Surfaces, tables: Tables) -> Bools:
-    """Mask (slots, surfaces, cells) of the cells that continue the polynomial and the basis of the cell before."""
+    """Return a mask of the cells that continue the polynomial and the basis of the cell before.
+
+    The axes of the mask are slots, surfaces and cells.
+    """
     width = np.diff(tables.axes.knots, append=tables.axes.knots[-1] + 1)
     span = np.diff(tables.floors[:-1], append=2 * tables.floors[-2] + 1)
     span = np.append(span, 0.0)[:, None, None]
@@ -321,6 +327,9 @@ def _repeated(surfaces: Surfaces, tables: Tables) -> Bools:
 
 
 def _evaluated(terms: Floats, past: Floats, load: Floats | float) -> Floats:
-    """Polynomials (6, ends, slots, surfaces, cells) at a distance from the left knot and from the load level."""
+    """Evaluate polynomials at a distance from the left knot of the payload and from the load level.
+
+    The axes of ``terms`` are coefficients (6), value/low/high, slots, surfaces and cells.
+    """
     fixed = terms[0] + past * (terms[1] + past * terms[2])
     return np.asarray(fixed + load * (terms[3] + past * (terms[4] + past * terms[5])))

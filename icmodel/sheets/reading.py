@@ -18,7 +18,7 @@ MOST_CELLS = 20_000_000
 """Greatest number of rows times columns of a sheet, empty cells included."""
 PIECE_BYTES = 2**20
 REFERENCE = re.compile(rb"""[\s<]r\s*=\s*["']([A-Za-z]{1,3})([0-9]{1,7})["']""")
-"""Reference of a cell in the XML of a sheet: column and row."""
+"""Pattern of a cell reference in the XML of a sheet: letters of the column and number of the row."""
 LONGEST_REFERENCE = 40
 
 
@@ -46,7 +46,7 @@ def read_sheet(path: str | Path) -> Sheet:
     while rows and all(cell in (None, "") for cell in rows[-1]):
         rows.pop()
     if not rows:
-        raise ReportError(f"{place} is empty: give a head and a row for each scenario")
+        raise ReportError(f"{place} is empty: give a heading row and a row for each scenario")
     head = tuple("" if cell is None else str(cell) for cell in rows[0])
     width = len(head)
     cut = tuple((*row[:width], *[None] * (width - len(row))) for row in rows[1:])
@@ -80,7 +80,7 @@ def _xlsx_rows(body: bytes, place: Path) -> list[list[Cell]]:
 
 
 def _check_size(body: bytes, place: Path) -> None:
-    """Refuse a file that unpacks to too much, or whose cells span too large an area.
+    """Raise ReportError if a file unpacks to too many bytes, or its cells span too large an area.
 
     calamine allocates the whole rectangle around the cells of a sheet, and a failed allocation ends the process.  The
     stated size of a part may be wrong, so the bytes that come out are counted.
@@ -109,7 +109,7 @@ def _check_size(body: bytes, place: Path) -> None:
 
 
 def _column_number(letters: bytes) -> int:
-    """Number of a column from its letters, counted from 1."""
+    """Return the number of a spreadsheet column from its letters, counted from 1."""
     number = 0
     for letter in letters.upper():
         number = 26 * number + letter - ord("A") + 1

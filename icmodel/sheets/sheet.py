@@ -1,4 +1,4 @@
-"""Sheet: a table of cells under a head, the heads of answers, and the libraries of XLSX files."""
+"""Sheet: a table of cells below a heading row, headings of answers, and libraries for XLSX files."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from icmodel.errors import ReportError
 
 Cell = str | float | bool | None
 HEAD = re.compile(r"\s*(?P<name>.*?)\s*(?:[\[(]\s*(?P<unit>[^\])]*?)\s*[\])])?\s*")
-"""Head of a column: a name, and a unit in brackets."""
+"""Pattern of a column heading: a name, and optionally a unit in brackets."""
 LIMITED_BY, WHY = "limited by", "why"
 
 
 class Answer(NamedTuple):
-    """A metric in the answers of a sheet: its name in heads of columns, its unit, and the size of the unit in SI."""
+    """Metric in an answered sheet: its name in column headings, its unit, and the size of the unit in SI."""
 
     name: str
     metric: str
@@ -27,7 +27,7 @@ class Answer(NamedTuple):
 
     @property
     def heads(self) -> tuple[str, str, str, str]:
-        """Heads of the metric's four columns: value, low, high and basis."""
+        """Headings of the metric's four columns: value, low, high and basis."""
         unit = f"[{self.unit}]"
         return (
             f"{self.name} {unit}",
@@ -52,14 +52,15 @@ ANSWER_HEADS = (*(head for one in ANSWERS for head in one.heads), LIMITED_BY, WH
 
 @dataclass(frozen=True, slots=True)
 class Sheet:
-    """A table of cells under a head.
+    """Table of cells below a heading row.
 
     Parameters
     ----------
     head : tuple of str
-        Texts of the head, one per column.
+        Column headings, one text per column.
     rows : tuple of tuple
-        Cells of each row: texts, numbers, or ``None`` for an empty cell; each row has as many cells as the head.
+        Cells of each row: texts, numbers, or ``None`` for an empty cell; each row has as many
+        cells as there are headings.
     delimiter : str
         Delimiter of a CSV file.  If the delimiter is ``;``, numbers have a decimal comma.
     """
@@ -78,7 +79,7 @@ class Unit(NamedTuple):
 
 
 def unit_of_metric(metric: str) -> Unit:
-    """Unit of a metric in a workbook.
+    """Return the unit in which a workbook shows a metric.
 
     Examples
     --------
@@ -107,7 +108,7 @@ class Chart(NamedTuple):
 
 
 class Page(NamedTuple):
-    """Table as a sheet of a workbook, with its name, and with charts if ``chart`` is given."""
+    """One sheet of a workbook: its name, its table, and charts if ``chart`` is given."""
 
     name: str
     sheet: Sheet
@@ -115,7 +116,7 @@ class Page(NamedTuple):
 
 
 def library(name: str) -> Any:
-    """Import a library of the extra ``xlsx``.
+    """Import a library for XLSX files, installed by the extra ``xlsx``.
 
     Raises
     ------

@@ -28,13 +28,13 @@ from icmodel.sheets.sheet import Cell, library, unit_of_metric
 from icmodel.sheets.workbook_sources import write_notes, write_rows
 
 QUESTION, CURVE = "question", "curve"
-"""Names of sheets."""
+"""Names of the sheets with the question and with the curves of the charts."""
 FIRST_INPUT = 5
 """Row of the first input on the question sheet, counted from 1."""
 POINTS = 41
-"""Number of payloads of the chart."""
+"""Number of payloads in the charts of a workbook."""
 TYPICAL_BYTES = 1448
-"""Payload of the first question, if the dataset has it."""
+"""Payload that a new workbook asks about [B], if the dataset covers it."""
 AT_LEAST = (GOODPUT, FRAMES)
 """Metrics whose limit is a least value; the limit of every other metric is a greatest value."""
 COLUMNS = ("value", "low", "high")
@@ -50,11 +50,11 @@ KEYWORDS: Mapping[str, tuple[str, Callable[[Any], object]]] = {
     "other": ("other_goodput_bps", lambda cell: cell * 1e9),
     "distance": ("distance_m", float),
 }
-"""Keyword of the model for each input, and its conversion to SI."""
+"""Input column -> keyword argument of the model, and conversion of the cell to SI units."""
 
 
 class Input(NamedTuple):
-    """Input of the question sheet: column of the calculation, label, unit and hint."""
+    """One input of the question sheet: column of the calculation, label, unit and hint."""
 
     column: str
     label: str
@@ -121,7 +121,7 @@ def write_living_workbook(
 
 
 def keywords_of(inputs: Mapping[str, Cell]) -> dict[str, Any]:
-    """Keywords of `icmodel.Model.predict` for the cells of a question, by the names in `INPUTS`."""
+    """Convert the input cells of a question to keyword arguments of `icmodel.Model.predict`."""
     words: dict[str, Any] = {}
     for column, (name, convert) in KEYWORDS.items():
         cell = inputs.get(column)
@@ -169,7 +169,7 @@ class _Workbook:
                 self.inputs.setdefault("switches", row["least switches"])
 
     def write(self) -> None:
-        """Write all sheets."""
+        """Write all sheets of the workbook."""
         first = self._predict(self.inputs)
         self._write_inputs()
         self._write_answers(first)
@@ -184,7 +184,7 @@ class _Workbook:
         self.question.activate()
 
     def _payload(self, protocol: str) -> int:
-        """Payload of the first question [B]: `TYPICAL_BYTES`, or the measured payload nearest to it."""
+        """Return the payload of the first question [B]: `TYPICAL_BYTES`, or the measured payload nearest to it."""
         every = {
             point.payload_bytes
             for point in self.data.select(protocol, self.options)
@@ -195,7 +195,7 @@ class _Workbook:
         return min(every, key=lambda payload: abs(payload - TYPICAL_BYTES))
 
     def _predict(self, inputs: Mapping[str, Cell]) -> Prediction | IcmodelError:
-        """Answer to the typed question, or the refusal."""
+        """Return the answer to the typed question, or the error that refuses it."""
         try:
             return self.model.predict(**keywords_of(inputs), options=dict(self.options))
         except IcmodelError as error:
@@ -204,7 +204,7 @@ class _Workbook:
     # --- stored values ------------------------------------------------------------------------
 
     def _results(self, found: Prediction | IcmodelError) -> dict[str, Cell]:
-        """Results of the answering steps, for programs that show stored values only."""
+        """Return the results of the answer steps, for programs that do not compute formulas."""
         if isinstance(found, IcmodelError):
             return {"why": str(found)}
         goodput = found.goodput_bps
@@ -226,7 +226,7 @@ class _Workbook:
     # --- question sheet -----------------------------------------------------------------------
 
     def _inputs(self) -> Iterator[Input]:
-        """Inputs with their hints, in the order of `INPUTS`."""
+        """Yield the inputs of the question sheet with their hints, in the order of `INPUTS`."""
         link, protocols = self.found.tables.link, self.found.protocols
         cores = sorted({row["cores"] for row in self.found.configurations if row["cores"]})
         counts = ", ".join(map(str, cores))
@@ -366,7 +366,7 @@ class _Workbook:
         page.write_formula(line - 1, 7, self._verdict(metric, row), None, "")
 
     def _verdict(self, metric: str, row: int) -> str:
-        """Formula of a verdict, as `icmodel.requirement.judge`: the whole interval decides.
+        """Return the formula of a verdict: the whole interval decides, as in `icmodel.requirement.judge`.
 
         If less may pass than is requested, the latency has no upper end; if less passes, it grows without limit
         (`icmodel.requirement.while_all_passes`).
@@ -391,7 +391,7 @@ class _Workbook:
         return f'=IF({limit}="","",IF({unknown},{text(UNDECIDED)},{found}))'
 
     def _dynamic_notes(self) -> Iterator[str]:
-        """Notes of icmodel on an answer, each a formula without its equals sign."""
+        """Yield icmodel's notes on an answer, each as a formula without its equals sign."""
         cell = self.cell
         answered, endpoints = cell("answered"), cell("endpoint count")
         idle = "idle: give others' goodput, the sum of their requests, if they send"
@@ -427,7 +427,7 @@ class _Workbook:
     # --- curve and charts ---------------------------------------------------------------------
 
     def _charted(self) -> Iterator[tuple[str, str]]:
-        """Metrics of the charts: goodput, and the mean of a time; each with the name of the step."""
+        """Yield the metrics to chart (goodput, and the mean of a time), each with its name."""
         if any(row["table"] == BEST and row["surface"] for row in self.found.configurations):
             yield GOODPUT, metric_name(GOODPUT)
         times = [m for m in self.metrics if traversals(m)]
@@ -436,7 +436,7 @@ class _Workbook:
             yield means[0], metric_name(means[0])
 
     def _write_curve(self, page: Any) -> None:
-        """Write the payloads of the chart as questions 1 and on, and their answers to the curve sheet."""
+        """Write the payloads of the charts as questions 1, 2, ..., and their answers to the curve sheet."""
         curve, charted = self.curve, list(self._charted())
         head = ["payload [B]"]
         for metric, name in charted:
@@ -475,7 +475,7 @@ class _Workbook:
                     place += 1
 
     def _edges(self) -> tuple[float, float] | None:
-        """Least and greatest payload of the goodput in the first question [B]; ``None`` without goodput."""
+        """Return the least and greatest payload [B] with a goodput for the first question; None without goodput."""
         protocol, cores = self.inputs["protocol"], self.inputs.get("cores")
         if cores is None:
             defaults = {row["protocol"]: row["default cores"] for row in self.found.protocols}

@@ -13,11 +13,11 @@ from icmodel.sheets.calculation import write_row
 from icmodel.sheets.lookup import VARIANT, Lookup
 
 ROWS, NOTES = "rows", "notes"
-"""Names of sheets."""
+"""Names of the sheets with the dataset rows and with the notes."""
 
 
 def write_rows(book: Any, found: Lookup, options: Options) -> None:
-    """Add the sheet of the rows that the tables were made from, with their sources."""
+    """Add the sheet of the dataset rows behind the look-up tables, with their sources."""
     data, page, bold = found.data, book.add_worksheet(ROWS), book.add_format({"bold": True})
     names = (
         "protocol",
@@ -58,7 +58,7 @@ def write_notes(book: Any, found: Lookup, options: Options) -> None:
 
 
 def _notes(found: Lookup, options: Options) -> Iterator[tuple[str, str]]:
-    """Kind and text of each note."""
+    """Yield the heading and the text of each note about the workbook."""
     data = found.data
     yield (
         "how to read",

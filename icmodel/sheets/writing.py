@@ -23,7 +23,7 @@ from icmodel.files import write
 from icmodel.sheets.sheet import ANSWER_HEADS, HEAD, WHY, Cell, Page, Sheet, library
 
 MOST_ROWS = 1_048_575
-"""Greatest number of rows below the head of an XLSX sheet."""
+"""Greatest number of rows below the heading row of an XLSX sheet."""
 LONGEST_TEXT = 32_767
 """Greatest number of characters in an XLSX cell; longer texts are cut."""
 NUMBER_FORMATS = {
@@ -36,14 +36,14 @@ NUMBER_FORMATS = {
     "1/s": '#,##0.##" 1/s"',
     "m": '0.##" m"',
 }
-"""Format of the numbers of a column by unit: those of answered sheets, then SI units of field names."""
+"""Unit -> number format of an XLSX column: units of answered sheets, then SI units."""
 RATIO = "0.0##%"
 HEAD_HEIGHT = 32
-"""Height of the head, two lines of text [pt]."""
+"""Height of the heading row of an XLSX sheet, two lines of text [pt]."""
 WIDEST_HEAD = 24
-"""Greatest width that a head gives to its column; longer heads are wrapped."""
+"""Greatest column width [characters] due to a heading; longer headings are wrapped."""
 SAMPLE = 50
-"""Number of rows that determine the width of a column."""
+"""Number of first rows whose texts determine the width of a column."""
 
 
 def write_sheet(sheet: Sheet, path: str | Path) -> None:
@@ -108,7 +108,7 @@ def _csv_text(cell: Cell, comma: bool) -> str:
 
 
 def number_format(head: str) -> str | None:
-    """Format of the numbers below a head: by its unit in brackets, or by the unit of a field name."""
+    """Return the number format for a column, from the unit in its heading or from its field name."""
     if head in ANSWER_HEADS:
         match = HEAD.fullmatch(head)
         return NUMBER_FORMATS.get(match["unit"] or "") if match else None
@@ -138,7 +138,7 @@ def _write_page(book: Any, page: Page) -> None:
 
 
 def _width(sheet: Sheet, place: int) -> int:
-    """Width of a column in characters, from its head and its first texts."""
+    """Return the width of a column [characters], from its heading and its first texts."""
     texts = [row[place] for row in sheet.rows[:SAMPLE]]
     longest = max((len(cell) for cell in texts if isinstance(cell, str)), default=0)
     return (
@@ -149,7 +149,7 @@ def _width(sheet: Sheet, place: int) -> int:
 
 
 def _worksheet_of(rows: Sequence[Sequence[Cell]]) -> Any:
-    """Class of a worksheet that writes rows below the cells of its head.
+    """Return a worksheet class that streams the given rows to the file, below the heading row.
 
     xlsxwriter keeps an object for each cell and writes its attributes one by one, which takes five times as long.  This
     class streams the rows to the file, so the memory does not grow with their number.
@@ -174,7 +174,10 @@ def _worksheet_of(rows: Sequence[Sequence[Cell]]) -> Any:
 
 
 def _row_xml(line: int, row: Sequence[Cell], columns: Sequence[tuple[str, str]]) -> str:
-    """Row of a sheet as XML; the columns are names and attributes of the format."""
+    """Return a row of a sheet as XML.
+
+    ``columns`` holds the letters and the format attribute of each column.
+    """
     parts = [f'<row r="{line}">']
     for (name, style), cell in zip(columns, row, strict=True):
         if isinstance(cell, str):
@@ -189,7 +192,10 @@ def _row_xml(line: int, row: Sequence[Cell], columns: Sequence[tuple[str, str]])
 
 @lru_cache(maxsize=10_000)
 def _text_xml(text: str) -> str:
-    """Text of a cell as XML; a control character becomes ``_xHHHH_`` (ECMA-376 part 1, ST_Xstring)."""
+    """Return the text of a cell as XML.
+
+    A control character becomes ``_xHHHH_`` (ECMA-376 part 1, ST_Xstring).
+    """
     plain = re.sub(r"(_x[0-9a-fA-F]{4}_)", r"_x005F\1", text[:LONGEST_TEXT])
     plain = re.sub(
         r"[\x00-\x08\x0b-\x1f\ud800-\udfff\ufffe\uffff]", lambda one: f"_x{ord(one[0]):04X}_", plain
@@ -240,7 +246,7 @@ TEMPLATE = (
     ("endpoints", "Number of senders to the same interface, this one included. If empty, 1."),
     ("other goodput [Gb/s]", "Sum of the goodputs that the other senders request. If empty, 0."),
 )
-"""Columns of a template, each with the note that explains it."""
+"""Columns of a template of scenarios, each with the note that explains it."""
 
 
 def write_template(path: str | Path, datasets: Iterable[str], protocols: Iterable[str]) -> None:

@@ -1,4 +1,4 @@
-"""Files of a grid: CSV and Parquet with a row for each point, and netCDF."""
+"""Write the result of a sweep to a file: CSV and Parquet with a row for each point, or netCDF."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ EXTRAS = {
     ZARR: ("zarr", ("zarr",)),
     XLSX: ("xlsx", ("xlsxwriter",)),
 }
-"""File format -> extra of icmodel that installs its writer, and the modules of the writer."""
+"""File extension -> extra of icmodel that installs the writer of this format, and the modules of the writer."""
 BLOCK = 4096
-"""Number of points in one written block."""
+"""Number of points of a sweep that are written to a file at once."""
 PARTS = ("_low", "_high", "_basis")
 
 Column = NDArray[Any]
@@ -40,7 +40,7 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """A grid as columns with a row for each point: constant parameters, swept ones, and answers.
+    """Result of a sweep as columns with a row for each point: constant and swept parameters, and answers.
 
     Values of ``swept`` repeat over the points, the last parameter fastest. Without a swept parameter
     there is one point. ``sha256`` is the hash of the dataset's rows.
@@ -57,11 +57,11 @@ class Columns:
 
     @property
     def names(self) -> list[str]:
-        """Names of the columns."""
+        """Names of all columns of the sweep's file, in order."""
         return [*self.fixed, *self.swept, *self.answers]
 
     def blocks(self, progress: Progress | None) -> Iterator[list[Column]]:
-        """Yield the columns in blocks of `BLOCK` points.
+        """Yield the columns of the sweep in blocks of `BLOCK` points.
 
         ``progress`` is called with the number of points done and the number of all points.
         """
@@ -76,7 +76,7 @@ class Columns:
 
 
 def columns_of(answers: xarray.Dataset, metrics: list[str], fixed: Mapping[str, object]) -> Columns:
-    """Return the columns of a grid: metrics with intervals and bases, and the bottleneck."""
+    """Return the result of a sweep as columns: metrics with intervals and bases, and the bottleneck."""
     names = [name + part for name in metrics for part in ("", *PARTS)] + ["bottleneck"]
     names = [name for name in names if name in answers]
     source = {"dataset": answers.attrs["dataset"], "variant": answers.attrs["variant"]}
@@ -91,7 +91,7 @@ def columns_of(answers: xarray.Dataset, metrics: list[str], fixed: Mapping[str, 
 
 
 def write_grid_csv(columns: Columns, path: Path, progress: Progress | None = None) -> None:
-    """Write a grid as CSV; see `csv_lines`."""
+    """Write the result of a sweep as CSV; see `csv_lines`."""
     with path.open("w", encoding="utf-8", newline="") as file:
         file.writelines(csv_lines(columns, progress=progress))
 
@@ -99,7 +99,9 @@ def write_grid_csv(columns: Columns, path: Path, progress: Progress | None = Non
 def csv_lines(
     columns: Columns, *, header: bool = True, progress: Progress | None = None
 ) -> Iterator[str]:
-    """Yield the lines of a CSV file: unknown numbers are empty cells, codes are written as names.
+    """Yield the lines of a sweep's CSV file.
+
+    Unknown numbers are empty cells. Integer codes are written as names.
 
     A grid without points has no header.
     """
@@ -113,12 +115,17 @@ def csv_lines(
 
 
 def write_parquet(columns: Columns, path: Path, progress: Progress | None = None) -> None:
-    """Write a grid as Parquet at once, so that a full disk leaves no half file; see `parquet_bytes`."""
+    """Write the result of a sweep as Parquet; see `parquet_bytes`.
+
+    The file is written at once, so that a full disk leaves no partial file.
+    """
     path.write_bytes(parquet_bytes(columns, progress))
 
 
 def parquet_bytes(columns: Columns, progress: Progress | None = None) -> bytes:
-    """Return a grid as Parquet: unknown numbers are null, codes are dictionary-encoded names.
+    """Return the result of a sweep as Parquet.
+
+    Unknown numbers are null. Integer codes become dictionary-encoded names.
 
     The metadata of a column hold the column's unit and long name. The metadata of the schema hold
     the hash of the dataset's rows.
@@ -148,7 +155,10 @@ def parquet_bytes(columns: Columns, progress: Progress | None = None) -> bytes:
 
 
 def write_netcdf(answers: xarray.Dataset, path: Path) -> None:
-    """Write a grid as netCDF, built in memory, since HDF5 crashes if the disk becomes full."""
+    """Write the result of a sweep as netCDF.
+
+    The file is built in memory, since HDF5 crashes if the disk becomes full.
+    """
     content = BytesIO()
     answers.to_netcdf(content, engine="h5netcdf")
     path.write_bytes(content.getbuffer())
@@ -166,7 +176,7 @@ def check_installed(path: Path) -> None:
 
 
 def code_names(name: str) -> tuple[str, ...] | None:
-    """Return the names of a column's codes, or None for a column of numbers."""
+    """Return the names that the integer codes of a column stand for, or None for a column of numbers."""
     if name == "bottleneck":
         return BOTTLENECKS
     return BASES if name.endswith("_basis") else None

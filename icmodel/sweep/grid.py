@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     import xarray
 
 LARGEST_SWEEP = 100_000_000
-"""Greatest number of points that are answered in memory; `icmodel.sweep.sweep_to_file` has no such limit."""
+"""Greatest number of points of a sweep in memory. A sweep by `icmodel.sweep.sweep_to_file` has no such limit."""
 BLOCK = 8_192
-"""Number of points that are answered between two reports of progress."""
+"""Number of points of a sweep that are predicted between two updates of the progress."""
 MOST_TRIED = 1000
-"""Greatest number of points that are predicted one by one to find the first refused point."""
+"""Greatest number of points of a sweep that are predicted one by one to find the first refused point."""
 
 
 def sweep(
@@ -106,7 +106,7 @@ def sweep(
     total = len(grid)
     if total > LARGEST_SWEEP:
         raise ScenarioError(
-            f"the sweep has {total} points: ask at most {LARGEST_SWEEP}, or write it to a file with "
+            f"the sweep has {total} points: request at most {LARGEST_SWEEP}, or write it to a file with "
             "sweep_to_file (on the command line: -o grid.zarr, .parquet or .csv)"
         )
     # Columns are allocated once, so that a sweep needs little more memory than its result.
@@ -123,7 +123,7 @@ def sweep(
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """Points of a sweep, and how they are answered.
+    """Grid of a sweep: its points, and the settings for their prediction.
 
     Parameters
     ----------
@@ -147,12 +147,12 @@ class Grid:
 
     @property
     def dims(self) -> tuple[str, ...]:
-        """Names of the axes that make a dimension."""
+        """Names of the parameters with several values, which become dimensions of the result."""
         return tuple(axis.name for axis in self.axes if not axis.fixed)
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Number of values on each dimension."""
+        """Number of values of each parameter that becomes a dimension."""
         return tuple(len(axis.values) for axis in self.axes if not axis.fixed)
 
     def blocks(self, most: int) -> Blocks:
@@ -160,7 +160,10 @@ class Grid:
         return Blocks(self.axes, most)
 
     def labelled(self, columns: Mapping[str, Any], like: xarray.Dataset) -> xarray.Dataset:
-        """Put flat columns (points,) into a dataset with labels and units; ``like`` has their attributes."""
+        """Reshape flat columns (a value for each point) into an xarray dataset with labels and units.
+
+        The attributes of the columns are copied from ``like``.
+        """
         import xarray as xr  # not needed to read a range
 
         variables = {
@@ -197,7 +200,7 @@ def grid_of(
     *,
     intervals: bool,
 ) -> Grid:
-    """Convert ranges to a grid, and refuse impossible values.
+    """Make the grid of a sweep from the ranges of its parameters, and check the values.
 
     Raises
     ------
@@ -269,7 +272,7 @@ class Blocks(Sequence["Block"]):
 
     @property
     def counts(self) -> tuple[int, ...]:
-        """Number of blocks along each axis."""
+        """Number of blocks along each axis of the grid."""
         sizes = (len(axis.values) for axis in self.axes)
         return tuple(-(-size // step) for size, step in zip(sizes, self.block_shape, strict=True))
 
@@ -292,7 +295,7 @@ class Blocks(Sequence["Block"]):
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A block of a grid: its number, the index of its first point, its axes, and its corner in the grid."""
+    """Block of consecutive points of a sweep: number, index of its first point, axes, and corner in the grid."""
 
     number: int
     start: int
@@ -305,7 +308,7 @@ class Block:
         return self.start + math.prod(len(axis.values) for axis in self.axes)
 
     def answer(self, model: Model, grid: Grid, threads: int | None = None) -> xarray.Dataset:
-        """Answer all points of the block, without labels.
+        """Predict all points of the block; the result has no labels.
 
         Raises
         ------
@@ -346,7 +349,7 @@ class Block:
 def _first_refusal(
     model: Model, axes: tuple[Axis, ...], question: dict[str, Any], grid: Grid
 ) -> OutOfDomain | None:
-    """Return the refusal that `Model.predict` states for the first refused point."""
+    """Return the error that `Model.predict` raises for the first refused point of a block."""
     metrics = tuple(dict.fromkeys((*(grid.metrics or ()), "goodput_bps")))
     answered = model.predict_many(**question, outside="nan", metrics=metrics, intervals=False)
     outside = "extrapolate" if grid.outside == "extrapolate" else "refuse"

@@ -22,17 +22,17 @@ from icmodel.errors import DatasetError, OutOfDomain, ScenarioError
 from icmodel.model import Model
 
 Value = float | str
-"""A number in SI, or the text of a protocol or an option."""
+"""Value of a swept parameter: a number in SI units, or the text of a protocol or an option."""
 Known = Callable[[str, float, float], Sequence[float]]
-"""Function from the text, first and last value of a range to its values, for ranges without a number of values."""
+"""Function (text, first value, last value) -> values of a range that states no number of values."""
 
 COUNTS = ("cores", "switches", "endpoints")
 WHOLE = ("payload_bytes", *COUNTS)
 UNLIMITED = "unlimited"
 LIMITS = ("rate_fps", "requested_goodput_bps")
-"""Parameters that may be unlimited, which is represented by infinity."""
+"""Parameters of a sweep that may be unlimited. Infinity stands for an unlimited value."""
 LARGEST_RANGE = 1_000_000
-"""Greatest number of values in one range."""
+"""Greatest number of values in one range of a sweep."""
 
 _RANGE = re.compile(r"(?P<first>[^,]+?)\s*\.\.\s*(?P<last>[^,:]+?)(?:\s*:\s*(?P<how>[^,:]*))?")
 _HOW = re.compile(r"(?P<count>[0-9]{1,9})\s*(?P<log>log)?")
@@ -40,7 +40,10 @@ _HOW = re.compile(r"(?P<count>[0-9]{1,9})\s*(?P<log>log)?")
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """SI name and values of one parameter; a ``fixed`` parameter has one value and makes no dimension."""
+    """One parameter of a sweep: its SI name and its values.
+
+    A ``fixed`` parameter has one value and becomes no dimension of the result.
+    """
 
     name: str
     values: tuple[Value, ...]
@@ -48,7 +51,7 @@ class Axis:
 
     @property
     def textual(self) -> bool:
-        """Whether the values are texts: protocols and options."""
+        """Whether the values of this parameter are texts, as for the protocol and options."""
         return is_textual(self.name)
 
 
@@ -65,7 +68,7 @@ def axes_of(model: Model, ranges: Mapping[str, object]) -> tuple[Axis, ...]:
     UnitError, ScenarioError
         If a range cannot be read.
     OutOfDomain
-        If the dataset does not have a protocol or an option, or has no rows at these.
+        If the dataset does not have a protocol or an option, or has no rows with them.
     """
     data = model.data
     ranges = {name: value for name, value in ranges.items() if value is not None}
@@ -163,7 +166,7 @@ def range_values(name: str, text: str, known: Known) -> tuple[float, ...]:
         first, last = parse(match["first"]), parse(match["last"])
         if not first < last:
             raise ScenarioError(
-                f"the range {item!r} of {name} runs downwards: write the lesser value first"
+                f"the range {item!r} of {name} is descending: write the lesser value first"
             )
         how = match["how"]
         values += (
@@ -172,12 +175,17 @@ def range_values(name: str, text: str, known: Known) -> tuple[float, ...]:
             else _spaced_values(name, item, first, last, how)
         )
         if len(values) > LARGEST_RANGE:
-            raise ScenarioError(f"{name} has more than {LARGEST_RANGE} values: ask in parts")
+            raise ScenarioError(
+                f"{name} has more than {LARGEST_RANGE} values: split the range into several sweeps"
+            )
     return tuple(dict.fromkeys(values))
 
 
 def _spaced_values(name: str, item: str, first: float, last: float, how: str) -> list[float]:
-    """Values of a range that ends in `:N` or `:Nlog`; rounded for parameters with whole numbers."""
+    """Return the values of a range that ends in ``:N`` or ``:Nlog``.
+
+    The values of parameters with whole numbers are rounded.
+    """
     match = _HOW.fullmatch(how.strip())
     count = int(match["count"]) if match else 0
     if match is None or not 2 <= count <= LARGEST_RANGE:
@@ -196,7 +204,9 @@ def _spaced_values(name: str, item: str, first: float, last: float, how: str) ->
 def _known_values(
     name: str, item: str, first: float, last: float, rows: tuple[Point, ...], dataset: str
 ) -> list[float]:
-    """First and last value of a range, and the dataset's values between them; all counts if a rule covers counts.
+    """Return the first and the last value of a range, and the dataset's values between them.
+
+    For switches and endpoints, all whole numbers of the range are returned.
 
     A first or last value beyond the measured range is kept; the model refuses or marks its points like any question.
     """
@@ -222,13 +232,16 @@ def _known_values(
     between = {value for value in found if first < value < last}
     if not between and name not in COUNTS:
         raise ScenarioError(
-            f"{dataset} has no {name} in the range {item!r}: say how many values, such as {item}:25"
+            f"{dataset} has no {name} in the range {item!r}: add a number of values, such as {item}:25"
         )
     return sorted({first, *between, last})
 
 
 def _rows_at(model: Model, texts: list[Axis]) -> tuple[Point, ...]:
-    """Rows for the protocols and options of the axes; for ``hybrid`` the rows with the nearest options."""
+    """Return the dataset rows for the protocols and options of a sweep.
+
+    For the variant ``hybrid``, these are the rows with the nearest options.
+    """
     data = model.data
     values = {axis.name: axis.values for axis in texts}
     protocols = [str(name) for name in values.pop("protocol", data.protocols)]

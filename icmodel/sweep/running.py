@@ -30,11 +30,11 @@ if TYPE_CHECKING:
     from icmodel.sweep.targets import Content
 
 BLOCK_POINTS = 131_072
-"""Greatest number of points of a block. A block of 60 columns has 60 MB; its Zarr chunks have 1 MB."""
+"""Greatest number of points in one block of a sweep. A block of 60 columns has 60 MB; its Zarr chunks have 1 MB."""
 WAIT_S = 10
-"""Greatest time to wait for a scheduler or a first worker [s]."""
+"""Greatest time to wait for a Dask scheduler or for its first worker [s]."""
 AHEAD = 2
-"""Number of blocks in work for each worker; more would only need memory."""
+"""Number of blocks that are submitted ahead for each worker. More would only need memory."""
 
 
 def sweep_to_file(
@@ -99,7 +99,7 @@ def sweep_to_file(
     kind = TARGETS.get(path.suffix.lower())
     if kind is None:
         raise ReportError(
-            f"{path} has no format of large sweeps: end it in {', '.join(sorted(TARGETS))}"
+            f"unsupported file extension for a large sweep in {str(path)!r}: use {', '.join(sorted(TARGETS))}"
         )
     check_installed(path)
     grid = grid_of(model, ranges, outside, metrics, intervals=intervals)
@@ -127,7 +127,7 @@ def sweep_to_file(
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """Sweep that any process can answer block by block.
+    """Description of a sweep, from which any process can predict its blocks.
 
     Parameters
     ----------
@@ -152,7 +152,7 @@ class Job:
 
     @classmethod
     def of(cls, model: Model, grid: Grid, extension: str) -> Job:
-        """Describe the sweep of a model."""
+        """Make the description of a sweep by a model."""
         data = model.data
         return cls(
             version=__version__,
@@ -166,13 +166,13 @@ class Job:
 
     @property
     def sweep_id(self) -> str:
-        """Hash of whatever decides the bytes of the file."""
+        """Hash of everything that determines the bytes of the sweep's file."""
         decisive = repr(replace(self, dataset=""))  # the same dataset may lie elsewhere
         return hashlib.sha256(decisive.encode()).hexdigest()
 
 
 def answer_block(job: Job, number: int) -> Content:
-    """Answer a block of a job and convert it to the content of its file.
+    """Predict one block of a sweep, and convert it to the content of the file.
 
     Raises
     ------
@@ -196,7 +196,7 @@ def answer_block(job: Job, number: int) -> Content:
 
 
 def _content(job: Job, model: Model, number: int) -> Content:
-    """Answer a block by a model, on one thread, and convert it to the content of its file."""
+    """Predict one block of a sweep on one thread, and convert it to the content of the file."""
     block = job.grid.blocks(job.most)[number]
     answers = block.answer(model, job.grid, threads=1)
     return TARGETS[job.format].encode(block, block.labelled(answers))
@@ -204,7 +204,7 @@ def _content(job: Job, model: Model, number: int) -> Content:
 
 @lru_cache(maxsize=2)
 def _model(dataset: str, variant: str) -> Model:
-    """Return the model of a worker process, with its tables prepared once."""
+    """Return the model of a worker process. It is cached, so that its tables are prepared once."""
     return Model(load(dataset), variant)
 
 
@@ -212,21 +212,27 @@ def _model(dataset: str, variant: str) -> Model:
 
 
 class Answering(Protocol):
-    """A block in work; futures of the standard library and of Dask are such."""
+    """Interface of a block that is being predicted.
+
+    Futures of the standard library and of Dask have this interface.
+    """
 
     def result(self) -> Content:
-        """Wait for the content of the block."""
+        """Wait for the block, and return its content."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pool:
-    """Workers that take blocks; ``submit`` starts a block, at most ``ahead`` blocks are in work."""
+    """Workers that predict blocks of a sweep.
+
+    ``submit`` starts a block. At most ``ahead`` blocks are in work at a time.
+    """
 
     submit: Callable[[int], Answering]
     ahead: int
 
     def contents(self, numbers: Iterable[int]) -> Iterator[tuple[int, Content]]:
-        """Yield the contents of blocks in order."""
+        """Predict blocks, and yield their numbers and contents in order."""
         waiting: deque[tuple[int, Answering]] = deque()
         for number in numbers:
             waiting.append((number, self.submit(number)))
@@ -239,7 +245,7 @@ class Pool:
 
 @contextmanager
 def _pool(job: Job, model: Model, workers: int | None, client: Any) -> Iterator[Pool]:
-    """Start threads, worker processes, or use the workers of a Dask cluster.
+    """Start threads or worker processes, or use the workers of a Dask cluster.
 
     Raises
     ------
@@ -265,8 +271,8 @@ def _pool(job: Job, model: Model, workers: int | None, client: Any) -> Iterator[
         yield Pool(lambda k: processes.submit(answer_block, job, k), AHEAD * count)
     except BrokenExecutor as error:
         raise ClusterError(
-            "a worker process ended before its answer, perhaps for lack of memory: the same command "
-            "goes on behind the finished blocks"
+            "a worker process ended before its answer, perhaps for lack of memory: repeat the command "
+            "to continue after the finished blocks"
         ) from error
     finally:
         processes.shutdown(cancel_futures=True)
@@ -287,11 +293,11 @@ def _cluster(job: Job, client: Any) -> Iterator[Pool]:
     except KilledWorker as error:
         raise ClusterError(
             "several workers of the Dask cluster ended at the same block, perhaps for lack of memory: "
-            "the same command goes on behind the finished blocks"
+            "repeat the command to continue after the finished blocks"
         ) from error
     except (CancelledError, OSError) as error:
         raise ClusterError(
-            "the Dask scheduler is lost: the same command goes on behind the finished blocks"
+            "the Dask scheduler is lost: repeat the command to continue after the finished blocks"
         ) from error
 
 

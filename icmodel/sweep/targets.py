@@ -38,11 +38,11 @@ if TYPE_CHECKING:
     import xarray
 
     Content = bytes | xarray.Dataset
-    """Content of a block: bytes of a file, or labelled answers."""
+    """Content of one block of a sweep: bytes of a file, or labelled answers."""
 
 
 class Target(ABC):
-    """A file or folder that is filled block by block.
+    """Target of a sweep: a file or folder that is written block by block.
 
     Parameters
     ----------
@@ -63,23 +63,26 @@ class Target(ABC):
     @staticmethod
     @abstractmethod
     def encode(block: Block, answers: xarray.Dataset) -> Content:
-        """Convert the labelled answers of a block to its content; this may happen in another process."""
+        """Convert the labelled answers of a block to the content that `append` writes.
+
+        This may run in another process.
+        """
 
     @abstractmethod
     def append(self, block: Block, content: Content) -> int:
-        """Write a block behind the blocks before it, durably; return the size of the partial file [B]."""
+        """Append a block to the partial file and flush it to the disk; return the size of the file [B]."""
 
     @abstractmethod
     def truncate(self, blocks: int, size_bytes: int) -> None:
-        """Drop whatever was written behind the finished blocks."""
+        """Remove everything behind the finished blocks from the partial file."""
 
     def begin(self) -> int:
-        """Return the number of blocks that an earlier run has finished; start anew without such a run.
+        """Return the number of blocks that an interrupted sweep has finished; 0 if there was none.
 
         Raises
         ------
         ReportError
-            If the place holds something else, or the partial file belongs to another sweep.
+            If the path is a folder that no sweep wrote, or the partial file belongs to another sweep.
         """
         files.check_place(self.journal)
         if self.path.is_dir() and not (self.path / MANIFEST).is_file():
@@ -111,19 +114,19 @@ class Target(ABC):
         Raises
         ------
         ReportError
-            If the disk is full or refuses; finished blocks are kept.
+            If the disk is full or cannot be written; finished blocks are kept.
         """
         try:
             size_bytes = self.append(block, content)
         except OSError as error:
             raise ReportError(
                 f"{unwritable(self.partial, error)}; {block.number} of {len(self.blocks)} blocks "
-                "are kept: the same command goes on"
+                "are kept: repeat the command to continue"
             ) from error
         self._record(block.number + 1, size_bytes)
 
     def finish(self) -> None:
-        """Move the complete file to its place."""
+        """Move the complete file from its partial name to its final path."""
         try:
             if self.partial.is_dir():
                 self._put_manifest()
@@ -139,7 +142,7 @@ class Target(ABC):
             raise ReportError(unwritable(self.path, error)) from error
 
     def discard(self) -> None:
-        """Remove the partial file and its record."""
+        """Remove the partial file of a sweep, and the record of its finished blocks."""
         with suppress(OSError):
             if self.partial.is_dir():
                 shutil.rmtree(self.partial)
@@ -160,18 +163,18 @@ MANIFEST = "_icmodel.json"
 
 
 class CsvFile(Target):
-    """One CSV file; each block is appended."""
+    """Target of a sweep: one CSV file, to which each block is appended."""
 
     @staticmethod
     def encode(block: Block, answers: xarray.Dataset) -> bytes:
-        """Return the lines of the block; the first block has the header."""
+        """Return the CSV lines of a block. The first block also has the header."""
         columns = block_columns(block, answers)
         text = StringIO(newline="")
         text.writelines(csv_lines(columns, header=not block.number))
         return text.getvalue().encode("utf-8")
 
     def append(self, block: Block, content: Content) -> int:
-        """Append the lines."""
+        """Append the CSV lines of a block to the file."""
         assert isinstance(content, bytes)
         with self.partial.open("ab") as file:
             file.write(content)
@@ -180,27 +183,27 @@ class CsvFile(Target):
             return file.tell()
 
     def truncate(self, blocks: int, size_bytes: int) -> None:
-        """Cut off an incomplete block."""
+        """Cut an incomplete block off the end of the CSV file."""
         os.truncate(self.partial, size_bytes)
 
 
 class ParquetFolder(Target):
-    """A folder with one Parquet file for each block."""
+    """Target of a sweep: a folder with one Parquet file for each block."""
 
     @staticmethod
     def encode(block: Block, answers: xarray.Dataset) -> bytes:
-        """Return the bytes of the part."""
+        """Return a block as the bytes of a Parquet file."""
         return parquet_bytes(block_columns(block, answers))
 
     def append(self, block: Block, content: Content) -> int:
-        """Write the part as a file of its own."""
+        """Write a block as a Parquet file of its own."""
         assert isinstance(content, bytes)
         self.partial.mkdir(exist_ok=True)
         files.write(self.partial / _part_name(block.number), content)
         return 0
 
     def truncate(self, blocks: int, size_bytes: int) -> None:
-        """Remove all files but the parts of finished blocks."""
+        """Remove all files of the folder that do not belong to finished blocks."""
         finished = {_part_name(number) for number in range(blocks)}
         for file in self.partial.iterdir():
             if file.name not in finished:
@@ -208,18 +211,18 @@ class ParquetFolder(Target):
 
 
 class ZarrStore(Target):
-    """A Zarr store with one chunk of each variable for each block.
+    """Target of a sweep: a Zarr store with one chunk of each variable for each block.
 
     The format is 2, which every Zarr library reads; format 3 has no standard for texts yet.
     """
 
     @staticmethod
     def encode(block: Block, answers: xarray.Dataset) -> xarray.Dataset:
-        """Return the answers; the store compresses them."""
+        """Return the answers of a block unchanged, since the Zarr store compresses them."""
         return answers
 
     def append(self, block: Block, content: Content) -> int:
-        """Write one chunk of each variable; the first block creates the store."""
+        """Write one chunk of each variable to the Zarr store. The first block creates the store."""
         import zarr
 
         assert not isinstance(content, bytes)
@@ -244,7 +247,7 @@ class ZarrStore(Target):
         return tuple(step for step, axis in steps if not axis.fixed)
 
     def _create(self, answers: xarray.Dataset) -> None:
-        """Create the store with empty arrays for all points, and with the labels of the axes."""
+        """Create the Zarr store with empty arrays for all points, and with the labels of the axes."""
         import zarr
 
         group = zarr.open_group(self.partial, mode="w", zarr_format=2)
@@ -262,7 +265,7 @@ class ZarrStore(Target):
 
 
 TARGETS: Mapping[str, type[Target]] = {CSV: CsvFile, PARQUET: ParquetFolder, ZARR: ZarrStore}
-"""File extension -> target that is filled block by block."""
+"""File extension -> class that writes a sweep block by block."""
 
 
 def block_columns(block: Block, answers: xarray.Dataset) -> Columns:
@@ -278,6 +281,6 @@ def _part_name(number: int) -> str:
 
 
 def _sync(path: Path) -> None:
-    """Write a file to the disk; Zarr writes no file for a chunk without values."""
+    """Flush the file of a Zarr chunk to the disk. A chunk without values has no file."""
     with suppress(FileNotFoundError), path.open("rb") as file:
         os.fsync(file.fileno())

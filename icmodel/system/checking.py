@@ -17,7 +17,7 @@ from icmodel.system.network import System
 REFUSED = ("unconnected", "contradictory")
 """Kinds of findings that make a system invalid; systems with other findings can be predicted."""
 KINDS = (*REFUSED, "overloaded", "looped")
-"""All kinds of findings."""
+"""All kinds of findings about a system."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class Finding:
         return self.kind in REFUSED
 
     def to_dict(self) -> dict[str, str]:
-        """JSON form."""
+        """Convert the finding to a dict for JSON."""
         return {"kind": self.kind, "text": self.text}
 
 
@@ -86,12 +86,12 @@ def check(system: System) -> tuple[Finding, ...]:
 
 
 def refusal(findings: Iterable[Finding]) -> str:
-    """Text of the first finding that makes a system invalid; empty if no finding does."""
+    """Text of the first finding that makes a system invalid; empty if the system is valid."""
     return next((finding.text for finding in findings if finding.refused), "")
 
 
 def _findings(kind: str, part: str, faults: Iterable[rules.Fault]) -> Iterator[Finding]:
-    """Combine faults with equal keys into one finding: the most severe, and the count of the others."""
+    """Combine faults with equal keys into one finding: the text of the most severe, and the number of others."""
     by_key: dict[object, list[rules.Fault]] = {}
     for fault in faults:
         by_key.setdefault(fault.key, []).append(fault)

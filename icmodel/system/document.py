@@ -42,7 +42,7 @@ Names = Annotated[
         {"anyOf": [_NAME_SCHEMA, {"type": "array", "items": _NAME_SCHEMA, "minItems": 1}]}
     ),
 ]
-"""One name, or a list of them."""
+"""One name of a group or of a group member, or a list of such names."""
 Parts = Annotated[int, Field(strict=True, ge=1, le=MOST_PARTS)]
 Pairing = Literal["each", "one-to-one", "spread"]
 Kind = Literal["hard", "firm", "soft"]
@@ -190,7 +190,7 @@ class Streams(Document):
             )
         if self.window_bytes is not None and self.protocol != "tcp":
             raise ValueError(
-                f"{self.protocol} has no window: leave it out, or give the protocol tcp"
+                f"the protocol {self.protocol} has no window: leave window out, or give the protocol tcp"
             )
         return self
 
@@ -223,7 +223,7 @@ ENDS = "<->"
 
 
 class StreamChoices(Document):
-    """Alternative values for a table of streams, in addition to the values in the table.
+    """Alternative values that `icmodel recommend` tries for a table of streams, besides the table's own values.
 
     ``payload``: sizes; ``aligned`` stands for the sizes that fill 1, 2, 4, 8 ... packets of the
     protocol, within the measured range. ``rate``: frames per second of each sender, ``as-produced`` or
@@ -238,7 +238,7 @@ class StreamChoices(Document):
 
 
 class DeviceChoices(Document):
-    """Alternative values for a group of devices, in addition to the values in its table.
+    """Alternative values that `icmodel recommend` tries for a group of devices, besides the table's own values.
 
     ``interfaces``: number of parallel cables from each device to its only neighbour.
     """
@@ -248,7 +248,7 @@ class DeviceChoices(Document):
 
 
 class SwitchChoices(Document):
-    """Alternative values for a group of switches, in addition to the values in its table."""
+    """Alternative values that `icmodel recommend` tries for a group of switches, besides the table's own."""
 
     forwarding: tuple[Forwarding, ...] = ()
     latency_s: tuple[NotNegative, ...] = ()
@@ -256,7 +256,7 @@ class SwitchChoices(Document):
 
 
 class LinkChoices(Document):
-    """Alternative values for a table of links, in addition to the values in the table."""
+    """Alternative values that `icmodel recommend` tries for a table of links, besides the table's own."""
 
     rate_bps: tuple[Positive, ...] = ()
     dataset: tuple[Text, ...] = ()

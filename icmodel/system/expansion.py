@@ -1,4 +1,4 @@
-"""Expansion of a document: groups into members, tables into links, streams onto routes."""
+"""Expand the document of a system: replace groups by their members, make the links, and route streams."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from icmodel.theory import AnyFraming, ethernet, infiniband, rapidio, roce
 MOST_NAMES = 8
 """Greatest number of names listed in an error message."""
 _MTUS = {"ethernet": 1500, "infiniband": 4096, "roce": 4096, "rapidio": 256, "plain": 1500}
-"""Default MTU [B] of a table of links, the same as `icmodel.tables.wire` assumes for a dataset."""
+"""Default MTU of links [B], by interconnect. `icmodel.tables.wire` assumes the same for a dataset."""
 _MEDIA = {"copper": ethernet.PROPAGATION_S_PER_M, "fibre": infiniband.PROPAGATION_S_PER_M}
 _USUAL_CABLES: Mapping[str, type[AnyFraming]] = {
     "ethernet": ethernet.Framing,
@@ -53,12 +53,13 @@ T = TypeVar("T", Device, Switch, Link, Port, Stream)
 
 
 def expand(document: SystemDocument, requirements: tuple[StreamRequirement, ...] = ()) -> System:
-    """Expand a document into its system, with every stream on its route.
+    """Make a system from its document: expand groups of nodes, make links and ports, and route streams.
 
     Raises
     ------
     NetworkError
-        If a name is unknown or used twice, groups do not fit their pairing, or a stream has no route.
+        If a name is unknown or used twice, the sizes of two groups do not fit their pairing, or a stream
+        has no route.
     """
     tables = (*document.devices, *document.switches)
     named = groups((table.name, table.count) for table in tables)
@@ -103,7 +104,10 @@ def _by_name(parts: Iterable[T]) -> Mapping[str, T]:
 
 
 def _from_table(kind: type[T], table: Document, **own: object) -> T:
-    """Make a part from the values of its table with the same names, and from the given values."""
+    """Make a device, switch, link or stream from its table in the system file.
+
+    Fields take the table's values of the same names. ``own`` has the values of all other fields.
+    """
     same = {each.name for each in fields(kind)} & type(table).model_fields.keys()
     return kind(**{name: getattr(table, name) for name in same} | own)
 
@@ -112,7 +116,10 @@ def _from_table(kind: type[T], table: Document, **own: object) -> T:
 
 
 def _links(tables: Iterable[Links], named: Groups) -> Iterator[Link]:
-    """Make a link for each parallel cable of each pair of members; several links of a pair are numbered."""
+    """Make the links of all tables, one for each cable between two nodes.
+
+    If several cables join the same two nodes, the names of their links are numbered.
+    """
     pairs: list[tuple[tuple[str, str], Links]] = []
     for number, table in enumerate(tables, 1):
         where = f"links no. {number}"
@@ -153,9 +160,9 @@ def _link(ends: tuple[str, str], table: Links, number: str) -> Link:
 
 
 def _ports(links: Iterable[Link], nodes: Mapping[str, Nodes], named: Groups) -> Iterator[Port]:
-    """Make a port for each direction of each link.
+    """Make the ports of all links, one for each direction of a link.
 
-    A port without its own scheduler gets the scheduler of its node.
+    A port without its own scheduler gets the scheduler of the node that sends.
     """
     schedulers: dict[tuple[str, str], Scheduler] = {}
     for name, table in nodes.items():
@@ -176,7 +183,7 @@ def _ports(links: Iterable[Link], nodes: Mapping[str, Nodes], named: Groups) -> 
 def _streams(
     tables: Iterable[Streams], named: Groups, network: Topology, cables: Cables
 ) -> Iterator[Stream]:
-    """Make the streams of all tables, each with its route."""
+    """Make the streams that all tables describe, and find the route of each stream."""
     lost: list[Stream] = []
     count = 0
     for table in tables:
@@ -201,15 +208,18 @@ def _streams(
                 yield replace(stream, path=cables.path(stream, route))
     if lost:
         first = lost[0]
-        others = f", nor have {len(lost) - 1} more" if lost[1:] else ""
+        others = f" (likewise {len(lost) - 1} more)" if lost[1:] else ""
         raise NetworkError(
             f"the stream {first.name} has no route from {first.source} to {first.sink}{others}: add "
-            "the link that is missing"
+            "the missing link"
         )
 
 
 def _sinks_by_source(table: Streams, named: Groups) -> list[tuple[str, tuple[str, ...]]]:
-    """Pairs of a source and the sinks of one stream: one sink, or all sinks of a multicast set."""
+    """Source and sinks of each stream that a table describes.
+
+    A multicast stream has all sinks of its source. Every other stream has one sink.
+    """
     where = f"the stream {table.name}"
     sources, sinks = named.of_all(table.source, where), named.of_all(table.sink, where)
     pairing = table.pairing or ("each" if table.multicast else None)
@@ -226,7 +236,7 @@ def _sinks_by_source(table: Streams, named: Groups) -> list[tuple[str, tuple[str
 
 
 def _unrouted(table: Streams, sets: list[tuple[str, tuple[str, ...]]]) -> Iterator[Stream]:
-    """Make the streams of a table, without routes; several streams are numbered."""
+    """Make the streams of a table, with empty paths; names are numbered if the table has several streams."""
     every = [pair for pair in sets for _ in range(table.count)]
     names = members(table.name, len(every))
     for name, (source, sinks) in zip(names, every, strict=True):
@@ -251,7 +261,7 @@ def _unrouted(table: Streams, sets: list[tuple[str, tuple[str, ...]]]) -> Iterat
 
 
 def check_count(count: int, parts: str) -> None:
-    """Check that a system does not have too many parts of a kind, before the parts are made.
+    """Refuse a system with too many nodes, links, streams or pairs, before they are made.
 
     Raises
     ------
@@ -260,12 +270,12 @@ def check_count(count: int, parts: str) -> None:
     """
     if count > MOST_PARTS:
         raise NetworkError(
-            f"the system has {count} {parts}, at most {MOST_PARTS} are possible: take fewer"
+            f"the system has {count} {parts}, but at most {MOST_PARTS} are possible: use fewer"
         )
 
 
 def members(name: str, count: int) -> tuple[str, ...]:
-    """Names of the members of a group; a group of one keeps its name.
+    """Names of the members of a group of equal nodes. The member of a group of one has the group's name.
 
     >>> members("camera", 3)
     ('camera-1', 'camera-2', 'camera-3')
@@ -275,12 +285,17 @@ def members(name: str, count: int) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Groups:
-    """Members by name. The name of a group has all its members; the name of a member has only itself."""
+    """Nodes for which a name in a system file stands.
+
+    The name of a group stands for all its members. The name of a member stands for this member.
+    """
 
     members: Mapping[str, tuple[str, ...]]
 
     def of(self, name: str, where: str) -> tuple[str, ...]:
-        """Members with the given name; ``where`` names the table in the error message.
+        """Nodes for which a name stands: all members of a group, or a single member.
+
+        ``where`` describes the table that uses the name, for the error message.
 
         Raises
         ------
@@ -295,12 +310,12 @@ class Groups:
         raise NetworkError(f"{where} names {name!r}, which is no device and no switch: {take}")
 
     def of_all(self, names: Iterable[str], where: str) -> tuple[str, ...]:
-        """Members of several names, each member once."""
+        """Nodes for which several names stand, each node once; ``where`` as in `of`."""
         return tuple(dict.fromkeys(member for name in names for member in self.of(name, where)))
 
 
 def groups(counts: Iterable[tuple[str, int]]) -> Groups:
-    """Make groups from their names and member counts.
+    """Make `Groups` from the name and the number of members of each group.
 
     Raises
     ------
@@ -315,20 +330,22 @@ def groups(counts: Iterable[tuple[str, int]]) -> Groups:
         for member in dict.fromkeys((name, *own)):
             if member in members_of:
                 raise NetworkError(
-                    f"two nodes are named {member!r}, counting members such as {members(name, 2)[0]}: "
-                    "give each group its own name"
+                    f"two nodes are named {member!r} (a group with a count has members such as "
+                    f"{members(name, 2)[0]}): give each group its own name"
                 )
             members_of[member] = own if member == name else (member,)
     return Groups(members_of)
 
 
 def link_pairs(first: tuple[str, ...], second: tuple[str, ...], pairing: str | None) -> Pairs:
-    """Pairs of members that a table of links joins. Within one group, each pair occurs once.
+    """Pairs of nodes that a table of links joins, given the members of its two groups.
+
+    If a group is joined with itself, each pair of its members occurs once.
 
     Raises
     ------
     NetworkError
-        As `stream_pairs`.
+        If the members cannot be paired; see `stream_pairs`.
     """
     if first == second and pairing == "each":
         check_count(len(first) * (len(first) - 1) // 2, "pairs of one group")
@@ -337,7 +354,9 @@ def link_pairs(first: tuple[str, ...], second: tuple[str, ...], pairing: str | N
 
 
 def stream_pairs(first: tuple[str, ...], second: tuple[str, ...], pairing: str | None) -> Pairs:
-    """Pairs of source and sink. Within one group, each member sends to every other member.
+    """Pairs of source and sink, given the members of the source group and the sink group.
+
+    If both are the same group, each member sends to every other member.
 
     Raises
     ------
@@ -354,13 +373,13 @@ def stream_pairs(first: tuple[str, ...], second: tuple[str, ...], pairing: str |
 def _pairs(first: tuple[str, ...], second: tuple[str, ...], pairing: str | None) -> Pairs:
     if pairing is None and min(len(first), len(second)) > 1:
         raise NetworkError(
-            f"{len(first)} and {len(second)} nodes can pair in several ways: say "
+            f"groups of {len(first)} and {len(second)} nodes can be paired in several ways: give "
             'pairing = "each", "one-to-one" or "spread"'
         )
     if pairing == "one-to-one" and len(first) != len(second):
         raise NetworkError(
-            f'{len(first)} and {len(second)} nodes do not pair one to one: take pairing = "each" '
-            'or "spread", or equal counts'
+            f"groups of {len(first)} and {len(second)} nodes cannot be paired one to one: give "
+            'pairing = "each" or "spread", or equal counts'
         )
     if pairing in ("one-to-one", "spread"):
         n = max(len(first), len(second))

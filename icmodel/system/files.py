@@ -37,7 +37,7 @@ FORM = Form(
 
 
 def load(name: str | Path) -> System:
-    """Load a system by bundled name or path: groups expanded, streams on their routes.
+    """Load a system by bundled name or path. Its groups are expanded, and its streams are routed.
 
     Raises
     ------
@@ -57,7 +57,7 @@ def load(name: str | Path) -> System:
 
 
 def load_checked(name: str | Path) -> tuple[System, tuple[Finding, ...]]:
-    """Load a system by bundled name or path, with all findings about it.
+    """Load a system by bundled name or path, and check it; return the system and all findings.
 
     Raises
     ------
@@ -79,7 +79,7 @@ def system_file(name: str | Path) -> SourceFile:
 def read_system(
     text: str, file: str = "the system", folder: Path | None = Path()
 ) -> tuple[System, tuple[Finding, ...]]:
-    """Read a system from a TOML text, with all findings about it.
+    """Read a system from a TOML text, and check it; return the system and all findings.
 
     Parameters
     ----------
@@ -99,7 +99,7 @@ def read_system(
 
 @dataclass(frozen=True, slots=True)
 class OpenSystem:
-    """A system as a document with tables that can be changed.
+    """A system before it is expanded: its document, whose tables can be changed, and its use case.
 
     Parameters
     ----------
@@ -120,7 +120,10 @@ class OpenSystem:
 
     @property
     def datasets(self) -> tuple[str, ...]:
-        """Names of the datasets of links, devices and choices, sorted."""
+        """Names of all datasets that the document names for links and devices, sorted.
+
+        Alternatives in ``choices`` are included.
+        """
         document = self.document
         names = {link.dataset for link in document.links}
         names |= {device.dataset for device in document.devices}
@@ -129,7 +132,7 @@ class OpenSystem:
         return tuple(sorted(filter(None, names)))
 
     def system(self) -> System:
-        """Expand the document: groups into members, streams onto their routes.
+        """Make the system from the document: expand groups into members, and route the streams.
 
         Raises
         ------
@@ -144,7 +147,7 @@ class OpenSystem:
 
 
 def load_open(name: str | Path) -> OpenSystem:
-    """Load a system by bundled name or path, with its document.
+    """Load a system by bundled name or path, as an `OpenSystem` whose tables can be changed.
 
     Raises
     ------
@@ -156,7 +159,7 @@ def load_open(name: str | Path) -> OpenSystem:
 
 
 def read_open(text: str, file: str, folder: Path | None = Path()) -> OpenSystem:
-    """Read a system from a TOML text, with its document; see `read_system`.
+    """Read a system from a TOML text, as an `OpenSystem` whose tables can be changed; see `read_system`.
 
     Raises
     ------
@@ -212,5 +215,5 @@ def _bundled_folder() -> Path:
 
 
 def system_schema() -> Mapping[str, Any]:
-    """JSON Schema of a system file, with both spellings of every quantity."""
+    """JSON Schema of a system file; each quantity has two keys, a number in SI or a text with a unit."""
     return SystemDocument.model_json_schema()

@@ -1,4 +1,4 @@
-"""Loads of ports: average rates, rates that deadlines need, and ports that cannot carry these rates."""
+"""Loads of ports: the average rate, and the rate that deadlines need. Finds ports too slow for either."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from icmodel.system.packing import packing
 from icmodel.system.schedulers import greatest_rate_bps
 
 TOLERANCE = 1e-9
-"""Relative rounding error of sums of rates."""
+"""Relative tolerance for rounding errors when sums of rates are compared."""
 
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """Load of a port.
+    """Load of a port: the rates that its streams request on average, and the rate that deadlines need.
 
     Parameters
     ----------
@@ -77,7 +77,10 @@ def loads(system: System) -> Iterator[Load]:
 
 @dataclass(frozen=True, slots=True)
 class _Message:
-    """Rate of one stream on the line [b/s], period of its messages [s], and time until each is due [s]."""
+    """Messages of one stream at a port: average rate on the line [b/s], period [s], and deadline [s].
+
+    The deadline of a message counts from its arrival.
+    """
 
     rate_bps: float
     period_s: float
@@ -91,7 +94,7 @@ class _Message:
         return cls(rate_bps, stream.producer.period_s, stream.producer.due_s)
 
     def due_bits(self, within_s: float) -> float:
-        """Bits that must be sent within the given time [s], which begins when a message comes."""
+        """Bits of messages with a deadline within the given time [s], which begins when a message comes."""
         if within_s < self.due_s:
             return 0.0
         count = math.floor((within_s - self.due_s) / self.period_s) + 1
@@ -99,7 +102,7 @@ class _Message:
 
 
 def _due_rates(messages: list[_Message]) -> Iterator[tuple[float, float]]:
-    """Pairs: rate that messages due within a time need [b/s], and this time [s].
+    """Yield pairs: a rate that deadlines need [b/s], and the time within which these messages are due [s].
 
     The rate is the demand bound function divided by the time (S. K. Baruah, A. K. Mok and L. E. Rosier,
     Preemptively scheduling hard-real-time sporadic tasks on one processor, IEEE Real-Time Systems
@@ -135,26 +138,29 @@ class Overload:
 
     @property
     def ratio(self) -> float:
-        """Load, as a fraction of the greatest rate that the port can send."""
+        """Load of the overloaded port or priority, as a fraction of the greatest rate that can be sent."""
         return self.asked_bps / self.most_bps
 
     @property
     def beyond_allowed(self) -> bool:
-        """Whether the port cannot send even the data that must arrive, on average."""
+        """Whether the average load is too high even without the data that may be lost (allowed shortfall)."""
         shares = zip(self.load.streams, self.load.rates_bps, strict=True)
         must = sum(rate * (1 - stream.allowed_shortfall_ratio) for stream, rate in shares)
         return _exceeds(must, self.most_bps)
 
     @property
     def when(self) -> str:
-        """Words for the priority, or for the time in which messages are due; empty for an average overload."""
+        """Part of `sentence`: the overloaded priority, or the time in which messages are due.
+
+        Empty if the average load of the whole port is too high.
+        """
         if self.within_s:
             time = units.format_seconds(self.within_s, 4)
             return f" within {time} where all messages come at once"
         return "" if self.priority is None else f" at the priority {self.priority}"
 
     def sentence(self, system: System) -> str:
-        """A sentence with names, load, rate and a fix."""
+        """Describe the overload in one sentence, with the port, its load, its rate and a fix."""
         port, streams = self.load.port, self.load.streams
         interface = port.node in system.devices or port.peer in system.devices
         device = port.node if port.node in system.devices else port.peer
@@ -168,7 +174,11 @@ class Overload:
 
 
 def overloads(system: System) -> Iterator[Overload]:
-    """First overload of each overloaded port: by the average rate, by deadlines, or of one priority."""
+    """Yield the overloads of all ports.
+
+    For each port, the average rate is checked first, then the rate that deadlines need, then the rates
+    of single priorities. Only the first of these checks that fails is reported.
+    """
     for load in loads(system):
         rate = load.port.rate_bps
         if _exceeds(load.mean_bps, rate):
@@ -180,7 +190,7 @@ def overloads(system: System) -> Iterator[Overload]:
 
 
 def _priority_overloads(load: Load) -> Iterator[Overload]:
-    """Overloads of priorities that the scheduler limits to less than the port's rate."""
+    """Yield an overload for each priority whose load exceeds the rate that the scheduler leaves to it."""
     port = load.port
     for priority in sorted({stream.priority for stream in load.streams}):
         most = greatest_rate_bps(port.scheduler, priority, port.rate_bps)
@@ -199,7 +209,7 @@ def _exceeds(asked_bps: float, most_bps: float) -> bool:
 
 
 def port_cycle(streams: Iterable[Stream]) -> tuple[str, ...]:
-    """Ports of one cycle in which streams wait for each other; empty if there is no cycle."""
+    """Names of ports that form a routing cycle, in which streams wait for each other; empty without one."""
     waiting: TopologicalSorter[str] = TopologicalSorter()
     for stream in streams:
         for here, there in pairwise(stream.path):

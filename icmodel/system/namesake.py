@@ -1,7 +1,8 @@
 """Namesakes: notes on a use case and a system with the same name whose streams request different rates.
 
-An evaluation requests the rate of its candidate; a system requests the produced rate. Both may be right,
-but come to different verdicts. So both outputs note the difference.
+The evaluation of a use case requests the rate stated for its candidate (a possible interconnect). The
+prediction of a system requests the produced rate. Both may be right, but come to different verdicts. So
+both outputs note the difference.
 """
 
 from __future__ import annotations
@@ -17,14 +18,14 @@ from icmodel.usecase import Derivations, UseCase, load_derived, usecase_names
 from icmodel.usecase.evaluation import at_needed_rate
 
 SAME = 1e-9
-"""Relative difference up to which two requests are equal."""
+"""Greatest relative difference of two requested rates that count as equal."""
 
 _load_usecase = lru_cache(maxsize=32)(load_derived)
 _load_system = lru_cache(maxsize=32)(load)
 
 
 def notes_on_usecase(system: System) -> tuple[str, ...]:
-    """Notes for a prediction: groups of streams that request other rates in the bundled use case.
+    """Notes for a system's prediction: its streams that request another rate in the bundled use case.
 
     The use case is the one named in the system, or else the use case with the system's name.
     """
@@ -36,14 +37,17 @@ def notes_on_usecase(system: System) -> tuple[str, ...]:
 
 
 def notes_on_system(case: UseCase, derived: Derivations, candidate: str) -> tuple[str, ...]:
-    """Notes for an evaluation: streams that request other rates in the bundled system of the same name."""
+    """Notes for a use case's evaluation: its streams that request another rate in the system of the same name.
+
+    Only bundled systems are compared.
+    """
     if case.name not in system_names():
         return ()
     return tuple(_notes(case, derived, candidate, _load_system(case.name)))
 
 
 def _notes(case: UseCase, derived: Derivations, candidate: str, system: System) -> Iterator[str]:
-    """One sentence per stream of the use case whose namesakes in the system request another rate."""
+    """Yield a sentence for each stream of a use case if the system requests another rate for this stream."""
     questions = next(each for each in case.candidates if each.name == candidate).scenarios
     for name, question in questions.items():
         scenario = at_needed_rate(question.scenario(), name, derived)

@@ -143,7 +143,7 @@ class Link:
     def __post_init__(self) -> None:
         if not 0 < self.rate_bps < math.inf:
             raise NetworkError(
-                f"the link {self.name} has the rate {self.rate_bps:g} b/s: give one above 0"
+                f"the link {self.name} has the rate {self.rate_bps:g} b/s: give a rate above 0"
             )
 
 
@@ -218,14 +218,14 @@ class Stream:
         _check_among(f"kind of the stream {self.name}", self.kind, KINDS)
         if self.priority not in PRIORITIES:
             raise NetworkError(
-                f"the stream {self.name} has the priority {self.priority}: take one from 0 to 7"
+                f"the stream {self.name} has the priority {self.priority}: give a priority from 0 to 7"
             )
         if self.payload_bytes < 1:
             raise NetworkError(f"the stream {self.name} has no payload: give it at least 1 B")
         if not 0 <= self.allowed_shortfall_ratio <= 1:
             raise NetworkError(
-                f"the stream {self.name} may fall short by {self.allowed_shortfall_ratio:g}: give a "
-                "share from 0 to 1"
+                f"the stream {self.name} has allowed_shortfall_ratio = {self.allowed_shortfall_ratio:g}: "
+                "give a share from 0 to 1"
             )
 
     def __repr__(self) -> str:
@@ -234,7 +234,10 @@ class Stream:
 
     @property
     def rate_fps(self) -> float | None:
-        """Frames per second [1/s]: the paced rate if set, otherwise the produced rate; ``None`` if unlimited."""
+        """Frame rate of the stream [1/s]: the rate set at the sender, otherwise the produced rate.
+
+        ``None`` if the sender is unlimited.
+        """
         if self.paced_fps is not None:
             return self.paced_fps
         if self.producer is None:
@@ -243,12 +246,15 @@ class Stream:
 
     @property
     def multicast_key(self) -> tuple[str, str]:
-        """Key of packets that a port sends only once: the group, and the name of the multicast set or stream."""
+        """Key that all copies of a multicast set share: the group, and the name of the set.
+
+        A port sends packets with the same key once. A stream outside a multicast set has its own key.
+        """
         return self.group, self.multicast or self.name
 
     @property
     def requested_goodput_bps(self) -> float:
-        """Average requested goodput [b/s]; infinite if the sender is unlimited."""
+        """Goodput that the stream requests on average [b/s]; infinite if the sender is unlimited."""
         if self.paced_fps is not None:
             return self.paced_fps * self.payload_bytes * 8
         return math.inf if self.producer is None else self.producer.goodput_bps
@@ -263,7 +269,10 @@ class Stream:
 
     @property
     def must_arrive_bps(self) -> float:
-        """Least goodput that meets the allowed shortfall [b/s]; 0 if the sender is unlimited."""
+        """Least goodput that must arrive: the produced goodput less the allowed shortfall [b/s].
+
+        0 if the sender is unlimited.
+        """
         return self.produced_bps * (1 - self.allowed_shortfall_ratio)
 
     @property
@@ -313,7 +322,8 @@ class System:
     """A whole system. Each kind of part is a mapping by name, in the order of the file.
 
     ``file`` is the name of the system's file. It is empty for a bundled system or a system made in
-    Python. ``sha256`` is the hash of the file, empty for a system made in Python. ``costs`` are those of the file.
+    Python. ``sha256`` is the hash of the file, empty for a system made in Python. ``costs`` has the costs
+    stated in the file.
 
     Raises
     ------
@@ -352,7 +362,7 @@ class System:
         for part, end in ends:
             if end not in self.devices and end not in self.switches:
                 raise NetworkError(
-                    f"{part} names {end!r}, which is no device and no switch: add it or mend the name"
+                    f"{part} names {end!r}, which is no device and no switch: add it or correct the name"
                 )
         for stream in self.streams.values():
             nodes = list(self.nodes_of(stream))
@@ -361,7 +371,7 @@ class System:
             if not ports or (nodes[0], nodes[-1]) != (stream.source, stream.sink) or not joined:
                 raise NetworkError(
                     f"the path of the stream {stream.name} leads over {', '.join(nodes) or 'nothing'}, "
-                    f"and not from {stream.source} to {stream.sink} link by link: mend it"
+                    f"and not from {stream.source} to {stream.sink} link by link: correct the path"
                 )
 
     def __repr__(self) -> str:
@@ -371,7 +381,7 @@ class System:
         )
 
     def _repr_html_(self) -> str:
-        """Return the streams as a table for a notebook."""
+        """Return a table of the system's streams in HTML, for a notebook."""
         rows = (
             (
                 one.name,
@@ -415,7 +425,7 @@ class System:
         for name in stream.path:
             if name not in self.ports:
                 raise NetworkError(
-                    f"the stream {stream.name} names {name!r}, which is no port: mend its path"
+                    f"the path of the stream {stream.name} names {name!r}, which is no port: correct the path"
                 )
             yield self.ports[name].node
         if stream.path:
@@ -434,14 +444,17 @@ class System:
         return sum(link.delay_s for link in self.links_of(stream))
 
     def multicast_sets(self) -> Mapping[tuple[str, str], list[Stream]]:
-        """`Stream.multicast_key` -> all copies of a multicast set; every other stream is alone in its set."""
+        """Group the streams by `Stream.multicast_key`: all copies of a multicast set are one group.
+
+        Every other stream is alone in its group.
+        """
         sets: dict[tuple[str, str], list[Stream]] = {}
         for stream in self.streams.values():
             sets.setdefault(stream.multicast_key, []).append(stream)
         return sets
 
     def streams_by_port(self) -> Mapping[str, tuple[Stream, ...]]:
-        """Name of each port -> streams that the port sends, in the order of the file.
+        """Streams that each port sends, by name of the port, in the order of the file.
 
         A port sends the copies of a multicast set once, so only the first of them is included.
         """

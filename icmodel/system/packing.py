@@ -53,13 +53,13 @@ class Packets:
 
     @property
     def behind_bits(self) -> float:
-        """Sum over all packets but the longest [b]."""
+        """Size of all packets together, without the longest packet [b]."""
         return self.sum_bits - self.longest_bits
 
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """Limits of the sizes of single packets, and of the sum of n consecutive packets [b].
+    """Limits of packet sizes: of a single packet, and of the sum of n consecutive packets [b].
 
     Parameters
     ----------
@@ -111,13 +111,13 @@ class Packed:
 
     @property
     def packet_bits(self) -> float:
-        """Longest packet of a single frame [b]."""
+        """Size of the longest packet of a single frame, with headers and gap [b]."""
         return self.frame.longest_bits
 
 
 @dataclass(frozen=True, slots=True)
 class Packing:
-    """Packets of every stream on every link of the stream's path."""
+    """Packets of all streams: number and sizes, for each stream on each link of its path."""
 
     known: Mapping[tuple[str, str], Packed]
 
@@ -160,7 +160,7 @@ def packing(system: System) -> Packing:
 
 @dataclass(frozen=True, slots=True)
 class _StreamOnLink:
-    """Properties of a stream and a link that determine the packets."""
+    """Properties of a stream and a link that determine the packets; streams with equal properties share them."""
 
     protocol: str
     payload_bytes: int
@@ -209,15 +209,19 @@ def _packed(kind: _StreamOnLink, link: Link) -> Packed:
 
 
 def _sizes(possible: list[Packets], mean_bits: float, short: int) -> Sizes:
-    """Sizes of all possible packets; at most ``short`` short packets come without full packets between."""
+    """Limits of the packet sizes over all possible ways of cutting messages into packets.
+
+    At most ``short`` short packets follow one another without a full packet between them.
+    """
     shortest = min(packets.shortest_bits for packets in possible)
     longest = max(packets.longest_bits for packets in possible)
     return Sizes(longest, shortest, mean_bits, short * max(mean_bits - shortest, 0.0))
 
 
 def _least_rest_bytes(frame_bytes: int, rest_bytes: int, full_bytes: int) -> int:
-    """Fewest bytes of a packet for any merging of frames: the least rest behind full packets [B].
+    """Size of the smallest packet that can result from merged frames [B].
 
+    A run of merged frames is cut into full packets and a rest. The result is the least rest of any run.
     The rests repeat with a period of ``full_bytes`` frames. The last frame of a message may end any run.
     """
     runs = frame_bytes % full_bytes * np.arange(full_bytes, dtype=np.int64)
@@ -226,7 +230,10 @@ def _least_rest_bytes(frame_bytes: int, rest_bytes: int, full_bytes: int) -> int
 
 
 def _cut(framing: AnyFraming | None, link: Link, pieces: list[tuple[int, int]]) -> Packets:
-    """Packets of pieces that are cut separately, given (size [B], number) pairs; empty pieces are left out."""
+    """Cut pieces of data into packets, each piece separately.
+
+    ``pieces`` has pairs: the size of a piece [B], and the number of such pieces. Empty pieces are left out.
+    """
     trains: list[tuple[Train, int]] = []
     for size_bytes, number in pieces:
         if not (size_bytes and number):
@@ -249,13 +256,13 @@ def _cut(framing: AnyFraming | None, link: Link, pieces: list[tuple[int, int]]) 
 
 
 def wire(protocol: str, link: Link) -> Wire:
-    """Wire of a protocol on a link; a plain link has no theory of framing."""
+    """Headers and goodput limit of a protocol on a link, as a `Wire`; on a plain link there are no headers."""
     rate_bps = None if link.interconnect == "plain" else link.rate_bps
     return Wire(protocol, Interconnect(link.interconnect, rate_bps, link.mtu_bytes))
 
 
 def wire_ratio(protocol: str, payload_bytes: int, link: Link) -> float:
-    """Least number of bits on the wire for each useful bit.
+    """Least number of bits on the wire for each useful bit, headers included.
 
     >>> ethernet = Link("a<->b", ("a", "b"), 1e9)
     >>> wire_ratio("udp", 1472, ethernet) == 1538 / 1472
@@ -314,9 +321,9 @@ def stream_arrival_curve(
 
 
 def interval_s(stream: Stream) -> float:
-    """Least time between two hand-overs [s] of messages or, if not handed over at once, of frames.
+    """Least time from one hand-over of data by a stream's producer to the next [s].
 
-    0 for an unlimited stream.
+    The producer hands over whole messages or single frames. The time is 0 for an unlimited stream.
     """
     producer = stream.producer
     if producer is not None and producer.kind in AT_ONCE:

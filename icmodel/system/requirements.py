@@ -1,4 +1,4 @@
-"""Requirements of a system and of its use case, with limits derived from this system."""
+"""Requirements of a system: its own, and those of its use case with limits derived from the system."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from icmodel.usecase.document import (
 from icmodel.usecase.limits import requirements
 
 OF_DEVICES = ("received_goodput_bps", "sent_goodput_bps")
-"""Derived numbers that describe a device; they depend on all streams of the device."""
+"""Derived quantities of a device: goodput received and sent, each summed over all streams of the device."""
 NOTHING: Derivations = FrozenMapping({})
 
 
@@ -52,7 +52,10 @@ def derive_for_system(usecase: UseCase, document: SystemDocument) -> Derivations
 
 
 def _with_source(stream: Stream, table: Streams) -> Stream | None:
-    """Use case's stream, with the source from the system's table; ``None`` if the kinds differ."""
+    """Copy of a use case's stream whose data source is the one in the system's table of streams.
+
+    ``None`` if the two sources are of different kinds, such as pictures and bursts.
+    """
     source = table.produces
     update: dict[str, object]
     match stream:
@@ -139,14 +142,18 @@ def _check_references(
             if not is_reference(text) or text in numbers or name not in kinds:
                 continue
             raise NetworkError(
-                f"the requirement {limit.name!r} of the use case {usecase.name} is limited by {text}, and "
-                f"the stream {name} is of kind {kinds[name]} here and {usecase.stream(name).kind} there: "
-                "give it the same kind, or the system requirements of its own"
+                f"the requirement {limit.name!r} of the use case {usecase.name} has the limit {text}, but "
+                f"the stream {name} is of kind {kinds[name]} in the system and of kind "
+                f"{usecase.stream(name).kind} in the use case: give it the same kind, or give the system "
+                "its own requirements"
             )
 
 
 def _numbers_of_sources(tables: Iterable[Streams]) -> Mapping[str, Derivation]:
-    """Name -> goodput, period or message size of each table of streams, for use in limits."""
+    """Numbers that limits may name: goodput, period and message size of each table of streams.
+
+    Keys are names such as ``picture.period_s``.
+    """
     numbers: dict[str, Derivation] = {}
     for table in tables:
         producer = table.produces.producer(table.payload_bytes)

@@ -11,11 +11,11 @@ from icmodel.errors import NetworkError
 from icmodel.system.network import Link, Port, Stream, Switch
 
 Route = tuple[str, ...]
-"""Names of nodes, from source to sink."""
+"""A route through the network: names of the nodes, from source to sink."""
 
 
 class _Visit(NamedTuple):
-    """Best route found so far to a switch: number of hops, delay [s], and the previous switch."""
+    """Best route to a switch found so far by a search: number of hops, delay [s], and previous switch."""
 
     hops: int
     delay_s: float
@@ -60,7 +60,7 @@ class Topology:
         return tuple(dict.fromkeys((source, *reversed(between), sink)))
 
     def _switches_at(self, node: str) -> Mapping[str, float]:
-        """Switches next to a device, with the delay to each [s]; for a switch, the switch itself."""
+        """Switches with a link to a device, each with the link's delay [s]; a switch stands for itself."""
         if node in self.switches:
             return {node: 0.0}
         return {name: s for name, s in self.neighbours[node].items() if name in self.switches}
@@ -85,7 +85,7 @@ class Topology:
         return visits
 
     def _steps_from(self, node: str) -> tuple[tuple[str, float], ...]:
-        """Switches next to a switch, each with the delay of link and switch [s]; the result is cached."""
+        """Neighbouring switches of a switch, each with the delay over link and neighbour [s]; cached."""
         if node not in self._steps:
             self._steps[node] = tuple(
                 (name, link_s + self.switches[name].latency_s)
@@ -98,7 +98,7 @@ class Topology:
 def topology(
     nodes: Iterable[str], switches: Mapping[str, Switch], links: Iterable[Link]
 ) -> Topology:
-    """Make the topology from nodes and links."""
+    """Make the `Topology` of a network from the names of its nodes, its switches and its links."""
     neighbours: dict[str, dict[str, float]] = {name: {} for name in nodes}
     for link in links:
         for here, there in (link.ends, link.ends[::-1]):

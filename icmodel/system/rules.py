@@ -1,4 +1,4 @@
-"""Rules for systems. Each rule is a function that yields the faults of parts that break the rule."""
+"""Rules that every system must keep. Each rule is a function that yields the parts that break the rule."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from icmodel.system.packing import wire
 from icmodel.system.schedulers import CreditBased
 
 THEORY_PROTOCOLS = {"tcp", "udp", "ethernet"}
-"""Protocols that theory covers without a dataset."""
+"""Protocols whose streams theory can predict without a dataset."""
 
 
 class Fault(NamedTuple):
@@ -65,7 +65,7 @@ def too_many_links(system: System) -> Iterator[Fault]:
 
 
 def too_steep_slopes(system: System) -> Iterator[Fault]:
-    """Find ports whose idle slopes add up to more than the port's rate."""
+    """Find ports with a credit-based shaper whose idle slopes add up to more than the port's rate."""
     for port in system.ports.values():
         if isinstance(port.scheduler, CreditBased):
             total = sum(port.scheduler.idle_slopes_bps.values())
@@ -131,7 +131,7 @@ def too_small_mtus(system: System) -> Iterator[Fault]:
                 text = (
                     f"the stream {stream.name} comes over {before.name} in packets of "
                     f"{before.mtu_bytes} B, and {after.name} takes {after.mtu_bytes} B: give all "
-                    "links on its way one MTU"
+                    "links on its route the same MTU"
                 )
                 yield Fault(stream.group, before.mtu_bytes, text)
 
@@ -155,7 +155,7 @@ def unserved_priorities(system: System) -> Iterator[Fault]:
 
 @dataclass(frozen=True, slots=True)
 class DatasetHeader:
-    """Header of a dataset: its id, kinds of interconnect and protocols, without its rows."""
+    """Header of a dataset: its id, its kinds of interconnect and its protocols, but not its measurements."""
 
     id: str
     kinds: tuple[str, ...]
@@ -163,7 +163,7 @@ class DatasetHeader:
 
 
 def dataset_header(name: str) -> DatasetHeader:
-    """Read the header of a dataset.
+    """Read the header of a dataset (id, kinds of interconnect, protocols) by name or path.
 
     Raises
     ------
@@ -221,7 +221,7 @@ def unmeasured_protocols(system: System, headers: Mapping[str, DatasetHeader]) -
             meant = f"is {near} meant, or else " if near else ""
             text = (
                 f"the stream {stream.name} has the protocol {stream.protocol}, of which no dataset on "
-                f"its way has rows ({have}): {meant}name a protocol or a dataset that fits"
+                f"its route has rows ({have}): {meant}name a protocol or a dataset that fits"
             )
             yield Fault(stream.group, 0.0, text)
 

@@ -22,12 +22,12 @@ from icmodel.reading import Count, Document, Positive
 from icmodel.system.sharing.allocation import EXPEDITED, EXPEDITED_SHARE
 
 PRIORITIES = range(8)
-"""Priorities, which are the classes of a port; the most urgent is last."""
+"""Priorities of streams, 0 to 7, which are the classes of a port; 7 is the most urgent."""
 Priority = Annotated[int, Field(ge=0, le=7)]
 
 
 class PortScheduler(Document):
-    """A scheduler of ports; by default it sends frames of every priority."""
+    """Base class of the schedulers of a port; by default, a scheduler sends frames of every priority."""
 
     name: ClassVar[str]
     """Name of the scheduler in words."""
@@ -48,21 +48,21 @@ class PortScheduler(Document):
 
 
 class Fifo(PortScheduler):
-    """First come, first served, whatever the priority."""
+    """FIFO scheduler: frames are sent in order of arrival, whatever their priority."""
 
     kind: Literal["fifo"] = "fifo"
     name: ClassVar[str] = "FIFO"
 
 
 class StrictPriority(PortScheduler):
-    """Strict priority: the most urgent waiting frame goes first; a frame that is being sent is finished."""
+    """Strict-priority scheduler: the most urgent waiting frame goes first; a frame on the wire is finished."""
 
     kind: Literal["strict-priority"] = "strict-priority"
     name: ClassVar[str] = "strict priority"
 
 
 class WeightedRoundRobin(PortScheduler):
-    """Priorities take turns; the weight is the number of packets per turn: ``weights = { 5 = 7, 1 = 2 }``.
+    """Weighted round robin: each priority has a turn of a number of packets, ``weights = { 5 = 7, 1 = 2 }``.
 
     The length of the packets does not matter. A priority without packets passes its turn, and saves
     nothing for later.
@@ -78,7 +78,7 @@ class WeightedRoundRobin(PortScheduler):
 
 
 class DeficitRoundRobin(PortScheduler):
-    """Priorities take turns; the quantum is the bytes per turn: ``quanta = { 5 = "9 kB", 1 = "3 kB" }``.
+    """Deficit round robin: each priority has a turn of bytes, ``quanta = { 5 = "9 kB", 1 = "3 kB" }``.
 
     A priority keeps the rest of its quantum while packets wait, and loses the rest when its queue
     empties (M. Shreedhar and G. Varghese, Efficient fair queuing using deficit round-robin, IEEE/ACM
@@ -96,7 +96,7 @@ class DeficitRoundRobin(PortScheduler):
 
 
 class CreditBased(PortScheduler):
-    """Strict priority in which shaped priorities need credit to send: ``idle_slopes = { 6 = "20 Mb/s" }``.
+    """Credit-based shaper: strict priority, and shaped priorities need credit, ``idle_slopes = { 6 = "20 Mb/s" }``.
 
     A packet may begin if the credit is not negative. All its bits cost credit, including gap and
     preamble. The idle slope is the rate at which credit grows (IEEE 802.1Q-2022 §8.6.8.2). If nothing
@@ -116,7 +116,7 @@ class Window(Document):
 
 
 class Gates(PortScheduler):
-    """Time windows that repeat in a cycle; within a window, strict priority.
+    """Time gates: each window of a repeated cycle opens for its priorities; within a window, strict priority.
 
     This is the gate control list of IEEE 802.1Q-2022 §8.6.8.4 (formerly 802.1Qbv). A packet begins only
     if it ends, gap included, before its gate closes. Ports whose packets overrun their window are not
@@ -129,7 +129,7 @@ class Gates(PortScheduler):
 
     @property
     def cycle_s(self) -> float:
-        """Duration of all windows together [s]."""
+        """Duration of one cycle: all windows together [s]."""
         return sum(window.duration_s for window in self.windows)
 
     def closed_s(self, priority: int) -> list[float]:
@@ -159,7 +159,9 @@ class Gates(PortScheduler):
 
 
 class Dscp(PortScheduler):
-    """Expedited and assured forwarding as measured in IC2012 §6.5.3: ``classes = { 5 = "ef", 1 = "af1" }``.
+    """DSCP scheduler: expedited (ef) and assured (af) forwarding, ``classes = { 5 = "ef", 1 = "af1" }``.
+
+    The shares of the classes were measured on a switch in IC2012 §6.5.3.
 
     The measured switch had factory settings. Priorities without a class are best effort.
     """

@@ -65,12 +65,12 @@ class Producer:
 
     @property
     def goodput_bps(self) -> float:
-        """Average goodput [b/s]."""
+        """Average goodput of the messages [b/s]: size of a message over the period."""
         return self.message_bytes * 8 / self.period_s
 
     @property
     def needed_bps(self) -> float:
-        """Goodput at which a message crosses the network in time [b/s]."""
+        """Goodput at which a message crosses the network before its deadline [b/s]."""
         return self.message_bytes * 8 / self.due_s
 
 
@@ -80,7 +80,7 @@ class _Source(Document):
     kind: str
 
     def producer(self, payload_bytes: int | None) -> Producer | None:
-        """Messages of the source; ``None`` if the source is unlimited.
+        """Messages of the source as a number of bytes per period; ``None`` if the source is unlimited.
 
         Parameters
         ----------
@@ -95,7 +95,7 @@ class _Source(Document):
 
 
 class Image(_Source):
-    """Pictures with a width, height, colour depth and rate. One picture is one message."""
+    """A source of pictures with a width, height, colour depth and rate. One picture is one message."""
 
     kind: Literal["image"]
     width_px: Count
@@ -110,7 +110,7 @@ class Image(_Source):
 
 
 class Samples(_Source):
-    """Samples that are taken every cycle; all samples of a cycle are one message.
+    """A source of samples that are taken every cycle. All samples of a cycle are one message.
 
     ``within`` is the time in which a message must arrive, by default the cycle.
     """
@@ -125,8 +125,8 @@ class Samples(_Source):
     def _within_a_cycle(self) -> Samples:
         if self.within_s is not None and self.within_s * self.cycle_hz > 1:
             raise ValueError(
-                f"the samples come every {1 / self.cycle_hz:g} s and have within = {self.within_s:g} s: "
-                "give within at most the cycle"
+                f"the samples come every {1 / self.cycle_hz:g} s, so within = {self.within_s:g} s is too "
+                "long: give within at most the cycle"
             )
         return self
 
@@ -141,7 +141,7 @@ class Samples(_Source):
 
 
 class Goodput(_Source):
-    """A constant goodput; each frame is a message."""
+    """A source with a constant goodput. Each frame is a message."""
 
     kind: Literal["goodput"]
     goodput_bps: Positive
@@ -154,7 +154,7 @@ class Goodput(_Source):
 
 
 class Burst(_Source):
-    """``burst`` frames of equal size, sent together every period. All frames of a burst are one message."""
+    """A source that sends ``burst`` frames of equal size together, every period. A burst is one message."""
 
     kind: Literal["burst"]
     period_s: Positive
@@ -166,7 +166,7 @@ class Burst(_Source):
     def _within_a_period(self) -> Burst:
         if self.within_s is not None and self.within_s > self.period_s:
             raise ValueError(
-                f"a burst comes every {self.period_s:g} s and has within = {self.within_s:g} s: "
+                f"a burst comes every {self.period_s:g} s, so within = {self.within_s:g} s is too long: "
                 "give within at most the period"
             )
         return self

@@ -1,4 +1,4 @@
-"""Estimate for judging a requirement if the dataset has no rows of the requirement's metric.
+"""Estimates for requirements on metrics that the dataset does not have.
 
 Only certain bounds are used. A missing quantile lies between the statistics that are always below and always above
 the quantile. A one-way latency lies between theory's minimum and the whole round trip. A goodput lies below theory's
@@ -24,7 +24,11 @@ STATED_MIN, STATED_MAX = "the minimum the source states", "the maximum the sourc
 
 @dataclass(frozen=True, slots=True)
 class StreamBounds:
-    """Predicted metrics of one stream, theory's bounds [s, b/s], and limits stated by the dataset's source."""
+    """Knowledge about one stream by which requirements are judged.
+
+    It has the predicted metrics, the bounds by theory of latency [s] and goodput [b/s], and limits stated by the source
+    of the dataset.
+    """
 
     metrics: Mapping[str, Estimate]
     least_latency_s: float | None
@@ -33,7 +37,7 @@ class StreamBounds:
 
 
 def stream_bounds(answer: Answer, metric: str, model: Model) -> StreamBounds:
-    """Predicted metrics and theory's bounds of a stream.
+    """Collect the predicted metrics of a stream and the bounds by theory, to judge a requirement on ``metric``.
 
     If the stream has no prediction, the result has only theory's bounds, and only if the dataset has the stream's
     protocol. Then ``metric`` and the goodput are absent, with the reason.
@@ -60,12 +64,19 @@ def stream_bounds(answer: Answer, metric: str, model: Model) -> StreamBounds:
 
 
 def share_bps(alone_bps: float, endpoints: int, others_bps: float) -> float:
-    """Greatest goodput [b/s] of one stream at a shared interface: at least an even share (IC2012 §7.1.1)."""
+    """Greatest goodput [b/s] of one stream at a shared interface (IC2012 §7.1.1).
+
+    This is the capacity that the other streams leave, or an even share if that is more.
+    """
     return max(alone_bps - others_bps, alone_bps / endpoints)
 
 
 def estimate_for(metric: str, known: StreamBounds) -> Estimate:
-    """Estimate of a metric: the prediction; without one half a round trip, or an interval between certain bounds."""
+    """Estimate of a metric, to judge a requirement.
+
+    Without a predicted value, a latency is half a round trip. Without a round trip, the estimate is an interval between
+    certain bounds.
+    """
     own = known.metrics.get(metric)
     if own is not None and not own.absent:
         return own
@@ -81,7 +92,10 @@ def estimate_for(metric: str, known: StreamBounds) -> Estimate:
 
 
 def _from_round_trip(statistic: str, known: StreamBounds) -> Estimate | None:
-    """One-way latency as half a round trip, between theory's minimum and the whole round trip."""
+    """Estimate a one-way latency by half a round trip; ``None`` without a measured round trip.
+
+    The interval reaches from theory's minimum to the whole round trip.
+    """
     for name, halves in ((f"rtt_half_{statistic}_s", 1), (f"rtt_{statistic}_s", 2)):
         trip = known.metrics.get(name)
         if trip is None or trip.absent:
@@ -101,7 +115,7 @@ def _from_round_trip(statistic: str, known: StreamBounds) -> Estimate | None:
 
 
 def _between_bounds(statistic: str, known: StreamBounds, reason: str) -> Estimate:
-    """Interval for a missing statistic between the nearest bounds below and above the statistic.
+    """Estimate a missing statistic of the latency by its nearest certain bounds below and above.
 
     The value is the upper bound, the worst case. Without an upper bound the estimate has no value.
     """
@@ -122,7 +136,7 @@ def _between_bounds(statistic: str, known: StreamBounds, reason: str) -> Estimat
 
 
 Bound = tuple[float, str, str]
-"""A bound of a latency [s], the bound's description, and the bound's basis."""
+"""Bound of a latency: its value [s], its description, and its basis (kind of evidence)."""
 
 
 def _lower_bounds(statistic: str, known: StreamBounds) -> Iterator[Bound]:
@@ -154,7 +168,7 @@ def _at_most(lower: str | None, upper: str | None) -> bool:
 
 
 def _below(lower: str | None, upper: str | None) -> bool:
-    """Whether one statistic can never be above another, whatever the distribution."""
+    """Whether a latency statistic such as p50 is below another such as p99 for every distribution."""
     if lower is None or upper is None:
         return False
     if MEAN in (lower, upper):
@@ -163,7 +177,7 @@ def _below(lower: str | None, upper: str | None) -> bool:
 
 
 def _rank(statistic: str) -> float:
-    """Probability of a quantile; the minimum ranks below all quantiles and the maximum above."""
+    """Rank of a latency statistic: the probability of a quantile, less for the minimum, more for the maximum."""
     if statistic in ("min", "max"):
         return LEAST if statistic == "min" else GREATEST
     digits = statistic.removeprefix("p")

@@ -1,4 +1,4 @@
-"""Derivation: numbers that follow from the use case alone, each with its formula.
+"""Derived numbers: numbers computed from a use case alone, such as the goodput of a stream, with formulas.
 
 The rules are those of "High speed local area interconnects" (IC2012) §1.4.3 and §8, the source of the bundled use
 cases. A stream of pictures needs width × height × depth × rate. Samples with a time limit need their bits divided
@@ -41,19 +41,19 @@ class Derivation:
 
     @property
     def quantity(self) -> str:
-        """The last part of the name: ``goodput_bps`` of ``picture.goodput_bps``."""
+        """Quantity with its SI unit, the last part of the name: ``goodput_bps`` of ``picture.goodput_bps``."""
         return self.name.rpartition(".")[2]
 
     @property
     def text(self) -> str:
-        """The value as text with its unit; a count has no unit."""
+        """Value of the number as text with its unit; a count has no unit."""
         try:
             return units.format_quantity(self.quantity, self.value)
         except UnitError:
             return units.format_count(self.value)
 
     def to_dict(self) -> dict[str, object]:
-        """JSON form."""
+        """Convert the derivation to a dict for JSON."""
         return {
             "name": self.name,
             "value": self.value,
@@ -68,7 +68,7 @@ Derivations = Mapping[str, Derivation]
 
 
 def derive(usecase: UseCase) -> Derivations:
-    """Derive the numbers that follow from the use case alone.
+    """Compute the numbers that follow from a use case alone, such as goodputs and time limits.
 
     Returns
     -------
@@ -135,7 +135,7 @@ def _derive_budget(budget: Budget, derived: dict[str, Derivation]) -> None:
         raise UseCaseError(
             f"the parts of the budget {budget.name} add up to "
             f"{units.format_seconds(float(total - rest))} of "
-            f'{units.format_seconds(float(total))}: make them equal, or one part "rest"'
+            f'{units.format_seconds(float(total))}: make both equal, or set one part to "rest"'
         )
     taken = " − ".join(units.format_seconds(float(t)) for t in (total, *times.values()))
     for part in budget.parts:
@@ -145,7 +145,7 @@ def _derive_budget(budget: Budget, derived: dict[str, Derivation]) -> None:
 
 
 def _derive_stream(usecase: UseCase, stream: Stream, derived: dict[str, Derivation]) -> None:
-    """Derive the sources, the goodputs and the applications' core time of one stream."""
+    """Add the derived numbers of one stream: its number of sources, goodputs, and application's core time."""
     name = stream.name
     count, formula = _count_sources(stream, usecase.devices)
     _add(derived, f"{name}.count", count, formula, "sources at the same time")
@@ -190,7 +190,7 @@ def _derive_stream(usecase: UseCase, stream: Stream, derived: dict[str, Derivati
 
 
 def _count_sources(stream: Stream, devices: tuple[Device, ...]) -> tuple[int, str]:
-    """Number of sources of a stream, and the formula of that number."""
+    """Number of sources of a stream that are active at the same time, with its formula."""
     sending = [device for device in devices if stream.name in device.sends]
     counted = sum(device.count * device.sends[stream.name] for device in sending)
     if stream.count is not None and sending and counted != stream.count:
@@ -205,7 +205,11 @@ def _count_sources(stream: Stream, devices: tuple[Device, ...]) -> tuple[int, st
 
 
 def _derive_samples(stream: SampleStream, count: int, derived: dict[str, Derivation]) -> None:
-    """Derive the goodputs of one cycle's samples, with and without the cable, and the busiest connection."""
+    """Add the derived numbers of a stream of samples.
+
+    These are the goodputs of all samples and of one connection, with and without the cable's delay, and the samples and
+    payload of the busiest connection.
+    """
     name, size = stream.name, units.format_bits(stream.size_bits)
     extra = stream.imbalance_ratio
     imbalance = f" × (1 + {units.format_ratio(extra)})" if extra else ""
@@ -227,8 +231,8 @@ def _derive_samples(stream: SampleStream, count: int, derived: dict[str, Derivat
         times.append(("_at_distance", within - exact(delay.value), ", less the delay of the cable"))
         if within <= exact(delay.value):
             raise UseCaseError(
-                f"the cable alone takes {delay.text} of the {units.format_seconds(float(within))} "
-                f"the samples {name} have: shorten the distance or give them longer"
+                f"the cable alone takes {delay.text} of the {units.format_seconds(float(within))} in which "
+                f"the samples {name} must arrive: give a shorter distance or more time"
             )
     for where, time, less_delay in times:
         total = _add(
@@ -266,7 +270,7 @@ def _derive_samples(stream: SampleStream, count: int, derived: dict[str, Derivat
 def _add(
     derived: dict[str, Derivation], name: str, value: Fraction | int, formula: str, meaning: str
 ) -> Fraction:
-    """Add a number to the derived numbers, and return the number's exact value."""
+    """Add a number to the derived numbers under its name, and return its exact value."""
     try:
         number: float = value if isinstance(value, int) else float(value)
     except OverflowError:
@@ -283,7 +287,7 @@ def exact(value: float) -> Fraction:
 
 
 def _time(value: float | str, derived: Derivations) -> Fraction:
-    """A time [s], given as a number or as the name of a derived time."""
+    """Exact value of a time in the document [s], given as a number or as the name of a derived time."""
     if isinstance(value, str):
         derivation = lookup(derived, value)
         if quantity_kind(derivation.quantity) != "s":
@@ -304,7 +308,7 @@ def lookup(derived: Derivations, name: str) -> Derivation:
     Raises
     ------
     UseCaseError
-            If no derived number has that name.
+        If no derived number has that name.
     """
     if name not in derived:
         known = ", ".join(derived) or "none"
@@ -323,7 +327,7 @@ def handled_goodput(handled: dict[str, int], derived: Derivations) -> tuple[Frac
 
 
 def source_goodput(stream: str, derived: Derivations) -> Fraction:
-    """Goodput of one source [b/s]: a source is one whole stream, or one sample."""
+    """Goodput of one source of a stream [b/s]; a source is one camera's stream, for example, or one sample."""
     count = derived[f"{stream}.count"].value
     total = f"{stream}.total_goodput_at_distance_bps"
     total = total if total in derived else f"{stream}.total_goodput_bps"
@@ -331,18 +335,23 @@ def source_goodput(stream: str, derived: Derivations) -> Fraction:
 
 
 def needed_goodput(stream: str, derived: Derivations) -> Derivation:
-    """Goodput that one scenario must have: that of one stream, or of one connection with the delay of the cable."""
+    """Goodput that the network must carry for one stream, or for one connection of samples.
+
+    For samples, the delay of the longest cable leaves less time, which is included.
+    """
     distant = f"{stream}.goodput_at_distance_bps"
     return derived[distant if distant in derived else f"{stream}.goodput_bps"]
 
 
 def arriving_goodput(stream: str, derived: Derivations) -> Derivation:
-    """Goodput of one scenario that must arrive: the needed goodput less the allowed shortfall."""
+    """Goodput of one stream or connection that must arrive: the needed goodput less the allowed shortfall."""
     return derived.get(f"{stream}.{ARRIVING}") or needed_goodput(stream, derived)
 
 
 def produced_bps(stream: Stream, derived: Derivations) -> float:
-    """Produced goodput [b/s] of one scenario; if the network carries less, the queue grows without limit.
+    """Goodput [b/s] that one stream or connection produces and that must arrive.
+
+    If the network carries less, the queue of the sender grows without limit.
 
     The result is 0 for samples without a cycle, because the file does not state how often samples are taken.
     """

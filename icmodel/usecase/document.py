@@ -1,4 +1,4 @@
-"""The TOML document of a use case as pydantic models, one for each table."""
+"""TOML document of a use case: one pydantic model for each table of the file."""
 
 from __future__ import annotations
 
@@ -81,14 +81,14 @@ class Device(Document):
                 for stream in getattr(self, key):
                     if stream not in handled:
                         raise ValueError(
-                            f"{key} of {self.name} names {stream!r}, which it does not {verb[:-1]}: "
-                            f"say so in {verb}, or remove it"
+                            f"{key} of {self.name} names {stream!r}, a stream that {self.name} does not "
+                            f"{verb[:-1]}: add the stream to {verb}, or remove it from {key}"
                         )
                     self.work(stream)
         return self
 
     def work(self, stream: str) -> ApplicationWork:
-        """Core time of the device's application for a frame of a stream, as sender, as receiver or both."""
+        """Core time that the device's application needs for each frame of a stream, for sending and receiving."""
         texts = {
             key: getattr(self, key)[stream]
             for key in ("app_send", "app_recv", "app_send_per_byte", "app_recv_per_byte")
@@ -97,11 +97,13 @@ class Device(Document):
         try:
             return work_in_words(texts)
         except IcmodelError as error:
-            raise ValueError(f"the work of {self.name} on {stream}: {error}") from error
+            raise ValueError(
+                f"the application work of {self.name} for the stream {stream}: {error}"
+            ) from error
 
 
 class Produced(Document):
-    """A stream of which all data must arrive, except for the share ``allowed_shortfall`` (0 to 100 %)."""
+    """Base class of streams: all data must arrive, except for the share ``allowed_shortfall`` (0 to 100 %)."""
 
     name: Slug
     count: Count | None = None
@@ -110,7 +112,7 @@ class Produced(Document):
 
 
 class ImageStream(Produced):
-    """Pictures of a given size, depth and rate; a device sends or receives whole streams."""
+    """A stream of pictures of a given size, depth and rate; a device sends or receives whole streams."""
 
     kind: Literal["image"]
     width_px: Count
@@ -120,12 +122,12 @@ class ImageStream(Produced):
 
     @property
     def picture(self) -> Message:
-        """One picture as a message; capturing takes one period."""
+        """One picture of the stream as a `Message`; the camera is assumed to capture it during one period."""
         return Message(self.width_px * self.height_px * self.depth_bits / 8, 1 / self.rate_hz)
 
 
 class SampleStream(Produced):
-    """Samples that must all arrive within a time limit; a device sends or receives single samples.
+    """A stream of samples that must all arrive within a time limit; a device handles single samples.
 
     ``connections`` is the number of connections that share the samples. ``imbalance`` is the excess of the busiest
     connection over an even share (100 % means twice the even share).
@@ -167,7 +169,7 @@ class Medium(Document):
 
 
 class Budget(Document):
-    """A total time and its parts; one part may be ``rest``, the total less the other parts."""
+    """Time budget: a total time and its parts. One part may be ``rest``, the total less the other parts."""
 
     name: Slug
     total_s: Positive | Reference | None = None
@@ -228,8 +230,7 @@ class Question(Document):
 
     Without ``endpoints`` and ``other_goodput``, both values follow from the devices. Without ``cores``, a stream is one
     connection on one core. ``line_rate`` asks for another line rate than that of the dataset. Only the variant
-    ``hybrid``
-    extrapolates to another line rate.
+    ``hybrid`` extrapolates to another line rate.
     """
 
     protocol: Text
@@ -253,12 +254,12 @@ class Question(Document):
         return self
 
     def scenario(self) -> Scenario:
-        """The parameters as a frozen `Scenario`."""
+        """Convert the parameters to a `Scenario`, which is frozen."""
         return scenario(**self.model_dump())
 
 
 class Candidate(Document):
-    """One choice of the designer: a scenario for each stream.
+    """Candidate: one way to carry the streams of a use case, with a scenario for each stream.
 
     ``hosts`` is the number of hosts over which a device spreads its streams (default 1). It can also be the number of
     sets of cores, each as large as the scenario's ``cores``. ``dataset`` names the dataset whose protocols and options
@@ -273,7 +274,7 @@ class Candidate(Document):
 
 
 class UseCase(Document):
-    """A use case: streams, requirements, and the candidates that could carry them.
+    """A use case: streams, requirements on them, and the candidates (interconnects) that could carry them.
 
     ``readings`` are alternative interpretations of a requirement: judged and shown like requirements, but without
     effect on the verdict.
@@ -336,7 +337,7 @@ class UseCase(Document):
         return self
 
     def _missing_senders(self) -> Iterator[str]:
-        """A sentence for each device that handles more of a stream than there is."""
+        """Yield an error for each device that sends or receives more streams of a name than exist."""
         for device in self.devices:
             for verb, handled in (("sends", device.sends), ("receives", device.receives)):
                 for name, n in handled.items():
@@ -348,7 +349,7 @@ class UseCase(Document):
                         )
 
     def _misplaced_limits(self) -> Iterator[str]:
-        """A sentence for each requirement or reading that does not fit its stream or device."""
+        """Yield an error for each requirement or reading that does not fit its stream or device."""
         streams = [stream.name for stream in self.streams]
         for limit in self.limits:
             where = f"the requirement {limit.name!r}"
@@ -368,7 +369,7 @@ class UseCase(Document):
 
     @property
     def limits(self) -> tuple[Limit, ...]:
-        """The requirements, then the readings."""
+        """Requirements of the use case, then its readings (alternative interpretations of requirements)."""
         return (*self.requirements, *self.readings)
 
     def stream(self, name: str) -> Stream:
@@ -376,27 +377,32 @@ class UseCase(Document):
         return next(stream for stream in self.streams if stream.name == name)
 
     def sources(self, name: str) -> int:
-        """Number of sources of a stream: the stream's ``count``; by default the number that the devices send, or 1."""
+        """Number of sources of a stream: its ``count``, otherwise the number that all devices send, otherwise 1."""
         sent = sum(device.count * device.sends.get(name, 0) for device in self.devices)
         return self.stream(name).count or sent or 1
 
     def connections(self, name: str, handled: int) -> int:
-        """Number of connections that carry ``handled`` sources of a stream; samples share connections."""
+        """Number of connections that carry ``handled`` sources of a stream.
+
+        Each source has a connection of its own, except for samples, which share connections.
+        """
         stream = self.stream(name)
         if not isinstance(stream, SampleStream):
             return handled
         return math.ceil(handled * stream.connections / self.sources(name))
 
     def work(self, name: str) -> ApplicationWork:
-        """Core time of the applications for a frame of a stream, taken from the slowest device at each end."""
+        """Core time that applications need for each frame of a stream, on the slowest device at each end."""
         return slowest(device.work(name) for device in self.devices)
 
     def stream_of(self, limit: Limit) -> str:
-        """The stream that a requirement names; by default the use case's only stream."""
+        """Name of the stream to which a requirement applies; by default the only stream of the use case."""
         return limit.stream or self.streams[0].name
 
     def streams_at(self, limit: Limit) -> int:
-        """Number of streams over which a requirement sums: all that one device handles; 1 without a device.
+        """Number of streams whose values a requirement adds up.
+
+        These are all streams of the name that the requirement's device handles. Without a device, the number is 1.
 
         For samples, the result is the number of connections that carry the device's samples.
 
@@ -414,14 +420,14 @@ class UseCase(Document):
         if name not in handled:
             verb = "sends" if sending else "receives"
             raise ValueError(
-                f"the requirement {limit.name!r} sums over {device.name}, which {verb} no "
-                f"{name!r}: add it to {verb}, or remove device"
+                f"the requirement {limit.name!r} adds up the streams of {device.name}, which {verb} no "
+                f"{name!r}: add this stream to {verb}, or remove device"
             )
         return self.connections(name, handled[name])
 
 
 def _twice(names: Mapping[str, list[str]]) -> Iterator[str]:
-    """A sentence for each name that several parts of one kind have."""
+    """Yield an error for each name that two parts of the same kind have, such as two streams."""
     for kind, some in names.items():
         for name in dict.fromkeys(some):
             if some.count(name) > 1:

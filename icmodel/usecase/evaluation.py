@@ -1,4 +1,4 @@
-"""Evaluation of a use case on a dataset: predict every candidate, judge every requirement."""
+"""Evaluate a use case on a dataset: predict the streams of every candidate, and judge every requirement."""
 
 from __future__ import annotations
 
@@ -56,18 +56,18 @@ def evaluate(
     strict: bool = False,
     cache: bool = True,
 ) -> Evaluation:
-    """Judge every candidate of a use case on a dataset.
+    """Judge every candidate of a use case on a dataset; a candidate is a choice of protocol, frames and cores.
 
     Parameters
     ----------
     usecase : str, Path or UseCase
         Bundled name, path of a TOML file, or a loaded use case.
     data : Dataset, str or Path
-        Dataset, or name or path of one.
+        A dataset, or the name or path of a dataset.
     variant : str, optional
-        Variant of the model; the dataset's own by default.
+        Variant of the model; by default the default variant of the dataset.
     candidate : str, optional
-        Candidate whose outcome is the verdict; the use case's default by default.
+        Candidate whose outcome is the verdict; by default ``default_candidate`` of the use case.
     strict : bool
         Count requirements met on assumed or extrapolated rows as undecided.
     cache : bool
@@ -81,8 +81,8 @@ def evaluate(
     Raises
     ------
     UseCaseError, DatasetError
-            If the use case or the dataset is missing or damaged, or the candidate does not exist. If the dataset cannot
-            answer a scenario, nothing is raised: the scenario's requirements are undecided, with the reason.
+        If the use case or the dataset is missing or damaged, or the candidate does not exist. If the dataset cannot
+        answer a scenario, no error is raised: the scenario's requirements are undecided, with the reason.
 
     Examples
     --------
@@ -123,7 +123,7 @@ def judge_candidates(
     strict: bool = False,
     brief: bool = False,
 ) -> tuple[CandidateResult, ...]:
-    """Judge candidates by the predictions of a model; the candidates need not be those of the use case.
+    """Judge candidates for a use case by the predictions of a model; they need not be in its document.
 
     Parameters
     ----------
@@ -155,7 +155,10 @@ def judge_candidates(
 
 
 def at_needed_rate(scenario: Scenario, stream: str, derived: Derivations) -> Scenario:
-    """The scenario with its stated rate; without one, the least rate for the goodput that the stream needs."""
+    """Give a scenario without a rate the least frame rate that carries the goodput its stream needs.
+
+    A scenario with a stated rate is returned unchanged.
+    """
     if scenario.rate_fps is not None:
         return scenario
     needed = needed_goodput(stream, derived).value
@@ -164,7 +167,10 @@ def at_needed_rate(scenario: Scenario, stream: str, derived: Derivations) -> Sce
 
 @dataclass(frozen=True, slots=True)
 class _CandidatePrediction:
-    """A candidate predicted by a model; ``metrics`` are the metrics to predict, ``None`` for all."""
+    """A candidate of a use case, and the model that predicts its streams.
+
+    ``metrics`` names the metrics to predict; ``None`` means all metrics.
+    """
 
     case: UseCase
     candidate: Candidate
@@ -175,7 +181,10 @@ class _CandidatePrediction:
     def judged(
         self, must: RequiredLimits, readings: RequiredLimits, mode: JudgingMode
     ) -> CandidateResult:
-        """Result of the candidate: the predictions, and the verdict on each requirement and reading."""
+        """Predict all streams of the candidate, and judge its requirements and readings.
+
+        A reading is an alternative interpretation of a requirement.
+        """
         case, candidate = self.case, self.candidate
         found, shared, answers = self.answers()
         findings = tuple(
@@ -265,7 +274,10 @@ class _CandidatePrediction:
     def answer(
         self, stream: str, scenario: Scenario, shared: SharedInterface | None = None
     ) -> Answer:
-        """Prediction of a stream, alone or together with the streams that share its interface."""
+        """Predict a stream of the candidate, alone or together with the streams that share its interface.
+
+        If the model cannot predict the scenario, the answer states the reason.
+        """
         medium, model = self.case.medium, self.model
         if shared is not None:
             scenario = replace(
@@ -302,7 +314,10 @@ class _CandidatePrediction:
         )
 
     def least_rates(self, stream: str, scenario: Scenario) -> tuple[Derivation, ...]:
-        """Least whole rates of frames [1/s] at which the scenario carries the goodput of a stream."""
+        """Least whole frame rates [1/s] that carry the goodput of a stream in frames of the scenario's payload.
+
+        A stream of pictures has a second rate, for frames that do not contain parts of two pictures.
+        """
         needed = needed_goodput(stream, self.derived)
         least = Derivation(
             f"{stream}.least_rate_fps",

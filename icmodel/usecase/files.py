@@ -23,7 +23,7 @@ FORM = Form(
 
 
 def usecase_names() -> tuple[str, ...]:
-    """The names of the bundled use cases, sorted."""
+    """Names of the bundled use cases, sorted."""
     return tuple(sorted(path.stem for path in shipped("usecases").glob("*.toml")))
 
 
@@ -43,7 +43,7 @@ def find_usecase(name: str | Path) -> Path:
     *others, last = usecase_names()
     known = f"{', '.join(others)} or {last}"
     raise UseCaseError(
-        f"there is no use case {str(name)!r}: take {known}, give the path "
+        f"there is no use case {str(name)!r}: use {known}, give the path "
         "of a TOML file, or start one with `icmodel usecases new`"
     )
 
@@ -54,7 +54,7 @@ def usecase_file(name: str | Path) -> SourceFile:
 
 
 def load_usecase(name: str | Path) -> UseCase:
-    """Load and check a use case by bundled name or path: keys, units, names and sums.
+    """Load a use case by bundled name or path, and check its keys, units, names and sums.
 
     Raises
     ------
@@ -71,7 +71,7 @@ def load_usecase(name: str | Path) -> UseCase:
 
 
 def load_derived(name: str | Path) -> tuple[UseCase, Derivations]:
-    """Load a use case as `load_usecase` does, and derive the numbers that follow from it."""
+    """Load a use case by bundled name or path, and compute the numbers that follow from it."""
     path = find_usecase(name)
     return _derived(read_file(path, UseCaseError), path.name)
 
@@ -98,7 +98,7 @@ def _derived(text: str, file: str) -> tuple[UseCase, Derivations]:
 
 
 def usecase_schema() -> dict[str, Any]:
-    """The JSON Schema of a use case, with both spellings of every quantity."""
+    """JSON Schema of a use case; each quantity has two keys, a number in SI or a text with a unit."""
     return UseCase.model_json_schema()
 
 

@@ -23,7 +23,10 @@ from icmodel.usecase.result import Answer
 
 @dataclass(frozen=True, slots=True)
 class Interfaces:
-    """Number of interfaces of one device of a kind, and the number that the device's streams need."""
+    """Network interfaces of one device: their number, and the number that the device's streams need.
+
+    ``needed`` is ``None`` if the need is unknown.
+    """
 
     device: Device
     count: int
@@ -37,7 +40,15 @@ class Interfaces:
     def shared(
         self, case: UseCase, stream: str, handled: Mapping[str, int], derived: Derivations
     ) -> SharedInterface:
-        """The busiest interface, if the device's streams are spread evenly over the interfaces."""
+        """Busiest interface that a stream shares with other streams of the device.
+
+        The device's streams are assumed to be spread evenly over its interfaces.
+
+        Parameters
+        ----------
+        handled : mapping
+            Name of a stream -> number of such streams that the device sends or receives.
+        """
         counts = {
             name: math.ceil(case.connections(name, n) / self.count) for name, n in handled.items()
         }
@@ -56,7 +67,7 @@ class Interfaces:
 
 @dataclass(frozen=True, slots=True)
 class SharedInterface:
-    """The busiest interface on a stream's path: the streams there, and the goodput of all other streams [b/s]."""
+    """Busiest interface on a stream's path: number of streams, and goodput of all other streams there [b/s]."""
 
     endpoints: int
     other_goodput_bps: float
@@ -106,7 +117,10 @@ def interfaces(
 def _needed_interfaces(
     device: Device, capacities_bps: Mapping[str, Fraction], derived: Derivations
 ) -> Derivation | None:
-    """Interfaces that one device needs for sending or for receiving, whichever is more."""
+    """Number of interfaces that one device needs to send or to receive its streams, whichever is more.
+
+    ``None`` if the device handles at most one stream of each name, or a capacity is unknown.
+    """
     shares = {}
     for verb, handled in (("received", device.receives), ("sent", device.sends)):
         if max(handled.values(), default=0) > 1 and capacities_bps.keys() >= handled.keys():
@@ -132,7 +146,7 @@ def _needed_interfaces(
 
 
 def capacities_alone(answers: Mapping[str, Answer]) -> dict[str, Fraction]:
-    """Capacity of one interface for each stream [b/s]: the least bound from `own_bounds`."""
+    """Goodput that one interface can carry of each stream alone [b/s], by name of the stream."""
     return {
         stream: exact(min(bounds))
         for stream, answer in answers.items()
@@ -141,7 +155,10 @@ def capacities_alone(answers: Mapping[str, Answer]) -> dict[str, Fraction]:
 
 
 def own_bounds(prediction: Prediction | None) -> list[float]:
-    """Bounds of the goodput [b/s] that depend on neither the request nor the share; empty without a goodput."""
+    """Limits of a stream's goodput by the wire and by the benchmarks [b/s]; empty without a predicted goodput.
+
+    These limits do not depend on the requested rate or on other streams.
+    """
     if prediction is None or prediction.metrics["goodput_bps"].absent:
         return []
     own = [prediction.bounds[name] for name in ("wire", "benchmark") if name in prediction.bounds]
@@ -158,7 +175,9 @@ def shared_interface(
     found: Mapping[str, Interfaces],
     derived: Derivations,
 ) -> SharedInterface | None:
-    """The busiest interface on a stream's path; ``None`` if it is not shared, or if the candidate states the sharing.
+    """Busiest interface on a stream's path, with the other streams there.
+
+    ``None`` if no other stream uses the interface, or if the candidate itself states the other streams.
 
     Streams are spread evenly over the interfaces of a device that receives them. The same holds for a sending device
     that has fewer interfaces than its streams need.
@@ -201,7 +220,10 @@ def _others_derivation(
 
 
 def interface_derivations(found: Mapping[str, Interfaces]) -> tuple[Derivation, ...]:
-    """Derivations: interfaces that each device needs or has, their total, and the streams at one interface."""
+    """Numbers of interfaces for the report, as derivations: per device, in total, and streams per interface.
+
+    Empty if no need is known.
+    """
     needed = [at.needed for at in found.values() if at.needed is not None]
     if not needed:
         return ()

@@ -1,4 +1,4 @@
-"""Judge one requirement of one candidate by the prediction of the requirement's stream."""
+"""Judge a requirement of a use case for one candidate, by the prediction of the required stream."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ from icmodel.usecase.result import Answer, Finding, evidence_for, others_beyond
 DELAYED = ("latency_", "rtt_half_", "rtt_")
 """Prefixes of metrics that include the delay of the path; a round trip includes the delay twice."""
 CAPACITIES = ("wire", "benchmark", "share", "application_send", "application_recv")
-"""Bounds of goodput that do not depend on the request."""
+"""Names of the goodput bounds that do not depend on the requested rate."""
 
 
 @dataclass(frozen=True, slots=True)
 class JudgingMode:
-    """Options of judging.
+    """Options for judging the requirements of a use case.
 
     Parameters
     ----------
@@ -59,9 +59,10 @@ class JudgingMode:
 
 @dataclass(frozen=True, slots=True)
 class Criterion:
-    """A requirement of a use case for one candidate, as written in the document and in SI.
+    """A requirement of a use case, to be judged for one candidate.
 
-    ``produced_bps`` is the produced goodput [b/s]. If the network carries less, the stream's queue grows without limit.
+    ``limit`` is the requirement as written in the document; ``requirement`` has its limit in SI units.
+    ``produced_bps`` is the goodput that the stream produces [b/s]. If the network carries less, the stream's queue grows without limit.
     """
 
     case: UseCase
@@ -73,18 +74,18 @@ class Criterion:
 
     @property
     def stream(self) -> str:
-        """Name of the stream that the requirement is about."""
+        """Name of the stream to which the requirement applies."""
         return self.case.stream_of(self.limit)
 
     @property
     def streams(self) -> int:
-        """Number of streams whose values are summed for one host; 1 if the requirement names no device."""
+        """Number of streams of one host whose values are added up; 1 if the requirement names no device."""
         hosts = self.candidate.hosts.get(self.limit.device or "", 1)
         return math.ceil(self.case.streams_at(self.limit) / hosts)
 
 
 def judge_criterion(criterion: Criterion, answers: Mapping[str, Answer], model: Model) -> Finding:
-    """Judge one requirement; a stream without a prediction is judged by theory's bounds."""
+    """Judge one requirement of a candidate; a stream without a prediction is judged by the bounds of theory."""
     requirement, metric, stream = criterion.requirement, criterion.limit.metric, criterion.stream
     device, streams = criterion.limit.device or "", criterion.streams
     answer = answers.get(stream)
@@ -122,7 +123,7 @@ def judge_criterion(criterion: Criterion, answers: Mapping[str, Answer], model: 
 
 
 def _estimate(criterion: Criterion, answer: Answer, known: StreamBounds, model: Model) -> Estimate:
-    """Estimate to judge, summed over the streams of a device.
+    """Estimate of the required metric, added up over all streams if the requirement names a device.
 
     A latency has no upper limit if the stream may produce more than the network carries.
     """
@@ -145,7 +146,10 @@ def _estimate(criterion: Criterion, answer: Answer, known: StreamBounds, model: 
 
 
 def _with_end_margin(verdict: Verdict) -> Verdict:
-    """If the estimate has bounds but no value, take the margin from the bound that decides the verdict."""
+    """Add a margin to a verdict whose estimate has bounds but no value: that of the bound that decides.
+
+    Other verdicts stay unchanged.
+    """
     estimate, requirement = verdict.estimate, verdict.requirement
     if not estimate.absent or verdict.outcome == UNDECIDED:
         return verdict
@@ -157,7 +161,7 @@ def _with_end_margin(verdict: Verdict) -> Verdict:
 
 
 def _with_headroom(finding: Finding, prediction: Prediction) -> Finding:
-    """For a goodput that is met, replace the margin to the request by the margin to the capacity."""
+    """For a goodput that is met, state how far the capacity exceeds the limit, not how far the request does."""
     verdict, limit_bps = finding.verdict, finding.verdict.requirement.limit
     bounds = {name: prediction.bounds[name] for name in CAPACITIES if name in prediction.bounds}
     limiting = min(bounds, key=lambda name: bounds[name], default="")
@@ -171,7 +175,7 @@ def _with_headroom(finding: Finding, prediction: Prediction) -> Finding:
 
 
 def sum_derivation(finding: Finding) -> Derivation | None:
-    """The sum over streams behind a finding, as a derivation; ``None`` if nothing was predicted."""
+    """Sum over several streams by which a requirement was judged, with its formula; ``None`` without an estimate."""
     estimate, metric = finding.verdict.estimate, finding.verdict.requirement.metric
     if estimate.absent:
         return None
@@ -210,7 +214,10 @@ def with_remedy(finding: Finding, scenario: Scenario, model: Model) -> Finding:
 
 
 def no_rate(trial: Trial) -> str:
-    """Sentence that no rate is enough; it gives the capacity, and whether the statement is certain."""
+    """Sentence stating that no frame rate reaches a required goodput.
+
+    It gives the capacity at the payload, and whether the statement is certain.
+    """
     frames = f"with frames of {trial.payload_bytes} B"
     greatest = trial.goodput(None)
     if greatest is None or greatest.absent:
@@ -228,7 +235,7 @@ def no_rate(trial: Trial) -> str:
 
 
 def as_one_connection(scenario: Scenario, model: Model) -> Scenario:
-    """The scenario with one core, if the scenario states no core count and the dataset has an axis of core counts."""
+    """Set ``cores`` to 1 in a scenario without a core count, if the dataset states core counts."""
     try:
         counts = model.core_counts(scenario.protocol, dict(scenario.options))
     except REFUSALS:
@@ -243,8 +250,7 @@ def with_delays(
 
     A cable delays all frames by the same time, so it raises the upper limits but not the spread of latencies. Without a
     medium, or with more switches than the dataset includes, a latency has no upper limit. With fewer switches, the
-    lower
-    limit is theory's minimum ``least_s`` [s].
+    lower limit is theory's minimum ``least_s`` [s].
     """
     fitted = prediction.scenario
     unknown = fitted.distance_m is None and scenario.distance_m is not None
@@ -270,7 +276,7 @@ def with_delays(
 
 
 def _delay_reasons(metres: float, cable_s: float, known: int, switches: int) -> Iterator[str]:
-    """Sentences on the cable and the switches whose delay the dataset does not include."""
+    """Yield sentences on cables and switches that the scenario has and the dataset lacks, or the other way round."""
     parts = []
     if metres:
         delay = "any delay" if math.isinf(cable_s) else units.format_seconds(cable_s)

@@ -1,4 +1,7 @@
-"""Requirements of a use case in SI; a limit is a quantity with unit or the name of a derived number."""
+"""Requirements of a use case, with limits converted to SI units.
+
+In the document, a limit is a quantity with a unit, or the name of a number derived from the use case.
+"""
 
 from __future__ import annotations
 
@@ -13,16 +16,16 @@ from icmodel.usecase.document import Limit, UseCase
 
 GOODPUT = "goodput_bps"
 ARRIVES = "what is produced arrives"
-"""Name of the implied requirement of every stream."""
+"""Name of the implied requirement of every stream: all data that its source produces must arrive."""
 RequiredLimits = tuple[tuple[Limit, Requirement], ...]
-"""Requirements as written in the document, each with the same requirement in SI units."""
+"""Requirements in two forms, as pairs: as written in the document, and with the limit in SI units."""
 
 
 def required(case: UseCase, derived: Derivations) -> RequiredLimits:
-    """Requirements of a use case, and for every stream the implied requirement that its data arrives.
+    """Requirements of a use case, and the implied requirement of every stream that its data arrive.
 
-    A stream has no implied requirement if the file states a requirement of that goodput, or if ``allowed_shortfall`` is
-    100 %.
+    A stream has no implied requirement if the file already requires at least the same goodput, or if
+    ``allowed_shortfall`` is 100 %.
     """
     stated = tuple(zip(case.requirements, requirements(case.requirements, derived), strict=True))
     implied = []
@@ -49,7 +52,7 @@ def required(case: UseCase, derived: Derivations) -> RequiredLimits:
 
 
 def requirements(limits: Iterable[Limit], derived: Derivations) -> tuple[Requirement, ...]:
-    """Requirements in the order of the document, with limits in SI units.
+    """Convert requirements of a document to requirements with limits in SI units, in the same order.
 
     Raises
     ------

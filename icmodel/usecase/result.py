@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 SCHEMA_VERSION = 1
 WEAK = ("assumed", "extrapolated")
-"""Weak bases: a strict evaluation does not count a requirement on them as met."""
+"""Weak bases (kinds of evidence). A strict evaluation does not count a requirement as met on a weak basis."""
 RULE = re.compile(r"\brule (R[0-9]+)\b")
 MOST_SOURCES = 3
 FLOWS = ("goodput_bps", "sent_bps", "shortfall_bps", "loss_rate", "frames_per_s")
@@ -74,7 +74,7 @@ class Evaluation:
         return f"Evaluation({self.usecase.name!r} on {self.data.id!r}: {self.verdict})"
 
     def _repr_html_(self) -> str:
-        """Return the requirements of the chosen candidate as a table for a notebook."""
+        """Return the verdicts on the chosen candidate's requirements as an HTML table for a notebook."""
         title = (
             f"{outcome_text(self.verdict)}: {self.usecase.title}, {self.candidate}, {self.data.id}"
         )
@@ -87,7 +87,7 @@ class Evaluation:
         return html_table(Coloured(title, self.verdict), VERDICT_COLUMNS, cells, others)
 
     def to_dataframe(self) -> pandas.DataFrame:
-        """Return one row for each requirement of each candidate, with numbers in SI.
+        """Return the verdicts on all candidates as a data frame, one row per requirement, with numbers in SI.
 
         Raises
         ------
@@ -116,31 +116,31 @@ class Evaluation:
 
     @property
     def data(self) -> Dataset:
-        """The dataset on which the use case was judged."""
+        """Dataset on which the use case was judged."""
         return self.model.data
 
     @property
     def variant(self) -> str:
-        """The variant of the model."""
+        """Variant of the model that predicted the streams."""
         return self.model.variant
 
     @property
     def chosen(self) -> CandidateResult:
-        """The result of the candidate whose outcome is the verdict."""
+        """Result of the chosen candidate, whose outcome is the verdict on the use case."""
         return next(result for result in self.candidates if result.name == self.candidate)
 
     @property
     def verdict(self) -> str:
-        """Outcome of the chosen candidate: met, not met or undecided."""
+        """Verdict on the use case, the outcome of the chosen candidate: met, not met or undecided."""
         return self.chosen.outcome
 
     @property
     def exit_code(self) -> int:
-        """Exit code of the command line: 0 met, 1 not met, 3 undecided."""
+        """Exit code of the command line for the verdict: 0 met, 1 not met, 3 undecided."""
         return {MET: 0, NOT_MET: 1, UNDECIDED: 3}[self.verdict]
 
     def to_dict(self) -> dict[str, object]:
-        """The JSON document of ``icmodel evaluate --json``."""
+        """Convert the evaluation to a dict for JSON, as ``icmodel evaluate --json`` prints it."""
         usecase, data = self.usecase, self.data
         keys = ("name", "title", "question", "source", "citation")
         return {
@@ -167,9 +167,10 @@ class Evaluation:
 
 @dataclass(frozen=True, slots=True)
 class CandidateResult:
-    """Result of one candidate: its findings. Readings do not count in the candidate's outcome.
+    """Result of one candidate of a use case.
 
-    ``objectives`` are the metrics to minimise; they have no limit.
+    ``findings`` has the verdict on each requirement. ``readings`` has the verdicts on alternative interpretations, which
+    do not count in the candidate's outcome. ``objectives`` has the metrics to minimise, which have no limit.
     """
 
     name: str
@@ -185,24 +186,24 @@ class CandidateResult:
         return f"CandidateResult({self.name!r}, {len(self.findings)} requirements: {self.outcome})"
 
     def _repr_html_(self) -> str:
-        """Return the requirements as a table for a notebook."""
+        """Return the verdicts on the candidate's requirements as an HTML table for a notebook."""
         title = Coloured(f"{outcome_text(self.outcome)}: {self.name}", self.outcome)
         cells = [verdict_cells(one.verdict, one.where) for one in self.findings]
         return html_table(title, VERDICT_COLUMNS, cells, self.notes)
 
     @property
     def outcome(self) -> str:
-        """The worst outcome of the candidate's findings: *not met*, then *undecided*, then *met*."""
+        """Worst outcome of all requirements of the candidate: *not met*, then *undecided*, then *met*."""
         return worst_outcome([finding.outcome for finding in self.findings])
 
     @property
     def decisive(self) -> Finding:
-        """The deciding finding: the least margin among the findings with the worst outcome."""
+        """Finding on the requirement that decides: the least margin among all with the worst outcome."""
         deciding = [finding for finding in self.findings if finding.outcome == self.outcome]
         return min(deciding, key=lambda finding: finding.order)
 
     def to_dict(self) -> dict[str, object]:
-        """JSON form."""
+        """Convert the candidate result to a dict for JSON."""
         own = json_of(self)
         named = {"name": own.pop("name"), "description": own.pop("description")}
         notes, objectives = own.pop("notes"), own.pop("objectives")
@@ -211,19 +212,19 @@ class CandidateResult:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """The evidence behind a verdict.
+    """Evidence for the estimate behind a verdict.
 
     Parameters
     ----------
     basis : str
-        The weakest basis; empty if nothing was predicted.
+        Weakest basis (kind of evidence) of the estimate; empty if nothing was predicted.
     bases : tuple of str
         All bases of the estimate, the weakest included.
     sources : tuple of str
         Sources of the rows with the weakest basis.
     settle : str
-        The measurement that would replace the weakest rows, or the reason for a missing prediction; empty if the
-        weakest basis is interpolated or better.
+        Measurement that would replace the weakest rows, or the reason for a missing prediction. Empty if the weakest
+        basis is interpolated or stronger.
     """
 
     basis: str
@@ -233,32 +234,35 @@ class Evidence:
 
     @property
     def weak(self) -> bool:
-        """Whether a strict evaluation rejects this basis."""
+        """Whether the estimate is assumed or extrapolated; a strict evaluation does not count it as met."""
         return self.basis in WEAK
 
     @property
     def rule(self) -> str:
-        """Rules of the dataset's README that produced the weakest rows, such as ``R3, R19``; empty without a rule."""
+        """Names of the rules by which the dataset's author derived the weakest rows, such as ``R3, R19``.
+
+        The README of the dataset describes the rules. Empty if no row comes from a rule.
+        """
         rules = (rule for source in self.sources for rule in RULE.findall(source))
         return ", ".join(dict.fromkeys(rules))
 
     def to_dict(self) -> dict[str, object]:
-        """JSON form."""
+        """Convert the evidence to a dict for JSON."""
         return json_of(self)
 
 
 NO_EVIDENCE = Evidence("", (), (), "")
-"""Evidence of a stream without a prediction."""
+"""Empty evidence, for a requirement on a stream without a prediction."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One requirement of one candidate: its verdict, stream, device and remedies.
+    """Result of judging one requirement for one candidate: verdict, stream, device and remedies.
 
     Parameters
     ----------
     streams : int
-        Number of streams summed; 1 unless ``device`` is named.
+        Number of streams whose values are added up; 1 unless the requirement names a device.
     remedy : str
         Change of rate, payload or cores that would achieve a required goodput.
     least_rate_fps : int, optional
@@ -268,7 +272,7 @@ class Finding:
     asked_margin : float, optional
         Margin of the requested goodput, if the verdict gives the margin of the capacity instead.
     others_beyond : str
-        Sentence on rows at other options that exceed the limit.
+        Sentence on rows of the dataset with other options that exceed the limit.
     """
 
     verdict: Verdict
@@ -291,24 +295,29 @@ class Finding:
 
     @property
     def where(self) -> str:
-        """The device if the requirement is about one, otherwise the stream."""
+        """Name of the device or stream to which the requirement applies."""
         return self.device or self.stream
 
     @property
     def outcome(self) -> str:
-        """Outcome of the requirement: met, not met or undecided."""
+        """Outcome of the judged requirement: met, not met or undecided."""
         return self.verdict.outcome
 
     @property
     def grows(self) -> bool:
-        """Whether this latency grows without limit because the stream produces more than the network carries."""
+        """Whether the judged latency grows without limit.
+
+        This is the case if the stream produces more data than the network carries.
+        """
         return math.isinf(self.verdict.estimate.low)
 
     @property
     def order(self) -> tuple[bool, float]:
-        """Sort key among equal outcomes: the margin. Unlimited latencies and findings without a margin come last.
+        """Sort key of findings with the same outcome: the margin, least first.
 
-        If the limit is 0 and is kept, there is no relative margin.
+        Latencies that grow without limit and findings without a margin come last.
+
+        The margin is relative to the limit, so a requirement that is met with a limit of 0 has none.
         """
         verdict = self.verdict
         relative = verdict.requirement.limit or verdict.outcome == NOT_MET
@@ -329,7 +338,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The prediction for one stream of a candidate; without a prediction ``why`` gives the reason.
+    """Prediction for one stream of a candidate. If there is no prediction, ``why`` gives the reason.
 
     ``asked`` is the scenario of the document. ``scenario`` is the predicted scenario, without the delays of cable and
     switches that the dataset does not include.
@@ -348,24 +357,24 @@ class Answer:
 
     @property
     def refused(self) -> Estimate:
-        """An absent estimate that gives the reason for the missing prediction."""
+        """Estimate without a value, which states why the stream has no prediction."""
         return absent(self.why)
 
     def to_dict(self) -> dict[str, object]:
-        """JSON form."""
+        """Convert the answer to a dict for JSON."""
         return json_of(self)
 
 
 @dataclass(frozen=True, slots=True)
 class Objective:
-    """A metric to minimise. The result shows its estimate, but does not judge it."""
+    """Predicted value of a metric that the use case wants to minimise; shown, but not judged."""
 
     stream: str
     metric: str
     value: float
 
     def to_dict(self) -> dict[str, object]:
-        """JSON form."""
+        """Convert the metric to minimise to a dict for JSON."""
         return json_of(self)
 
 
@@ -399,7 +408,7 @@ def evidence_for(
 
 
 def needed_measurement(metric: str, scenario: Scenario) -> str:
-    """Sentence that names the measurement which would add a row for this metric and scenario."""
+    """Sentence that asks for the measurement which the dataset lacks for a metric and scenario."""
     load = scenario.requested_goodput_bps
     parts = [
         f"{metric} of {scenario.protocol} at {scenario.payload_bytes} B",

@@ -1,4 +1,4 @@
-"""The page of a system's report, conclusion first."""
+"""Report of a predicted system: a first page with the conclusion, then drawing, tables and sources."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def page(found: SystemPrediction, masthead: Masthead = PLAIN, file: str = "") ->
 
 
 def words(found: SystemPrediction) -> Iterator[str]:
-    """Yield the words of the command that predicts this system again."""
+    """Yield the words of the ``icmodel`` command line that repeats this prediction of a system."""
     name = found.system.name
     own = "" if name in system_names() else ".toml"
     yield from ("system", found.system.file or f"{name}{own}")

@@ -28,13 +28,13 @@ from icmodel.requirement import MET, NOT_MET, UNDECIDED
 from icmodel.system import System, SystemPrediction
 
 STYLES = Path(__file__).with_name("drawing.css")
-"""Style sheet of the drawing; the file contains a copy."""
+"""Style sheet of a system drawing. Each SVG file contains a copy."""
 MARGIN = 16.0
 ABOVE_LEGEND = 26.0
 LEAST_WIDTH = 560.0
-"""Least width of a drawing [px]; it leaves room for the legend below."""
+"""Least width of a system drawing [px], so that the legend below has room."""
 UNLIMITED_BPS = 1e9
-"""Rate assumed for an unlimited stream when boxes are arranged [b/s]."""
+"""Rate assumed for an unlimited stream when the boxes of a drawing are arranged [b/s]."""
 
 
 def system_svg(found: SystemPrediction) -> str:
@@ -49,7 +49,7 @@ def system_svg(found: SystemPrediction) -> str:
 
 
 def drawing(system: System, summary: Summary) -> Markup:
-    """Draw a system from its boxes and cables with their numbers."""
+    """Draw a system as SVG, from its boxes and cables with their numbers."""
     made = arranged(system, summary.shape)
     width = max(made.width, LEAST_WIDTH)
     entries, lower = legend(summary, width, made.height + ABOVE_LEGEND)
@@ -79,7 +79,7 @@ def drawing(system: System, summary: Summary) -> Markup:
 
 
 def arranged(system: System, folded: Shape) -> Layout:
-    """Return the positions of boxes and cables; most requested data runs from left to right."""
+    """Return the positions of boxes and cables in a drawing. Most requested traffic runs from left to right."""
     flows: dict[tuple[int, int], float] = {}
     for stream in system.streams.values():
         request_bps = stream.requested_goodput_bps
@@ -153,16 +153,16 @@ def shortened(text: str, size_px: float, room_px: float) -> str:
 # --- cables -----------------------------------------------------------------------------------
 
 LOADS = ((0.0, "idle"), (0.25, "to 25 %"), (0.5, "to 50 %"), (0.75, "to 75 %"), (1.0, "to 100 %"))
-"""Colours of cables: the greatest load of each colour, and its text in the legend."""
+"""Colour classes of cables in a drawing: the greatest load of each class, and its text in the legend."""
 BEYOND = "asked for more than 100 %"
 THINNEST, THICKEST = 1.5, 8.0
-"""Thickness of a cable of at most 100 Mb/s, and the greatest thickness of any cable [px]."""
+"""Least and greatest thickness of a drawn cable [px]. Cables of at most 100 Mb/s have the least."""
 OFF = (6.0, 5.0)
-"""Distance of a cable's number from the box, and from the cable [px]."""
+"""Distances in a drawing [px]: of a cable's load text from the box, and from the cable."""
 
 
 def cable_svg(one: CableSummary, route: EdgeRoute) -> Markup:
-    """Draw a cable: straight below its number, curved elsewhere."""
+    """Draw a cable as SVG. The cable is straight below its load text and curved elsewhere."""
     labelled = route.labelled
     first, last = (route.start, route.end) if labelled == 0 else (route.end, route.start)
     side, other = route.sides[labelled], route.sides[1 - labelled]
@@ -186,7 +186,7 @@ def cable_svg(one: CableSummary, route: EdgeRoute) -> Markup:
 
 
 def number_svg(one: CableSummary, route: EdgeRoute) -> Markup:
-    """Draw the number of a cable; numbers are drawn after all cables, on top."""
+    """Draw the load of a cable as text. These texts are drawn last, on top of all cables."""
     (x, y), side = (route.start, route.end)[route.labelled], route.sides[route.labelled]
     return element(
         "text",
@@ -207,12 +207,12 @@ def number_text(one: CableSummary, route: EdgeRoute) -> str:
 
 
 def load_class(ratio: float) -> int:
-    """Return the index of a load's colour in `LOADS`; loads above 100 % have the index after."""
+    """Return the index in `LOADS` of the colour of a load. Loads above 100 % have the index after the last."""
     return next((index for index, (most, _) in enumerate(LOADS) if ratio <= most), len(LOADS))
 
 
 def thickness(rate_bps: float) -> float:
-    """Return the thickness of a cable [px]; it grows by half for each factor of ten in rate."""
+    """Return the thickness of a drawn cable [px]. It grows by half for each factor of ten in line rate."""
     return min(max(THINNEST * math.pow(1.5, math.log10(rate_bps / 1e8)), THINNEST), THICKEST)
 
 
@@ -226,15 +226,15 @@ def load_text(one: CableSummary) -> str:
 
 MARKS = {MET: "✓", UNDECIDED: "?", NOT_MET: "✗", NOT_JUDGED: "–"}
 KINDS = {MET: "met", UNDECIDED: "undecided", NOT_MET: "not-met", NOT_JUDGED: "not-judged"}
-"""Outcome -> its sign, and outcome -> CSS class of the sign."""
+"""Sign of each verdict in a drawing (``MARKS``), and CSS class of the sign (``KINDS``)."""
 LINE, MOST_LINES = 16.0, 4
-"""Distance of the lines in a box [px], and the number of lines from which lines are closer."""
+"""Distance of the text lines in a box [px], and the number of lines from which they are set closer."""
 ROOM = WIDTH - 12
-"""Width for the texts of a box [px]."""
+"""Greatest width of the texts in a box of the drawing [px]."""
 
 
 def box_svg(system: System, one: BoxSummary, place: Place) -> Markup:
-    """Draw a box with its name, its kind or CPU utilisation, and its streams by verdict."""
+    """Draw a box (device or switch) as SVG: name, CPU load or forwarding mode, and streams by verdict."""
     switches, members = one.box.switches, one.box.members
     frames = [
         element(
@@ -292,9 +292,9 @@ def box_svg(system: System, one: BoxSummary, place: Place) -> Markup:
 # --- legend -----------------------------------------------------------------------------------
 
 ROW, APART, SWATCH = 20.0, 18.0, 26.0
-"""Legend: distance between rows, distance between entries, length of a sample line [px]."""
+"""Lengths in the legend of a drawing [px]: between rows, between entries, and of a sample line."""
 MOST_RATES = 6
-"""Maximum number of rates in the legend; if there are more, only the least and the greatest."""
+"""Maximum number of line rates in the legend. If there are more, only the least and the greatest are shown."""
 
 Entry = tuple[Markup | None, str, str]
 """Entry of the legend: sample line or None, CSS class of the text, and the text."""
@@ -320,7 +320,7 @@ def legend(summary: Summary, width: float, top: float) -> tuple[list[Markup], fl
 
 
 def _entries(summary: Summary) -> tuple[list[Entry], list[Entry], list[Entry]]:
-    """Return the entries of the legend for loads, for rates, and for outcomes."""
+    """Return three groups of legend entries: loads, line rates, and verdicts of streams."""
 
     def sample(styled: str, width: float) -> Markup:
         return element("path", d=f"M0 0H{px(SWATCH)}", class_=styled, stroke_width=px(width))

@@ -1,4 +1,4 @@
-"""The first page of a system's report: requirements, parts of the verdict, the folded drawing, parts to buy, doubts."""
+"""First page of a system's report: requirements, parts of the verdict, drawing, parts to buy, and doubts."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ from icmodel.system.prediction.result import Judged, StreamPrediction, by_requir
 from icmodel.usecase.result import WEAK
 
 HOST_LIMITS = ("cpu", "packet-rate", "receiver", "window", "application_send", "application_recv")
-"""Bottlenecks of a stream that lie in its hosts."""
+"""Names of the bottlenecks of a stream that are in its hosts, not in the network."""
 
 
 def front(found: SystemPrediction, picture: str, problems: Iterable[Finding], line: str) -> Front:
@@ -63,7 +63,7 @@ def front(found: SystemPrediction, picture: str, problems: Iterable[Finding], li
     problems : iterable of Finding
         Findings of the check of the system.
     line : str
-        Command that repeats the report.
+        Command line that makes the report again.
     """
     system, groups = found.system, by_requirement(found.judged)
     summary = summarise(found, FRONT_BOXES)
@@ -86,7 +86,7 @@ Groups = Mapping[str, list[Judged]]
 
 
 def _numbers(groups: Groups) -> Table:
-    """Return the table of the decisive requirements, each by its worst stream or device."""
+    """Return the table of requirements on the first page, each with its worst stream or device."""
     rows = []
     for name, some in list(groups.items())[:MOST_NUMBERS]:
         worst, verdict = some[0], some[0].verdict
@@ -137,7 +137,10 @@ def _streams(found: SystemPrediction) -> Table:
 
 
 def _parts(found: SystemPrediction, groups: Groups) -> Table | None:
-    """Return the shares of network, hosts and application for the stream that decides."""
+    """Return a table for the deciding stream: what network, hosts and application contribute.
+
+    Returns None if the system has no streams.
+    """
     deciding = (some[0].stream for some in groups.values() if not some[0].device)
     name = next(deciding, next(iter(found.streams), None))
     if name is None:
@@ -184,7 +187,7 @@ def _latency_parts(found: SystemPrediction, one: StreamPrediction) -> tuple[str,
 
 
 def _changes(found: SystemPrediction, groups: Groups) -> Iterator[str]:
-    """Yield changes that would change the verdict."""
+    """Yield sentences on changes and measurements that would change the verdict on a system."""
     if not groups:
         yield "A requirement, or a rate for a stream: without one there is nothing to judge."
         return
@@ -204,7 +207,7 @@ def _changes(found: SystemPrediction, groups: Groups) -> Iterator[str]:
 
 
 def _remedy(found: SystemPrediction, one: Judged) -> str:
-    """Return what a verdict that is not met needs: less or more of its value, and the cause that adds most."""
+    """Return what an unmet requirement needs, as text: its margin, its bottleneck, and the largest latency term."""
     parts = [margin(one) or reason(one)]
     if by := limit_name(one.verdict.limiting):
         parts.append(f"limited by {by}")
@@ -222,7 +225,7 @@ def _remedy(found: SystemPrediction, one: Judged) -> str:
 
 
 def _parts_to_buy(found: SystemPrediction) -> Iterator[tuple[str, str]]:
-    """Yield interfaces, cores, switches and cost as pairs of name and text."""
+    """Yield the hardware to buy (interfaces, cores, switches) and its cost, as pairs of name and text."""
     system = found.system
     kinds = Counter(
         f"{units.format_bps(link.rate_bps)} {link.interconnect}"
@@ -246,7 +249,7 @@ def _parts_to_buy(found: SystemPrediction) -> Iterator[tuple[str, str]]:
 
 
 def _doubts(found: SystemPrediction, groups: Groups, problems: Iterable[Finding]) -> Iterator[str]:
-    """Yield doubts about the verdict, the largest first."""
+    """Yield sentences for the first page on doubts about the verdict, the largest first."""
     if not found.datasets:
         yield "Theory alone answers: hosts of this system are not in any dataset, and they add time and limits."
 

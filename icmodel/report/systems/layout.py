@@ -14,18 +14,18 @@ from dataclasses import dataclass
 from icmodel.documents import group_by_key
 
 WIDTH, HEIGHT = 156.0, 58.0
-"""Width and least height of a box; a box with many cables is higher."""
+"""Width and least height of a box in the drawing [px]. A box with many cables is higher."""
 GAP = 12.0
-"""Distance between two boxes of a column."""
+"""Vertical distance between two boxes in one column of the drawing."""
 LANE = 22.0
-"""Distance between two cables at one side of a box."""
+"""Vertical distance between two cables that end at the same side of a box [px]."""
 BETWEEN, BEND = 150.0, 110.0
 """Distance between two columns, and horizontal room for a cable within one column."""
 SWEEPS = 8
 """Number of sweeps; each sweep orders the rows by their neighbours, in alternating directions."""
 
 Pair = tuple[int, int]
-"""Indices of two boxes, or sides of two boxes."""
+"""Pair of integers: the indices of two boxes, or the sides of two boxes at which a cable ends."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,12 +39,12 @@ class Place:
 
     @property
     def right(self) -> float:
-        """Right edge of the rectangle."""
+        """Horizontal position of the right edge of the box [px]."""
         return self.left + self.width
 
     @property
     def bottom(self) -> float:
-        """Lower edge of the rectangle."""
+        """Vertical position of the lower edge of the box [px]."""
         return self.top + self.height
 
 
@@ -125,7 +125,7 @@ def layout(count: int, pairs: Sequence[Pair], flows: Mapping[Pair, float]) -> La
 
 
 def _columns(neighbours: list[list[int]], flows: Mapping[Pair, float]) -> list[int]:
-    """Return the column of each box, from 0.
+    """Return the column of each box in a drawing, counted from 0.
 
     Forwarding boxes are ordered by hops; each other box is next to its neighbour.
     """
@@ -176,7 +176,7 @@ def _hops(start: int, neighbours: list[list[int]], among: Iterable[int]) -> dict
 
 
 def _rows(column: list[int], neighbours: list[list[int]]) -> list[list[int]]:
-    """Return the boxes of each column from top to bottom.
+    """Return the boxes in each column of a drawing, from top to bottom.
 
     Boxes are sorted by the mean position of their neighbours (barycentre).
 
@@ -209,7 +209,7 @@ def _rows(column: list[int], neighbours: list[list[int]]) -> list[list[int]]:
 def _places(
     rows: list[list[int]], pairs: Sequence[Pair], sides: Sequence[Pair], bent: set[Pair]
 ) -> tuple[Place, ...]:
-    """Return the rectangle of each box, with room for its texts and its cables."""
+    """Return the rectangle of each box in a drawing, with room for its texts and its cables."""
     lanes: dict[Pair, int] = {}
     for pair, at in zip(pairs, sides, strict=True):
         for end in zip(pair, at, strict=True):
@@ -237,7 +237,10 @@ def _routes(
     labelled: Sequence[int],
     places: Sequence[Place],
 ) -> tuple[EdgeRoute, ...]:
-    """Route the cables: evenly spaced along the side of a box, in the order of their other ends."""
+    """Return the routes of the cables.
+
+    Cables are evenly spaced along the side of a box, in the order of their other ends.
+    """
     cables_at = group_by_key(
         (end, cable)
         for cable, (pair, side) in enumerate(zip(pairs, sides, strict=True))

@@ -1,4 +1,4 @@
-"""The streams of a drawn system: numbers, terms of the latency, and path through the drawing."""
+"""Streams of a drawn system as JSON: numbers, terms of the latency, and path through the drawing."""
 
 from __future__ import annotations
 
@@ -14,11 +14,14 @@ from icmodel.system import SystemPrediction
 from icmodel.system.prediction.result import StreamPrediction
 
 MOST_STREAMS = 400
-"""Greatest number of streams of a system that are listed, the worst first."""
+"""Maximum number of streams of a system that are listed beside its drawing, the worst first."""
 
 
 def stream_paths(found: SystemPrediction, summary: Summary) -> Iterator[dict[str, Any]]:
-    """Yield the streams, the worst first: numbers, terms, and their cables and boxes in drawing order."""
+    """Yield the streams of a system as JSON, the worst first.
+
+    Each has its numbers, its latency terms, and the indices of its cables and boxes in the drawing.
+    """
     drawn = [one.cable for one in summary.cables if not one.cable.inside]
     cable_of = {
         port: at
@@ -78,7 +81,7 @@ def _metric_text(one: StreamPrediction, metric: str) -> str:
 
 
 def _terms(terms: Mapping[str, float]) -> list[dict[str, Any]]:
-    """Return what each cause adds to the mean latency, as bars; the longest bar is marked."""
+    """Return the terms of the mean latency as bars of a chart. The longest bar is marked."""
     longest = max(terms.values(), default=0.0) or 1.0
     return [
         {

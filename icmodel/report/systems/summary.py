@@ -1,6 +1,6 @@
-"""A predicted system folded into boxes and cables, each with the numbers of its worst member.
+"""A predicted system merged into few boxes and cables, each with the numbers of its worst member.
 
-`shape` folds the system; `summarise` adds the numbers, for the drawing and the tables.
+`shape` merges (folds) nodes into boxes; `summarise` adds the numbers, for the drawing and the tables.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from icmodel.system.prediction.result import DevicePrediction, PortPrediction
 MOST_MEMBERS = 8
 """Largest group that is drawn member by member; a larger group is one box with its count."""
 MOST_BOXES = 40
-"""Maximum number of boxes; a system with more boxes is folded further."""
+"""Maximum number of boxes in a drawing. If there are more, further nodes are merged."""
 NOT_JUDGED = "not judged"
 """Outcome of a stream without a requirement."""
 FRONT_BOXES = 12
 """Maximum number of boxes on the first page of a report, where the drawing is small."""
 ROUNDING = 1e-9
-"""A load above 1 by at most this much is a full port, not an overload."""
+"""Tolerance: a port whose load exceeds 1 by at most this much is full, not overloaded."""
 
 
 # --- the shape --------------------------------------------------------------------------------
@@ -52,13 +52,13 @@ class Cable:
 
     @property
     def inside(self) -> bool:
-        """Whether the cable joins members of one box."""
+        """Whether the cable joins two members of the same box."""
         return self.ends[0] == self.ends[1]
 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """Folded system: boxes, cables, and the box of each node.
+    """Boxes and cables of a system drawing, and the index of the box of each node.
 
     Boxes and cables are in the order of nodes and links in the system file.
     """
@@ -69,7 +69,11 @@ class Shape:
 
 
 def shape(system: System, most_boxes: int = MOST_BOXES) -> Shape:
-    """Fold a system until it has at most ``most_boxes``: large groups, all groups, neighbours, kinds."""
+    """Merge the nodes of a system into at most ``most_boxes`` boxes, if possible.
+
+    It merges large groups first, then all groups, then devices with the same neighbours, and last all nodes of a
+    kind.
+    """
     for folding in FOLDINGS:
         keys = folding(system)
         if len(set(keys.values())) <= most_boxes:
@@ -88,19 +92,22 @@ def shape(system: System, most_boxes: int = MOST_BOXES) -> Shape:
 
 
 Key = tuple[bool, str]
-"""Key of a box: whether its members are switches, and its title if it has several members."""
+"""Key of a box in a drawing: whether its members are switches, and its title if it has several members."""
 Folding = Callable[[System], Mapping[str, Key]]
 """Function that returns the key of the box of each node."""
 
 
 def fold_groups(system: System) -> dict[str, Key]:
-    """Fold each group into one box."""
+    """Return keys that merge the nodes of each group into one box of the drawing."""
     devices = {name: (False, device.group) for name, device in system.devices.items()}
     return devices | {name: (True, switch.group) for name, switch in system.switches.items()}
 
 
 def fold_large_groups(system: System) -> dict[str, Key]:
-    """Fold groups of more than `MOST_MEMBERS` into one box each; other nodes stay separate."""
+    """Return keys that merge each group of more than `MOST_MEMBERS` nodes into one box.
+
+    Other nodes stay separate.
+    """
     groups = fold_groups(system)
     count = Counter(groups.values())
     return {
@@ -109,7 +116,7 @@ def fold_large_groups(system: System) -> dict[str, Key]:
 
 
 def fold_neighbours(system: System) -> dict[str, Key]:
-    """Fold devices with the same neighbours into one box; switches stay separate.
+    """Return keys that merge devices with the same neighbours into one box. Switches stay separate.
 
     Useful for systems without groups.
     """
@@ -124,14 +131,14 @@ def fold_neighbours(system: System) -> dict[str, Key]:
 
 
 def fold_kinds(system: System) -> dict[str, Key]:
-    """Fold all devices into one box, and all switches into another box."""
+    """Return keys that merge all devices into one box, and all switches into another box."""
     return dict.fromkeys(system.devices, (False, "device")) | dict.fromkeys(
         system.switches, (True, "switch")
     )
 
 
 FOLDINGS: tuple[Folding, ...] = (fold_large_groups, fold_groups, fold_neighbours, fold_kinds)
-"""Ways to fold a system, the finest first."""
+"""Functions that assign the nodes of a system to boxes, from the finest to the coarsest."""
 
 
 # --- the numbers ------------------------------------------------------------------------------
@@ -139,7 +146,7 @@ FOLDINGS: tuple[Folding, ...] = (fold_large_groups, fold_groups, fold_neighbours
 
 @dataclass(frozen=True, slots=True)
 class BoxSummary:
-    """Box with the number of its streams by outcome, and its busiest device, if it has devices.
+    """Numbers of one box in a drawing: its streams by verdict, and its busiest device.
 
     A stream is counted in the boxes of its source and its sink.  ``inside`` is the load of the links between members
     of the box; it is empty without such links.
@@ -166,7 +173,7 @@ class BoxSummary:
 
 @dataclass(frozen=True, slots=True)
 class CableSummary:
-    """Cable with its busiest port: name, rate [b/s] and numbers of the port.
+    """Numbers of one cable in a drawing: name, rate [b/s] and load of its busiest port.
 
     ``outwards`` is true if the port sends from the cable's first box.
     """
@@ -196,7 +203,7 @@ class CableSummary:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """A folded system with the numbers of its boxes and cables."""
+    """Boxes and cables of a system drawing, with their numbers."""
 
     shape: Shape
     boxes: tuple[BoxSummary, ...]
@@ -204,7 +211,7 @@ class Summary:
 
 
 def summarise(found: SystemPrediction, most_boxes: int = MOST_BOXES) -> Summary:
-    """Fold a predicted system, and give each box and cable the numbers of its worst member."""
+    """Merge a predicted system into boxes and cables, each with the numbers of its worst member."""
     folded = shape(found.system, most_boxes)
 
     cables = []
@@ -231,7 +238,7 @@ def summarise(found: SystemPrediction, most_boxes: int = MOST_BOXES) -> Summary:
 def _busiest(
     found: SystemPrediction, members: Iterable[str]
 ) -> tuple[str, DevicePrediction | None]:
-    """Return the device with the greatest CPU load.
+    """Return the device with the greatest CPU load among the members of a box.
 
     Devices with a known utilisation come first, then devices with a known number of busy cores.
     """
@@ -245,7 +252,7 @@ def _busiest(
 
 
 def outcomes(found: SystemPrediction) -> dict[str, str]:
-    """Return the outcome of each stream: the worst of its requirements, or `NOT_JUDGED`."""
+    """Return the verdict on each stream: the worst of its requirements, or `NOT_JUDGED` without any."""
     judged = group_by_key(
         (one.stream, one.verdict.outcome) for one in found.judged if not one.device
     )

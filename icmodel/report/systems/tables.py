@@ -47,7 +47,7 @@ MOST_STREAMS = 200
 
 
 def conclude(found: SystemPrediction) -> Conclusion:
-    """Return whether a system meets its requirements, in one sentence and in parts."""
+    """Return the conclusion on a system: whether it meets its requirements, in one sentence and in parts."""
     streams = ("Streams", counted_outcomes(found))
     groups = by_requirement(found.judged)
     if not groups:
@@ -89,9 +89,9 @@ def about(one: Judged) -> str:
 
 
 def value_text(one: Judged) -> str:
-    """Return the judged value, or the known end of its interval.
+    """Return the judged value of a requirement as text, or the known end of its interval.
 
-    The text says so if the value is that of a whole message.
+    If the value is the latency of a whole message, the text says so.
     """
     verdict = one.verdict
     metric, estimate = verdict.requirement.metric, verdict.estimate
@@ -106,7 +106,7 @@ def value_text(one: Judged) -> str:
 
 
 def reason(one: Judged) -> str:
-    """Return the reason for the outcome of a requirement."""
+    """Return as text the reason why a requirement is met, not met or undecided."""
     verdict = one.verdict
     metric, estimate = verdict.requirement.metric, verdict.estimate
     name, span = metric_name(metric), interval(metric, estimate)
@@ -123,7 +123,7 @@ def reason(one: Judged) -> str:
 
 
 def margin(one: Judged) -> str:
-    """Return the margin as text; empty if undecided."""
+    """Return the margin of a requirement as text; empty if the requirement is undecided."""
     return "" if one.verdict.outcome == UNDECIDED else margin_text(one.verdict)
 
 
@@ -131,7 +131,7 @@ def margin(one: Judged) -> str:
 
 
 def requirements(found: SystemPrediction) -> Iterator[Block]:
-    """Yield each requirement with its worst stream or device, and the reasons if it is not met."""
+    """Yield a table of requirements, each with its worst stream or device, and the reasons for unmet ones."""
     groups = by_requirement(found.judged)
     if not groups:
         yield Text("Nothing is required, and every stream sends as fast as it goes.")
@@ -261,7 +261,10 @@ def _worst_cell(metric: str, some: Streams) -> Cell:
 
 
 def estimate_cell(metric: str, estimate: Estimate) -> Cell:
-    """Return a cell with value, interval and basis; only the lower end if there is no upper end."""
+    """Return a table cell with the value of an estimate, its interval and its basis.
+
+    If the interval has no upper end, the cell shows only the lower end.
+    """
     if estimate.absent:
         return Cell("unknown")
     span = interval(metric, estimate)
@@ -325,12 +328,12 @@ def devices(found: SystemPrediction, summary: Summary) -> Table:
 
 
 def by_group(found: SystemPrediction) -> dict[str, list[StreamPrediction]]:
-    """Return the streams of each group, in the order of the system file."""
+    """Return the predicted streams of each group, in the order of the system file."""
     return group_by_key((one.stream.group, one) for one in found.streams.values())
 
 
 def worst_estimate(metric: str, some: Iterable[StreamPrediction]) -> Estimate | None:
-    """Return the worst estimate: the least goodput, or the greatest value of another metric.
+    """Return the worst estimate among streams: the least goodput, or the greatest value of another metric.
 
     The result is None if no stream has a value.
     """
@@ -348,7 +351,7 @@ def grows(metric: str, some: Iterable[StreamPrediction]) -> bool:
 
 
 def limits(some: Iterable[StreamPrediction]) -> tuple[str, str]:
-    """Return bottleneck and location of the first stream; add ``and 2 more`` if others differ."""
+    """Return bottleneck and location of the first stream, and ``and 2 more`` if other streams differ."""
     places = ((limit_name(one.bottleneck) or "unknown", one.bottleneck_at) for one in some)
     first, *more = dict.fromkeys(f"{by} at {at}" if at else by for by, at in places)
     return first, f"and {len(more)} more" if more else ""
@@ -361,7 +364,7 @@ def greatest_bound(some: Streams) -> LatencyBound | None:
 
 
 def bound_text(some: Streams, digits: int = BOUND_DIGITS) -> str:
-    """Return the greatest bound and its scope as text; ``none`` if a stream has no bound."""
+    """Return the greatest latency bound of streams and its scope as text; ``none`` if a stream has no bound."""
     bound = greatest_bound(some)
     if bound is None:
         return "none"
@@ -370,7 +373,7 @@ def bound_text(some: Streams, digits: int = BOUND_DIGITS) -> str:
 
 
 def bound_scope(bound: LatencyBound) -> str:
-    """Return the scope of a bound; empty if it covers all frames between the applications."""
+    """Return the scope of a latency bound as text; empty if it covers all frames between the applications."""
     if NETWORK in bound.covers:
         return "(network)"
     parts = ["arriving"] if ARRIVING in bound.covers else []
@@ -380,7 +383,7 @@ def bound_scope(bound: LatencyBound) -> str:
 
 
 def queue_texts(port: PortPrediction) -> tuple[str, str]:
-    """Return the mean and the greatest queue of a port as texts."""
+    """Return two texts on the queue of a port: its mean size, and the bound of its size."""
     mean, most = port.backlog_mean_bytes, port.backlog_bound_bytes
     least = "up to " if mean.low == 0 and mean.value == most else ""
     return (

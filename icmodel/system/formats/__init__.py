@@ -23,7 +23,7 @@ EXPORTS: Mapping[str, Exporter] = {
     "saihu": saihu.export_ports,
     "node-link": node_link.export_graph,
 }
-"""Names of the formats for export."""
+"""Formats for export: name -> function that converts a system to a JSON document, with remarks."""
 
 
 def import_system(path: Path) -> tuple[str, tuple[str, ...]]:

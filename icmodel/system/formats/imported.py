@@ -1,4 +1,4 @@
-"""ImportedSystem: the tables of a system file, built while another tool's file is read."""
+"""ImportedSystem: tables of a system file, collected while the file of another tool is read."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class ImportedSystem:
     remarks: list[str] = field(default_factory=list)
 
     def document(self) -> Table:
-        """Content of the system file; the remarks become known limits."""
+        """Make the content of the system file; the remarks become its ``known_limits``."""
         slug = re.sub(r"[^a-z0-9]+", "-", self.name.lower()).strip("-")
         # A device without a stated number of interfaces has one for each of its links.
         ends = Counter(end for link in self.links for end in link["between"])
@@ -68,14 +68,19 @@ class ImportedSystem:
 
 @dataclass(frozen=True, slots=True)
 class TokenBucketFlow:
-    """Flow with a burst [b], a rate [b/s] and a longest packet [b]; 0 if the packet is unknown."""
+    """Flow with a token bucket as arrival curve: burst [b], rate [b/s] and longest packet [b].
+
+    The longest packet is 0 if it is unknown.
+    """
 
     burst_bits: float
     rate_bps: float
     packet_bits: float
 
     def stream_table(self, name: str, made: ImportedSystem) -> Table:
-        """Table of a stream without source and sink: messages as large as the burst, at the flow's rate.
+        """Make the table of a stream for the flow, without source and sink.
+
+        The stream has messages as large as the burst, at the rate of the flow.
 
         Raises
         ------
@@ -104,12 +109,12 @@ class TokenBucketFlow:
 
 
 def plain_cable(here: str, there: str, rate_bps: float) -> Table:
-    """Table of a plain link, which has no headers, as in network calculus."""
+    """Table of a link between two nodes without packet headers, as in network calculus."""
     return {"between": [here, there], "rate_bps": rate_bps, "interconnect": "plain"}
 
 
 def tables(document: Mapping[str, Any], key: str, file: str) -> list[Mapping[str, Any]]:
-    """List of tables of a JSON document; empty if the key is missing.
+    """List of tables under a key of a JSON document; empty if the key is missing.
 
     Raises
     ------

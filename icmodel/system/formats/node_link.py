@@ -26,7 +26,9 @@ _NOT_OF_NODES = ("name", "group", "scheduler")
 
 
 def import_graph(document: Mapping[str, Any], file: str) -> ImportedSystem:
-    """Read a graph. A node without ``kind`` is a device if it has one edge, otherwise a switch.
+    """Convert a graph in node-link JSON to the tables of a system.
+
+    A node without ``kind`` is a device if it has at most one edge, otherwise a switch.
 
     Raises
     ------
@@ -68,7 +70,7 @@ def import_graph(document: Mapping[str, Any], file: str) -> ImportedSystem:
 
 
 def _add_node(node_id: str, node: Mapping[str, Any], degree: int, made: ImportedSystem) -> None:
-    """Add the table of a node, as a device or a switch."""
+    """Add a node of the graph to the tables of the system, as a device or a switch."""
     kind = node.get("kind", node.get("type"))
     if kind is None:
         made.remark("nodes without kind are devices if they have one edge, otherwise switches")
@@ -93,7 +95,7 @@ def _add_node(node_id: str, node: Mapping[str, Any], degree: int, made: Imported
 def _known_keys(
     table: Mapping[str, Any], model: type[Document], parts: str, made: ImportedSystem
 ) -> Table:
-    """Attributes that a table of a system file has as keys; a remark names the other attributes."""
+    """Attributes of a node, edge or stream that are keys of system files; a remark names all others."""
     keys = {*model.model_fields, *model.text_spellings()}
     left_out = [key for key in table if key not in keys]
     if left_out:
@@ -106,7 +108,10 @@ def _known_keys(
 
 
 def export_graph(system: System) -> tuple[Mapping[str, object], tuple[str, ...]]:
-    """Return an undirected multigraph with the streams as an attribute, and remarks on lost parts."""
+    """Convert a system to an undirected multigraph, with remarks on what the graph cannot express.
+
+    The streams become an attribute of the graph.
+    """
     nodes = []
     for kind, members in ((DEVICE, system.devices), (SWITCH, system.switches)):
         for node in members.values():
@@ -154,7 +159,7 @@ def export_graph(system: System) -> tuple[Mapping[str, object], tuple[str, ...]]
 
 
 def _stream(system: System, name: str, copies: list[Stream]) -> dict[str, object]:
-    """Table of a stream, or a single table for all copies of a multicast set.
+    """Make the table of a stream for export, or a single table for all copies of a multicast set.
 
     Every source is written as one sample per period. So message size, period and ``within`` are kept.
     """

@@ -29,7 +29,7 @@ from icmodel.system.packing import Packing, packing, stream_arrival_curve
 
 ServerPath = list[str]
 Services = Mapping[str, tuple[float, float]]
-"""Rate [b/s] and latency [s] of each server."""
+"""Service curve of each server by name: rate [b/s] and latency [s]."""
 ARROW = "->"
 """Separator in port names of icmodel: sending node, separator, receiving node."""
 
@@ -38,7 +38,7 @@ ARROW = "->"
 
 
 def import_ports(document: Mapping[str, Any], file: str) -> ImportedSystem:
-    """Read an output-port network.
+    """Convert an output-port network (JSON of Saihu) to the tables of a system.
 
     Raises
     ------
@@ -89,7 +89,7 @@ def _paths(flow: Mapping[str, Any], servers: list[str]) -> list[ServerPath]:
 
 
 def _nodes(servers: list[str], paths: list[ServerPath], made: ImportedSystem) -> dict[str, str]:
-    """Name of a server -> its node. All servers that follow the same server are ports of one node.
+    """Find the node of each server, by name of the server. All servers after the same server form one node.
 
     The name of a node is the common part of its servers' names: s1 for s1-o0 and s1-o1, or for s1->s2.
     """
@@ -117,7 +117,10 @@ def _nodes(servers: list[str], paths: list[ServerPath], made: ImportedSystem) ->
 
 
 def _service(server: Mapping[str, Any], units: Units, made: ImportedSystem) -> tuple[float, float]:
-    """Rate [b/s] and latency [s] of a service curve's piece with the least latency."""
+    """Rate [b/s] and latency [s] of a server, from its service curve.
+
+    If the curve has several pieces, the piece with the least latency is used.
+    """
     where, own = f"the server {server['name']}", units.within(server)
     pieces = _pieces(
         server, "service_curve", (("latencies", "time"), ("rates", "rate")), own, where
@@ -144,14 +147,17 @@ def _pieces(
     units: Units,
     where: str,
 ) -> list[tuple[float, float]]:
-    """Pieces of a curve, each a pair of numbers; the two lists of the file are named with their units."""
+    """Pieces of a piecewise linear curve, as pairs of numbers.
+
+    ``lists`` gives the names of two lists in the file, each with the kind of its unit.
+    """
     curve = needed(table, key, where)
     first, second = (
         [units.read(kind, value) for value in needed(curve, name, where)] for name, kind in lists
     )
     if len(first) != len(second):
         raise NetworkError(
-            f"{where} has {len(first)} {lists[0][0]} and {len(second)} {lists[1][0]}: give as many"
+            f"{where} has {len(first)} {lists[0][0]} and {len(second)} {lists[1][0]}: give equal numbers"
         )
     return list(zip(first, second, strict=True))
 
@@ -182,7 +188,7 @@ def _add_links(
 
 
 def _sink_name(server: str, node_of: Mapping[str, str], made: ImportedSystem) -> str:
-    """Name of the device behind a server; a node that also has servers keeps its name for itself."""
+    """Name of the device that receives from a server; ends in ``-sink`` if a node has the same name."""
     name = made.allowed_name(server.partition(ARROW)[2].replace("#", "-") or f"{server}-sink")
     return f"{name}-sink" if name in node_of.values() else name
 
@@ -220,9 +226,9 @@ def _add_flow(
 
 
 def _sink(path: ServerPath, node_of: Mapping[str, str], made: ImportedSystem) -> str:
-    """Device at the end of a flow.
+    """Name of the device that receives a flow.
 
-    This is the device after the last server, or else a new device at the node after that server.
+    This is the device after the last server. If a node follows that server, a device is added to the node.
     """
     own = _sink_name(path[-1], node_of, made)
     if any(device["name"] == own for device in made.devices):
@@ -244,7 +250,7 @@ Element = ElementTree.Element
 
 
 def import_physical(text: str, file: str) -> ImportedSystem:
-    """Read a physical network.
+    """Convert a physical network (XML of WOPANet) to the tables of a system.
 
     Raises
     ------
@@ -277,7 +283,7 @@ def import_physical(text: str, file: str) -> ImportedSystem:
 
 
 def _physical_links(root: Element, made: ImportedSystem) -> Iterator[Table]:
-    """Yield a cable for each link; two links in opposite directions are one cable."""
+    """Yield the table of a cable for each link; two links in opposite directions form one cable."""
     nodes = {node.get("name"): node for kind in ("station", "switch") for node in root.iter(kind)}
     one_way: dict[tuple[str, str], list[float]] = {}
     for element in root.iter("link"):
@@ -300,7 +306,10 @@ def _physical_links(root: Element, made: ImportedSystem) -> Iterator[Table]:
 
 
 def _physical_rate_bps(link: Element, node: Element, made: ImportedSystem) -> float:
-    """Service rate of a link or of its sending node; if missing, the capacity; if missing, 1 Tb/s."""
+    """Rate of a cable [b/s]: the service rate of the link or of its sending node.
+
+    If no service rate is stated, this is the transmission capacity. Without a capacity, it is 1 Tb/s.
+    """
     rates = [
         PHYSICAL_UNITS.read("rate", element.get(key))
         for key in ("service-rate", "transmission-capacity")
@@ -319,12 +328,13 @@ def _physical_rate_bps(link: Element, node: Element, made: ImportedSystem) -> fl
 
 
 def _physical_flow(element: Element, about: Mapping[str, str], made: ImportedSystem) -> Table:
-    """Table of a stream to the only target of a flow, or to all its targets by multicast."""
+    """Make the table of a stream for a flow; a flow with several targets becomes a multicast stream."""
     where = f"the flow {element.get('name', '')}".rstrip()
     table = dict(element.attrib)
     if table.get("arrival-curve", "leaky-bucket") != "leaky-bucket":
         raise NetworkError(
-            f"{where} has the arrival curve {table['arrival-curve']!r}: icmodel reads leaky-bucket"
+            f"{where} has the arrival curve {table['arrival-curve']!r}, but icmodel reads only "
+            "leaky-bucket: use leaky-bucket"
         )
     packet = table.get("maximum-packet-size", about.get("maximum-packet-size"))
     bucket = TokenBucketFlow(
@@ -359,7 +369,10 @@ NOT_IN_SAIHU = (
 
 
 def export_ports(system: System) -> tuple[Mapping[str, object], tuple[str, ...]]:
-    """Return servers for all sending ports, flows with their bits on the wire, and remarks on lost parts."""
+    """Convert a system to an output-port network, with remarks on what the network cannot express.
+
+    Each sending port becomes a server. Each stream becomes a flow, counted in bits on the wire.
+    """
     packed = packing(system)
     streams = system.streams.values()
     limited = [stream for stream in streams if stream.producer is not None]
@@ -403,7 +416,7 @@ def export_ports(system: System) -> tuple[Mapping[str, object], tuple[str, ...]]
 
 
 def _known_ports(system: System, stream: Stream) -> list[str]:
-    """Ports on a stream's path, without ports of links with an unknown rate."""
+    """Names of the ports on a stream's path whose link has a known rate; all ports if none has."""
     known = [name for name in stream.path if system.ports[name].rate_bps != FAST_BPS]
     return known or list(stream.path)
 
@@ -447,7 +460,7 @@ _NUMBER = re.compile(r"\s*([0-9.]+(?:[eE][+-]?[0-9]+)?)\s*([A-Za-zµ]*)\s*")
 
 @dataclass(frozen=True, slots=True)
 class Units:
-    """Units of plain numbers at one place of a file; a number in a text states its own unit.
+    """Units of the numbers in one table of Saihu's file that have no unit of their own.
 
     A unit is a prefix (a f p n u m k M G T P E, powers of 1000) before b or B (data), s, m or h (time; m
     is minutes), or data ``p`` time (rates): ``10kbps``, ``2kB``, ``1ms``.
@@ -482,7 +495,7 @@ class Units:
             return float(Fraction(match[1]) * factor(kind, match[2] or getattr(self, kind)))
         except ValueError:
             raise NetworkError(
-                f"{value!r} is no {kind}: write a number, or a text with number and unit"
+                f"{value!r} cannot be read as {kind}: write a number, or a text with number and unit"
             ) from None
 
 
@@ -502,4 +515,4 @@ def factor(kind: str, unit: str) -> Fraction:
         prefix = unit.removesuffix(name)
         if unit.endswith(name) and prefix in _POWERS:
             return base * Fraction(1000) ** _POWERS[prefix]
-    raise NetworkError(f"{unit!r} is no unit of {kind}: write one such as {_EXAMPLES[kind]}")
+    raise NetworkError(f"{unit!r} is no unit of {kind}: write a unit such as {_EXAMPLES[kind]}")

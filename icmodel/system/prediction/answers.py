@@ -38,7 +38,7 @@ IF_MEASURED = (
     *(f"rtt_{statistic}_s" for statistic in ("mean", "p50", "p99", "max")),
     *(f"cpu_{side}_process_cores" for side in ("send", "recv")),
 )
-"""Metrics requested beyond the default ones; a dataset without such a metric leaves it out."""
+"""Metrics that are requested in addition to the default metrics, if the dataset has them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ class DatasetChoice:
 
 @dataclass(frozen=True, slots=True)
 class DatasetQuestions:
-    """Questions to one dataset that all have the same options.
+    """Questions to one dataset about the metrics of several streams; all have the same options.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ class DatasetQuestions:
     notes: tuple[str, ...]
 
     def answers(self, columns: Mapping[str, Floats]) -> xarray.Dataset | None:
-        """Ask the dataset; ``None`` if the dataset has no rows with these options.
+        """Predict all questions by the dataset; ``None`` if the dataset has no rows with these options.
 
         Metrics of `IF_MEASURED` that the dataset has only at other options are left out.
         """
@@ -121,7 +121,7 @@ class DatasetQuestions:
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """The datasets' numbers for all streams.
+    """Metrics of all streams of a system as arrays, as predicted by the dataset of each stream.
 
     Parameters
     ----------
@@ -166,7 +166,7 @@ class Answers:
 
 @dataclass(frozen=True, slots=True)
 class StreamQuestions:
-    """The questions of all streams of a system.
+    """Questions to the datasets about all streams of a system.
 
     Parameters
     ----------
@@ -188,14 +188,17 @@ class StreamQuestions:
         return tuple(note for dataset in self.datasets for note in dataset.notes)
 
     def gaps(self, system: System) -> Iterator[str]:
-        """Groups of streams without a dataset: one sentence per reason, with the names and the reason."""
+        """Yield one sentence for each reason why streams have no dataset, with the names of their groups."""
         streams = list(system.streams.values())
         groups = group_by_key((why, streams[k].group) for k, why in self.unanswered.items())
         for why, names in groups.items():
             yield f"{', '.join(dict.fromkeys(names))}: {why}"
 
     def limited_to(self, limit_bps: Floats) -> StreamQuestions:
-        """The same questions, with each request limited to a goodput [b/s], array (streams,)."""
+        """Copy of the questions, with the requested rate of each stream limited to a goodput.
+
+        ``limit_bps`` is an array (streams,) [b/s].
+        """
         limited = []
         for dataset in self.datasets:
             most_fps = limit_bps[dataset.streams] / (8 * dataset.columns["payload_bytes"])
@@ -227,7 +230,7 @@ class StreamQuestions:
 
 
 def stream_questions(system: System, choice: DatasetChoice) -> StreamQuestions:
-    """Find the dataset that answers for each stream, and form the question to it.
+    """Find the dataset that covers each stream, and form the question about the stream to this dataset.
 
     Raises
     ------
@@ -262,15 +265,15 @@ def stream_questions(system: System, choice: DatasetChoice) -> StreamQuestions:
 
 
 def hosts_without_dataset(system: System, stream: Stream) -> dict[str, Device]:
-    """Ends of a stream that state their own latency: side, ``send`` or ``recv`` -> device."""
+    """Devices at the ends of a stream that state their own latency, by side: ``send`` or ``recv``."""
     devices = {side: system.devices[getattr(stream, end)] for end, side in SIDES}
     return {side: device for side, device in devices.items() if device.latency_s is not None}
 
 
 def dataset_of(system: System, stream: Stream) -> str | None:
-    """Name of the dataset that answers for a stream.
+    """Name of the dataset that covers a stream; ``None`` if the system names none.
 
-    The sink's dataset goes first, then the source's, then that of the last link with a dataset.
+    The dataset named for the sink comes first, then the source's dataset, then the dataset of the last link.
     """
     hosts = (system.devices[stream.sink].dataset, system.devices[stream.source].dataset)
     links = [link.dataset for link in reversed(system.links_of(stream))]
@@ -316,7 +319,7 @@ def _questions_to(
 
 
 def _scenario(system: System, model: Model, stream: Stream, options: Mapping[str, str]) -> Scenario:
-    """Turn a stream into a question.
+    """Describe a stream as a question to a dataset, without the other streams.
 
     A stream without cores counts as one connection if the dataset has a number of cores.
     """
@@ -341,7 +344,7 @@ def _scenario(system: System, model: Model, stream: Stream, options: Mapping[str
 
 
 def few_cores(system: System, stream: Stream, scenario: Scenario) -> str:
-    """Reason why a host has fewer cores than the stream's question; empty if both hosts have enough."""
+    """Error message if a host has fewer cores than a stream requests; empty if both hosts have enough."""
     ends = (system.devices[end] for end in (stream.source, stream.sink))
     counts = {
         device.name: device.cores
@@ -358,7 +361,7 @@ def few_cores(system: System, stream: Stream, scenario: Scenario) -> str:
 
 
 def _row(model: Model, scenario: Scenario) -> dict[str, float]:
-    """One question as a row of numbers; NaN stands for a parameter that the question leaves open."""
+    """Convert a question to numbers by name of the parameter; NaN if the question leaves a parameter open."""
 
     def known(value: float | None) -> float:
         return np.nan if value is None else float(value)

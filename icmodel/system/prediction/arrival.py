@@ -1,4 +1,4 @@
-"""Whether the data of each stream arrive: surely, surely not, or undecided.
+"""Decide for each stream whether its data arrive: surely, surely not, or undecided.
 
 All data of a stream must arrive, unless the stream is unlimited or its file allows a shortfall. If less
 passes, the stream's queue grows without limit, so the stream has no latency.
@@ -21,7 +21,7 @@ from icmodel.system.prediction.answers import SIDES, Answers
 from icmodel.system.sharing import SAME
 
 OF_TIME = ("latency_", "rtt_", "message_latency_")
-"""Prefixes of the metrics that do not exist if a queue grows without limit."""
+"""Prefixes of the time metrics. They are absent for a stream whose queue grows without limit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +49,15 @@ class Arrival:
         return self.outcome == NOT_MET
 
     def to_dict(self) -> dict[str, object]:
-        """JSON form."""
+        """Convert the arrival to a dict for JSON."""
         return json_of(self, "outcome", "why", "late")
 
 
 def overloaded_streams(system: System) -> Mapping[str, Sequence[Overload]]:
-    """Name of each stream that requests a rate -> overloaded ports on its path."""
+    """Find the overloaded ports on the path of each stream: name of the stream -> overloads.
+
+    Unlimited streams, and streams without an overloaded port, are left out.
+    """
     found: dict[str, list[Overload]] = {}
     for overload in overloads(system):
         for stream in overload.load.streams:
@@ -72,7 +75,7 @@ def overloaded_streams(system: System) -> Mapping[str, Sequence[Overload]]:
 
 
 def overloaded_hosts(system: System, alone: Answers, sent_with: Ints) -> dict[str, str]:
-    """Name of each stream whose host surely has too few cores -> a sentence that states the reason.
+    """Find the streams whose host surely has too few cores: name of the stream -> reason as a sentence.
 
     The dataset gives the busy cores per b/s of the stream alone, or the host states its core time. A stream
     needs at least this number times the goodput that must arrive. A host needs the sum over its streams.
@@ -165,7 +168,7 @@ def without_times(metrics: Mapping[str, Estimate], why: str) -> dict[str, Estima
 
 
 def times_of_arrivals(metrics: Mapping[str, Estimate]) -> dict[str, Estimate]:
-    """Metrics of a stream with a shortfall; its latencies count only the data that arrive."""
+    """Add a reason to the latencies of a stream whose data do not all arrive: only arriving data count."""
     return {
         name: replace(estimate, why="; ".join(filter(None, (estimate.why, "of what arrives"))))
         if name.startswith(OF_TIME) and not estimate.absent

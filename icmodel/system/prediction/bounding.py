@@ -30,7 +30,10 @@ PERIODS = "producers that keep their period"
 REFUSE, FIXED_POINT = CYCLES = ("refuse", "fixed-point")
 """Treatment of streams that wait for each other in a cycle: no bound, or a bound by a fixed point."""
 EVERY_METHOD = 500
-"""Most streams for which all analyses run; larger systems use only total flow analysis, the fastest."""
+"""Greatest number of streams for which all methods of analysis are used.
+
+Larger systems use only total flow analysis, the fastest method.
+"""
 AT_ITS_FIRST_BIT = 0.0
 """Bits of a packet that a cut-through switch receives before it forwards the packet.
 
@@ -40,7 +43,7 @@ The switch's latency already includes the time to read the header (RFC 1242).
 
 @dataclass(frozen=True, slots=True)
 class HostTimes:
-    """Greatest times of the hosts of each stream, by name of the stream [s].
+    """Greatest times that the hosts at both ends of a stream add to its latency, by name of the stream [s].
 
     Parameters
     ----------
@@ -60,7 +63,7 @@ class HostTimes:
 
 @dataclass(frozen=True, slots=True)
 class WorstCase:
-    """Bounds of streams and of queues at ports, by name.
+    """Worst-case bounds of a system: latency of each stream, and queue at each port.
 
     Parameters
     ----------
@@ -99,7 +102,7 @@ NOT_REQUESTED = WorstCase({}, {}, HostTimes(), "bounds were not requested")
 
 
 def host_times(system: System, alone: Answers, paths: Sequence[PathTimes]) -> HostTimes:
-    """Greatest times of the hosts of all streams: stated, or from the datasets' greatest latencies.
+    """Greatest times that hosts add to the latency of each stream: stated, or measured by its dataset.
 
     A dataset measured both hosts together. So all of its time may belong to the source, or to the host
     beside a device that states its latency.
@@ -210,13 +213,13 @@ def _network_of(
 
 
 def _servers(system: System, packets: Packing) -> Iterator[bounds.Server]:
-    """Server of each port, with the packet gap of the port's link."""
+    """Yield a server of network calculus for each port, with the delay and packet gap of the port's link."""
     for name, streams in system.streams_by_port().items():
         port = system.ports[name]
         if isinstance(port.scheduler, Dscp):
             raise BoundsError(
-                "DSCP as measured guarantees nothing to any class: take strict-priority, wrr, drr or cbs "
-                "for a bound"
+                "the scheduler dscp (as measured) guarantees no rate to any class, so delays have no bound: "
+                "use strict-priority, wrr, drr or cbs"
             )
         link, peer = system.links[port.link], system.node(port.peer)
         behind = peer.latency_s if isinstance(peer, Switch) else 0.0
@@ -234,7 +237,7 @@ def _servers(system: System, packets: Packing) -> Iterator[bounds.Server]:
 def _flows(
     system: System, packets: Packing, jitter_s: Mapping[str, float], waiting: Collection[str]
 ) -> Iterator[bounds.Flow]:
-    """Flow of each stream; copies of a multicast set are the same packets.
+    """Yield a flow of network calculus for each stream; copies of a multicast set are the same packets.
 
     Parameters
     ----------

@@ -54,7 +54,7 @@ class Buffers:
     Parameters
     ----------
     losses : mapping
-        Index of a stream -> its loss, only for streams that may lose frames.
+        Index of a stream -> loss of the stream; only streams that may lose frames.
     overflowing : frozenset of str
         Ports whose queue may exceed their buffer.
     queues : Queues
@@ -176,18 +176,18 @@ class _Meeting:
     bursts: list[_Burst]
 
     def demand_bps(self, drain: _Drain) -> float:
-        """Average arrival rate of all streams of a class together [b/s]."""
+        """Average rate at which all streams of one traffic class together arrive at the port [b/s]."""
         return sum(burst.curve.rate_bps for burst in self.bursts if burst.drain == drain)
 
     @property
     def full(self) -> bool:
-        """Whether the average demand fills the port or one of its classes."""
+        """Whether the average arrival rate reaches the rate of the port or of one of its traffic classes."""
         drains = {burst.drain for burst in self.bursts}
         return any(self.demand_bps(drain) >= FULL * drain.rate_bps for drain in drains)
 
     @cached_property
     def beyond(self) -> tuple[float, float]:
-        """Bits that do not fit into the buffer if all bursts come at once, and the bits that arrived until then.
+        """Bits that do not fit into the buffer if all bursts come at once, and bits arrived by that moment [b].
 
         All classes share the buffer, and each class may have its greatest queue at the same time. The
         buffer may also hold one incomplete packet of each incoming link, and the packet that is being
@@ -254,7 +254,7 @@ class _Meeting:
 def _meetings(
     system: System, packets: Packing, rates: Throughput, sizes_bits: Mapping[str, float]
 ) -> dict[str, _Meeting]:
-    """Bursts at each port with a stated buffer, by name of the port."""
+    """Collect the bursts that arrive at each port with a stated buffer, by name of the port."""
     flows, arriving_bps = rates.resources.flows, rates.allocation.arriving_bps
     classes = {
         name: {stream.priority for stream in streams}
@@ -294,7 +294,9 @@ def _meetings(
 
 
 def _drain(port: Port, classes: Iterable[int], priority: int, available_bps: float) -> _Drain:
-    """Drain of a class; a port that sends every class at its full rate drains like one queue.
+    """Rates at which a port empties the queue of one priority class.
+
+    If the scheduler lets every class use the full rate of the port, all classes count as one queue.
 
     Parameters
     ----------
@@ -318,7 +320,7 @@ def _drain(port: Port, classes: Iterable[int], priority: int, available_bps: flo
 
 @dataclass(frozen=True, slots=True)
 class _BufferedPort:
-    """A port, its buffer [b], its longest packet [b], and its most urgent priority."""
+    """A port with its buffer size [b], its longest packet [b], and the most urgent priority of its streams."""
 
     port: Port
     buffer_bits: float
@@ -326,7 +328,10 @@ class _BufferedPort:
     urgent: int
 
     def drain_bps(self, priority: int) -> float | None:
-        """Rate at which a full buffer drains ahead of a frame [b/s]; ``None`` if other frames may overtake."""
+        """Rate at which the port sends the frames ahead of a new frame [b/s].
+
+        ``None`` if frames of other priorities may overtake the new frame.
+        """
         if isinstance(self.port.scheduler, Fifo):
             return self.port.rate_bps
         first = isinstance(self.port.scheduler, StrictPriority) and priority == self.urgent
@@ -349,7 +354,10 @@ class _BufferedPort:
 def _buffered_ports(
     system: System, packets: Packing, sizes_bits: Mapping[str, float]
 ) -> dict[str, _BufferedPort]:
-    """Every port that sends a stream; a port without a stated buffer has an infinite one."""
+    """Buffer, longest packet and most urgent priority of every port that sends a stream, by port name.
+
+    A port without a stated buffer has an infinite buffer.
+    """
     found = {}
     for name, streams in system.streams_by_port().items():
         port = system.ports[name]
@@ -363,7 +371,10 @@ def _buffered_ports(
 def _limited_queues(
     shared: SharedResources, ports: Mapping[str, _BufferedPort], queues: Queues
 ) -> Queues:
-    """Limit queues to the buffers of their ports; a queue stays infinite if its buffer is unknown."""
+    """Limit the waits and queue lengths of ports to the sizes of their buffers.
+
+    A queue that grows without limit stays infinite.
+    """
     most_s = np.full(shared.flows.path.shape, np.inf)
     for resource, (kind, name, priority) in enumerate(shared.keys):
         rate_bps = ports[name].drain_bps(priority) if kind == PORT else None
@@ -372,7 +383,10 @@ def _limited_queues(
     endless = np.isinf(queues.mean_s)
 
     def limited(mean_s: Floats, variance_s2: Floats) -> tuple[Floats, Floats]:
-        """Limit mean and variance of waits that lie between 0 and the greatest wait (Bhatia and Davis, 2000)."""
+        """Limit mean and variance of waits, given that a wait is between 0 and the time to drain the buffer.
+
+        The variance is at most mean × (greatest − mean) (Bhatia and Davis, 2000).
+        """
         mean_s = np.where(endless, np.inf, np.minimum(mean_s, most_s))
         known = np.isfinite(most_s) & np.isfinite(mean_s)
         with np.errstate(invalid="ignore"):

@@ -62,7 +62,7 @@ def shared_goodput(own: Estimate, share: StreamShare, most_bps: float = math.inf
 
 
 def windowed(goodput: Estimate) -> Estimate:
-    """Goodput that the stream's window limits, with this reason added."""
+    """Add a reason to the goodput of a stream that its TCP window limits."""
     return goodput if goodput.absent else derived(goodput, goodput.ends, ("assumed",), BY_WINDOW)
 
 
@@ -76,7 +76,7 @@ def goodput_by_theory(share: StreamShare, why: str) -> Estimate:
 
 
 def after_buffer(goodput: Estimate, loss: BufferLoss) -> Estimate:
-    """Subtract the part that full buffers drop from a goodput."""
+    """Subtract from a goodput the part that full buffers drop."""
     if goodput.absent:
         return goodput
     kept = (1 - loss.value, 1 - loss.high, 1 - loss.low)
@@ -145,7 +145,9 @@ def proportional_rates(
 
 
 def bottleneck(code: int, share: StreamShare, own: Estimate, goodput: Estimate) -> tuple[str, str]:
-    """Name and location of a stream's bottleneck; that of the dataset if no shared resource limits it.
+    """Name and location of a stream's bottleneck.
+
+    If no shared resource limits the stream, this is the bottleneck in the dataset's answer.
 
     Parameters
     ----------

@@ -88,14 +88,14 @@ def judge_stream(required: StreamRequirement, prediction: StreamPrediction) -> J
 
 
 def _at_best(verdict: Verdict, outcome: str, why: str) -> Verdict:
-    """Limit a verdict, so that it is no better than the given outcome."""
+    """Lower a verdict to the given outcome, with its reason; a verdict that is not better stays unchanged."""
     if verdict.outcome == NOT_MET or outcome == MET or verdict.outcome == outcome:
         return verdict
     return replace(verdict, outcome=outcome, why=why)
 
 
 def judge_time(required: StreamRequirement, prediction: StreamPrediction) -> Judged:
-    """Judge a latency: that of a whole message, unless the file asks for a single frame.
+    """Judge a required latency of a stream, for a whole message unless the file asks for a single frame.
 
     The worst-case bound decides a hard limit on the greatest latency. The bound must include the hosts
     and cover the same subject, message or frame. A bound within the limit meets the requirement. If the

@@ -24,18 +24,21 @@ from icmodel.system.sharing.waiting import quantile_s
 QUANTILES = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p999": 0.999, "p9999": 0.9999}
 MEDIAN = 0.5
 RUNS = 0.95
-"""Quantile of the waits used as upper limit of the mean wait.
+"""Quantile of the waits that is used as the upper limit of a stream's mean wait in a run.
 
 Each run has its own phases, so the mean wait of 5 % of runs exceeds this quantile.
 """
 ANYWHERE = 0.45
-"""Half-width of the mean fill level of a full port's buffer, around one half: 90 % of all levels."""
+"""Half-width of the interval for the mean fill level of a full port's buffer, around one half.
+
+The interval covers 90 % of all levels from empty to full.
+"""
 NOT_FULL = 0.1
 """Fraction of a buffer that may be empty although the buffer stays full (assumed)."""
 MOST_LOG = 500.0
 """Greatest logarithm of a factor, so that the factor fits into a float."""
 RULES = ("derived", "assumed")
-"""Bases of a latency with added times of path or queues, besides the bases of its dataset."""
+"""Bases (kinds of evidence) that a latency gets if times of path or queues are added to the dataset's."""
 HOSTS_ADD = "hosts add to it"
 
 
@@ -86,7 +89,7 @@ class AddedLatency:
 
     @property
     def nothing(self) -> bool:
-        """Whether no time is added, so that the dataset's latency holds unchanged."""
+        """Whether path and queues add no time, so that the latency is that of the dataset."""
         return not (self.mean_s or self.full_s or self.why or any(self.shifts_s.values()))
 
     def wait_s(self, statistic: str) -> float:
@@ -96,7 +99,7 @@ class AddedLatency:
         return self.quantiles_s[QUANTILES[statistic]] if statistic in QUANTILES else self.once_s
 
     def applied(self, name: str, own: Estimate, mean: Estimate) -> Estimate:
-        """Add the times to one latency of the dataset.
+        """Add the times of path and queues to one latency metric of the dataset.
 
         Parameters
         ----------
@@ -135,7 +138,7 @@ class AddedLatency:
         return self._with_reasons(own, (value, value - below, value + above))
 
     def _with_reasons(self, own: Estimate, ends: Iterable[float]) -> Estimate:
-        """Latency with the given value, low and high; its reasons list the added times."""
+        """Make a latency with the given value, low and high, whose reason lists the added times."""
         reasons = []
         if self.queues_s:
             where = max(self.queues_s, key=lambda port: self.queues_s[port])
@@ -252,7 +255,9 @@ def _drain_s(
 
 
 def latencies(own: Mapping[str, Estimate], added: AddedLatency) -> dict[str, Estimate]:
-    """All latencies of a stream on its path; value, low and high each keep the order of the statistics.
+    """Latencies of a stream from its dataset, with the times of path and queues added.
+
+    The results keep the order of the statistics: for example, p50 does not exceed p99.
 
     The times added to mean, quantiles and maximum are computed separately, so results could cross
     without this correction.
@@ -317,7 +322,10 @@ def congested_latency(own: Estimate, ratios: Sequence[float], together: int = 1)
 
 
 def _joint_factor(more: Sequence[float], less: Sequence[float]) -> float:
-    """Factor by which a product may be too large, if each ratio of ``more`` to ``less`` is independent."""
+    """Factor by which a product of uncertain factors may be too large, if their errors are independent.
+
+    The error of a factor is the ratio of its value in ``more`` to its value in ``less``.
+    """
     pairs = zip(more, less, strict=True)
     logs = [math.log(over / under) if under > 0 else math.inf for over, under in pairs if over > 0]
     return math.exp(min(math.hypot(*logs), MOST_LOG))

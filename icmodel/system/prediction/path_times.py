@@ -1,4 +1,6 @@
-"""Times of a stream's frames on a path without other traffic: by theory, and added to a dataset's latency.
+"""Times of a stream's frames on its path without other traffic.
+
+Two kinds of time are computed: the whole time by theory, and the time to add to a dataset's latency.
 
 Forwarding is decided for each switch: a cut-through switch stores a packet that goes on to a faster
 line. The latency from a dataset includes a measured path with a number of switches and a line rate. A
@@ -26,7 +28,7 @@ CUTTING_KINDS = ("infiniband", "rapidio")
 The switches of all other interconnects store and forward.
 """
 NO_WIRE = "loopback"
-"""Interconnect kind of a dataset whose latency includes no wire."""
+"""Kind of interconnect without a wire: sender and receiver of the dataset are one host."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +133,7 @@ class _MeasuredPath:
 
     @classmethod
     def by_stream(cls, questions: StreamQuestions) -> dict[int, _MeasuredPath]:
-        """Index of a stream -> path on which the latency of its dataset was measured."""
+        """Collect the measured path of each stream's dataset, by index of the stream."""
         found = {}
         for dataset in questions.datasets:
             link = dataset.model.data.link(dataset.options)
@@ -151,7 +153,9 @@ class _MeasuredPath:
         return found
 
     def stored_s(self, path: _Path, switches: int) -> float:
-        """Time of a frame's packets on the lines and in the given number of switches [s].
+        """Time that a frame's packets spend on the measured lines and stored in switches [s].
+
+        ``switches`` is the number of switches.
 
         Lines of unknown rate are assumed as fast as the slower of the stream's first and last link.
         """
@@ -166,7 +170,7 @@ class _MeasuredPath:
 
 @dataclass(frozen=True, slots=True)
 class _Path:
-    """Lines of a stream: packets, rate and burst on each line, and whether each switch stores packets."""
+    """Path of a stream: packets, rate and burst on each line, and whether each switch stores packets."""
 
     stream: Stream
     packed: Sequence[Packed]
@@ -186,9 +190,9 @@ class _Path:
         )
 
     def stored_s(self, frames: Sequence[Packets] = ()) -> float:
-        """Time of a frame's packets on the lines and in the switches that store packets [s].
+        """Time that a frame's packets spend on the lines and stored in switches [s].
 
-        ``frames`` has the packets on each line; by default those of the first frame of a message.
+        ``frames`` has the packets on each line; by default the packets of a message's first frame.
         """
         frames = frames or [_first_frame(self.stream, on) for on in self.packed]
         return _packets_s(frames, self.rates_bps, self.stores, [on.gap_bits for on in self.packed])
@@ -217,13 +221,16 @@ class _Path:
         return full_s - stored_s + self.stored_s(last), whole + 1
 
     def bucket_s(self) -> float:
-        """Longest wait for a token bucket that is empty, but full for a frame without other traffic [s]."""
+        """Longest time that a frame waits because the token bucket of a link is empty [s].
+
+        Without other traffic, the bucket is full, and the frame does not wait.
+        """
         lines = zip(self.packed, self.rates_bps, self.bursts_bytes, strict=True)
         return max(min(8 * burst, on.frame.sum_bits) / rate for on, rate, burst in lines)
 
 
 def _first_frame(stream: Stream, packed: Packed) -> Packets:
-    """Packets of a full frame; those of the whole message if it is shorter than a frame."""
+    """Packets of the first frame of a message: a full frame, or the whole message if it is shorter."""
     made = stream.producer
     short = made is not None and made.message_bytes < stream.payload_bytes
     return packed.message if short else packed.frame
@@ -235,7 +242,7 @@ def _packets_s(
     stores: Sequence[bool],
     gaps_bits: Sequence[float],
 ) -> float:
-    """Time of one frame on lines [s], given its packets on each line: first, middle and last packets.
+    """Time in which all packets of a frame pass a series of lines [s], given the frame's packets on each line.
 
     If another line has more packets, a line is assumed to cut the frame evenly into the same number.
     """

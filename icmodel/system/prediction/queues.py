@@ -20,7 +20,7 @@ from icmodel.system.sharing.loss import NOWHERE, behind_buckets
 from icmodel.system.sharing.waiting import LEAST, Arrivals, Waits, all_bursts_once_s, spread, waits
 
 ONE_SERVER = (Fifo, StrictPriority)
-"""Schedulers whose classes wait for one another; other schedulers give each class its own rate."""
+"""Schedulers whose priority classes wait for one another. Other schedulers give each class a rate."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class Queues:
 
 
 def port_queues(system: System, packets: Packing, rates: Throughput) -> Queues:
-    """Work out waits and queues from the load of each port and the bursts of its streams."""
+    """Compute the waits of streams at ports, and the queues of ports, from loads and bursts."""
     shape = rates.resources.flows.path.shape
     crossings = list(_crossings(system, packets, rates))
     if not crossings:
@@ -118,7 +118,7 @@ def port_queues(system: System, packets: Packing, rates: Throughput) -> Queues:
 
 
 def _numbered(names: Sequence[Hashable]) -> Ints:
-    """Replace each name by a number, in the order of first use."""
+    """Replace each distinct name by a number from 0, in the order of first use."""
     numbers: dict[Hashable, int] = {}
     return np.array([numbers.setdefault(name, len(numbers)) for name in names], dtype=np.int64)
 
@@ -128,7 +128,7 @@ def _numbered(names: Sequence[Hashable]) -> Ints:
 
 @dataclass(frozen=True, slots=True)
 class _Crossing:
-    """A stream at a port.
+    """One stream at one port of its path, where its packets may wait.
 
     Parameters
     ----------
@@ -158,7 +158,7 @@ class _Crossing:
 
     @property
     def one_server(self) -> bool:
-        """Whether all classes of the port share one server, so that each can delay any other."""
+        """Whether all priority classes of the port share its whole rate, so that each can delay any other."""
         return isinstance(self.port.scheduler, ONE_SERVER)
 
     @property
@@ -170,19 +170,22 @@ class _Crossing:
 
     @property
     def server(self) -> tuple[str, int]:
-        """Server for which the stream waits: the port, or one class of the port."""
+        """Key of the queueing server for which the stream waits: a port, or one priority class of a port."""
         return self.port.name, NOWHERE if self.one_server else self.stream.priority
 
     @property
     def source(self) -> tuple[str, int, str]:
-        """Origin of packets that arrive one after the other: a line no faster than this port, else the stream."""
+        """Key of the origin of the stream's packets; packets of one origin never arrive at the same time.
+
+        The origin is the previous line if the line is no faster than this port. Otherwise it is the stream.
+        """
         if self.before is None or paced_bps(self.before, self.stream) > self.rate_bps:
             return *self.server, self.stream.name
         return *self.server, self.before.name
 
     @property
     def priority(self) -> int:
-        """Priority of the stream if classes wait for one another; otherwise 0."""
+        """Priority of the stream at the port; 0 if priorities do not decide who waits."""
         one_queue = isinstance(self.port.scheduler, Fifo) or not self.one_server
         return 0 if one_queue else self.stream.priority
 
@@ -208,17 +211,23 @@ class _Crossing:
         return self._behind_bits(self.burst) / max(self.came_bps, self.rate_bps)
 
     def works_s(self, packets: Packets) -> float:
-        """Time from the first of the packets to the last [s] if the port sends without a pause; else 0."""
+        """Time from the first of the given packets to the last [s], if they arrive without a pause.
+
+        0 if they arrive more slowly than the port sends, or if the port belongs to the sender.
+        """
         if self.before is None or self.came_bps < self.rate_bps:
             return 0.0
         return self._behind_bits(packets) / self.came_bps
 
     def _behind_bits(self, packets: Packets) -> float:
-        """Bits behind the first packet, or behind the bits that a token bucket passes at once [b]."""
+        """Bits of the given packets that arrive later than the first [b].
+
+        The first is a packet, or all bits that a full token bucket passes at once.
+        """
         return min(packets.behind_bits, max(packets.sum_bits - self.bucket_bits, 0.0))
 
     def spare_s(self, packets: Packets) -> float:
-        """Rest of the port's full token bucket behind the packets, as time at the port's rate [s]."""
+        """Tokens that are left in the port's full bucket after the packets, as time at the port's rate [s]."""
         return max(self.bucket_bits - packets.sum_bits, 0.0) / self.rate_bps
 
     def bucket_s(self, packets: Packets) -> float:
@@ -256,7 +265,7 @@ class _Crossing:
 
 
 def _crossings(system: System, packets: Packing, rates: Throughput) -> Iterator[_Crossing]:
-    """Every stream at every port of its path; of multicast copies only the first."""
+    """Yield every stream at every port of its path; copies of a multicast set count once at a port."""
     shared, allocation = rates.resources, rates.allocation
     # if a receiver limits elastic streams, they fill its port until the port itself is full
     load = shared.by_place(allocation.load)
@@ -314,9 +323,10 @@ def paced_bps(port: Port, stream: Stream) -> float:
 
 
 class _Waits(NamedTuple):
-    """Waits as arrays (crossings,).
+    """Waits of streams at ports, arrays (crossings,); a crossing is one stream at one port.
 
-    Mean [s], variance [s²], time in which others are sent meanwhile [s], and delay by empty buckets [s].
+    Mean [s], variance [s²], time in which other streams are sent meanwhile [s], and delay by empty token
+    buckets [s].
     """
 
     mean_s: Floats
@@ -332,7 +342,7 @@ def _waits_of(
     at_once: Waits,
     blocked: Floats,
 ) -> _Waits:
-    """Waits of the last packet of each crossing.
+    """Wait of the last of the given packets, for each crossing (one stream at one port).
 
     Parameters
     ----------
@@ -361,9 +371,11 @@ def _waits_of(
 
 
 def _waits_for_packet(crossings: Sequence[_Crossing]) -> Floats:
-    """Mean [s], variance [s²] and greatest [s] wait for a packet of another class on the wire, (crossings, 3).
+    """Wait for a packet of another priority class that is being sent when a frame arrives.
 
-    This wait applies if each class has its own rate. At gates the wait for the gate includes it.
+    The result is an array (crossings, 3): mean [s], variance [s²] and greatest wait [s]. A crossing is one
+    stream at one port. The wait applies if each class has its own rate. At gates, the wait for the gate
+    includes it.
     """
     by_class: dict[tuple[str, int], Floats] = {}
     for crossing in crossings:

@@ -1,6 +1,6 @@
 """Shared resources of a system as arrays, and its streams as flows over these resources.
 
-A *shared resource* is a class of a port, the receiving interface of a host, or the processor of a host.
+A *shared resource* is a priority class of a port, the receiving interface of a host, or its processor.
 Each kind of resource has its own unit of capacity: b/s of a port, busy cores of a processor. An
 interface has the capacity 1. The *usage* of a flow is the capacity that 1 b/s of its goodput takes.
 """
@@ -47,9 +47,9 @@ from icmodel.system.sharing.loss import NOWHERE
 
 PROCESSOR, OWN_CORES, PORT, INTERFACE = "processor", "own cores", "port", "interface"
 HOSTS = (PROCESSOR, OWN_CORES)
-"""Resources of a host: all cores, and the cores that a stream with application work may use."""
+"""Kinds of resources of a host: its processor (all cores), and the cores that a single stream may use."""
 ORIGIN = 3
-"""Number of hops at the sender: the processor, the stream's own cores and the sending interface."""
+"""Number of resources at the sender of a stream: processor, the stream's own cores, and sending interface."""
 
 
 class ResourceKey(NamedTuple):
@@ -61,7 +61,7 @@ class ResourceKey(NamedTuple):
 
 
 Hop = tuple[ResourceKey, float]
-"""A resource on the path of a stream, and the capacity that 1 b/s of the stream takes there."""
+"""A resource that a stream uses, and the capacity of the resource that 1 b/s of the stream takes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,18 +76,21 @@ class SharedResources:
     keys: Sequence[ResourceKey]
 
     def allocate(self, offered_bps: Floats, windows: Windows) -> Allocation:
-        """Share the resources among streams that offer the given goodputs [b/s], array (streams,)."""
+        """Share the resources among the streams; ``offered_bps`` is the goodput that each offers, (streams,)."""
         return share(replace(self.flows, offered_bps=offered_bps), self.resources, windows)
 
     def by_place(self, values: Floats | Ints) -> dict[tuple[str, str], float]:
-        """Sum a value of each resource over the classes of a port; the key is kind and location."""
+        """Sum a value of each resource over all priority classes of the same port or interface.
+
+        Keys are pairs of the kind of resource and its location.
+        """
         sums: dict[tuple[str, str], float] = {}
         for (kind, place, _), value in zip(self.keys, values.tolist(), strict=True):
             sums[kind, place] = sums.get((kind, place), 0.0) + value
         return sums
 
     def ports(self, stream: int) -> Iterator[tuple[int, str]]:
-        """Index of the hop and name of each port on the path of a stream."""
+        """Ports on the path of a stream, each as its position on the path and its name."""
         for hop, resource in enumerate(self.flows.path[stream].tolist()):
             if resource != NOWHERE and self.keys[resource].kind == PORT:
                 yield hop, self.keys[resource].place
@@ -99,7 +102,11 @@ def is_elastic(stream: Stream) -> bool:
 
 
 def sent_with(streams: Sequence[Stream]) -> Ints:
-    """Index of the first stream of the same multicast set and sending port, array (streams,)."""
+    """For each stream, the index of the stream that is sent for it, array (streams,).
+
+    This is the first stream of the same multicast set at the same sending port. Other streams have their
+    own index.
+    """
     first: dict[tuple[object, ...], int] = {}
     sent = [first.setdefault((*one.multicast_key, one.path[0]), k) for k, one in enumerate(streams)]
     return np.array(sent, dtype=np.int64)
@@ -153,7 +160,11 @@ def _hops(
     alone: Answers,
     capacity_bps: Floats,
 ) -> Iterator[Hop | None]:
-    """Resources of a stream, in order: cores of the source, ports, interface of the sink, cores of the sink."""
+    """Yield the resources that a stream uses, each with the capacity per b/s of the stream.
+
+    The order is: cores of the source, ports, interface of the sink, cores of the sink. ``None`` stands for a
+    resource without a known limit.
+    """
     yield from _cores(system, stream, index, alone, "send")
     for name in stream.path:
         port = system.ports[name]
@@ -169,7 +180,7 @@ def _hops(
 def _cores(
     system: System, stream: Stream, index: int, alone: Answers, side: str
 ) -> Iterator[Hop | None]:
-    """Cores at the source or sink of a stream: all known cores of the host, and the stream's own cores.
+    """Yield the processor resources of a stream at one host: all cores of the host, and the stream's own cores.
 
     A dataset that answers for the stream counts the application's work, and limits the stream to its own
     cores. Without a dataset only the application's work is known, or the core time that the device states,
@@ -193,7 +204,7 @@ def _cores(
 
 
 def _resources(system: System, keys: Sequence[ResourceKey]) -> Resources:
-    """Capacity and class of each resource.
+    """Capacity, priority class and scheduling rule of each resource.
 
     Classes of a port share the port's rate; classes of an interface share a capacity of 1.
     """

@@ -86,7 +86,7 @@ class LatencyBound(NanEqual):
     application_s: float = 0.0
 
     def to_dict(self) -> dict[str, object]:
-        """JSON form."""
+        """Convert the latency bound to a dict for JSON."""
         names = ("method", "covers", "whole", "network_s", "hosts_s", "application_s")
         return {"value": self.value_s, **json_of(self, *names)}
 
@@ -101,12 +101,12 @@ class StreamPrediction(Metrics):
         Estimates by metric, in SI units as the suffix says.
     bottleneck, bottleneck_at : str
         Cause that limits the goodput: one of `icmodel.estimate.BOTTLENECKS`, ``window`` or ``buffer``.
-        And the port or device of the bottleneck; empty if it has no location.
+        The location is a port or device; it is empty if the bottleneck has none.
     terms : mapping
         Cause -> time that it adds to the dataset's mean latency [s].
     latency_bound : LatencyBound, optional
         Latency that no frame exceeds.
-        no_bound : str
+    no_bound : str
         Reason why the stream has no bound; empty if it has one.
     arrival : Arrival
         Whether all data that the stream produces arrive.
@@ -135,7 +135,7 @@ class StreamPrediction(Metrics):
         return html_table(title, ESTIMATE_COLUMNS, estimate_table(self.metrics), self.notes)
 
     def to_dict(self) -> dict[str, object]:
-        """JSON form."""
+        """Convert the stream prediction to a dict for JSON."""
         listed = {name: self.metrics.get(name, absent("not predicted")) for name in LISTED}
         return {
             **json_of(self.stream, "group", "path"),
@@ -171,31 +171,34 @@ class PortPrediction:
     backlog_bound_bytes: float | None = None
 
     def to_dict(self) -> dict[str, object]:
-        """JSON form."""
+        """Convert the port prediction to a dict for JSON."""
         names = ("load_ratio", "asked_ratio", "backlog_mean_bytes", "backlog_bound_bytes")
         return json_of(self, *names)
 
 
 @dataclass(frozen=True, slots=True)
 class LinkPrediction:
-    """Results of a link: those of its two ports."""
+    """Results of a link: the results of its two ports, one for each direction."""
 
     ports: Mapping[str, PortPrediction]
 
     @property
     def load_ratio(self) -> float:
-        """Load ratio of the busier direction."""
+        """Load of the link over its rate, in the busier direction."""
         return max((port.load_ratio for port in self.ports.values()), default=0.0)
 
     @property
     def backlog_bound_bytes(self) -> float | None:
-        """Greatest queue of both directions [B]; ``None`` if a direction has no bound."""
+        """Worst-case queue at the ports of the link, the greater of both directions [B].
+
+        ``None`` if a direction has no bound.
+        """
         bounds = [port.backlog_bound_bytes for port in self.ports.values()]
         known = [bound for bound in bounds if bound is not None]
         return max(known) if known and len(known) == len(bounds) else None
 
     def to_dict(self) -> dict[str, object]:
-        """JSON form."""
+        """Convert the link prediction to a dict for JSON."""
         return json_of(self, "load_ratio", "backlog_bound_bytes", "ports")
 
 
@@ -217,7 +220,7 @@ class DevicePrediction:
     by_core: tuple[float, ...]
 
     def to_dict(self) -> dict[str, object]:
-        """JSON form."""
+        """Convert the device prediction to a dict for JSON."""
         return json_of(self, "cpu", "cpu_cores", "by_core")
 
 
@@ -251,13 +254,13 @@ class Judged:
 
     @property
     def badness(self) -> tuple[int, float]:
-        """Sort key, greater is worse: the outcome, then the margin; a missing margin is the worst."""
+        """Sort key of verdicts, greater is worse: the outcome, then the margin; a missing margin is worst."""
         margin = self.verdict.margin
         outcome = OUTCOMES.index(self.verdict.outcome)
         return outcome, math.inf if math.isnan(margin) else -margin
 
     def to_dict(self) -> dict[str, object]:
-        """JSON form."""
+        """Convert the judged requirement to a dict for JSON."""
         names = ("stream", "device", "by_bound", "of", "parts")
         return {**self.verdict.to_dict(), **json_of(self, *names)}
 
@@ -335,7 +338,9 @@ class SystemPrediction:
         )
 
     def to_dataframe(self) -> pandas.DataFrame:
-        """Return one row for each metric of each stream, in SI; `requirements_dataframe` has the verdicts.
+        """Return the metrics of all streams as a data frame, one row per stream and metric, in SI units.
+
+        `requirements_dataframe` returns the verdicts.
 
         Raises
         ------
@@ -357,7 +362,7 @@ class SystemPrediction:
         return data_frame(records, "stream", "metric")
 
     def requirements_dataframe(self) -> pandas.DataFrame:
-        """Return one row for each verdict, with numbers in SI.
+        """Return the verdicts on all requirements as a data frame, one row per verdict, with numbers in SI.
 
         Raises
         ------
@@ -370,7 +375,7 @@ class SystemPrediction:
         )
 
     def to_xarray(self) -> xarray.Dataset:
-        """Return the metrics of all streams along the dimension ``stream``, with units.
+        """Convert the metrics of all streams to an xarray.Dataset with the dimension ``stream``, with units.
 
         Examples
         --------
@@ -385,16 +390,16 @@ class SystemPrediction:
 
     @property
     def verdict(self) -> str:
-        """The worst verdict on any requirement."""
+        """Verdict on the system: the worst of the verdicts on its requirements."""
         return worst_outcome([one.verdict.outcome for one in self.judged])
 
     @property
     def exit_code(self) -> int:
-        """Exit code: 0 met, 1 not met, 3 undecided."""
+        """Exit code of the command line for the verdict: 0 met, 1 not met, 3 undecided."""
         return {MET: 0, NOT_MET: 1, UNDECIDED: 3}[self.verdict]
 
     def to_dict(self) -> dict[str, object]:
-        """JSON form."""
+        """Convert the system prediction to a dict for JSON."""
         return {
             "schema_version": SCHEMA_VERSION,
             "system": self.system.name,
@@ -414,7 +419,7 @@ def derived(
     ----------
     ends : iterable of three floats
         Value, low and high of the new estimate.
-        bases : tuple of str
+    bases : tuple of str
         Bases of the rule, in addition to the bases of the original estimate.
     reasons : str
         Reasons to append to the original reason; empty ones are left out.

@@ -24,14 +24,17 @@ from icmodel.system.sharing import SAME
 
 STATED = "stated"
 LEAST, MIDDLE = ("latency_min_s",), ("latency_mean_s", "latency_p50_s")
-"""Latencies whose value takes the least stated time, and the middle; all others take the greatest."""
+"""Latency metrics whose value includes the least stated time, and the middle of the stated times.
+
+All other latencies include the greatest stated time.
+"""
 BOTH = ("latency_min_s", "latency_mean_s", "latency_p99_s", "latency_max_s")
 """Latencies of a stream whose devices both state their latency."""
 
 
 @dataclass(frozen=True, slots=True)
 class StatedTimes:
-    """Times that the devices of a stream state.
+    """Latency and core time that the devices at the ends of a stream state in the system file.
 
     Parameters
     ----------
@@ -45,7 +48,7 @@ class StatedTimes:
 
     @classmethod
     def of(cls, system: System, stream: Stream) -> StatedTimes:
-        """Return the stated times of a stream; ``ends`` is empty if no device states its latency."""
+        """Collect the stated times of a stream; ``ends`` is empty if no device states its latency."""
         return cls(stream, hosts_without_dataset(system, stream))
 
     @property
@@ -55,17 +58,17 @@ class StatedTimes:
 
     @property
     def least_s(self) -> float:
-        """Least time that the stating devices add to a frame [s]."""
+        """Least latency that devices with a stated latency add to a frame, summed over both ends [s]."""
         return math.fsum(one.latency_s[0] for one in self.ends.values() if one.latency_s)
 
     @property
     def most_s(self) -> float:
-        """Greatest time that the stating devices add to a frame [s]."""
+        """Greatest latency that devices with a stated latency add to a frame, summed over both ends [s]."""
         return math.fsum(one.latency_s[1] for one in self.ends.values() if one.latency_s)
 
     @property
     def why(self) -> str:
-        """Sentence that names each device with its stated latency."""
+        """Reason for estimates: each device with its stated latency, as in ``camera-1 states 20 – 50 µs``."""
         texts = []
         for device in self.ends.values():
             least, most = (units.format_seconds(end, 3) for end in device.latency_s or ())
@@ -73,7 +76,7 @@ class StatedTimes:
         return " and ".join(texts)
 
     def value_s(self, metric: str) -> float:
-        """Stated time in the value of a latency [s]: least, middle or greatest."""
+        """Stated time that is added to the value of a latency metric [s]: the least, middle or greatest."""
         if metric in LEAST:
             return self.least_s
         return (self.least_s + self.most_s) / 2 if metric in MIDDLE else self.most_s
@@ -88,7 +91,7 @@ class StatedTimes:
         by_window : bool
             Whether the window of the stream limits its goodput.
         at_once : bool
-            Whether the share is that of messages sent at once, and not that of the request.
+            Whether ``share`` is the stream's share while all streams send whole messages at once.
         """
         asked = share.rate_bps if at_once else self.stream.requested_goodput_bps
         if not math.isfinite(asked):
@@ -103,7 +106,10 @@ class StatedTimes:
     def with_least_core_time(
         self, goodput: Estimate, share: StreamShare, most_bps: float
     ) -> Estimate:
-        """Goodput whose high counts the least core time of the limiting device; the share counts the greatest.
+        """Raise the high of a goodput that the cores of a device limit.
+
+        The share of the stream counts the greatest stated core time. With the least stated core time, more
+        may pass.
 
         Parameters
         ----------
@@ -122,12 +128,12 @@ class StatedTimes:
     # --- latency ------------------------------------------------------------------------------
 
     def latencies(self, path: PathTimes, *, sent_at_once: bool) -> dict[str, Estimate]:
-        """Latencies of a stream whose devices both state theirs, on its path without other traffic.
+        """Latencies of a stream whose devices both state their latency, without other traffic on its path.
 
         Parameters
         ----------
         sent_at_once : bool
-            Whether all frames of a message are sent at once, so that the first frame decides, which is full.
+            Whether all frames of a message are sent at once. Then the first frame counts, which is full.
         """
         shorter = 0.0 if sent_at_once else (path.last_frame_s - path.least_s) / path.frames
         least = min(path.least_s, path.last_frame_s)
@@ -142,9 +148,11 @@ class StatedTimes:
     def bounded(
         self, metrics: Mapping[str, Estimate], bound_s: float, *, sent_at_once: bool
     ) -> dict[str, Estimate]:
-        """Latencies whose high is the bound: the greatest, and all of a sender that sends frames at once.
+        """Limit the latencies of a stream to its worst-case bound.
 
-        Frames that are sent at once wait for each other, which the waits at ports do not count.
+        The high of the greatest latency becomes the bound. If the frames of a message are sent at once, the
+        high of every latency becomes the bound. Such frames wait for each other, which the waits at ports
+        do not count.
 
         Parameters
         ----------
@@ -163,7 +171,9 @@ class StatedTimes:
         return found
 
     def beside_dataset(self, own: Mapping[str, Estimate], network_s: float) -> dict[str, Estimate]:
-        """Metrics of the dataset for the other end, with the stated latency in place of one host.
+        """Metrics of a stream of which one device states its latency, and a dataset covers the other device.
+
+        The stated latency replaces the time of one of the dataset's two hosts.
 
         Parameters
         ----------
@@ -187,7 +197,10 @@ class StatedTimes:
         return found
 
     def beside_theory(self, own: Mapping[str, Estimate]) -> dict[str, Estimate]:
-        """Metrics by theory, with the stated latency of one end added; the other end may add any time."""
+        """Metrics by theory of a stream with a stated latency at one end, which is added.
+
+        The device at the other end may add any time.
+        """
         found = dict(own)
         for name, one in own.items():
             if not name.startswith("latency_") or math.isnan(one.low):
@@ -201,7 +214,10 @@ class StatedTimes:
     # --- cores --------------------------------------------------------------------------------
 
     def busy_cores(self, goodput: Estimate, share: StreamShare) -> Iterator[tuple[str, Estimate]]:
-        """Metric and value of the busy cores of each stating end; absent without a stated core time."""
+        """Yield the busy cores of each device with a stated latency: name of the metric, and estimate.
+
+        The estimate is absent if the device states no core time.
+        """
         for side, device in self.ends.items():
             metric = f"cpu_{side}_cores"
             if device.core_time_s is None:
@@ -219,7 +235,7 @@ class StatedTimes:
 
 
 def passes_whole(share: StreamShare, asked_bps: float) -> bool:
-    """Whether a stating sender sends its whole request, so that its own buffers stay empty."""
+    """Whether a sender with a stated latency sends its whole request, so that its own buffers stay empty."""
     if not math.isfinite(asked_bps) or share.by_host:
         return False
     return not share.elastic or share.rate_bps >= asked_bps * (1 - SAME)

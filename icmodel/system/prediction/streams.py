@@ -1,4 +1,4 @@
-"""Stream predictions, put together from the results of all stages."""
+"""Put together the prediction of each stream from the results of all stages of a system prediction."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def stream_predictions(
     buffers: Buffers,
     paths: Sequence[PathTimes],
 ) -> dict[str, StreamPrediction]:
-    """Put together the prediction of every stream, by name."""
+    """Make the prediction of every stream of a system from the results of all stages, by name."""
     overloads = overloaded_streams(system)
     full_hosts = overloaded_hosts(system, rates.alone, rates.resources.flows.sent_with)
     virtual: set[int] = (
@@ -102,7 +102,7 @@ def stream_predictions(
 
 @dataclass(frozen=True, slots=True)
 class _StreamResults:
-    """The results of all stages for one stream.
+    """Results of all stages of a system prediction for one stream; `prediction` puts them together.
 
     Parameters
     ----------
@@ -129,7 +129,7 @@ class _StreamResults:
     stated: StatedTimes
 
     def prediction(self, system: System) -> StreamPrediction:
-        """Predict goodput and latency, then whether all data arrive, then the bound if one may hold."""
+        """Predict the stream's goodput and latency, whether all its data arrive, and its latency bound."""
         stream = self.stream
         metrics = self.metrics() if self.refused is None else self.metrics_by_theory(self.refused)
         metrics |= self.stated.busy_cores(metrics["goodput_bps"], self.share)
@@ -178,7 +178,7 @@ class _StreamResults:
 
     @property
     def sent_again(self) -> str:
-        """Reason why a TCP stream may wait for packets that are sent again; empty if it never waits."""
+        """Reason why a TCP stream may wait for retransmissions; empty if it never waits for them."""
         full = next((port for port in self.stream.path if port in self.buffers.overflowing), "")
         if not full or not is_elastic(self.stream):
             return ""
@@ -187,7 +187,11 @@ class _StreamResults:
     # --- metrics ------------------------------------------------------------------------------
 
     def metrics(self) -> dict[str, Estimate]:
-        """Metrics of a stream with a dataset: the answer beside other streams, plus the times of the path."""
+        """Metrics of a stream with a dataset.
+
+        The dataset answers for the stream beside other streams. Shared resources and buffers limit the
+        goodput. The times of path and queues are added to the latency.
+        """
         rates, share, index = self.rates, self.share, self.index
         own = {name: rates.beside.estimate(name, index) for name in rates.beside.metrics}
         most_bps = rates.alone.estimate("goodput_bps", index).high
@@ -217,9 +221,9 @@ class _StreamResults:
         return metrics
 
     def congested_latencies(self, goodput: Estimate) -> dict[str, Estimate]:
-        """Latencies of a stream that other streams hold back.
+        """Latencies of a TCP stream that gets less than it requests because of other streams.
 
-        The latencies alone at an unlimited rate, scaled by the goodput alone over the goodput it gets.
+        These are its latencies alone at an unlimited rate, times the ratio of its goodput alone to the goodput it gets.
         """
         rates, index = self.rates, self.index
         fastest = rates.fastest.estimate("goodput_bps", index)
@@ -235,7 +239,10 @@ class _StreamResults:
         return {name: congested_latency(own, ratios, together) for name, own in known.items()}
 
     def metrics_by_theory(self, why: str) -> dict[str, Estimate]:
-        """Metrics of a stream without a dataset."""
+        """Metrics of a stream without a dataset, by theory or by the stated latency of its devices.
+
+        ``why`` is the reason why no dataset answers.
+        """
         stated, loss = self.stated, self.buffers.losses.get(self.index)
         if self.as_stated:
             return self.metrics_as_stated(loss)
@@ -267,7 +274,11 @@ class _StreamResults:
     def goodput_without_dataset(
         self, share: StreamShare, why: str, *, at_once: bool = False
     ) -> Estimate:
-        """Goodput as devices state that they pass it, otherwise at most what the links allow."""
+        """Goodput of a stream without a dataset.
+
+        Devices that both state their latency pass all that the network passes. Otherwise the links give
+        only an upper limit.
+        """
         if self.stated.both:
             by_window = bool(self.rates.by_window[self.index])
             goodput = self.stated.goodput(share, by_window=by_window, at_once=at_once)
@@ -320,7 +331,7 @@ class _StreamResults:
     # --- bottleneck and bound -----------------------------------------------------------------
 
     def bottleneck(self, goodput: Estimate) -> tuple[str, str]:
-        """Name and location of the bottleneck."""
+        """Name and location of the stream's bottleneck, such as ``share`` and a port."""
         beside, index = self.rates.beside, self.index
         own = beside.estimate("goodput_bps", index)
         limit, where = bottleneck(int(beside.bottleneck[index]), self.share, own, goodput)
@@ -330,7 +341,7 @@ class _StreamResults:
     def bound(
         self, arrives: Arrival, limit: str, goodput: Estimate
     ) -> tuple[LatencyBound | None, str]:
-        """Latency that no frame exceeds, or the reason why there is no such bound."""
+        """Worst-case latency bound of the stream's frames; ``None`` and the reason if no bound holds."""
         if arrives.grows:
             return None, f"its queue grows without limit: {arrives.why}"
         if less := self.less_passes(limit, goodput):

@@ -26,7 +26,7 @@ from icmodel.system.sharing.allocation import Allocation, Windows
 from icmodel.system.sharing.loss import NOWHERE
 
 MOST_ENDPOINTS = 1e6
-"""Greatest number of senders in a dataset's question; it is reached if the share of a stream is tiny."""
+"""Greatest number of senders (``endpoints``) in a question to a dataset, for streams with a tiny share."""
 OVERLOAD = 1.001
 """Demand above this fraction of the available capacity counts as overload."""
 
@@ -61,7 +61,7 @@ class StreamShare:
 
     @property
     def at(self) -> str:
-        """Location of the resource that limits the stream; empty if no resource does."""
+        """Port or device at which a resource limits the stream; empty if no resource does."""
         return "" if self.limited_at is None else self.limited_at[1]
 
     @property
@@ -87,7 +87,7 @@ class StreamShare:
 
     @property
     def uneven_loss(self) -> tuple[float, float]:
-        """Fractions of its share that a lossy stream may lose or gain.
+        """Fractions of its fair rate that a stream without back-pressure may lose or gain at a full queue.
 
         A full queue drops every frame that comes. The phases of periodic streams decide whose frames are
         dropped: one stream may lose the whole excess, and another stream nothing.
@@ -102,7 +102,7 @@ class StreamShare:
 
 @dataclass(frozen=True, slots=True)
 class Throughput:
-    """Rates that streams reach alone and together.
+    """Goodputs that the streams of a system reach alone and together, and the resources that limit them.
 
     Parameters
     ----------
@@ -216,7 +216,7 @@ def _windows(
 
 
 def _shares(shared: SharedResources, allocation: Allocation) -> list[StreamShare]:
-    """Share of each stream at the resource that limits it, and its fair share of full resources."""
+    """Make the `StreamShare` of each stream: its rates, the resource that limits it, and its fair share."""
     path, usage, count = shared.flows.path, shared.flows.usage, len(shared.keys)
     used = (path != NOWHERE) & (usage > 0)
     streams_at = shared.by_place(np.bincount(path[used], minlength=count))
@@ -254,7 +254,9 @@ def _shares(shared: SharedResources, allocation: Allocation) -> list[StreamShare
 def _meeting(
     shared: SharedResources, allocation: Allocation, at: Ints
 ) -> tuple[Ints, Floats, Floats]:
-    """Number of streams at a resource, goodput of the stream itself, and goodput of the others [b/s].
+    """For each stream and one resource: number of streams at the resource, own goodput, and others' goodput.
+
+    Goodputs are in b/s; all three results are arrays (streams,).
 
     Parameters
     ----------
@@ -277,7 +279,9 @@ def _meeting(
 def _others(
     shared: SharedResources, allocation: Allocation, capacity_bps: Floats
 ) -> dict[str, Floats]:
-    """``endpoints`` and ``other_goodput_bps`` of each stream's question, arrays (streams,).
+    """Parameters of each stream's question that describe the other streams, arrays (streams,).
+
+    They are ``endpoints``, the number of senders, and ``other_goodput_bps``.
 
     If a resource limits the stream, the others get the goodput that the stream reaches alone, less its
     share. Otherwise the others get their goodput at the stream's busiest resource, with the same upper

@@ -1,4 +1,4 @@
-"""Load of links and processors, and queues of ports."""
+"""Predict the load of links and processors, and the queues of ports."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from icmodel.system.sharing import SAME
 
 
 def link_usage(system: System, rates: Throughput, buffers: Buffers) -> dict[str, LinkPrediction]:
-    """Load and queue of every link, in both directions."""
+    """Predict the load and the queue of every link in both directions, by name of the link."""
     carried = rates.resources.by_place(rates.allocation.load)
     demand = rates.resources.by_place(rates.allocation.demand)
     requested = {load.port.name: load.mean_bps for load in loads(system)}
@@ -57,7 +57,7 @@ def link_usage(system: System, rates: Throughput, buffers: Buffers) -> dict[str,
 def device_usage(
     system: System, streams: Mapping[str, StreamPrediction], sent_with: Ints
 ) -> dict[str, DevicePrediction]:
-    """Processor load of every device.
+    """Predict the processor load of every device, by name of the device.
 
     Parameters
     ----------
@@ -105,7 +105,10 @@ def _processor(device: Device, work: list[tuple[Stream, Estimate]]) -> DevicePre
 
 
 def _by_core(cores: int, work: list[tuple[Stream, Estimate]]) -> tuple[float, ...]:
-    """Load of each core, if processes are distributed over cores, the busiest stream first (assumed)."""
+    """Utilisation of each core of a host (0 to 1), the busiest core first.
+
+    The streams' processes are assumed to be placed on the least loaded cores, the busiest stream first.
+    """
     load = [0.0] * cores
     for stream, busy in sorted(work, key=lambda one: (-one[1].value, one[0].name)):
         count = min(stream.cores or cores, cores)

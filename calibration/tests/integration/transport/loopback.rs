@@ -268,8 +268,9 @@ fn udp_counts_what_the_socket_dropped() {
         assert!(sender.send(&frame(seq, 1000)).expect("send"));
     }
     let mut came = 0;
-    while let Ok(count @ 1..) = receiver.receive(Duration::ZERO, |_, _| {}) {
-        came += count as u64;
+    let end = Instant::now() + Duration::from_secs(2); // the kernel may still hand frames over
+    while came + receiver.overflow().unwrap_or(0) < 100 && Instant::now() < end {
+        came += receiver.receive(Duration::ZERO, |_, _| {}).unwrap_or(0) as u64;
     }
     assert!(came < 100);
     assert_eq!(receiver.overflow(), Some(100 - came));
