@@ -19,7 +19,6 @@ from icmodel.documents import FORMULA, harmless, plain
 from icmodel.errors import IcmodelError, ReportError, ScenarioError
 from icmodel.model import Model
 from icmodel.sheets import (
-    ANSWERS,
     Cell,
     Sheet,
     answer_sheet,
@@ -27,7 +26,7 @@ from icmodel.sheets import (
     write_sheet,
     write_template,
 )
-from icmodel.sheets.sheet import library
+from icmodel.sheets.sheet import ANSWERS, library
 from search import times
 
 DATASET = "ethernet-10g-2012"

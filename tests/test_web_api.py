@@ -58,7 +58,8 @@ def printed(run_icmodel: RunIcmodel, line: str) -> Any:
         at = words.index("-o")
         words = [*words[:at], *words[at + 2 :]]
     answer = run_icmodel(shlex.join([*(word for word in words if word != "--json"), "--json"]))
-    return answer.json if answer.out else answer.err.removeprefix("icmodel: ").strip()
+    document = answer.json
+    return document["error"]["message"] if "error" in document else document
 
 
 @pytest.mark.parametrize(("line", "path", "body"), SHOWN, ids=[line for line, *_ in SHOWN])

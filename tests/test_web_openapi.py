@@ -21,7 +21,7 @@ CONFIGURATION = """
 expected-statuses = ["2xx", "404", "422", "503"]
 """
 """Texts such as payloads and names are allowed by the schema, yet no dataset may answer them."""
-ANSWERED_ELSEWHERE = {"datasets check", "fit", "verify", "theory"}
+ANSWERED_ELSEWHERE = {"datasets check", "evaluate --against", "fit", "verify", "theory"}
 """Commands without a request."""
 
 

@@ -5,21 +5,21 @@ from __future__ import annotations
 import re
 import shlex
 import shutil
-import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
 
-import checkout
 from cli_case import RunIcmodel
-from conftest import clean_environment
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page, ViewportSize
+
+    from web_case import Server
+
+    View = tuple[ViewportSize, Literal["light", "dark"]]
 
 CHROMIUM = shutil.which("chromium")
 ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
@@ -63,22 +63,6 @@ class Visit:
 
 
 @pytest.fixture(scope="module")
-def address() -> Iterator[str]:
-    """Address of a server of its own process."""
-    process = subprocess.Popen(
-        [sys.executable, "-m", "icmodel", "serve", "--port", "0", "--no-browser"],
-        env={**clean_environment(), "PYTHONPATH": str(checkout.ROOT)},
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    assert process.stdout is not None
-    yield process.stdout.readline().strip()
-    process.terminate()
-    process.wait(10)
-    process.stdout.close()
-
-
-@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
     with api.sync_playwright() as playwright:
@@ -88,13 +72,14 @@ def browser() -> Iterator[Browser]:
 
 
 @pytest.fixture
-def visit(browser: Browser, address: str) -> Iterator[Visit]:
+def visit(browser: Browser, server: Server) -> Iterator[Visit]:
     """A visit that must end without a complaint and without a request to another machine."""
     context = browser.new_context(
         viewport=DESK,
         permissions=["clipboard-read", "clipboard-write"],
         accept_downloads=True,
     )
+    address = server.address
     visit = Visit(context.new_page(), address)
     page, heard = visit.page, visit.heard
     page.on("console", lambda message: heard.append(f"{message.type}: {message.text}"))
@@ -213,13 +198,13 @@ def test_a_link_shares_pins_and_other_datasets(visit: Visit) -> None:
     page.get_by_role("button", name="Pin").click()
     page.get_by_label("Payload", exact=True).fill("256 B")
     page.get_by_label("Payload", exact=True).press("Tab")
-    page.get_by_label("Add", exact=True).select_option(label="variant hybrid")
+    page.get_by_label("Add", exact=True).select_option(label="variant appendix-h")
     visit.settle()
     beside = page.get_by_role("region", name="Questions side by side")
     heads = beside.locator("thead th").all_inner_texts()
     assert [head.split("\n")[0] for head in heads] == [
         "this question",
-        "hybrid, tcp",
+        "appendix-h, tcp",
         "payload 1448 B",
     ]
     page.get_by_role("button", name="Copy link").click()
@@ -378,22 +363,39 @@ def test_a_dataset_shows_where_it_extrapolates(visit: Visit) -> None:
 # --- every page -------------------------------------------------------------------------------
 
 
+VIEWS: tuple[View, ...] = ((DESK, "light"), (PHONE, "dark"), (DESK, "dark"), (PHONE, "light"))
+"""Sizes of the window and colour schemes."""
+
+
+@pytest.mark.parametrize(("name", "at"), list(zip(PAGES, (0, 1) * 3, strict=True)))
+def test_a_page_is_accessible_and_not_wider_than_its_window(
+    visit: Visit, name: str, at: int
+) -> None:
+    check_page(visit, name, VIEWS[at : at + 1])
+
+
+@pytest.mark.long
 @pytest.mark.parametrize("name", PAGES)
 def test_a_page_is_accessible_wide_and_narrow_light_and_dark(visit: Visit, name: str) -> None:
+    check_page(visit, name, VIEWS)
+
+
+def check_page(visit: Visit, name: str, views: tuple[View, ...]) -> None:
+    """Check a page with axe in each view, and its width at both sizes."""
     from axe_playwright_python.sync_playwright import Axe
 
     visit.go(PAGES[name])
-    page, runs = (
-        visit.page,
-        4 if name == "what-if" else 2,
-    )  # a run takes seconds; colours do not depend on width
+    page = visit.page
     page.evaluate(
         "[...document.querySelectorAll('details')].slice(0, 4).forEach(one => one.open = true)"
     )
     page.emulate_media(reduced_motion="reduce")
-    for size, scheme in ((DESK, "light"), (PHONE, "dark"), (DESK, "dark"), (PHONE, "light"))[:runs]:
+    for size in (DESK, PHONE):
         page.set_viewport_size(size)
-        page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+        assert page.evaluate("document.documentElement.scrollWidth") == size["width"]
+    for size, scheme in views:
+        page.set_viewport_size(size)
+        page.emulate_media(color_scheme=scheme)
         found = Axe().run(page, options={"resultTypes": ["violations"]}).response["violations"]
         bad = [
             f"{one['id']}: {one['nodes'][0]['html'][:160]}"
@@ -401,7 +403,6 @@ def test_a_page_is_accessible_wide_and_narrow_light_and_dark(visit: Visit, name:
             if one["impact"] in ("serious", "critical")
         ]
         assert bad == [], (size, scheme)
-        assert page.evaluate("document.documentElement.scrollWidth") == size["width"]
 
 
 def test_every_control_is_reached_and_seen_by_keyboard(visit: Visit) -> None:

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import os
 import re
+import socket
 import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from threading import Thread
 
 import anyio
 import httpx
 import pytest
 
 from icmodel.system import find_system
+from icmodel.web import server as server_module
 from icmodel.web import work
+from icmodel.web.place import Place, listen
 from icmodel.web.problems import Problem
 from icmodel.web.work import Workshop
 from web_case import Server, problem, serving
@@ -42,6 +49,70 @@ def test_ctrl_c_ends_long_work_too() -> None:
         assert server.stop() == 0
         assert server.process.stderr is not None
         assert server.process.stderr.read() == ""
+
+
+def test_a_closed_connection_ends_its_work() -> None:
+    with serving() as server:
+        assert server.post("system/check", {"toml": "x"}).status_code == 422  # a worker has started
+        with pytest.raises(httpx.ReadTimeout), server.client as client:
+            client.post("api/v1/recommend", json={"system": "imaging"}, timeout=3)
+        deadline = time.monotonic() + 10
+        while (busy := workers(server.process.pid)) and time.monotonic() < deadline:
+            time.sleep(0.1)
+        assert busy == []
+
+
+def workers(server: int) -> list[int]:
+    """Worker processes of a server that have used a second of CPU since their start and still run."""
+    tick, found = os.sysconf("SC_CLK_TCK"), []
+    for child in Path(f"/proc/{server}/task/{server}/children").read_text().split():
+        status = Path(f"/proc/{child}/stat").read_text().rpartition(")")[2].split()
+        if status[0] == "R" and int(status[11]) > tick:
+            found.append(int(child))
+    return found
+
+
+@pytest.mark.parametrize("sent", [b"", b"GET / HTTP/1.1\r\nHost: 127", b"GET / HTTP/1.1\r\n"])
+def test_a_head_that_does_not_arrive_is_given_up(quick: int, sent: bytes) -> None:
+    with socket.create_connection(("127.0.0.1", quick), 20) as link:
+        link.sendall(sent)
+        assert link.recv(4096) == b""
+
+
+def test_a_slow_head_after_an_answer_is_given_up_and_an_idle_connection_too(quick: int) -> None:
+    whole = f"GET /api/v1/ HTTP/1.1\r\nHost: 127.0.0.1:{quick}\r\n\r\n".encode()
+    with socket.create_connection(("127.0.0.1", quick), 20) as link:
+        link.sendall(whole)
+        assert link.recv(65536).startswith(b"HTTP/1.1 200 ")
+        for at in range(len(whole)):  # a byte now and then does not move the deadline
+            try:
+                link.sendall(whole[at : at + 1])
+            except OSError:
+                break
+            time.sleep(0.05)
+        else:
+            pytest.fail("the connection was not closed")
+    with socket.create_connection(("127.0.0.1", quick), 20) as link:
+        link.sendall(whole)
+        assert link.recv(65536).startswith(b"HTTP/1.1 200 ")
+        assert link.recv(4096) == b""
+
+
+@pytest.fixture(scope="module")
+def quick() -> Iterator[int]:
+    """Port of a server in this process that waits for a head half a second, and for a further one a second."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(server_module, "HEAD_S", 0.5)
+        patch.setattr(server_module, "IDLE_S", 1)
+        listening = listen("127.0.0.1", 0)
+        port = int(listening.getsockname()[1])
+        server = server_module.make_server(Place("127.0.0.1", port))
+        thread = Thread(target=server.run, kwargs={"sockets": [listening]})
+        thread.start()
+        yield port
+        server.should_exit = True
+        thread.join(30)
+        listening.close()
 
 
 def test_on_other_addresses_the_printed_link_brings_the_token() -> None:

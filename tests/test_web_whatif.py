@@ -13,9 +13,10 @@ from icmodel.errors import IcmodelError
 from icmodel.estimate import estimated, interval
 from icmodel.model import Model
 from icmodel.questions.requiring import parse_requirement
+from icmodel.questions.whatif import Question
 from icmodel.requirement import judge
 from icmodel.web.curves import curve, form
-from icmodel.web.whatif import Question, answer
+from icmodel.web.whatif import answer
 from search import times
 
 CENTRAL = "ethernet-10g-2012"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
 import signal
 import subprocess
@@ -24,7 +25,18 @@ from icmodel.web.server import make_app
 
 COMMANDS = ("predict", "sweep", "compare", "evaluate", "system", "recommend")
 """Commands that have a request of the same name."""
-FILES = ("from", "template", "workers", "cluster", "author", "project", "revision", "date")
+FILES = (
+    "from",
+    "template",
+    "workers",
+    "cluster",
+    "author",
+    "project",
+    "revision",
+    "date",
+    "against",
+    "update",
+)
 """Options of files and of reports, which no request has."""
 IN_BLOCKS = ".zarr"
 """Ending of files for grids that fit in no answer."""
@@ -55,8 +67,8 @@ class Server:
             return client.get(f"api/v1/{path}")
 
     def stop(self) -> int:
-        """End the server as Ctrl-C does; returns its exit code."""
-        self.process.send_signal(signal.SIGINT)
+        """End the server as Ctrl-C in a terminal does, which reaches its workers too; returns its exit code."""
+        os.killpg(self.process.pid, signal.SIGINT)
         return self.process.wait(30)
 
 
@@ -69,6 +81,7 @@ def serving(*options: str) -> Iterator[Server]:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        start_new_session=True,
     )
     assert process.stdout is not None
     server = Server(process, process.stdout.readline().strip())
@@ -127,10 +140,11 @@ def request_of(line: str) -> tuple[str, dict[str, Any]] | None:
                 return None
             at += 1
         elif word.startswith("--"):
-            name, value = word[2:].replace("-", "_"), words[at]
-            at += 1
+            name = word[2:].replace("-", "_")
             if name in FILES:
                 return None
+            value = words[at]
+            at += 1
             if name == "option":
                 axis, _, chosen = value.partition("=")
                 body.setdefault("option", {})[axis] = chosen

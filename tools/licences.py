@@ -6,6 +6,7 @@ Licences are those that the installed packages and the locked crates state.
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import tomllib
 from collections.abc import Iterator
@@ -17,21 +18,24 @@ from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "reference" / "licences.md"
+VENDOR = ROOT / "icmodel" / "web" / "static" / "vendor"
 INTRODUCTION = """# Licences
 
 icmodel is licensed under [Apache-2.0](https://www.apache.org/licenses/LICENSE-2.0). Each dataset names the licence of
 its origin in its `dataset.toml`. The tables list all packages that an installation of icmodel and its extras brings
-along, and all crates that are compiled into icprobe. `python tools/licences.py` renews this page.
+along, the library in the pages of `icmodel serve`, and all crates that are compiled into icprobe.
+`python tools/licences.py` renews this page.
 """
 OWN = ("all", "probe")
 """Extras of icmodel's own packages."""
 
 
 def page() -> str:
-    """Return the page with the licences of all packages and crates."""
+    """Return the page with the licences of all packages, libraries and crates."""
     packages = [
         f"| {name} | {needed} | {licence(name)} |" for name, needed in sorted(dependencies())
     ]
+    libraries = [f"| {' | '.join(one)} |" for one in vendored()]
     crates = [f"| {name} | {text} |" for name, text in sorted(set(crate_licences()))]
     return "\n".join(
         [
@@ -41,6 +45,12 @@ def page() -> str:
             "| package | needed by | licence |",
             "| --- | --- | --- |",
             *packages,
+            "",
+            "## JavaScript",
+            "",
+            "| library | version | licence |",
+            "| --- | --- | --- |",
+            *libraries,
             "",
             "## Rust",
             "",
@@ -79,6 +89,17 @@ def licence(name: str) -> str:
         one.rpartition(" :: ")[2] for one in classifiers if one.startswith("License ::")
     ]
     return ", ".join(stated or said.get_all("License") or ["not stated"])
+
+
+def vendored() -> Iterator[tuple[str, str, str]]:
+    """Yield each library that the pages of the workbench bring along: its name, version and licence."""
+    for path in sorted(VENDOR.glob("*.LICENSE.txt")):
+        name = path.name.partition(".")[0]
+        code = next(VENDOR.glob(f"{name}.*.js")).read_text(encoding="utf-8")
+        version = re.search(r"\(v([0-9.]+)\)", code)
+        title = path.read_text(encoding="utf-8").partition("\n")[0]
+        short = re.search(r"\((.+)\)", title)
+        yield name, version[1] if version else "not stated", short[1] if short else title
 
 
 def crate_licences() -> Iterator[tuple[str, str]]:

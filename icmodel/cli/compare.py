@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -40,10 +39,16 @@ from icmodel.cli.reports import PAGE_FILES, MastheadChoice, page_writers, with_m
 from icmodel.dataset import Dataset, load
 from icmodel.errors import ScenarioError
 from icmodel.estimate import Prediction, estimated, interval, metric_name, percent
-from icmodel.questions.comparing import Column, answer_columns, columns_document, refuse_others
+from icmodel.questions.comparing import (
+    RATES_ALONE,
+    Column,
+    answer_columns,
+    columns_document,
+    parse_rates,
+    refuse_others,
+)
 from icmodel.questions.words import DEFAULT_DATASET, Question, split_names
 from icmodel.scenario import Scenario
-from icmodel.units import parse_bps
 
 if TYPE_CHECKING:
     from icmodel.interconnects import Comparison
@@ -146,9 +151,7 @@ def compare(
             output=output,
         )
     if rates is not None:
-        raise ScenarioError(
-            "--rates needs --usecase: add --usecase NAME, or use --line-rate for one question"
-        )
+        raise ScenarioError(RATES_ALONE)
     if why:
         raise ScenarioError(
             "--why needs --usecase: add --usecase NAME, or use --all in place of --why"
@@ -261,25 +264,6 @@ def compare_usecase(
     )
     emit(answer, as_json=as_json, output=output)
     return comparison.exit_code
-
-
-def parse_rates(text: str) -> tuple[float, ...]:
-    """Parse line rates separated by commas: numbers of Gb/s, or quantities.
-
-    Raises
-    ------
-    UnitError, ScenarioError
-        If a part is not a rate, or the text has no rate.
-
-    >>> parse_rates("10, 25 Gb/s,400 Mb/s")
-    (10000000000.0, 25000000000.0, 400000000.0)
-    """
-    parts = [part.strip() for part in text.split(",") if part.strip()]
-    if not parts:
-        raise ScenarioError(f"--rates {text!r} has no rate: give line rates such as 10,25,100")
-    plain = re.compile(r"[0-9]+(\.[0-9]+)?")
-    texts = (f"{part} Gb/s" if plain.fullmatch(part) else part for part in parts)
-    return tuple(dict.fromkeys(map(parse_bps, texts)))
 
 
 def ranking_sections(comparison: Comparison, *, why: bool) -> Iterator[Section]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -11,6 +12,10 @@ from icmodel.errors import OutOfDomain, ScenarioError
 from icmodel.estimate import Prediction
 from icmodel.questions.words import Question
 from icmodel.scenario import Scenario, scenario
+from icmodel.units import parse_bps
+
+RATES_ALONE = "--rates needs --usecase: add --usecase NAME, or use --line-rate for one question"
+"""Refusal of line rates without a use case."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,3 +86,22 @@ def refuse_others(options: dict[str, object]) -> None:
                 f"--{name.replace('_', '-')} cannot be combined with --usecase, which "
                 "determines the question: give only one"
             )
+
+
+def parse_rates(text: str) -> tuple[float, ...]:
+    """Parse line rates separated by commas: numbers of Gb/s, or quantities.
+
+    Raises
+    ------
+    UnitError, ScenarioError
+        If a part is not a rate, or the text has no rate.
+
+    >>> parse_rates("10, 25 Gb/s,400 Mb/s")
+    (10000000000.0, 25000000000.0, 400000000.0)
+    """
+    parts = [part.strip() for part in text.split(",") if part.strip()]
+    if not parts:
+        raise ScenarioError(f"--rates {text!r} has no rate: give line rates such as 10,25,100")
+    plain = re.compile(r"[0-9]+(\.[0-9]+)?")
+    texts = (f"{part} Gb/s" if plain.fullmatch(part) else part for part in parts)
+    return tuple(dict.fromkeys(map(parse_bps, texts)))

@@ -14,7 +14,7 @@ from pydantic import BaseModel, Field
 from icmodel.dataset import VARIANTS, Dataset, Point
 from icmodel.documents import number_or_none
 from icmodel.errors import OutOfDomain, ScenarioError
-from icmodel.estimate import quantity
+from icmodel.estimate import metric_name, quantity
 from icmodel.model import Model
 from icmodel.scenario import Scenario, scenario
 
@@ -62,6 +62,7 @@ class Form(BaseModel):
     ranges: list[Range]
     options: list[OptionAxis]
     metrics: list[str]
+    words: dict[str, str] = Field(description="Metric -> words.")
     whose: str
 
 
@@ -81,6 +82,7 @@ def form(model: Model, protocol: str) -> Form:
         raise ScenarioError(f"{data.id} has no protocol {chosen!r}: its protocols are {known}")
     axes: Any = data.document.get("axes", {})
     rows = [point for point in data.points if point.protocol == chosen]
+    metrics = sorted({point.metric for point in rows})
     options = [
         OptionAxis(axis=axis, values=values, default=default, meaning=str(axes[axis]["meaning"]))
         for axis, default in data.option_defaults.items()
@@ -95,7 +97,8 @@ def form(model: Model, protocol: str) -> Form:
         protocol=chosen,
         ranges=list(_ranges(model, rows)),
         options=options,
-        metrics=sorted({point.metric for point in rows}),
+        metrics=metrics,
+        words={name: metric_name(name) for name in metrics},
         whose=data.whose,
     )
 

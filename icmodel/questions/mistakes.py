@@ -1,12 +1,28 @@
-"""Find the line of a mistake in a TOML text."""
+"""Place of a mistake: its line in a TOML text, and its field in a question."""
 
 from __future__ import annotations
 
 import re
 
-AT_LINE = re.compile(r"\(at line (\d+), column")
+AT_LINE = re.compile(r"\(at line (\d+), column (\d+)\)")
 PLACE = re.compile(r"([a-z_]+) no\. (\d+)")
 WORDS = re.compile(r"'([\w.-]+)'|([\w-]+)(?=:| =| is )|([\w-]+)")
+FIELDS = (
+    ("payload", r"payload|\bMTU\b"),
+    ("requested_goodput", r"requested.goodput"),
+    ("other_goodput", r"other_goodput|other.goodput"),
+    ("rate", r"\brate_fps\b|\brate\b(?! of)"),
+    ("cores", r"\bcores?\b"),
+    ("switches", r"\bswitch"),
+    ("endpoints", r"\bendpoint"),
+    ("distance", r"distance"),
+    ("line_rate", r"line.rate"),
+    ("cpu_clock", r"cpu_clock|CPU clock"),
+    ("app_send", r"app_send|application"),
+    ("app_recv", r"app_recv"),
+    ("protocol", r"rows of|protocol"),
+)
+"""Field of the page -> pattern of the words with which a refusal names the parameter."""
 
 
 def line_of(toml: str, message: str) -> int | None:
@@ -38,3 +54,13 @@ def line_of(toml: str, message: str) -> int | None:
             if key.search(lines[at]):
                 return at + 1
     return first + 1 if place else None
+
+
+def field_of(message: str) -> str:
+    """Return the field that a refusal names first; empty if the message names none.
+
+    >>> field_of("cores 7 is not possible here")
+    'cores'
+    """
+    found = ((re.search(pattern, message), name) for name, pattern in FIELDS)
+    return min(((match.start(), name) for match, name in found if match), default=(0, ""))[1]

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from icmodel import __version__, units
 from icmodel.documents import group_by_key
 from icmodel.estimate import interval, metric_name, plural, quantity, shortened
-from icmodel.interconnects import Comparison, Row, Source
+from icmodel.interconnects import Comparison, Ranked, Row, Source
 from icmodel.interconnects.result import EXTRAPOLATED, MEASURED_HERE, THEORY
 from icmodel.plotting import CONFIG, SCHEMA, Spec
 from icmodel.report.blocks import (
@@ -114,6 +114,26 @@ def row_cells(row: Row) -> tuple[str, ...]:
         row.source.ground,
         decided_text(row),
     )
+
+
+def link_table(best_first: Sequence[Ranked]) -> Table:
+    """Return the ranked links: verdict and class, and the value that decides with its interval."""
+    verdict, decided, rows = COLUMNS.index("verdict"), len(COLUMNS) - 1, []
+    for one in best_first:
+        texts, decisive = row_cells(one.row), one.row.decisive.verdict
+        span = interval(decisive.requirement.metric, decisive.estimate)
+        cells = list(map(Cell, texts))
+        cells[verdict] = Cell("", outcome=one.row.outcome, note=one.kind)
+        cells[decided] = Cell(texts[decided], note=span)
+        rows.append(tuple(cells))
+    caption = "The best interconnects first; below a value stands its 90 % interval"
+    return Table(caption, COLUMNS, tuple(rows), NUMBERS)
+
+
+def why(one: Ranked) -> Iterator[str]:
+    """Yield the reason for the class of a ranked link in one sentence, and then its reasons."""
+    yield f"{one.sentence}."
+    yield from reasons(one.row)
 
 
 def headline(comparison: Comparison) -> tuple[str, ...]:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from icmodel import units
 from icmodel.documents import group_by_key
 from icmodel.estimate import (
     GROWS,
+    Estimate,
     estimated,
     interval,
     limit_name,
@@ -32,7 +33,7 @@ from icmodel.report.blocks import (
     Text,
 )
 from icmodel.requirement import MET, NOT_MET, OUTCOMES, Verdict
-from icmodel.usecase import CandidateResult, Derivation, Evaluation, Finding
+from icmodel.usecase import CandidateResult, Derivation, Evaluation, Finding, Objective
 
 JUDGED = "judged here"
 MANIFOLD = 10.0
@@ -207,17 +208,24 @@ def _judged(candidate: CandidateResult) -> Iterator[Block]:
         yield derivation_table(f"What {candidate.name} needs", candidate.derivations)
     if candidate.objectives:
         yield Text("Wanted as small as possible, without a limit:")
+        known = {one.stream: one.prediction.metrics for one in candidate.answers if one.prediction}
         yield Facts(
             tuple(
-                (
-                    f"{metric_name(objective.metric)}: {objective.stream}",
-                    "unknown"
-                    if math.isnan(objective.value)
-                    else quantity(objective.metric, objective.value),
-                )
-                for objective in candidate.objectives
+                (f"{metric_name(one.metric)}: {one.stream}", _minimised(one, known))
+                for one in candidate.objectives
             )
         )
+
+
+def _minimised(one: Objective, known: Mapping[str, Mapping[str, Estimate]]) -> str:
+    """Return a metric to minimise with its interval and basis."""
+    if math.isnan(one.value):
+        return "unknown"
+    estimate = known.get(one.stream, {}).get(one.metric)
+    if estimate is None or estimate.value != one.value:
+        return quantity(one.metric, one.value)
+    span = ", ".join(filter(None, (interval(one.metric, estimate), estimate.basis)))
+    return f"{estimated(one.metric, estimate)} ({span})"
 
 
 def _findings(caption: str, first: str, findings: Iterable[Finding]) -> Table:

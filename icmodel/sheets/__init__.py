@@ -1,20 +1,20 @@
 """Sheets: scenarios and answers in CSV and XLSX files, and the workbook that computes by itself."""
 
-from icmodel.sheets.answering import Progress, answer_sheet
+from icmodel.sheets.answering import Progress, answer_cells, answer_sheet
 from icmodel.sheets.document import document_pages
 from icmodel.sheets.reading import read_sheet
-from icmodel.sheets.sheet import ANSWERS, LIMITED_BY, Cell, Chart, Page, Sheet
+from icmodel.sheets.sheet import ANSWER_HEADS, Cell, Chart, Page, Sheet
 from icmodel.sheets.workbook import write_living_workbook
 from icmodel.sheets.writing import write_pages, write_sheet, write_template
 
 __all__ = [
-    "ANSWERS",
-    "LIMITED_BY",
+    "ANSWER_HEADS",
     "Cell",
     "Chart",
     "Page",
     "Progress",
     "Sheet",
+    "answer_cells",
     "answer_sheet",
     "document_pages",
     "read_sheet",

@@ -333,13 +333,14 @@ def _answer_alone(question: _Question, *, extrapolate: bool) -> None:
     except IcmodelError as error:
         question.why = str(error)
         return
-    question.found = list(_cells(found))
+    question.found = list(answer_cells(found))
     goodput = found.metrics.get("goodput_bps")
     if goodput is None or goodput.absent:
         question.why = goodput.why if goodput else "the dataset has no goodput"
 
 
-def _cells(found: Prediction) -> Iterator[Cell]:
+def answer_cells(found: Prediction) -> Iterator[Cell]:
+    """Yield the cells of an answer, in the order of the heads of answers."""
     for one in ANSWERS:
         estimate = found.metrics.get(one.metric)
         if estimate is None or estimate.absent:

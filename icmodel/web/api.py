@@ -13,7 +13,7 @@ from icmodel.dataset import VARIANTS, Dataset, catalogue
 from icmodel.errors import IcmodelError, ScenarioError
 from icmodel.estimate import Prediction
 from icmodel.questions import showing
-from icmodel.questions.comparing import answer_columns, columns_document, refuse_others
+from icmodel.questions.comparing import RATES_ALONE, answer_columns, columns_document, refuse_others
 from icmodel.questions.ingesting import DatasetOptions, LabelOptions
 from icmodel.questions.predicting import answer
 from icmodel.questions.sweeping import answer_grid, asked_grid, grid_document
@@ -181,7 +181,10 @@ async def compare(body: CompareBody, shop: Shop) -> Response:
     if body.usecase is not None or body.toml is not None:
         others = {**question.texts(), "option": question.option, "variant": body.variant}
         refuse_others({**others, "protocol": body.protocol, "extrapolate": body.extrapolate})
-        return as_json(await shop.long(jobs.compare_usecase, body.usecase, body.toml, names))
+        words = (body.usecase, body.toml, names, body.rates)
+        return as_json(await shop.long(jobs.compare_usecase, *words))
+    if body.rates is not None:
+        raise ScenarioError(RATES_ALONE)
 
     def ask(data: Dataset, variant: str, asked: Scenario) -> Prediction:
         warm = warm_model(data.id, variant)

@@ -150,6 +150,11 @@ class CompareBody(QuestionBody):
     extrapolate: bool = EXTRAPOLATE
     usecase: Word | None = Field(None, description="Name of a bundled use case.")
     toml: Toml | None = Field(None, description="Text of a use case, in place of a name.")
+    rates: Word | None = Field(
+        None,
+        description="Line rates of the interconnects; needs a use case.",
+        examples=["10,25,100"],
+    )
 
 
 class EvaluateBody(Body):

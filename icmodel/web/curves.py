@@ -7,8 +7,9 @@ from pydantic import BaseModel, Field
 from icmodel.errors import IcmodelError
 from icmodel.questions import curves
 from icmodel.questions.curves import Axis, Curve, Form
+from icmodel.questions.whatif import SHORT, Question
 from icmodel.web.bodies import Body
-from icmodel.web.whatif import MOST_QUESTIONS, SHORT, Question, parse_word
+from icmodel.web.whatif import MOST_QUESTIONS
 from icmodel.web.work import warm_model
 
 
@@ -37,10 +38,7 @@ def curve(question: Question, over: Axis, metric: str, beyond: bool = False) -> 
     outside = "extrapolate" if question.extrapolate else "nan"
     try:
         warm = warm_model(question.dataset, question.variant or None)
-        values: dict[str, float] = {}
-        for name, text in question.given.items():
-            values |= parse_word(name, text)
-        keywords = question.keywords(warm.model.data, values)
+        keywords = question.keywords(warm.model.data, question.values())
         with warm.lock:
             return curves.curve(warm.model, keywords, over, metric, outside, beyond=beyond)
     except IcmodelError as error:

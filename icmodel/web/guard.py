@@ -78,7 +78,10 @@ class Guard:
                 await self.first_visit(Request(scope))(scope, receive, send_guarded)
                 return
             body = await read_body(scope, headers, receive)
-            await self.app(scope, replay(body, receive), send_guarded)
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(cancel_when_closed, receive, tasks.cancel_scope)
+                await self.app(scope, replay(body, receive), send_guarded)
+                tasks.cancel_scope.cancel()
         except Problem as problem:
             await problem.response()(scope, receive, send_guarded)
         except Exception:
@@ -177,6 +180,13 @@ async def read_body(scope: Scope, headers: Headers, receive: Receive) -> bytes:
         return bytes(body)
     sentence = f"the body did not arrive within {BODY_S:g} s: send it faster"
     raise Problem(408, sentence, headers={"Connection": "close"})
+
+
+async def cancel_when_closed(receive: Receive, work: anyio.CancelScope) -> None:
+    """Cancel the work on a request whose client has closed the connection."""
+    while (await receive())["type"] != "http.disconnect":
+        pass
+    work.cancel()
 
 
 def replay(body: bytes, receive: Receive) -> Receive:

@@ -112,14 +112,18 @@ def evaluate(
     )
 
 
-def compare_usecase(usecase: str | None, toml: str | None, datasets: list[str]) -> bytes:
+def compare_usecase(
+    usecase: str | None, toml: str | None, datasets: list[str], rates: str | None
+) -> bytes:
     """Answer `icmodel compare --usecase`."""
     from icmodel.interconnects import compare_interconnects, ranked_document
+    from icmodel.questions.comparing import parse_rates
 
     for name in datasets:
         check_dataset(name)
+    case, rates_bps = usecase_of(usecase, toml), None if rates is None else parse_rates(rates)
     return body_of(
-        ranked_document(compare_interconnects(usecase_of(usecase, toml), datasets or None))
+        ranked_document(compare_interconnects(case, datasets or None, rates_bps=rates_bps))
     )
 
 

@@ -11,6 +11,7 @@ from pydantic import BaseModel, Field
 from starlette.responses import JSONResponse
 
 from icmodel.errors import IcmodelError
+from icmodel.questions.mistakes import AT_LINE
 
 MEDIA_TYPE = "application/problem+json"
 MEANINGS = {
@@ -27,7 +28,6 @@ MEANINGS = {
     503: "The answer takes too long, or too much memory.",
 }
 """Status -> meaning."""
-_LINE = re.compile(r"\(at line (?P<line>\d+), column (?P<column>\d+)\)")
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 
@@ -85,8 +85,8 @@ class Problem(Exception):  # noqa: N818  (the name that RFC 9457 gives it)
 
 def problem_of(error: IcmodelError, status: int = 422) -> Problem:
     """Return an error of icmodel as a problem: its sentence, and the place if the sentence has a line."""
-    place = _LINE.search(str(error))
-    where = f"line {place['line']}, column {place['column']}" if place else ""
+    place = AT_LINE.search(str(error))
+    where = f"line {place[1]}, column {place[2]}" if place else ""
     kind = f"urn:icmodel:{type(error).__name__}"
     return Problem(status, str(error), kind, str(getattr(error, "where", "") or where))
 

@@ -9,12 +9,12 @@ import re
 
 from icmodel.dataset import load
 from icmodel.errors import IcmodelError
-from icmodel.interconnects import compare_interconnects
+from icmodel.interconnects import compare_interconnects, ranked
 from icmodel.questions.judging import evaluate_with_notes
 from icmodel.questions.mistakes import line_of
 from icmodel.report import datasets, predictions, verdicts
 from icmodel.report import interconnects as compared
-from icmodel.report.blocks import Cell, Conclusion, Fold, Items, Table, Text
+from icmodel.report.blocks import Fold, Items, Text
 from icmodel.report.page_json import Sections, page_json
 from icmodel.report.systems import tables
 from icmodel.report.systems.drawing import system_svg
@@ -30,8 +30,6 @@ MOST_FOLDS = 40
 """Greatest number of rows that one validation leaves out, so that a page can wait for the answer."""
 STYLE = re.compile(r"<style>.*?</style>", re.DOTALL)
 """Style sheet inside a drawing; the page has it in a file, since its policy allows no inline style."""
-
-VERDICT = compared.COLUMNS.index("verdict")
 
 
 def refusal(error: IcmodelError, toml: str) -> bytes:
@@ -67,24 +65,19 @@ def usecase_page(toml: str, dataset: str, candidate: str, strict: bool) -> bytes
 def compare_page(usecase: str) -> bytes:
     """Return the page of a use case on every interconnect: a table, measurements, and reasons."""
     found = compare_interconnects(usecase_of(usecase, None))
-    _, counts = compared.headline(found)
-    rows = []
-    for row in found.rows:
-        cells = list(map(Cell, compared.row_cells(row)))
-        cells[VERDICT] = Cell("", outcome=row.outcome)
-        rows.append(tuple(cells))
+    best_first = ranked(found)
     open_ones = compared.measurements(found) or ("Nothing is open.",)
     folds = (
-        Fold(compared.link_name(row), (Items("", tuple(compared.reasons(row))),), row.outcome)
-        for row in found.rows
+        Fold(compared.link_name(one.row), (Items("", tuple(compared.why(one))),), one.row.outcome)
+        for one in best_first
     )
     sections: Sections = (
-        ("links", "Interconnects", [Table("", compared.COLUMNS, tuple(rows), compared.NUMBERS)]),
+        ("links", "Interconnects", [compared.link_table(best_first)]),
         ("open", "What would decide", [Items("", open_ones)]),
         ("reasons", "Why", folds),
         ("rules", "How the table is made", map(Text, compared.RULES)),
     )
-    answer = Conclusion(found.verdict, f"{counts}.", ())
+    answer = compared.conclude(found, [one.row for one in best_first])
     return body_of(page_json(found.usecase.title, found.usecase.question, "", answer, sections))
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 import anyio
+import h11
 import uvicorn
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
@@ -15,6 +17,7 @@ from starlette.exceptions import HTTPException
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.responses import HTMLResponse
 from starlette.staticfiles import StaticFiles
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from icmodel import __version__
 from icmodel.errors import IcmodelError
@@ -29,6 +32,8 @@ STATIC = Path(__file__).parent / "static"
 """Folder of the pages; every file in it is public."""
 COMPRESSED_BYTES = 2_000
 """Least size of a compressed answer [B]."""
+HEAD_S, IDLE_S = 10.0, 30
+"""Time within which the head of a request must arrive, and time after which an idle connection is closed [s]."""
 
 
 def make_app(place: Place, workshop: Workshop | None = None) -> FastAPI:
@@ -88,6 +93,36 @@ async def _answer_problem(request: Request, error: Exception) -> Response:
     return error.response()
 
 
+class Impatient(H11Protocol):
+    """Connection that is closed if the head of a request does not arrive within `HEAD_S`."""
+
+    deadline: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Begin to wait for the first request."""
+        super().connection_made(transport)
+        self.deadline = self.loop.call_later(HEAD_S, transport.close)
+
+    def data_received(self, data: bytes) -> None:
+        """Read some bytes; the time runs on until they complete the head of a request."""
+        super().data_received(data)
+        if self.conn.their_state is not h11.IDLE:
+            self.stop_waiting()
+        elif self.deadline is None:
+            self.deadline = self.loop.call_later(HEAD_S, self.transport.close)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Wait no longer."""
+        self.stop_waiting()
+        super().connection_lost(exc)
+
+    def stop_waiting(self) -> None:
+        """Forget the time at which the connection would be closed."""
+        if self.deadline is not None:
+            self.deadline.cancel()
+        self.deadline = None
+
+
 def run(place: Place, listening: socket.socket) -> None:
     """Serve at a place, on its listening socket.
 
@@ -96,13 +131,19 @@ def run(place: Place, listening: socket.socket) -> None:
     KeyboardInterrupt
         After Ctrl-C, when the server has ended.
     """
+    make_server(place).run(sockets=[listening])
+
+
+def make_server(place: Place) -> uvicorn.Server:
+    """Make the server of a place, with its limits of time."""
     config = uvicorn.Config(
         make_app(place),
+        http=Impatient,
         log_level="critical",
         access_log=False,
         server_header=False,
         proxy_headers=False,
         timeout_graceful_shutdown=1,
-        timeout_keep_alive=30,
+        timeout_keep_alive=IDLE_S,
     )
-    uvicorn.Server(config).run(sockets=[listening])
+    return uvicorn.Server(config)

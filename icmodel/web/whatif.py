@@ -5,63 +5,36 @@ The page in the browser prints these texts and computes nothing.
 
 from __future__ import annotations
 
-import math
-import re
-import shlex
-from collections.abc import Callable, Mapping
 from typing import Any
 
 from pydantic import BaseModel, Field
 
-from icmodel.dataset import Dataset
 from icmodel.documents import number_or_none
-from icmodel.errors import IcmodelError, ScenarioError
-from icmodel.estimate import (
-    Prediction,
-    UsedRow,
-    estimated,
-    interval,
-    limit_name,
-    metric_name,
-    quantity,
-)
+from icmodel.errors import IcmodelError
+from icmodel.estimate import Prediction, estimated, interval, metric_name, quantity
+from icmodel.questions.mistakes import field_of
 from icmodel.questions.requiring import parse_requirement
+from icmodel.questions.whatif import (
+    Bar,
+    Question,
+    RowText,
+    bars,
+    command_of,
+    limited_by,
+    parse_word,
+    python_of,
+    row_of,
+    used_row,
+)
 from icmodel.report.verdicts import margin_text
 from icmodel.requirement import judge
-from icmodel.scenario import TEXT_SPELLINGS, scenario
-from icmodel.sheets import ANSWERS, LIMITED_BY
+from icmodel.scenario import scenario
 from icmodel.web.bodies import Body
 from icmodel.web.work import warm_model
 
 MOST_QUESTIONS = 8
 """Greatest number of questions of one request: the own, four pinned, and others in the same plot."""
 MOST_REQUIREMENTS = 12
-COUNTS = ("cores", "switches", "endpoints")
-SHORT = Field(max_length=200)
-"""Limit of a text in a question [characters]."""
-
-
-class Question(Body):
-    """One question in the words of the command line; an empty text is a parameter that is not given."""
-
-    dataset: str = SHORT
-    variant: str = Field("", max_length=40)
-    protocol: str = Field("", max_length=100)
-    words: dict[str, str] = Field(
-        default_factory=dict, max_length=20, description="Parameters, such as payload = 1448 B."
-    )
-    options: dict[str, str] = Field(default_factory=dict, max_length=20)
-    extrapolate: bool = False
-
-    @property
-    def given(self) -> dict[str, str]:
-        """Parameters with a text, by name."""
-        return {name: text.strip() for name, text in self.words.items() if text.strip()}
-
-    def keywords(self, data: Dataset, values: Mapping[str, object]) -> dict[str, object]:
-        """Keywords of a scenario or of many: protocol, options, and the given parameters in SI."""
-        options = {axis: value for axis, value in self.options.items() if value}
-        return {"protocol": self.protocol or data.default_protocol, **values, "options": options}
 
 
 class Asked(Body):
@@ -83,27 +56,6 @@ class Metric(BaseModel):
     interval: str
     basis: str
     why: str
-
-
-class Bar(BaseModel):
-    """A term of the latency or a bound of the goodput; ``share`` is a fraction of the greatest."""
-
-    name: str
-    text: str
-    share: float
-    decides: bool
-
-
-class RowText(BaseModel):
-    """A row of the dataset that an answer rests on."""
-
-    line: int
-    metric: str
-    payload: str
-    load: str
-    value: str
-    basis: str
-    source: str
 
 
 class Judged(BaseModel):
@@ -174,68 +126,16 @@ def answer(question: Question, requirements: list[str]) -> Answer:
         variant=found.variant,
         scenario=found.scenario.to_dict(),
         metrics=[_metric(name, found) for name in found.metrics],
-        limited_by=_limited_by(found),
+        limited_by=limited_by(found),
         notes=list(found.notes),
         terms=bars("latency_mean_s", found.terms, max),
         bounds=bars("goodput_bps", found.bounds, min),
-        rows=[_row(one) for one in found.rows],
+        rows=[used_row(one) for one in found.rows],
         verdicts=[_judged(text, found) for text in requirements],
-        command=_command(question),
-        python=_python(question, found),
-        sheet=_sheet(question, found),
+        command=command_of(question),
+        python=python_of(question, found),
+        sheet=row_of(question, found),
     )
-
-
-def parse_word(name: str, text: str) -> dict[str, float]:
-    """Parse a parameter of a question; returns its SI name with its number.
-
-    Raises
-    ------
-    IcmodelError
-        If there is no such parameter, or the text is no quantity of its kind.
-
-    Examples
-    --------
-    >>> parse_word("payload", "64 KiB")
-    {'payload_bytes': 65536}
-    """
-    if name in COUNTS:
-        if not re.fullmatch(r"[0-9]{1,18}", text):
-            raise ScenarioError(f"{name} {text!r} is not possible: give a whole number such as 2")
-        return {name: int(text)}
-    if name not in TEXT_SPELLINGS:
-        known = ", ".join((*TEXT_SPELLINGS, *COUNTS))
-        raise ScenarioError(f"there is no parameter {name!r}: the parameters are {known}")
-    si_name, parse = TEXT_SPELLINGS[name]
-    return {si_name: parse(text)}
-
-
-FIELDS = (
-    ("payload", r"payload|\bMTU\b"),
-    ("requested_goodput", r"requested.goodput"),
-    ("other_goodput", r"other_goodput|other.goodput"),
-    ("rate", r"\brate_fps\b|\brate\b(?! of)"),
-    ("cores", r"\bcores?\b"),
-    ("switches", r"\bswitch"),
-    ("endpoints", r"\bendpoint"),
-    ("distance", r"distance"),
-    ("line_rate", r"line.rate"),
-    ("cpu_clock", r"cpu_clock|CPU clock"),
-    ("app_send", r"app_send|application"),
-    ("app_recv", r"app_recv"),
-    ("protocol", r"rows of|protocol"),
-)
-"""Field of the page -> pattern of the words with which a refusal names the parameter."""
-
-
-def field_of(message: str) -> str:
-    """Return the field that a refusal names first; empty if the message names none.
-
-    >>> field_of("cores 7 is not possible here")
-    'cores'
-    """
-    found = ((re.search(pattern, message), name) for name, pattern in FIELDS)
-    return min(((match.start(), name) for match, name in found if match), default=(0, ""))[1]
 
 
 # --- the parts of an answer -------------------------------------------------------------------
@@ -253,46 +153,6 @@ def _metric(name: str, found: Prediction) -> Metric:
         interval=interval(name, one),
         basis=one.basis,
         why=one.why,
-    )
-
-
-def _limited_by(found: Prediction) -> str:
-    """Return the bottleneck in words; a request below capacity also names the least bound above it."""
-    name = limit_name(found.bottleneck)
-    others = [(bps, bound) for bound, bps in found.bounds.items() if bound != "request"]
-    if found.bottleneck == "request" and others:
-        bps, bound = min(others)
-        return f"{name}; at most {quantity('goodput_bps', bps, 4)} ({bound})"
-    return name
-
-
-def bars(metric: str, parts: Mapping[str, float], decisive: Callable[..., float]) -> list[Bar]:
-    """Return parts as bars; ``decisive`` is ``min`` or ``max`` and chooses the part that is marked."""
-    finite = [value for value in parts.values() if math.isfinite(value)]
-    longest, marked = max(finite, default=0.0), decisive(finite, default=0.0)
-    return [
-        Bar(
-            name=name,
-            text=quantity(metric, value),
-            share=min(max(value / longest, 0.0), 1.0) if longest > 0 and value == value else 0.0,
-            decides=value == marked,
-        )
-        for name, value in parts.items()
-    ]
-
-
-def _row(one: UsedRow) -> RowText:
-    def text(name: str, value: float | None) -> str:
-        return "–" if value is None else quantity(name, value)
-
-    return RowText(
-        line=one.line,
-        metric=metric_name(one.metric),
-        payload=text("payload_bytes", one.payload_bytes),
-        load=text("load_bps", one.load_bps),
-        value=text(one.metric, one.value),
-        basis=one.basis,
-        source=one.source,
     )
 
 
@@ -322,52 +182,3 @@ def _judged(text: str, found: Prediction) -> Judged:
         outcome=verdict.outcome,
         reason=reason,
     )
-
-
-# --- copies for other tools -------------------------------------------------------------------
-
-
-def _command(question: Question) -> str:
-    """Return the command that answers the question."""
-    words = ["icmodel", "predict", "--dataset", question.dataset]
-    named = {"variant": question.variant, "protocol": question.protocol} | question.given
-    for name, text in named.items():
-        words += [f"--{name.replace('_', '-')}", text] if text else []
-    for axis, value in question.options.items():
-        words += ["--option", f"{axis}={value}"] if value else []
-    return shlex.join([*words, *(["--extrapolate"] if question.extrapolate else [])])
-
-
-def _python(question: Question, found: Prediction) -> str:
-    """Return a Python program that answers the question."""
-    variant = f", variant={question.variant!r}" if question.variant else ""
-    given: dict[str, object] = {"protocol": found.scenario.protocol}
-    given |= {name: int(text) if name in COUNTS else text for name, text in question.given.items()}
-    if options := {axis: value for axis, value in question.options.items() if value}:
-        given["options"] = options
-    if question.extrapolate:
-        given["outside"] = "extrapolate"
-    keywords = ", ".join(f"{name}={value!r}" for name, value in given.items())
-    return (
-        "import icmodel\n\n"
-        f"model = icmodel.Model(icmodel.load({question.dataset!r}){variant})\n"
-        f"answer = model.predict({keywords})\n"
-        "print(answer.goodput_bps.value, answer.bottleneck)\n"
-    )
-
-
-def _sheet(question: Question, found: Prediction) -> str:
-    """Return a head and a row for a spreadsheet, with the columns of an answered sheet."""
-    cells = {
-        "dataset": found.dataset,
-        "variant": found.variant,
-        "protocol": found.scenario.protocol,
-    }
-    cells |= question.given | {axis: value for axis, value in question.options.items() if value}
-    for one in ANSWERS:
-        if one.metric in found.metrics and not (estimate := found.metrics[one.metric]).absent:
-            numbers = (f"{end / one.si:.7g}" for end in estimate.ends)
-            cells |= zip(one.heads, (*numbers, estimate.basis), strict=True)
-    cells[LIMITED_BY] = found.bottleneck
-    rows = ("\t".join(" ".join(cell.split()) for cell in row) for row in (cells, cells.values()))
-    return "\n".join(rows) + "\n"

@@ -7,6 +7,7 @@ process answers, with bounded memory, and is killed when its time is over.
 
 from __future__ import annotations
 
+import signal
 import sys
 from collections.abc import Callable
 from contextlib import suppress
@@ -160,7 +161,11 @@ def prepare() -> bytes:
 
 
 def bounded(function: Callable[[Unpack[Ts]], T], *words: *Ts) -> T:
-    """Call a function in a worker process, with bounded memory where the system can bound it."""
+    """Call a function in a worker process, with bounded memory where the system can bound it.
+
+    Ctrl-C in a terminal reaches worker processes too: the server alone answers it, and kills them.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     if sys.platform != "win32":
         import resource
 

@@ -140,13 +140,16 @@ def requirements(found: SystemPrediction) -> Iterator[Block]:
     for name, some in groups.items():
         worst = some[0]
         verdict, requirement = worst.verdict, worst.verdict.requirement
-        basis = "" if worst.by_bound else verdict.estimate.basis
+        metric = requirement.metric
+        said = (
+            () if worst.by_bound else (interval(metric, verdict.estimate), verdict.estimate.basis)
+        )
         alike = sum(one.verdict.outcome == verdict.outcome for one in some)
         count = f"{alike} of {len(some)}" if len(some) > 1 else ""
         rows.append(
             (
-                Cell(requirement.name, f"{requirement.kind}, {metric_name(requirement.metric)}"),
-                Cell(value_text(worst), f"{about(worst)}{f', {basis}' if basis else ''}"),
+                Cell(requirement.name, f"{requirement.kind}, {metric_name(metric)}"),
+                Cell(value_text(worst), ", ".join(filter(None, (about(worst), *said)))),
                 Cell(limit_text(verdict)),
                 Cell(margin(worst)),
                 Cell("", count, outcome=verdict.outcome),

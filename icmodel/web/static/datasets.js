@@ -52,7 +52,7 @@ export async function datasetsPage(main, parameters, put) {
     };
     fill(host, h("h2", {}, "Points and curve"), h("div", { class: "choices" },
       select("Protocol", form.protocols, protocol, choose((value) => (protocol = value))),
-      select("Metric", form.metrics, metric, choose((value) => (metric = value)))), canvas, reading, numbers);
+      select("Metric", form.metrics.map((one) => [one, form.words[one]]), metric, choose((value) => (metric = value)))), canvas, reading, numbers);
     const question = { dataset: id, protocol, extrapolate: true };
     const { curves } = await post("pages/curves", { questions: [question], over: "payload", metric, beyond: true });
     const { x, value, basis, error } = curves[0];
@@ -77,6 +77,7 @@ export async function datasetsPage(main, parameters, put) {
     const cell = (one, name) => {
       const value = one[name];
       if (name === "basis") return basisBadge(value);
+      if (value === "inf") return "unlimited";
       if (typeof value !== "number" || name === "line") return value ?? "";
       return text(["value", "low", "high", "std"].includes(name) ? one.metric : name, value, 7);
     };
@@ -103,7 +104,7 @@ export async function datasetsPage(main, parameters, put) {
   /** Ask what the files do not say, and show what icmodel takes from them. */
   function ingest(chosen) {
     if (!chosen.length) return;
-    const outcome = h("div");
+    const outcome = h("div", { class: "result" });
     const fields = LABELS.map(([name, label, example]) =>
       h("label", {}, h("span", {}, label), h("input", { type: "text", name, placeholder: example, autocomplete: "off" })));
     const submit = (event) => {
@@ -114,6 +115,7 @@ export async function datasetsPage(main, parameters, put) {
       h("p", { class: "hint" }, "Empty fields are read from the files. The line rate lets icmodel refuse impossible numbers."),
       fields, h("button", {}, "Read the files"));
     const files = chosen.map((file) => file.name).join(", ");
+    for (const entry of names.children) entry.setAttribute("aria-pressed", "false");
     fill(shown, h("h1", {}, "Other tools’ results"), h("p", { class: "hint" }, files), form, outcome);
     take(chosen, form, outcome);
   }
@@ -141,7 +143,7 @@ export async function datasetsPage(main, parameters, put) {
       { anchor: "taken", title: "What was taken", blocks: [line(summary), taken, { kind: "items", title: "Notes", items: found.notes }] },
       { anchor: "refused", title: `What was refused (${found.refused.length})`, blocks: [found.refused.length ? refused : line("Nothing.")] },
     ];
-    const kept = `Nothing stays on the server. Save the files into a folder ${found.dataset}, and give its path to --dataset.`;
+    const kept = ["Nothing stays on the server. Save the files into a folder ", h("code", {}, found.dataset), ", and give its path to ", h("code", {}, "--dataset"), "."];
     const saves = Object.entries(found.folder).map(([name, content]) => button(`Save ${name}`, () => download(name, content, "text/plain")));
     fill(outcome, report({ sections }),
       h("section", { class: "section" }, h("h2", {}, "The dataset"), h("p", { class: "hint" }, kept), h("div", { class: "actions" }, saves)));

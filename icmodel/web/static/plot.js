@@ -31,12 +31,12 @@ export function plot(host, onmove) {
     shown = next;
     u?.destroy();
     const tables = shown.curves.map((curve) => [curve.x, curve.value, curve.low, curve.high]);
-    const data = window.uPlot.join(tables);
+    const data = window.uPlot.join(tables.reverse()); // the question's own curve is drawn last, above the others
     const { over, metric, log } = shown;
     const every = shown.curves.flatMap((curve) => curve.x);
     bounds = [Math.min(...every), Math.max(...every)];
     const series = [{}], bands = [];
-    shown.curves.forEach((curve, index) => {
+    shown.curves.map((_, index) => index).reverse().forEach((index) => {
       const at = series.length, line = SERIES[index];
       const edge = { stroke: colour(line, 0.35), width: 1, points: { show: false }, spanGaps: false };
       const points = { show: over === "cores", size: 6, fill: colour(line) };
@@ -91,7 +91,7 @@ export function plot(host, onmove) {
     ctx.beginPath();
     ctx.rect(bbox.left - 5 * dpr, bbox.top - 5 * dpr, bbox.width + 10 * dpr, bbox.height + 10 * dpr);
     ctx.clip();
-    shown.curves.forEach((curve, index) => {
+    shown.curves.map((curve, index) => [curve, index]).reverse().forEach(([curve, index]) => {
       const [own, other] = [colour(SERIES[index]), colour("--field")];
       ctx.fillStyle = colour("--paper");
       ctx.lineWidth = 1.3 * dpr;
@@ -136,12 +136,17 @@ export function plot(host, onmove) {
     if (near && distance(near) < 14) tip.textContent = `benchmarked: ${near.text}`;
     else {
       const at = text(FIELDS[shown.over], chart.data[0][idx]);
-      const values = shown.curves.map((_, index) => chart.data[1 + 3 * index][idx]);
-      const name = (index) => (values.length > 1 ? `${shown.names[index]}: ` : "");
-      const lines = values.map((value, index) => value != null && `${name(index)}${text(shown.metric, value)}`);
+      const lines = shown.curves.map((curve, index) => {
+        const [value, low, high] = [1, 2, 3].map((column) => chart.data[3 * (shown.curves.length - 1 - index) + column][idx]);
+        if (value == null) return "";
+        const name = shown.curves.length > 1 ? `${shown.names[index]}: ` : "", span = low != null && high != null && low < high;
+        const basis = curve.basis[curve.x.indexOf(chart.data[0][idx])];
+        const parts = [text(shown.metric, value), span && `${text(shown.metric, low)} – ${text(shown.metric, high)}`, basis];
+        return name + parts.filter(Boolean).join(", ");
+      });
       tip.textContent = [at, ...lines.filter(Boolean)].join("\n");
     }
-    tip.style.left = `${Math.min(left + 14, chart.over.clientWidth - 210)}px`;
+    tip.style.left = `${Math.max(Math.min(left + 14, chart.over.clientWidth - tip.offsetWidth), 0)}px`;
     tip.style.top = `${Math.max(top - 34, 4)}px`;
   }
 

@@ -134,6 +134,7 @@ export async function whatifPage(main, parameters, put) {
       h("p", { class: "hint" }, `${form.whose[0].toUpperCase()}${form.whose.slice(1)}.`));
     asking.elements[active]?.focus();
     showFields();
+    place(own?.scenario ?? {});
   }
 
   function fieldOf([name, label, si, example, optional]) {
@@ -179,13 +180,13 @@ export async function whatifPage(main, parameters, put) {
     redo.disabled = history.at === history.past.length - 1;
   }
 
-  /** Put the sliders where the server understood the texts. */
+  /** Put the sliders where the server understood the texts, and without an answer where the fields begin. */
   function place(scenario) {
-    for (const { slider, range, si } of Object.values(fields)) {
+    for (const { input, slider, range, si } of Object.values(fields)) {
       if (document.activeElement === slider) continue;
-      const value = scenario[si], { least, greatest } = range;
+      const usual = parseFloat(input.placeholder), value = scenario[si] ?? (Number.isNaN(usual) ? null : usual), { least, greatest } = range;
       const at = range.log ? (STEPS * Math.log(value / least)) / Math.log(greatest / least) : value - least;
-      slider.value = value === null || value === undefined ? STEPS : value <= 0 ? 0 : at;
+      slider.value = value === null ? STEPS : value <= 0 ? 0 : at;
     }
   }
 
@@ -344,7 +345,7 @@ export async function whatifPage(main, parameters, put) {
 
   function showChoices() {
     const answer = answers.find((one) => !one.error), metrics = answer ? known(answer).map((one) => [one.name, one.words]) : [];
-    if (!metrics.some(([name]) => name === state.show)) metrics.unshift([state.show, state.show]);
+    if (!metrics.some(([name]) => name === state.show)) metrics.unshift([state.show, form.words[state.show] ?? state.show]);
     fill(choices,
       select("Curve of", metrics, state.show, (value) => change(() => (state.show = value)), { name: "show" }),
       select("over", Object.entries(OVER), state.over, (value) => change(() => (state.over = value)), { name: "over" }),

@@ -1,0 +1,198 @@
+"""Questions of the what-if page: their words, what an answer rests on, and their copies for other tools."""
+
+from __future__ import annotations
+
+import math
+import re
+import shlex
+from collections.abc import Callable, Mapping
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from icmodel.dataset import Dataset
+from icmodel.errors import ScenarioError
+from icmodel.estimate import Prediction, UsedRow, limit_name, metric_name, quantity
+from icmodel.scenario import TEXT_SPELLINGS
+from icmodel.sheets import ANSWER_HEADS, Cell, answer_cells
+
+COUNTS = ("cores", "switches", "endpoints")
+SHORT = Field(max_length=200)
+"""Limit of a text in a question [characters]."""
+
+
+class Question(BaseModel):
+    """One question in the words of the command line; an empty text is a parameter that is not given."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+    dataset: str = SHORT
+    variant: str = Field("", max_length=40)
+    protocol: str = Field("", max_length=100)
+    words: dict[str, str] = Field(
+        default_factory=dict, max_length=20, description="Parameters, such as payload = 1448 B."
+    )
+    options: dict[str, str] = Field(default_factory=dict, max_length=20)
+    extrapolate: bool = False
+
+    @property
+    def given(self) -> dict[str, str]:
+        """Parameters with a text, by name."""
+        return {name: text.strip() for name, text in self.words.items() if text.strip()}
+
+    def values(self) -> dict[str, float]:
+        """Given parameters in SI, by their SI names.
+
+        Raises
+        ------
+        IcmodelError
+            If there is no such parameter, or a text is no quantity of its kind.
+        """
+        return {
+            si: value
+            for name, text in self.given.items()
+            for si, value in parse_word(name, text).items()
+        }
+
+    def keywords(self, data: Dataset, values: Mapping[str, object]) -> dict[str, object]:
+        """Keywords of a scenario or of many: protocol, options, and the given parameters in SI."""
+        options = {axis: value for axis, value in self.options.items() if value}
+        return {"protocol": self.protocol or data.default_protocol, **values, "options": options}
+
+
+def parse_word(name: str, text: str) -> dict[str, float]:
+    """Parse a parameter of a question; returns its SI name with its number.
+
+    Raises
+    ------
+    IcmodelError
+        If there is no such parameter, or the text is no quantity of its kind.
+
+    Examples
+    --------
+    >>> parse_word("payload", "64 KiB")
+    {'payload_bytes': 65536}
+    """
+    if name in COUNTS:
+        if not re.fullmatch(r"[0-9]{1,18}", text):
+            raise ScenarioError(f"{name} {text!r} is not possible: give a whole number such as 2")
+        return {name: int(text)}
+    if name not in TEXT_SPELLINGS:
+        known = ", ".join((*TEXT_SPELLINGS, *COUNTS))
+        raise ScenarioError(f"there is no parameter {name!r}: the parameters are {known}")
+    si_name, parse = TEXT_SPELLINGS[name]
+    return {si_name: parse(text)}
+
+
+# --- what an answer rests on ------------------------------------------------------------------
+
+
+class Bar(BaseModel):
+    """A term of the latency or a bound of the goodput; ``share`` is a fraction of the greatest."""
+
+    name: str
+    text: str
+    share: float
+    decides: bool
+
+
+class RowText(BaseModel):
+    """A row of the dataset that an answer rests on."""
+
+    line: int
+    metric: str
+    payload: str
+    load: str
+    value: str
+    basis: str
+    source: str
+
+
+def limited_by(found: Prediction) -> str:
+    """Return the bottleneck in words; a request below capacity also names the least bound above it."""
+    name = limit_name(found.bottleneck)
+    others = [(bps, bound) for bound, bps in found.bounds.items() if bound != "request"]
+    if found.bottleneck == "request" and others:
+        bps, bound = min(others)
+        return f"{name}; at most {quantity('goodput_bps', bps, 4)} ({bound})"
+    return name
+
+
+def bars(metric: str, parts: Mapping[str, float], decisive: Callable[..., float]) -> list[Bar]:
+    """Return parts as bars; ``decisive`` is ``min`` or ``max`` and chooses the part that is marked."""
+    finite = [value for value in parts.values() if math.isfinite(value)]
+    longest, marked = max(finite, default=0.0), decisive(finite, default=0.0)
+    return [
+        Bar(
+            name=name,
+            text=quantity(metric, value),
+            share=min(max(value / longest, 0.0), 1.0) if longest > 0 and value == value else 0.0,
+            decides=value == marked,
+        )
+        for name, value in parts.items()
+    ]
+
+
+def used_row(one: UsedRow) -> RowText:
+    """Return a row of the dataset in words."""
+
+    def text(name: str, value: float | None) -> str:
+        return "–" if value is None else quantity(name, value)
+
+    return RowText(
+        line=one.line,
+        metric=metric_name(one.metric),
+        payload=text("payload_bytes", one.payload_bytes),
+        load=text("load_bps", one.load_bps),
+        value=text(one.metric, one.value),
+        basis=one.basis,
+        source=one.source,
+    )
+
+
+# --- copies for other tools -------------------------------------------------------------------
+
+
+def command_of(question: Question) -> str:
+    """Return the command that answers the question."""
+    words = ["icmodel", "predict", "--dataset", question.dataset]
+    named = {"variant": question.variant, "protocol": question.protocol} | question.given
+    for name, text in named.items():
+        words += [f"--{name.replace('_', '-')}", text] if text else []
+    for axis, value in question.options.items():
+        words += ["--option", f"{axis}={value}"] if value else []
+    return shlex.join([*words, *(["--extrapolate"] if question.extrapolate else [])])
+
+
+def python_of(question: Question, found: Prediction) -> str:
+    """Return a Python program that answers the question."""
+    variant = f", variant={question.variant!r}" if question.variant else ""
+    given: dict[str, object] = {"protocol": found.scenario.protocol}
+    given |= {name: int(text) if name in COUNTS else text for name, text in question.given.items()}
+    if options := {axis: value for axis, value in question.options.items() if value}:
+        given["options"] = options
+    if question.extrapolate:
+        given["outside"] = "extrapolate"
+    keywords = ", ".join(f"{name}={value!r}" for name, value in given.items())
+    return (
+        "import icmodel\n\n"
+        f"model = icmodel.Model(icmodel.load({question.dataset!r}){variant})\n"
+        f"answer = model.predict({keywords})\n"
+        "print(answer.goodput_bps.value, answer.bottleneck)\n"
+    )
+
+
+def row_of(question: Question, found: Prediction) -> str:
+    """Return a head and a row for a spreadsheet, with the columns of an answered sheet."""
+    cells: dict[str, Cell] = {
+        "dataset": found.dataset,
+        "variant": found.variant,
+        "protocol": found.scenario.protocol,
+    }
+    cells |= question.given | {axis: value for axis, value in question.options.items() if value}
+    cells |= zip(ANSWER_HEADS, answer_cells(found), strict=False)  # the last head is for refusals
+
+    def text(cell: Cell) -> str:
+        words = f"{cell:.7g}" if isinstance(cell, float) else str("" if cell is None else cell)
+        return " ".join(words.split())
+
+    return "\n".join("\t".join(map(text, row)) for row in (cells, cells.values())) + "\n"
