@@ -18,7 +18,7 @@ from typing import Any
 from icmodel.documents import number_or_none
 from icmodel.errors import ReportError
 from icmodel.report import blocks, plots
-from icmodel.report.blocks import Figure, Figures, Page, Picture, Table
+from icmodel.report.blocks import Figure, Figures, Page, Picture, Section, Table
 from icmodel.report.masthead import Logo
 from icmodel.requirement import SIGNS
 
@@ -131,6 +131,8 @@ def plain(value: object) -> Any:
         return {"kind": "Table", **named, "widths": column_widths(value)}
     if is_dataclass(value):
         named = {one.name: plain(getattr(value, one.name)) for one in fields(value)}
+        if isinstance(value, (Page, Section)):
+            named["title"] = named["title"] or "–"  # PDF/UA-1 forbids an empty heading
         return {"kind": type(value).__name__, **named}
     if isinstance(value, (list, tuple)):
         return [plain(one) for one in value]
