@@ -347,7 +347,7 @@ def test_what_a_dataset_has_no_rule_for_is_outside() -> None:
     [
         ({"protocol": "sctp"}, OutOfDomain, ("sctp", "ethernet, tcp, udp")),
         ({"protocol": [0, 3]}, ScenarioError, ("protocol", "0 to 2")),
-        ({"protocol": [0.5]}, ScenarioError, ("protocol", "codes")),
+        ({"protocol": [0.5]}, ScenarioError, ("protocol", "whole numbers")),
         ({"payload_bytes": None}, ScenarioError, ("no payload",)),
         ({"payload_bytes": 0}, ScenarioError, ("payload_bytes",)),
         ({"payload_bytes": [1.5]}, ScenarioError, ("payload_bytes", "whole")),

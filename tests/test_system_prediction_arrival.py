@@ -177,7 +177,7 @@ def test_a_limit_of_another_kind_of_stream_is_refused_by_name() -> None:
         'produces = { kind = "image", width_px = 1920, height_px = 1920, depth = "32 bit", rate = "30 Hz" }',
         'produces = { kind = "unlimited" }',
     )
-    named = "'every picture stream arrives whole' of the use case imaging .* unlimited here and image there"
+    named = "'every picture stream arrives whole' of the use case imaging .* of kind unlimited in the system and of kind image in the use case"
     with pytest.raises(NetworkError, match=named):
         read_system(text)
 

@@ -97,8 +97,8 @@ def test_it_is_told_among_the_derived_numbers() -> None:
     ("camera", "message"),
     [
         ('app_send = { s = "3" }', "has no unit"),
-        ('app_recv = { s = "3 us" }', "which it does not receive"),
-        ('app_send = { other = "3 us" }', "which it does not send"),
+        ('app_recv = { s = "3 us" }', "a stream that camera does not receive"),
+        ('app_send = { other = "3 us" }', "a stream that camera does not send"),
         ('app_send_per_byte = { s = "3 B" }', "time a byte"),
     ],
 )
