@@ -110,5 +110,7 @@ def test_the_default_protocol_is_that_of_the_dataset() -> None:
 
 
 def test_a_scenario_beside_keywords_is_refused() -> None:
-    with pytest.raises(icmodel.ScenarioError, match="as a Scenario and as keywords .rate.: give only one"):
+    with pytest.raises(
+        icmodel.ScenarioError, match=r"as a Scenario and as keywords .rate.: give only one"
+    ):
         MODEL.predict(icmodel.Scenario("tcp", 64), rate="1/s")
