@@ -213,7 +213,10 @@ def interval(metric: str, estimate: Estimate) -> str:
 
 
 def _digits(value: float, estimate: Estimate) -> int:
-    """Return how many significant digits of a value to show, so that the last is the second of the half-width."""
+    """Return the number of significant digits to show of a value with an interval.
+
+    The last digit shown has the place of the second significant digit of the interval's half-width.
+    """
     half = (estimate.high - estimate.low) / 2
     if not math.isfinite(half):
         return 4

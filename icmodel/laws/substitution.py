@@ -112,7 +112,10 @@ def unmeasured(query: TableQuery) -> Bools:
 
 
 def answering_cores(query: TableQuery, tables: Sequence[str]) -> Floats:
-    """Core count of the rows that each table uses for the requested core count, (tables, n)."""
+    """Core count at which each table is looked up, array (tables, n).
+
+    Without rows at the requested core count, a table uses rows of the nearest measured one.
+    """
     measured = query.cores(tables)
     return fast_where(unmeasured(query) & (measured > 0), measured, query.q.cores)
 

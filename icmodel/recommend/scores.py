@@ -126,7 +126,7 @@ def scores(number: int, network: Network, tables: Sequence[TableLoads]) -> Score
 
 
 def _combine(ufunc: np.ufunc, parts: Sequence[np.ndarray], count: int) -> np.ndarray:
-    """Combine numbers of the variants of each table, such as by a sum, for every design: array (designs,).
+    """Compute one number for every design, such as the sum of the busy cores of its streams: array (designs,).
 
     A design is a combination of one variant of each table of streams.
     """

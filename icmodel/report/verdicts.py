@@ -231,7 +231,7 @@ def _minimised(one: Objective, known: Mapping[str, Mapping[str, Estimate]]) -> s
 def _findings(caption: str, first: str, findings: Iterable[Finding]) -> Table:
     """Make a table of requirements: predicted value, limit, margin and verdict.
 
-    ``findings`` may also be readings, which judge a requirement in another way and decide nothing.
+    ``findings`` may also judge a requirement in another way; such findings do not decide the verdict.
     """
     rows = []
     for finding in findings:

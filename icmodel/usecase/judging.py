@@ -161,7 +161,10 @@ def _with_end_margin(verdict: Verdict) -> Verdict:
 
 
 def _with_headroom(finding: Finding, prediction: Prediction) -> Finding:
-    """For a goodput that is met, state how far the capacity exceeds the limit, not how far the request does."""
+    """For a goodput that is met, give the margin between the capacity and the limit.
+
+    The margin between the request and the limit moves to ``asked_margin``.
+    """
     verdict, limit_bps = finding.verdict, finding.verdict.requirement.limit
     bounds = {name: prediction.bounds[name] for name in CAPACITIES if name in prediction.bounds}
     limiting = min(bounds, key=lambda name: bounds[name], default="")

@@ -32,7 +32,7 @@ _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 
 class ProblemDetails(BaseModel):
-    """A refused request: the sentence of the command line under `detail`."""
+    """A refused request; `detail` is the sentence that the command line prints."""
 
     type: str = Field(description="URN of the kind of error, or about:blank.")
     title: str

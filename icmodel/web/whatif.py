@@ -59,7 +59,10 @@ class Metric(BaseModel):
 
 
 class Judged(BaseModel):
-    """A requirement in words with its outcome; ``limit`` is in SI, and ``problem`` a refusal of the words."""
+    """A requirement that a person typed, and its outcome.
+
+    ``limit`` is in SI. ``problem`` says why the typed words cannot be read; else it is empty.
+    """
 
     asked: str
     metric: str = ""

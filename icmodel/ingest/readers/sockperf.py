@@ -103,7 +103,7 @@ def read(source: Source) -> list[Result]:
         if payload is None and per_second:
             payload = round(float(bandwidth) * MEBI / per_second)
         if not payload or not per_second:
-            raise RecordError("the output sent no message: the run failed")
+            raise RecordError("the run sent no message, so it failed: leave the file out")
         sent = printed(rate, truncated=True) * (payload * 8)
         what = f"{rate} messages/s of {payload} B"
         check_rate(printed(bandwidth, MEBI * 8, truncated=True), sent, what, SLACK)

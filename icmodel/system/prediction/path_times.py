@@ -153,7 +153,7 @@ class _MeasuredPath:
         return found
 
     def stored_s(self, path: _Path, switches: int) -> float:
-        """Time that a frame's packets spend on the measured lines and stored in switches [s].
+        """Time [s] that a frame takes on the links of the dataset's own measurement, and in its switches.
 
         ``switches`` is the number of switches.
 
