@@ -16,6 +16,9 @@ import checkout
 import icmodel
 from conftest import empty_venv, pip, run
 
+pytestmark = pytest.mark.long
+"""Builds take half a minute; `test_wheel` checks what pip builds."""
+
 
 @pytest.fixture(scope="module")
 def release(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
@@ -33,7 +36,6 @@ def built(folder: Path) -> tuple[Path, Path]:
     return made
 
 
-@pytest.mark.long
 def test_two_builds_of_a_commit_are_equal_to_the_byte(
     release: tuple[Path, Path], tmp_path: Path
 ) -> None:

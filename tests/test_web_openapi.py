@@ -30,10 +30,14 @@ def document() -> dict[str, Any]:
     return make_app(Place()).openapi()
 
 
-def test_schemathesis_finds_nothing(server: Server, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "phases",
+    ["examples,fuzzing", pytest.param("examples,coverage,fuzzing", marks=pytest.mark.long)],
+)
+def test_schemathesis_finds_nothing(server: Server, tmp_path: Path, phases: str) -> None:
     (tmp_path / "schemathesis.toml").write_text(CONFIGURATION, encoding="utf-8")
     command = "-m schemathesis.cli --config-file schemathesis.toml run --checks all --seed 1"
-    bounds = "--max-examples 2 --phases examples,coverage,fuzzing --request-timeout 60 --no-color"
+    bounds = f"--max-examples 2 --phases {phases} --request-timeout 60 --no-color"
     done = subprocess.run(
         [sys.executable, *command.split(), *bounds.split(), f"{server.address}openapi.json"],
         cwd=tmp_path,

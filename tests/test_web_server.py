@@ -94,8 +94,10 @@ def test_a_slow_head_after_an_answer_is_given_up_and_an_idle_connection_too(quic
             pytest.fail("the connection was not closed")
     with socket.create_connection(("127.0.0.1", quick), 20) as link:
         link.sendall(whole)
-        assert link.recv(65536).startswith(b"HTTP/1.1 200 ")
-        assert link.recv(4096) == b""
+        answer = b""
+        while part := link.recv(65536):  # until the server closes the idle connection
+            answer += part
+        assert answer.startswith(b"HTTP/1.1 200 ")
 
 
 @pytest.fixture(scope="module")

@@ -142,7 +142,7 @@ def sweep(
     icmodel sweep --payload "64 B..65535 B" --cores 1,4
     icmodel sweep --protocol tcp,udp --payload "1448 B, 8 KiB" --rate "1000/s..20000/s:20"
     icmodel sweep --payload "64 B..65535 B:100log" --switches 0..2 -o grid.nc
-    icmodel sweep --payload "64 B..65535 B:2000log" --rate "100/s..20000/s:1000" -o grid.zarr
+    icmodel sweep --payload "64 B..65535 B:200log" --rate "100/s..20000/s:500" -o grid.zarr
     icmodel sweep --payload "256 B" --option nagle=on,off --metric latency_mean_s --json
     """  # noqa: D301
     from icmodel.sweep import connect, sweep_to_file
