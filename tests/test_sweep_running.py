@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -320,6 +321,8 @@ def test_foreign_folders_and_formats_are_refused(model: icmodel.Model, tmp_path:
     with pytest.raises(ReportError, match="no folder"):
         sweep_to_file(model, tmp_path / "none" / "grid.csv", **QUESTION)
     assert main(["sweep", "--payload", "64 B", "--workers", "2"]) == 2
+    both = ["--workers", "2", "--cluster", "tcp://127.0.0.1:9", "-o", str(tmp_path / "grid.csv")]
+    assert main(["sweep", "--payload", "64 B", *both]) == 2
 
 
 def test_an_earlier_sweep_is_replaced(model: icmodel.Model, tmp_path: Path) -> None:
@@ -340,6 +343,16 @@ def test_workers_of_another_version_or_dataset_are_refused(model: icmodel.Model)
         answer_block(replace(job, sha256="0" * 64), 0)
     with pytest.raises(IcmodelError, match="there is no dataset"):
         answer_block(replace(job, dataset="no-such"), 0)
+
+
+def test_workers_load_an_edited_copy_of_a_bundled_dataset_from_its_folder(
+    model: icmodel.Model, tmp_path: Path
+) -> None:
+    copy = tmp_path / CENTRAL
+    shutil.copytree(model.data.folder, copy)
+    job = Job.of(icmodel.Model(copy, "corrected"), asked(model), ".csv")
+    assert Path(job.dataset).samefile(copy)
+    assert Job.of(model, asked(model), ".csv").dataset == CENTRAL
 
 
 def test_a_lost_process_and_a_missing_scheduler_are_one_sentence(

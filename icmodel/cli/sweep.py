@@ -158,6 +158,8 @@ def sweep(
         raise ScenarioError(
             "--workers and --cluster need an output file: add -o grid.zarr, .parquet or .csv"
         )
+    if workers is not None and cluster is not None:
+        raise ScenarioError("--workers and --cluster are both given: give only one")
     if workers is not None and workers < 1:
         raise ScenarioError(f"--workers {workers} is not a number of processes: give 1 or more")
     model = Model(dataset, variant, cache=not no_cache)

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, Unpack
 
 from icmodel import __version__
-from icmodel.dataset import catalogue, load
+from icmodel.dataset import catalogue, find, load
 from icmodel.errors import ClusterError, OutOfDomain, ReportError
 from icmodel.model import Model
 from icmodel.scenario import ScenarioArrays
@@ -154,9 +154,11 @@ class Job:
     def of(cls, model: Model, grid: Grid, extension: str) -> Job:
         """Make the description of a sweep by a model."""
         data = model.data
+        # An edited copy of a bundled dataset may keep its id.
+        bundled = data.id in catalogue() and find(data.id).samefile(data.folder)
         return cls(
             version=__version__,
-            dataset=data.id if data.id in catalogue() else str(data.folder.absolute()),
+            dataset=data.id if bundled else str(data.folder.absolute()),
             sha256=data.sha256,
             variant=model.variant,
             grid=grid,
