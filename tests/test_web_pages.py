@@ -256,6 +256,7 @@ def test_curves_over_load_and_cores_and_why(visit: Visit) -> None:
     table = page.get_by_role("region", name="The numbers of the plot")
     assert table.get_by_role("row").count() >= 4
     page.get_by_text("Why", exact=True).click()
+    page.get_by_role("region", name="Rows of the dataset").wait_for()
     why = page.locator(".why").inner_text()
     assert "stack" in why
     assert "benchmark" in why
