@@ -10,6 +10,8 @@ from types import FrameType, TracebackType
 INTERRUPTED = 130
 RETRY_S = 0.001
 """Time after which a lost KeyboardInterrupt is raised again [s]."""
+HAS_TIMER = hasattr(signal, "SIGALRM")
+"""Whether the system has the timer that repeats a lost interrupt; Windows has none."""
 GC_THRESHOLD = 200_000
 """Number of new objects that starts a garbage collection.
 
@@ -46,13 +48,16 @@ def exit_quietly_on_interrupt() -> None:
     """Make Ctrl-C end this process quietly, unless the process was started to ignore Ctrl-C."""
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, exit_at_once)
-        sys.excepthook, sys.unraisablehook = report_uncaught, interrupt_again
+        sys.excepthook = report_uncaught
+        if HAS_TIMER:
+            sys.unraisablehook = interrupt_again
 
 
 def set_handler(handler: Callable[[int, FrameType | None], object] | signal.Handlers) -> None:
     """Set the handler of Ctrl-C and of the timer that repeats a lost interrupt."""
     signal.signal(signal.SIGINT, handler)
-    signal.signal(signal.SIGALRM, handler)
+    if HAS_TIMER:
+        signal.signal(signal.SIGALRM, handler)
 
 
 def main() -> int:

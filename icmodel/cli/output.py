@@ -261,7 +261,7 @@ def progress_bar(name: str) -> Iterator[Callable[[int, int], None] | None]:
 
 @contextmanager
 def interruptible(advice: str) -> Iterator[None]:
-    """Handle SIGHUP and SIGTERM like Ctrl-C, so that started processes are ended first.
+    """Handle SIGTERM, and SIGHUP where the system has it, like Ctrl-C, so that started processes are ended first.
 
     ``advice`` is printed when the work is interrupted.
     """
@@ -269,7 +269,8 @@ def interruptible(advice: str) -> Iterator[None]:
     def stop(number: int, _: object) -> None:
         raise KeyboardInterrupt
 
-    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)}
+    ends = {signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)}  # Windows has no SIGHUP
+    before = {number: signal.getsignal(number) for number in ends}
     for number, handler in before.items():
         if handler is not signal.SIG_IGN:
             signal.signal(number, stop)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import os
 import shlex
@@ -97,6 +96,8 @@ def locked(folder: Path) -> Iterator[None]:
     MeasuringError
         If another process holds the lock, or the folder cannot be locked.
     """
+    import fcntl  # Windows has none, and nothing to measure with
+
     with ExitStack() as stack:
         try:
             place = os.open(folder, os.O_RDONLY)
