@@ -21,7 +21,8 @@ MADE = (
     "cli.md",
     "dataset-format.md",
     "dataset.schema.json",
-    "datasets.md",
+    "datasets/index.md",
+    *(f"datasets/{name}.md" for name in catalogue()),
     "http.md",
     "openapi.json",
     "output.schema.json",
@@ -70,14 +71,13 @@ def test_every_request_is_on_the_page_of_the_http_api(pages: dict[str, str]) -> 
     assert "| `requested_goodput` | text |" in pages["http.md"]
 
 
-def test_every_dataset_is_on_its_page_with_all_its_rows(pages: dict[str, str]) -> None:
+def test_every_dataset_has_a_page_with_all_its_rows(pages: dict[str, str]) -> None:
     for name in catalogue():
-        data = icmodel.load(name)
-        _, _, rest = pages["datasets.md"].partition(f"\n## {name}\n")
-        section = rest.partition("\n## ")[0]
-        counted = re.findall(r"(?m)^\| [a-z0-9-]+ \| `[a-z0-9_]+` \|.*\| (\d+) \|$", section)
+        data, page = icmodel.load(name), pages[f"datasets/{name}.md"]
+        counted = re.findall(r"(?m)^\| [a-z0-9-]+ \| `[a-z0-9_]+` \|.*\| (\d+) \|$", page)
         assert sum(int(count) for count in counted) == len(data.points), name
-        assert data.citation in section
+        assert data.citation in page
+        assert f"({name}.md)" in pages["datasets/index.md"]
 
 
 def test_the_schemas_are_those_the_program_publishes(pages: dict[str, str]) -> None:

@@ -2,7 +2,7 @@
 
     python tools/build_docs_reference.py
 
-``cli.md`` from the typer app, ``api.md`` from signatures and docstrings, ``http.md`` and ``openapi.json`` from the server, ``datasets.md`` from
+``cli.md`` from the typer app, ``api.md`` from signatures and docstrings, ``http.md`` and ``openapi.json`` from the server, ``datasets/`` from
 ``data/``, the tables of keys of ``usecase-format.md``, ``system-format.md`` and ``dataset-format.md`` and
 the JSON Schemas from the documents' classes, the parts of ``probe.md`` from the probe: its help, the schema of its
 record, its flags, plans and topologies. A test fails when a page is not what this script makes.
@@ -15,7 +15,7 @@ import re
 from collections.abc import Callable, Mapping
 
 from docs_reference.command_line import cli_page
-from docs_reference.datasets import datasets_page
+from docs_reference.datasets import dataset_pages
 from docs_reference.documents import DATASET_TABLES, SYSTEM_TABLES, USECASE_TABLES, keys
 from docs_reference.http_api import http_page, openapi_document
 from docs_reference.markdown import with_part
@@ -40,7 +40,7 @@ def pages() -> dict[str, str]:
         "api.md": api_page(),
         "http.md": http_page(openapi),
         "openapi.json": _schema(openapi),
-        "datasets.md": datasets_page(),
+        **dataset_pages(),
         "dataset.schema.json": _schema(dataset_schema()),
         "output.schema.json": _schema(output_schemas()),
         "usecase.schema.json": _schema(usecase_schema()),
@@ -60,6 +60,7 @@ def _schema(schema: Mapping[str, object]) -> str:
 def write(pages_of: Callable[[], Mapping[str, str]] = pages) -> None:
     """Write every made page."""
     for name, text in pages_of().items():
+        (REFERENCE / name).parent.mkdir(exist_ok=True)
         (REFERENCE / name).write_text(text, encoding="utf-8", newline="\n")
 
 

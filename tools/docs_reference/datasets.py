@@ -1,4 +1,4 @@
-"""The page of the bundled datasets: what each has, where, and how to cite it."""
+"""The pages of the bundled datasets: what each has, where, and how to cite it."""
 
 from __future__ import annotations
 
@@ -10,32 +10,35 @@ from docs_reference.markdown import MADE, table
 from icmodel.dataset import Dataset, Point, catalogue, load
 
 
-def datasets_page() -> str:
-    """Every bundled dataset: what it has, where, and how to cite it."""
+def dataset_pages() -> dict[str, str]:
+    """A page for each bundled dataset, and their list: file name below docs/reference and text."""
     sets = [load(name) for name in catalogue()]
     rows = [
-        (f"[`{one.id}`](#{one.id})", one.title, ", ".join(one.protocols), str(len(one.points)))
+        (f"[`{one.id}`]({one.id}.md)", one.title, ", ".join(one.protocols), str(len(one.points)))
         for one in sets
     ]
     intro = "Each has a README in its folder that says how its numbers were obtained.\n"
     head = table(("dataset", "what", "protocols", "rows"), rows)
-    body = "\n".join(_dataset(one) for one in sets)
-    return f"# Datasets\n\n{MADE}\n{intro}\n{head}\n{body}".rstrip() + "\n"
+    made = {"datasets/index.md": f"# Datasets\n\n{MADE}\n{intro}\n{head}".rstrip() + "\n"}
+    return made | {f"datasets/{one.id}.md": _dataset_page(one) for one in sets}
 
 
-def _dataset(data: Dataset) -> str:
+def _dataset_page(data: Dataset) -> str:
+    """What a dataset has, where, and how to cite it."""
     edition = data.document.get("edition", "")
     parts = [
-        f"## {data.id}\n\n{data.title}. Edition {edition}, variant `{data.default_variant}`, "
+        f"# {data.id}\n\n{MADE}\n"
+        f"{data.title}. Edition {edition}, variant `{data.default_variant}`, "
         f"protocol `{data.default_protocol}` by default; {data.whose}.\n",
         table(("link", ""), list(_link(data))),
+        "## Rows\n",
         table(("protocol", "metric", "payload", "load", "cores", "rows"), list(_coverage(data))),
         table(("option axis", "meaning", "values", "default"), list(_options(data))),
         f"Basis of the rows: {_bases(data)}.\n",
-        "Limits:\n\n" + "".join(f"- {limit}\n" for limit in data.known_limits),
-        f"Citation: {data.citation} Licence: {data.licence}.\n".replace("..", "."),
+        "## Limits\n\n" + "".join(f"- {limit}\n" for limit in data.known_limits),
+        f"## Source\n\n{data.citation} Licence: {data.licence}.\n".replace("..", "."),
     ]
-    return "\n".join(part for part in parts if part)
+    return "\n".join(part for part in parts if part).rstrip() + "\n"
 
 
 def _link(data: Dataset) -> Iterator[tuple[str, ...]]:
