@@ -20,7 +20,7 @@ from icmodel.system.network import System
 from simulated_packets import MERGED
 from system_simulation import Play, senders
 
-COUNT = 400
+COUNT = 250
 
 
 @cache

@@ -68,8 +68,9 @@ def test_logo_colour_and_footer_are_printed(tmp_path: Path, logo: str) -> None:
     [address] = re.findall(r'<img src="data:image/[a-z+]+;base64,([^"]+)"', made)
     assert base64.b64decode(address) == (tmp_path / logo).read_bytes()
     assert "img-src data:" in made
-    assert b"#8a1c5a" not in pdf_bytes(content), "the colour is a number in the file"
-    assert pdf_bytes(content) != pdf_bytes(page_of(answer(NAME)))
+    printed = pdf_bytes(content)
+    assert b"#8a1c5a" not in printed, "the colour is a number in the file"
+    assert len(printed) > len(pdf_bytes(page_of(answer(NAME)))), "the logo is in the file"
 
 
 def test_without_a_logo_the_page_loads_no_picture() -> None:

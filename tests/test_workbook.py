@@ -26,11 +26,7 @@ from icmodel.sheets.sheet import Cell, unit_of_metric
 from icmodel.sheets.workbook import AT_LEAST, keywords_of, write_living_workbook
 from search import times
 
-QUESTIONS = {
-    "ethernet-10g-2012": 60,
-    "rapidio-tsi721": 20,
-    "mpi-csd3": 20,
-}  # benchmarks.workbook asks all datasets
+QUESTIONS = {"ethernet-10g-2012": 60, "rapidio-tsi721": 20}  # benchmarks.workbook asks all datasets
 """Datasets whose formulas LibreOffice computes, each with its number of questions."""
 DATASET = "ethernet-10g-2012"
 LIMITS = {"goodput_bps": 3.0, "latency_mean_s": 60.0, "latency_max_s": 10_000.0, "cpu_recv": 90.0}
