@@ -105,7 +105,7 @@ def spec(field: str, metric: str, data: Data, title: Title) -> Spec:
         "config": CONFIG,
         "datasets": {name: rows for name, rows in data.items() if rows},
         "encoding": {"x": plot.x, "y": plot.y | {"title": title.value}},
-        "layer": list(_layers(plot)),
+        "layer": list(layers(plot)),
     }
 
 
@@ -270,7 +270,7 @@ def nominal_channels(field: str, names: list[str], **channels: Mapping[str, obje
     }
 
 
-def _layers(plot: _Plot) -> Iterator[Spec]:
+def layers(plot: _Plot) -> Iterator[Spec]:
     """Yield the Vega-Lite layers of a plot from back to front: the interval first, the scenario's point last."""
     ends: Spec = {"y": {"field": "low"}, "y2": {"field": "high"}}
     pieces: Spec = {"detail": {"field": "piece"}}

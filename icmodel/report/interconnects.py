@@ -291,6 +291,7 @@ def _front(comparison: Comparison, ranked: Sequence[Row], line: str) -> Front:
     more = max(len(ranked) - MOST_NUMBERS, 0)
 
     answers = best.source.result.answers
+    deciding = [one for one in answers if one.stream == best.decisive.stream]
     cores = ", ".join(f"{one.stream} {one.scenario.cores or 'as benchmarked'}" for one in answers)
     buy = [("link", f"{link_name(best)}, the first in the list")]
     buy.append(("interfaces", interfaces_text(case, best.source.result, link_name(best))))
@@ -321,24 +322,13 @@ def _front(comparison: Comparison, ranked: Sequence[Row], line: str) -> Front:
     return Front(
         numbers=Table(caption, columns, tuple(rows), numbers=("value", "limit")),
         more=f"{plural(more, 'more link')} under All links." if more else "",
-        parts=_parts(best),
+        parts=parts(deciding[0]) if deciding else None,
         picture=_map(comparison),
         change=sentences(change, MOST_CHANGES),
         buy=tuple(buy),
         doubts=sentences(doubts, MOST_DOUBTS),
         repeat=repeat(line, {}, "", comparison.file),
     )
-
-
-def _parts(best: Row) -> Table | None:
-    """Return a table of what network, hosts and application contribute on the best link.
-
-    The table is about the deciding stream. Returns None if this stream has no answer.
-    """
-    answer = next(
-        (one for one in best.source.result.answers if one.stream == best.decisive.stream), None
-    )
-    return None if answer is None else parts(answer)
 
 
 def _map(comparison: Comparison) -> Figure:

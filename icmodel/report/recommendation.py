@@ -198,7 +198,7 @@ def page(found: Recommendation, masthead: Masthead = PLAIN, file: str = "") -> P
             "The search",
             [Items("", tuple(searched_lines(found))), Items("Scores leave out", LEFT_OUT)],
         ),
-        ("chosen", "The recommended parameters", [_chosen(_best(found))]),
+        ("chosen", "The recommended parameters", [Facts(tuple(_best(found).chosen.items()))]),
     )
     return Page(
         title=f"{found.title}: designs",
@@ -255,29 +255,27 @@ def _open(one: Checked) -> Iterator[Block]:
 
 
 def _requirement_table(judged: Sequence[tuple[Verdict, str]], outcome: str) -> Table:
-    rows = tuple(
-        (
-            name_cell(
-                verdict.requirement.name, f"{metric_name(verdict.requirement.metric)} of {where}"
-            ),
-            Cell(value_text(verdict), note=_span(verdict)),
-            Cell(limit_text(verdict)),
-            Cell(margin_text(verdict) or "unknown"),
-            Cell(rests(verdict.estimate.basis)),
-            Cell("", outcome=verdict.outcome),
+    rows = []
+    for verdict, where in judged:
+        metric, value = verdict.requirement.metric, value_text(verdict)
+        span = interval(metric, verdict.estimate)
+        rows.append(
+            (
+                name_cell(verdict.requirement.name, f"{metric_name(metric)} of {where}"),
+                Cell(value, note="" if span == value else span),
+                Cell(limit_text(verdict)),
+                Cell(margin_text(verdict) or "unknown"),
+                Cell(rests(verdict.estimate.basis)),
+                Cell("", outcome=verdict.outcome),
+            )
         )
-        for verdict, where in judged
-    )
     columns = ("requirement", "predicted", "limit", "margin", "rests on", "verdict")
     return Table(
-        f"Requirements of a design that is {outcome}", columns, rows, numbers=("predicted", "limit")
+        f"Requirements of a design that is {outcome}",
+        columns,
+        tuple(rows),
+        numbers=("predicted", "limit"),
     )
-
-
-def _span(verdict: Verdict) -> str:
-    """Return the interval of a verdict's value as text; empty if the interval is already shown as the value."""
-    span = interval(verdict.requirement.metric, verdict.estimate)
-    return "" if span == value_text(verdict) else span
 
 
 def _design_table(found: Recommendation, some: Sequence[Checked]) -> Table:
@@ -292,10 +290,6 @@ def _design_table(found: Recommendation, some: Sequence[Checked]) -> Table:
     )
     caption = "Designs, each better than the others in something; CPU and recv in busy cores"
     return Table(caption, columns, rows, numbers=columns[1:-2])
-
-
-def _chosen(best: Checked) -> Facts:
-    return Facts(tuple((name, text) for name, text in best.chosen.items()))
 
 
 def _front(found: Recommendation, line: str) -> Front:
@@ -321,33 +315,25 @@ def _front(found: Recommendation, line: str) -> Front:
         ("busy cores", f"{cores_text(best.objective('cpu_cores'))} of all hosts together"),
         ("cost", cost),
     )
+    full = best.objective("fullest_ratio")
+    fullest = percent(full) + " of a port, interface or processor" if math.isfinite(full) else ""
+    send, recv = cores_text(best.cpu_send_cores), cores_text(best.cpu_recv_cores)
+    parts = (
+        "the fullest resource",
+        fullest or NOT_KNOWN,
+        f"{send} cores send, {recv} receive",
+        "not told apart from its hosts",
+    )
     return Front(
         numbers=numbers,
         more=more,
-        parts=_parts(best),
+        parts=Table("What the verdict is made of", PARTS, (tuple(map(Cell, parts)),)),
         picture=_plot(found),
         change=sentences(_changes(found), MOST_CHANGES),
         buy=buy,
         doubts=sentences(_doubts(found, best), MOST_DOUBTS),
         repeat=repeat(line, found.datasets, ", ".join(found.variants), found.file),
     )
-
-
-def _parts(best: Checked) -> Table:
-    """Return a table of the loads that a design puts on network, hosts and application."""
-    full = best.objective("fullest_ratio")
-    send, recv = cores_text(best.cpu_send_cores), cores_text(best.cpu_recv_cores)
-    row = (
-        Cell("the fullest resource"),
-        Cell(
-            f"{percent(full)} of a port, interface or processor"
-            if math.isfinite(full)
-            else NOT_KNOWN
-        ),
-        Cell(f"{send} cores send, {recv} receive"),
-        Cell("not told apart from its hosts"),
-    )
-    return Table("What the verdict is made of", PARTS, (row,))
 
 
 def _changes(found: Recommendation) -> Iterator[str]:

@@ -34,9 +34,9 @@ def page(found: SystemPrediction, masthead: Masthead = PLAIN, file: str = "") ->
     needs = "its requirement" if count == 1 else f"its {count} requirements"
     aim = f"meet {needs}" if count else "carry what its streams ask for"
     variants = "variant" if len(found.variants) == 1 else "variants"
-    basis = "theory alone"
+    basis = tables.ground_text(found)
     if found.datasets:
-        basis = f"{', '.join(found.datasets)}, {variants} {', '.join(found.variants)}"
+        basis = f"{basis}, {variants} {', '.join(found.variants)}"
 
     caption = (
         "Each line is a link, coloured by the load of its busiest port, which the arrow follows, and as thick as its "
@@ -60,10 +60,14 @@ def page(found: SystemPrediction, masthead: Masthead = PLAIN, file: str = "") ->
 
     sections: tuple[tuple[str, str, Iterable[Block]], ...] = (
         ("drawing", "The system", [drawn]),
-        ("requirements", "What is required", tables.requirements(found)),
+        (
+            "requirements",
+            "What is required",
+            [*tables.requirements(found), *tables.parts_table(found)],
+        ),
         ("streams", "Streams", tables.streams(found)),
         ("links", "Links", [tables.links(summary)]),
-        ("devices", "Devices", [tables.devices(found, summary)]),
+        ("devices", "Devices", [tables.devices(found, summary), *tables.stated_devices(found)]),
         ("findings", "What the check found", [Items("", problems) if problems else findings]),
         ("limits", "Limits of validity", limits or [Text("The system names none.")]),
         ("sources", "Sources", [Facts(tuple(pair for pair in sources if pair[1]))]),
