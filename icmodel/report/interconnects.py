@@ -24,9 +24,9 @@ from icmodel.report.blocks import (
     Heading,
     Items,
     Page,
-    Section,
     Table,
     Text,
+    filled_sections,
 )
 from icmodel.report.drawing import nominal_channels
 from icmodel.report.front import (
@@ -235,7 +235,7 @@ def page(comparison: Comparison, masthead: Masthead = PLAIN, file: str = "") -> 
         for row in comparison.rows
         for block in (Heading(link_name(row), row.outcome), Items("", tuple(reasons(row))))
     ]
-    titled: tuple[tuple[str, str, Sequence[Block]], ...] = (
+    sections: tuple[tuple[str, str, Sequence[Block]], ...] = (
         ("links", "All links", (Table(headline(comparison)[1], COLUMNS, rows, NUMBERS),)),
         ("rules", "How it was made", tuple(map(Text, RULES))),
         ("decide", "What would decide", (Items("", needed or ("Nothing is open.",)),)),
@@ -247,7 +247,7 @@ def page(comparison: Comparison, masthead: Masthead = PLAIN, file: str = "") -> 
         question=case.question,
         basis=f"{', '.join(used)} and theory" if used else "theory alone",
         answer=conclude(comparison, ranked),
-        sections=tuple(Section(anchor, title, tuple(blocks)) for anchor, title, blocks in titled),
+        sections=filled_sections(*sections),
         made_by=f"icmodel {__version__}",
         front=_front(comparison, ranked, line),
         masthead=masthead,

@@ -24,9 +24,9 @@ from icmodel.report.blocks import (
     Heading,
     Items,
     Page,
-    Section,
     Table,
     Text,
+    filled_sections,
 )
 from icmodel.report.drawing import (
     COLOURS,
@@ -178,7 +178,7 @@ def page(found: Recommendation, masthead: Masthead = PLAIN, file: str = "") -> P
         undecided += [Heading(changes(one.changed), one.verdict), *_open(one)]
     nearest = tuple(f"{judged_text(one.verdict)}, {one.stream}" for one in found.nearest)
     physics = tuple(dict.fromkeys(line for one in found.physics for line in one.sentences()))
-    titled: tuple[tuple[str, str, Sequence[Block]], ...] = (
+    sections: tuple[tuple[str, str, Sequence[Block]], ...] = (
         (
             "own",
             "The file's own design",
@@ -205,9 +205,7 @@ def page(found: Recommendation, masthead: Masthead = PLAIN, file: str = "") -> P
         question="Which design meets every requirement, with the least CPU, latency, interfaces and cost?",
         basis=f"{', '.join(found.datasets) or 'theory alone'}{variants}",
         answer=conclude(found),
-        sections=tuple(
-            Section(anchor, title, tuple(blocks)) for anchor, title, blocks in titled if blocks
-        ),
+        sections=filled_sections(*sections),
         made_by=f"icmodel {__version__}",
         front=_front(found, line),
         masthead=masthead,

@@ -8,6 +8,7 @@ from typing import Any
 
 from icmodel import __version__
 from icmodel.dataset.coverage import PROMISED
+from icmodel.dataset.rows import AXES, REST
 from icmodel.scenario import Options
 from icmodel.sheets.calculation import write_row
 from icmodel.sheets.lookup import VARIANT, Lookup
@@ -60,25 +61,15 @@ HOW_TO_READ = (
 def write_rows(book: Any, found: Lookup, options: Options) -> None:
     """Add the sheet of the dataset rows behind the look-up tables, with their sources."""
     data, page, bold = found.data, book.add_worksheet(ROWS), book.add_format({"bold": True})
-    names = (
-        "protocol",
-        "payload_bytes",
-        "load_bps",
-        "cores",
-        "switches",
-        "endpoints",
-        "other_goodput_bps",
-    )
-    values = ("metric", "value", "std", "low", "high", "n", "basis", "source")
-    head = (*names, *data.option_axes, *values)
+    head = (*AXES, *data.option_axes, *REST)
     for place, name in enumerate(head):
         page.write_string(0, place, name, bold)
     points = [p for name in found.answered for p in data.select(name, options)]
     for line, point in enumerate(points, 1):
         cells = [
-            *(getattr(point, name) for name in names),
+            *(getattr(point, name) for name in AXES),
             *point.options,
-            *(getattr(point, name) for name in values),
+            *(getattr(point, name) for name in REST),
         ]
         write_row(page, line, ["unlimited" if cell == math.inf else cell for cell in cells])
     page.freeze_panes(1, 0)

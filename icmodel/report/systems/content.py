@@ -7,7 +7,7 @@ from pathlib import Path
 
 from icmodel import __version__
 from icmodel.estimate import plural
-from icmodel.report.blocks import Block, Facts, Items, Page, Picture, Section, Text
+from icmodel.report.blocks import Block, Facts, Items, Page, Picture, Text, filled_sections
 from icmodel.report.front import command, dataset_word
 from icmodel.report.masthead import PLAIN, Masthead
 from icmodel.report.systems import tables
@@ -77,7 +77,7 @@ def page(found: SystemPrediction, masthead: Masthead = PLAIN, file: str = "") ->
         question=f"Does {system.name} {aim}, with {plural(len(system.streams), 'stream')} at once?",
         basis=basis,
         answer=tables.conclude(found),
-        sections=tuple(Section(anchor, title, tuple(blocks)) for anchor, title, blocks in sections),
+        sections=filled_sections(*sections),
         made_by=f"icmodel {__version__}",
         front=front(found, picture, checked, line),
         masthead=masthead,
