@@ -65,153 +65,6 @@ RULES = (
 """Explanation of how interconnects are compared, printed below the table of links."""
 
 
-def rate_text(row: Row) -> str:
-    """Return the line rate of a link [Gb/s] as text."""
-    rate = row.link.line_rate_bps
-    return NOT_STATED if rate is None else f"{rate / 1e9:.3g}"
-
-
-def protocol_text(row: Row) -> str:
-    """Return the protocol of a link as text: ``tcp``, or ``tcp +2`` if its dataset has two other protocols."""
-    if row.link.protocol:
-        return row.link.protocol
-    first, *more = row.source.protocols
-    return f"{first} +{len(more)}" if more else first
-
-
-def decided_text(row: Row) -> str:
-    """Return as text the value that decides a link's verdict, with its limit.
-
-    If the link is undecided, the number of other undecided requirements is added.
-
-    If the value is unknown, a finite end of its interval is shown instead.
-    """
-    verdict = row.decisive.verdict
-    requirement, estimate = verdict.requirement, verdict.estimate
-    metric = requirement.metric
-    if not estimate.absent:
-        value = quantity(metric, estimate.value, 3)
-    elif estimate.high < math.inf:
-        value = f"≤ {quantity(metric, estimate.high, 3)}"
-    elif estimate.low > 0:
-        value = f"≥ {quantity(metric, estimate.low, 3)}"
-    else:
-        value = "unknown"
-    by = "wire: " if row.refuted else ""
-    required = f"({requirement.sign} {quantity(metric, requirement.limit, 3)})"
-    more = sum(finding.outcome == UNDECIDED for finding in row.source.result.findings) - 1
-    counted = f", +{more}" if row.outcome == UNDECIDED and more else ""
-    return f"{by}{metric_name(metric)} {value} {required}{counted}"
-
-
-def row_cells(row: Row) -> tuple[str, ...]:
-    """Return the texts of one link in the comparison table, in the order of `COLUMNS`."""
-    return (
-        NAMES[row.link.kind],
-        rate_text(row),
-        protocol_text(row),
-        outcome_text(row.outcome),
-        row.source.ground,
-        decided_text(row),
-    )
-
-
-def link_table(best_first: Sequence[Ranked]) -> Table:
-    """Return the ranked links: verdict and class, and the value that decides with its interval."""
-    verdict, decided, rows = COLUMNS.index("verdict"), len(COLUMNS) - 1, []
-    for one in best_first:
-        texts, decisive = row_cells(one.row), one.row.decisive.verdict
-        span = interval(decisive.requirement.metric, decisive.estimate)
-        cells = list(map(Cell, texts))
-        cells[verdict] = Cell("", outcome=one.row.outcome, note=one.kind)
-        cells[decided] = Cell(texts[decided], note=span)
-        rows.append(tuple(cells))
-    caption = "The best interconnects first; below a value stands its 90 % interval"
-    return Table(caption, COLUMNS, tuple(rows), NUMBERS)
-
-
-def why(one: Ranked) -> Iterator[str]:
-    """Yield the reason for the class of a ranked link in one sentence, and then its reasons."""
-    yield f"{one.sentence}."
-    yield from reasons(one.row)
-
-
-def headline(comparison: Comparison) -> tuple[str, ...]:
-    """Return two headlines: the question of the use case, and the number of links by verdict."""
-    case = comparison.usecase
-    counts = [f"{sum(row.outcome == one for row in comparison.rows)} {one}" for one in OUTCOMES]
-    return (
-        f"{case.title}: {case.question}",
-        f"{len(comparison.rows)} links: {', '.join(counts)}",
-    )
-
-
-def measurements(comparison: Comparison) -> tuple[str, ...]:
-    """Return the measurements that would decide undecided links.
-
-    Links that need the same measurements share one line.
-    """
-    undecided = group_by_key((row.measurements, row) for row in comparison.rows if row.measurements)
-    lines = []
-    for needed, rows in undecided.items():
-        rates = group_by_key((_kind(row), rate_text(row)) for row in rows)
-        links = "; ".join(f"{kind} {', '.join(some)} Gb/s" for kind, some in rates.items())
-        lines.append(f"{links}: {'; '.join(needed)}")
-    return tuple(lines)
-
-
-def _kind(row: Row) -> str:
-    """Return the kind and the protocol of a link: ``Ethernet tcp``."""
-    return " ".join(part for part in (NAMES[row.link.kind], row.link.protocol) if part)
-
-
-def link_name(row: Row) -> str:
-    """Return the name of a link: ``Ethernet tcp 10 Gb/s``."""
-    rate = "of a rate not stated" if row.link.line_rate_bps is None else f"{rate_text(row)} Gb/s"
-    return f"{_kind(row)} {rate}"
-
-
-# --- why --------------------------------------------------------------------------------------
-
-
-def reasons(row: Row) -> Iterator[str]:
-    """Yield the reasons for a link's verdict.
-
-    First comes the source of the verdict with each requirement, then the other sources, then the
-    datasets without an answer.
-    """
-    yield f"answered by {source_name(row.source)}: {row.source.result.description}"
-    for finding in row.source.result.findings:
-        yield f"{SIGNS[finding.outcome]} {_finding(finding)}"
-    for one in row.source.result.derivations:
-        if one.quantity == "interfaces":
-            yield f"{one.name} = {one.text}: {one.formula}"
-    for source in row.others:
-        decided = _finding(source.decisive)
-        yield f"not taken: {source_name(source)}, {source.outcome}: {decided}"
-    for name, why in row.silent:
-        yield f"silent: {name}: {why}"
-    yield from (f"note: {note}" for note in row.source.notes)
-
-
-def source_name(source: Source) -> str:
-    """Return the name of a verdict's source: ``ethernet-10g-2012 (published, corrected)`` or ``theory alone``."""
-    if source.ground == THEORY:
-        return "theory alone"
-    notes = [source.ground, source.variant]
-    if source.ground == EXTRAPOLATED and source.measured_bps is not None:
-        notes.append(f"measured at {units.format_bps(source.measured_bps, 3)}")
-    return f"{source.dataset} ({', '.join(notes)})"
-
-
-def _finding(finding: Finding) -> str:
-    """Return a judged requirement as text: value, limit and reason."""
-    return "; ".join(part for part in (finding_text(finding), finding.verdict.why) if part)
-
-
-# --- the report -------------------------------------------------------------------------------
-
-
 def page(comparison: Comparison, masthead: Masthead = PLAIN, file: str = "") -> Page:
     """Make the report of a comparison: the links on one page, then each link with its reasons.
 
@@ -386,3 +239,150 @@ def _map(comparison: Comparison) -> Figure:
         spec,
         numbers,
     )
+
+
+# --- links as text ----------------------------------------------------------------------------
+
+
+def rate_text(row: Row) -> str:
+    """Return the line rate of a link [Gb/s] as text."""
+    rate = row.link.line_rate_bps
+    return NOT_STATED if rate is None else f"{rate / 1e9:.3g}"
+
+
+def protocol_text(row: Row) -> str:
+    """Return the protocol of a link as text: ``tcp``, or ``tcp +2`` if its dataset has two other protocols."""
+    if row.link.protocol:
+        return row.link.protocol
+    first, *more = row.source.protocols
+    return f"{first} +{len(more)}" if more else first
+
+
+def decided_text(row: Row) -> str:
+    """Return as text the value that decides a link's verdict, with its limit.
+
+    If the link is undecided, the number of other undecided requirements is added.
+
+    If the value is unknown, a finite end of its interval is shown instead.
+    """
+    verdict = row.decisive.verdict
+    requirement, estimate = verdict.requirement, verdict.estimate
+    metric = requirement.metric
+    if not estimate.absent:
+        value = quantity(metric, estimate.value, 3)
+    elif estimate.high < math.inf:
+        value = f"≤ {quantity(metric, estimate.high, 3)}"
+    elif estimate.low > 0:
+        value = f"≥ {quantity(metric, estimate.low, 3)}"
+    else:
+        value = "unknown"
+    by = "wire: " if row.refuted else ""
+    required = f"({requirement.sign} {quantity(metric, requirement.limit, 3)})"
+    more = sum(finding.outcome == UNDECIDED for finding in row.source.result.findings) - 1
+    counted = f", +{more}" if row.outcome == UNDECIDED and more else ""
+    return f"{by}{metric_name(metric)} {value} {required}{counted}"
+
+
+def row_cells(row: Row) -> tuple[str, ...]:
+    """Return the texts of one link in the comparison table, in the order of `COLUMNS`."""
+    return (
+        NAMES[row.link.kind],
+        rate_text(row),
+        protocol_text(row),
+        outcome_text(row.outcome),
+        row.source.ground,
+        decided_text(row),
+    )
+
+
+def link_table(best_first: Sequence[Ranked]) -> Table:
+    """Return the ranked links: verdict and class, and the value that decides with its interval."""
+    verdict, decided, rows = COLUMNS.index("verdict"), len(COLUMNS) - 1, []
+    for one in best_first:
+        texts, decisive = row_cells(one.row), one.row.decisive.verdict
+        span = interval(decisive.requirement.metric, decisive.estimate)
+        cells = list(map(Cell, texts))
+        cells[verdict] = Cell("", outcome=one.row.outcome, note=one.kind)
+        cells[decided] = Cell(texts[decided], note=span)
+        rows.append(tuple(cells))
+    caption = "The best interconnects first; below a value stands its 90 % interval"
+    return Table(caption, COLUMNS, tuple(rows), NUMBERS)
+
+
+def why(one: Ranked) -> Iterator[str]:
+    """Yield the reason for the class of a ranked link in one sentence, and then its reasons."""
+    yield f"{one.sentence}."
+    yield from reasons(one.row)
+
+
+def headline(comparison: Comparison) -> tuple[str, ...]:
+    """Return two headlines: the question of the use case, and the number of links by verdict."""
+    case = comparison.usecase
+    counts = [f"{sum(row.outcome == one for row in comparison.rows)} {one}" for one in OUTCOMES]
+    return (
+        f"{case.title}: {case.question}",
+        f"{len(comparison.rows)} links: {', '.join(counts)}",
+    )
+
+
+def measurements(comparison: Comparison) -> tuple[str, ...]:
+    """Return the measurements that would decide undecided links.
+
+    Links that need the same measurements share one line.
+    """
+    undecided = group_by_key((row.measurements, row) for row in comparison.rows if row.measurements)
+    lines = []
+    for needed, rows in undecided.items():
+        rates = group_by_key((_kind(row), rate_text(row)) for row in rows)
+        links = "; ".join(f"{kind} {', '.join(some)} Gb/s" for kind, some in rates.items())
+        lines.append(f"{links}: {'; '.join(needed)}")
+    return tuple(lines)
+
+
+def _kind(row: Row) -> str:
+    """Return the kind and the protocol of a link: ``Ethernet tcp``."""
+    return " ".join(part for part in (NAMES[row.link.kind], row.link.protocol) if part)
+
+
+def link_name(row: Row) -> str:
+    """Return the name of a link: ``Ethernet tcp 10 Gb/s``."""
+    rate = "of a rate not stated" if row.link.line_rate_bps is None else f"{rate_text(row)} Gb/s"
+    return f"{_kind(row)} {rate}"
+
+
+# --- why --------------------------------------------------------------------------------------
+
+
+def reasons(row: Row) -> Iterator[str]:
+    """Yield the reasons for a link's verdict.
+
+    First comes the source of the verdict with each requirement, then the other sources, then the
+    datasets without an answer.
+    """
+    yield f"answered by {source_name(row.source)}: {row.source.result.description}"
+    for finding in row.source.result.findings:
+        yield f"{SIGNS[finding.outcome]} {_finding(finding)}"
+    for one in row.source.result.derivations:
+        if one.quantity == "interfaces":
+            yield f"{one.name} = {one.text}: {one.formula}"
+    for source in row.others:
+        decided = _finding(source.decisive)
+        yield f"not taken: {source_name(source)}, {source.outcome}: {decided}"
+    for name, why in row.silent:
+        yield f"silent: {name}: {why}"
+    yield from (f"note: {note}" for note in row.source.notes)
+
+
+def source_name(source: Source) -> str:
+    """Return the name of a verdict's source: ``ethernet-10g-2012 (published, corrected)`` or ``theory alone``."""
+    if source.ground == THEORY:
+        return "theory alone"
+    notes = [source.ground, source.variant]
+    if source.ground == EXTRAPOLATED and source.measured_bps is not None:
+        notes.append(f"measured at {units.format_bps(source.measured_bps, 3)}")
+    return f"{source.dataset} ({', '.join(notes)})"
+
+
+def _finding(finding: Finding) -> str:
+    """Return a judged requirement as text: value, limit and reason."""
+    return "; ".join(part for part in (finding_text(finding), finding.verdict.why) if part)

@@ -59,105 +59,6 @@ GROUPS = {OWN: COLOURS[HERE], ON_FRONT: COLOURS[PREDICTED], OPEN: COLOURS[REQUES
 GROUP_SHAPES = {OWN: "cross", ON_FRONT: "circle", OPEN: "triangle-up"}
 
 
-# --- texts ------------------------------------------------------------------------------------
-
-
-def judged_text(verdict: Verdict) -> str:
-    """Return the verdict on a requirement as text: outcome, value and limit.
-
-    If the interval of the value contains the limit, the interval is shown in place of the value.
-    """
-    limit = verdict.requirement
-    threshold = f"{limit.sign} {quantity(limit.metric, limit.limit)}"
-    return f"{SIGNS[verdict.outcome]} {limit.name}: {value_text(verdict)} ({threshold})"
-
-
-def value_text(verdict: Verdict) -> str:
-    """Return the value of a verdict as text.
-
-    If the interval of the value contains the limit, the interval is returned instead.
-    """
-    limit, estimate = verdict.requirement, verdict.estimate
-    if estimate.absent and verdict.outcome == NOT_MET:
-        return "grows without limit"
-    if estimate.absent or verdict.outcome == UNDECIDED:
-        return interval(limit.metric, estimate) or "unknown"
-    return compared(limit.metric, estimate, limit.limit)
-
-
-def changes(changed: Mapping[str, str]) -> str:
-    """Return the differences between a design and the system file, as text.
-
-    Examples
-    --------
-    >>> changes({"picture.protocol": "udp", "picture.payload": "47352 B", "display.cores": "4"})
-    'picture: udp, 47352 B; display: cores 4'
-    """
-    parts = ((*name.rpartition("."), text) for name, text in changed.items())
-    by_table = group_by_key(
-        (table, text if key in ("protocol", "payload") else f"{key} {text}")
-        for table, _, key, text in parts
-    )
-    texts = (f"{table}: {', '.join(values)}" for table, values in by_table.items())
-    return "; ".join(texts) or UNCHANGED
-
-
-def searched_lines(found: Recommendation) -> Iterator[str]:
-    """Yield sentences on a search: how many designs there are, and how many were left out and why."""
-    search = found.searched
-    counts = search.counts
-    far = "are not looked at"
-    if counts.tables is not None:
-        far += f" (more than {plural(counts.tables, 'stream table')} changed)"
-    left_out = [
-        (search.fail, "surely fail"),
-        (search.undecided, "are undecided at best"),
-        (counts.contradictory, "contradict themselves"),
-        (counts.dominated, "have a stream that another choice serves as well in all"),
-        (counts.far, far),
-    ]
-    parts = [f"{search.may_meet} may meet all", *(f"{n} {what}" for n, what in left_out if n)]
-    yield f"{counts.all} designs: {', '.join(parts)}"
-    yield "scores ignore queues and the load of streams on each other's hosts; designs shown are predicted:"
-    more = f", and {search.unchecked} of the best by score are not" if search.unchecked else ""
-    yield f"{plural(search.checked, 'design')} in full{more}"
-
-
-def design_columns(found: Recommendation) -> tuple[str, ...]:
-    """Return the column names of a table of designs, without the column of changes."""
-    cost = () if found.currency is None else (f"cost {found.currency}".strip(),)
-    return ("CPU", "recv", "latency", "headroom", "interfaces", *cost, "rests on")
-
-
-def design_cells(found: Recommendation, one: Checked) -> tuple[str, ...]:
-    """Return the table cells of a design (CPU, latency, cost, ...), in the order of `design_columns`."""
-    latency_s = one.objective("latency_mean_s")
-    cost = () if found.currency is None else (f"{one.objective('cost'):g}",)
-    return (
-        cores_text(one.objective("cpu_cores")),
-        cores_text(one.cpu_recv_cores),
-        units.format_seconds(latency_s, 3) if math.isfinite(latency_s) else "unknown",
-        percent(one.headroom_ratio),
-        f"{one.objective('interfaces'):.0f}",
-        *cost,
-        one.basis,
-    )
-
-
-def cores_text(value: float) -> str:
-    """Return a number of busy cores as text."""
-    return f"{value:.3g}" if math.isfinite(value) else "unknown"
-
-
-def designs(found: Recommendation) -> list[Checked]:
-    """Return the designs to choose from; the file's own design comes first if it meets all requirements."""
-    own = [found.own] if found.own.verdict == MET and found.own not in found.front else []
-    return [*own, *found.front]
-
-
-# --- the report -------------------------------------------------------------------------------
-
-
 def page(found: Recommendation, masthead: Masthead = PLAIN, file: str = "") -> Page:
     """Make the report of a recommendation: one page first, then all designs.
 
@@ -426,3 +327,99 @@ def _plot(found: Recommendation) -> Figure | None:
         spec,
         numbers,
     )
+
+
+# --- designs as text --------------------------------------------------------------------------
+
+
+def judged_text(verdict: Verdict) -> str:
+    """Return the verdict on a requirement as text: outcome, value and limit.
+
+    If the interval of the value contains the limit, the interval is shown in place of the value.
+    """
+    limit = verdict.requirement
+    threshold = f"{limit.sign} {quantity(limit.metric, limit.limit)}"
+    return f"{SIGNS[verdict.outcome]} {limit.name}: {value_text(verdict)} ({threshold})"
+
+
+def value_text(verdict: Verdict) -> str:
+    """Return the value of a verdict as text.
+
+    If the interval of the value contains the limit, the interval is returned instead.
+    """
+    limit, estimate = verdict.requirement, verdict.estimate
+    if estimate.absent and verdict.outcome == NOT_MET:
+        return "grows without limit"
+    if estimate.absent or verdict.outcome == UNDECIDED:
+        return interval(limit.metric, estimate) or "unknown"
+    return compared(limit.metric, estimate, limit.limit)
+
+
+def changes(changed: Mapping[str, str]) -> str:
+    """Return the differences between a design and the system file, as text.
+
+    Examples
+    --------
+    >>> changes({"picture.protocol": "udp", "picture.payload": "47352 B", "display.cores": "4"})
+    'picture: udp, 47352 B; display: cores 4'
+    """
+    parts = ((*name.rpartition("."), text) for name, text in changed.items())
+    by_table = group_by_key(
+        (table, text if key in ("protocol", "payload") else f"{key} {text}")
+        for table, _, key, text in parts
+    )
+    texts = (f"{table}: {', '.join(values)}" for table, values in by_table.items())
+    return "; ".join(texts) or UNCHANGED
+
+
+def searched_lines(found: Recommendation) -> Iterator[str]:
+    """Yield sentences on a search: how many designs there are, and how many were left out and why."""
+    search = found.searched
+    counts = search.counts
+    far = "are not looked at"
+    if counts.tables is not None:
+        far += f" (more than {plural(counts.tables, 'stream table')} changed)"
+    left_out = [
+        (search.fail, "surely fail"),
+        (search.undecided, "are undecided at best"),
+        (counts.contradictory, "contradict themselves"),
+        (counts.dominated, "have a stream that another choice serves as well in all"),
+        (counts.far, far),
+    ]
+    parts = [f"{search.may_meet} may meet all", *(f"{n} {what}" for n, what in left_out if n)]
+    yield f"{counts.all} designs: {', '.join(parts)}"
+    yield "scores ignore queues and the load of streams on each other's hosts; designs shown are predicted:"
+    more = f", and {search.unchecked} of the best by score are not" if search.unchecked else ""
+    yield f"{plural(search.checked, 'design')} in full{more}"
+
+
+def design_columns(found: Recommendation) -> tuple[str, ...]:
+    """Return the column names of a table of designs, without the column of changes."""
+    cost = () if found.currency is None else (f"cost {found.currency}".strip(),)
+    return ("CPU", "recv", "latency", "headroom", "interfaces", *cost, "rests on")
+
+
+def design_cells(found: Recommendation, one: Checked) -> tuple[str, ...]:
+    """Return the table cells of a design (CPU, latency, cost, ...), in the order of `design_columns`."""
+    latency_s = one.objective("latency_mean_s")
+    cost = () if found.currency is None else (f"{one.objective('cost'):g}",)
+    return (
+        cores_text(one.objective("cpu_cores")),
+        cores_text(one.cpu_recv_cores),
+        units.format_seconds(latency_s, 3) if math.isfinite(latency_s) else "unknown",
+        percent(one.headroom_ratio),
+        f"{one.objective('interfaces'):.0f}",
+        *cost,
+        one.basis,
+    )
+
+
+def cores_text(value: float) -> str:
+    """Return a number of busy cores as text."""
+    return f"{value:.3g}" if math.isfinite(value) else "unknown"
+
+
+def designs(found: Recommendation) -> list[Checked]:
+    """Return the designs to choose from; the file's own design comes first if it meets all requirements."""
+    own = [found.own] if found.own.verdict == MET and found.own not in found.front else []
+    return [*own, *found.front]

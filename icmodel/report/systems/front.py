@@ -75,7 +75,7 @@ def front(found: SystemPrediction, picture: str, problems: Iterable[Finding], li
     return Front(
         numbers=requirement_table(groups) if groups else stream_table(found),
         more=rest_text([some[0].verdict.outcome for some in groups.values()], "What is required"),
-        parts=parts_table(found, groups),
+        parts=front_parts(found, groups),
         picture=Picture(caption, described(system, summary), drawing(system, summary), picture),
         change=sentences(changes(found, groups), MOST_CHANGES),
         buy=tuple(parts_to_buy(found)),
@@ -139,7 +139,7 @@ def stream_table(found: SystemPrediction) -> Table:
     return Table(caption, columns, tuple(rows), numbers=columns[1:3])
 
 
-def parts_table(found: SystemPrediction, groups: Groups) -> Table | None:
+def front_parts(found: SystemPrediction, groups: Groups) -> Table | None:
     """Return a table for the deciding stream: what network, hosts and application contribute.
 
     Returns None if the system has no streams.

@@ -176,7 +176,7 @@ def requirements(found: SystemPrediction) -> Iterator[Block]:
         yield Items("What stands behind those that are not met", tuple(reasons))
 
 
-PARTS = ("network", "hosts", "application")
+BOUND_PARTS = ("network", "hosts", "application")
 """Parts of the worst case of a latency, in the order of `Judged.parts`."""
 
 
@@ -185,7 +185,7 @@ def parts_table(found: SystemPrediction) -> Iterator[Table]:
     rows = tuple(tuple(map(Cell, row)) for row in parts_rows(found))
     if rows:
         caption = "Worst case of times: what the network allows, what hosts and the application add"
-        columns = ("requirement", "worst", *PARTS, "bound")
+        columns = ("requirement", "worst", *BOUND_PARTS, "bound")
         yield Table(caption, columns, rows, numbers=columns[2:])
 
 
@@ -211,7 +211,7 @@ def parts_rows(found: SystemPrediction) -> Iterator[tuple[str, ...]]:
         ]
         if unknown and stated.ends:
             least_s += stated.most_s
-            texts[PARTS.index("hosts")] = f"from {units.format_seconds(stated.most_s, 3)}"
+            texts[BOUND_PARTS.index("hosts")] = f"from {units.format_seconds(stated.most_s, 3)}"
         total = units.format_seconds(least_s, 3)
         yield (name, about(worst), *texts, f"from {total}" if unknown else total)
 
