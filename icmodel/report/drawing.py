@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from textwrap import wrap
 
@@ -267,6 +267,31 @@ def nominal_channels(field: str, names: list[str], **channels: Mapping[str, obje
             "scale": {"domain": names, "range": [values[name] for name in names]},
         }
         for channel, values in channels.items()
+    }
+
+
+def point_plot(
+    points: Sequence[Mapping[str, object]], axes: Spec, channels: Spec, **layout: object
+) -> Spec:
+    """Make the Vega-Lite specification of a plot of points, each with the text ``said`` as its tooltip.
+
+    Parameters
+    ----------
+    points : sequence of mappings
+    axes, channels : dict
+        Encodings of the position, and of colour and shape.
+    **layout
+        Further properties of the plot, such as its height.
+    """
+    return {
+        "$schema": SCHEMA,
+        "background": None,
+        "width": 420,
+        **layout,
+        "data": {"values": list(points)},
+        "mark": {"type": "point", "filled": True, "size": 70, "opacity": 1},
+        "encoding": {**axes, "tooltip": [{"field": "said"}], **channels},
+        "config": CONFIG,
     }
 
 

@@ -37,7 +37,14 @@ from icmodel.report.blocks import (
 )
 from icmodel.report.masthead import Masthead
 from icmodel.report.predictions import beyond_data, used_rows
-from icmodel.report.verdicts import about, limit_text, margin_text, rests_text, settling
+from icmodel.report.verdicts import (
+    about,
+    limit_text,
+    margin_clause,
+    margin_text,
+    rests_text,
+    settling,
+)
 from icmodel.requirement import MET, OUTCOMES, UNDECIDED
 from icmodel.scenario import Scenario
 from icmodel.solve import REFUSALS
@@ -205,7 +212,7 @@ def _changes(evaluation: Evaluation) -> Iterator[str]:
     decisive = chosen.decisive
     if chosen.outcome == MET:
         margin = margin_text(decisive.verdict)
-        yield f"“{decisive.title}” has {margin or 'an unknown margin'}; what takes more breaks the verdict."
+        yield f"{margin_clause(decisive.title, margin)}; a change that takes more breaks the verdict."
         if settle := settling(chosen):
             yield f"A measurement could move the verdict: {settle}."
         return

@@ -11,7 +11,6 @@ from icmodel.documents import group_by_key
 from icmodel.estimate import interval, metric_name, plural, quantity, shortened
 from icmodel.interconnects import Comparison, Ranked, Row, Source
 from icmodel.interconnects.result import EXTRAPOLATED, MEASURED_HERE, THEORY
-from icmodel.plotting import CONFIG, SCHEMA, Spec
 from icmodel.report.blocks import (
     MOST_CHANGES,
     MOST_DOUBTS,
@@ -28,7 +27,7 @@ from icmodel.report.blocks import (
     Text,
     filled_sections,
 )
-from icmodel.report.drawing import nominal_channels
+from icmodel.report.drawing import nominal_channels, point_plot
 from icmodel.report.front import (
     COST,
     MOST_SENTENCE,
@@ -41,7 +40,7 @@ from icmodel.report.front import (
     sentences,
 )
 from icmodel.report.masthead import PLAIN, Masthead
-from icmodel.report.verdicts import finding_text, limit_text, margin_text
+from icmodel.report.verdicts import finding_text, limit_text, margin_clause, margin_text
 from icmodel.requirement import MET, NOT_MET, OUTCOMES, SIGNS, UNDECIDED, outcome_text
 from icmodel.usecase import Finding, usecase_names
 
@@ -169,8 +168,8 @@ def _front(comparison: Comparison, ranked: Sequence[Row], line: str) -> Front:
     doubts.append("Hosts other than those of the datasets may differ.")
     change = [f"A measurement: {one}." for one in measurements(comparison)]
     if comparison.verdict == MET:
-        margin = margin_text(best.decisive.verdict) or "an unknown margin"
-        change.insert(0, f"“{best.decisive.title}” has {margin} on {link_name(best)}.")
+        clause = margin_clause(best.decisive.title, margin_text(best.decisive.verdict))
+        change.insert(0, f"{clause} on {link_name(best)}.")
     change.append(f"“{best.decisive.title}” decides {link_name(best)}: {decided_text(best)}.")
     return Front(
         numbers=Table(caption, columns, tuple(rows), numbers=("value", "limit")),
@@ -198,37 +197,23 @@ def _map(comparison: Comparison) -> Figure:
     ]
     rates = sorted({str(point["rate"]) for point in points}, key=float)
     used = [outcome for outcome in OUTCOMES if any(p["verdict"] == outcome for p in points)]
-    channels = nominal_channels("verdict", used, color=TONES, shape=SHAPES)
-    spec: Spec = {
-        "$schema": SCHEMA,
-        "background": None,
-        "padding": {"left": 24, "right": 5, "top": 5, "bottom": 8},
-        "width": 420,
-        "height": {"step": 15},
-        "data": {"values": points},
-        "mark": {"type": "point", "filled": True, "size": 70, "opacity": 1},
-        "encoding": {
-            "x": {
-                "field": "rate",
-                "type": "ordinal",
-                "sort": rates,
-                "axis": {
-                    "title": "line rate [Gb/s]",
-                    "labelAngle": 0,
-                    "grid": True,
-                },
-            },
-            "y": {
-                "field": "link",
-                "type": "nominal",
-                "sort": None,
-                "axis": {"title": None, "grid": True},
-            },
-            "tooltip": [{"field": "said"}],
-            **channels,
+    rate_axis = {"title": "line rate [Gb/s]", "labelAngle": 0, "grid": True}
+    axes = {
+        "x": {"field": "rate", "type": "ordinal", "sort": rates, "axis": rate_axis},
+        "y": {
+            "field": "link",
+            "type": "nominal",
+            "sort": None,
+            "axis": {"title": None, "grid": True},
         },
-        "config": CONFIG,
     }
+    spec = point_plot(
+        points,
+        axes,
+        nominal_channels("verdict", used, color=TONES, shape=SHAPES),
+        padding={"left": 24, "right": 5, "top": 5, "bottom": 8},
+        height={"step": 15},
+    )
     cells = tuple((Cell(str(p["said"])),) for p in points)
     numbers = Table("Verdicts of the plot", ("link",), cells)
     title = "Verdict of each link"

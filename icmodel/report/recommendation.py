@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from icmodel import __version__, units
 from icmodel.documents import group_by_key
 from icmodel.estimate import compared, interval, metric_name, percent, plural, quantity
-from icmodel.plotting import CONFIG, SCHEMA, Spec
 from icmodel.recommend import Recommendation
 from icmodel.recommend.result import LEFT_OUT, Checked
 from icmodel.report.blocks import (
@@ -34,6 +33,7 @@ from icmodel.report.drawing import (
     PREDICTED,
     REQUESTED,
     nominal_channels,
+    point_plot,
 )
 from icmodel.report.front import (
     NOT_KNOWN,
@@ -298,20 +298,8 @@ def _plot(found: Recommendation) -> Figure | None:
             ("y", "latency_us", "greatest mean latency [µs]"),
         )
     }
-    spec: Spec = {
-        "$schema": SCHEMA,
-        "background": None,
-        "width": 420,
-        "height": 190,
-        "data": {"values": points},
-        "mark": {"type": "point", "size": 70, "filled": True, "opacity": 1},
-        "encoding": {
-            **axes,
-            "tooltip": [{"field": "said"}],
-            **nominal_channels("group", used, color=GROUPS, shape=GROUP_SHAPES),
-        },
-        "config": CONFIG,
-    }
+    marks = nominal_channels("group", used, color=GROUPS, shape=GROUP_SHAPES)
+    spec = point_plot(points, axes, marks, height=190)
     cells = tuple(
         (Cell(str(p["said"])), Cell(f"{p['cores']:.3g}"), Cell(f"{p['latency_us']:.4g} µs"))
         for p in points

@@ -262,7 +262,7 @@ class _Workbook:
             "other": (
                 "others' goodput",
                 "Gb/s",
-                "what the other senders request in all; empty: 0",
+                "sum of the goodputs that the other senders request; empty: 0",
             ),
             "distance": ("cable", "m", cable),
         }

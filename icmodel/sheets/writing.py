@@ -1,7 +1,7 @@
 """Write tables as CSV or XLSX, and templates of scenarios.
 
-No cell of a file is run as a formula: XLSX stores texts as texts, and a text of a CSV file that a spreadsheet program
-would take for a formula gets an apostrophe in front (`icmodel.documents.harmless`).
+No cell of a file is run as a formula.  XLSX stores texts as texts.  In CSV, a text that a spreadsheet program would take
+for a formula gets an apostrophe in front (`icmodel.documents.harmless`).
 """
 
 from __future__ import annotations

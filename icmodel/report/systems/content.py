@@ -47,7 +47,7 @@ def page(found: SystemPrediction, masthead: Masthead = PLAIN, file: str = "") ->
     checked = tuple(check(system))
     problems = tuple(f"{problem.kind}: {problem.text}" for problem in checked)
     findings: Block = Text(
-        "Nothing: all is connected, no port is asked for more than it can send, no ways close a cycle."
+        "No findings: all nodes are connected, no port is overloaded, and no routes close a cycle."
     )
     titled = (("Notes", found.notes), ("Known limits of the system", system.known_limits))
     limits = [Items(title, tuple(sentences)) for title, sentences in titled if sentences]

@@ -44,7 +44,7 @@ from icmodel.report.systems.tables import (
     value_text,
     worst_estimate,
 )
-from icmodel.report.verdicts import limit_text
+from icmodel.report.verdicts import limit_text, margin_clause
 from icmodel.requirement import MET, NOT_MET, UNDECIDED
 from icmodel.system import Finding, SystemPrediction
 from icmodel.system.prediction.bounding import NETWORK
@@ -211,8 +211,8 @@ def changes(found: SystemPrediction, groups: Groups) -> Iterator[str]:
         return
     worst = next(iter(groups.values()))[0]
     if found.verdict == MET:
-        name = worst.verdict.requirement.name
-        yield f"“{name}” has {margin(worst) or 'an unknown margin'}; what takes more breaks the verdict."
+        clause = margin_clause(worst.verdict.requirement.name, margin(worst))
+        yield f"{clause}; a change that takes more breaks the verdict."
     else:
         file = found.system.file or found.system.name
         yield f"A search for the fewest changes that meet all requirements: icmodel recommend {file}."

@@ -173,7 +173,7 @@ def requirements(found: SystemPrediction) -> Iterator[Block]:
         numbers=("margin",),
     )
     if reasons:
-        yield Items("What stands behind those that are not met", tuple(reasons))
+        yield Items("Reasons of requirements that are not met", tuple(reasons))
 
 
 BOUND_PARTS = ("network", "hosts", "application")
@@ -365,7 +365,7 @@ def devices(found: SystemPrediction, summary: Summary) -> Table:
                     one.box.title,
                     note=f"busiest: {one.busiest}" if len(one.box.members) > 1 else "",
                 ),
-                Cell("not said" if cores is None else str(cores)),
+                Cell("not stated" if cores is None else str(cores)),
                 estimate_cell("cpu_recv", cpu.cpu),
                 estimate_cell("cpu_recv_cores", cpu.cpu_cores),
                 Cell(percent(max(cpu.by_core)) if cpu.by_core else "unknown"),
@@ -388,7 +388,7 @@ def stated_devices(found: SystemPrediction) -> Iterator[Table]:
             Cell(group, note=plural(len(some), "device") if len(some) > 1 else ""),
             Cell(span_text(latency_s)),
             Cell(span_text(core_time_s)),
-            Cell(source or "not said"),
+            Cell(source or "not stated"),
         )
         for (group, latency_s, core_time_s, source), some in groups.items()
     )
@@ -401,7 +401,7 @@ def stated_devices(found: SystemPrediction) -> Iterator[Table]:
 def span_text(ends_s: tuple[float, float] | None) -> str:
     """Return a stated time as text, from its least and its greatest value [s]."""
     if ends_s is None:
-        return "not said"
+        return "not stated"
     least, most = (units.format_seconds(end, 3) for end in ends_s)
     return least if least == most else f"{least} – {most}"
 
