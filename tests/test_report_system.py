@@ -29,6 +29,7 @@ from icmodel.report.systems.tables import parts_rows
 from icmodel.report.text import page_text
 from icmodel.report.writing import report_bytes
 from icmodel.requirement import Requirement
+from icmodel.sheets import document_pages
 from icmodel.system import (
     Device,
     StreamRequirement,
@@ -415,3 +416,18 @@ def test_a_stated_device_beside_an_unknown_host_has_its_part() -> None:
 
 def test_only_times_that_are_bounded_have_parts() -> None:
     assert list(parts_rows(predict(chain((2, 1))))) == []
+
+
+def test_a_workbook_has_the_parts_of_each_time() -> None:
+    found = stated("h0", "h1", "h2")
+    pages = {one.name: one.sheet for one in document_pages(found.to_dict())}
+    (judged,) = (one for one in found.judged if one.parts)
+    times_us = [part / 1e-6 for part in judged.parts.values()]
+    ((where, name, *cells),) = pages["parts"].rows
+    assert (where, name) == ("requirements / to-h0", "in time")
+    assert cells == pytest.approx(times_us)
+    assert "parts" not in {one.name for one in document_pages(predict(chain((2, 1))).to_dict())}
+    (unknown,) = {one.name: one for one in document_pages(stated("h0").to_dict())}[
+        "parts"
+    ].sheet.rows
+    assert unknown[3] is None

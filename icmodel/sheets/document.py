@@ -54,6 +54,7 @@ HEADS: dict[str, tuple[str, ...]] = {
         "basis",
         "why",
     ),
+    "parts": ("where", "requirement", "network [us]", "hosts [us]", "application [us]"),
     "answers": ("where", "metric", "value", "unit", "basis", "why"),
     "intervals": ("where", "metric", "low", "value", "high", "unit"),
     "basis": ("where", "metric", "weakest", "all that were used"),
@@ -73,8 +74,8 @@ def document_pages(document: Mapping[str, Any]) -> tuple[Page, ...]:
     Returns
     -------
     tuple of Page
-        The sheets ``summary``, ``designs``, ``verdicts``, ``answers``, ``intervals``, ``basis`` and ``sources``; a sheet without rows is
-        left out.
+        The sheets ``summary``, ``designs``, ``verdicts``, ``parts``, ``answers``, ``intervals``, ``basis`` and
+        ``sources``; a sheet without rows is left out.
 
     Examples
     --------
@@ -90,6 +91,8 @@ def document_pages(document: Mapping[str, Any]) -> tuple[Page, ...]:
                 rows["summary"].append((" / ".join(place), _cell(found)))
         elif kind := kind_of(found):
             rows[kind].append(ROWS[kind](place, found))
+            if found.get("parts"):
+                rows["parts"].append(parts_row(place, found))
         else:
             where, metric = " / ".join(place[:-1]), place[-1]
             value, low, high, unit = _numbers(metric, found)
@@ -138,10 +141,8 @@ def verdict_row(place: Place, found: Mapping[str, Any]) -> tuple[Cell, ...]:
     bound = None if limit is None else limit / unit_of_metric(metric).si
     margin = _cell(found.get("margin"))
     percent = 100 * margin if isinstance(margin, (int, float)) else None
-    of = [str(found[key]) for key in ("stream", "device", "where") if found.get(key)]
     return (
-        " / ".join([*place[:-1], *dict.fromkeys(of)]),
-        str(requirement.get("name", "")),
+        *_named(place, found),
         metric_name(metric),
         str(found["outcome"]),
         sign,
@@ -155,6 +156,21 @@ def verdict_row(place: Place, found: Mapping[str, Any]) -> tuple[Cell, ...]:
         str(estimate["basis"]),
         str(found.get("why", "")),
     )
+
+
+def parts_row(place: Place, found: Mapping[str, Any]) -> tuple[Cell, ...]:
+    """Return the row of the parts of a judged time; the part of an unknown host is empty."""
+    times = (_cell(found["parts"][f"{part}_s"]) for part in ("network", "hosts", "application"))
+    unit = unit_of_metric("latency_max_s").si
+    return *_named(place, found), *(
+        time / unit if isinstance(time, float) else None for time in times
+    )
+
+
+def _named(place: Place, found: Mapping[str, Any]) -> tuple[str, str]:
+    """Return the place of a verdict, with its stream or device, and the name of its requirement."""
+    of = [str(found[key]) for key in ("stream", "device", "where") if found.get(key)]
+    return " / ".join([*place[:-1], *dict.fromkeys(of)]), str(found["requirement"].get("name", ""))
 
 
 def design_row(place: Place, found: Mapping[str, Any]) -> tuple[Cell, ...]:
