@@ -5,12 +5,11 @@ python -m benchmarks.dragging
 
 from __future__ import annotations
 
-import shutil
-import subprocess
-import sys
 from statistics import quantiles
 
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import Page
+
+from benchmarks.served import served_browser
 
 PLACES = (
     "#/?dataset=ethernet-10g-2012&payload=1448+B",
@@ -45,28 +44,18 @@ def dragged(pages: list[Page]) -> list[list[float]]:
 
 def main() -> None:
     """Serve, drag, and print median and 95th percentile for each page."""
-    command = [sys.executable, "-m", "icmodel", "serve", "--port", "0", "--no-browser"]
-    server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-    assert server.stdout is not None
-    address = server.stdout.readline().strip()
-    try:
-        with sync_playwright() as playwright:
-            browser = playwright.chromium.launch(
-                executable_path=shutil.which("chromium"), args=["--no-sandbox", "--disable-gpu"]
+    with served_browser() as (browser, address):
+        pages = []
+        for place in PLACES:
+            page = browser.new_page(viewport={"width": 1440, "height": 900})
+            page.goto(address + place)
+            page.locator("html[data-pending='0'] .marker").wait_for()
+            pages.append(page)
+        for place, times in zip(PLACES, dragged(pages), strict=True):
+            cuts = quantiles(times, n=20)
+            print(
+                f"{place}: {len(times)} answers, median {cuts[9]:.1f} ms, 95 % within {cuts[18]:.1f} ms"
             )
-            pages = []
-            for place in PLACES:
-                page = browser.new_page(viewport={"width": 1440, "height": 900})
-                page.goto(address + place)
-                page.locator("html[data-pending='0'] .marker").wait_for()
-                pages.append(page)
-            for place, times in zip(PLACES, dragged(pages), strict=True):
-                cuts = quantiles(times, n=20)
-                print(
-                    f"{place}: {len(times)} answers, median {cuts[9]:.1f} ms, 95 % within {cuts[18]:.1f} ms"
-                )
-    finally:
-        server.terminate()
 
 
 if __name__ == "__main__":

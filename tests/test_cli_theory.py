@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import python_calamine
 
 from cli_case import RunIcmodel
 
@@ -66,3 +67,20 @@ def test_theory_prints_a_table_and_writes_csv(run_icmodel: RunIcmodel, tmp_path:
     ] in printed.rows
     assert run_icmodel("theory rapidio --payload '256 B' -o wire.csv").code == 0
     assert (tmp_path / "wire.csv").read_text("utf-8").startswith("payload_bytes,packets,wire_bits,")
+
+
+def test_a_workbook_has_the_intervals_and_basis_of_limits(
+    run_icmodel: RunIcmodel, tmp_path: Path
+) -> None:
+    place = tmp_path / "limits.xlsx"
+    line = f"theory ethernet --payload '64 B, 1448 B' -o {place}"
+    assert run_icmodel(line).code == 0
+    book = python_calamine.CalamineWorkbook.from_path(str(place))
+    assert book.sheet_names == ["answers", "intervals", "basis"]
+    rows = book.get_sheet_by_name("intervals").to_python()[1:]
+    assert [row[:2] for row in rows[:2]] == [
+        ["points / 64 B", "max_goodput_bps"],
+        ["points / 64 B", "send_interval_s"],
+    ]
+    assert all(row[2] == row[3] == row[4] for row in rows)
+    assert {row[2] for row in book.get_sheet_by_name("basis").to_python()[1:]} == {"theory"}

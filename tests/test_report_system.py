@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
@@ -18,14 +18,18 @@ import checkout
 import icmodel
 from icmodel.errors import ReportError
 from icmodel.estimate import percent
+from icmodel.report.blocks import Page
 from icmodel.report.html import html_text
 from icmodel.report.markdown import markdown_text
 from icmodel.report.systems.content import page
 from icmodel.report.systems.drawing import arranged, shortened, system_svg, width_px
 from icmodel.report.systems.layout import Layout, Place, layout
 from icmodel.report.systems.summary import MOST_BOXES, MOST_MEMBERS, shape, summarise
+from icmodel.report.systems.tables import parts_rows
+from icmodel.report.text import page_text
 from icmodel.report.writing import report_bytes
 from icmodel.requirement import Requirement
+from icmodel.sheets import document_pages
 from icmodel.system import (
     Device,
     StreamRequirement,
@@ -360,3 +364,70 @@ def test_the_drawing_is_an_image_with_a_name_and_its_numbers_are_tables() -> Non
     made = markdown_text(page(found, file="a.html"))
     for port in (one.busiest for one in summarise(found).cables):
         assert f"| {port.replace('>', chr(92) + '>')} |" in made
+
+
+def stated(*names: str) -> SystemPrediction:
+    """Two senders by theory; the devices of these names state their latency and core time."""
+    requirement = Requirement("in time", "latency_max_s", at_most=1e-3, kind="hard")
+    system = chain((2, 1), (StreamRequirement(requirement, "to-h0"),))
+    times_s = {
+        "latency_s": (20e-6, 50e-6),
+        "core_time_s": (1e-6, 2e-6),
+        "source": "data sheet, page 3",
+    }
+    devices = {
+        name: replace(one, cores=1, **times_s) if name in names else one  # type: ignore[arg-type]
+        for name, one in system.devices.items()
+    }
+    return predict(replace(system, devices=frozen(devices)))
+
+
+@pytest.mark.parametrize("render", [html_text, markdown_text])
+def test_the_first_page_has_the_parts_of_a_verdict(render: Callable[[Page], str]) -> None:
+    found = stated("h0", "h1", "h2")
+    text = " ".join(render(page(found, file="a.html")).split())
+    assert "add up to 100 µs: h0 states 20 µs – 50 µs and h2 states 20 µs – 50 µs" in text
+    assert "h0 states 1 µs – 2 µs of a core for each frame" in text
+    assert "taken as stated, not measured: h (data sheet, page 3)" in text
+    (judged,) = (one for one in found.judged if one.parts)
+    assert f"up to {format_seconds(judged.parts['network_s'], 3)}" in text
+
+
+@pytest.mark.parametrize("render", [html_text, markdown_text, page_text])
+def test_the_appendix_has_the_parts_of_each_time(render: Callable[[Page], str]) -> None:
+    found = stated("h0", "h1", "h2")
+    (judged,) = (one for one in found.judged if one.parts)
+    network = format_seconds(judged.parts["network_s"], 3)
+    total = format_seconds(sum(judged.parts.values()), 3)
+    assert list(parts_rows(found)) == [("in time", "to-h0", network, "100 µs", "0 s", total)]
+    text = render(page(found, file="a.html"))
+    for part in (network, "100 µs", total, "devices as stated", "data sheet, page 3"):
+        assert part in text
+    assert "theory alone" not in text.lower()
+
+
+def test_a_stated_device_beside_an_unknown_host_has_its_part() -> None:
+    found = stated("h0")
+    assert [row[3] for row in parts_rows(found)] == ["from 50 µs"]
+    made = markdown_text(page(found, file="a.html"))
+    assert "h0 states 20 µs – 50 µs; the rest is not known" in made
+    assert "Theory alone answers" in made
+
+
+def test_only_times_that_are_bounded_have_parts() -> None:
+    assert list(parts_rows(predict(chain((2, 1))))) == []
+
+
+def test_a_workbook_has_the_parts_of_each_time() -> None:
+    found = stated("h0", "h1", "h2")
+    pages = {one.name: one.sheet for one in document_pages(found.to_dict())}
+    (judged,) = (one for one in found.judged if one.parts)
+    times_us = [part / 1e-6 for part in judged.parts.values()]
+    ((where, name, *cells),) = pages["parts"].rows
+    assert (where, name) == ("requirements / to-h0", "in time")
+    assert cells == pytest.approx(times_us)
+    assert "parts" not in {one.name for one in document_pages(predict(chain((2, 1))).to_dict())}
+    (unknown,) = {one.name: one for one in document_pages(stated("h0").to_dict())}[
+        "parts"
+    ].sheet.rows
+    assert unknown[3] is None

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
+import python_calamine
 
 from icmodel.cli import main
 from icmodel.cli.validate import validation_sections
@@ -71,3 +74,23 @@ def test_no_table_stands_empty_and_no_reason_is_dropped_silently(reasons: int) -
     assert isinstance(lines, tuple)
     assert sum(int(line.split()[2]) for line in lines) == reasons
     assert ("for other reasons (--json has all)" in lines[-1]) is (reasons > 3)
+
+
+def test_a_workbook_has_intervals_basis_and_sources_of_every_test_row(tmp_path: Path) -> None:
+    place = tmp_path / "errors.xlsx"
+    words = ["tcp-connectx7", "--folds", "leave-one-out", "--metric", "goodput_bps", "--most", "3"]
+    assert main(["validate", *words, "-o", str(place)]) == 0
+    book = python_calamine.CalamineWorkbook.from_path(str(place))
+    assert book.sheet_names == ["answers", "intervals", "basis", "sources"]
+    answers, intervals, basis, sources = (
+        book.get_sheet_by_name(name).to_python() for name in book.sheet_names
+    )
+    assert len(answers) == len(intervals) == len(basis) == len(sources) == 4
+    predicted, low = answers[0].index("predicted"), answers[0].index("low")
+    for row, interval in zip(answers[1:], intervals[1:], strict=True):
+        assert interval[0].startswith("leave-one-out / row ")
+        assert interval[1] == "goodput"
+        assert [interval[2], interval[3]] == pytest.approx([row[low] / 1e9, row[predicted] / 1e9])
+    data = load("tcp-connectx7")
+    values = {point.line: point.value for point in data.points}
+    assert [values[int(row[0])] for row in sources[1:]] == [row[4] for row in sources[1:]]

@@ -1,13 +1,10 @@
-"""Photograph the pages of ``icmodel serve`` for the guide, with a headless Chromium."""
+"""Photograph the pages of ``icmodel serve`` for the guide: ``python -m tools.page_screenshots``."""
 
 from __future__ import annotations
 
-import shutil
-import subprocess
-import sys
 from pathlib import Path
 
-from playwright.sync_api import Page, sync_playwright
+from benchmarks.served import served_browser
 
 FOLDER = Path(__file__).resolve().parent.parent / "docs" / "guides"
 QUESTION = "#/?dataset=ethernet-10g-2012&payload=1448+B"
@@ -27,33 +24,18 @@ SHOTS = {
 READY = "html[data-pending='0']:not(:has(.waiting))"
 
 
-def photograph(page: Page, address: str, place: str, file: Path) -> None:
-    """Open a place, and write a picture of the window."""
-    page.goto(address + place)
-    page.locator(READY).wait_for(state="attached")
-    page.screenshot(path=file)
-
-
 def main() -> None:
     """Serve, and write every picture."""
-    command = [sys.executable, "-m", "icmodel", "serve", "--port", "0", "--no-browser"]
-    server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-    assert server.stdout is not None
-    address = server.stdout.readline().strip()
-    try:
-        with sync_playwright() as playwright:
-            browser = playwright.chromium.launch(
-                executable_path=shutil.which("chromium"), args=["--no-sandbox", "--disable-gpu"]
+    with served_browser() as (browser, address):
+        for name, (place, (width, height), colours) in SHOTS.items():
+            page = browser.new_page(
+                viewport={"width": width, "height": height},
+                color_scheme="dark" if colours == "dark" else "light",
             )
-            for name, (place, (width, height), colours) in SHOTS.items():
-                page = browser.new_page(
-                    viewport={"width": width, "height": height},
-                    color_scheme="dark" if colours == "dark" else "light",
-                )
-                photograph(page, address, place, FOLDER / f"{name}.png")
-                page.close()
-    finally:
-        server.terminate()
+            page.goto(address + place)
+            page.locator(READY).wait_for(state="attached")
+            page.screenshot(path=FOLDER / f"{name}.png")
+            page.close()
 
 
 if __name__ == "__main__":

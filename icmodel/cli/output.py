@@ -45,12 +45,16 @@ class Answer(NamedTuple):
         Makes the lines of a ``.csv`` file: mappings that all have the same keys.
     files : mapping of file extension to writer
         Writers of further file formats.
+    estimates : callable, optional
+        Makes the document whose estimates and used rows fill the further sheets of an XLSX file. By default it
+        is the document for ``--json``.
     """
 
     sections: Callable[[], Iterable[Section]]
     document: Callable[[], Mapping[str, object]]
     records: Callable[[], Iterable[Mapping[str, object]]] | None = None
     files: Mapping[str, Writer] = MappingProxyType({})
+    estimates: Callable[[], Mapping[str, object]] | None = None
 
     def writers(self) -> dict[str, Writer]:
         """Return, for each file extension, the function that writes the answer to a file."""
@@ -66,7 +70,8 @@ class Answer(NamedTuple):
                     write_csv(records(), file)
 
             writers[".csv"] = write_records
-            writers[".xlsx"] = lambda path: write_workbook(records(), self.document(), path)
+            estimates = self.estimates or self.document
+            writers[".xlsx"] = lambda path: write_workbook(records(), estimates(), path)
         return {**writers, **self.files}
 
 

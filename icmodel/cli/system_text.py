@@ -14,8 +14,10 @@ from icmodel.report.systems.tables import (
     about,
     bound_text,
     by_group,
+    ground_text,
     grows,
     limits,
+    parts_rows,
     queue_texts,
     value_text,
     worst_estimate,
@@ -98,18 +100,15 @@ MORE = "each stream, link and device: --all; all numbers: --json"
 
 def prediction_sections(prediction: SystemPrediction, *, everything: bool) -> Iterator[Section]:
     """Yield the verdict, requirements, streams, busiest ports and busiest devices of a system."""
-    stated = any(one.latency_s is not None for one in prediction.system.devices.values())
-    alone = "theory and devices as stated" if stated else "theory alone"
-    datasets = ", ".join(prediction.datasets) or alone
     variants = f", variant {', '.join(prediction.variants)}" if prediction.variants else ""
     system, verdict = prediction.system, prediction.verdict
     title = f"{SIGNS[verdict]} {system.name}: {verdict} ({system.title})"
-    yield Section("", (title, f"{datasets}{variants}"))
+    yield Section("", (title, f"{ground_text(prediction)}{variants}"))
 
     yield Section("requirements", requirements_body(prediction.judged, everything=everything))
     if shortfalls := tuple(shortfall_lines(prediction, everything=everything)):
         yield Section("why it does not, or may not, all arrive", hanging(shortfalls))
-    if everything and (rows := tuple(parts_rows(prediction.judged))):
+    if everything and (rows := tuple(parts_rows(prediction))):
         columns = ("requirement", "worst", "#network", "#hosts", "#application", "#bound")
         yield Section("worst case of times, in parts", Table(columns, rows))
     groups = by_group(prediction)
@@ -161,27 +160,6 @@ def parts_text(judged: Judged) -> str:
     parts = {name.removesuffix("_s"): part for name, part in judged.parts.items()}
     told = (f"{name} {units.format_seconds(part, 3)}" for name, part in parts.items() if part)
     return f": {', '.join(told)}"
-
-
-def parts_rows(judged: Sequence[Judged]) -> Iterator[tuple[str, ...]]:
-    """Yield a table row for each requirement on a time: the greatest latency bound of its streams, in parts.
-
-    The parts are the times in the network, in the hosts and in the applications.
-    """
-    for name, some in by_requirement(judged).items():
-        bounded = [one for one in some if one.parts]
-        if not bounded:
-            continue
-        worst = max(bounded, key=lambda one: math.fsum(map(_known, one.parts.values())))
-        parts = worst.parts.values()
-        texts = (units.format_seconds(part, 3) if part == part else "unknown" for part in parts)
-        total = units.format_seconds(math.fsum(map(_known, parts)), 3)
-        whole = all(part == part for part in parts)
-        yield (name, about(worst), *texts, total if whole else f"from {total}")
-
-
-def _known(part: float) -> float:
-    return 0.0 if math.isnan(part) else part
 
 
 def shortfall_lines(prediction: SystemPrediction, *, everything: bool) -> Iterator[str]:

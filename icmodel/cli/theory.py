@@ -33,6 +33,8 @@ COLUMNS = (
     "min_latency_s",
     "aligned",
 )
+LIMITS = ("max_goodput_bps", "send_interval_s", "min_latency_s")
+"""Columns that are limits by theory, exact for the framing and the path."""
 
 
 # --- options ----------------------------------------------------------------------------------
@@ -304,8 +306,19 @@ def emit_limits(link: Link, frames: Frames, *, as_json: bool, output: Path | Non
         sections=lambda: limit_sections(head, points),
         document=lambda: {"schema_version": 1, **head, "points": points},
         records=lambda: points,
+        estimates=lambda: {"points": [limits_document(point) for point in points]},
     )
     emit(answer, as_json=as_json, output=output)
+
+
+def limits_document(point: Mapping[str, Any]) -> dict[str, object]:
+    """Convert the limits of one payload to the form of estimates: exact numbers by theory."""
+    theory_alone = {"basis": "theory", "bases": ["theory"]}
+    limits = {
+        name: {"value": point[name], "low": point[name], "high": point[name], **theory_alone}
+        for name in LIMITS
+    }
+    return {"name": f"{point['payload_bytes']} B", **limits}
 
 
 def limit_sections(head: Mapping[str, Any], points: list[dict[str, Any]]) -> Iterator[Section]:

@@ -28,7 +28,7 @@ from icmodel.dataset.coverage import FILE
 from icmodel.errors import ScenarioError
 from icmodel.estimate import plural
 from icmodel.questions.words import option_field, parse_count, split_names
-from icmodel.validate import Validation, Wishes, document, kept, records, validate
+from icmodel.validate import Validation, Wishes, document, estimates, kept, records, validate
 from icmodel.validate.validation import KINDS
 
 app = make_app()
@@ -145,6 +145,7 @@ def validate_rows(
         document=lambda: document(validation),
         records=lambda: records(validation),
         files=page_writers(lambda: validation, output, masthead),
+        estimates=lambda: estimates(validation),
     )
     emit(answer, as_json=as_json, output=output)
 

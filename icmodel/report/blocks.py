@@ -6,6 +6,7 @@ renderer escapes it.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -169,6 +170,12 @@ class Section:
     anchor: str
     title: str
     blocks: tuple[Block, ...]
+
+
+def filled_sections(*titled: tuple[str, str, Iterable[Block]]) -> tuple[Section, ...]:
+    """Make the sections of a page from anchor, title and blocks; a section without blocks is left out."""
+    made = (Section(anchor, title, tuple(blocks)) for anchor, title, blocks in titled)
+    return tuple(section for section in made if section.blocks)
 
 
 @dataclass(frozen=True, slots=True)

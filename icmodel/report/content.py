@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from icmodel import __version__
-from icmodel.report.blocks import Page, Section
+from icmodel.report.blocks import Page, filled_sections
 from icmodel.report.figures import figures
 from icmodel.report.front import command, front
 from icmodel.report.masthead import PLAIN, Masthead
@@ -40,7 +40,7 @@ def page(evaluation: Evaluation, masthead: Masthead = PLAIN, file: str = "") -> 
         question=case.question,
         basis=f"{data.title} ({data.id}), variant {evaluation.variant}",
         answer=conclude(evaluation),
-        sections=tuple(Section(anchor, title, tuple(blocks)) for anchor, title, blocks in sections),
+        sections=filled_sections(*sections),
         made_by=f"icmodel {__version__}",
         front=front(evaluation, plots, line),
         masthead=masthead,

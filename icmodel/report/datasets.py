@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from icmodel import units
-from icmodel.dataset import Dataset, Point
+from icmodel.dataset import Dataset
 from icmodel.dataset.repeats import ABSOLUTE, kind
 from icmodel.documents import group_by_key
 from icmodel.estimate import BASES, estimated, interval, metric_name, plural, quantity
@@ -35,7 +35,7 @@ def dataset_page(data: Dataset) -> dict[str, Any]:
         sources[point.source] = sources.get(point.source, 0) + 1
     cells = tuple((Cell(source), Cell(str(count))) for source, count in sorted(sources.items()))
     sections: Sections = (
-        ("metrics", "What is measured", _metric_tables(data)),
+        ("metrics", "What is measured", metric_tables(data)),
         ("coverage", "Coverage of its intervals", list(_coverage(data))),
         ("limits", "Known limits", [Items("", data.known_limits), Items("Without rows", absent)]),
         ("hosts", "Hosts", [Items("", described)]),
@@ -50,7 +50,7 @@ def dataset_page(data: Dataset) -> dict[str, Any]:
     return page_json(data.title, f"{link.kind}{rate}", data.whose, None, sections)
 
 
-def _metric_tables(data: Dataset) -> Iterator[Block]:
+def metric_tables(data: Dataset) -> Iterator[Block]:
     """Yield a table of metrics for each protocol of a dataset.
 
     A row of the table has the number of dataset rows, their ranges and their bases (kinds of evidence).
@@ -61,18 +61,17 @@ def _metric_tables(data: Dataset) -> Iterator[Block]:
         rows = []
         of_protocol = [point for point in data.points if point.protocol == protocol]
         for metric, some in group_by_key((one.metric, one) for one in of_protocol).items():
-            spans = (_span(some, name) for name in ("payload_bytes", "load_bps", "cores"))
+            spans = []
+            for name in ("payload_bytes", "load_bps", "cores"):
+                known = sorted(
+                    {number for one in some if (number := getattr(one, name)) is not None}
+                )
+                ends = dict.fromkeys((*known[:1], *known[-1:]))
+                spans.append(" … ".join(quantity(name, end) for end in ends) or "not stated")
             bases = ", ".join(basis for basis in BASES if any(one.basis == basis for one in some))
             rows.append(tuple(map(Cell, (metric_name(metric), str(len(some)), *spans, bases))))
         counted = f"{protocol}: {plural(len(rows), 'metric')}, {plural(len(of_protocol), 'row')}"
         yield Fold(counted, (Table("", columns, tuple(rows), ("rows",)),))
-
-
-def _span(some: Iterable[Point], name: str) -> str:
-    """Return the least and the greatest value of one field of the dataset rows, as text."""
-    values = sorted({value for one in some if (value := getattr(one, name)) is not None})
-    ends = [quantity(name, value) for value in dict.fromkeys((*values[:1], *values[-1:]))]
-    return " … ".join(ends) or "not stated"
 
 
 def _coverage(data: Dataset) -> Iterator[Block]:
@@ -111,8 +110,8 @@ def _coverage(data: Dataset) -> Iterator[Block]:
 def validation_page(found: Validation) -> dict[str, Any]:
     """Return the report page of a validation as JSON: errors, coverage of left-out rows, worst points."""
     sections: Sections = (
-        ("errors", "Errors and coverage", [_errors(found)]),
-        ("worst", "Worst points", [_worst(found)]),
+        ("errors", "Errors and coverage", [error_table(found)]),
+        ("worst", "Worst points", [worst_table(found)]),
         ("stored", "Coverage stored with the dataset", list(_coverage(found.data))),
     )
     folds = sum(trial.folds for trial in found.trials)
@@ -124,7 +123,8 @@ def validation_page(found: Validation) -> dict[str, Any]:
     return page_json(title, question, "", None, sections)
 
 
-def _errors(found: Validation) -> Block:
+def error_table(found: Validation) -> Block:
+    """Return a table of errors and coverage by metric, or a sentence that nothing is scored."""
     rows = []
     for trial in found.trials:
         for metric, tested in trial.metrics.items():
@@ -160,7 +160,8 @@ def _errors(found: Validation) -> Block:
     return Table("", columns, tuple(rows), columns[1:])
 
 
-def _worst(found: Validation) -> Block:
+def worst_table(found: Validation) -> Block:
+    """Return a table of the points with the greatest errors, or a sentence that nothing is scored."""
     rows = []
     for trial in found.trials:
         for metric, tested in trial.metrics.items():

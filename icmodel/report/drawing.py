@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from textwrap import wrap
 
@@ -105,7 +105,7 @@ def spec(field: str, metric: str, data: Data, title: Title) -> Spec:
         "config": CONFIG,
         "datasets": {name: rows for name, rows in data.items() if rows},
         "encoding": {"x": plot.x, "y": plot.y | {"title": title.value}},
-        "layer": list(_layers(plot)),
+        "layer": list(layers(plot)),
     }
 
 
@@ -270,7 +270,32 @@ def nominal_channels(field: str, names: list[str], **channels: Mapping[str, obje
     }
 
 
-def _layers(plot: _Plot) -> Iterator[Spec]:
+def point_plot(
+    points: Sequence[Mapping[str, object]], axes: Spec, channels: Spec, **layout: object
+) -> Spec:
+    """Make the Vega-Lite specification of a plot of points, each with the text ``said`` as its tooltip.
+
+    Parameters
+    ----------
+    points : sequence of mappings
+    axes, channels : dict
+        Encodings of the position, and of colour and shape.
+    **layout
+        Further properties of the plot, such as its height.
+    """
+    return {
+        "$schema": SCHEMA,
+        "background": None,
+        "width": 420,
+        **layout,
+        "data": {"values": list(points)},
+        "mark": {"type": "point", "filled": True, "size": 70, "opacity": 1},
+        "encoding": {**axes, "tooltip": [{"field": "said"}], **channels},
+        "config": CONFIG,
+    }
+
+
+def layers(plot: _Plot) -> Iterator[Spec]:
     """Yield the Vega-Lite layers of a plot from back to front: the interval first, the scenario's point last."""
     ends: Spec = {"y": {"field": "low"}, "y2": {"field": "high"}}
     pieces: Spec = {"detail": {"field": "piece"}}

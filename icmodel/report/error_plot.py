@@ -43,7 +43,7 @@ def error_plot(found: Validation) -> Spec:
         (trial, metric, rows)
         for trial in found.trials
         for metric in trial.metrics
-        if (rows := _rows(trial, metric))
+        if (rows := error_rows(trial, metric))
     ]
     if not drawn:
         raise ReportError(
@@ -131,7 +131,7 @@ def _plot(
     }
 
 
-def _rows(trial: Trial, metric: str) -> list[Row]:
+def error_rows(trial: Trial, metric: str) -> list[Row]:
     """Return the points of an error plot: one for each left-out dataset row with a payload and a prediction."""
     rows: list[Row] = []
     for one in trial.outcomes:

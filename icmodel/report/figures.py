@@ -41,10 +41,10 @@ def figures(evaluation: Evaluation) -> Iterator[Block]:
         }
         profile_over = cache(partial(profile, model, answer.scenario))
         plotted = []
-        for metric, over in _choices(model, answer, requirements):
+        for metric, over in plotted_metrics(model, answer, requirements):
             try:
                 walk = profile_over(over, fastest=is_fastest(metric, over))
-                plotted.append(_figure(walk, metric, requirements.get(metric)))
+                plotted.append(figure(walk, metric, requirements.get(metric)))
             except (OutOfDomain, ReportError):
                 continue
         if plotted:
@@ -53,7 +53,7 @@ def figures(evaluation: Evaluation) -> Iterator[Block]:
             yield Text(f"Nothing to plot: {answer.why or 'the dataset has no curve of it'}.")
 
 
-def _choices(
+def plotted_metrics(
     model: Model, answer: Answer, requirements: Mapping[str, Requirement]
 ) -> Iterator[tuple[str, str]]:
     """Yield the metrics to plot for one stream, each with the x axis of its plot.
@@ -79,7 +79,7 @@ def _choices(
         yield cpus[0], load_or(cpus[0], "payload")
 
 
-def _figure(walk: Profile, metric: str, requirement: Requirement | None) -> Figure:
+def figure(walk: Profile, metric: str, requirement: Requirement | None) -> Figure:
     """Make a plot with its numbers, and a caption that explains how to read the plot."""
     spec = profile_plot(walk, metric, requirement)
     title, fastest = spec["title"]["text"], is_fastest(metric, walk.over)
@@ -98,11 +98,11 @@ def _figure(walk: Profile, metric: str, requirement: Requirement | None) -> Figu
         sentences.append(
             "The points show a single stream; the line shows this stream's share beside others."
         )
-    numbers = _numbers(spec, walk, metric)
+    numbers = numbers_table(spec, walk, metric)
     return Figure(title, " ".join(sentences), spec["description"], spec, numbers, metric)
 
 
-def _numbers(spec: Spec, walk: Profile, metric: str) -> Table:
+def numbers_table(spec: Spec, walk: Profile, metric: str) -> Table:
     """Return a table of the numbers in a plot: at each x value of a dataset row, and at the scenario."""
     data: dict[str, list[Row]] = spec["datasets"]
     field, points = walk.field, data.get("benchmarked", [])

@@ -37,7 +37,14 @@ from icmodel.report.blocks import (
 )
 from icmodel.report.masthead import Masthead
 from icmodel.report.predictions import beyond_data, used_rows
-from icmodel.report.verdicts import about, limit_text, margin_text, rests_text, settling
+from icmodel.report.verdicts import (
+    about,
+    limit_text,
+    margin_clause,
+    margin_text,
+    rests_text,
+    settling,
+)
 from icmodel.requirement import MET, OUTCOMES, UNDECIDED
 from icmodel.scenario import Scenario
 from icmodel.solve import REFUSALS
@@ -150,7 +157,7 @@ def front(evaluation: Evaluation, plots: Sequence[Block], line: str) -> Front:
         numbers=_numbers(ranked[:MOST_NUMBERS]),
         more=rest_text([one.outcome for one in ranked], "Verdicts"),
         parts=parts(decisive, evaluation.model),
-        picture=_picture(plots, chosen.decisive),
+        picture=picture(plots, chosen.decisive),
         change=sentences(_changes(evaluation), MOST_CHANGES),
         buy=tuple(_parts_to_buy(evaluation)),
         doubts=sentences(_doubts(evaluation, ranked), MOST_DOUBTS),
@@ -180,7 +187,7 @@ def _numbers(findings: Iterable[Finding]) -> Table:
     return Table(caption, columns, tuple(rows), numbers=("predicted", "limit"))
 
 
-def _picture(plots: Sequence[Block], decisive: Finding) -> Figure | None:
+def picture(plots: Sequence[Block], decisive: Finding) -> Figure | None:
     """Choose the plot for the first page: the deciding metric of the deciding stream, if it was plotted.
 
     Otherwise another plot is chosen, if possible of the same stream. Returns None if there are no plots.
@@ -205,7 +212,7 @@ def _changes(evaluation: Evaluation) -> Iterator[str]:
     decisive = chosen.decisive
     if chosen.outcome == MET:
         margin = margin_text(decisive.verdict)
-        yield f"“{decisive.title}” has {margin or 'an unknown margin'}; what takes more breaks the verdict."
+        yield f"{margin_clause(decisive.title, margin)}; a change that takes more breaks the verdict."
         if settle := settling(chosen):
             yield f"A measurement could move the verdict: {settle}."
         return
@@ -313,14 +320,14 @@ def parts(answer: Answer, model: Model | None = None) -> Table:
     If the stream has no prediction, the network column shows the bounds by theory.
     """
     rows = (
-        (Cell("goodput"), *map(Cell, _goodput_parts(answer, model))),
-        (Cell("mean latency of a frame"), *map(Cell, _latency_parts(answer, model))),
+        (Cell("goodput"), *map(Cell, goodput_parts(answer, model))),
+        (Cell("mean latency of a frame"), *map(Cell, latency_parts(answer, model))),
     )
     stream = shortened(answer.stream, MOST_NAME)
     return Table(f"What the verdict is made of: {stream}", PARTS, rows)
 
 
-def _goodput_parts(answer: Answer, model: Model | None) -> tuple[str, str, str]:
+def goodput_parts(answer: Answer, model: Model | None) -> tuple[str, str, str]:
     """Return three texts on the goodput of a stream, one for network, hosts and application.
 
     They say what the network allows, what the hosts reach, and what the application requests.
@@ -347,7 +354,7 @@ def _goodput_parts(answer: Answer, model: Model | None) -> tuple[str, str, str]:
     )
 
 
-def _latency_parts(answer: Answer, model: Model | None) -> tuple[str, str, str]:
+def latency_parts(answer: Answer, model: Model | None) -> tuple[str, str, str]:
     """Return three texts on the latency of a stream: the times of network, hosts and application."""
     work, size = answer.scenario.work, answer.scenario.payload_bytes
     own_s = work.sending_s(size) + work.receiving_s(size)

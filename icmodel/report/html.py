@@ -29,7 +29,6 @@ from icmodel.report.blocks import (
     Text,
 )
 from icmodel.report.markup import Markup, element, joined
-from icmodel.report.masthead import Logo
 from icmodel.requirement import SIGNS
 
 NO_PLOTS = (
@@ -89,8 +88,10 @@ def _header(content: Page) -> Markup:
     links = (element("a", one.title, href=f"#{one.anchor}") for one in content.sections)
     printed = " · ".join(filter(None, (head.organisation, head.line))) or content.made_by
     logo = Markup("")
-    if head.logo is not None:
-        logo = element("img", src=_data_address(head.logo), alt=head.organisation, class_="logo")
+    if head.logo is not None:  # browsers run no scripts in an SVG of an img element
+        kind = "image/svg+xml" if head.logo.kind == "svg" else "image/png"
+        address = f"data:{kind};base64,{base64.b64encode(head.logo.content).decode()}"
+        logo = element("img", src=address, alt=head.organisation, class_="logo")
     return element(
         "header",
         element("div", logo, element("p", printed, class_="maker"), class_="masthead"),
@@ -132,12 +133,6 @@ def _front(front: Front) -> Markup:
         show(Facts(front.repeat, code=True)),
         class_="front",
     )
-
-
-def _data_address(logo: Logo) -> str:
-    """Return a logo as a ``data:`` URL that contains its bytes. Browsers do not run scripts in such an SVG."""
-    kind = "image/svg+xml" if logo.kind == "svg" else "image/png"
-    return f"data:{kind};base64,{base64.b64encode(logo.content).decode()}"
 
 
 def _badge(outcome: str) -> Markup:

@@ -11,7 +11,6 @@ from icmodel.documents import group_by_key
 from icmodel.estimate import interval, metric_name, plural, quantity, shortened
 from icmodel.interconnects import Comparison, Ranked, Row, Source
 from icmodel.interconnects.result import EXTRAPOLATED, MEASURED_HERE, THEORY
-from icmodel.plotting import CONFIG, SCHEMA, Spec
 from icmodel.report.blocks import (
     MOST_CHANGES,
     MOST_DOUBTS,
@@ -24,11 +23,11 @@ from icmodel.report.blocks import (
     Heading,
     Items,
     Page,
-    Section,
     Table,
     Text,
+    filled_sections,
 )
-from icmodel.report.drawing import nominal_channels
+from icmodel.report.drawing import nominal_channels, point_plot
 from icmodel.report.front import (
     COST,
     MOST_SENTENCE,
@@ -41,7 +40,7 @@ from icmodel.report.front import (
     sentences,
 )
 from icmodel.report.masthead import PLAIN, Masthead
-from icmodel.report.verdicts import finding_text, limit_text, margin_text
+from icmodel.report.verdicts import finding_text, limit_text, margin_clause, margin_text
 from icmodel.requirement import MET, NOT_MET, OUTCOMES, SIGNS, UNDECIDED, outcome_text
 from icmodel.usecase import Finding, usecase_names
 
@@ -63,6 +62,171 @@ RULES = (
     "three more requirements are undecided. ? is a rate that no source states.",
 )
 """Explanation of how interconnects are compared, printed below the table of links."""
+
+
+def page(comparison: Comparison, masthead: Masthead = PLAIN, file: str = "") -> Page:
+    """Make the report of a comparison: the links on one page, then each link with its reasons.
+
+    Parameters
+    ----------
+    file : str
+        Name of the report's file, for the command that repeats the report.
+    """
+    case, name = comparison.usecase, comparison.usecase.name
+    name = name if name in usecase_names() else f"{name}.toml"
+    words = ["compare", "--usecase", name if comparison.file is None else comparison.file.name]
+    words += [word for data in comparison.datasets or () for word in ("--dataset", data)]
+    line = command(words, masthead, file or f"{case.name}-compared.html")
+
+    ranked = sorted(comparison.rows, key=lambda row: row.source.order)
+    ranked.sort(key=lambda row: OUTCOMES.index(row.outcome))
+    needed = measurements(comparison)
+    rows = tuple(tuple(map(Cell, row_cells(row))) for row in comparison.rows)
+    why = [
+        block
+        for row in comparison.rows
+        for block in (Heading(link_name(row), row.outcome), Items("", tuple(reasons(row))))
+    ]
+    sections: tuple[tuple[str, str, Sequence[Block]], ...] = (
+        ("links", "All links", (Table(headline(comparison)[1], COLUMNS, rows, NUMBERS),)),
+        ("rules", "How it was made", tuple(map(Text, RULES))),
+        ("decide", "What would decide", (Items("", needed or ("Nothing is open.",)),)),
+        ("why", "Why", why),
+    )
+    used = ("the bundled datasets",) if comparison.datasets is None else comparison.datasets
+    return Page(
+        title=f"{case.title}: interconnects compared",
+        question=case.question,
+        basis=f"{', '.join(used)} and theory" if used else "theory alone",
+        answer=conclude(comparison, ranked),
+        sections=filled_sections(*sections),
+        made_by=f"icmodel {__version__}",
+        front=_front(comparison, ranked, line),
+        masthead=masthead,
+    )
+
+
+def conclude(comparison: Comparison, ranked: Sequence[Row]) -> Conclusion:
+    """Return the conclusion of a comparison: which links meet the use case, in one sentence and in named parts."""
+    _, counts = headline(comparison)
+    best = ranked[0]
+    verdict = {
+        MET: f"{link_name(best)} carries it, on {best.source.ground} numbers",
+        UNDECIDED: f"no link surely carries it; {link_name(best)} may",
+    }.get(comparison.verdict, "no link carries it")
+    sentence = f"{comparison.verdict.capitalize()}: {verdict}; {decided_text(best)}. {counts}."
+    return Conclusion(comparison.verdict, sentence, (("Links", counts),))
+
+
+def _front(comparison: Comparison, ranked: Sequence[Row], line: str) -> Front:
+    """Make the first page of a comparison: the best links, parts to buy, changes and doubts."""
+    case, best = comparison.usecase, ranked[0]
+    rows = []
+    for row in ranked[:MOST_NUMBERS]:
+        verdict = row.decisive.verdict
+        estimate, requirement = verdict.estimate, verdict.requirement
+        rows.append(
+            (
+                name_cell(link_name(row), verdict.requirement.name),
+                Cell(
+                    decided_text(row).partition(" (")[0],
+                    note=interval(requirement.metric, estimate),
+                ),
+                Cell(limit_text(verdict)),
+                Cell(margin_text(verdict) or "unknown"),
+                Cell(rests(row.source.basis), note=row.source.ground),
+                Cell("", outcome=row.outcome),
+            )
+        )
+    columns = ("link, decided by", "value", "limit", "margin", "rests on", "verdict")
+    caption = "The best links first, each by the requirement that decides; below a value stands its 90 % interval"
+    more = max(len(ranked) - MOST_NUMBERS, 0)
+
+    answers = best.source.result.answers
+    deciding = [one for one in answers if one.stream == best.decisive.stream]
+    cores = ", ".join(f"{one.stream} {one.scenario.cores or 'as benchmarked'}" for one in answers)
+    buy = [("link", f"{link_name(best)}, the first in the list")]
+    buy.append(("interfaces", interfaces_text(case, best.source.result, link_name(best))))
+    buy += [("cores at each end", shortened(cores, MOST_SENTENCE)), ("cost", COST)]
+
+    grounds = Counter(row.source.ground for row in ranked)
+    doubts = []
+    if best.source.ground != MEASURED_HERE:
+        doubts.append(
+            f"{link_name(best)} stands on {best.source.ground} numbers: {source_name(best.source)}."
+        )
+    if weak := grounds[EXTRAPOLATED]:
+        doubts.append(
+            f"{plural(weak, 'link')} of {len(ranked)} extrapolated from another line rate."
+        )
+    if alone := grounds[THEORY]:
+        doubts.append(
+            f"{plural(alone, 'link')} of {len(ranked)} by theory alone, which knows no host."
+        )
+    doubts += [f"{link_name(best)}: {note}" for note in best.source.notes]
+    doubts += [f"The use case: {one}" for one in case.known_limits]
+    doubts.append("Hosts other than those of the datasets may differ.")
+    change = [f"A measurement: {one}." for one in measurements(comparison)]
+    if comparison.verdict == MET:
+        clause = margin_clause(best.decisive.title, margin_text(best.decisive.verdict))
+        change.insert(0, f"{clause} on {link_name(best)}.")
+    change.append(f"“{best.decisive.title}” decides {link_name(best)}: {decided_text(best)}.")
+    return Front(
+        numbers=Table(caption, columns, tuple(rows), numbers=("value", "limit")),
+        more=f"{plural(more, 'more link')} under All links." if more else "",
+        parts=parts(deciding[0]) if deciding else None,
+        picture=_map(comparison),
+        change=sentences(change, MOST_CHANGES),
+        buy=tuple(buy),
+        doubts=sentences(doubts, MOST_DOUBTS),
+        repeat=repeat(line, {}, "", comparison.file),
+    )
+
+
+def _map(comparison: Comparison) -> Figure:
+    """Make a plot of all links by protocol and line rate. Colour and shape show the verdict."""
+    points = [
+        {
+            "link": _kind(row),
+            "rate": rate_text(row),
+            "verdict": row.outcome,
+            "said": f"{link_name(row)}: {outcome_text(row.outcome)}, {row.source.ground}",
+        }
+        for row in comparison.rows
+        if row.link.line_rate_bps is not None
+    ]
+    rates = sorted({str(point["rate"]) for point in points}, key=float)
+    used = [outcome for outcome in OUTCOMES if any(p["verdict"] == outcome for p in points)]
+    rate_axis = {"title": "line rate [Gb/s]", "labelAngle": 0, "grid": True}
+    axes = {
+        "x": {"field": "rate", "type": "ordinal", "sort": rates, "axis": rate_axis},
+        "y": {
+            "field": "link",
+            "type": "nominal",
+            "sort": None,
+            "axis": {"title": None, "grid": True},
+        },
+    }
+    spec = point_plot(
+        points,
+        axes,
+        nominal_channels("verdict", used, color=TONES, shape=SHAPES),
+        padding={"left": 24, "right": 5, "top": 5, "bottom": 8},
+        height={"step": 15},
+    )
+    cells = tuple((Cell(str(p["said"])),) for p in points)
+    numbers = Table("Verdicts of the plot", ("link",), cells)
+    title = "Verdict of each link"
+    return Figure(
+        title,
+        f"{title}, by protocol and line rate.",
+        f"{title}: {headline(comparison)[1]}",
+        spec,
+        numbers,
+    )
+
+
+# --- links as text ----------------------------------------------------------------------------
 
 
 def rate_text(row: Row) -> str:
@@ -207,192 +371,3 @@ def source_name(source: Source) -> str:
 def _finding(finding: Finding) -> str:
     """Return a judged requirement as text: value, limit and reason."""
     return "; ".join(part for part in (finding_text(finding), finding.verdict.why) if part)
-
-
-# --- the report -------------------------------------------------------------------------------
-
-
-def page(comparison: Comparison, masthead: Masthead = PLAIN, file: str = "") -> Page:
-    """Make the report of a comparison: the links on one page, then each link with its reasons.
-
-    Parameters
-    ----------
-    file : str
-        Name of the report's file, for the command that repeats the report.
-    """
-    case, name = comparison.usecase, comparison.usecase.name
-    name = name if name in usecase_names() else f"{name}.toml"
-    words = ["compare", "--usecase", name if comparison.file is None else comparison.file.name]
-    words += [word for data in comparison.datasets or () for word in ("--dataset", data)]
-    line = command(words, masthead, file or f"{case.name}-compared.html")
-
-    ranked = sorted(comparison.rows, key=lambda row: row.source.order)
-    ranked.sort(key=lambda row: OUTCOMES.index(row.outcome))
-    needed = measurements(comparison)
-    rows = tuple(tuple(map(Cell, row_cells(row))) for row in comparison.rows)
-    why = [
-        block
-        for row in comparison.rows
-        for block in (Heading(link_name(row), row.outcome), Items("", tuple(reasons(row))))
-    ]
-    titled: tuple[tuple[str, str, Sequence[Block]], ...] = (
-        ("links", "All links", (Table(headline(comparison)[1], COLUMNS, rows, NUMBERS),)),
-        ("rules", "How it was made", tuple(map(Text, RULES))),
-        ("decide", "What would decide", (Items("", needed or ("Nothing is open.",)),)),
-        ("why", "Why", why),
-    )
-    used = ("the bundled datasets",) if comparison.datasets is None else comparison.datasets
-    return Page(
-        title=f"{case.title}: interconnects compared",
-        question=case.question,
-        basis=f"{', '.join(used)} and theory" if used else "theory alone",
-        answer=conclude(comparison, ranked),
-        sections=tuple(Section(anchor, title, tuple(blocks)) for anchor, title, blocks in titled),
-        made_by=f"icmodel {__version__}",
-        front=_front(comparison, ranked, line),
-        masthead=masthead,
-    )
-
-
-def conclude(comparison: Comparison, ranked: Sequence[Row]) -> Conclusion:
-    """Return the conclusion of a comparison: which links meet the use case, in one sentence and in named parts."""
-    _, counts = headline(comparison)
-    best = ranked[0]
-    verdict = {
-        MET: f"{link_name(best)} carries it, on {best.source.ground} numbers",
-        UNDECIDED: f"no link surely carries it; {link_name(best)} may",
-    }.get(comparison.verdict, "no link carries it")
-    sentence = f"{comparison.verdict.capitalize()}: {verdict}; {decided_text(best)}. {counts}."
-    return Conclusion(comparison.verdict, sentence, (("Links", counts),))
-
-
-def _front(comparison: Comparison, ranked: Sequence[Row], line: str) -> Front:
-    """Make the first page of a comparison: the best links, parts to buy, changes and doubts."""
-    case, best = comparison.usecase, ranked[0]
-    rows = []
-    for row in ranked[:MOST_NUMBERS]:
-        verdict = row.decisive.verdict
-        estimate, requirement = verdict.estimate, verdict.requirement
-        rows.append(
-            (
-                name_cell(link_name(row), verdict.requirement.name),
-                Cell(
-                    decided_text(row).partition(" (")[0],
-                    note=interval(requirement.metric, estimate),
-                ),
-                Cell(limit_text(verdict)),
-                Cell(margin_text(verdict) or "unknown"),
-                Cell(rests(row.source.basis), note=row.source.ground),
-                Cell("", outcome=row.outcome),
-            )
-        )
-    columns = ("link, decided by", "value", "limit", "margin", "rests on", "verdict")
-    caption = "The best links first, each by the requirement that decides; below a value stands its 90 % interval"
-    more = max(len(ranked) - MOST_NUMBERS, 0)
-
-    answers = best.source.result.answers
-    cores = ", ".join(f"{one.stream} {one.scenario.cores or 'as benchmarked'}" for one in answers)
-    buy = [("link", f"{link_name(best)}, the first in the list")]
-    buy.append(("interfaces", interfaces_text(case, best.source.result, link_name(best))))
-    buy += [("cores at each end", shortened(cores, MOST_SENTENCE)), ("cost", COST)]
-
-    grounds = Counter(row.source.ground for row in ranked)
-    doubts = []
-    if best.source.ground != MEASURED_HERE:
-        doubts.append(
-            f"{link_name(best)} stands on {best.source.ground} numbers: {source_name(best.source)}."
-        )
-    if weak := grounds[EXTRAPOLATED]:
-        doubts.append(
-            f"{plural(weak, 'link')} of {len(ranked)} extrapolated from another line rate."
-        )
-    if alone := grounds[THEORY]:
-        doubts.append(
-            f"{plural(alone, 'link')} of {len(ranked)} by theory alone, which knows no host."
-        )
-    doubts += [f"{link_name(best)}: {note}" for note in best.source.notes]
-    doubts += [f"The use case: {one}" for one in case.known_limits]
-    doubts.append("Hosts other than those of the datasets may differ.")
-    change = [f"A measurement: {one}." for one in measurements(comparison)]
-    if comparison.verdict == MET:
-        margin = margin_text(best.decisive.verdict) or "an unknown margin"
-        change.insert(0, f"“{best.decisive.title}” has {margin} on {link_name(best)}.")
-    change.append(f"“{best.decisive.title}” decides {link_name(best)}: {decided_text(best)}.")
-    return Front(
-        numbers=Table(caption, columns, tuple(rows), numbers=("value", "limit")),
-        more=f"{plural(more, 'more link')} under All links." if more else "",
-        parts=_parts(best),
-        picture=_map(comparison),
-        change=sentences(change, MOST_CHANGES),
-        buy=tuple(buy),
-        doubts=sentences(doubts, MOST_DOUBTS),
-        repeat=repeat(line, {}, "", comparison.file),
-    )
-
-
-def _parts(best: Row) -> Table | None:
-    """Return a table of what network, hosts and application contribute on the best link.
-
-    The table is about the deciding stream. Returns None if this stream has no answer.
-    """
-    answer = next(
-        (one for one in best.source.result.answers if one.stream == best.decisive.stream), None
-    )
-    return None if answer is None else parts(answer)
-
-
-def _map(comparison: Comparison) -> Figure:
-    """Make a plot of all links by protocol and line rate. Colour and shape show the verdict."""
-    points = [
-        {
-            "link": _kind(row),
-            "rate": rate_text(row),
-            "verdict": row.outcome,
-            "said": f"{link_name(row)}: {outcome_text(row.outcome)}, {row.source.ground}",
-        }
-        for row in comparison.rows
-        if row.link.line_rate_bps is not None
-    ]
-    rates = sorted({str(point["rate"]) for point in points}, key=float)
-    used = [outcome for outcome in OUTCOMES if any(p["verdict"] == outcome for p in points)]
-    channels = nominal_channels("verdict", used, color=TONES, shape=SHAPES)
-    spec: Spec = {
-        "$schema": SCHEMA,
-        "background": None,
-        "padding": {"left": 24, "right": 5, "top": 5, "bottom": 8},
-        "width": 420,
-        "height": {"step": 15},
-        "data": {"values": points},
-        "mark": {"type": "point", "filled": True, "size": 70, "opacity": 1},
-        "encoding": {
-            "x": {
-                "field": "rate",
-                "type": "ordinal",
-                "sort": rates,
-                "axis": {
-                    "title": "line rate [Gb/s]",
-                    "labelAngle": 0,
-                    "grid": True,
-                },
-            },
-            "y": {
-                "field": "link",
-                "type": "nominal",
-                "sort": None,
-                "axis": {"title": None, "grid": True},
-            },
-            "tooltip": [{"field": "said"}],
-            **channels,
-        },
-        "config": CONFIG,
-    }
-    cells = tuple((Cell(str(p["said"])),) for p in points)
-    numbers = Table("Verdicts of the plot", ("link",), cells)
-    title = "Verdict of each link"
-    return Figure(
-        title,
-        f"{title}, by protocol and line rate.",
-        f"{title}: {headline(comparison)[1]}",
-        spec,
-        numbers,
-    )

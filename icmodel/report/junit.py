@@ -7,7 +7,6 @@ undecided requirement is no skipped test, since CI servers show a skipped test a
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from typing import NamedTuple
 from xml.etree import ElementTree
 
@@ -37,12 +36,22 @@ def junit_text(answer: Evaluation | SystemPrediction) -> str:
     if isinstance(answer, Evaluation):
         suite, group = answer.usecase.name, answer.candidate
         about_it = {f"dataset {answer.data.id}": answer.data.sha256, "variant": answer.variant}
-        cases = list(_findings(answer))
+        cases = [
+            Case(one.title, one.outcome, joined(finding_text(one), one.verdict.why))
+            for one in answer.chosen.findings
+        ]
     else:
         suite, group = answer.system.name, "system"
         about_it = {f"dataset {name}": sha256 for name, sha256 in answer.datasets.items()}
         about_it |= {"variant": ", ".join(answer.variants)}
-        cases = list(_judged(answer))
+        cases = [
+            Case(
+                f"{one.verdict.requirement.name}, {about(one)}",
+                one.verdict.outcome,
+                joined(reason(one), one.verdict.why),
+            )
+            for one in answer.judged
+        ]
     failures = str(sum(case.outcome != MET for case in cases))
     counts = {"tests": str(len(cases)), "failures": failures, "errors": "0", "skipped": "0"}
     root = ElementTree.Element("testsuites", {"name": "icmodel", **counts})
@@ -64,17 +73,9 @@ def junit_text(answer: Evaluation | SystemPrediction) -> str:
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{ElementTree.tostring(root, "unicode")}\n'
 
 
-def _findings(evaluation: Evaluation) -> Iterator[Case]:
-    for finding in evaluation.chosen.findings:
-        text = "; ".join(filter(None, (finding_text(finding), finding.verdict.why)))
-        yield Case(finding.title, finding.outcome, text)
-
-
-def _judged(prediction: SystemPrediction) -> Iterator[Case]:
-    for one in prediction.judged:
-        name = f"{one.verdict.requirement.name}, {about(one)}"
-        text = "; ".join(dict.fromkeys(filter(None, (reason(one), one.verdict.why))))
-        yield Case(name, one.verdict.outcome, text)
+def joined(text: str, why: str) -> str:
+    """Return the text of a verdict with its reason, unless the text states the reason already."""
+    return "; ".join(dict.fromkeys(filter(None, (text, why))))
 
 
 def _clean(text: str) -> str:

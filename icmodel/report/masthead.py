@@ -114,29 +114,20 @@ def masthead(
     values: dict[str, object] = {} if template is None else _template_values(Path(template))
     options = {"author": author, "project": project, "revision": revision}
     values |= {name: text for name, text in options.items() if text is not None}
-    if date is None:
-        values["date"] = _epoch_date()
-    else:
-        try:
-            values["date"] = datetime.date.fromisoformat(date).isoformat()
-        except ValueError:
-            raise ReportError(
-                f"the date {date!r} is invalid: write year, month and day, such as 2026-11-25"
-            ) from None
-    return Masthead(**values)  # type: ignore[arg-type]
-
-
-def _epoch_date() -> str:
-    """Return the UTC date given by the environment variable ``SOURCE_DATE_EPOCH``; empty if it is not set."""
-    seconds = os.environ.get(EPOCH)
-    if not seconds:
-        return ""
+    seconds = os.environ.get(EPOCH, "")
     try:
-        return datetime.datetime.fromtimestamp(int(seconds), datetime.UTC).date().isoformat()
+        if date is not None:
+            values["date"] = datetime.date.fromisoformat(date).isoformat()
+        elif seconds:
+            built = datetime.datetime.fromtimestamp(int(seconds), datetime.UTC)
+            values["date"] = built.date().isoformat()
     except (ValueError, OverflowError, OSError):
         raise ReportError(
             f"{EPOCH} is {seconds!r}: set a whole number of seconds since 1970, or unset the variable"
+            if date is None
+            else f"the date {date!r} is invalid: write year, month and day, such as 2026-11-25"
         ) from None
+    return Masthead(**values)  # type: ignore[arg-type]
 
 
 def _template_values(path: Path) -> dict[str, object]:

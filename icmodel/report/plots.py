@@ -177,16 +177,16 @@ def datasets(
         here.append({**_estimate(at, walk.here.metrics[metric], walk, metric), "line": HERE})
 
     return {
-        "predicted": list(_predicted(walk, metric)),
+        "predicted": list(predicted_line(walk, metric)),
         "theory": theory,
         "requested": requested,
         "limit": limit,
-        "benchmarked": list(_benchmarked(walk, metric)),
+        "benchmarked": list(benchmarked_points(walk, metric)),
         "here": here,
     }
 
 
-def _predicted(walk: Profile, metric: str) -> Iterator[Row]:
+def predicted_line(walk: Profile, metric: str) -> Iterator[Row]:
     """Yield the points of the predicted line, split into pieces.
 
     Each piece is either extrapolated or not. Neighbouring pieces share a point.
@@ -236,7 +236,7 @@ def theory_bound(model: Model, scenario: Scenario, metric: str) -> float | None:
     return None
 
 
-def _benchmarked(walk: Profile, metric: str) -> Iterator[Row]:
+def benchmarked_points(walk: Profile, metric: str) -> Iterator[Row]:
     """Yield the dataset rows of a plot as points, each with its entry in the legend and its shade.
 
     The shade is the index of a fill colour; 0 stands for the payload of the scenario.

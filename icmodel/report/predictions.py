@@ -64,7 +64,7 @@ def _answers(candidate: CandidateResult) -> Iterator[Block]:
             yield Text(f"No prediction: {answer.why}.")
         else:
             metrics = answer.prediction.metrics
-            yield _metric_table(answer.stream, metrics)
+            yield metric_table(answer.stream, metrics)
             absent = tuple(
                 f"{metric_name(name)}: {estimate.why}"
                 for name, estimate in metrics.items()
@@ -103,7 +103,7 @@ def parameters(scenario: Scenario) -> Iterator[tuple[str, str]]:
     yield from scenario.options.items()
 
 
-def _metric_table(stream: str, metrics: Mapping[str, Estimate]) -> Table:
+def metric_table(stream: str, metrics: Mapping[str, Estimate]) -> Table:
     """Return a table of predicted metrics: value, interval and bases (kinds of evidence).
 
     Metrics without a value are left out.
@@ -140,10 +140,10 @@ def reasons(evaluation: Evaluation) -> Iterator[Block]:
         yield Text(f"There is no prediction of {evaluation.candidate} to explain.")
     for stream, prediction in explained.items():
         yield Heading(f"{evaluation.candidate}: {stream}")
-        yield from _explained(prediction)
+        yield from explain(prediction)
 
 
-def _explained(prediction: Prediction) -> Iterator[Block]:
+def explain(prediction: Prediction) -> Iterator[Block]:
     """Yield bar charts that explain a prediction: bounds of the goodput, and terms of the mean latency.
 
     The least bound is the goodput; the sum of the terms is the mean latency.

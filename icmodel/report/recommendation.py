@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from icmodel import __version__, units
 from icmodel.documents import group_by_key
 from icmodel.estimate import compared, interval, metric_name, percent, plural, quantity
-from icmodel.plotting import CONFIG, SCHEMA, Spec
 from icmodel.recommend import Recommendation
 from icmodel.recommend.result import LEFT_OUT, Checked
 from icmodel.report.blocks import (
@@ -24,9 +23,9 @@ from icmodel.report.blocks import (
     Heading,
     Items,
     Page,
-    Section,
     Table,
     Text,
+    filled_sections,
 )
 from icmodel.report.drawing import (
     COLOURS,
@@ -34,6 +33,7 @@ from icmodel.report.drawing import (
     PREDICTED,
     REQUESTED,
     nominal_channels,
+    point_plot,
 )
 from icmodel.report.front import (
     NOT_KNOWN,
@@ -59,7 +59,265 @@ GROUPS = {OWN: COLOURS[HERE], ON_FRONT: COLOURS[PREDICTED], OPEN: COLOURS[REQUES
 GROUP_SHAPES = {OWN: "cross", ON_FRONT: "circle", OPEN: "triangle-up"}
 
 
-# --- texts ------------------------------------------------------------------------------------
+def page(found: Recommendation, masthead: Masthead = PLAIN, file: str = "") -> Page:
+    """Make the report of a recommendation: one page first, then all designs.
+
+    Parameters
+    ----------
+    file : str
+        Name of the report's file, for the command that repeats the report.
+    """
+    name = found.system if found.system in system_names() else f"{found.system}.toml"
+    words = ["recommend", name if found.file is None else found.file.name]
+    for key, value in found.asked.items():
+        words += [f"--{key}", dataset_word(value) if key == "dataset" else value]
+    line = command(words, masthead, file or f"{found.system}-recommended.html")
+
+    variants = f", variant {', '.join(found.variants)}" if found.variants else ""
+    undecided: list[Block] = []
+    for one in found.undecided:
+        undecided += [Heading(changes(one.changed), one.verdict), *_open(one)]
+    nearest = tuple(f"{judged_text(one.verdict)}, {one.stream}" for one in found.nearest)
+    physics = tuple(dict.fromkeys(line for one in found.physics for line in one.sentences()))
+    sections: tuple[tuple[str, str, Sequence[Block]], ...] = (
+        (
+            "own",
+            "The file's own design",
+            [Heading(UNCHANGED, found.own.verdict), *_open(found.own)],
+        ),
+        (
+            "designs",
+            "Designs that meet all",
+            [_design_table(found, designs(found))] if designs(found) else [],
+        ),
+        ("mends", "The fewest changes", [_design_table(found, found.mends)] if found.mends else []),
+        ("undecided", "Designs that may meet all", undecided),
+        ("nearest", "What comes nearest, each alone", [Items("", nearest)] if nearest else []),
+        ("physics", "Physics, whatever is chosen", [Items("", physics)] if physics else []),
+        (
+            "search",
+            "The search",
+            [Items("", tuple(searched_lines(found))), Items("Scores leave out", LEFT_OUT)],
+        ),
+        ("chosen", "The recommended parameters", [Facts(tuple(_best(found).chosen.items()))]),
+    )
+    return Page(
+        title=f"{found.title}: designs",
+        question="Which design meets every requirement, with the least CPU, latency, interfaces and cost?",
+        basis=f"{', '.join(found.datasets) or 'theory alone'}{variants}",
+        answer=conclude(found),
+        sections=filled_sections(*sections),
+        made_by=f"icmodel {__version__}",
+        front=_front(found, line),
+        masthead=masthead,
+    )
+
+
+def conclude(found: Recommendation) -> Conclusion:
+    """Return the conclusion of a recommendation: verdict and best design, in one sentence and in named parts."""
+    best, searched = _best(found), f"{plural(found.searched.counts.all, 'design')} looked through"
+    if found.front:
+        what = f"{plural(len(found.front), 'design')} to choose from; the least CPU: {changes(best.changed)}"
+    elif found.verdict == UNDECIDED:
+        what = "no design surely meets all requirements, and some may"
+    else:
+        what = "no design meets all requirements"
+    own = f"the file's own design is {found.own.verdict}"
+    parts = (
+        ("Design", changes(best.changed)),
+        ("Rests on", best.basis),
+        ("Own design", found.own.verdict),
+    )
+    return Conclusion(
+        found.verdict, f"{found.verdict.capitalize()}: {what}; {own}; {searched}.", parts
+    )
+
+
+def _best(found: Recommendation) -> Checked:
+    """Return the design shown on the first page.
+
+    It is the first design that meets or may meet all requirements. Without such a design, it is the system file's
+    own.
+    """
+    return next(iter((*found.front, *found.undecided)), found.own)
+
+
+def _open(one: Checked) -> Iterator[Block]:
+    """Yield blocks on the requirements that a design may not meet, and on measurements that would decide them."""
+    if not one.open:
+        yield Text("All requirements are met.")
+        return
+    yield _requirement_table([(each.verdict, each.where) for each in one.open], one.verdict)
+    settle = tuple(dict.fromkeys(each.settle for each in one.open if each.settle))
+    if settle:
+        yield Items("What would settle these", settle)
+
+
+def _requirement_table(judged: Sequence[tuple[Verdict, str]], outcome: str) -> Table:
+    rows = []
+    for verdict, where in judged:
+        metric, value = verdict.requirement.metric, value_text(verdict)
+        span = interval(metric, verdict.estimate)
+        rows.append(
+            (
+                name_cell(verdict.requirement.name, f"{metric_name(metric)} of {where}"),
+                Cell(value, note="" if span == value else span),
+                Cell(limit_text(verdict)),
+                Cell(margin_text(verdict) or "unknown"),
+                Cell(rests(verdict.estimate.basis)),
+                Cell("", outcome=verdict.outcome),
+            )
+        )
+    columns = ("requirement", "predicted", "limit", "margin", "rests on", "verdict")
+    return Table(
+        f"Requirements of a design that is {outcome}",
+        columns,
+        tuple(rows),
+        numbers=("predicted", "limit"),
+    )
+
+
+def _design_table(found: Recommendation, some: Sequence[Checked]) -> Table:
+    columns = ("design", *design_columns(found), "verdict")
+    rows = tuple(
+        (
+            name_cell(changes(one.changed)),
+            *map(Cell, design_cells(found, one)),
+            Cell("", outcome=one.verdict),
+        )
+        for one in some
+    )
+    caption = "Designs, each better than the others in something; CPU and recv in busy cores"
+    return Table(caption, columns, rows, numbers=columns[1:-2])
+
+
+def _front(found: Recommendation, line: str) -> Front:
+    """Make the first page of a recommendation: the designs, or the open requirements if no design meets all."""
+    best = _best(found)
+    if found.front:
+        shown = designs(found)
+        numbers = _design_table(found, shown[:MOST_NUMBERS])
+        rest = max(len(shown) - MOST_NUMBERS, 0)
+        more = f"{plural(rest, 'more design')} under Designs that meet all." if rest else ""
+    else:
+        ranked = sorted(best.open, key=lambda one: -OUTCOMES.index(one.verdict.outcome))
+        numbers = _requirement_table(
+            [(one.verdict, one.where) for one in ranked[:MOST_NUMBERS]], best.verdict
+        )
+        more = rest_text([one.verdict.outcome for one in ranked], "Designs that may meet all")
+    cost = "the file states no costs"
+    if found.currency is not None:
+        cost = f"{best.objective('cost'):g} {found.currency}".strip()
+    buy = (
+        ("design", changes(best.changed)),
+        ("interfaces", f"{best.objective('interfaces'):.0f}"),
+        ("busy cores", f"{cores_text(best.objective('cpu_cores'))} of all hosts together"),
+        ("cost", cost),
+    )
+    full = best.objective("fullest_ratio")
+    fullest = percent(full) + " of a port, interface or processor" if math.isfinite(full) else ""
+    send, recv = cores_text(best.cpu_send_cores), cores_text(best.cpu_recv_cores)
+    parts = (
+        "the fullest resource",
+        fullest or NOT_KNOWN,
+        f"{send} cores send, {recv} receive",
+        "not told apart from its hosts",
+    )
+    return Front(
+        numbers=numbers,
+        more=more,
+        parts=Table("What the verdict is made of", PARTS, (tuple(map(Cell, parts)),)),
+        picture=_plot(found),
+        change=sentences(_changes(found), MOST_CHANGES),
+        buy=buy,
+        doubts=sentences(_doubts(found, best), MOST_DOUBTS),
+        repeat=repeat(line, found.datasets, ", ".join(found.variants), found.file),
+    )
+
+
+def _changes(found: Recommendation) -> Iterator[str]:
+    for one in found.mends:
+        yield f"{plural(one.changes, 'change')} of the file: {changes(one.changed)}."
+    if found.own.verdict == MET:
+        yield "The file's own design meets all requirements; nothing must change."
+    for one in found.undecided:
+        for each in one.open:
+            if each.settle:
+                yield f"For {changes(one.changed)}: {each.settle}."
+    for late in found.physics:
+        yield from late.sentences()
+    for near in found.nearest:
+        yield f"Nearest alone: {judged_text(near.verdict)}, {near.stream}."
+    yield "More choices in the table [choices] of the file."
+
+
+def _doubts(found: Recommendation, best: Checked) -> Iterator[str]:
+    search = found.searched
+    if not found.datasets:
+        yield "Theory alone answers: hosts of this system are not in any dataset."
+    if best.basis in WEAK:
+        yield f"The design rests on {best.basis} numbers."
+    missing = [one.settle for one in best.open if one.settle]
+    yield from (f"Open: {settle}." for settle in missing)
+    if search.counts.far:
+        yield f"{search.counts.far} of {search.counts.all} designs were not looked at."
+    if search.unchecked:
+        yield f"{plural(search.unchecked, 'design')} with scores as good were not predicted in full."
+    yield f"Scores leave out {LEFT_OUT[0]}; the designs shown were predicted in full."
+    yield f"Scores leave out {LEFT_OUT[1]}."
+    yield "Hosts other than those of the datasets may differ."
+
+
+def _plot(found: Recommendation) -> Figure | None:
+    """Plot the designs: greatest mean latency over busy cores; None if no design has both."""
+    groups = ((OWN, (found.own,)), (ON_FRONT, found.front), (OPEN, found.undecided))
+    points = [
+        {
+            "group": group,
+            "cores": one.objective("cpu_cores"),
+            "latency_us": one.objective("latency_mean_s") * 1e6,
+            "said": changes(one.changed),
+        }
+        for group, some in groups
+        for one in some
+        if math.isfinite(one.objective("cpu_cores"))
+        and math.isfinite(one.objective("latency_mean_s"))
+    ]
+    if not points:
+        return None
+    used = [group for group in GROUPS if any(point["group"] == group for point in points)]
+    axes = {
+        axis: {
+            "field": field,
+            "type": "quantitative",
+            "scale": {"zero": True},
+            "axis": {"title": title, "format": "~r"},
+        }
+        for axis, field, title in (
+            ("x", "cores", "busy cores of all hosts"),
+            ("y", "latency_us", "greatest mean latency [µs]"),
+        )
+    }
+    marks = nominal_channels("group", used, color=GROUPS, shape=GROUP_SHAPES)
+    spec = point_plot(points, axes, marks, height=190)
+    cells = tuple(
+        (Cell(str(p["said"])), Cell(f"{p['cores']:.3g}"), Cell(f"{p['latency_us']:.4g} µs"))
+        for p in points
+    )
+    title = "Designs by CPU and latency"
+    numbers = Table(
+        "Designs of the plot", ("design", "busy cores", "latency"), cells, ("busy cores", "latency")
+    )
+    return Figure(
+        title,
+        f"{title}: nearer to the corner is better.",
+        f"{title}, {plural(len(points), 'design')}",
+        spec,
+        numbers,
+    )
+
+
+# --- designs as text --------------------------------------------------------------------------
 
 
 def judged_text(verdict: Verdict) -> str:
@@ -153,292 +411,3 @@ def designs(found: Recommendation) -> list[Checked]:
     """Return the designs to choose from; the file's own design comes first if it meets all requirements."""
     own = [found.own] if found.own.verdict == MET and found.own not in found.front else []
     return [*own, *found.front]
-
-
-# --- the report -------------------------------------------------------------------------------
-
-
-def page(found: Recommendation, masthead: Masthead = PLAIN, file: str = "") -> Page:
-    """Make the report of a recommendation: one page first, then all designs.
-
-    Parameters
-    ----------
-    file : str
-        Name of the report's file, for the command that repeats the report.
-    """
-    name = found.system if found.system in system_names() else f"{found.system}.toml"
-    words = ["recommend", name if found.file is None else found.file.name]
-    for key, value in found.asked.items():
-        words += [f"--{key}", dataset_word(value) if key == "dataset" else value]
-    line = command(words, masthead, file or f"{found.system}-recommended.html")
-
-    variants = f", variant {', '.join(found.variants)}" if found.variants else ""
-    undecided: list[Block] = []
-    for one in found.undecided:
-        undecided += [Heading(changes(one.changed), one.verdict), *_open(one)]
-    nearest = tuple(f"{judged_text(one.verdict)}, {one.stream}" for one in found.nearest)
-    physics = tuple(dict.fromkeys(line for one in found.physics for line in one.sentences()))
-    titled: tuple[tuple[str, str, Sequence[Block]], ...] = (
-        (
-            "own",
-            "The file's own design",
-            [Heading(UNCHANGED, found.own.verdict), *_open(found.own)],
-        ),
-        (
-            "designs",
-            "Designs that meet all",
-            [_design_table(found, designs(found))] if designs(found) else [],
-        ),
-        ("mends", "The fewest changes", [_design_table(found, found.mends)] if found.mends else []),
-        ("undecided", "Designs that may meet all", undecided),
-        ("nearest", "What comes nearest, each alone", [Items("", nearest)] if nearest else []),
-        ("physics", "Physics, whatever is chosen", [Items("", physics)] if physics else []),
-        (
-            "search",
-            "The search",
-            [Items("", tuple(searched_lines(found))), Items("Scores leave out", LEFT_OUT)],
-        ),
-        ("chosen", "The recommended parameters", [_chosen(_best(found))]),
-    )
-    return Page(
-        title=f"{found.title}: designs",
-        question="Which design meets every requirement, with the least CPU, latency, interfaces and cost?",
-        basis=f"{', '.join(found.datasets) or 'theory alone'}{variants}",
-        answer=conclude(found),
-        sections=tuple(
-            Section(anchor, title, tuple(blocks)) for anchor, title, blocks in titled if blocks
-        ),
-        made_by=f"icmodel {__version__}",
-        front=_front(found, line),
-        masthead=masthead,
-    )
-
-
-def conclude(found: Recommendation) -> Conclusion:
-    """Return the conclusion of a recommendation: verdict and best design, in one sentence and in named parts."""
-    best, searched = _best(found), f"{plural(found.searched.counts.all, 'design')} looked through"
-    if found.front:
-        what = f"{plural(len(found.front), 'design')} to choose from; the least CPU: {changes(best.changed)}"
-    elif found.verdict == UNDECIDED:
-        what = "no design surely meets all requirements, and some may"
-    else:
-        what = "no design meets all requirements"
-    own = f"the file's own design is {found.own.verdict}"
-    parts = (
-        ("Design", changes(best.changed)),
-        ("Rests on", best.basis),
-        ("Own design", found.own.verdict),
-    )
-    return Conclusion(
-        found.verdict, f"{found.verdict.capitalize()}: {what}; {own}; {searched}.", parts
-    )
-
-
-def _best(found: Recommendation) -> Checked:
-    """Return the design shown on the first page.
-
-    It is the first design that meets or may meet all requirements. Without such a design, it is the system file's
-    own.
-    """
-    return next(iter((*found.front, *found.undecided)), found.own)
-
-
-def _open(one: Checked) -> Iterator[Block]:
-    """Yield blocks on the requirements that a design may not meet, and on measurements that would decide them."""
-    if not one.open:
-        yield Text("All requirements are met.")
-        return
-    yield _requirement_table([(each.verdict, each.where) for each in one.open], one.verdict)
-    settle = tuple(dict.fromkeys(each.settle for each in one.open if each.settle))
-    if settle:
-        yield Items("What would settle these", settle)
-
-
-def _requirement_table(judged: Sequence[tuple[Verdict, str]], outcome: str) -> Table:
-    rows = tuple(
-        (
-            name_cell(
-                verdict.requirement.name, f"{metric_name(verdict.requirement.metric)} of {where}"
-            ),
-            Cell(value_text(verdict), note=_span(verdict)),
-            Cell(limit_text(verdict)),
-            Cell(margin_text(verdict) or "unknown"),
-            Cell(rests(verdict.estimate.basis)),
-            Cell("", outcome=verdict.outcome),
-        )
-        for verdict, where in judged
-    )
-    columns = ("requirement", "predicted", "limit", "margin", "rests on", "verdict")
-    return Table(
-        f"Requirements of a design that is {outcome}", columns, rows, numbers=("predicted", "limit")
-    )
-
-
-def _span(verdict: Verdict) -> str:
-    """Return the interval of a verdict's value as text; empty if the interval is already shown as the value."""
-    span = interval(verdict.requirement.metric, verdict.estimate)
-    return "" if span == value_text(verdict) else span
-
-
-def _design_table(found: Recommendation, some: Sequence[Checked]) -> Table:
-    columns = ("design", *design_columns(found), "verdict")
-    rows = tuple(
-        (
-            name_cell(changes(one.changed)),
-            *map(Cell, design_cells(found, one)),
-            Cell("", outcome=one.verdict),
-        )
-        for one in some
-    )
-    caption = "Designs, each better than the others in something; CPU and recv in busy cores"
-    return Table(caption, columns, rows, numbers=columns[1:-2])
-
-
-def _chosen(best: Checked) -> Facts:
-    return Facts(tuple((name, text) for name, text in best.chosen.items()))
-
-
-def _front(found: Recommendation, line: str) -> Front:
-    """Make the first page of a recommendation: the designs, or the open requirements if no design meets all."""
-    best = _best(found)
-    if found.front:
-        shown = designs(found)
-        numbers = _design_table(found, shown[:MOST_NUMBERS])
-        rest = max(len(shown) - MOST_NUMBERS, 0)
-        more = f"{plural(rest, 'more design')} under Designs that meet all." if rest else ""
-    else:
-        ranked = sorted(best.open, key=lambda one: -OUTCOMES.index(one.verdict.outcome))
-        numbers = _requirement_table(
-            [(one.verdict, one.where) for one in ranked[:MOST_NUMBERS]], best.verdict
-        )
-        more = rest_text([one.verdict.outcome for one in ranked], "Designs that may meet all")
-    cost = "the file states no costs"
-    if found.currency is not None:
-        cost = f"{best.objective('cost'):g} {found.currency}".strip()
-    buy = (
-        ("design", changes(best.changed)),
-        ("interfaces", f"{best.objective('interfaces'):.0f}"),
-        ("busy cores", f"{cores_text(best.objective('cpu_cores'))} of all hosts together"),
-        ("cost", cost),
-    )
-    return Front(
-        numbers=numbers,
-        more=more,
-        parts=_parts(best),
-        picture=_plot(found),
-        change=sentences(_changes(found), MOST_CHANGES),
-        buy=buy,
-        doubts=sentences(_doubts(found, best), MOST_DOUBTS),
-        repeat=repeat(line, found.datasets, ", ".join(found.variants), found.file),
-    )
-
-
-def _parts(best: Checked) -> Table:
-    """Return a table of the loads that a design puts on network, hosts and application."""
-    full = best.objective("fullest_ratio")
-    send, recv = cores_text(best.cpu_send_cores), cores_text(best.cpu_recv_cores)
-    row = (
-        Cell("the fullest resource"),
-        Cell(
-            f"{percent(full)} of a port, interface or processor"
-            if math.isfinite(full)
-            else NOT_KNOWN
-        ),
-        Cell(f"{send} cores send, {recv} receive"),
-        Cell("not told apart from its hosts"),
-    )
-    return Table("What the verdict is made of", PARTS, (row,))
-
-
-def _changes(found: Recommendation) -> Iterator[str]:
-    for one in found.mends:
-        yield f"{plural(one.changes, 'change')} of the file: {changes(one.changed)}."
-    if found.own.verdict == MET:
-        yield "The file's own design meets all requirements; nothing must change."
-    for one in found.undecided:
-        for each in one.open:
-            if each.settle:
-                yield f"For {changes(one.changed)}: {each.settle}."
-    for late in found.physics:
-        yield from late.sentences()
-    for near in found.nearest:
-        yield f"Nearest alone: {judged_text(near.verdict)}, {near.stream}."
-    yield "More choices in the table [choices] of the file."
-
-
-def _doubts(found: Recommendation, best: Checked) -> Iterator[str]:
-    search = found.searched
-    if not found.datasets:
-        yield "Theory alone answers: hosts of this system are not in any dataset."
-    if best.basis in WEAK:
-        yield f"The design rests on {best.basis} numbers."
-    missing = [one.settle for one in best.open if one.settle]
-    yield from (f"Open: {settle}." for settle in missing)
-    if search.counts.far:
-        yield f"{search.counts.far} of {search.counts.all} designs were not looked at."
-    if search.unchecked:
-        yield f"{plural(search.unchecked, 'design')} with scores as good were not predicted in full."
-    yield f"Scores leave out {LEFT_OUT[0]}; the designs shown were predicted in full."
-    yield f"Scores leave out {LEFT_OUT[1]}."
-    yield "Hosts other than those of the datasets may differ."
-
-
-def _plot(found: Recommendation) -> Figure | None:
-    """Plot the designs: greatest mean latency over busy cores; None if no design has both."""
-    groups = ((OWN, (found.own,)), (ON_FRONT, found.front), (OPEN, found.undecided))
-    points = [
-        {
-            "group": group,
-            "cores": one.objective("cpu_cores"),
-            "latency_us": one.objective("latency_mean_s") * 1e6,
-            "said": changes(one.changed),
-        }
-        for group, some in groups
-        for one in some
-        if math.isfinite(one.objective("cpu_cores"))
-        and math.isfinite(one.objective("latency_mean_s"))
-    ]
-    if not points:
-        return None
-    used = [group for group in GROUPS if any(point["group"] == group for point in points)]
-    axes = {
-        axis: {
-            "field": field,
-            "type": "quantitative",
-            "scale": {"zero": True},
-            "axis": {"title": title, "format": "~r"},
-        }
-        for axis, field, title in (
-            ("x", "cores", "busy cores of all hosts"),
-            ("y", "latency_us", "greatest mean latency [µs]"),
-        )
-    }
-    spec: Spec = {
-        "$schema": SCHEMA,
-        "background": None,
-        "width": 420,
-        "height": 190,
-        "data": {"values": points},
-        "mark": {"type": "point", "size": 70, "filled": True, "opacity": 1},
-        "encoding": {
-            **axes,
-            "tooltip": [{"field": "said"}],
-            **nominal_channels("group", used, color=GROUPS, shape=GROUP_SHAPES),
-        },
-        "config": CONFIG,
-    }
-    cells = tuple(
-        (Cell(str(p["said"])), Cell(f"{p['cores']:.3g}"), Cell(f"{p['latency_us']:.4g} µs"))
-        for p in points
-    )
-    title = "Designs by CPU and latency"
-    numbers = Table(
-        "Designs of the plot", ("design", "busy cores", "latency"), cells, ("busy cores", "latency")
-    )
-    return Figure(
-        title,
-        f"{title}: nearer to the corner is better.",
-        f"{title}, {plural(len(points), 'design')}",
-        spec,
-        numbers,
-    )

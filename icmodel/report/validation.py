@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from contextlib import suppress
 
 from icmodel import __version__
 from icmodel.dataset import Dataset, Point
 from icmodel.dataset.coverage import PROMISED
 from icmodel.dataset.repeats import ABSOLUTE, kind
 from icmodel.errors import ReportError
-from icmodel.estimate import Estimate, fixed, metric_name, percent, plural, quantity_text
+from icmodel.estimate import Estimate, absent, fixed, metric_name, percent, plural, quantity_text
 from icmodel.report.blocks import (
     MOST_CHANGES,
     MOST_DOUBTS,
@@ -120,21 +121,18 @@ def verdicts(found: Validation) -> list[Tried]:
             required = Requirement(
                 f"{metric_name(metric)}, {trial.kind}", "coverage_ratio", at_least=PROMISED[0]
             )
-            judged.append((trial, tested.score, judge(required, _estimate(tested.score))))
+            covered = tested.score.coverage
+            share = absent("no row has an interval")
+            if covered is not None:
+                ends = (covered.share, covered.low, covered.high)
+                share = Estimate(*ends, "measured", "", ("measured",))
+            judged.append((trial, tested.score, judge(required, share)))
 
     def rank(one: Tried) -> tuple[int, float]:
         margin = one[2].margin
         return -OUTCOMES.index(one[2].outcome), math.inf if math.isnan(margin) else margin
 
     return sorted(judged, key=rank)
-
-
-def _estimate(score: Score) -> Estimate:
-    """Return the coverage of a metric (share of rows inside their intervals), with its 95 % interval."""
-    covered = score.coverage
-    if covered is None:
-        return Estimate(math.nan, math.nan, math.nan, "", "no row has an interval")
-    return Estimate(covered.share, covered.low, covered.high, "measured", "", ("measured",))
 
 
 def conclude(found: Validation, judged: Sequence[Tried]) -> Conclusion:
@@ -211,25 +209,19 @@ def _front(found: Validation, judged: Sequence[Tried], line: str) -> Front:
     change.append(
         "Another variant: icmodel validate with --variant hybrid, corrected or appendix-h."
     )
+    picture, title = None, f"Errors of {found.variant} on rows kept from it"
+    with suppress(ReportError):  # no row has a payload
+        plot = error_plot(found)
+        picture = Figure(title, f"{title}, over the payload.", title, plot, Shown("", (), ()))
     return Front(
         numbers=Shown(caption, columns, tuple(rows), numbers=columns[1:4]),
         more=rest_text([one.outcome for *_, one in judged], "the tables of each kind of fold"),
-        picture=_picture(found),
+        picture=picture,
         change=sentences(change, MOST_CHANGES),
         buy=(("to buy", "nothing: a validation measures a model"),),
         doubts=sentences(doubts, MOST_DOUBTS),
         repeat=repeat(line, {found.data.id: found.data.sha256}, found.variant, None),
     )
-
-
-def _picture(found: Validation) -> Figure | None:
-    """Return the error plot of a validation; None if no row has a payload."""
-    try:
-        spec = error_plot(found)
-    except ReportError:
-        return None
-    title = f"Errors of {found.variant} on rows kept from it"
-    return Figure(title, f"{title}, over the payload.", title, spec, Shown("", (), ()))
 
 
 def _shown(caption: str, table: Table[str]) -> Shown:

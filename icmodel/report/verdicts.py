@@ -36,6 +36,7 @@ from icmodel.requirement import MET, NOT_MET, OUTCOMES, Verdict
 from icmodel.usecase import CandidateResult, Derivation, Evaluation, Finding, Objective
 
 JUDGED = "judged here"
+JUST_MET = "just met"
 MANIFOLD = 10.0
 """Margin above which a value is shown as a multiple of its limit, not as a percentage."""
 
@@ -343,7 +344,7 @@ def margin_text(verdict: Verdict) -> str:
     if math.isnan(margin):
         return ""
     if not margin:
-        return "just met"
+        return JUST_MET
     size = percent(abs(margin))
     if not requirement.limit:
         size = quantity(requirement.metric, abs(margin), 2)
@@ -356,6 +357,19 @@ def margin_text(verdict: Verdict) -> str:
     if requirement.limit and margin < -1:
         return f"{1 - margin:.3g} times the limit"
     return f"{size} over"
+
+
+def margin_clause(title: str, margin: str) -> str:
+    """Return a clause with the title of a met requirement and its margin as text.
+
+    Examples
+    --------
+    >>> margin_clause("it arrives in time", "5.1 % to spare"), margin_clause("it arrives", JUST_MET)
+    ('“it arrives in time” has 5.1 % to spare', '“it arrives” is just met')
+    """
+    if margin == JUST_MET:
+        return f"“{title}” is {JUST_MET}"
+    return f"“{title}” has {margin or 'an unknown margin'}"
 
 
 def limit_text(verdict: Verdict) -> str:

@@ -92,9 +92,11 @@ def answer_sheet(
             f"the column {taken[0]!r} would be replaced by the answer: give it another heading"
         )
     kept = [place for place, head in enumerate(heads) if head not in ANSWER_HEADS]
-    columns = _columns([sheet.head[place] for place in kept])
+    columns = parameter_columns([sheet.head[place] for place in kept])
     questions = [_Question(tuple(row[place] for place in kept)) for row in sheet.rows]
     models = _Models(dataset, variant, cache)
+
+    # Rows with the same model and parameters are answered together.
     groups: dict[tuple[object, ...], list[_Question]] = {}
     for question in questions:
         if question.is_empty:
@@ -107,23 +109,24 @@ def answer_sheet(
             groups.setdefault(key, []).append(question)
 
     done = len(questions) - sum(map(len, groups.values()))
+    outside = "extrapolate" if extrapolate else "refuse"
     for group in groups.values():
         for first in range(0, len(group), BLOCK):
             block = group[first : first + BLOCK]
-            _answer(block, extrapolate=extrapolate)
+            answer_block(block, outside)
             done += len(block)
             if progress is not None:
                 progress(done, len(questions))
-    used = [
-        any(
-            question.found[4 * place : 4 * place + 1] != [None]
-            for question in questions
-            if question.found
-        )
-        for place in range(len(ANSWERS))
+
+    # Metrics that no row has get no columns.
+    answered = [question.found for question in questions if question.found]
+    shown = [
+        first + k
+        for first in range(0, 4 * len(ANSWERS), 4)
+        if any(found[first] is not None for found in answered)
+        for k in range(4)
     ]
-    shown = [4 * place + k for place, is_used in enumerate(used) if is_used for k in range(4)]
-    shown += [len(ANSWER_HEADS) - 2]
+    shown.append(ANSWER_HEADS.index(LIMITED_BY))
     head = (*(sheet.head[place] for place in kept), *(ANSWER_HEADS[k] for k in shown), WHY)
     return Sheet(head, tuple(question.cells(shown) for question in questions), sheet.delimiter)
 
@@ -145,7 +148,11 @@ class _Column(NamedTuple):
             If the cell is not a number, or has no unit.
         """
         text = str(cell).strip()
-        if not _is_number(text):
+        try:
+            number = float(text)
+        except ValueError:
+            number = math.nan
+        if not math.isfinite(number):
             if self.parse is None:
                 raise ScenarioError(f"{self.name} is {text!r}: give a number")
             return _parsed(self.parse, text)
@@ -156,14 +163,14 @@ class _Column(NamedTuple):
                 f"{self.name} is {text} without a unit: write the unit in the cell, or in the column heading, such as "
                 "'payload [B]'"
             )
-        return float(text)
+        return number
 
 
 PARSERS = dict(TEXT_SPELLINGS.values())
 """Parsers of texts with a unit, by SI name of the parameter."""
 
 
-def _columns(heads: Sequence[str]) -> dict[int, _Column]:
+def parameter_columns(heads: Sequence[str]) -> dict[int, _Column]:
     """Return the columns of a sheet that may name a parameter or an option, by index.
 
     Raises
@@ -200,13 +207,6 @@ def _columns(heads: Sequence[str]) -> dict[int, _Column]:
 @lru_cache(maxsize=100_000)
 def _parsed(parse: Callable[[str], float], text: str) -> float:
     return parse(text)
-
-
-def _is_number(text: str) -> bool:
-    try:
-        return math.isfinite(float(text))
-    except ValueError:
-        return False
 
 
 @dataclass(slots=True)
@@ -248,7 +248,9 @@ class _Question:
                 whole = isinstance(cell, float) and cell.is_integer()
                 self.texts[name] = str(int(cell) if whole else cell).strip()
             elif name in SI_NAMES:
-                self.values[name] = column.number(_decimal_point(cell) if decimal_comma else cell)
+                if decimal_comma and isinstance(cell, str):
+                    cell = re.sub(r"^(-?\d+),(\d+)", r"\1.\2", cell)
+                self.values[name] = column.number(cell)
         if "payload_bytes" not in self.values:
             raise ScenarioError("payload is empty: give bytes, such as 1448 B")
         self.texts.setdefault("protocol", self.model.data.default_protocol)
@@ -288,26 +290,30 @@ class _Models:
         return self.made[key]
 
 
-def _answer(block: Sequence[_Question], *, extrapolate: bool) -> None:
-    """Answer rows that have the same model, protocol, options and set of parameters."""
+def answer_block(block: Sequence[_Question], outside: str) -> None:
+    """Answer rows that have the same model, protocol, options and set of parameters.
+
+    ``outside`` is "refuse" or "extrapolate"; a row that is refused gets the reason.
+    """
     import numpy as np
 
     model = block[0].model
     assert model is not None
-    answers = [one for one in ANSWERS if one.metric in model.data.metrics]
     asked: dict[str, Any] = {
         name: np.array([one.values[name] for one in block]) for name in block[0].values
     }
-    asked |= block[0].texts | {"outside": "extrapolate" if extrapolate else "nan"}
+    asked |= block[0].texts | {"outside": "nan" if outside == "refuse" else outside}
     try:
         found = model.predict_many(**asked)
     except IcmodelError:
         for question in block:
-            _answer_alone(question, extrapolate=extrapolate)
+            _answer_alone(question, outside)
         return
+
+    # Columns of the answers, in the order of `ANSWER_HEADS`.
     columns: list[list[Cell]] = []
     for one in ANSWERS:
-        if one not in answers or one.metric not in found:
+        if one.metric not in model.data.metrics or one.metric not in found:
             columns += [[None] * len(block)] * 4
             continue
         for name in (one.metric, f"{one.metric}_low", f"{one.metric}_high"):
@@ -318,18 +324,16 @@ def _answer(block: Sequence[_Question], *, extrapolate: bool) -> None:
     columns.append([BOTTLENECKS[code] if code >= 0 else None for code in limits])
     for question, *cells in zip(block, *columns, strict=True):
         if cells[0] is None:
-            _answer_alone(question, extrapolate=extrapolate)
+            _answer_alone(question, outside)
         else:
             question.found = cells
 
 
-def _answer_alone(question: _Question, *, extrapolate: bool) -> None:
+def _answer_alone(question: _Question, outside: str) -> None:
     """Answer one row, or store the reason why the row has no answer."""
     assert question.model is not None
     try:
-        found = question.model.predict(
-            **question.keywords(), outside="extrapolate" if extrapolate else "refuse"
-        )
+        found = question.model.predict(**question.keywords(), outside=outside)
     except IcmodelError as error:
         question.why = str(error)
         return
@@ -353,7 +357,3 @@ def answer_cells(found: Prediction) -> Iterator[Cell]:
 
 def _cell(number: float) -> float | None:
     return number if math.isfinite(number) else None
-
-
-def _decimal_point(cell: Cell) -> Cell:
-    return re.sub(r"^(-?\d+),(\d+)", r"\1.\2", cell) if isinstance(cell, str) else cell

@@ -10,8 +10,8 @@ from itertools import zip_longest
 from typing import Any, NamedTuple
 
 from icmodel.estimate import BASES
+from icmodel.sheets.formulas import ENDS
 from icmodel.sheets.formulas_answer import steps
-from icmodel.sheets.formulas_law import ENDS
 from icmodel.sheets.formulas_question import INPUTS
 from icmodel.sheets.lookup import Lookup
 from icmodel.sheets.sheet import Cell, library
@@ -84,13 +84,11 @@ class Calculation:
     @cached_property
     def templates(self) -> list[Template]:
         """Formula templates of all steps (columns of the calculation sheet), in order."""
-        return [self._template(step.formula) for step in self.steps]
 
-    def _template(self, formula: str) -> Template:
-        def cell(match: re.Match[str]) -> str:
+        def column(match: re.Match[str]) -> str:
             return f"${self.letters[self.columns[match[1]]]}\0"
 
-        return Template(tuple(PLACE.sub(cell, formula).split("\0")))
+        return [Template(tuple(PLACE.sub(column, step.formula).split("\0"))) for step in self.steps]
 
     def cell(self, name: str, row: int = 0) -> str:
         """Return a cell reference to a step of a question, for formulas in other sheets.
@@ -165,8 +163,8 @@ class Calculation:
 
         Questions are counted from 0. Inputs that begin with ``=`` are formulas.
 
-        ``known`` holds the results of steps.  A step without a result is written without a stored value, so every program
-        that computes formulas computes this one when it opens the file.
+        ``known`` holds the results of steps.  A step without a result has no stored value. So programs that compute
+        formulas compute it when they open the file.
         """
         line = row + HEADS
         for place, cell in enumerate(inputs):

@@ -8,7 +8,7 @@ source.  Each row of a sheet names the place of its number in the document.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from icmodel.estimate import metric_name
@@ -16,14 +16,51 @@ from icmodel.sheets.sheet import Cell, Page, Sheet, unit_of_metric
 
 Place = tuple[str, ...]
 ESTIMATE = {"value", "low", "high", "basis"}
-DESIGN = {"changed", "chosen", "verdict", "basis"}
-VERDICT = {"requirement", "outcome", "estimate"}
-USED_ROW = {"line", "metric", "value", "source"}
+KEYS = {
+    "designs": {"changed", "chosen", "verdict", "basis"},
+    "verdicts": {"requirement", "outcome", "estimate"},
+    "sources": {"line", "metric", "value", "source"},
+}
+"""Sheet -> keys of the mappings of a document that fill one row each."""
 NAMES = ("name", "stream", "group", "device", "system", "id")
 """Keys whose value names an item of a list in a JSON document."""
 SUMMARY = ("usecase", "dataset", "datasets", "variants", "searched", "notes", "asked")
 """Parts of a document whose plain values are on the sheet ``summary``."""
-WHERE = ("where", "metric")
+OBJECTIVES = {
+    "cpu_cores": ("CPU [cores]", 1.0),
+    "cpu_recv_cores": ("receiving CPU [cores]", 1.0),
+    "latency_mean_s": ("mean latency [us]", 1e-6),
+    "headroom_ratio": ("headroom [%]", 1e-2),
+    "interfaces": ("interfaces", 1.0),
+    "cost": ("cost", 1.0),
+}
+"""Objective of a design -> heading of its column, and size of its unit in SI."""
+HEADS: dict[str, tuple[str, ...]] = {
+    "summary": ("what", "value"),
+    "designs": ("what", "verdict", "basis", *(head for head, _ in OBJECTIVES.values()), "changes"),
+    "verdicts": (
+        "where",
+        "requirement",
+        "metric",
+        "verdict",
+        "must be",
+        "limit",
+        "value",
+        "low",
+        "high",
+        "unit",
+        "margin [%]",
+        "limited by",
+        "basis",
+        "why",
+    ),
+    "parts": ("where", "requirement", "network [us]", "hosts [us]", "application [us]"),
+    "answers": ("where", "metric", "value", "unit", "basis", "why"),
+    "intervals": ("where", "metric", "low", "value", "high", "unit"),
+    "basis": ("where", "metric", "weakest", "all that were used"),
+    "sources": ("line", "metric", "payload_bytes", "load_bps", "value", "basis", "source"),
+}
+"""Sheet -> column headings. Sheets are written in this order."""
 
 
 def document_pages(document: Mapping[str, Any]) -> tuple[Page, ...]:
@@ -37,8 +74,8 @@ def document_pages(document: Mapping[str, Any]) -> tuple[Page, ...]:
     Returns
     -------
     tuple of Page
-        The sheets ``summary``, ``designs``, ``verdicts``, ``answers``, ``intervals``, ``basis`` and ``sources``; a sheet without rows is
-        left out.
+        The sheets ``summary``, ``designs``, ``verdicts``, ``parts``, ``answers``, ``intervals``, ``basis`` and
+        ``sources``; a sheet without rows is left out.
 
     Examples
     --------
@@ -47,88 +84,55 @@ def document_pages(document: Mapping[str, Any]) -> tuple[Page, ...]:
     >>> [page.name for page in document_pages(document)]
     ['summary', 'answers', 'intervals', 'basis', 'sources']
     """
-    summary: list[tuple[Cell, ...]] = []
-    designs: list[tuple[Cell, ...]] = []
-    verdicts: list[tuple[Cell, ...]] = []
-    answers: list[tuple[Cell, ...]] = []
-    intervals: list[tuple[Cell, ...]] = []
-    bases: list[tuple[Cell, ...]] = []
-    sources: dict[tuple[Cell, ...], None] = {}
+    rows: dict[str, list[tuple[Cell, ...]]] = {name: [] for name in HEADS}
     for place, found in _walk((), document):
         if not isinstance(found, Mapping):
             if len(place) == 1 or place[0] in SUMMARY:
-                summary.append((" / ".join(place), _cell(found)))
-        elif found.keys() >= DESIGN:
-            designs.append(_design(place, found))
-        elif found.keys() >= VERDICT:
-            verdicts.append(_verdict(place, found))
-        elif found.keys() >= USED_ROW:
-            sources[_source(found)] = None
+                rows["summary"].append((" / ".join(place), _cell(found)))
+        elif kind := kind_of(found):
+            rows[kind].append(ROWS[kind](place, found))
+            if found.get("parts"):
+                rows["parts"].append(parts_row(place, found))
         else:
             where, metric = " / ".join(place[:-1]), place[-1]
             value, low, high, unit = _numbers(metric, found)
             named = where, metric_name(metric)
             basis = str(found["basis"])
-            answers.append((*named, value, unit, basis, str(found.get("why", ""))))
+            rows["answers"].append((*named, value, unit, basis, str(found.get("why", ""))))
             if value is not None or low is not None or high is not None:
-                intervals.append((*named, low, value, high, unit))
-            bases.append((*named, basis, ", ".join(dict.fromkeys(found.get("bases", ())))))
-    tables: dict[str, tuple[Sequence[str], Sequence[tuple[Cell, ...]]]] = {
-        "summary": (("what", "value"), summary),
-        "designs": (DESIGN_HEAD, designs),
-        "verdicts": (VERDICT_HEAD, verdicts),
-        "answers": ((*WHERE, "value", "unit", "basis", "why"), answers),
-        "intervals": ((*WHERE, "low", "value", "high", "unit"), intervals),
-        "basis": ((*WHERE, "weakest", "all that were used"), bases),
-        "sources": (SOURCE_HEAD, list(sources)),
-    }
-    return tuple(
-        Page(name, Sheet(tuple(head), tuple(rows))) for name, (head, rows) in tables.items() if rows
-    )
+                rows["intervals"].append((*named, low, value, high, unit))
+            every = ", ".join(dict.fromkeys(found.get("bases", ())))
+            rows["basis"].append((*named, basis, every))
+    rows["sources"] = list(dict.fromkeys(rows["sources"]))
+    return tuple(Page(name, Sheet(HEADS[name], tuple(some))) for name, some in rows.items() if some)
 
 
 def _walk(place: Place, part: Any) -> Iterator[tuple[Place, Any]]:
     """Yield the estimates, verdicts, used rows and plain values of a JSON document, each with its path."""
     if isinstance(part, Mapping):
-        if any(part.keys() >= keys for keys in (ESTIMATE, VERDICT, USED_ROW, DESIGN)):
+        kind = kind_of(part)
+        if kind or part.keys() >= ESTIMATE:
             yield place, part
-            if part.keys() >= VERDICT:
-                return
+        if kind == "verdicts":
+            return
         for key, value in part.items():
             yield from _walk((*place, str(key)), value)
     elif isinstance(part, (list, tuple)):
-        for index, value in enumerate(part, 1):
-            name = _name_of(value) or str(index)
-            yield from _walk((*place, name), value)
+        for index, item in enumerate(part, 1):
+            named = item if isinstance(item, Mapping) else {}
+            names = (named[key] for key in NAMES if isinstance(named.get(key), str))
+            yield from _walk((*place, next(names, "") or str(index)), item)
     else:
         yield place, part
 
 
-def _name_of(item: Any) -> str:
-    if not isinstance(item, Mapping):
-        return ""
-    return next((str(item[key]) for key in NAMES if isinstance(item.get(key), str)), "")
+def kind_of(part: Mapping[str, Any]) -> str:
+    """Return the sheet of a part of a document that fills one row; empty for estimates and all other parts."""
+    return next((name for name, keys in KEYS.items() if part.keys() >= keys), "")
 
 
-VERDICT_HEAD = (
-    "where",
-    "requirement",
-    "metric",
-    "verdict",
-    "must be",
-    "limit",
-    "value",
-    "low",
-    "high",
-    "unit",
-    "margin [%]",
-    "limited by",
-    "basis",
-    "why",
-)
-
-
-def _verdict(place: Place, found: Mapping[str, Any]) -> tuple[Cell, ...]:
+def verdict_row(place: Place, found: Mapping[str, Any]) -> tuple[Cell, ...]:
+    """Return the row of a verdict, in the unit of its metric."""
     requirement, estimate = found["requirement"], found["estimate"]
     metric = str(requirement["metric"])
     least, most = requirement.get("at_least"), requirement.get("at_most")
@@ -137,10 +141,8 @@ def _verdict(place: Place, found: Mapping[str, Any]) -> tuple[Cell, ...]:
     bound = None if limit is None else limit / unit_of_metric(metric).si
     margin = _cell(found.get("margin"))
     percent = 100 * margin if isinstance(margin, (int, float)) else None
-    of = [str(found[key]) for key in ("stream", "device", "where") if found.get(key)]
     return (
-        " / ".join([*place[:-1], *dict.fromkeys(of)]),
-        str(requirement.get("name", "")),
+        *_named(place, found),
         metric_name(metric),
         str(found["outcome"]),
         sign,
@@ -156,18 +158,23 @@ def _verdict(place: Place, found: Mapping[str, Any]) -> tuple[Cell, ...]:
     )
 
 
-OBJECTIVES = {
-    "cpu_cores": ("CPU [cores]", 1.0),
-    "cpu_recv_cores": ("receiving CPU [cores]", 1.0),
-    "latency_mean_s": ("mean latency [us]", 1e-6),
-    "headroom_ratio": ("headroom [%]", 1e-2),
-    "interfaces": ("interfaces", 1.0),
-    "cost": ("cost", 1.0),
-}
-DESIGN_HEAD = ("what", "verdict", "basis", *(head for head, _ in OBJECTIVES.values()), "changes")
+def parts_row(place: Place, found: Mapping[str, Any]) -> tuple[Cell, ...]:
+    """Return the row of the parts of a judged time; the part of an unknown host is empty."""
+    times = (_cell(found["parts"][f"{part}_s"]) for part in ("network", "hosts", "application"))
+    unit = unit_of_metric("latency_max_s").si
+    return *_named(place, found), *(
+        time / unit if isinstance(time, float) else None for time in times
+    )
 
 
-def _design(place: Place, found: Mapping[str, Any]) -> tuple[Cell, ...]:
+def _named(place: Place, found: Mapping[str, Any]) -> tuple[str, str]:
+    """Return the place of a verdict, with its stream or device, and the name of its requirement."""
+    of = [str(found[key]) for key in ("stream", "device", "where") if found.get(key)]
+    return " / ".join([*place[:-1], *dict.fromkeys(of)]), str(found["requirement"].get("name", ""))
+
+
+def design_row(place: Place, found: Mapping[str, Any]) -> tuple[Cell, ...]:
+    """Return the row of a design: its objectives, and its changes of the system file."""
     numbers = [_cell(found.get(name)) for name in OBJECTIVES]
     scaled = [
         number / si if isinstance(number, (int, float)) else None
@@ -177,13 +184,14 @@ def _design(place: Place, found: Mapping[str, Any]) -> tuple[Cell, ...]:
     return place[0], str(found["verdict"]), str(found["basis"]), *scaled, changed or "none"
 
 
-SOURCE_HEAD = ("line", "metric", "payload_bytes", "load_bps", "value", "basis", "source")
-
-
-def _source(found: Mapping[str, Any]) -> tuple[Cell, ...]:
-    cells = {key: _cell(found.get(key)) for key in SOURCE_HEAD}
+def source_row(place: Place, found: Mapping[str, Any]) -> tuple[Cell, ...]:
+    """Return the row of a used row of a dataset."""
+    cells = {key: _cell(found.get(key)) for key in HEADS["sources"]}
     load = cells["load_bps"]
     return tuple({**cells, "load_bps": "unlimited" if load == "inf" else load}.values())
+
+
+ROWS = {"designs": design_row, "verdicts": verdict_row, "sources": source_row}
 
 
 def _numbers(metric: str, found: Mapping[str, Any]) -> tuple[Cell, Cell, Cell, str]:

@@ -24,7 +24,6 @@ from icmodel.model.cache import TableCache, table_cache
 from icmodel.model.domain import (
     RELIABLE,
     RULES,
-    ProtocolDomain,
     impossible_payload,
     unmeasured_cores,
 )
@@ -81,6 +80,10 @@ class Lookup(NamedTuple):
         """Number of configurations (protocol, core count, switch count) of each table."""
         return int(np.prod(self.tables.axes.shape))
 
+    def place(self, index: int) -> str:
+        """Return a formula for the row of a table in the sheet of configurations; ``index`` counts `names`."""
+        return f"[configuration]+{index * self.configuration_count}"
+
     def loads_of(self, name: str) -> tuple[str, ...]:
         """Return the loads at which the law looks up a table: unlimited, requested, or both."""
         if name in self.metrics:
@@ -115,9 +118,9 @@ def lookup_of(data: Dataset, options: Options) -> Lookup:
     found = Lookup(data, tables, answered, refused, names, metrics, (), (), ())
     first_surface = np.cumsum([0, *(len(tables.metrics[name].surfaces.first) for name in names)])
     return found._replace(
-        protocols=tuple(_protocols(cache, prepared)),
-        configurations=tuple(_configurations(found, cache, options, first_surface.tolist())),
-        rows=tuple(_rows(found, first_surface.tolist())),
+        protocols=tuple(protocol_rows(cache, prepared)),
+        configurations=tuple(configuration_rows(found, cache, options, first_surface.tolist())),
+        rows=tuple(polynomial_rows(found, first_surface.tolist())),
     )
 
 
@@ -129,7 +132,7 @@ def is_shown(metric: str) -> bool:
 # --- protocols and configurations ---------------------------------------------------------------
 
 
-def _protocols(cache: TableCache, prepared: Prepared) -> Iterator[dict[str, Cell]]:
+def protocol_rows(cache: TableCache, prepared: Prepared) -> Iterator[dict[str, Cell]]:
     """Yield a row of cells for each protocol: its limits, and its refusal sentences."""
     tables, data, request = prepared.tables, cache.data, prepared.request
     places = SimpleNamespace(payload_bytes=PAYLOAD, cores=CORES, switches=SWITCHES)
@@ -143,6 +146,9 @@ def _protocols(cache: TableCache, prepared: Prepared) -> Iterator[dict[str, Cell
         merged = ENDLESS
         if link.line_rate_bps is not None and wire.merges:
             merged = float(wire.goodput_bound_bps(np.ones(1), np.ones(1))[0])
+        # Sizes that differ between the protocols of Ethernet.
+        cut = getattr(wire.framing, "_cut", None)
+        packets = {} if cut is None else {f"packet {k}": v for k, v in cut()._asdict().items()}
         sentences = {
             what: rule.message.format(data=data.id, domain=domain, scenario=places)
             for what, rule in zip(REFUSALS, RULES, strict=True)
@@ -160,20 +166,14 @@ def _protocols(cache: TableCache, prepared: Prepared) -> Iterator[dict[str, Cell
             "achieved low": float(achieved[1, group[k] - 1]),
             "achieved high": float(achieved[2, group[k] - 1]),
             "greatest merged goodput": merged,
-            **_packets(wire.framing),
+            **packets,
             "too large": impossible_payload(places, greatest) if greatest else None,  # type: ignore[arg-type]
             "other cores": unmeasured_cores(data, domain, places),  # type: ignore[arg-type]
             **sentences,
         }
 
 
-def _packets(framing: object) -> dict[str, Cell]:
-    """Return the packet and header sizes that differ between protocols; empty except for Ethernet."""
-    cut = getattr(framing, "_cut", None)
-    return {} if cut is None else {f"packet {k}": v for k, v in cut()._asdict().items()}
-
-
-def _configurations(
+def configuration_rows(
     found: Lookup, cache: TableCache, options: Options, first_surface: Sequence[int]
 ) -> Iterator[dict[str, Cell]]:
     """Yield a row of cells for each table, protocol, core count and switch count."""
@@ -184,9 +184,9 @@ def _configurations(
         table, index = tables.metrics[name], tables.index[name]
         metric = {BEST: "goodput_bps", LIMITED_LOSS: "loss_rate"}.get(name, name)
         for k, place in enumerate(np.ndindex(axes.shape)):
-            protocol, cores = found.answered[place[0]], None
-            if axes.cores:
-                cores = axes.cores[place[1]]
+            protocol = found.answered[place[0]]
+            cores = axes.cores[place[1]] if axes.cores else None
+            measured = domains[place[0]].cores
             key = Configuration(protocol, cores, place[2])
             surface = int(table.group[k])
             first, last = (float(payload) for payload in table.payloads[:, k])
@@ -200,7 +200,7 @@ def _configurations(
                 "protocol": protocol,
                 "cores": cores,
                 "switches": place[2],
-                "asked cores are measured": int(_is_measured(domains[place[0]], cores)),
+                "asked cores are measured": int(not measured or cores in measured),
                 "surface": surface + before if surface else 0,
                 "cores of rows": float(tables.cores[index, k]),
                 "switches of rows": float(tables.switches[index, k]),
@@ -215,11 +215,6 @@ def _configurations(
                     found, metric, key, options, has_rows=surface > 0, switches=SWITCHES
                 ),
             }
-
-
-def _is_measured(domain: ProtocolDomain, cores: int | None) -> bool:
-    """Whether the goodput was measured at a core count, or the dataset states no core counts."""
-    return not domain.cores or cores in domain.cores
 
 
 def _absence(
@@ -257,7 +252,7 @@ def _finite(number: float) -> float:
 # --- polynomials ----------------------------------------------------------------------------------
 
 
-def _rows(found: Lookup, first_surface: Sequence[int]) -> Iterator[tuple[Cell, ...]]:
+def polynomial_rows(found: Lookup, first_surface: Sequence[int]) -> Iterator[tuple[Cell, ...]]:
     """Yield the rows of the look-up table of polynomials, in the order of their keys.
 
     A row holds key, table, first payload [B] and least load [b/s].  The coefficients of value (4), low (6) and high (6)

@@ -40,7 +40,13 @@ def read_sheet(path: str | Path) -> Sheet:
     if place.suffix.lower() == ".xlsx":
         rows, delimiter = _xlsx_rows(body, place), ","
     elif place.suffix.lower() in (".csv", ".tsv", ".txt"):
-        rows, delimiter = _csv_rows(body, place)
+        encoding = "utf-16" if body[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
+        try:
+            text = body.decode(encoding)
+        except UnicodeDecodeError as error:
+            raise ReportError(f"{place} is not text in UTF-8: save it as CSV in UTF-8") from error
+        delimiter = max(",;\t", key=text.partition("\n")[0].count)
+        rows = [list(map(plain, row)) for row in csv.reader(io.StringIO(text), delimiter=delimiter)]
     else:
         raise ReportError(f"unsupported file extension in {str(place)!r}: use .xlsx or .csv")
     while rows and all(cell in (None, "") for cell in rows[-1]):
@@ -53,20 +59,8 @@ def read_sheet(path: str | Path) -> Sheet:
     return Sheet(head, cut, delimiter)
 
 
-def _csv_rows(body: bytes, place: Path) -> tuple[list[list[Cell]], str]:
-    try:
-        text = body.decode("utf-16" if body[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise ReportError(f"{place} is not text in UTF-8: save it as CSV in UTF-8") from error
-    first = text.partition("\n")[0]
-    delimiter = max(",;\t", key=first.count)
-    rows: list[list[Cell]] = [
-        list(map(plain, row)) for row in csv.reader(io.StringIO(text), delimiter=delimiter)
-    ]
-    return rows, delimiter
-
-
 def _xlsx_rows(body: bytes, place: Path) -> list[list[Cell]]:
+    """Return the rows of the first sheet of an XLSX file; an empty text is an empty cell."""
     calamine = library("python_calamine")
     try:
         _check_size(body, place)
@@ -76,7 +70,13 @@ def _xlsx_rows(body: bytes, place: Path) -> list[list[Cell]]:
         raise
     except Exception as error:  # calamine has an exception for each kind of damage
         raise ReportError(f"{place} is not an XLSX file that can be read: {error}") from error
-    return [[_plain_cell(cell) for cell in row] for row in table]
+    return [
+        [
+            None if cell == "" else cell if isinstance(cell, (str, int, float)) else str(cell)
+            for cell in row
+        ]
+        for row in table
+    ]
 
 
 def _check_size(body: bytes, place: Path) -> None:
@@ -98,25 +98,14 @@ def _check_size(body: bytes, place: Path) -> None:
                         )
                     found = REFERENCE.findall(rest + piece)
                     rest = piece[-LONGEST_REFERENCE:]
-                    for column in {column for column, _ in found}:
-                        last_column = max(last_column, _column_number(column))
+                    for letters in {letters.upper() for letters, _ in found}:
+                        column = 0
+                        for letter in letters:
+                            column = 26 * column + letter - ord("A") + 1
+                        last_column = max(last_column, column)
                     last_row = max(last_row, *(int(row) for _, row in found), 0)
             if last_row * last_column > MOST_CELLS:
                 raise ReportError(
                     f"{place} has cells in row {last_row} and column {last_column}: keep rows times columns below "
                     f"{MOST_CELLS}"
                 )
-
-
-def _column_number(letters: bytes) -> int:
-    """Return the number of a spreadsheet column from its letters, counted from 1."""
-    number = 0
-    for letter in letters.upper():
-        number = 26 * number + letter - ord("A") + 1
-    return number
-
-
-def _plain_cell(cell: object) -> Cell:
-    if cell == "":
-        return None
-    return cell if isinstance(cell, (str, int, float)) else str(cell)

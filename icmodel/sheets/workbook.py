@@ -6,12 +6,12 @@ import io
 import math
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from icmodel import __version__
 from icmodel.dataset import Dataset
 from icmodel.errors import IcmodelError
-from icmodel.estimate import Prediction, metric_name
+from icmodel.estimate import metric_name
 from icmodel.files import write
 from icmodel.laws.corrected_tables import BEST
 from icmodel.laws.flow import traversals
@@ -20,9 +20,10 @@ from icmodel.model import Model
 from icmodel.requirement import MET, NOT_MET, ROUNDING, UNDECIDED
 from icmodel.scenario import Options
 from icmodel.sheets.calculation import Calculation
+from icmodel.sheets.formulas import ENDS, NEVER, text
 from icmodel.sheets.formulas_answer import answers
 from icmodel.sheets.formulas_law import FRAMES, GOODPUT
-from icmodel.sheets.formulas_question import INPUTS, NEVER, text
+from icmodel.sheets.formulas_question import INPUTS
 from icmodel.sheets.lookup import VARIANT, Lookup, lookup_of
 from icmodel.sheets.sheet import Cell, library, unit_of_metric
 from icmodel.sheets.workbook_sources import write_notes, write_rows
@@ -37,7 +38,8 @@ TYPICAL_BYTES = 1448
 """Payload that a new workbook asks about [B], if the dataset covers it."""
 AT_LEAST = (GOODPUT, FRAMES)
 """Metrics whose limit is a least value; the limit of every other metric is a greatest value."""
-COLUMNS = ("value", "low", "high")
+ENDINGS = ("", " low", " high")
+"""Endings of the names of the steps with value, low and high of an answer."""
 NO_VALUE = "#N/A"
 KEYWORDS: Mapping[str, tuple[str, Callable[[Any], object]]] = {
     "protocol": ("protocol", str),
@@ -51,15 +53,6 @@ KEYWORDS: Mapping[str, tuple[str, Callable[[Any], object]]] = {
     "distance": ("distance_m", float),
 }
 """Input column -> keyword argument of the model, and conversion of the cell to SI units."""
-
-
-class Input(NamedTuple):
-    """One input of the question sheet: column of the calculation, label, unit and hint."""
-
-    column: str
-    label: str
-    unit: str
-    hint: str
 
 
 def write_living_workbook(
@@ -160,124 +153,71 @@ class _Workbook:
         self.calculation = Calculation(book, found)
         self.cell = self.calculation.cell
         self.first_answer = FIRST_INPUT + len(INPUTS) + 5
+
+        # The first question: a protocol with rows, a payload that was measured, as many switches as it needs.
         protocol = found.data.default_protocol
         protocol = protocol if protocol in found.answered else found.answered[0]
         self.inputs: dict[str, Cell] = {"protocol": protocol, **question}
-        self.inputs.setdefault("payload", self._payload(str(self.inputs["protocol"])))
+        protocol = str(self.inputs["protocol"])
+        points = found.data.select(protocol, options)
+        payloads = {one.payload_bytes for one in points if one.payload_bytes is not None}
+        payload = TYPICAL_BYTES
+        if payloads and not min(payloads) <= TYPICAL_BYTES <= max(payloads):
+            payload = min(payloads, key=lambda one: abs(one - TYPICAL_BYTES))
+        self.inputs.setdefault("payload", payload)
         for row in found.protocols:
-            if row["protocol"] == self.inputs["protocol"] and row["least switches"]:
+            if row["protocol"] == protocol and row["least switches"]:
                 self.inputs.setdefault("switches", row["least switches"])
 
     def write(self) -> None:
         """Write all sheets of the workbook."""
-        first = self._predict(self.inputs)
-        self._write_inputs()
-        self._write_answers(first)
+        results = self.results(self.inputs)
+        self.write_inputs()
+        self.write_answers(results)
         page = self.calculation.write_head()
         cells = [f"{QUESTION}!$B${FIRST_INPUT + k}" for k in range(len(INPUTS))]
         inputs = [f'=IF({cell}="","",{cell})' for cell in cells]
-        self.calculation.write_question(page, 0, inputs, {**self.inputs, **self._results(first)})
-        self._write_curve(page)
+        self.calculation.write_question(page, 0, inputs, {**self.inputs, **results})
+        self.write_curve(page)
         self.calculation.write_lookups()
         write_rows(self.book, self.found, self.options)
         write_notes(self.book, self.found, self.options)
         self.question.activate()
 
-    def _payload(self, protocol: str) -> int:
-        """Return the payload of the first question [B]: `TYPICAL_BYTES`, or the measured payload nearest to it."""
-        every = {
-            point.payload_bytes
-            for point in self.data.select(protocol, self.options)
-            if point.payload_bytes is not None
-        }
-        if not every or min(every) <= TYPICAL_BYTES <= max(every):
-            return TYPICAL_BYTES
-        return min(every, key=lambda payload: abs(payload - TYPICAL_BYTES))
-
-    def _predict(self, inputs: Mapping[str, Cell]) -> Prediction | IcmodelError:
-        """Return the answer to the typed question, or the error that refuses it."""
+    def results(self, inputs: Mapping[str, Cell]) -> dict[str, Cell]:
+        """Return the results of the answer steps of a question, for programs that do not compute formulas."""
         try:
-            return self.model.predict(**keywords_of(inputs), options=dict(self.options))
+            found = self.model.predict(**keywords_of(inputs), options=dict(self.options))
         except IcmodelError as error:
-            return error
-
-    # --- stored values ------------------------------------------------------------------------
-
-    def _results(self, found: Prediction | IcmodelError) -> dict[str, Cell]:
-        """Return the results of the answer steps, for programs that do not compute formulas."""
-        if isinstance(found, IcmodelError):
-            return {"why": str(found)}
+            return {"why": str(error)}
         goodput = found.goodput_bps
-        results: dict[str, Cell] = {
-            "why": goodput.why if goodput.absent else "",
-            "limited by": found.bottleneck,
-        }
+        why = goodput.why if goodput.absent else ""
+        results: dict[str, Cell] = {"why": why, "limited by": found.bottleneck}
         for metric in self.metrics:
             estimate = found.metrics.get(metric)
             if estimate is None or estimate.absent:
                 results[f"{metric} answer why"] = estimate.why if estimate else ""
                 continue
             si = unit_of_metric(metric).si
-            for ending, number in zip(("", " low", " high"), estimate.ends, strict=True):
+            for ending, number in zip(ENDINGS, estimate.ends, strict=True):
                 results[f"{metric} answer{ending}"] = number / si
             results[f"{metric} answer basis"] = estimate.basis
         return results
 
     # --- question sheet -----------------------------------------------------------------------
 
-    def _inputs(self) -> Iterator[Input]:
-        """Yield the inputs of the question sheet with their hints, in the order of `INPUTS`."""
-        link, protocols = self.found.tables.link, self.found.protocols
-        cores = sorted({row["cores"] for row in self.found.configurations if row["cores"]})
-        counts = ", ".join(map(str, cores))
-        cable = f"empty: {link.cable_length_m:g} m" if link.cable_length_m else "empty: as measured"
-        spans = []
-        for row in self.found.configurations:
-            span = f"{row['protocol']} {row['first payload']:.0f} to {row['last payload']:.0f} B"
-            if row["table"] == BEST and row["surface"] and span not in spans:
-                spans.append(span)
-        yield Input(
-            "protocol", "protocol", "", ", ".join(str(row["protocol"]) for row in protocols)
-        )
-        yield Input(
-            "payload",
-            "payload",
-            "B",
-            f"measured: {'; '.join(spans)}" if spans else "no goodput by payload was measured",
-        )
-        yield Input("rate", "rate", "frames/s", "empty: as fast as it goes")
-        yield Input(
-            "requested", "or requested goodput", "Gb/s", "rate or requested goodput, not both"
-        )
-        yield Input(
-            "cores", "cores", "", f"measured: {counts}; empty: the most" if cores else "leave empty"
-        )
-        yield Input("switches", "switches", "", "empty: 0")
-        yield Input(
-            "endpoints",
-            "endpoints",
-            "",
-            "senders to the same interface, this one included; empty: 1",
-        )
-        yield Input(
-            "other", "others' goodput", "Gb/s", "what the other senders request in all; empty: 0"
-        )
-        yield Input("distance", "cable", "m", cable)
-
-    def _write_inputs(self) -> None:
-        page = self.question
+    def write_inputs(self) -> None:
+        """Write title and inputs of the question sheet, each with its unit and a hint."""
+        page, data, link = self.question, self.data, self.found.tables.link
         page.set_landscape()
         page.set_paper(9)
         page.fit_to_pages(1, 1)
         page.hide_gridlines(2)
-        page.set_column(0, 0, 40)
-        page.set_column(1, 3, 14)
-        page.set_column(4, 4, 10)
-        page.set_column(5, 7, 15)
-        page.set_column(8, 8, 60)
-        page.write_string(0, 0, self.data.title, self.title)
+        for first, last, width in ((0, 0, 40), (1, 3, 14), (4, 4, 10), (5, 7, 15), (8, 8, 60)):
+            page.set_column(first, last, width)
+        page.write_string(0, 0, data.title, self.title)
         named = ", ".join(f"{axis} = {value}" for axis, value in self.options.items())
-        about = f"dataset {self.data.id}, variant {VARIANT}" + (f", {named}" if named else "")
+        about = f"dataset {data.id}, variant {VARIANT}" + (f", {named}" if named else "")
         page.write_string(
             1,
             0,
@@ -287,110 +227,144 @@ class _Workbook:
         )
         for place, name in enumerate(("question", "", "unit", "")):
             page.write_string(FIRST_INPUT - 2, place, name, self.head)
-        for line, one in enumerate(self._inputs(), FIRST_INPUT - 1):
-            page.write_string(line, 0, one.label, self.bold)
-            cell = self.inputs.get(one.column)
+
+        # Hints from the rows of the dataset.
+        protocols = ", ".join(str(row["protocol"]) for row in self.found.protocols)
+        spans = dict.fromkeys(
+            f"{row['protocol']} {row['first payload']:.0f} to {row['last payload']:.0f} B"
+            for row in self.found.configurations
+            if row["table"] == BEST and row["surface"]
+        )
+        payloads = (
+            f"measured: {'; '.join(spans)}" if spans else "no goodput by payload was measured"
+        )
+        counts = sorted({row["cores"] for row in self.found.configurations if row["cores"]})
+        cores = (
+            f"measured: {', '.join(map(str, counts))}; empty: the most" if counts else "leave empty"
+        )
+        cable = f"empty: {link.cable_length_m:g} m" if link.cable_length_m else "empty: as measured"
+        inputs = {
+            "protocol": ("protocol", "", protocols),
+            "payload": ("payload", "B", payloads),
+            "rate": ("rate", "frames/s", "empty: as fast as it goes"),
+            "requested": (
+                "or requested goodput",
+                "Gb/s",
+                "rate or requested goodput, not both",
+            ),
+            "cores": ("cores", "", cores),
+            "switches": ("switches", "", "empty: 0"),
+            "endpoints": (
+                "endpoints",
+                "",
+                "senders to the same interface, this one included; empty: 1",
+            ),
+            "other": (
+                "others' goodput",
+                "Gb/s",
+                "sum of the goodputs that the other senders request; empty: 0",
+            ),
+            "distance": ("cable", "m", cable),
+        }
+        for line, column in enumerate(INPUTS, FIRST_INPUT - 1):
+            label, unit, hint = inputs[column]
+            page.write_string(line, 0, label, self.bold)
+            cell = self.inputs.get(column)
             if isinstance(cell, str):
                 page.write_string(line, 1, cell, self.typed)
             elif cell is not None:
                 page.write_number(line, 1, float(cell), self.typed)
             else:
                 page.write_blank(line, 1, None, self.typed)
-            page.write_string(line, 2, one.unit, self.unit)
-            page.write_string(line, 3, one.hint, self.grey)
+            page.write_string(line, 2, unit, self.unit)
+            page.write_string(line, 3, hint, self.grey)
         page.data_validation(
             FIRST_INPUT - 1, 1, FIRST_INPUT - 1, 1, {"validate": "list", "source": "=p_protocol"}
         )
 
-    def _write_answers(self, first: Prediction | IcmodelError) -> None:
-        page, results = self.question, self._results(first)
-        top = self.first_answer
+    def write_answers(self, results: Mapping[str, Cell]) -> None:
+        """Write the answer of the question sheet: verdict, metrics with limits, notes and charts."""
+        page, top = self.question, self.first_answer
+        last = top + len(self.metrics) - 1
         why, limited = self.cell("why"), self.cell("limited by")
         page.write_string(top - 5, 0, "answer", self.bold)
         state = str(results["why"] or "answered")
         page.write_formula(top - 5, 1, f'=IF({why}="","answered",{why})', None, state)
         page.write_string(top - 4, 0, "limited by", self.bold)
         page.write_formula(top - 4, 1, f"={limited}", None, results.get("limited by", ""))
-        head = ("metric", *COLUMNS, "unit", "basis", "limit", "verdict", "why no value")
+        head = ("metric", *ENDS, "unit", "basis", "limit", "verdict", "why no value")
         for place, name in enumerate(head):
             page.write_string(top - 2, place, name, self.head)
-        last = top + len(self.metrics) - 1
-        self._write_overall(top, last)
-        for line, metric in enumerate(self.metrics, top):
-            self._write_answer(line, metric, results)
-        area = f"H{top - 2}:H{last}"
-        colours = {MET: "#c6efce", NOT_MET: "#ffc7ce", UNDECIDED: "#ffeb9c"}
-        for verdict, colour in colours.items():
-            rule = {"type": "cell", "criteria": "==", "value": text(verdict)}
-            page.conditional_format(
-                area, {**rule, "format": self.book.add_format({"bg_color": colour})}
-            )
-        page.write_string(
-            last + 1, 0, "notes", self.book.add_format({"bold": True, "valign": "top"})
-        )
-        notes = "&".join(self._dynamic_notes())
-        page.merge_range(last + 1, 1, last + 1, 7, "", self.wrapped)
-        page.write_formula(last + 1, 1, f"={notes}", self.wrapped, "")
-        page.set_row(last + 1, 48)
-        self._write_charts(last + 3)
 
-    def _write_overall(self, top: int, last: int) -> None:
+        # The verdict on all typed limits.
         limits, verdicts = f"$G${top}:$G${last}", f"$H${top}:$H${last}"
         met = f"IF(COUNTIF({verdicts},{text(MET)})=COUNTA({limits}),{text(MET)},{text(UNDECIDED)})"
         failed = f"IF(COUNTIF({verdicts},{text(NOT_MET)})>0,{text(NOT_MET)},{met})"
         asked = "type a limit beside a metric"
-        self.question.write_string(top - 3, 0, "verdict", self.bold)
+        page.write_string(top - 3, 0, "verdict", self.bold)
         formula = f"=IF(COUNTA({limits})=0,{text(asked)},{failed})"
-        self.question.write_formula(top - 3, 1, formula, None, "" if self.limits else asked)
+        page.write_formula(top - 3, 1, formula, None, "" if self.limits else asked)
 
-    def _write_answer(self, line: int, metric: str, results: Mapping[str, Cell]) -> None:
-        page, unit, row = self.question, unit_of_metric(metric), line
+        for row, metric in enumerate(self.metrics, top):
+            self.write_answer(row, metric, results)
+        colours = {MET: "#c6efce", NOT_MET: "#ffc7ce", UNDECIDED: "#ffeb9c"}
+        for verdict, colour in colours.items():
+            style = self.book.add_format({"bg_color": colour})
+            rule = {"type": "cell", "criteria": "==", "value": text(verdict), "format": style}
+            page.conditional_format(f"H{top - 2}:H{last}", rule)
+
+        # Notes and charts below the metrics.
+        heading = self.book.add_format({"bold": True, "valign": "top"})
+        page.write_string(last + 1, 0, "notes", heading)
+        notes = "&".join(self.notes())
+        page.merge_range(last + 1, 1, last + 1, 7, "", self.wrapped)
+        page.write_formula(last + 1, 1, f"={notes}", self.wrapped, "")
+        page.set_row(last + 1, 48)
+        self.write_charts(last + 3)
+
+    def write_answer(self, row: int, metric: str, results: Mapping[str, Cell]) -> None:
+        """Write the row of a metric, counted from 1: interval, unit, basis, limit, verdict and reason."""
+        page, line, unit = self.question, row - 1, unit_of_metric(metric)
         number = self.book.add_format({"num_format": unit.format})
-        page.write_string(line - 1, 0, metric_name(metric), self.bold)
-        for place, ending in enumerate(("", " low", " high"), 1):
+        page.write_string(line, 0, metric_name(metric), self.bold)
+        for place, ending in enumerate(ENDINGS, 1):
             step = f"{metric} answer{ending}"
-            page.write_formula(
-                line - 1, place, f"={self.cell(step)}", number, results.get(step, "")
-            )
-        page.write_string(line - 1, 4, unit.symbol, self.unit)
+            page.write_formula(line, place, f"={self.cell(step)}", number, results.get(step, ""))
+        page.write_string(line, 4, unit.symbol, self.unit)
         for place, ending in ((5, " basis"), (8, " why")):
             step = f"{metric} answer{ending}"
-            page.write_formula(line - 1, place, f"={self.cell(step)}", None, results.get(step, ""))
-        sign = "≥" if metric in AT_LEAST else "≤"
+            page.write_formula(line, place, f"={self.cell(step)}", None, results.get(step, ""))
+
+        at_least, typed = metric in AT_LEAST, self.limits.get(metric)
+        sign = "≥" if at_least else "≤"
         style = {"bg_color": "#fff3bf", "border": 1, "num_format": f'"{sign} "General'}
-        typed, limit = self.book.add_format(style), self.limits.get(metric)
-        if limit is None:
-            page.write_blank(line - 1, 6, None, typed)
+        yellow = self.book.add_format(style)
+        if typed is None:
+            page.write_blank(line, 6, None, yellow)
         else:
-            page.write_number(line - 1, 6, limit, typed)
-        page.write_formula(line - 1, 7, self._verdict(metric, row), None, "")
+            page.write_number(line, 6, typed, yellow)
 
-    def _verdict(self, metric: str, row: int) -> str:
-        """Return the formula of a verdict: the whole interval decides, as in `icmodel.requirement.judge`.
-
-        If less may pass than is requested, the latency has no upper end; if less passes, it grows without limit
-        (`icmodel.requirement.while_all_passes`).
-        """
+        # The whole interval decides, as in `icmodel.requirement.judge`.
         value, low, high, limit = (f"${column}{row}" for column in "BCDG")
         met, failed = f"{high}<={limit}", f"{low}>{limit}"
-        if metric in AT_LEAST:
+        if at_least:
             met, failed = f"{low}>={limit}", f"{high}<{limit}"
         found = f"IF({met},{text(MET)},IF({failed},{text(NOT_MET)},{text(UNDECIDED)}))"
         if traversals(metric) or metric.endswith("_std_s"):
-            request, least, most = (
-                self.cell(step)
-                for step in ("request", f"{GOODPUT} answer low", f"{GOODPUT} answer high")
-            )
+            # If less may pass than is requested, the latency has no upper end; if less passes, it grows without limit
+            # (`icmodel.requirement.while_all_passes`).
+            steps = ("request", f"{GOODPUT} answer low", f"{GOODPUT} answer high")
+            request, least, most = map(self.cell, steps)
             produced = f"{request}/1E9*(1-{ROUNDING!r})"
             may_wait = f"IF({failed},{text(NOT_MET)},{text(UNDECIDED)})"
             waits = f"IF({most}<{produced},{text(NOT_MET)},{may_wait})"
             passes = f"OR({request}>={NEVER},{least}>={produced})"
-            known = f"IF({passes},{found},{waits})"
-            found = f'IF({least}="",{found},{known})'
+            found = f'IF({least}="",{found},IF({passes},{found},{waits}))'
         unknown = f"OR(NOT(ISNUMBER({value})),NOT(ISNUMBER({limit})))"
-        return f'=IF({limit}="","",IF({unknown},{text(UNDECIDED)},{found}))'
+        verdict = f'=IF({limit}="","",IF({unknown},{text(UNDECIDED)},{found}))'
+        page.write_formula(line, 7, verdict, None, "")
 
-    def _dynamic_notes(self) -> Iterator[str]:
+    def notes(self) -> Iterator[str]:
         """Yield icmodel's notes on an answer, each as a formula without its equals sign."""
         cell = self.cell
         answered, endpoints = cell("answered"), cell("endpoint count")
@@ -426,7 +400,7 @@ class _Workbook:
 
     # --- curve and charts ---------------------------------------------------------------------
 
-    def _charted(self) -> Iterator[tuple[str, str]]:
+    def charted(self) -> Iterator[tuple[str, str]]:
         """Yield the metrics to chart (goodput, and the mean of a time), each with its name."""
         if any(row["table"] == BEST and row["surface"] for row in self.found.configurations):
             yield GOODPUT, metric_name(GOODPUT)
@@ -435,18 +409,20 @@ class _Workbook:
         if means:
             yield means[0], metric_name(means[0])
 
-    def _write_curve(self, page: Any) -> None:
+    def write_curve(self, page: Any) -> None:
         """Write the payloads of the charts as questions 1, 2, ..., and their answers to the curve sheet."""
-        curve, charted = self.curve, list(self._charted())
+        curve, charted = self.curve, list(self.charted())
         head = ["payload [B]"]
         for metric, name in charted:
             symbol = unit_of_metric(metric).symbol
-            head += [f"{name}{end} [{symbol}]" for end in ("", " low", " high")]
+            head += [f"{name}{ending} [{symbol}]" for ending in ENDINGS]
         for place, name in enumerate(head):
             curve.write_string(0, place, name, self.bold)
         curve.set_column(0, len(head) - 1, 20)
         curve.freeze_panes(1, 1)
-        edges = self._edges()
+
+        # Payloads [B] at equal ratios, between the least and the greatest with a goodput.
+        row = self.goodput_configuration()
         first, last = (
             f"INDEX(k_{edge}_payload,{self.cell('configuration')})" for edge in ("first", "last")
         )
@@ -454,28 +430,26 @@ class _Workbook:
             share = k / (POINTS - 1)
             size = f"=IFERROR(ROUND(EXP(LN({first})+(LN({last})-LN({first}))*{share!r}),0),1)"
             payload = 1
-            if edges is not None:
-                low, high = map(math.log, edges)
+            if row is not None:
+                low, high = (
+                    math.log(float(row[f"{edge} payload"] or 1)) for edge in ("first", "last")
+                )
                 payload = round(math.exp(low + (high - low) * share))
             curve.write_formula(k + 1, 0, size, None, payload)
             asked = {**self.inputs, "payload": payload}
-            results = self._results(self._predict(asked))
+            results = self.results(asked)
             inputs = [f"={self.cell(name)}" for name in INPUTS]
-            inputs[1] = f"={CURVE}!$A${k + 2}"
+            inputs[INPUTS.index("payload")] = f"={CURVE}!$A${k + 2}"
             self.calculation.write_question(page, k + 1, inputs, {**asked, **results})
-            place = 1
-            for metric, _ in charted:
-                for ending in ("", " low", " high"):
-                    step = f"{metric} answer{ending}"
-                    cell = self.cell(step, k + 1)
-                    formula, value = f"=IF(ISNUMBER({cell}),{cell},NA())", results.get(step)
-                    curve.write_formula(
-                        k + 1, place, formula, None, NO_VALUE if value is None else value
-                    )
-                    place += 1
+            steps = [f"{metric} answer{ending}" for metric, _ in charted for ending in ENDINGS]
+            for place, step in enumerate(steps, 1):
+                cell, value = self.cell(step, k + 1), results.get(step)
+                formula = f"=IF(ISNUMBER({cell}),{cell},NA())"
+                stored = NO_VALUE if value is None else value
+                curve.write_formula(k + 1, place, formula, None, stored)
 
-    def _edges(self) -> tuple[float, float] | None:
-        """Return the least and greatest payload [B] with a goodput for the first question; None without goodput."""
+    def goodput_configuration(self) -> Mapping[str, Cell] | None:
+        """Return the row of the configurations with the goodput for the first question; None without goodput."""
         protocol, cores = self.inputs["protocol"], self.inputs.get("cores")
         if cores is None:
             defaults = {row["protocol"]: row["default cores"] for row in self.found.protocols}
@@ -486,14 +460,15 @@ class _Workbook:
             same = row["table"] == BEST and row["protocol"] == protocol
             same = same and row["switches"] == switches and row["cores"] in (cores, None)
             if same and row["surface"]:
-                return float(row["first payload"] or 1), float(row["last payload"] or 1)
+                return row
         return None
 
-    def _write_charts(self, line: int) -> None:
-        for k, (metric, name) in enumerate(self._charted()):
+    def write_charts(self, line: int) -> None:
+        """Draw each charted metric over the payload, with the typed question as a point."""
+        for k, (metric, name) in enumerate(self.charted()):
             chart = self.book.add_chart({"type": "scatter", "subtype": "straight"})
             first, row = 1 + 3 * k, self.first_answer + self.metrics.index(metric)
-            for place, ending in enumerate(("", " low", " high")):
+            for place, ending in enumerate(ENDINGS):
                 dashed = {"color": "#8aa4c8", "width": 1, "dash_type": "dash"}
                 chart.add_series(
                     {

@@ -1,7 +1,7 @@
 """Write tables as CSV or XLSX, and templates of scenarios.
 
-No cell of a file is run as a formula: XLSX stores texts as texts, and a text of a CSV file that a spreadsheet program
-would take for a formula gets an apostrophe in front (`icmodel.documents.harmless`).
+No cell of a file is run as a formula.  XLSX stores texts as texts.  In CSV, a text that a spreadsheet program would take
+for a formula gets an apostrophe in front (`icmodel.documents.harmless`).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from icmodel.dataset import RATIOS
 from icmodel.documents import harmless
 from icmodel.errors import ReportError
 from icmodel.files import write
-from icmodel.sheets.sheet import ANSWER_HEADS, HEAD, WHY, Cell, Page, Sheet, library
+from icmodel.sheets.sheet import ANSWER_HEADS, HEAD, WHY, Cell, Chart, Page, Sheet, library
 
 MOST_ROWS = 1_048_575
 """Greatest number of rows below the heading row of an XLSX sheet."""
@@ -57,10 +57,21 @@ def write_sheet(sheet: Sheet, path: str | Path) -> None:
         If the extension is neither ``.csv`` nor ``.xlsx``, the table is too long, or the file cannot be written.
     """
     place = Path(path)
-    if place.suffix.lower() == ".csv":
-        write(place, _csv(sheet))
-    else:
+    if place.suffix.lower() != ".csv":
         write_pages([Page("answers", sheet)], place)
+        return
+    mark = "," if sheet.delimiter == ";" else "."
+
+    def cell_text(cell: Cell) -> str:
+        if isinstance(cell, float):
+            return f"{cell:.10g}".replace(".", mark)
+        return "" if cell is None else harmless(str(cell))
+
+    text = io.StringIO()
+    writer = csv.writer(text, delimiter=sheet.delimiter, lineterminator="\n")
+    writer.writerow(map(harmless, sheet.head))
+    writer.writerows(map(cell_text, row) for row in sheet.rows)
+    write(place, text.getvalue().encode())
 
 
 def write_pages(pages: Sequence[Page], path: str | Path) -> None:
@@ -80,31 +91,33 @@ def write_pages(pages: Sequence[Page], path: str | Path) -> None:
     body = io.BytesIO()
     with library("xlsxwriter").Workbook(body) as book:
         for page in pages:
-            _write_page(book, page)
+            write_page(book, page)
     write(place, body.getvalue())
 
 
-# --- CSV ------------------------------------------------------------------------------------------
-
-
-def _csv(sheet: Sheet) -> bytes:
-    text = io.StringIO()
-    writer = csv.writer(text, delimiter=sheet.delimiter, lineterminator="\n")
-    writer.writerow(map(harmless, sheet.head))
-    comma = sheet.delimiter == ";"
-    for row in sheet.rows:
-        writer.writerow(_csv_text(cell, comma) for cell in row)
-    return text.getvalue().encode()
-
-
-def _csv_text(cell: Cell, comma: bool) -> str:
-    if isinstance(cell, float):
-        text = f"{cell:.10g}"
-        return text.replace(".", ",") if comma else text
-    return "" if cell is None else harmless(str(cell))
-
-
-# --- XLSX -----------------------------------------------------------------------------------------
+def write_page(book: Any, page: Page) -> None:
+    """Add a table to an open workbook, with its charts."""
+    sheet = page.sheet
+    made = book.add_worksheet(page.name, worksheet_class=_worksheet_of(sheet.rows))
+    bold = book.add_format({"bold": True, "text_wrap": True, "valign": "top"})
+    for place, head in enumerate(sheet.head):
+        made.write_string(0, place, head, bold)
+        form = number_format(head)
+        number = book.add_format({"num_format": form}) if form else None
+        # The width [characters] fits the heading, on two lines if it is long, and the first texts.
+        texts = [row[place] for row in sheet.rows[:SAMPLE]]
+        longest = max((len(cell) for cell in texts if isinstance(cell, str)), default=0)
+        width = max(10, min(len(head) + 1, WIDEST_HEAD), min(longest, 60))
+        made.set_column(place, place, 60 if head == WHY else width, number)
+    made.set_row(0, HEAD_HEIGHT)
+    made.freeze_panes(1, 0)
+    made.repeat_rows(0)
+    made.set_landscape()
+    made.fit_to_pages(1, 0)
+    if sheet.rows:
+        made.autofilter(0, 0, len(sheet.rows), len(sheet.head) - 1)
+    if page.chart is not None:
+        _add_charts(book, page, page.chart)
 
 
 def number_format(head: str) -> str | None:
@@ -115,37 +128,6 @@ def number_format(head: str) -> str | None:
     if head.removesuffix("_low").removesuffix("_high") in RATIOS:
         return RATIO
     return NUMBER_FORMATS.get(units.unit_of(head))
-
-
-def _write_page(book: Any, page: Page) -> None:
-    sheet = page.sheet
-    made = book.add_worksheet(page.name, worksheet_class=_worksheet_of(sheet.rows))
-    bold = book.add_format({"bold": True, "text_wrap": True, "valign": "top"})
-    for place, head in enumerate(sheet.head):
-        made.write_string(0, place, head, bold)
-        form = number_format(head)
-        number = book.add_format({"num_format": form}) if form else None
-        made.set_column(place, place, _width(sheet, place), number)
-    made.set_row(0, HEAD_HEIGHT)
-    made.freeze_panes(1, 0)
-    made.repeat_rows(0)
-    made.set_landscape()
-    made.fit_to_pages(1, 0)
-    if sheet.rows:
-        made.autofilter(0, 0, len(sheet.rows), len(sheet.head) - 1)
-    if page.chart is not None:
-        _add_charts(book, page)
-
-
-def _width(sheet: Sheet, place: int) -> int:
-    """Return the width of a column [characters], from its heading and its first texts."""
-    texts = [row[place] for row in sheet.rows[:SAMPLE]]
-    longest = max((len(cell) for cell in texts if isinstance(cell, str)), default=0)
-    return (
-        60
-        if sheet.head[place] == WHY
-        else max(10, min(len(sheet.head[place]) + 1, WIDEST_HEAD), min(longest, 60))
-    )
 
 
 def _worksheet_of(rows: Sequence[Sequence[Cell]]) -> Any:
@@ -168,30 +150,23 @@ def _worksheet_of(rows: Sequence[Sequence[Cell]]) -> Any:
         for place in range(len(rows[0]) if rows else 0):
             style = page.col_info[place].column_format
             columns.append((name_of(place), f' s="{style._get_xf_index()}"' if style else ""))
-        page.fh.writelines(_row_xml(line, row, columns) for line, row in enumerate(rows, 2))
+        for line, row in enumerate(rows, 2):
+            parts = [f'<row r="{line}">']
+            for (name, style), cell in zip(columns, row, strict=True):
+                if isinstance(cell, str):
+                    parts.append(f'<c r="{name}{line}" t="inlineStr">{text_xml(cell)}</c>')
+                elif isinstance(cell, bool):
+                    parts.append(f'<c r="{name}{line}" t="b"><v>{cell:d}</v></c>')
+                elif cell is not None:
+                    parts.append(f'<c r="{name}{line}"{style}><v>{cell}</v></c>')
+            parts.append("</row>")
+            page.fh.write("".join(parts))
 
     return type("Rows", (base,), {"_write_dimension": write_dimension, "_write_rows": write_rows})
 
 
-def _row_xml(line: int, row: Sequence[Cell], columns: Sequence[tuple[str, str]]) -> str:
-    """Return a row of a sheet as XML.
-
-    ``columns`` holds the letters and the format attribute of each column.
-    """
-    parts = [f'<row r="{line}">']
-    for (name, style), cell in zip(columns, row, strict=True):
-        if isinstance(cell, str):
-            parts.append(f'<c r="{name}{line}" t="inlineStr">{_text_xml(cell)}</c>')
-        elif isinstance(cell, bool):
-            parts.append(f'<c r="{name}{line}" t="b"><v>{cell:d}</v></c>')
-        elif cell is not None:
-            parts.append(f'<c r="{name}{line}"{style}><v>{cell}</v></c>')
-    parts.append("</row>")
-    return "".join(parts)
-
-
 @lru_cache(maxsize=10_000)
-def _text_xml(text: str) -> str:
+def text_xml(text: str) -> str:
     """Return the text of a cell as XML.
 
     A control character becomes ``_xHHHH_`` (ECMA-376 part 1, ST_Xstring).
@@ -203,12 +178,11 @@ def _text_xml(text: str) -> str:
     return f'<is><t xml:space="preserve">{escape(plain)}</t></is>'
 
 
-def _add_charts(book: Any, page: Page) -> None:
+def _add_charts(book: Any, page: Page, drawn: Chart) -> None:
     """Add a sheet with one chart for each group of columns of the page."""
-    drawn, rows = book.add_worksheet("charts"), len(page.sheet.rows)
-    drawn.fit_to_pages(1, 0)
-    assert page.chart is not None
-    for k, group in enumerate(page.chart.groups):
+    sheet, rows = book.add_worksheet("charts"), len(page.sheet.rows)
+    sheet.fit_to_pages(1, 0)
+    for k, group in enumerate(drawn.groups):
         chart = book.add_chart({"type": "scatter", "subtype": "straight_with_markers"})
         for place in group:
             first = place == group[0]
@@ -216,21 +190,21 @@ def _add_charts(book: Any, page: Page) -> None:
             chart.add_series(
                 {
                     "name": page.sheet.head[place],
-                    "categories": [page.name, 1, page.chart.x, rows, page.chart.x],
+                    "categories": [page.name, 1, drawn.x, rows, drawn.x],
                     "values": [page.name, 1, place, rows, place],
                     "line": {"width": 2.25, "color": "#1f5fa8"} if first else dashed,
                     "marker": {"type": "circle", "size": 4} if first else {"type": "none"},
                 }
             )
-        log = {"log_base": 10} if page.chart.log else {}
-        chart.set_x_axis({"name": page.sheet.head[page.chart.x], **log})
+        log = {"log_base": 10} if drawn.log else {}
+        chart.set_x_axis({"name": page.sheet.head[drawn.x], **log})
         form = number_format(page.sheet.head[group[0]])
         chart.set_y_axis(
             {"name": page.sheet.head[group[0]], **({"num_format": form} if form else {})}
         )
         chart.set_legend({"position": "bottom"})
         chart.set_size({"width": 720, "height": 380})
-        drawn.insert_chart(20 * k, 0, chart)
+        sheet.insert_chart(20 * k, 0, chart)
 
 
 # --- a template -------------------------------------------------------------------------------
@@ -270,9 +244,8 @@ def write_template(path: str | Path, datasets: Iterable[str], protocols: Iterabl
             page.write_comment(0, column, note)
             page.set_column(column, column, max(12, len(name) + 2))
         page.freeze_panes(1, 0)
-        lists = book.add_worksheet(
-            "lists"
-        )  # a drop-down without a list sheet holds at most 255 characters
+        # A drop-down without a list sheet holds at most 255 characters.
+        lists = book.add_worksheet("lists")
         lists.hide()
         for column, texts in enumerate((sorted(set(datasets)), sorted(set(protocols)))):
             lists.write_column(0, column, texts)

@@ -211,15 +211,8 @@ def grid_of(
     """
     asked = model.question(ranges, ("outside", "metrics", "intervals", "progress"))
     axes = axes_of(model, words.with_options(asked))
-    _check_corners(model, axes)
-    return Grid(axes, outside, None if metrics is None else tuple(metrics), intervals)
 
-
-def _check_corners(model: Model, axes: tuple[Axis, ...]) -> None:
-    """Raise an error for impossible values, and for values that the dataset has no axis or rule for.
-
-    Only the least and the greatest value of each numeric axis are checked.
-    """
+    # Impossible values, and values without an axis or rule: the least and the greatest of each axis are checked.
     ends = [
         axis.values if axis.textual else dict.fromkeys((min(axis.values), max(axis.values)))
         for axis in axes
@@ -228,6 +221,7 @@ def _check_corners(model: Model, axes: tuple[Axis, ...]) -> None:
         _, problems = model.fit_question(_scenario(axes, corner))
         if problems:
             raise OutOfDomain(problems[0])
+    return Grid(axes, outside, None if metrics is None else tuple(metrics), intervals)
 
 
 def _scenario(axes: Sequence[Axis], values: Sequence[Value]) -> Scenario:

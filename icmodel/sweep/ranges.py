@@ -76,17 +76,17 @@ def axes_of(model: Model, ranges: Mapping[str, object]) -> tuple[Axis, ...]:
     for name in order:
         if order.count(name) > 1:
             raise ScenarioError(f"{name} is given twice: keep one of its two spellings")
-    texts = [_text_axis(name, value) for name, value in ranges.items() if is_textual(name)]
-    rows = _rows_at(model, texts)
+    texts = [text_axis(name, value) for name, value in ranges.items() if is_textual(name)]
+    rows = rows_at(model, texts)
     numbers = [
-        _number_axis(name, value, data, rows)
+        number_axis(name, value, data, rows)
         for name, value in ranges.items()
         if not is_textual(name)
     ]
     return tuple(sorted((*texts, *numbers), key=lambda axis: order.index(axis.name)))
 
 
-def _text_axis(name: str, value: object) -> Axis:
+def text_axis(name: str, value: object) -> Axis:
     """Make the axis of a protocol or an option, from one name, several names separated by commas, or a list."""
     if isinstance(value, str):
         values = tuple(item.strip() for item in value.split(",") if item.strip())
@@ -98,7 +98,7 @@ def _text_axis(name: str, value: object) -> Axis:
     return Axis(name, tuple(dict.fromkeys(values)), fixed)
 
 
-def _number_axis(name: str, value: object, data: Dataset, rows: tuple[Point, ...]) -> Axis:
+def number_axis(name: str, value: object, data: Dataset, rows: tuple[Point, ...]) -> Axis:
     """Make the axis of a numeric parameter, from a range as text, or from one or several numbers in SI."""
     si_name = words.TEXT_SPELLINGS.get(name, (name,))[0]
     if isinstance(value, str):
@@ -109,7 +109,7 @@ def _number_axis(name: str, value: object, data: Dataset, rows: tuple[Point, ...
             )
 
         def known(item: str, first: float, last: float) -> Sequence[float]:
-            return _known_values(si_name, item, first, last, rows, data.id)
+            return known_values(si_name, item, first, last, rows, data.id)
 
         texts = range_values(name, value, known)
         return Axis(si_name, texts, fixed=len(texts) == 1 and ".." not in value)
@@ -118,7 +118,12 @@ def _number_axis(name: str, value: object, data: Dataset, rows: tuple[Point, ...
             f"{name}={value!r} has no unit: write a text with units, or {si_name}= for numbers in SI"
         )
     fixed = np.ndim(value) == 0  # type: ignore[arg-type]
-    values = [_number(name, value) for value in ([value] if fixed else _list(name, value))]
+    values: list[float] = []
+    for number in [value] if fixed else _list(name, value):
+        if isinstance(number, bool) or not isinstance(number, (int, float, np.number)):
+            raise ScenarioError(f"{name} {number!r} is not a number: give numbers in SI")
+        si = float(number)
+        values.append(int(si) if name in WHOLE and si.is_integer() else si)
     if not values:
         raise ScenarioError(f"{name} has no values: give at least one")
     return Axis(name, tuple(dict.fromkeys(values)), fixed)
@@ -170,9 +175,7 @@ def range_values(name: str, text: str, known: Known) -> tuple[float, ...]:
             )
         how = match["how"]
         values += (
-            known(item, first, last)
-            if how is None
-            else _spaced_values(name, item, first, last, how)
+            known(item, first, last) if how is None else spaced_values(name, item, first, last, how)
         )
         if len(values) > LARGEST_RANGE:
             raise ScenarioError(
@@ -181,7 +184,7 @@ def range_values(name: str, text: str, known: Known) -> tuple[float, ...]:
     return tuple(dict.fromkeys(values))
 
 
-def _spaced_values(name: str, item: str, first: float, last: float, how: str) -> list[float]:
+def spaced_values(name: str, item: str, first: float, last: float, how: str) -> list[float]:
     """Return the values of a range that ends in ``:N`` or ``:Nlog``.
 
     The values of parameters with whole numbers are rounded.
@@ -201,7 +204,7 @@ def _spaced_values(name: str, item: str, first: float, last: float, how: str) ->
     return [float(value) for value in spaced]
 
 
-def _known_values(
+def known_values(
     name: str, item: str, first: float, last: float, rows: tuple[Point, ...], dataset: str
 ) -> list[float]:
     """Return the first and the last value of a range, and the dataset's values between them.
@@ -237,7 +240,7 @@ def _known_values(
     return sorted({first, *between, last})
 
 
-def _rows_at(model: Model, texts: list[Axis]) -> tuple[Point, ...]:
+def rows_at(model: Model, texts: list[Axis]) -> tuple[Point, ...]:
     """Return the dataset rows for the protocols and options of a sweep.
 
     For the variant ``hybrid``, these are the rows with the nearest options.
@@ -269,10 +272,3 @@ def _list(name: str, value: object) -> list[object]:
             f"{name} {value!r} is not a list of values: give one value or a one-dimensional list"
         )
     return list(values)
-
-
-def _number(name: str, value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float, np.number)):
-        raise ScenarioError(f"{name} {value!r} is not a number: give numbers in SI")
-    number = float(value)
-    return int(number) if name in WHOLE and number.is_integer() else number

@@ -123,13 +123,15 @@ class Target(ABC):
                 f"{unwritable(self.partial, error)}; {block.number} of {len(self.blocks)} blocks "
                 "are kept: repeat the command to continue"
             ) from error
-        self._record(block.number + 1, size_bytes)
+        progress = {"sweep": self.sweep_id, "blocks": block.number + 1, "bytes": size_bytes}
+        files.write(self.journal, json.dumps(progress).encode())
 
     def finish(self) -> None:
         """Move the complete file from its partial name to its final path."""
         try:
             if self.partial.is_dir():
-                self._put_manifest()
+                manifest = {"schema_version": 1, "sweep": self.sweep_id, "points": len(self.grid)}
+                files.write(self.partial / MANIFEST, json.dumps(manifest).encode())
                 if self.path.is_dir():
                     shutil.rmtree(self.path)
                 else:
@@ -148,14 +150,6 @@ class Target(ABC):
                 shutil.rmtree(self.partial)
             self.partial.unlink(missing_ok=True)
             self.journal.unlink(missing_ok=True)
-
-    def _record(self, blocks: int, size_bytes: int) -> None:
-        progress = {"sweep": self.sweep_id, "blocks": blocks, "bytes": size_bytes}
-        files.write(self.journal, json.dumps(progress).encode())
-
-    def _put_manifest(self) -> None:
-        manifest = {"schema_version": 1, "sweep": self.sweep_id, "points": len(self.grid)}
-        files.write(self.partial / MANIFEST, json.dumps(manifest).encode())
 
 
 MANIFEST = "_icmodel.json"
@@ -236,7 +230,9 @@ class ZarrStore(Target):
         for name, column in content.data_vars.items():
             array = zarr.open_array(self.partial / str(name), mode="r+")
             array[place] = column.to_numpy()
-            _sync(self.partial / str(name) / ".".join(map(str, chunk)))
+            stored = self.partial / str(name) / ".".join(map(str, chunk))
+            with suppress(FileNotFoundError), stored.open("rb") as file:  # no file without values
+                os.fsync(file.fileno())
         return 0
 
     def truncate(self, blocks: int, size_bytes: int) -> None:
@@ -278,9 +274,3 @@ def block_columns(block: Block, answers: xarray.Dataset) -> Columns:
 
 def _part_name(number: int) -> str:
     return f"part-{number:06}.parquet"
-
-
-def _sync(path: Path) -> None:
-    """Flush the file of a Zarr chunk to the disk. A chunk without values has no file."""
-    with suppress(FileNotFoundError), path.open("rb") as file:
-        os.fsync(file.fileno())

@@ -5,7 +5,7 @@ of fold (a split into training rows and test rows).
 """
 
 from icmodel.validate.choice import Choice, choose
-from icmodel.validate.document import document, kept, records
+from icmodel.validate.document import document, estimates, kept, records
 from icmodel.validate.validation import Trial, Validation, Wishes, validate
 
 __all__ = [
@@ -15,6 +15,7 @@ __all__ = [
     "Wishes",
     "choose",
     "document",
+    "estimates",
     "kept",
     "records",
     "validate",

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from icmodel.dataset import Dataset
 from icmodel.validate.folds import LEAST_ROWS, counts, scored
-from icmodel.validate.scores import Outcome, by_metric
+from icmodel.validate.scores import by_metric
 from icmodel.validate.validation import LEAVE_ONE, Wishes, validate
 
 USUAL, OTHER = "corrected", "hybrid"
@@ -63,14 +63,23 @@ def choose(data: Dataset, progress: Progress | None = None) -> Choice:
             "compare the variants by",
         )
     most = max(FEWEST_FOLDS, min(MOST_FOLDS, AT_MOST_ROWS // len(data.points)))
-    errors = [
-        _errors(
-            data, variant, Wishes((LEAVE_ONE,), metrics, most=most, worst=0), _part(progress, k)
-        )
-        for k, variant in enumerate((USUAL, OTHER))
-    ]
+    wishes = Wishes((LEAVE_ONE,), metrics, most=most, worst=0)
+
+    # Errors of both variants by metric, in the same order of rows; NaN if a row cannot be predicted.
+    errors: list[dict[str, list[float]]] = []
+    for variant in (USUAL, OTHER):
+
+        def half_done(done: int, folds: int, variants_done: int = len(errors)) -> None:
+            if progress is not None:
+                progress(variants_done * folds + done, 2 * folds)
+
+        trials = validate(data, variant, wishes, half_done).trials
+        outcomes = by_metric([one for trial in trials for one in trial.outcomes])
+        errors.append({metric: [one.error for one in some] for metric, some in outcomes.items()})
     ratios = {
-        metric: ratio for metric in metrics if (ratio := _ratio(*(e[metric] for e in errors)))
+        metric: ratio
+        for metric in metrics
+        if (ratio := _ratio(*(found.get(metric, []) for found in errors)))
     }
     if not ratios:
         return Choice(
@@ -85,29 +94,6 @@ def choose(data: Dataset, progress: Progress | None = None) -> Choice:
         f"{variant} answers by default: median errors of {OTHER} on at most {most} left-out points are "
         f"{ratio:.2f} times those of {USUAL}, the geometric mean over {over}",
     )
-
-
-def _part(progress: Progress | None, k: int) -> Progress | None:
-    """Make the progress function of variant number ``k`` (0 or 1), as a part of the total progress."""
-    if progress is None:
-        return None
-    return lambda done, folds: progress(k * folds + done, 2 * folds)
-
-
-def _errors(
-    data: Dataset, variant: str, wishes: Wishes, progress: Progress | None
-) -> Mapping[str, list[float]]:
-    """Errors of a variant on left-out rows, by metric; NaN if it cannot predict a row.
-
-    Both variants have the same order of rows.
-    """
-    outcomes: list[Outcome] = []
-    for trial in validate(data, variant, wishes, progress).trials:
-        outcomes += trial.outcomes
-    found = {
-        metric: [one.error for one in members] for metric, members in by_metric(outcomes).items()
-    }
-    return {metric: found.get(metric, []) for metric in wishes.metrics}
 
 
 def _ratio(usual: list[float], other: list[float]) -> float:

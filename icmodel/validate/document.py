@@ -106,6 +106,39 @@ def records(found: Validation) -> Iterator[dict[str, object]]:
             }
 
 
+def estimates(found: Validation) -> dict[str, object]:
+    """Convert the predictions of all test rows, and the rows they are compared with, to the form of other answers.
+
+    So a workbook has their intervals, bases and sources on sheets of their own.
+    """
+    predicted: dict[str, dict[str, dict[str, object]]] = {}
+    rows = []
+    for trial in found.trials:
+        places = predicted.setdefault(trial.kind, {})
+        for one in trial.outcomes:
+            point, options = one.point, found.data.options_of(one.point)
+            counts = [
+                f"{axis} = {value}"
+                for axis in AXES
+                if (value := getattr(point, axis)) not in (None, "")
+            ]
+            settings = [f"{axis} = {value}" for axis, value in options.items()]
+            where = f"row {point.line}: {', '.join((*counts, *settings))}"
+            places[where] = {point.metric: one.estimate.to_dict()}
+            rows.append(
+                {
+                    "line": point.line,
+                    "metric": point.metric,
+                    "payload_bytes": point.payload_bytes,
+                    "load_bps": "inf" if point.load_bps == math.inf else point.load_bps,
+                    "value": point.value,
+                    "basis": point.basis,
+                    "source": point.source,
+                }
+            )
+    return {**predicted, "rows": rows}
+
+
 KINDS = (LEAVE_ONE, HELD_OUT)
 """Kinds of folds whose test rows resemble a user's prediction request; other kinds leave out whole curves."""
 NUMBERS = ("error", "n", "median", "half_width", "coverage", "coverage_low", "coverage_high", "intervals")  # fmt: skip

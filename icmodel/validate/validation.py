@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, count
 
@@ -160,11 +160,17 @@ def validate(
     _check(data, asked, known)
     rows = {m: known.get(m, 0) for m in data.metrics if m in (asked.metrics or data.metrics)}
     chosen = [metric for metric, n in rows.items() if n >= LEAST_ROWS]
-    plans = {
-        kind: plan for kind in KINDS if kind in asked.kinds and (plan := _plan(kind, data, chosen, asked))
-    }  # fmt: skip
+    plans = {kind: make_folds(kind, data, chosen, asked) for kind in KINDS if kind in asked.kinds}
+    plans = {kind: plan for kind, plan in plans.items() if plan}
     if chosen and not plans:
-        raise DatasetError(_no_folds(data, asked.kinds))
+        reasons = {kind: WHY_NO_FOLDS[kind] for kind in asked.kinds}
+        if not data.held_out and HELD_OUT in reasons:
+            reasons[HELD_OUT] = "it has no held-out runs at all"
+        raise DatasetError(
+            f"{data.id} has nothing to ask for under {' and '.join(reasons)}: "
+            f"{', and '.join(dict.fromkeys(reasons.values()))}; choose another kind of folds, such as "
+            f"{LEAVE_ONE}, or another dataset"
+        )
     total, done = sum(map(_length, plans.values())), count(1)
 
     def one_more() -> None:
@@ -175,14 +181,22 @@ def validate(
         metric: next_to_break(data, scored(data, metric), asked.breaks_bytes) for metric in chosen
     }
     runs = _runs(data, asked) if HELD_OUT in plans else ()
-    trials = tuple(
-        _trial(kind, data, _run(plan, model.variant, chosen, one_more), _length(plan), near, asked)
-        for kind, plan in plans.items()
-    )
+    trials = []
+    for kind, plan in plans.items():
+        outcomes: list[Outcome] = []
+        for fold in chain.from_iterable(plan):
+            predicted = answers(fold, model.variant, chosen)
+            outcomes += (
+                outcome(fold.name, point, one)
+                for point, one in zip(fold.test, predicted, strict=True)
+                if point.metric in chosen
+            )
+            one_more()
+        trials.append(score_trial(kind, data, outcomes, _length(plan), near, asked))
     return Validation(
         data=data,
         variant=model.variant,
-        trials=trials,
+        trials=tuple(trials),
         too_few={metric: n for metric, n in rows.items() if n < LEAST_ROWS},
         noise={m: n for m, n in noise(scored(data)).items() if m in chosen},
         repeats=repeats(run for run in runs if is_scored(run) and run.metric in chosen),
@@ -191,6 +205,7 @@ def validate(
 
 
 def _check(data: Dataset, asked: Wishes, known: Mapping[str, int]) -> None:
+    """Raise an error if a kind of fold does not exist, or a requested metric has no scored rows."""
     for kind in asked.kinds or ("",):
         if kind not in KINDS:
             raise ScenarioError(f"there is no kind of fold {kind!r}: use one of {', '.join(KINDS)}")
@@ -202,21 +217,10 @@ def _check(data: Dataset, asked: Wishes, known: Mapping[str, int]) -> None:
             )
 
 
-def _no_folds(data: Dataset, kinds: Sequence[str]) -> str:
-    reasons = {kind: WHY_NO_FOLDS[kind] for kind in kinds}
-    if not data.held_out and HELD_OUT in reasons:
-        reasons[HELD_OUT] = "it has no held-out runs at all"
-    return (
-        f"{data.id} has nothing to ask for under {' and '.join(reasons)}: "
-        f"{', and '.join(dict.fromkeys(reasons.values()))}; choose another kind of folds, such as "
-        f"{LEAVE_ONE}, or another dataset"
-    )
-
-
 Plan = Sequence[Folds | tuple[Fold, ...]]
 
 
-def _plan(kind: str, data: Dataset, chosen: Sequence[str], asked: Wishes) -> Plan:
+def make_folds(kind: str, data: Dataset, chosen: Sequence[str], asked: Wishes) -> Plan:
     """Make the folds of one kind for the chosen metrics; empty if there is nothing to leave out."""
     if not chosen:
         return ()
@@ -245,23 +249,7 @@ def _length(plan: Plan) -> int:
     return sum(len(folds) for folds in plan)
 
 
-def _run(
-    plan: Plan, variant: str, chosen: Collection[str], one_more: Callable[[], None]
-) -> list[Outcome]:
-    """Predict the test rows of all folds of a plan; ``one_more`` is called after each fold."""
-    found: list[Outcome] = []
-    for fold in chain.from_iterable(plan):
-        predicted = answers(fold, variant, chosen)
-        found += (
-            outcome(fold.name, point, one)
-            for point, one in zip(fold.test, predicted, strict=True)
-            if point.metric in chosen
-        )
-        one_more()
-    return found
-
-
-def _trial(
+def score_trial(
     kind: str,
     data: Dataset,
     outcomes: Sequence[Outcome],
@@ -269,6 +257,10 @@ def _trial(
     near: Mapping[str, Mapping[Key, Key]],
     asked: Wishes,
 ) -> Trial:
+    """Score the outcomes of one kind of fold, by metric and by region.
+
+    ``near`` has the points next to a break, by metric.
+    """
     trained = {place(data, point) for point in scored(data)} if kind == HELD_OUT else None
     division = partition(data, near, trained)
     metrics = {}

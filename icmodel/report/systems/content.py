@@ -7,7 +7,7 @@ from pathlib import Path
 
 from icmodel import __version__
 from icmodel.estimate import plural
-from icmodel.report.blocks import Block, Facts, Items, Page, Picture, Section, Text
+from icmodel.report.blocks import Block, Facts, Items, Page, Picture, Text, filled_sections
 from icmodel.report.front import command, dataset_word
 from icmodel.report.masthead import PLAIN, Masthead
 from icmodel.report.systems import tables
@@ -34,9 +34,9 @@ def page(found: SystemPrediction, masthead: Masthead = PLAIN, file: str = "") ->
     needs = "its requirement" if count == 1 else f"its {count} requirements"
     aim = f"meet {needs}" if count else "carry what its streams ask for"
     variants = "variant" if len(found.variants) == 1 else "variants"
-    basis = "theory alone"
+    basis = tables.ground_text(found)
     if found.datasets:
-        basis = f"{', '.join(found.datasets)}, {variants} {', '.join(found.variants)}"
+        basis = f"{basis}, {variants} {', '.join(found.variants)}"
 
     caption = (
         "Each line is a link, coloured by the load of its busiest port, which the arrow follows, and as thick as its "
@@ -47,7 +47,7 @@ def page(found: SystemPrediction, masthead: Masthead = PLAIN, file: str = "") ->
     checked = tuple(check(system))
     problems = tuple(f"{problem.kind}: {problem.text}" for problem in checked)
     findings: Block = Text(
-        "Nothing: all is connected, no port is asked for more than it can send, no ways close a cycle."
+        "No findings: all nodes are connected, no port is overloaded, and no routes close a cycle."
     )
     titled = (("Notes", found.notes), ("Known limits of the system", system.known_limits))
     limits = [Items(title, tuple(sentences)) for title, sentences in titled if sentences]
@@ -60,10 +60,14 @@ def page(found: SystemPrediction, masthead: Masthead = PLAIN, file: str = "") ->
 
     sections: tuple[tuple[str, str, Iterable[Block]], ...] = (
         ("drawing", "The system", [drawn]),
-        ("requirements", "What is required", tables.requirements(found)),
+        (
+            "requirements",
+            "What is required",
+            [*tables.requirements(found), *tables.parts_table(found)],
+        ),
         ("streams", "Streams", tables.streams(found)),
         ("links", "Links", [tables.links(summary)]),
-        ("devices", "Devices", [tables.devices(found, summary)]),
+        ("devices", "Devices", [tables.devices(found, summary), *tables.stated_devices(found)]),
         ("findings", "What the check found", [Items("", problems) if problems else findings]),
         ("limits", "Limits of validity", limits or [Text("The system names none.")]),
         ("sources", "Sources", [Facts(tuple(pair for pair in sources if pair[1]))]),
@@ -73,7 +77,7 @@ def page(found: SystemPrediction, masthead: Masthead = PLAIN, file: str = "") ->
         question=f"Does {system.name} {aim}, with {plural(len(system.streams), 'stream')} at once?",
         basis=basis,
         answer=tables.conclude(found),
-        sections=tuple(Section(anchor, title, tuple(blocks)) for anchor, title, blocks in sections),
+        sections=filled_sections(*sections),
         made_by=f"icmodel {__version__}",
         front=front(found, picture, checked, line),
         masthead=masthead,

@@ -304,7 +304,7 @@ def legend(summary: Summary, width: float, top: float) -> tuple[list[Markup], fl
     """Draw the legend, wrapped to a width [px]; also returns its lower edge [px]."""
     drawn: list[Markup] = []
     y = top
-    for group in _entries(summary):
+    for group in legend_entries(summary):
         x = 0.0
         for sample, styled, text in group:
             start = SWATCH + 6 if sample is not None else 0.0
@@ -319,7 +319,7 @@ def legend(summary: Summary, width: float, top: float) -> tuple[list[Markup], fl
     return drawn, y - ROW / 2
 
 
-def _entries(summary: Summary) -> tuple[list[Entry], list[Entry], list[Entry]]:
+def legend_entries(summary: Summary) -> tuple[list[Entry], list[Entry], list[Entry]]:
     """Return three groups of legend entries: loads, line rates, and verdicts of streams."""
 
     def sample(styled: str, width: float) -> Markup:

@@ -39,14 +39,17 @@ from icmodel.report.systems.tables import (
     limits,
     margin,
     reason,
+    span_text,
+    stated_times,
     value_text,
     worst_estimate,
 )
-from icmodel.report.verdicts import limit_text
+from icmodel.report.verdicts import limit_text, margin_clause
 from icmodel.requirement import MET, NOT_MET, UNDECIDED
 from icmodel.system import Finding, SystemPrediction
 from icmodel.system.prediction.bounding import NETWORK
 from icmodel.system.prediction.result import Judged, StreamPrediction, by_requirement
+from icmodel.system.prediction.stated import StatedTimes
 from icmodel.usecase.result import WEAK
 
 HOST_LIMITS = ("cpu", "packet-rate", "receiver", "window", "application_send", "application_recv")
@@ -70,13 +73,13 @@ def front(found: SystemPrediction, picture: str, problems: Iterable[Finding], li
     caption = f"Load of each link and verdicts by stream: {counted_outcomes(found)}."
     file = SourceFile(system.file or system.name, system.sha256) if system.sha256 else None
     return Front(
-        numbers=_numbers(groups) if groups else _streams(found),
+        numbers=requirement_table(groups) if groups else stream_table(found),
         more=rest_text([some[0].verdict.outcome for some in groups.values()], "What is required"),
-        parts=_parts(found, groups),
+        parts=front_parts(found, groups),
         picture=Picture(caption, described(system, summary), drawing(system, summary), picture),
-        change=sentences(_changes(found, groups), MOST_CHANGES),
-        buy=tuple(_parts_to_buy(found)),
-        doubts=sentences(_doubts(found, groups, problems), MOST_DOUBTS),
+        change=sentences(changes(found, groups), MOST_CHANGES),
+        buy=tuple(parts_to_buy(found)),
+        doubts=sentences(doubts(found, groups, problems), MOST_DOUBTS),
         repeat=repeat(line, found.datasets, ", ".join(found.variants), file),
     )
 
@@ -85,7 +88,7 @@ Groups = Mapping[str, list[Judged]]
 """Name of a requirement -> its verdicts, the worst first."""
 
 
-def _numbers(groups: Groups) -> Table:
+def requirement_table(groups: Groups) -> Table:
     """Return the table of requirements on the first page, each with its worst stream or device."""
     rows = []
     for name, some in list(groups.items())[:MOST_NUMBERS]:
@@ -112,7 +115,7 @@ def _numbers(groups: Groups) -> Table:
     return Table(caption, columns, tuple(rows), numbers=("worst", "limit"))
 
 
-def _streams(found: SystemPrediction) -> Table:
+def stream_table(found: SystemPrediction) -> Table:
     """Return the table of the worst stream of each group, for a system without requirements."""
     rows = []
     for name, some in list(by_group(found).items())[:MOST_NUMBERS]:
@@ -136,7 +139,7 @@ def _streams(found: SystemPrediction) -> Table:
     return Table(caption, columns, tuple(rows), numbers=columns[1:3])
 
 
-def _parts(found: SystemPrediction, groups: Groups) -> Table | None:
+def front_parts(found: SystemPrediction, groups: Groups) -> Table | None:
     """Return a table for the deciding stream: what network, hosts and application contribute.
 
     Returns None if the system has no streams.
@@ -146,14 +149,18 @@ def _parts(found: SystemPrediction, groups: Groups) -> Table | None:
     if name is None:
         return None
     one = found.streams[name]
+    stated = stated_times(found, name)
     rows = (
-        (Cell("goodput"), *map(Cell, _goodput_parts(found, one))),
-        (Cell("greatest latency of a frame"), *map(Cell, _latency_parts(found, one))),
+        (Cell("goodput"), *map(Cell, goodput_parts(found, one, stated))),
+        (Cell("greatest latency of a frame"), *map(Cell, latency_parts(found, one, stated))),
     )
     return Table(f"What the verdict is made of: {name}", PARTS, rows)
 
 
-def _goodput_parts(found: SystemPrediction, one: StreamPrediction) -> tuple[str, str, str]:
+def goodput_parts(
+    found: SystemPrediction, one: StreamPrediction, stated: StatedTimes
+) -> tuple[str, str, str]:
+    """Return three texts on the goodput of a stream: what network and hosts allow, what the application asks for."""
     rate_bps = min(link.rate_bps for link in found.system.links_of(one.stream))
     ports = (found.links[found.system.ports[name].link].ports[name] for name in one.stream.path)
     busiest = max(port.asked_ratio for port in ports)
@@ -165,36 +172,47 @@ def _goodput_parts(found: SystemPrediction, one: StreamPrediction) -> tuple[str,
         hosts = f"limit it to {units.format_bps(goodput.value, 4)}"
     elif known and goodput.low >= min(request_bps, goodput.value):
         hosts = "do not limit it"
+    cores = "; ".join(
+        f"{device.name} states {span_text(device.core_time_s)} of a core for each frame"
+        for device in stated.ends.values()
+        if device.core_time_s
+    )
+    hosts = f"{hosts}; {cores}" if cores else hosts
     asks = units.format_bps(request_bps) if math.isfinite(request_bps) else "all there is"
     return network, hosts, f"asks for {asks}"
 
 
-def _latency_parts(found: SystemPrediction, one: StreamPrediction) -> tuple[str, str, str]:
+def latency_parts(
+    found: SystemPrediction, one: StreamPrediction, stated: StatedTimes
+) -> tuple[str, str, str]:
+    """Return three texts on the worst case of a frame: the times of network, hosts and application.
+
+    Devices that state their latency are named, also if nothing is known of the host at the other end.
+    """
     system, bound = found.system, one.latency_bound
     own_s = (
         system.devices[one.stream.source].app_send_s + system.devices[one.stream.sink].app_recv_s
     )
     own = f"adds {units.format_seconds(own_s, 4)}" if own_s else "its own work is not stated"
     if bound is None or math.isnan(bound.network_s):
-        return NOT_KNOWN, NOT_KNOWN, own
-    hosts_s = bound.value_s - bound.network_s - own_s
-    hosts = (
-        NOT_KNOWN
-        if NETWORK in bound.covers
-        else f"add up to {units.format_seconds(max(hosts_s, 0.0), 3)}"
-    )
+        return NOT_KNOWN, stated.why or NOT_KNOWN, own
+    hosts = f"add up to {units.format_seconds(bound.hosts_s, 3)}"
+    if NETWORK in bound.covers:
+        hosts = f"{stated.why}; the rest is {NOT_KNOWN}" if stated.ends else NOT_KNOWN
+    elif stated.ends:
+        hosts = f"{hosts}: {stated.why}"
     return f"up to {units.format_seconds(bound.network_s, 3)}", hosts, own
 
 
-def _changes(found: SystemPrediction, groups: Groups) -> Iterator[str]:
+def changes(found: SystemPrediction, groups: Groups) -> Iterator[str]:
     """Yield sentences on changes and measurements that would change the verdict on a system."""
     if not groups:
         yield "A requirement, or a rate for a stream: without one there is nothing to judge."
         return
     worst = next(iter(groups.values()))[0]
     if found.verdict == MET:
-        name = worst.verdict.requirement.name
-        yield f"“{name}” has {margin(worst) or 'an unknown margin'}; what takes more breaks the verdict."
+        clause = margin_clause(worst.verdict.requirement.name, margin(worst))
+        yield f"{clause}; a change that takes more breaks the verdict."
     else:
         file = found.system.file or found.system.name
         yield f"A search for the fewest changes that meet all requirements: icmodel recommend {file}."
@@ -224,7 +242,7 @@ def _remedy(found: SystemPrediction, one: Judged) -> str:
     return ", ".join(parts)
 
 
-def _parts_to_buy(found: SystemPrediction) -> Iterator[tuple[str, str]]:
+def parts_to_buy(found: SystemPrediction) -> Iterator[tuple[str, str]]:
     """Yield the hardware to buy (interfaces, cores, switches) and its cost, as pairs of name and text."""
     system = found.system
     kinds = Counter(
@@ -248,10 +266,15 @@ def _parts_to_buy(found: SystemPrediction) -> Iterator[tuple[str, str]]:
     yield "cost", cost
 
 
-def _doubts(found: SystemPrediction, groups: Groups, problems: Iterable[Finding]) -> Iterator[str]:
+def doubts(found: SystemPrediction, groups: Groups, problems: Iterable[Finding]) -> Iterator[str]:
     """Yield sentences for the first page on doubts about the verdict, the largest first."""
-    if not found.datasets:
+    sources = {one.group: one.source for one in found.system.devices.values() if one.latency_s}
+    silent = any(one.latency_s is None for one in found.system.devices.values())
+    if not found.datasets and silent:
         yield "Theory alone answers: hosts of this system are not in any dataset, and they add time and limits."
+    if sources:
+        named = (f"{name} ({source})" if source else name for name, source in sources.items())
+        yield f"Times that devices state are taken as stated, not measured: {', '.join(named)}."
 
     def width(one: Judged) -> float:
         estimate, limit = one.verdict.estimate, abs(one.verdict.requirement.limit)

@@ -89,8 +89,8 @@ def layout(count: int, pairs: Sequence[Pair], flows: Mapping[Pair, float]) -> La
     for a, b in pairs:
         beside[a][b] = beside[b][a] = None
     neighbours = [list(some) for some in beside]
-    column = _columns(neighbours, flows)
-    rows = _rows(column, neighbours)
+    column = assign_columns(neighbours, flows)
+    rows = order_rows(column, neighbours)
 
     # Edges at which a cable ends; within one column both are the outward or the right edges.
     last, sides = max(column), []
@@ -105,7 +105,7 @@ def layout(count: int, pairs: Sequence[Pair], flows: Mapping[Pair, float]) -> La
         if column[a] == column[b]
     }
 
-    places = _places(rows, pairs, sides, bent)
+    places = place_boxes(rows, pairs, sides, bent)
     right = max(place.right for place in places) + (BEND if (last, 1) in bent else 0.0)
 
     # Numbers are drawn at the end in the column with more boxes. All cables between two columns
@@ -120,11 +120,11 @@ def layout(count: int, pairs: Sequence[Pair], flows: Mapping[Pair, float]) -> La
             crowded = (len(rows[first]), second) > (len(rows[second]), first)
             labelled.append(0 if crowded else 1)
 
-    routes = _routes(pairs, sides, labelled, places)
+    routes = route_cables(pairs, sides, labelled, places)
     return Layout(places, routes, right, max(place.bottom for place in places))
 
 
-def _columns(neighbours: list[list[int]], flows: Mapping[Pair, float]) -> list[int]:
+def assign_columns(neighbours: list[list[int]], flows: Mapping[Pair, float]) -> list[int]:
     """Return the column of each box in a drawing, counted from 0.
 
     Forwarding boxes are ordered by hops; each other box is next to its neighbour.
@@ -175,7 +175,7 @@ def _hops(start: int, neighbours: list[list[int]], among: Iterable[int]) -> dict
     return hops
 
 
-def _rows(column: list[int], neighbours: list[list[int]]) -> list[list[int]]:
+def order_rows(column: list[int], neighbours: list[list[int]]) -> list[list[int]]:
     """Return the boxes in each column of a drawing, from top to bottom.
 
     Boxes are sorted by the mean position of their neighbours (barycentre).
@@ -206,7 +206,7 @@ def _rows(column: list[int], neighbours: list[list[int]]) -> list[list[int]]:
     return rows
 
 
-def _places(
+def place_boxes(
     rows: list[list[int]], pairs: Sequence[Pair], sides: Sequence[Pair], bent: set[Pair]
 ) -> tuple[Place, ...]:
     """Return the rectangle of each box in a drawing, with room for its texts and its cables."""
@@ -231,7 +231,7 @@ def _places(
     return tuple(places[box] for box in sorted(places))
 
 
-def _routes(
+def route_cables(
     pairs: Sequence[Pair],
     sides: Sequence[Pair],
     labelled: Sequence[int],

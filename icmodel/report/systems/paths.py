@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 from icmodel import units
@@ -38,6 +38,7 @@ def stream_paths(found: SystemPrediction, summary: Summary) -> Iterator[dict[str
             one.stream.sink,
             *(found.system.ports[p].node for p in one.stream.path),
         )
+        longest = max(one.terms.values(), default=0.0) or 1.0
         yield {
             "name": name,
             "outcome": of[name],
@@ -46,13 +47,22 @@ def stream_paths(found: SystemPrediction, summary: Summary) -> Iterator[dict[str
             "path": list(one.stream.path),
             "cables": sorted({cable_of[port] for port in one.stream.path if port in cable_of}),
             "boxes": sorted({box_of[node] for node in nodes}),
-            "facts": list(_stream_facts(one)),
-            "terms": _terms(one.terms),
+            "facts": list(stream_facts(one)),
+            "terms": [
+                {
+                    "name": cause,
+                    "text": quantity("latency_mean_s", time),
+                    "share": max(time / longest, 0.0),
+                    "decides": time == longest,
+                }
+                for cause, time in one.terms.items()
+            ],
             "notes": list(one.notes),
         }
 
 
-def _stream_facts(one: StreamPrediction) -> Iterator[tuple[str, str]]:
+def stream_facts(one: StreamPrediction) -> Iterator[tuple[str, str]]:
+    """Yield the numbers of a stream as pairs of name and text."""
     stream = one.stream
     yield "sends", f"{stream.protocol}, {units.format_bytes(stream.payload_bytes)} a frame"
     for metric in (
@@ -78,17 +88,3 @@ def _metric_text(one: StreamPrediction, metric: str) -> str:
     if tables.grows(metric, [one]):
         return "grows"
     return estimated(metric, one.metrics[metric]) if metric in one.metrics else "unknown"
-
-
-def _terms(terms: Mapping[str, float]) -> list[dict[str, Any]]:
-    """Return the terms of the mean latency as bars of a chart. The longest bar is marked."""
-    longest = max(terms.values(), default=0.0) or 1.0
-    return [
-        {
-            "name": name,
-            "text": quantity("latency_mean_s", time),
-            "share": max(time / longest, 0.0),
-            "decides": time == longest,
-        }
-        for name, time in terms.items()
-    ]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from icmodel.documents import group_by_key
@@ -228,27 +228,19 @@ def summarise(found: SystemPrediction, most_boxes: int = MOST_BOXES) -> Summary:
         for index in {folded.box_of[stream.source], folded.box_of[stream.sink]}:
             counts[index][outcome] += 1
     inside = {one.cable.ends[0]: one.text for one in cables if one.cable.inside}
-    boxes = [
-        BoxSummary(box, counts[index], *_busiest(found, box.members), inside.get(index, ""))
-        for index, box in enumerate(folded.boxes)
-    ]
-    return Summary(folded, tuple(boxes), tuple(cables))
 
-
-def _busiest(
-    found: SystemPrediction, members: Iterable[str]
-) -> tuple[str, DevicePrediction | None]:
-    """Return the device with the greatest CPU load among the members of a box.
-
-    Devices with a known utilisation come first, then devices with a known number of busy cores.
-    """
-
+    # The busiest device of a box: by utilisation, then by busy cores; unknown ones come last.
     def load(name: str) -> tuple[float, float]:
         cpu, cores = found.devices[name].cpu.value, found.devices[name].cpu_cores.value
         return (-1.0 if math.isnan(cpu) else cpu, -1.0 if math.isnan(cores) else cores)
 
-    name = max((name for name in members if name in found.devices), key=load, default="")
-    return name, found.devices.get(name)
+    boxes = []
+    for index, box in enumerate(folded.boxes):
+        devices = (name for name in box.members if name in found.devices)
+        busiest = max(devices, key=load, default="")
+        cpu = found.devices.get(busiest)
+        boxes.append(BoxSummary(box, counts[index], busiest, cpu, inside.get(index, "")))
+    return Summary(folded, tuple(boxes), tuple(cables))
 
 
 def outcomes(found: SystemPrediction) -> dict[str, str]:

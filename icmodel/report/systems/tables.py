@@ -36,6 +36,7 @@ from icmodel.system.prediction.result import (
     StreamPrediction,
     by_requirement,
 )
+from icmodel.system.prediction.stated import StatedTimes
 from icmodel.system.prediction.streams import VIRTUAL
 
 BOUND_DIGITS = 3
@@ -73,6 +74,13 @@ def conclude(found: SystemPrediction) -> Conclusion:
         streams,
     )
     return Conclusion(found.verdict, sentence, tuple(part for part in parts if part[1]))
+
+
+def ground_text(found: SystemPrediction) -> str:
+    """Return the ground of a prediction as text: datasets and devices that state their own times, or theory."""
+    stated = any(one.latency_s is not None for one in found.system.devices.values())
+    grounds = [", ".join(found.datasets)] if found.datasets else ["theory"] if stated else []
+    return " and ".join([*grounds, *(["devices as stated"] if stated else [])]) or "theory alone"
 
 
 def counted_outcomes(found: SystemPrediction) -> str:
@@ -165,7 +173,52 @@ def requirements(found: SystemPrediction) -> Iterator[Block]:
         numbers=("margin",),
     )
     if reasons:
-        yield Items("What stands behind those that are not met", tuple(reasons))
+        yield Items("Reasons of requirements that are not met", tuple(reasons))
+
+
+BOUND_PARTS = ("network", "hosts", "application")
+"""Parts of the worst case of a latency, in the order of `Judged.parts`."""
+
+
+def parts_table(found: SystemPrediction) -> Iterator[Table]:
+    """Yield a table of the worst case of each required time, in parts; nothing without a bound."""
+    rows = tuple(tuple(map(Cell, row)) for row in parts_rows(found))
+    if rows:
+        caption = "Worst case of times: what the network allows, what hosts and the application add"
+        columns = ("requirement", "worst", *BOUND_PARTS, "bound")
+        yield Table(caption, columns, rows, numbers=columns[2:])
+
+
+def parts_rows(found: SystemPrediction) -> Iterator[tuple[str, ...]]:
+    """Yield the texts of a row for each requirement on a time: the greatest bound of its streams, in parts [s].
+
+    The bound is ``from`` its known parts if a host is unknown. Of an unknown host beside a device that states its
+    latency, the part is ``from`` the stated latency.
+    """
+    for name, some in by_requirement(found.judged).items():
+        sums = [
+            (math.fsum(part for part in one.parts.values() if part == part), one)
+            for one in some
+            if one.parts
+        ]
+        if not sums:
+            continue
+        least_s, worst = max(sums, key=lambda pair: pair[0])
+        parts, stated = dict(worst.parts), stated_times(found, worst.stream)
+        unknown = math.isnan(parts["hosts_s"])
+        texts = [
+            "unknown" if part != part else units.format_seconds(part, 3) for part in parts.values()
+        ]
+        if unknown and stated.ends:
+            least_s += stated.most_s
+            texts[BOUND_PARTS.index("hosts")] = f"from {units.format_seconds(stated.most_s, 3)}"
+        total = units.format_seconds(least_s, 3)
+        yield (name, about(worst), *texts, f"from {total}" if unknown else total)
+
+
+def stated_times(found: SystemPrediction, stream: str) -> StatedTimes:
+    """Return the times that the devices at the ends of a stream state; ``ends`` is empty if none does."""
+    return StatedTimes.of(found.system, found.system.streams[stream])
 
 
 # --- streams ----------------------------------------------------------------------------------
@@ -312,7 +365,7 @@ def devices(found: SystemPrediction, summary: Summary) -> Table:
                     one.box.title,
                     note=f"busiest: {one.busiest}" if len(one.box.members) > 1 else "",
                 ),
-                Cell("not said" if cores is None else str(cores)),
+                Cell("not stated" if cores is None else str(cores)),
                 estimate_cell("cpu_recv", cpu.cpu),
                 estimate_cell("cpu_recv_cores", cpu.cpu_cores),
                 Cell(percent(max(cpu.by_core)) if cpu.by_core else "unknown"),
@@ -322,6 +375,35 @@ def devices(found: SystemPrediction, summary: Summary) -> Table:
     columns = ("device", "cores", "CPU", "busy cores", "busiest core", "streams")
     caption = "Devices as they are drawn, each by its busiest"
     return Table(caption, columns, tuple(rows), numbers=columns[1:5])
+
+
+def stated_devices(found: SystemPrediction) -> Iterator[Table]:
+    """Yield a table of the devices that state their own latency and core time; nothing if none does."""
+    stated = [one for one in found.system.devices.values() if one.latency_s is not None]
+    groups = group_by_key(
+        ((one.group, one.latency_s, one.core_time_s, one.source), one) for one in stated
+    )
+    rows = tuple(
+        (
+            Cell(group, note=plural(len(some), "device") if len(some) > 1 else ""),
+            Cell(span_text(latency_s)),
+            Cell(span_text(core_time_s)),
+            Cell(source or "not stated"),
+        )
+        for (group, latency_s, core_time_s, source), some in groups.items()
+    )
+    if rows:
+        caption = "Devices that state their own times; these are taken as stated, not measured"
+        columns = ("device", "latency of a frame", "core time of a frame", "source")
+        yield Table(caption, columns, rows, numbers=columns[1:3])
+
+
+def span_text(ends_s: tuple[float, float] | None) -> str:
+    """Return a stated time as text, from its least and its greatest value [s]."""
+    if ends_s is None:
+        return "not stated"
+    least, most = (units.format_seconds(end, 3) for end in ends_s)
+    return least if least == most else f"{least} – {most}"
 
 
 # --- texts of several streams -----------------------------------------------------------------
