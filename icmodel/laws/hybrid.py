@@ -21,6 +21,7 @@ from icmodel.fits.refine import Refiner
 from icmodel.fits.store import Kept, Store, seal_of
 from icmodel.laws import corrected
 from icmodel.laws.application import (
+    and_restated,
     flow,
     paced,
     with_application,
@@ -425,13 +426,14 @@ def answers(query: TableQuery, flow: Flow, wanted: Collection[str]) -> dict[str,
 
     The `ends` axis holds value, low and high; n is the number of requests.
     """
-    found = composed(query, flow, wanted, with_work(cpu_time_of_senders))
+    found = composed(query, flow, and_restated(query, wanted), with_work(cpu_time_of_senders))
     return with_application(query, flow, found)
 
 
 def overload_answers(query: TableQuery, flow: Flow, wanted: Collection[str]) -> dict[str, Floats]:
     """Predict the wanted metrics from tables of runs in overload; the result has the form of :func:`answers`."""
-    found = composed(query, flow, wanted, with_work(cpu_time), all_at_limit=True)
+    every = and_restated(query, wanted)
+    found = composed(query, flow, every, with_work(cpu_time), all_at_limit=True)
     return with_application(query, flow, found)
 
 
