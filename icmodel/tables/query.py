@@ -9,7 +9,7 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from icmodel.arrays import Bools, Codes, Floats, Ints, fast_where
+from icmodel.arrays import Bools, Codes, Floats, Ints
 from icmodel.tables.curves import HIGH, LOW, VALUE
 from icmodel.tables.questions import Questions
 from icmodel.tables.tables import Tables
