@@ -178,4 +178,8 @@ def requested_goodput(rate_fps: Any, payload_bytes: Any) -> Any:
     request = rate_fps * payload_bytes * 8
     whole = np.rint(request)
     with np.errstate(invalid="ignore"):  # inf - inf
-        return np.where(np.abs(request - whole) <= ROUNDING * np.spacing(request), whole, request)
+        off = np.abs(request - whole)
+        near = (off > 0) & (off <= request * (ROUNDING * np.finfo(float).eps))
+    if not near.any():  # np.spacing is slow
+        return request
+    return np.where(near & (off <= ROUNDING * np.spacing(request)), whole, request)
