@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, NamedTuple
 
 from icmodel import units
@@ -201,7 +201,7 @@ class Prediction(Metrics, Late):
     terms: Mapping[str, float]
     bounds: Mapping[str, float]
     rows: tuple[UsedRow, ...]
-    notes: tuple[str, ...] = field(default_factory=tuple)
+    notes: tuple[str, ...]
 
     if not TYPE_CHECKING:  # hidden from type checkers, which would accept misspelt fields
 

@@ -20,6 +20,7 @@ from icmodel.fits.fits import Fits, Watch
 from icmodel.fits.refine import Refiner
 from icmodel.fits.store import Kept, Store, seal_of
 from icmodel.laws import corrected
+from icmodel.laws.appendix_h import below_unlimited
 from icmodel.laws.application import (
     and_restated,
     flow,
@@ -451,10 +452,7 @@ def cpu_time(query: TableQuery, metrics: Sequence[str], load: Load, flow: Flow) 
         more = np.divide(request, top, out=np.ones_like(top), where=request > top)[:, None]
         most[:, :HIGH] = np.fmin(most[:, :HIGH], value[:, :HIGH] * more)
         np.fmax(value, most, out=value, where=held)
-    of_unlimited = (top_load == 0)[:, None] & load.limited[:HIGH]
-    if of_unlimited.any():
-        proportion = np.minimum(request / flow.capacity_bps[VALUE], 1.0)
-        value[:, :HIGH] *= fast_where(of_unlimited, proportion, 1.0)
+    below_unlimited(query, value, top_load, load, flow)
     return value
 
 
