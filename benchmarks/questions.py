@@ -86,7 +86,12 @@ def one(data: Dataset, asked: Columns, index: int) -> Scenario:
     return Scenario(protocol=data.protocols[int(asked["protocol"][index])], **values)
 
 
-def answer(model: Model, asked: Columns, threads: int | None = None) -> xarray.Dataset:
-    """Values of all metrics and the bottleneck of every scenario."""
+def answer(
+    model: Model,
+    asked: Columns,
+    threads: int | None = None,
+    metrics: tuple[str, ...] | None = None,
+) -> xarray.Dataset:
+    """Values of some metrics, or of all and the bottleneck, of every scenario."""
     columns: dict[str, Any] = dict(asked)
-    return model.predict_many(intervals=False, threads=threads, **columns)
+    return model.predict_many(intervals=False, threads=threads, metrics=metrics, **columns)

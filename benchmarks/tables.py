@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from benchmarks.rivals import METRIC
-from benchmarks.throughput import OURS, RIVALS
+from benchmarks.throughput import ALL, LIMITS, ONE, OURS, RIVALS
 
 Part = Mapping[str, Any]
 """A part of the document."""
@@ -50,11 +50,17 @@ def _throughput(found: Part) -> Iterator[str]:
     for part in ("repeats", "one_protocol", "full"):
         yield from ("", *_race(found[part]))
         if part == "one_protocol":
-            median, target = (
-                found[part]["ratios"]["predict_many"][RIVALS[0]]["median"],
-                found["target"],
+            ratio = found[part]["ratios"][ONE][RIVALS[0]]["median"]
+            speed = found[part]["points_per_s"][ALL]["median"]
+            targets = found["targets"]
+            yield (
+                f"target {targets['ratio']:g} of {RIVALS[0]} for {ONE}: "
+                f"{_judged(ratio >= targets['ratio'])} by the median"
             )
-            yield f"target {target:g} of {RIVALS[0]}: {_judged(median >= target)} by the median"
+            yield (
+                f"target {targets['points_per_s'] / 1e6:g} million points per second of all metrics: "
+                f"{_judged(speed >= targets['points_per_s'])} by the median"
+            )
 
 
 def _race(race: Part) -> Iterator[str]:
@@ -67,10 +73,11 @@ def _race(race: Part) -> Iterator[str]:
     if race["xarray_points"] != race["points"]:
         yield f"xarray.interp was given {race['xarray_points']:,} of them, its time scaled"
     yield f"{'ratio of points per second to':<36}" + "".join(f"{name:>28}" for name in OURS)
-    for rival in RIVALS:
+    rivals = [rival for rival in (*RIVALS, *LIMITS) if rival in race["points_per_s"]]
+    for rival in rivals:
         yield _row(rival, [race["ratios"][ours][rival] for ours in OURS])
     yield "ratio of points per CPU second to"
-    for rival in RIVALS:
+    for rival in rivals:
         yield _row(rival, [race["cpu_ratios"][ours][rival] for ours in OURS])
     yield f"{'by name':<36}{'million points per second':>28}{'CPUs it got':>28}"
     for name, speed in race["points_per_s"].items():

@@ -6,7 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
-from benchmarks.checking import check
+import numpy as np
+
+from benchmarks import limit
+from benchmarks.checking import WrongAnswerError, check
 from benchmarks.pairs import (
     Contestant,
     Document,
@@ -21,15 +24,26 @@ from benchmarks.rivals import METRIC, PROTOCOL, Copy, Grid, Scipy, Xarray, grid
 from icmodel.dataset import load
 from icmodel.model import Model
 
-OURS = {"predict_many": None, "predict_many threads=1": 1}
+ALL, ONE = "predict_many", f"{METRIC} alone"
+OURS: dict[str, tuple[int | None, tuple[str, ...] | None]] = {
+    ALL: (None, None),
+    f"{ALL} threads=1": (1, None),
+    ONE: (None, (METRIC,)),
+    f"{ONE} threads=1": (1, (METRIC,)),
+}
+"""Threads and metrics of each of our contestants; ``None`` means all."""
 RIVALS = (
     "RegularGridInterpolator",
     "RegularGridInterpolator in blocks",
     "xarray.interp",
     "np.copyto of the same bytes",
 )
-TARGET = 4.0
-"""Points per second of predict_many over those of RegularGridInterpolator, for questions of one protocol."""
+LIMIT = "tables alone, by numba"
+LIMITS = (LIMIT,) if limit.INSTALLED else ()
+"""Compiled tables, timed for questions of one protocol."""
+RATIO_TARGET, SPEED_TARGET = 10.0, 15e6
+"""For questions of one protocol: points per second of one metric over those of RegularGridInterpolator, and points
+per second of all metrics."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,11 +64,12 @@ def throughput(sizes: Sizes) -> Document:
     model = Model(load(DATASET))
     on = grid(model)
     parts = {}
-    for part, points, repeats, protocols in (
+    kinds: tuple[tuple[str, int, int, tuple[str, ...]], ...] = (
         ("repeats", sizes.repeat_points, sizes.repeats, ()),
         ("one_protocol", sizes.one_protocol_points, sizes.repeats, (PROTOCOL,)),
         ("full", sizes.points, sizes.full_repeats, ()),
-    ):
+    )
+    for part, points, repeats, protocols in kinds:
         asked = questions(model.data, min(points, sizes.points), protocols=protocols)
         names = list(protocols or model.data.protocols)
         parts[part] = {"protocols": names, **_race(model, on, asked, repeats, sizes)}
@@ -62,7 +77,7 @@ def throughput(sizes: Sizes) -> Document:
         "dataset": model.data.id,
         "variant": model.variant,
         "grid": {"protocol": PROTOCOL, "metric": METRIC, "shape": list(on.values.shape)},
-        "target": TARGET,
+        "targets": {"ratio": RATIO_TARGET, "points_per_s": SPEED_TARGET},
         **parts,
     }
 
@@ -70,12 +85,15 @@ def throughput(sizes: Sizes) -> Document:
 def _race(model: Model, on: Grid, asked: Columns, repeats: int, sizes: Sizes) -> Document:
     answers, points = answer(model, asked), len(asked["protocol"])
     checked = check(model, asked, answers, min(sizes.checked, points))
+    alone = answer(model, asked, metrics=(METRIC,))[METRIC]
+    if not alone.equals(answers[METRIC]):
+        raise WrongAnswerError(f"{METRIC} alone differs from {METRIC} among all metrics")
     copy = Copy(answers)
     scipy = Scipy(on, asked)
     labelled = Xarray(on, asked, min(sizes.xarray_points, points))
     contestants = {
-        name: Contestant(partial(answer, model, asked, threads), points)
-        for name, threads in OURS.items()
+        name: Contestant(partial(answer, model, asked, threads, metrics), points)
+        for name, (threads, metrics) in OURS.items()
     }
     runs: tuple[Callable[[], object], ...] = (
         scipy.whole,
@@ -86,6 +104,11 @@ def _race(model: Model, on: Grid, asked: Columns, repeats: int, sizes: Sizes) ->
     for name, run in zip(RIVALS, runs, strict=True):
         size = min(sizes.xarray_points, points) if name == "xarray.interp" else points
         contestants[name] = Contestant(run, size)
+    if len(np.unique(asked["protocol"])) == 1:
+        for name in LIMITS:
+            columns = tuple(str(name) for name in answers if name != "bottleneck")
+            compiled = limit.Limit(model, asked, columns).compiled()
+            contestants[name] = Contestant(compiled.whole, points)
     rounds = interleave(contestants, repeats, f"{points} points")
     return {
         "points": points,
@@ -103,7 +126,7 @@ def _ratios(rounds: Rounds) -> Document:
         kind: {
             ours: {
                 rival: speed_ratio(rounds, ours, rival, cpu=kind == "cpu_ratios").to_dict()
-                for rival in RIVALS
+                for rival in rounds.keys() - OURS.keys()
             }
             for ours in OURS
         }

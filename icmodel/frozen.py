@@ -1,11 +1,11 @@
-"""Frozen values that pickle, copy and compare: a read-only mapping, and records in which NaN equals NaN."""
+"""Frozen values that pickle, copy and compare: a read-only mapping, records in which NaN equals NaN, late fields."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import ItemsView, Iterator, KeysView, Mapping, ValuesView
+from collections.abc import Callable, ItemsView, Iterator, KeysView, Mapping, ValuesView
 from dataclasses import fields
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 K = TypeVar("K")
 V = TypeVar("V", covariant=True)
@@ -85,6 +85,40 @@ class NanEqual:
 
     def __hash__(self) -> int:
         return hash(tuple(None if is_nan(value) else value for value in _values(self)))
+
+
+class Late:
+    """Base of frozen dataclasses that can be made before all of their fields are known.
+
+    `later` makes an object with some fields, and a function that computes each other field when it is first read.
+    Comparing, pickling and copying read all fields.
+
+    Examples
+    --------
+    >>> from icmodel.estimate import Estimate
+    >>> late = Estimate.later({"basis": "stated", "why": "", "bases": ()}.get, value=1.0, low=0.9, high=1.1)
+    >>> late.basis, late == Estimate(1.0, 0.9, 1.1, "stated")
+    ('stated', True)
+    """
+
+    __slots__ = ("_compute",)
+
+    @classmethod
+    def later(cls, compute: Callable[[str], object], **known: object) -> Self:
+        """Make an object of which only the ``known`` fields are set; ``compute`` maps a field's name to its value."""
+        made = cls.__new__(cls)
+        for name, value in (("_compute", compute), *known.items()):
+            object.__setattr__(made, name, value)
+        return made
+
+    if not TYPE_CHECKING:  # hidden from type checkers, which would accept misspelt fields
+
+        def __getattr__(self, name: str) -> object:
+            if name not in self.__dataclass_fields__:
+                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+            value = object.__getattribute__(self, "_compute")(name)
+            object.__setattr__(self, name, value)
+            return value
 
 
 def same(one: object, other: object) -> bool:

@@ -13,7 +13,7 @@ import pytest
 import xarray as xr
 
 import checkout
-from benchmarks import checking, memory, page, rivals, speed, start, tables
+from benchmarks import checking, limit, memory, page, rivals, speed, start, tables
 from benchmarks.pairs import (
     Contestant,
     Document,
@@ -33,7 +33,7 @@ from benchmarks.questions import (
     payload_ranges,
     questions,
 )
-from benchmarks.throughput import OURS, RIVALS, Sizes, throughput
+from benchmarks.throughput import LIMITS, OURS, RIVALS, Sizes, throughput
 from conftest import Distributions, Installed
 from icmodel.dataset import load
 from icmodel.model import Model
@@ -230,6 +230,16 @@ def test_the_copy_is_of_as_many_bytes_as_the_answers(answers: xr.Dataset) -> Non
     np.testing.assert_array_equal(copy.target[0], copy.source[0])
 
 
+def test_the_limit_reads_the_same_tables(model: Model) -> None:
+    asked = questions(model.data, 60, protocols=("tcp",))
+    asked |= {"endpoints": np.ones(60, dtype=np.int64), "other_goodput_bps": np.zeros(60)}
+    names = ("latency_std_s", "cpu_recv_cores")
+    found = limit.Limit(model, asked, names).whole(2)
+    told = answer(model, asked, metrics=("latency_std_s", "goodput_bps"))
+    np.testing.assert_allclose(found[0], told["latency_std_s"], rtol=1e-12)
+    np.testing.assert_allclose(found[1], told["goodput_bps"], rtol=1e-3)  # no wire's bound
+
+
 # --- sections ---------------------------------------------------------------------------------
 
 
@@ -246,13 +256,14 @@ def test_throughput_says_its_sizes_and_all_ratios_with_their_spread(raced: Docum
         assert (race["points"], race["checked"], race["xarray_points"]) == (points, 40, 100)
         assert race["metrics"] >= 11
         assert race["bytes"] == points * (8 * race["metrics"] + 1)
+        others = {*RIVALS, *(LIMITS if part == "one_protocol" else ())}
         for each in ("points_per_s", "cpus"):
-            assert race[each].keys() == {*OURS, *RIVALS}
+            assert race[each].keys() == OURS.keys() | others
         for kind in ("ratios", "cpu_ratios"):
             assert race[kind].keys() == OURS.keys()
         for ours in OURS:
-            assert race["ratios"][ours].keys() == set(RIVALS)
-            for rival in RIVALS:
+            assert race["ratios"][ours].keys() == others
+            for rival in others:
                 assert_spread(race["ratios"][ours][rival], repeats)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from icmodel.documents import number_or_none
-from icmodel.frozen import NanEqual
+from icmodel.frozen import Late, NanEqual
 
 EXTRAPOLATED = "extrapolated"
 """Basis of an estimate beyond the measured range."""
@@ -32,7 +32,7 @@ def weakest(bases: Sequence[str]) -> str:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Estimate(NanEqual):
+class Estimate(NanEqual, Late):
     """One metric: a value, the 90 % interval for one new run, and the basis.
 
     Parameters

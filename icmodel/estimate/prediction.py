@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, NamedTuple
 
 from icmodel import units
 from icmodel.documents import number_or_none
 from icmodel.estimate.estimate import BASES, BOTTLENECKS, Estimate, absent, shortened
 from icmodel.estimate.texts import attributes, estimated, interval, limit_name
+from icmodel.frozen import Late
 from icmodel.keywords import advice
 from icmodel.notebook import data_frame, html_table
 from icmodel.scenario import Scenario
@@ -159,7 +160,7 @@ class Metrics:
 
 
 @dataclass(frozen=True)
-class Prediction(Metrics):
+class Prediction(Metrics, Late):
     """All metrics of one scenario on one dataset; each is an attribute, for example ``p.goodput_bps``.
 
     Parameters
@@ -200,7 +201,20 @@ class Prediction(Metrics):
     terms: Mapping[str, float]
     bounds: Mapping[str, float]
     rows: tuple[UsedRow, ...]
-    notes: tuple[str, ...] = field(default=())
+    notes: tuple[str, ...]
+
+    if not TYPE_CHECKING:  # hidden from type checkers, which would accept misspelt fields
+
+        def __getattr__(self, name: str) -> object:
+            base = Late if name in ("terms", "bounds", "rows", "notes") else Metrics
+            return base.__getattr__(self, name)
+
+    def __getstate__(self) -> dict[str, object]:
+        """State for pickling and copying: all fields."""
+        return {one.name: getattr(self, one.name) for one in fields(self)}
+
+    def __dir__(self) -> Iterable[str]:
+        return {*super().__dir__(), *(one.name for one in fields(self))}
 
     def __repr__(self) -> str:
         known = sum(not estimate.absent for estimate in self.metrics.values())

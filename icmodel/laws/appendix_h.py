@@ -172,11 +172,24 @@ def cpu_time(query: TableQuery, metrics: Sequence[str], load: Load, flow: Flow) 
         if held.any():
             most = query.unlimited_highs(metrics)
             np.fmax(value[:, HIGH], most, out=value[:, HIGH], where=held)
-    of_unlimited = (top_load == 0)[:, None] & load.limited[:HIGH]
-    if of_unlimited.any():
-        proportion = np.minimum(request / flow.capacity_bps[VALUE], 1.0)
-        value[:, :HIGH] *= fast_where(of_unlimited, proportion, 1.0)
+    below_unlimited(query, value, top_load, load, flow)
     return value
+
+
+def below_unlimited(
+    query: TableQuery, value: Floats, top_load: Floats, load: Load, flow: Flow
+) -> None:
+    """Scale processing times ``value`` (metrics, ends, n), in place, if only the unlimited load was measured.
+
+    An achieved request takes a proportional part.  The high stays that of the unlimited load.
+    """
+    scaled = (top_load == 0)[:, None] & load.limited[:HIGH]
+    if not scaled.any():
+        return
+    there = np.flatnonzero(scaled.any(axis=(0, 1)))  # few of many requests
+    request, capacity = query.q.requested_goodput_bps[there], flow.capacity_bps[VALUE, there]
+    proportion = np.minimum(request / capacity, 1.0)
+    value[:, :HIGH, there] *= fast_where(scaled[..., there], proportion, 1.0)
 
 
 def cpu(query: TableQuery, metrics: Sequence[str], flow: Flow, time: CpuTime = cpu_time) -> Floats:

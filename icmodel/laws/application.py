@@ -12,7 +12,7 @@ an application answers includes both.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -187,6 +187,11 @@ def with_work(time: CpuTime) -> CpuTime:
 
 
 # --- all metrics ----------------------------------------------------------------------------------
+
+
+def and_restated(query: TableQuery, wanted: Collection[str]) -> Collection[str]:
+    """Add to the wanted metrics those that :func:`with_application` corrects."""
+    return wanted if pace_of(query) is None else {*wanted, "sent_bps", "shortfall_bps"}
 
 
 def with_application(query: TableQuery, flow: Flow, found: dict[str, Floats]) -> dict[str, Floats]:

@@ -87,25 +87,27 @@ def flow(query: TableQuery) -> Flow:
     The goodput is the least of the request, the stream's capacity, the wire's bound and the fair share.
     """
     q, request = query.q, query.q.requested_goodput_bps
-    found = query.all((BEST, "goodput_bps", ACHIEVED), query.unlimited)
-    (best, unlimited), delivered = reached(query, found[:2]), found[2]
+    best, unlimited = reached(query, query.all((BEST, "goodput_bps"), query.unlimited))
     unlimited_loss, achieved_loss = opposite(benchmarked_loss(query)), opposite(limited_loss(query))
     slack = best * (1 + CLOSE)
     saturated = (request > slack) | np.isinf(request)
     receiver_overloaded = request + q.other_goodput_bps > slack
     capacity = fast_where(saturated, unlimited, best)
     receiver = fast_where(receiver_overloaded, unlimited, best)
-    able = unlimited / np.maximum(1 - unlimited_loss, CLOSE)
+    able = unlimited / np.maximum(1 - unlimited_loss, CLOSE) if q.lossy.any() else unlimited
     share = fair_share(query, receiver, receiver_overloaded, unlimited_loss, able)
     sent, offered = sent_and_received_rates(query, able, saturated, achieved_loss)
     goodput = np.minimum(offered, share)
     not_achieved = saturated | (share * (1 + CLOSE) < request)
-    kept = fast_where(saturated | (share < offered), 1.0, delivered)
-    # A share just below the offered rate is no more certain than the whole offered rate.  No measurement window
-    # counts more than the wire carries.
-    most = fast_where(saturated, np.inf, offered * delivered)
-    goodput = np.minimum(goodput * kept, np.minimum(most, q.frames.greatest_bps))
-    sent = fast_where(q.lossy, sent * kept, goodput)
+    if query.ends == 3 or not delivers_all(query):
+        delivered = query(ACHIEVED, query.unlimited)
+        kept = fast_where(saturated | (share < offered), 1.0, delivered)
+        # A share just below the offered rate is no more certain than the whole offered rate.
+        most = fast_where(saturated, np.inf, offered * delivered)
+        goodput, sent = np.minimum(goodput * kept, most), sent * kept
+    # No measurement window counts more than the wire carries.
+    goodput = np.minimum(goodput, q.frames.greatest_bps)
+    sent = fast_where(q.lossy, sent, goodput) if q.lossy.any() else goodput
     latency_load = cpu_load = query.load(opposite(not_achieved))
     if (saturated != not_achieved).any():
         cpu_load = query.load(opposite(saturated))  # E18: limit of the stream alone, not its share
@@ -122,6 +124,12 @@ def flow(query: TableQuery) -> Flow:
         latency_load=latency_load,
         cpu_load=cpu_load,
     )
+
+
+def delivers_all(query: TableQuery) -> bool:
+    """Whether the value of an achieved request's goodput is the whole request, for every protocol of the tables."""
+    shares = query.tables.metrics[ACHIEVED].surfaces.coefficients
+    return bool((shares[0, VALUE] == 1).all())
 
 
 def sent_and_received_rates(
@@ -290,14 +298,8 @@ def composed(
 
     Set ``all_at_limit`` if the tables hold only runs at their limit.
     """
-    request, needed = query.q.requested_goodput_bps, with_others(wanted, query.tables.metrics)
-    sent_bps = sent(query, flow)
-    short = np.maximum(request - opposite(sent_bps), 0.0)
-    short[:, np.isinf(request)] = 0.0
-    of_loss = {"sent_bps": sent_bps, "shortfall_bps": short, "loss_rate": loss(query, flow)}
-    unknown = loss_unknown(query, flow)
-    found = {name: fast_where(unknown, np.nan, value) for name, value in of_loss.items()}
-    found["goodput_bps"] = flow.goodput_bps
+    needed = with_others(wanted, query.tables.metrics)
+    found = by_loss(query, flow, wanted) | {"goodput_bps": flow.goodput_bps}
     latencies, busy, utilisations = split(table_metrics(query.tables), needed)
     found |= zip(latencies, latency(query, latencies, flow), strict=True)
     spent = appendix_h.cpu(query, (*busy, *utilisations), flow, cpu_time)
@@ -309,8 +311,24 @@ def composed(
     found |= zip(
         counted, packets_per_s(query, counted, flow, all_at_limit=all_at_limit), strict=True
     )
-    found["frames_per_s"] = frames_per_s(query, flow, found.get("frames_per_s"))
+    if "frames_per_s" in wanted:
+        found["frames_per_s"] = frames_per_s(query, flow, found.get("frames_per_s"))
     return in_order(found)
+
+
+def by_loss(query: TableQuery, flow: Flow, wanted: Collection[str]) -> dict[str, Floats]:
+    """Predict the wanted metrics of sent and lost frames, arrays (ends, n); NaN if the loss is unknown."""
+    found = dict[str, Floats]()
+    if "sent_bps" in wanted or "shortfall_bps" in wanted:
+        request, sent_bps = query.q.requested_goodput_bps, sent(query, flow)
+        short = np.maximum(request - opposite(sent_bps), 0.0)
+        np.copyto(short, 0.0, where=np.isinf(request))
+        found = {"sent_bps": sent_bps, "shortfall_bps": short}
+    if "loss_rate" in wanted:
+        found["loss_rate"] = loss(query, flow)
+    if not found or not (unknown := loss_unknown(query, flow)).any():
+        return found
+    return {name: fast_where(unknown, np.nan, value) for name, value in found.items()}
 
 
 def bases(query: TableQuery, flow: Flow) -> Bases:

@@ -101,8 +101,8 @@ def fair_share(
     if not (q.endpoints > 1).any():
         return receiver_bps
     receiver, part = receiver_bps, receiver_bps / q.endpoints
-    crowded = overloaded & (q.other_goodput_bps > 0) & (unlimited_loss > 0)
-    if crowded.any():
+    others = q.other_goodput_bps > 0
+    if q.lossy.any() and (crowded := overloaded & others & (unlimited_loss > 0)).any():
         own = np.minimum(q.requested_goodput_bps, able_bps)
         total = own + np.minimum(q.other_goodput_bps, (q.endpoints - 1) * able_bps)
         offered = total / able_bps
@@ -121,8 +121,7 @@ def fair_share(
                 measured = query(table, query.unlimited)
                 known = here & ~np.isnan(measured)
                 part = fast_where(known, np.fmin(measured, receiver), part)
-    share = np.fmax(receiver - q.other_goodput_bps, part)
-    return fast_where(q.endpoints > 1, share, receiver)
+    return np.asarray(np.fmax(receiver - q.other_goodput_bps, part))
 
 
 def loss_lowers_goodput(query: TableQuery, flow: Flow) -> Bools:
@@ -155,18 +154,20 @@ def is_one_way(metric: str) -> bool:
 
 
 def switches_s(query: TableQuery, metrics: Sequence[str]) -> Floats:
-    """Time [s] that the requested switches add one way beyond those in the measured path, (metrics, n) or (metrics, 1).
+    """Time [s] that the requested switches add one way beyond those in the measured path, (metrics, n).
 
-    Each further switch adds the dataset's switch latency (IC2012 §7.1.2).  The result is NaN if that latency is
+    An axis has the length 1 if all its numbers are equal.  Each further switch adds the dataset's switch latency (IC2012 §7.1.2).  The result is NaN if that latency is
     unknown.
     """
     if not query.q.switches.any():
-        return np.zeros((len(metrics), 1))
+        return np.zeros((1, 1))
     latency_s = query.tables.link.switch_latency_s
     beyond = query.q.switches - query.switches(metrics)
     if latency_s is None:
         return fast_where(beyond > 0, np.nan, 0.0)
-    return np.maximum(beyond, 0) * latency_s
+    np.maximum(beyond, 0, out=beyond)
+    beyond *= latency_s
+    return beyond
 
 
 def cable_s(query: TableQuery) -> Floats:
@@ -188,12 +189,13 @@ def least_s(query: TableQuery) -> Floats:
 
 
 def add_path(found: Floats, metrics: Sequence[str], path_s: Floats) -> None:
-    """Add the one-way time of the path (metrics, n) [s] to each latency of ``found`` (metrics, ends, n), in place.
+    """Add the one-way time of the path (metrics or 1, n or 1) [s] to latencies ``found`` (metrics, ends, n), in place.
 
     A round trip gets this time twice.
     """
     if not path_s.any():
         return
-    for ends, metric, once_s in zip(found, metrics, path_s, strict=True):
+    every = np.broadcast_to(path_s, (len(metrics), path_s.shape[1]))
+    for ends, metric, once_s in zip(found, metrics, every, strict=True):
         if times := traversals(metric):
-            ends += times * once_s
+            ends += once_s if times == 1 else times * once_s

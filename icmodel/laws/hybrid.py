@@ -20,7 +20,9 @@ from icmodel.fits.fits import Fits, Watch
 from icmodel.fits.refine import Refiner
 from icmodel.fits.store import Kept, Store, seal_of
 from icmodel.laws import corrected
+from icmodel.laws.appendix_h import below_unlimited
 from icmodel.laws.application import (
+    and_restated,
     flow,
     paced,
     with_application,
@@ -425,13 +427,14 @@ def answers(query: TableQuery, flow: Flow, wanted: Collection[str]) -> dict[str,
 
     The `ends` axis holds value, low and high; n is the number of requests.
     """
-    found = composed(query, flow, wanted, with_work(cpu_time_of_senders))
+    found = composed(query, flow, and_restated(query, wanted), with_work(cpu_time_of_senders))
     return with_application(query, flow, found)
 
 
 def overload_answers(query: TableQuery, flow: Flow, wanted: Collection[str]) -> dict[str, Floats]:
     """Predict the wanted metrics from tables of runs in overload; the result has the form of :func:`answers`."""
-    found = composed(query, flow, wanted, with_work(cpu_time), all_at_limit=True)
+    every = and_restated(query, wanted)
+    found = composed(query, flow, every, with_work(cpu_time), all_at_limit=True)
     return with_application(query, flow, found)
 
 
@@ -449,10 +452,7 @@ def cpu_time(query: TableQuery, metrics: Sequence[str], load: Load, flow: Flow) 
         more = np.divide(request, top, out=np.ones_like(top), where=request > top)[:, None]
         most[:, :HIGH] = np.fmin(most[:, :HIGH], value[:, :HIGH] * more)
         np.fmax(value, most, out=value, where=held)
-    of_unlimited = (top_load == 0)[:, None] & load.limited[:HIGH]
-    if of_unlimited.any():
-        proportion = np.minimum(request / flow.capacity_bps[VALUE], 1.0)
-        value[:, :HIGH] *= fast_where(of_unlimited, proportion, 1.0)
+    below_unlimited(query, value, top_load, load, flow)
     return value
 
 

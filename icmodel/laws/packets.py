@@ -45,13 +45,13 @@ def packets_per_s(
     all_at_limit : bool
         Whether the tables hold only runs in overload.
     """
-    found = np.full((len(metrics), query.ends, len(query.q)), np.nan)
     if not metrics:
-        return found
-    known = [query.known(MULTIPLE + metric) for metric in metrics]
-    there = np.flatnonzero(np.logical_or.reduce(known))
-    if len(there) == len(query.q):
+        return np.empty((0, query.ends, len(query.q)))
+    known = np.logical_or.reduce([query.known(MULTIPLE + metric) for metric in metrics])
+    if known.all():
         return _of_known(query, metrics, flow, all_at_limit)
+    found = np.full((len(metrics), query.ends, len(query.q)), np.nan)
+    there = np.flatnonzero(known)
     if len(there):
         part = _of_known(query.take(there), metrics, flow.take(there), all_at_limit)
         found[..., there] = part

@@ -51,8 +51,8 @@ class Answered(NamedTuple):
 
     def outside(self) -> Bools:
         """Mask (n,) of questions whose payload is outside the payloads measured for the goodput."""
-        missing = np.isnan(self.flow.goodput_bps[VALUE])
-        return np.asarray(missing & self.query.known(self.law.goodput))
+        missing = np.asarray(np.isnan(self.flow.goodput_bps[VALUE]))
+        return missing & self.query.known(self.law.goodput) if missing.any() else missing
 
 
 def answered(

@@ -74,9 +74,9 @@ class TableCache:
         return None if self.law.overload is None else self.law.overload.law.prepare(request)
 
     def make_placer(self, request: TableRequest) -> Placer:
-        """Make the `Placer` that converts single questions to table indices; the cached form is ``placer``."""
+        """Make the `Placer` that converts questions to table indices; the cached form is ``placer``."""
         prepared = self.prepared(request)
-        return Placer(prepared.tables, self.domains(request, prepared), 1)
+        return Placer(prepared.tables, self.domains(request, prepared))
 
     # --- domain -------------------------------------------------------------------------------
 

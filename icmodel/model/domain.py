@@ -6,7 +6,7 @@ Each rule is stated once, for one question and for many.  A `Placer` converts qu
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -25,6 +25,8 @@ RELIABLE = ("tcp",)
 """Protocols that resend lost packets, so that the application loses no frames (IC2012 §7.1.4)."""
 DENSE = 1 << 17
 """Greatest payload [B] up to which theory is computed once per payload and then looked up (many questions)."""
+MANY = 8
+"""A block of questions looks theory up by payload if it has at least one question per this many payloads."""
 LIMITING = ("cores", "switches", "endpoints", "distance_m")
 """Parameters of a question that a dataset can answer only if it has rows or a rule for them."""
 BEYOND = 'or use --extrapolate of predict, compare or sweep (in Python outside="extrapolate")'
@@ -254,13 +256,10 @@ class Placed(NamedTuple):
 class Placer:
     """Converter of blocks of questions to indices into tables.
 
-    Parameters
-    ----------
-    size : int
-        Total number of questions.  For many questions, theory is computed once per payload.
+    For many questions, theory is computed once per payload.
     """
 
-    def __init__(self, tables: Tables, domains: Domains, size: int) -> None:
+    def __init__(self, tables: Tables, domains: Domains) -> None:
         self.tables, self.domains = tables, domains
         wires = tables.wires
         self.greatest = np.array([wire.greatest_payload_bytes() or np.inf for wire in wires])
@@ -268,13 +267,15 @@ class Placer:
         self._lone_frame = lru_cache(maxsize=1024)(
             lambda protocol, payload: self._theory(np.array([protocol]), np.array([payload]))
         )
-        last = int(tables.axes.knots[-1]) + 1
-        self.width = last + 1 if last <= DENSE and size > last else 0
-        if self.width:
-            payload = np.tile(np.arange(self.width, dtype=float), len(wires))
-            protocol = np.repeat(np.arange(len(wires)), self.width)
-            theory = self._theory(protocol, np.maximum(payload, 1.0))
-            self.dense = theory.columns
+        self.width = int(tables.axes.knots[-1]) + 2
+
+    @cached_property
+    def dense(self) -> Floats:
+        """Columns of `Frames` for every payload below ``width``, protocol by protocol."""
+        count = len(self.tables.wires)
+        payload = np.tile(np.arange(self.width, dtype=float), count)
+        protocol = np.repeat(np.arange(count), self.width)
+        return self._theory(protocol, np.maximum(payload, 1.0)).columns
 
     def place(self, columns: Mapping[str, Column]) -> Placed:
         """Convert questions to table indices; questions are columns by SI name, and missing columns have defaults.
@@ -319,7 +320,8 @@ class Placer:
         """
         if len(payload) == 1:
             return self._lone_frame(int(protocol[0]), float(payload[0]))
-        if not self.width or (self.tables.extend and payload.max() >= self.width):
+        few = len(payload) * MANY < self.width or self.width > DENSE
+        if few or (self.tables.extend and payload.max() >= self.width):
             return self._theory(protocol, payload)
         place = protocol * self.width + np.minimum(payload, self.width - 1).astype(np.int64)
         return Frames(self.dense, place)

@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property, partial
 from operator import attrgetter
 
 from icmodel.dataset.coverage import PROMISED
-from icmodel.estimate import BASES, BOTTLENECKS, Estimate, Prediction, UsedRow, absent
+from icmodel.estimate import (
+    BASES,
+    BOTTLENECKS,
+    EXTRAPOLATED,
+    Estimate,
+    Prediction,
+    UsedRow,
+)
 from icmodel.frozen import FrozenMapping
-from icmodel.laws.bases import INTERPOLATED
+from icmodel.laws.bases import INTERPOLATED, Bases
 from icmodel.laws.flow import CLOSE, switches_s
 from icmodel.laws.metrics import BY_FLOW
 from icmodel.laws.packets import MULTIPLE
@@ -25,53 +33,113 @@ OF_ROW = attrgetter(*UsedRow._fields)
 
 
 def prediction(scenario: Scenario, variant: str, answer: Answered) -> Prediction:
-    """Make the Prediction for one question from its answer: metrics, bottleneck, rows used and notes."""
-    data = answer.query.tables.data
-    used = answer.law.bases(answer.query, answer.flow)
-    reads = used.used(answer.query, answer.columns)
-    metrics: dict[str, Estimate] = {}
-    rows: set[int] = set()
+    """Make the Prediction for one question from its answer; bases, rows and texts are computed when first read."""
     explanation = Explanation(scenario, variant, answer)
-    ends = {name: column[:, 0].tolist() for name, column in answer.columns.items()}
-    for name in answer.prepared.named:
-        value, low, high = ends.get(name, NONE)
-        if math.isnan(value):
-            metrics[name] = absent(explanation.absence(name))
-            continue
-        own = {row for _, near in reads[name] for row in near}
-        rows |= own
-        # All bases that the metric used, from its rows, look-ups and rule, strongest first.
-        codes = {CODES[data.points[row].basis] for row in own}
-        codes.update([code for code, near in reads[name] if near])
-        if any(len(near) > 1 for _, near in reads[name]):
-            codes.add(INTERPOLATED)
-        rule = int(used.rules[name][0]) if name in used.rules else 0
-        if rule or not codes:
-            codes.add(rule)
-        bases = tuple([BASES[code] for code in sorted(codes)])
-        why = explanation.extrapolation(name, sorted(own)) if "extrapolated" in bases else ""
-        metrics[name] = Estimate(value, low, high, bases[-1], why, bases)
-    return Prediction(
+    metrics = {
+        name: Estimate.later(partial(explanation.of_metric, name), value=value, low=low, high=high)
+        for name, (value, low, high) in explanation.ends.items()
+    }
+    return Prediction.later(
+        partial(getattr, explanation),
         scenario=scenario,
-        dataset=data.id,
-        sha256=data.sha256,
+        dataset=explanation.data.id,
+        sha256=explanation.data.sha256,
         variant=variant,
         metrics=FrozenMapping(metrics),
         bottleneck=BOTTLENECKS[int(answer.bottleneck()[0])],
-        terms=FrozenMapping(explanation.terms(metrics["latency_mean_s"])),
-        bounds=FrozenMapping(dict(answer.law.bounds(answer.query, answer.flow))),
-        rows=tuple([UsedRow._make(OF_ROW(data.points[row])) for row in sorted(rows)]),
-        notes=tuple(explanation.notes({name for name, one in metrics.items() if not one.absent})),
     )
 
 
 class Explanation:
-    """Sentences that explain the predicted numbers of one question, and why numbers are missing."""
+    """Explanation of the predicted numbers of one question; each part is computed when it is first read."""
 
     def __init__(self, scenario: Scenario, variant: str, answer: Answered) -> None:
         self.scenario, self.variant, self.answer = scenario, variant, answer
         self.query, self.flow = answer.query, answer.flow
         self.tables, self.data = answer.query.tables, answer.query.tables.data
+        found = {name: column[:, 0].tolist() for name, column in answer.columns.items()}
+        self.ends = {name: found.get(name, NONE) for name in answer.prepared.named}
+
+    @cached_property
+    def present(self) -> tuple[str, ...]:
+        """Names of the metrics that have a value."""
+        return tuple(name for name, ends in self.ends.items() if not math.isnan(ends[VALUE]))
+
+    @cached_property
+    def used(self) -> Bases:
+        """Table look-ups and rules from which each metric is computed."""
+        return self.answer.law.bases(self.query, self.flow)
+
+    @cached_property
+    def reads(self) -> Mapping[str, Sequence[tuple[int, Sequence[int]]]]:
+        """Basis code and dataset rows of each table look-up that a metric uses, by metric."""
+        return self.used.used(self.query, self.answer.columns)
+
+    def rows_of(self, name: str) -> set[int]:
+        """Indices of the dataset rows used for a metric."""
+        return {row for _, near in self.reads[name] for row in near}
+
+    def of_metric(self, name: str, part: str) -> object:
+        """Part ``bases``, ``basis`` or ``why`` of the Estimate of a metric."""
+        if name not in self.present:
+            return {"bases": (), "basis": "", "why": self.absence(name)}[part]
+        bases = self.bases(name)
+        if part == "why":
+            extrapolated = EXTRAPOLATED in bases
+            return self.extrapolation(name, sorted(self.rows_of(name))) if extrapolated else ""
+        return bases if part == "bases" else bases[-1]
+
+    def bases(self, name: str) -> tuple[str, ...]:
+        """All bases of a metric, from its rows, look-ups and rule, strongest first."""
+        reads = self.reads[name]
+        codes = {CODES[self.data.points[row].basis] for row in self.rows_of(name)}
+        codes.update([code for code, near in reads if near])
+        if any(len(near) > 1 for _, near in reads):
+            codes.add(INTERPOLATED)
+        rules = self.used.rules
+        rule = int(rules[name][0]) if name in rules else 0
+        if rule or not codes:
+            codes.add(rule)
+        return tuple([BASES[code] for code in sorted(codes)])
+
+    # --- parts of the prediction --------------------------------------------------------------
+
+    @property
+    def rows(self) -> tuple[UsedRow, ...]:
+        """Dataset rows used for the numbers."""
+        rows = sorted(set().union(*map(self.rows_of, self.present)))
+        return tuple([UsedRow._make(OF_ROW(self.data.points[row])) for row in rows])
+
+    @property
+    def bounds(self) -> Mapping[str, float]:
+        """Upper bounds of the goodput [b/s]."""
+        return FrozenMapping(dict(self.answer.law.bounds(self.query, self.flow)))
+
+    @property
+    def terms(self) -> Mapping[str, float]:
+        """Parts of the mean latency [s]: serialisation, propagation, switches and software stack.
+
+        Empty if the dataset has no one-way latency.
+        """
+        if "latency_mean_s" not in self.present or "latency_mean_s" not in self.tables.metrics:
+            return FrozenMapping({})
+        link, query = self.tables.link, self.query
+        extra = float(query.extra_distance_m[0]) if self.answer.law.adds_cable else 0.0
+        terms = {
+            "serialisation": float(query.q.frames.lone_s[0]),
+            "propagation": ((link.cable_length_m or 0.0) + extra)
+            * (link.propagation_s_per_m or 0.0),
+            "switches": float(switches_s(query, ["latency_mean_s"])[0, 0]),
+        }
+        mean = self.ends["latency_mean_s"][VALUE]
+        return FrozenMapping(terms | {"stack": mean - sum(terms.values())})
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Notes on the whole prediction."""
+        return tuple(self._notes())
+
+    # --- texts --------------------------------------------------------------------------------
 
     def absence(self, name: str) -> str:
         """Reason why the prediction has no value of a metric."""
@@ -130,25 +198,7 @@ class Explanation:
         edge = min(sizes, key=lambda size: abs(size - payload))
         return f"extrapolated on payload at {format_bps(nearest, 3)}: {_beyond(payload, edge)}"
 
-    def terms(self, mean: Estimate) -> dict[str, float]:
-        """Parts of the mean latency [s]: serialisation, propagation, switches and software stack.
-
-        Empty if the dataset has no one-way latency.
-        """
-        if mean.absent or "latency_mean_s" not in self.tables.metrics:
-            return {}
-        link, query = self.tables.link, self.query
-        extra = float(query.extra_distance_m[0]) if self.answer.law.adds_cable else 0.0
-        terms = {
-            "serialisation": float(query.q.frames.lone_s[0]),
-            "propagation": ((link.cable_length_m or 0.0) + extra)
-            * (link.propagation_s_per_m or 0.0),
-            "switches": float(switches_s(query, ["latency_mean_s"])[0, 0]),
-        }
-        return terms | {"stack": mean.value - sum(terms.values())}
-
-    def notes(self, present: set[str]) -> Iterator[str]:
-        """Notes on the whole prediction; ``present`` names the metrics that have a value."""
+    def _notes(self) -> Iterator[str]:
         scenario, law = self.scenario, self.answer.law
         switches = self._row_switches("latency_mean_s")
         if scenario.switches and switches is not None and scenario.switches > switches:
@@ -167,7 +217,7 @@ class Explanation:
         shares = [
             f"{name} {100 * held.share:.0f} % of {held.rows}"
             for name, held in self.data.held.get(self.variant, {}).items()
-            if held.share < PROMISED[0] and name in present
+            if held.share < PROMISED[0] and name in self.present
         ]
         if shares:
             yield (

@@ -24,7 +24,6 @@ from icmodel.model.answering import UNKNOWN, Answered, answered, in_overload, ne
 from icmodel.model.cache import TableCache
 from icmodel.model.domain import (
     Column,
-    Placer,
     adds_work,
     float_column,
     request_column,
@@ -42,8 +41,11 @@ Piece = slice | Ints
 """Indices of the questions in a block: a slice, or an array of integers."""
 Reason = Callable[[Mapping[str, object]], str]
 """Function that takes the SI keywords of a refused question and returns the reason of the refusal."""
-BLOCK = 1_048_576
-"""Number of array elements that are computed at once: metrics × (value, low, high) × questions."""
+BLOCK = 65_536
+"""Number of questions that are computed at once; intervals count three times.
+
+The columns of a block then stay in the processor's cache, and Python's own work is spread over many questions.
+"""
 HOSTS = ("line_rate_bps", "cpu_clock_ratio")
 OWN = 0.0
 """Number that stands for "the dataset's own line rate" among line rates [b/s]."""
@@ -393,13 +395,11 @@ class _Worker:
         self.protocols = np.array([name in protocols for name in cache.data.protocols]).cumsum() - 1
         limited = not questions.columns.keys().isdisjoint(REQUESTS)
         self.over = cache.overload(request) if limited else None
-        self.domains = cache.domains(request, prepared)
-        self.placer = Placer(prepared.tables, self.domains, len(questions))
+        self.placer = cache.placer(request)
         names = frozenset(prepared.named)
         self.metrics = frozenset(output.batch.metrics or names) & names
         self.wanted = self.metrics | ({BOTTLENECK} & output.columns.keys())
-        numbers = len(output.batch.endings) * max(len(self.metrics), 1)
-        self.block = max(BLOCK // numbers, 1024)
+        self.block = BLOCK // len(output.batch.endings)
 
     def run(self, where: Ints | None) -> None:
         """Answer all questions, or the questions at the given indices, with the wanted number of threads."""
@@ -432,7 +432,7 @@ class _Worker:
         q, limiting, refused, other_cores = self.placer.place(columns)
         if not self.prepared.tables.extend:
             refused |= other_cores
-        refused |= self.domains.refused(q.protocol, limiting)
+        refused |= self.placer.domains.refused(q.protocol, limiting)
         with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
             answer = self._write(piece, self.law, self.prepared, q)
             if self.over is not None and self.law.overload is not None:

@@ -9,7 +9,7 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from icmodel.arrays import Bools, Codes, Floats, Ints, fast_where
+from icmodel.arrays import Bools, Codes, Floats, Ints
 from icmodel.tables.curves import HIGH, LOW, VALUE
 from icmodel.tables.questions import Questions
 from icmodel.tables.tables import Tables
@@ -17,6 +17,11 @@ from icmodel.tables.tables import Tables
 Number = TypeVar("Number", np.float64, np.int64)
 ENDS = np.arange(3)
 """Indices of value, low and high on the `ends` axis."""
+TOGETHER = 16_384
+"""Number of results, metrics × ends × requests, that are looked up at once.
+
+Their coefficients then stay in the processor's cache, and few requests still look up all metrics in one step.
+"""
 
 
 class Load(NamedTuple):
@@ -74,7 +79,7 @@ class TableQuery:
         _, cores, switch_counts = axes.shape
         switches = np.minimum(questions.switches, switch_counts - 1)
         self.config = (questions.protocol * cores + questions.core_index) * switch_counts + switches
-        self._first_places: dict[tuple[str, ...], Ints] = {}
+        self._starts: dict[tuple[str, ...], Ints] = {}
 
     def take(self, where: Ints) -> TableQuery:
         """Make a query of the same tables for the requests at the given indices."""
@@ -89,7 +94,8 @@ class TableQuery:
     def extra_distance_m(self) -> Floats:
         """Length by which each requested cable exceeds the dataset's cable [m], (n,); 0 for the dataset's own cable."""
         extra = self.q.distance_m - (self.tables.link.cable_length_m or 0.0)
-        return fast_where(np.isnan(extra), 0.0, extra)
+        np.copyto(extra, 0.0, where=np.isnan(extra))
+        return extra
 
     # --- loads --------------------------------------------------------------------------------
 
@@ -97,10 +103,11 @@ class TableQuery:
     def requested(self) -> Load:
         """Requested load of each request, (n,); an unlimited rate counts as above every measured load."""
         request = self.q.requested_goodput_bps
-        above = np.zeros(len(request), dtype=np.uint16)
-        for level in self.tables.axes.loads:
-            above += request >= level
-        slot = above.astype(np.int64)
+        loads = self.tables.axes.loads
+        passed = np.zeros(len(request), dtype=np.min_scalar_type(len(loads)))
+        for level in loads:
+            passed += (request >= level).view(np.uint8)
+        slot = passed.astype(np.int64)
         above = request - self.tables.floors.take(slot)
         above[np.isinf(above)] = 0.0
         return Load(slot, above, np.ones(len(request), dtype=bool))
@@ -115,10 +122,10 @@ class TableQuery:
     def load(self, unlimited: Bools) -> Load:
         """Make the load of each request: the unlimited load if ``unlimited`` (..., n) is true, otherwise its own."""
         requested = self.requested
-        slot = fast_where(unlimited, len(self.tables.axes.loads) + 1, requested.slot)
-        above = np.empty(slot.shape)
-        above[:] = requested.above_bps
-        return Load(slot, above, ~unlimited)
+        assert requested.above_bps is not None
+        slot = unlimited * np.int64(len(self.tables.axes.loads) + 1)  # the last slot
+        np.maximum(slot, requested.slot, out=slot)
+        return Load(slot, np.broadcast_to(requested.above_bps, slot.shape), ~unlimited)
 
     # --- numbers ------------------------------------------------------------------------------
 
@@ -155,28 +162,38 @@ class TableQuery:
 
         ``ends`` are the indices of the wanted numbers among value, low and high.
         """
-        packed, cells = self.tables.packed, self._cells(metrics)[:, None]
-        if load.above_bps is None:  # all loads are unlimited, so the load adds no terms
-            place = cells + ends[:, None] * packed.cells
-            found, slope = packed.unlimited.take(place, axis=1)
-            (square,) = _squares(packed.unlimited_squares, place, ends, packed.cells)
-            found += self._payload_terms(slope, square)
-            return np.asarray(found)
-        place = cells + (load.slot * packed.cells + ends[:, None] * packed.places)
-        constant, slope, found, slope_of_load = packed.coefficients.take(place, axis=1)
-        square, square_of_load = _squares(packed.squares, place, ends, packed.places)
-        found += self._payload_terms(slope_of_load, square_of_load)
-        found *= load.above_bps
-        found += self._payload_terms(slope, square)
-        found += constant
-        return np.asarray(found)
+        packed, chosen = self.tables.packed, self.tables.chosen(tuple(metrics))
+        start, above = self._start(tuple(metrics)), load.above_bps
+        if above is None:
+            values, coefficients, squares = packed.cells, packed.unlimited, packed.unlimited_squares
+        else:
+            values, coefficients, squares = packed.places, packed.coefficients, packed.squares
+            start = start + load.slot * packed.cells
+        offset = chosen.offset + ends[:, None] * values
+        found = np.empty((len(metrics), len(ends), len(self.q)))
+        count = max(TOGETHER // max(found[:1].size, 1), 1)
+        for some in (slice(k, k + count) for k in range(0, len(metrics), count)):
+            place = start if len(start) == 1 else start[chosen.pattern[some]]
+            place = place + offset[some]
+            constant, *terms = coefficients.take(place, axis=1)
+            square = _squares(squares, place, ends, values)
+            if above is None:  # all loads are unlimited, so the load adds no terms
+                (part,) = terms
+                self._payload_terms(part, *square)
+            else:
+                slope, part, slope_of_load = terms
+                part += self._payload_terms(slope_of_load, *square[1:])
+                part *= above
+                part += self._payload_terms(slope, *square[:1])
+            np.add(part, constant, out=found[some])
+        return found
 
-    def _payload_terms(self, slope: Floats, square: Floats) -> Floats:
+    def _payload_terms(self, slope: Floats, square: Floats | None = None) -> Floats:
         """Sum of the polynomial's payload terms: the linear term, plus the quadratic term of low and high.
 
         The result overwrites ``slope``.
         """
-        if square.size:
+        if square is not None and square.size:
             slope[:, -square.shape[1] :] += square * self.above_knot
         slope *= self.above_knot
         return slope
@@ -229,23 +246,23 @@ class TableQuery:
     def cores(self, metrics: Sequence[str]) -> Floats:
         """Core count of the rows used for each metric and request, (metrics, n); 0 if the rows do not state it.
 
-        The shape is (metrics, 1) if all requests have the same configuration.
+        An axis has the length 1 if all its numbers are equal.
         """
-        return self._of_configuration(self.tables.cores, metrics)
+        return self._of_configuration(self.tables.chosen(tuple(metrics)).cores)
 
     def switches(self, metrics: Sequence[str]) -> Floats:
         """Switch count of the rows used for each metric and request, (metrics, n).
 
-        The shape is (metrics, 1) if all requests have the same configuration.
+        An axis has the length 1 if all its numbers are equal.
         """
-        return self._of_configuration(self.tables.switches, metrics)
+        return self._of_configuration(self.tables.chosen(tuple(metrics)).switches)
 
     def core_ratio(self, metrics: Sequence[str]) -> Floats:
         """Ratio of the core count of the rows used to the requested core count, 1 if either is unknown.
 
         The shape is that of :meth:`cores`.
         """
-        return self._of_configuration(self.tables.core_ratio, metrics)
+        return self._of_configuration(self.tables.chosen(tuple(metrics)).core_ratio)
 
     def limits(self, metrics: Sequence[str]) -> Floats:
         """Least and greatest possible value of each metric, (2, metrics, n).
@@ -269,27 +286,31 @@ class TableQuery:
         """
         return self.tables.metrics[metric].payloads.take(self.config, axis=1)
 
-    def _of_configuration(
-        self, numbers: NDArray[Number], metrics: Sequence[str]
-    ) -> NDArray[Number]:
-        """Select from ``numbers`` (tables, configurations) those of each request's configuration, (metrics, n).
+    def _of_configuration(self, numbers: NDArray[Number]) -> NDArray[Number]:
+        """Select from ``numbers`` (m, configurations) or (m, 1) those of each request's configuration, (m, n).
 
-        The shape is (metrics, 1) if all requests share one configuration.
+        The shape is (m, 1) if all requests share one configuration, or all configurations have the same number.
         """
-        index = self.tables.chosen(tuple(metrics)).indices
+        if numbers.shape[1] == 1:
+            return numbers
         if self.same_configuration:
-            return numbers[index, self.config[0], None]
-        return numbers[index].take(self.config, axis=1)
+            return numbers[:, self.config[:1]]
+        return numbers.take(self.config, axis=1)
 
     # --- places -------------------------------------------------------------------------------
 
+    def _start(self, metrics: tuple[str, ...]) -> Ints:
+        """Index of the payload interval (cell) of each request, without the tables' `offset`, (patterns, 1, n)."""
+        if metrics not in self._starts:
+            first = self._of_configuration(self.tables.chosen(metrics).first_cell)
+            self._starts[metrics] = (first + self.cell)[:, None]
+        return self._starts[metrics]
+
     def _cells(self, metrics: Sequence[str]) -> Ints:
         """Index of the payload interval (cell) of each request in the packed tables, (metrics, n)."""
-        key = tuple(metrics)
-        if key not in self._first_places:
-            first = self._of_configuration(self.tables.first_cell, metrics)
-            self._first_places[key] = first + self.cell
-        return self._first_places[key]
+        names = tuple(metrics)
+        chosen = self.tables.chosen(names)
+        return (self._start(names)[chosen.pattern] + chosen.offset)[:, 0]
 
     def _places(self, metrics: Sequence[str], load: Load) -> Ints:
         """Index of the polynomial coefficients of each metric and request in the packed tables, (metrics, n)."""

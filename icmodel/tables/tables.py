@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from icmodel.arrays import Bools, Codes, Floats, Ints
 from icmodel.dataset import Dataset, Interconnect, Point
@@ -18,6 +19,7 @@ from icmodel.tables.bilinear import Below, Surfaces, compile_surfaces, no_surfac
 from icmodel.tables.curves import LOW, Configuration, Curves, left_knots, stated_range
 from icmodel.tables.wire import Wire
 
+Number = TypeVar("Number", np.float64, np.int64)
 FEW, DENSE = 1000, 1 << 17
 """Limits for finding payload intervals in a precomputed list instead of by binary search.
 
@@ -229,13 +231,28 @@ class Packed(NamedTuple):
 
 
 class Chosen(NamedTuple):
-    """Indices of selected look-up tables, and the least and greatest possible values of their metrics.
+    """Selected look-up tables, in the order of their names; equal numbers are kept once.
 
     ``limits`` has the shape (2, tables, protocols); (2, tables, 1) if the limits are equal for all protocols.
+    ``first_cell`` (patterns, configurations), (patterns, 1) if it is the same for all configurations, plus ``offset``
+    (tables, 1, 1), is the index of the first cell of the surface to use.  ``pattern`` (tables,) is the row of each
+    table in ``first_cell``: tables with rows at the same counts share one.  ``cores``, ``switches`` and ``core_ratio``
+    have the shape (tables, configurations), with an axis of length 1 if its numbers are equal.
     """
 
-    indices: Ints
     limits: Floats
+    first_cell: Ints
+    pattern: Ints
+    offset: Ints
+    cores: Floats
+    switches: Floats
+    core_ratio: Floats
+
+
+def once(numbers: NDArray[Number], axis: int) -> NDArray[Number]:
+    """Keep the first of several equal parts along an axis, whose length is then 1; otherwise keep all."""
+    first = numbers.take([0], axis) if numbers.shape[axis] else numbers
+    return first if (numbers == first).all() else numbers
 
 
 class Tables:
@@ -290,9 +307,19 @@ class Tables:
         found = self._chosen.get(names)
         if found is None:
             index = np.array([self.index[name] for name in names], dtype=np.int64)
-            limits = self.limits[:, index]
-            alike = (limits == limits[:, :, :1]).all()
-            found = self._chosen[names] = Chosen(index, limits[:, :, :1] if alike else limits)
+            first = self.first_cell[index]
+            offset = first[:, :1]
+            patterns, pattern = np.unique(first - offset, axis=0, return_inverse=True)
+            found = self._chosen[names] = Chosen(
+                once(self.limits[:, index], 2),
+                once(patterns, 1),
+                pattern.reshape(-1),
+                offset[:, :, None],
+                *(
+                    once(once(numbers[index], 0), 1)
+                    for numbers in (self.cores, self.switches, self.core_ratio)
+                ),
+            )
         return found
 
     def cells(self, payload_bytes: Floats) -> Ints:
