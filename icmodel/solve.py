@@ -96,8 +96,8 @@ def least_payload(model: Model, scenario: Scenario, goodput_bps: float) -> int |
         else:
             payloads = np.unique(np.geomspace(least, most, AT_ONCE).astype(np.int64))
         keywords["payload_bytes"] = payloads
-        predicted = model.predict_many(outside="nan", metrics=("goodput_bps",), **keywords)
-        met = np.flatnonzero(predicted["goodput_bps_low"].to_numpy() >= goodput_bps)
+        predicted = model.predict_arrays(outside="nan", metrics=("goodput_bps",), **keywords)
+        met = np.flatnonzero(predicted["goodput_bps_low"] >= goodput_bps)
         if not len(met):
             return None
         first = int(met[0])

@@ -12,14 +12,20 @@ import pytest
 
 import checkout
 from conftest import clean_environment
+from icmodel.cli import COMMANDS
 
 HEAVY = {
     "IPython",
+    "altair",
+    "dask",
     "fastapi",
     "h5netcdf",
     "h5py",
     "markdown_it",
+    "matplotlib",
+    "openpyxl",
     "pandas",
+    "pyarrow",
     "pydantic",
     "pydantic_core",
     "pygments",
@@ -65,10 +71,10 @@ print(json.dumps([codes, sorted(set(sys.modules) - before)]), file=sys.stderr)
 """
 
 
-def loaded(folder: Path, *commands: Sequence[str]) -> set[str]:
+def loaded(folder: Path, *commands: Sequence[str], code: int = 0) -> set[str]:
     """The modules a new Python has loaded when it has run some commands with its output piped.
 
-    What one of them needs not have, none of several has loaded.
+    ``code`` is the exit code of each. What one of them needs not have, none of several has loaded.
     """
     done = subprocess.run(
         [sys.executable, "-c", LOADED, json.dumps(commands)],
@@ -79,7 +85,7 @@ def loaded(folder: Path, *commands: Sequence[str]) -> set[str]:
         check=True,
     )
     codes, modules = json.loads(done.stderr.splitlines()[-1])
-    assert codes == [0] * len(commands), done.stderr
+    assert codes == [code] * len(commands), done.stderr
     return set(modules)
 
 
@@ -95,6 +101,11 @@ FORMS = ((), ("--json",), ("-o", "answer.csv"), ("-o", "answer.json"), ("-o", "a
 def test_predict_loads_numpy_and_typer_and_nothing_above(tmp_path: Path) -> None:
     modules = loaded(tmp_path, *(("predict", *QUESTION, *form) for form in FORMS))
     assert packages(modules) == LIGHT | {"numpy"}
+
+
+def test_a_payload_is_found_without_xarray(tmp_path: Path) -> None:
+    solve = ("predict", "--solve", "payload", "--rate", "1000/s", "--goodput", "8 Mb/s")
+    assert packages(loaded(tmp_path, solve)) == LIGHT | {"numpy"}
 
 
 def test_predict_loads_only_the_rooms_a_question_passes(tmp_path: Path) -> None:
@@ -125,11 +136,7 @@ def test_what_is_not_predicted_needs_not_even_numpy(tmp_path: Path) -> None:
 def test_help_theory_and_compare_load_nothing_heavy(tmp_path: Path) -> None:
     commands = (
         ("--help",),
-        ("sweep", "--help"),
-        ("evaluate", "--help"),
-        ("plot", "--help"),
-        ("calibrate", "--help"),
-        ("fold", "--help"),
+        *((name, "--help") for name in COMMANDS),
         ("compare", "--protocol", "tcp,udp", "--payload", "1448 B"),
         ("theory", "ethernet", "--payload", "1448 B..9 kB"),
     )
@@ -148,8 +155,11 @@ def test_help_theory_and_compare_load_nothing_heavy(tmp_path: Path) -> None:
             ),
             {"pydantic"},
         ),
-        # where dask is installed, xarray imports it, and dask imports scipy
-        ((("sweep", "--payload", "64 B, 1448 B"),), {"xarray", "pandas", "scipy"}),
+        # where dask is installed, xarray imports it, and dask imports scipy and pyarrow
+        (
+            (("sweep", "--payload", "64 B, 1448 B"),),
+            {"xarray", "pandas", "scipy", "dask", "pyarrow"},
+        ),
     ],
     ids=["pydantic", "xarray"],
 )
@@ -158,6 +168,15 @@ def test_the_others_load_only_what_they_are_for(
 ) -> None:
     found = packages(loaded(tmp_path, *commands)) & (HEAVY - {"pydantic_core"})
     assert found <= needed
+
+
+def test_a_system_loads_the_solver_of_its_bounds_and_nothing_that_draws(tmp_path: Path) -> None:
+    shown = loaded(tmp_path, ("system", "list"), ("system", "show", "imaging"))
+    assert packages(shown) & HEAVY <= {"pydantic", "pydantic_core"}
+    predicted = loaded(tmp_path, ("system", "imaging"), code=1)
+    assert packages(predicted) & HEAVY == {"pydantic", "pydantic_core", "scipy"}
+    judged = loaded(tmp_path, ("evaluate", "imaging"), code=1)
+    assert packages(judged) & HEAVY == {"pydantic", "pydantic_core"}
 
 
 def test_the_check_sees_a_heavy_import(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Answer arrays of questions: cut them into blocks, answer the blocks in threads, return one xarray.Dataset."""
+"""Answer arrays of questions: cut them into blocks, answer the blocks in threads, return columns of numbers."""
 
 from __future__ import annotations
 
@@ -11,13 +11,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import xarray as xr
 from numpy.typing import NDArray
 
 from icmodel.arrays import Bools, Ints, fast_where
 from icmodel.dataset import Dataset
 from icmodel.errors import OutOfDomain, ScenarioError
-from icmodel.estimate import attributes
 from icmodel.laws.law import Law, Prepared, TableRequest
 from icmodel.laws.metrics import BOTTLENECK, predicted
 from icmodel.model.answering import UNKNOWN, Answered, answered, in_overload, needed, no_metric
@@ -28,14 +26,9 @@ from icmodel.model.domain import (
     float_column,
     request_column,
 )
-from icmodel.plotting import GridPlots
 from icmodel.ranges import REQUESTS, check_arrays
 from icmodel.scenario import SI_NAMES, Hosts, Options, check_complete, si_values
 from icmodel.tables import Questions
-
-if not hasattr(xr.Dataset, "icmodel"):
-    accessor: Any = xr.register_dataset_accessor  # has no types
-    accessor("icmodel")(GridPlots)
 
 Piece = slice | Ints
 """Indices of the questions in a block: a slice, or an array of integers."""
@@ -53,7 +46,7 @@ OWN = 0.0
 
 @dataclass(frozen=True, slots=True)
 class BatchOptions:
-    """Options of ``predict_many``: treatment of refused questions, metrics, intervals and threads."""
+    """Options of `Model.predict_many`: treatment of refused questions, metrics, intervals and threads."""
 
     outside: str
     metrics: tuple[str, ...] | None
@@ -66,16 +59,18 @@ class BatchOptions:
         return ("", "_low", "_high") if self.intervals else ("",)
 
 
-def predict_many(
-    model: TableCache, keywords: Mapping[str, object], batch: BatchOptions, reason: Reason
-) -> xr.Dataset:
-    """Answer arrays of questions; see :meth:`icmodel.model.Model.predict_many`."""
+def answer_columns(
+    model: TableCache, questions: QuestionTable, batch: BatchOptions, reason: Reason
+) -> dict[str, NDArray[np.generic]]:
+    """Answer a table of questions: name of the column -> answers in the shape of the questions.
+
+    See :meth:`icmodel.model.Model.predict_many`.
+    """
     data = model.data
     if batch.outside not in ("refuse", "nan", "extrapolate"):
         raise ScenarioError(
             f"outside={batch.outside!r} is unknown: use one of refuse, nan, extrapolate"
         )
-    questions = question_table(keywords, data.protocols)
     output = Output(data, batch, len(questions))
     groups = list(_groups(model, questions, output))
     only, used = needed(data, batch.metrics), questions.used_protocols(data.protocols)
@@ -105,14 +100,7 @@ def predict_many(
             f"first at index {place}: {reason(questions.keywords(data, first))}; outside='nan' "
             "answers the others"
         )
-    return xr.Dataset(
-        {
-            name: xr.Variable(questions.dims, column.reshape(questions.shape), attributes(name))
-            for name, column in output.columns.items()
-        },
-        coords=dict(questions.coords),
-        attrs={"dataset": data.id, "sha256": data.sha256, "variant": model.variant},
-    )
+    return {name: column.reshape(questions.shape) for name, column in output.columns.items()}
 
 
 # --- questions ------------------------------------------------------------------------------------
@@ -216,7 +204,7 @@ def broadcast(values: Mapping[str, object]) -> Broadcast:
     ScenarioError
         If shapes or labels do not fit, or labelled and plain arrays are mixed.
     """
-    labelled = {name: v for name, v in values.items() if isinstance(v, (xr.DataArray, xr.Variable))}
+    labelled: dict[str, Any] = {name: v for name, v in values.items() if hasattr(v, "dims")}
     plain = {name: np.asarray(value) for name, value in values.items() if name not in labelled}
     if not labelled:
         try:
@@ -228,6 +216,8 @@ def broadcast(values: Mapping[str, object]) -> Broadcast:
             ) from error
         dims = ("point",) if len(shape) == 1 else tuple(f"dim_{k}" for k in range(len(shape)))
         return plain, dims, {}, shape
+    import xarray as xr  # already loaded, if an array is labelled
+
     try:
         arrays = xr.align(*(xr.DataArray(v) for v in labelled.values()), join="exact", copy=False)
     except ValueError as error:

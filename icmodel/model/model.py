@@ -6,9 +6,10 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
+from numpy.typing import NDArray
 
 from icmodel import scenario as words
 from icmodel.dataset import Dataset, check_variant, load
@@ -29,6 +30,8 @@ from icmodel.tables.wire import Wire, wire
 
 if TYPE_CHECKING:
     import xarray
+
+    from icmodel.model.many import QuestionTable
 
 REFUSE, EXTRAPOLATE, NAN = "refuse", "extrapolate", "nan"
 DELAYS = ("distance_m", "switches")
@@ -506,7 +509,59 @@ class Model:
         >>> grid["goodput_bps"].values.tolist()
         [512000.0, 11584000.0]
         """
-        from icmodel.model.many import BatchOptions, predict_many  # imports xarray
+        from icmodel.model.labelled import labelled  # imports xarray
+
+        chosen = None if metrics is None else tuple(metrics)
+        options = outside, chosen, intervals, threads
+        return labelled(self._tables, *self._columns(question, *options))
+
+    def predict_arrays(
+        self,
+        *,
+        outside: str = REFUSE,
+        metrics: tuple[str, ...] | list[str] | None = None,
+        intervals: bool = True,
+        threads: int | None = None,
+        **question: Unpack[ScenarioArrays],
+    ) -> dict[str, NDArray[Any]]:
+        """Predict as `predict_many`, but return plain arrays; xarray is not needed.
+
+        Parameters
+        ----------
+        outside, metrics, intervals, threads, **question
+            As those of `predict_many`.
+
+        Returns
+        -------
+        dict of array
+            Name of each variable of `predict_many` -> its values.
+
+        Raises
+        ------
+        UnitError, ScenarioError, OutOfDomain
+            As those of `predict_many`.
+
+        Examples
+        --------
+        >>> from icmodel import Model
+        >>> model = Model("ethernet-10g-2012", "corrected")
+        >>> answers = model.predict_arrays(protocol="tcp", payload_bytes=[64, 1448], rate_fps=1000)
+        >>> answers["goodput_bps"].tolist()
+        [512000.0, 11584000.0]
+        """
+        chosen = None if metrics is None else tuple(metrics)
+        return self._columns(question, outside, chosen, intervals, threads)[1]
+
+    def _columns(
+        self,
+        question: ScenarioArrays,
+        outside: str,
+        metrics: tuple[str, ...] | None,
+        intervals: bool,
+        threads: int | None,
+    ) -> tuple[QuestionTable, dict[str, NDArray[Any]]]:
+        """Questions as a table, and their answers by column."""
+        from icmodel.model.many import BatchOptions, answer_columns, question_table  # for arrays
 
         def reason(keywords: Mapping[str, object]) -> str:
             try:
@@ -516,10 +571,10 @@ class Model:
                 return str(refused)
             return "this dataset has no goodput there"
 
-        chosen = None if metrics is None else tuple(metrics)
-        batch = BatchOptions(outside, chosen, intervals, threads)
+        batch = BatchOptions(outside, metrics, intervals, threads)
         own = ("outside", "metrics", "intervals", "threads")
-        return predict_many(self._tables, self.question(question, own), batch, reason)
+        questions = question_table(self.question(question, own), self.data.protocols)
+        return questions, answer_columns(self._tables, questions, batch, reason)
 
 
 def _made(data: Dataset, variant: str, cache: bool, constants: Constants) -> Model:

@@ -304,7 +304,7 @@ def answer_block(block: Sequence[_Question], outside: str) -> None:
     }
     asked |= block[0].texts | {"outside": "nan" if outside == "refuse" else outside}
     try:
-        found = model.predict_many(**asked)
+        found = model.predict_arrays(**asked)
     except IcmodelError:
         for question in block:
             _answer_alone(question, outside)
@@ -317,10 +317,10 @@ def answer_block(block: Sequence[_Question], outside: str) -> None:
             columns += [[None] * len(block)] * 4
             continue
         for name in (one.metric, f"{one.metric}_low", f"{one.metric}_high"):
-            columns.append([_cell(v / one.si) for v in found[name].to_numpy().tolist()])
-        codes = found[f"{one.metric}_basis"].to_numpy().tolist()
+            columns.append([_cell(v / one.si) for v in found[name].tolist()])
+        codes = found[f"{one.metric}_basis"].tolist()
         columns.append([BASES[code] if code >= 0 else None for code in codes])
-    limits = found["bottleneck"].to_numpy().tolist()
+    limits = found["bottleneck"].tolist()
     columns.append([BOTTLENECKS[code] if code >= 0 else None for code in limits])
     for question, *cells in zip(block, *columns, strict=True):
         if cells[0] is None:

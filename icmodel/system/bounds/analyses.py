@@ -77,7 +77,8 @@ def separate_flow_services(path: PathAggregate) -> list[ServiceCurve]:
     """
     last = len(path.queues) - 1
     left = []
-    for hop, (queue, cross) in enumerate(zip(path.queues, path.cross_traffic, strict=True)):
+    for hop, queue in enumerate(path.queues):
+        cross = path.cross_traffic(hop)
         begun = 0.0 if hop == last else path.forwarding_bits(hop, path.max_packet_bits)
         left.append(
             [curve.after_bits(begun) for curve in queue.leftover_services(path.arrival, cross)]
@@ -255,14 +256,10 @@ class PathAggregate:
         first = self.queues[0]
         return aggregate([first.stages[number].arrival for number in sorted(self.own_stages[0])])
 
-    @cached_property
-    def cross_traffic(self) -> tuple[ArrivalCurve, ...]:
-        """Arrival curve of the other flows (cross traffic) at each hop of the path."""
-        arrivals = self.propagation.arrivals
-        return tuple(
-            arrivals.cross_traffic(queue, own, self.stages_of_interest)
-            for queue, own in zip(self.queues, self.own_stages, strict=True)
-        )
+    def cross_traffic(self, hop: int) -> ArrivalCurve:
+        """Arrival curve of the other flows (cross traffic) at a hop of the path."""
+        queue, own = self.queues[hop], self.own_stages[hop]
+        return self.propagation.arrivals.cross_traffic(queue, own, self.stages_of_interest)
 
     @cached_property
     def max_packet_bits(self) -> float:
@@ -292,7 +289,7 @@ class PathAggregate:
         wait = self.propagation.arrivals.wait_s(queue, bits)
         if hop > 0 or flow.release_jitter_s <= 0.0 or not queue.is_fifo:
             return wait
-        every = aggregate([self.arrival_for(flow), self.cross_traffic[0]])
+        every = aggregate([self.arrival_for(flow), self.cross_traffic(0)])
         return min(wait, queue.wait_s(bits, every))
 
     def delay_s(self, flow: Flow, service: ServiceCurve) -> float:

@@ -429,15 +429,34 @@ class StageArrivals:
         """
         stages = [queue.stages[number] for number in numbers]
         arrival = self._of_stages(numbers, of_interest, look_back)
+        longest = max(stage.max_packet_bits for stage in stages)
+        wait = self.wait_s(queue, min(stage.min_packet_bits for stage in stages))
+        by_packets = arrival.deconvolve_delay(wait)
+        if look_back == 0 and not same_link and _is_least(wait, arrival, longest, queue):
+            return minimum(by_packets)
         cross = self._cross_traffic(queue, numbers | same_link, of_interest, look_back)
         begun = max((self._stages[number].max_packet_bits for number in same_link), default=0.0)
-        longest = max(stage.max_packet_bits for stage in stages)
-        curves = [
+        by_bits = [
             output_curve(arrival, left).add_bits(longest)
             for left in queue.leftover_services(arrival, cross.add_bits(begun))
         ]
-        wait = self.wait_s(queue, min(stage.min_packet_bits for stage in stages))
-        return minimum(*curves, arrival.deconvolve_delay(wait))
+        return minimum(*by_bits, by_packets)
+
+
+def _is_least(
+    wait_s: float, arrival: ArrivalCurve, longest_bits: float, queue: Queue
+) -> bool:
+    """Whether the output curve by packets is surely at most the output curve by bits.
+
+    In a first-come-first-served queue, the leftover service is 0 until ``theta``, the time to serve the
+    burst of the cross traffic. So the output by bits is at least ``arrival(t + theta) + longest``. The output
+    by packets is ``arrival(t + wait)``. Arrival curves are concave, so their difference is greatest at t = 0.
+    """
+    if not queue.is_fifo:
+        return False
+    cross_bits = max(queue.arrival.burst_bits - arrival.burst_bits, 0.0)
+    theta_s = min(service.time_of(cross_bits) for service in queue.services)
+    return arrival.at(wait_s) <= arrival.at(theta_s) + longest_bits
 
 
 def _by_link(stages: Iterable[Stage]) -> dict[str | None, StageNumbers]:

@@ -1,7 +1,7 @@
 """Datasets' answers: the dataset for each stream, the questions put to that dataset, and its numbers.
 
 A dataset predicts a stream alone, or beside a number of other streams with a stated goodput. The
-questions are the columns of `Model.predict_many`, with one row per stream. So each dataset is asked once
+questions are the columns of `Model.predict_arrays`, with one row per stream. So each dataset is asked once
 for all its streams.
 """
 
@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from icmodel.arrays import Floats, Ints
 from icmodel.dataset import Dataset, catalogue
@@ -24,9 +25,6 @@ from icmodel.model import Model
 from icmodel.scenario import ApplicationWork, Options, Scenario
 from icmodel.system.network import Device, Stream, System
 from icmodel.usecase.judging import as_one_connection
-
-if TYPE_CHECKING:
-    import xarray
 
 SIDES = (("source", "send"), ("sink", "recv"))
 """Both ends of a stream, each with its side in the names of CPU metrics."""
@@ -97,7 +95,7 @@ class DatasetQuestions:
     columns: Mapping[str, Floats]
     notes: tuple[str, ...]
 
-    def answers(self, columns: Mapping[str, Floats]) -> xarray.Dataset | None:
+    def answers(self, columns: Mapping[str, Floats]) -> Mapping[str, NDArray[Any]] | None:
         """Predict all questions by the dataset; ``None`` if the dataset has no rows with these options.
 
         Metrics of `IF_MEASURED` that the dataset has only at other options are left out.
@@ -108,7 +106,7 @@ class DatasetQuestions:
         questions: dict[str, object] = {**columns, "protocol": protocol}
         for metrics in ((*ALWAYS, "bottleneck", *extra), (*ALWAYS, "bottleneck")):
             try:
-                return self.model.predict_many(
+                return self.model.predict_arrays(
                     outside="nan",
                     metrics=metrics,
                     options=self.options,
@@ -220,11 +218,11 @@ class StreamQuestions:
             found = dataset.answers(columns)
             if found is None:
                 continue
-            for name in [str(each) for each in found if f"{each}_basis" in found]:
+            for name in (each for each in found if f"{each}_basis" in found):
                 ends = metrics.setdefault(name, np.full((len(ENDS), self.count), np.nan))
                 for row, suffix in enumerate(ENDS):
-                    ends[row, dataset.streams] = found[name + suffix].values
-            bottleneck[dataset.streams] = found["bottleneck"].values
+                    ends[row, dataset.streams] = found[name + suffix]
+            bottleneck[dataset.streams] = found["bottleneck"]
             datasets |= dict.fromkeys(dataset.streams.tolist(), dataset.model.data.id)
         return Answers(self.count, metrics, bottleneck, datasets)
 
@@ -288,17 +286,26 @@ def _questions_to(
     `Model.fit_question` is called once for all questions that differ only in payload, rate and cable
     length. It leaves out delays, which the system prediction adds.
     """
-    fits: dict[Scenario, Scenario | str] = {}
-    accepted: dict[int, Scenario] = {}
+    fits: dict[tuple[object, ...], Scenario | str] = {}
+    rows: dict[int, dict[str, float]] = {}
     refused: dict[int, str] = {}
     notes: dict[str, None] = {}
     for index, stream in streams.items():
         scenario = _scenario(system, model, stream, options)
-        length_m = None if scenario.distance_m is None else 1.0
-        kind = replace(scenario, payload_bytes=1, rate_fps=None, distance_m=length_m)
+        kind = (
+            scenario.protocol,
+            scenario.cores,
+            scenario.switches,
+            scenario.distance_m is None,
+            scenario.line_rate_bps,
+            scenario.cpu_clock_ratio,
+            scenario.work,
+        )
         if kind not in fits:
+            length_m = None if scenario.distance_m is None else 1.0
+            first = replace(scenario, payload_bytes=1, rate_fps=None, distance_m=length_m)
             try:
-                fits[kind], assumptions = model.fit_question(kind)
+                fits[kind], assumptions = model.fit_question(first)
                 notes |= dict.fromkeys(assumptions)
             except IcmodelError as error:
                 fits[kind] = str(error)
@@ -306,15 +313,14 @@ def _questions_to(
         if few or isinstance(fit, str):
             refused[index] = few or str(fit)
         else:
-            distance_m = None if fit.distance_m is None else scenario.distance_m
-            accepted[index] = replace(scenario, switches=fit.switches, distance_m=distance_m)
+            rows[index] = _row(model, scenario, fit)
         if stream.cores is None and scenario.cores is not None:
             notes[f"streams without cores use one, by {model.data.id}: one connection"] = None
-    if not accepted:
+    if not rows:
         return None, refused
-    rows = [_row(model, scenario) for scenario in accepted.values()]
-    columns = {name: np.array([row[name] for row in rows]) for name in rows[0]}
-    questions = DatasetQuestions(model, options, np.array(list(accepted)), columns, tuple(notes))
+    names = next(iter(rows.values()))
+    columns = {name: np.array([row[name] for row in rows.values()]) for name in names}
+    questions = DatasetQuestions(model, options, np.array(list(rows)), columns, tuple(notes))
     return questions, refused
 
 
@@ -360,8 +366,11 @@ def few_cores(system: System, stream: Stream, scenario: Scenario) -> str:
     )
 
 
-def _row(model: Model, scenario: Scenario) -> dict[str, float]:
-    """Convert a question to numbers by name of the parameter; NaN if the question leaves a parameter open."""
+def _row(model: Model, scenario: Scenario, fit: Scenario) -> dict[str, float]:
+    """Convert a question to numbers by name of the parameter; NaN if the question leaves a parameter open.
+
+    Switches and cables are those of ``fit``, a question of the same kind that the dataset covers.
+    """
 
     def known(value: float | None) -> float:
         return np.nan if value is None else float(value)
@@ -371,8 +380,8 @@ def _row(model: Model, scenario: Scenario) -> dict[str, float]:
         "payload_bytes": float(scenario.payload_bytes),
         "rate_fps": np.inf if scenario.rate_fps is None else scenario.rate_fps,
         "cores": known(scenario.cores),
-        "switches": float(scenario.switches),
-        "distance_m": known(scenario.distance_m),
+        "switches": float(fit.switches),
+        "distance_m": known(None if fit.distance_m is None else scenario.distance_m),
         "line_rate_bps": known(scenario.line_rate_bps),
         "cpu_clock_ratio": scenario.cpu_clock_ratio,
         **scenario.work.to_dict(),
