@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 import python_calamine
@@ -82,9 +83,10 @@ def test_a_workbook_has_intervals_basis_and_sources_of_every_test_row(tmp_path: 
     assert main(["validate", *words, "-o", str(place)]) == 0
     book = python_calamine.CalamineWorkbook.from_path(str(place))
     assert book.sheet_names == ["answers", "intervals", "basis", "sources"]
-    answers, intervals, basis, sources = (
+    sheets: list[list[list[Any]]] = [
         book.get_sheet_by_name(name).to_python() for name in book.sheet_names
-    )
+    ]
+    answers, intervals, basis, sources = sheets
     assert len(answers) == len(intervals) == len(basis) == len(sources) == 4
     predicted, low = answers[0].index("predicted"), answers[0].index("low")
     for row, interval in zip(answers[1:], intervals[1:], strict=True):
