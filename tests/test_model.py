@@ -53,7 +53,7 @@ def test_a_prediction_is_explained_when_it_is_asked_why(monkeypatch: pytest.Monk
     assert told.goodput_bps.value == float(told["goodput_bps"]) == 3_512_676_000
     assert (told.bottleneck, asked) == ("request", [])
     assert vars(told).keys().isdisjoint(("terms", "bounds", "rows", "notes"))
-    assert (told.goodput_bps.basis, asked) == ("interpolated", ["goodput_bps basis"])
+    assert (told.goodput_bps.basis, asked) == ("derived", ["goodput_bps basis"])
     assert told == law.predict(**TABLE_8_1)
 
 
