@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
 import json
 import math
 import pickle
+from dataclasses import fields, replace
+from functools import partial
 from types import MappingProxyType
 
 import pytest
@@ -130,6 +133,45 @@ def test_predictions_cannot_be_written_into() -> None:
 
 def test_an_estimate_survives_pickling() -> None:
     assert pickle.loads(pickle.dumps(GOODPUT)) == GOODPUT
+
+
+def test_late_fields_are_computed_once_when_first_read() -> None:
+    read: list[str] = []
+    parts = {"basis": "stated", "why": "", "bases": ("stated",)}
+
+    def compute(name: str) -> object:
+        read.append(name)
+        return parts[name]
+
+    def late() -> Estimate:
+        return Estimate.later(compute, value=9.4e9, low=9.35e9, high=9.45e9)
+
+    one = late()
+    assert (float(one), one.ends, one.absent, read) == (9.4e9, GOODPUT.ends, False, [])
+    assert (one.basis, one.basis, read) == ("stated", "stated", ["basis"])
+    assert pickle.loads(pickle.dumps(late())) == copy.deepcopy(late()) == GOODPUT == late()
+    assert hash(late()) == hash(GOODPUT)
+    assert replace(late(), why="so") == replace(GOODPUT, why="so")
+    assert late().to_dict() == GOODPUT.to_dict()
+    with pytest.raises(AttributeError, match="no attribute 'bass'"):
+        _ = late().bass  # type: ignore[attr-defined]
+
+
+def test_a_prediction_has_late_fields_too() -> None:
+    told = prediction()
+    names = ("terms", "bounds", "rows", "notes")
+    known = {one.name: getattr(told, one.name) for one in fields(told) if one.name not in names}
+
+    def late() -> Prediction:
+        return Prediction.later(partial(getattr, told), **known)
+
+    assert vars(late()).keys().isdisjoint(names)
+    assert (late(), late().notes, late().goodput_bps) == (told, ("a note",), GOODPUT)
+    assert {*names, "goodput_bps"} <= set(dir(late()))
+    assert late().to_dict() == told.to_dict()
+    assert copy.copy(late()) == told
+    with pytest.raises(AttributeError, match="no metric 'note'"):
+        _ = late().note  # type: ignore[attr-defined]
 
 
 # --- words and numbers for people --------------------------------------------------------------

@@ -22,6 +22,7 @@ from icmodel.dataset import Dataset, load
 from icmodel.errors import OutOfDomain, ScenarioError, UnitError
 from icmodel.estimate import Prediction
 from icmodel.model import PUBLISHED, Model
+from icmodel.model.explanation import Explanation
 from icmodel.scenario import Options, Scenario
 from points import Row
 
@@ -37,6 +38,23 @@ TABLE_8_1: dict[str, Any] = {
     "other_goodput": "3.6 Gb/s",
     "cores": 4,
 }
+
+
+def test_a_prediction_is_explained_when_it_is_asked_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+    of_metric, law = Explanation.of_metric, Model(CENTRAL)
+
+    def counted(self: Explanation, name: str, part: str) -> object:
+        asked.append(f"{name} {part}")
+        return of_metric(self, name, part)
+
+    monkeypatch.setattr(Explanation, "of_metric", counted)
+    told = law.predict(**TABLE_8_1)
+    assert told.goodput_bps.value == float(told["goodput_bps"]) == 3_512_676_000
+    assert (told.bottleneck, asked) == ("request", [])
+    assert vars(told).keys().isdisjoint(("terms", "bounds", "rows", "notes"))
+    assert (told.goodput_bps.basis, asked) == ("derived", ["goodput_bps basis"])
+    assert told == law.predict(**TABLE_8_1)
 
 
 # --- table 8-2 ------------------------------------------------------------------------------------
