@@ -340,6 +340,9 @@ class StageArrivals:
     def _of_stages(
         self, numbers: StageNumbers, of_interest: StageNumbers, look_back: int
     ) -> ArrivalCurve:
+        if len(numbers) == 1:
+            link = self._stages[next(iter(numbers))].link
+            return self._over_link(link, numbers, of_interest, look_back)
         links = _by_link(self._stages[number] for number in numbers)
         return aggregate(
             [self._over_link(link, each, of_interest, look_back) for link, each in links.items()]
@@ -407,7 +410,7 @@ class StageArrivals:
         yield aggregate(
             [
                 self._behind(
-                    before & queue.stages.keys(), queue, of_interest, look_back - 1, same_link
+                    before.intersection(queue.stages), queue, of_interest, look_back - 1, same_link
                 )
                 for queue in queues.values()
             ]
