@@ -1,10 +1,11 @@
-"""How long whole systems take, by their size: ``python -m benchmarks.systems``."""
+"""Processor time and memory of whole systems, by their size: ``python -m benchmarks.systems``."""
 
 from __future__ import annotations
 
 import argparse
 import json
 import random
+import resource
 import sys
 import time
 from collections import Counter
@@ -16,10 +17,11 @@ from icmodel.model import Model
 from icmodel.system import predict
 from icmodel.system.document import SystemDocument
 from icmodel.system.expansion import expand
+from icmodel.system.prediction.judging import judge_requirements
 
 DATASET = "ethernet-10g-2012"
-SIZES = ((100, 20), (10_000, 500))
-"""Streams and switches."""
+SIZES = ((100, 20), (1_000, 50), (3_000, 150), (10_000, 500), (30_000, 1_500), (100_000, 5_000))
+"""Streams and switches, ascending: the greatest memory of the process is then that of the last size."""
 HOSTS, BRANCHES = 4, 4
 """Hosts at a switch, and switches below it."""
 HOST_BPS, TRUNK_BPS = 10e9, 100e9
@@ -33,6 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Predict systems of several sizes, and print what each step takes."""
     asked = _parser().parse_args(arguments)
     model = Model(DATASET)
+    predict(expand(SystemDocument.model_validate(tree(1, 2, asked.seed))), model)  # makes tables
     sizes = [(streams, switches) for streams, switches in SIZES if streams <= asked.streams]
     document: Document = {
         "schema_version": 1,
@@ -43,7 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def timed(streams: int, switches: int, model: Model, seed: int) -> Document:
-    """CPU seconds of reading a system, of its means, and of means and bounds."""
+    """CPU seconds of reading a system, of its means, of means and bounds, and of judging; and memory."""
     described = tree(streams, switches, seed)
     system, read_s = _cpu(lambda: expand(SystemDocument.model_validate(described)))
     means, means_s = _cpu(lambda: predict(system, model, worst=False))
@@ -52,6 +55,8 @@ def timed(streams: int, switches: int, model: Model, seed: int) -> Document:
     assert [one.goodput_bps for one in means.streams.values()] == [
         one.goodput_bps for one in whole.streams.values()
     ]
+    judged, judging_s = _cpu(lambda: judge_requirements(whole))
+    assert len(judged) == len(whole.judged)
     say(f"{streams:,} streams over {switches} switches: {whole_s:.2f} s of CPU")
     return {
         "streams": streams,
@@ -61,6 +66,8 @@ def timed(streams: int, switches: int, model: Model, seed: int) -> Document:
         "read_cpu_s": read_s,
         "means_cpu_s": means_s,
         "whole_cpu_s": whole_s,
+        "judging_cpu_s": judging_s,
+        "memory_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
     }
 
 
@@ -119,7 +126,8 @@ def text(document: Document) -> str:
     lines = [
         f"{one['streams']:,} streams over {one['switches']} switches ({one['hops']:,} hops), "
         f"{one['bounded']:,} with a bound, s of CPU: {one['read_cpu_s']:.2f} to read, "
-        f"{one['means_cpu_s']:.2f} the means alone, {one['whole_cpu_s']:.2f} means and bounds"
+        f"{one['means_cpu_s']:.2f} the means, {one['whole_cpu_s'] - one['means_cpu_s']:.2f} the bounds, "
+        f"{one['judging_cpu_s']:.2f} (within the means) judging; {one['memory_bytes'] / 2**20:,.0f} MiB"
         for one in document["systems"]
     ]
     return "\n".join(lines) + "\n"
@@ -127,7 +135,7 @@ def text(document: Document) -> str:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.systems", description=__doc__)
-    parser.add_argument("--streams", type=int, default=10_000, help="most of a system")
+    parser.add_argument("--streams", type=int, default=100_000, help="most of a system")
     parser.add_argument("--seed", type=int, default=1, help="of the systems")
     parser.add_argument("--json", action="store_true", help="print a document")
     return parser

@@ -8,6 +8,7 @@ import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Generic, Literal, Self, TypeVar, get_args, get_origin
 
@@ -118,7 +119,8 @@ class Document(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     @classmethod
-    def text_spellings(cls) -> dict[str, str]:
+    @cache
+    def text_spellings(cls) -> Mapping[str, str]:
         """Return the keys that are written as texts with units: a mapping from key, without suffix, to field."""
         fields = {name: quantity_kind(name) for name in cls.model_fields}
         return {name.removesuffix(f"_{kind}"): name for name, kind in fields.items() if kind}

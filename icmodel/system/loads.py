@@ -10,7 +10,7 @@ from itertools import pairwise
 
 from icmodel import units
 from icmodel.system.network import Port, Stream, System
-from icmodel.system.packing import packing
+from icmodel.system.packing import Packing, packing
 from icmodel.system.schedulers import greatest_rate_bps
 
 TOLERANCE = 1e-9
@@ -47,10 +47,10 @@ class Load:
         return self.mean_bps / self.port.rate_bps
 
 
-def loads(system: System) -> Iterator[Load]:
+def loads(system: System, packets: Packing | None = None) -> Iterator[Load]:
     """Load of each port that sends streams, in the file's order.
 
-    The load counts the fewest bits that theory allows. Frames that may be merged into full packets (TCP,
+    ``packets`` are the packets of the system's streams, if they are known already. The load counts the fewest bits that theory allows. Frames that may be merged into full packets (TCP,
     and protocols over TCP) count as merged (IC2012 §6.1.1).
 
     Examples
@@ -60,7 +60,7 @@ def loads(system: System) -> Iterator[Load]:
     >>> busiest.port.name, round(busiest.ratio, 2)
     ('switch->qfhd-display#1', 0.75)
     """
-    packed = packing(system)
+    packed = packing(system) if packets is None else packets
     for name, streams in system.streams_by_port().items():
         port = system.ports[name]
         asking = tuple(stream for stream in streams if math.isfinite(stream.requested_goodput_bps))
@@ -173,13 +173,13 @@ class Overload:
         )
 
 
-def overloads(system: System) -> Iterator[Overload]:
-    """Yield the overloads of all ports.
+def overloads(at_ports: Iterable[Load]) -> Iterator[Overload]:
+    """Yield the overloads of all ports, given the load of each port.
 
     For each port, the average rate is checked first, then the rate that deadlines need, then the rates
     of single priorities. Only the first of these checks that fails is reported.
     """
-    for load in loads(system):
+    for load in at_ports:
         rate = load.port.rate_bps
         if _exceeds(load.mean_bps, rate):
             yield Overload(load, load.mean_bps, rate)

@@ -77,9 +77,9 @@ class Sizes:
     lacking_bits: float
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Packed:
-    """Packets of a stream on a link.
+    """Packets of a stream on a link; streams and links that cut alike share one object.
 
     Parameters
     ----------
@@ -117,13 +117,13 @@ class Packed:
 
 @dataclass(frozen=True, slots=True)
 class Packing:
-    """Packets of all streams: number and sizes, for each stream on each link of its path."""
+    """Packets of all streams: by name of the stream, then by interconnect of a link on its path."""
 
-    known: Mapping[tuple[str, str], Packed]
+    known: Mapping[str, Mapping[str, Packed]]
 
     def of(self, stream: Stream, link: Link) -> Packed:
         """Packets of a stream on a link of the stream's path."""
-        return self.known[stream.name, link.name]
+        return self.known[stream.name][link.interconnect]
 
 
 def packing(system: System) -> Packing:
@@ -139,22 +139,26 @@ def packing(system: System) -> Packing:
     (10351, 12304.0)
     """
     kinds: dict[_StreamOnLink, Packed] = {}
-    packed: dict[tuple[str, str], Packed] = {}
+    packed: dict[str, Mapping[str, Packed]] = {}
     for copies in system.multicast_sets().values():
-        links = dict.fromkeys(link for copy in copies for link in system.links_of(copy))
+        links: dict[str, list[Link]] = {}
+        for copy in copies:
+            for link in system.links_of(copy):
+                links.setdefault(link.interconnect, []).append(link)
         producer, frame = copies[0].producer, copies[0].payload_bytes
         message = float(frame) if producer is None else producer.message_bytes
         at_once = producer is not None and producer.kind in AT_ONCE
         if at_once:
             frame = min(frame, math.ceil(message))
-        for link in links:
-            like = (other.mtu_bytes for other in links if other.interconnect == link.interconnect)
-            mtu = min(like)
+        on: dict[str, Packed] = {}
+        for interconnect, alike in links.items():
+            mtu = min(link.mtu_bytes for link in alike)
             protocol = copies[0].protocol
-            kind = _StreamOnLink(protocol, frame, message, at_once, link.interconnect, mtu)
+            kind = _StreamOnLink(protocol, frame, message, at_once, interconnect, mtu)
             if kind not in kinds:
-                kinds[kind] = _packed(kind, replace(link, mtu_bytes=mtu))
-            packed |= {(copy.name, link.name): kinds[kind] for copy in copies}
+                kinds[kind] = _packed(kind, replace(alike[0], mtu_bytes=mtu))
+            on[interconnect] = kinds[kind]
+        packed |= dict.fromkeys((copy.name for copy in copies), on)
     return Packing(packed)
 
 

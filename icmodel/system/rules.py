@@ -13,7 +13,7 @@ from icmodel import units
 from icmodel.dataset import catalogue, find, read_document
 from icmodel.errors import DatasetError
 from icmodel.system.expansion import MOST_NAMES
-from icmodel.system.loads import overloads
+from icmodel.system.loads import loads, overloads
 from icmodel.system.network import System
 from icmodel.system.packing import wire
 from icmodel.system.schedulers import CreditBased
@@ -79,7 +79,7 @@ def too_steep_slopes(system: System) -> Iterator[Fault]:
 
 def overloaded_ports(system: System) -> Iterator[Fault]:
     """Find ports whose load exceeds the port's rate."""
-    for over in overloads(system):
+    for over in overloads(loads(system)):
         greatest = max(over.load.streams, key=lambda stream: stream.requested_goodput_bps)
         key = (greatest.group, over.most_bps, over.when)
         yield Fault(key, over.ratio, over.sentence(system))

@@ -222,6 +222,20 @@ class Queue:
         flows = sum(len(stage.flows) for stage in self.stages.values())
         return self.server.is_fifo or flows == 1
 
+    @cached_property
+    def longest_waits(self) -> list[list[tuple[float, float]]]:
+        """For each service curve, points of the arrival curve (time [s], bits [b]) that wait long.
+
+        They are the first burst and, for a service of one piece, the point that waits longest.
+        """
+        points = self.arrival.breakpoints()
+        return [
+            [points[0], max(points, key=lambda point: service.time_of(point[1]) - point[0])]
+            if len(service.pieces) == 1
+            else points[:1]
+            for service in self.services
+        ]
+
     @property
     def backlog_bits(self) -> float:
         """Backlog bound of this queue [b]: the most bits of its class that wait.
@@ -326,6 +340,9 @@ class StageArrivals:
     def _of_stages(
         self, numbers: StageNumbers, of_interest: StageNumbers, look_back: int
     ) -> ArrivalCurve:
+        if len(numbers) == 1:
+            link = self._stages[next(iter(numbers))].link
+            return self._over_link(link, numbers, of_interest, look_back)
         links = _by_link(self._stages[number] for number in numbers)
         return aggregate(
             [self._over_link(link, each, of_interest, look_back) for link, each in links.items()]
@@ -393,7 +410,7 @@ class StageArrivals:
         yield aggregate(
             [
                 self._behind(
-                    before & queue.stages.keys(), queue, of_interest, look_back - 1, same_link
+                    before.intersection(queue.stages), queue, of_interest, look_back - 1, same_link
                 )
                 for queue in queues.values()
             ]
@@ -443,19 +460,22 @@ class StageArrivals:
         return minimum(*by_bits, by_packets)
 
 
-def _is_least(
-    wait_s: float, arrival: ArrivalCurve, longest_bits: float, queue: Queue
-) -> bool:
+def _is_least(wait_s: float, arrival: ArrivalCurve, longest_bits: float, queue: Queue) -> bool:
     """Whether the output curve by packets is surely at most the output curve by bits.
 
-    In a first-come-first-served queue, the leftover service is 0 until ``theta``, the time to serve the
-    burst of the cross traffic. So the output by bits is at least ``arrival(t + theta) + longest``. The output
-    by packets is ``arrival(t + wait)``. Arrival curves are concave, so their difference is greatest at t = 0.
+    A first-come-first-served queue leaves these packets no service until ``theta``, the delay bound of the
+    cross traffic alone. So the output by bits is at least ``arrival(t + theta) + longest``. The output by
+    packets is ``arrival(t + wait)``. Arrival curves are concave, so their difference is greatest at t = 0.
+
+    The cross traffic has at least the arrivals of the queue less ``arrival``. So theta is at least the time
+    that any point of that difference waits.
     """
     if not queue.is_fifo:
         return False
-    cross_bits = max(queue.arrival.burst_bits - arrival.burst_bits, 0.0)
-    theta_s = min(service.time_of(cross_bits) for service in queue.services)
+    theta_s = min(
+        max(service.time_of(max(bits - arrival.at(time), 0.0)) - time for time, bits in points)
+        for service, points in zip(queue.services, queue.longest_waits, strict=True)
+    )
     return arrival.at(wait_s) <= arrival.at(theta_s) + longest_bits
 
 

@@ -7,7 +7,7 @@ passes, the stream's queue grows without limit, so the stream has no latency.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from icmodel import units
@@ -15,7 +15,7 @@ from icmodel.arrays import Ints
 from icmodel.documents import json_of
 from icmodel.estimate import Estimate, absent, limit_name
 from icmodel.requirement import MET, NOT_MET, UNDECIDED
-from icmodel.system.loads import Overload, overloads
+from icmodel.system.loads import Load, Overload, overloads
 from icmodel.system.network import Stream, System
 from icmodel.system.prediction.answers import SIDES, Answers
 from icmodel.system.sharing import SAME
@@ -53,13 +53,15 @@ class Arrival:
         return json_of(self, "outcome", "why", "late")
 
 
-def overloaded_streams(system: System) -> Mapping[str, Sequence[Overload]]:
+def overloaded_streams(
+    system: System, at_ports: Iterable[Load]
+) -> Mapping[str, Sequence[Overload]]:
     """Find the overloaded ports on the path of each stream: name of the stream -> overloads.
 
     Unlimited streams, and streams without an overloaded port, are left out.
     """
     found: dict[str, list[Overload]] = {}
-    for overload in overloads(system):
+    for overload in overloads(at_ports):
         for stream in overload.load.streams:
             found.setdefault(stream.name, []).append(overload)
     # in the load of a port, only the first copy of a multicast set counts

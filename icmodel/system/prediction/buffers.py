@@ -375,11 +375,12 @@ def _limited_queues(
 
     A queue that grows without limit stays infinite.
     """
-    most_s = np.full(shared.flows.path.shape, np.inf)
+    drained_s = np.full(len(shared.keys) + 1, np.inf)  # of the last, `NOWHERE`, nothing is known
     for resource, (kind, name, priority) in enumerate(shared.keys):
         rate_bps = ports[name].drain_bps(priority) if kind == PORT else None
         if rate_bps is not None:
-            most_s[shared.flows.path == resource] = ports[name].buffer_bits / rate_bps
+            drained_s[resource] = ports[name].buffer_bits / rate_bps
+    most_s = drained_s[shared.flows.path]
     endless = np.isinf(queues.mean_s)
 
     def limited(mean_s: Floats, variance_s2: Floats) -> tuple[Floats, Floats]:

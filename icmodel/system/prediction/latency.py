@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -42,7 +43,7 @@ RULES = ("derived", "assumed")
 HOSTS_ADD = "hosts add to it"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class AddedLatency:
     """Times that path and queues add to a stream's latency from its dataset.
 
@@ -139,6 +140,11 @@ class AddedLatency:
 
     def _with_reasons(self, own: Estimate, ends: Iterable[float]) -> Estimate:
         """Make a latency with the given value, low and high, whose reason lists the added times."""
+        return derived(own, ends, RULES, *self.reasons)
+
+    @cached_property
+    def reasons(self) -> tuple[str, ...]:
+        """The added times in words, for the reason of a latency."""
         reasons = []
         if self.queues_s:
             where = max(self.queues_s, key=lambda port: self.queues_s[port])
@@ -150,7 +156,7 @@ class AddedLatency:
             reasons.append("buffers that stay full")
         shifts = ((cause, time) for cause, time in self.shifts_s.items() if time)
         reasons += [f"{cause} {units.format_seconds(time, 3)}" for cause, time in shifts]
-        return derived(own, ends, RULES, *reasons)
+        return tuple(reasons)
 
 
 def added_latencies(
@@ -277,18 +283,14 @@ def latencies(own: Mapping[str, Estimate], added: AddedLatency) -> dict[str, Est
     if added.nothing or not known:
         return found
     upper = {f"latency_{name}_s" for name, share in QUANTILES.items() if share > MEDIAN}
-    ordered = {}
-    for end in ("value", "low", "high"):
-        values = {name: np.array(getattr(estimate, end)) for name, estimate in known.items()}
-        least = values.get("latency_mean_s", np.array(-np.inf))
-        above: dict[str, Floats] = {
-            name: np.maximum(value, least) if name in upper else value
-            for name, value in values.items()
-        }
-        ordered[end] = in_order(above)
-    for name, estimate in known.items():
-        value, low, high = (float(ordered[end][name]) for end in ordered)
-        found[name] = replace(estimate, value=value, low=low, high=high)
+    ends = {name: np.array(estimate.ends) for name, estimate in known.items()}
+    least = ends.get("latency_mean_s", np.full(3, -np.inf))
+    above: dict[str, Floats] = {
+        name: np.maximum(each, least) if name in upper else each for name, each in ends.items()
+    }
+    for name, ordered in in_order(above).items():
+        value, low, high = ordered.tolist()
+        found[name] = replace(known[name], value=value, low=low, high=high)
     return found
 
 

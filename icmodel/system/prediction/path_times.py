@@ -72,40 +72,45 @@ def path_times(
     passes a frame at once stores nothing.
     """
     measured = _MeasuredPath.by_stream(questions)
+    known: dict[tuple[_Path, _MeasuredPath | None], PathTimes] = {}
     found = []
     for index, stream in enumerate(system.streams.values()):
-        path = _Path.of(system, packets, stream)
-        latencies = [switch.latency_s for switch in system.switches_of(stream)]
-        cables_s, stored_s = system.propagation_s(stream), path.stored_s()
-        least_s = cables_s + sum(latencies) + stored_s
-        last_frame_s, frames = path.last_frame(least_s, stored_s)
-        source, sink = system.devices[stream.source], system.devices[stream.sink]
-        application_s = source.app_send_s + sink.app_recv_s
-        shifts_s, contained_s = {APPLICATION: application_s}, 0.0
-        if own := measured.get(index):
-            known_s = latencies if own.latency_s is None else [own.latency_s] * own.switches
-            shifts_s[SWITCHES] = math.fsum(latencies) - math.fsum(known_s[: own.switches])
-            if not own.at_once:
-                shifts_s[SWITCHES] += stored_s - own.stored_s(path, own.switches)
-            if not own.cables:
-                shifts_s[CABLES] = cables_s
-            # a storing switch may store within its stated latency: so its storing time is not added
-            if own.rate_bps is not None and not own.at_once:
-                contained_s += own.stored_s(path, 0)
-            contained_s += own.switches * (own.latency_s or 0.0)
-            contained_s += cables_s if own.cables else 0.0
-        found.append(
-            PathTimes(
-                least_s=least_s,
-                last_frame_s=last_frame_s,
-                frames=frames,
-                application_s=application_s,
-                bucket_s=path.bucket_s(),
-                shifts_s=shifts_s,
-                contained_s=contained_s,
-            )
-        )
+        key = _Path.of(system, packets, stream), measured.get(index)
+        if key not in known:
+            known[key] = _times(*key)
+        found.append(known[key])
     return tuple(found)
+
+
+def _times(path: _Path, measured: _MeasuredPath | None) -> PathTimes:
+    """Work out the times of a path, given the path that its dataset measured; ``None`` without a dataset."""
+    stored_s = path.stored_s()
+    cables_s = sum(path.cables_s)
+    least_s = cables_s + sum(path.latencies_s) + stored_s
+    last_frame_s, frames = path.last_frame(least_s, stored_s)
+    shifts_s, contained_s = {APPLICATION: path.application_s}, 0.0
+    if measured is not None:
+        switches, latency_s = measured.switches, measured.latency_s
+        known_s = path.latencies_s if latency_s is None else [latency_s] * switches
+        shifts_s[SWITCHES] = math.fsum(path.latencies_s) - math.fsum(known_s[:switches])
+        if not measured.at_once:
+            shifts_s[SWITCHES] += stored_s - measured.stored_s(path, switches)
+        if not measured.cables:
+            shifts_s[CABLES] = cables_s
+        # a storing switch may store within its stated latency: so its storing time is not added
+        if measured.rate_bps is not None and not measured.at_once:
+            contained_s += measured.stored_s(path, 0)
+        contained_s += switches * (latency_s or 0.0)
+        contained_s += cables_s if measured.cables else 0.0
+    return PathTimes(
+        least_s=least_s,
+        last_frame_s=last_frame_s,
+        frames=frames,
+        application_s=path.application_s,
+        bucket_s=path.bucket_s(),
+        shifts_s=shifts_s,
+        contained_s=contained_s,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,37 +169,68 @@ class _MeasuredPath:
         rate_bps = self.rate_bps or min(path.rates_bps[0], path.rates_bps[-1])
         lines, last = switches + 1, path.packed[-1]
         stores = [self.kind not in CUTTING_KINDS] * switches
-        frames = [_first_frame(path.stream, last)] * lines
+        frames = [path.first_frame(last)] * lines
         return _packets_s(frames, [rate_bps] * lines, stores, [last.gap_bits] * lines)
 
 
 @dataclass(frozen=True, slots=True)
 class _Path:
-    """Path of a stream: packets, rate and burst on each line, and whether each switch stores packets."""
+    """Path of a stream: all that decides its times. Streams with equal paths have equal times.
 
-    stream: Stream
-    packed: Sequence[Packed]
-    rates_bps: Sequence[float]
-    bursts_bytes: Sequence[float]
-    stores: Sequence[bool]
+    Parameters
+    ----------
+    payload_bytes, message_bytes : float
+        Size of a frame and of a message [B]; the latter is 0 for an unlimited sender.
+    application_s : float
+        Time of the applications at source and sink for a frame [s].
+    packed, rates_bps, bursts_bytes, cables_s : tuples (lines,)
+        Packets, rate [b/s], token bucket [B] and propagation delay [s] of each line.
+    latencies_s, stores : tuples (switches,)
+        Latency of each switch [s], and whether it stores packets.
+    """
+
+    payload_bytes: int
+    message_bytes: float
+    application_s: float
+    packed: tuple[Packed, ...]
+    rates_bps: tuple[float, ...]
+    bursts_bytes: tuple[float, ...]
+    cables_s: tuple[float, ...]
+    latencies_s: tuple[float, ...]
+    stores: tuple[bool, ...]
 
     @classmethod
     def of(cls, system: System, packets: Packing, stream: Stream) -> _Path:
         """Make the path of a stream from its links and switches."""
-        links = system.links_of(stream)
-        rates = [link.rate_bps for link in links]
-        cuts = [switch.forwarding == CUT_THROUGH for switch in system.switches_of(stream)]
-        packed = [packets.of(stream, link) for link in links]
+        links, switches = system.links_of(stream), system.switches_of(stream)
+        rates_bps = tuple(link.rate_bps for link in links)
+        cuts = [switch.forwarding == CUT_THROUGH for switch in switches]
+        made = stream.producer
         return cls(
-            stream, packed, rates, [link.burst_bytes for link in links], storing(cuts, rates)
+            payload_bytes=stream.payload_bytes,
+            message_bytes=0.0 if made is None else made.message_bytes,
+            application_s=(
+                system.devices[stream.source].app_send_s + system.devices[stream.sink].app_recv_s
+            ),
+            packed=tuple(packets.of(stream, link) for link in links),
+            rates_bps=rates_bps,
+            bursts_bytes=tuple(link.burst_bytes for link in links),
+            cables_s=tuple(link.delay_s for link in links),
+            latencies_s=tuple(switch.latency_s for switch in switches),
+            stores=tuple(storing(cuts, rates_bps)),
         )
+
+    def first_frame(self, packed: Packed) -> Packets:
+        """Packets of the first frame of a message: a full frame, or the whole message if it is shorter."""
+        short = 0 < self.message_bytes < self.payload_bytes
+        return packed.message if short else packed.frame
 
     def stored_s(self, frames: Sequence[Packets] = ()) -> float:
         """Time that a frame's packets spend on the lines and stored in switches [s].
 
         ``frames`` has the packets on each line; by default the packets of a message's first frame.
         """
-        frames = frames or [_first_frame(self.stream, on) for on in self.packed]
+        frames = frames or [self.first_frame(on) for on in self.packed]
         return _packets_s(frames, self.rates_bps, self.stores, [on.gap_bits for on in self.packed])
 
     def last_frame(self, full_s: float, stored_s: float) -> tuple[float, int]:
@@ -206,9 +242,7 @@ class _Path:
             Time of a full frame, and the part of this time on lines and in switches that store packets
             [s].
         """
-        made = self.stream.producer
-        size = 0.0 if made is None else made.message_bytes
-        whole, rest = divmod(max(math.ceil(size), 1), self.stream.payload_bytes)
+        whole, rest = divmod(max(math.ceil(self.message_bytes), 1), self.payload_bytes)
         if not whole or not rest:
             return full_s, max(whole, 1)
         last = []
@@ -227,13 +261,6 @@ class _Path:
         """
         lines = zip(self.packed, self.rates_bps, self.bursts_bytes, strict=True)
         return max(min(8 * burst, on.frame.sum_bits) / rate for on, rate, burst in lines)
-
-
-def _first_frame(stream: Stream, packed: Packed) -> Packets:
-    """Packets of the first frame of a message: a full frame, or the whole message if it is shorter."""
-    made = stream.producer
-    short = made is not None and made.message_bytes < stream.payload_bytes
-    return packed.message if short else packed.frame
 
 
 def _packets_s(

@@ -9,6 +9,7 @@ from pathlib import Path
 from icmodel.dataset import Dataset
 from icmodel.keywords import checks_keywords
 from icmodel.model import Model
+from icmodel.system.loads import loads
 from icmodel.system.namesake import notes_on_usecase
 from icmodel.system.network import System
 from icmodel.system.packing import packing
@@ -94,6 +95,7 @@ def predict(
     """
     choice = DatasetChoice(dataset, variant, cache)
     packets = packing(system)
+    at_ports = tuple(loads(system, packets))
 
     # ask the datasets, and share the resources among streams
     questions = stream_questions(system, choice)
@@ -109,7 +111,7 @@ def predict(
     added = added_latencies(system, rates, buffers.queues, buffers.bounds, paths)
 
     # put the results together, and judge the requirements
-    streams = stream_predictions(system, questions, rates, added, buffers, paths)
+    streams = stream_predictions(system, questions, rates, at_ports, added, buffers, paths)
     models = [answering.model for answering in questions.datasets]
     notes = (*questions.gaps(system), *notes_on_usecase(system), *questions.assumptions)
     result = SystemPrediction(
@@ -117,7 +119,7 @@ def predict(
         datasets={model.data.id: model.data.sha256 for model in models},
         variants=tuple(dict.fromkeys(model.variant for model in models)),
         streams=streams,
-        links=link_usage(system, rates, buffers),
+        links=link_usage(system, rates, at_ports, buffers),
         devices=device_usage(system, streams, rates.resources.flows.sent_with),
         notes=tuple(dict.fromkeys(notes)),
         asked=choice.options() | ({} if cycles == REFUSE else {"cycles": cycles}),

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import compress
 from typing import NamedTuple
 
 import numpy as np
 
-from icmodel.arrays import Floats, Ints
+from icmodel.arrays import Bools, Floats, Ints
 from icmodel.system.network import Port, Stream, System
-from icmodel.system.packing import AT_ONCE, Packed, Packets, Packing
+from icmodel.system.packing import AT_ONCE, Packets, Packing
 from icmodel.system.prediction.resources import INTERFACE, PORT
 from icmodel.system.prediction.throughput import Throughput
 from icmodel.system.schedulers import PRIORITIES, CreditBased, Fifo, Gates, StrictPriority
@@ -55,53 +56,39 @@ class Queues:
 
 def port_queues(system: System, packets: Packing, rates: Throughput) -> Queues:
     """Compute the waits of streams at ports, and the queues of ports, from loads and bursts."""
-    shape = rates.resources.flows.path.shape
-    crossings = list(_crossings(system, packets, rates))
+    crossings, entry = _crossings(system, packets, rates)
     if not crossings:
-        none = np.zeros(shape)
+        none = np.zeros(entry.shape)
         return Queues(none, none, none, none, none, none, {})
-    rate = np.array([crossing.rate_bps for crossing in crossings])
+    at = _Columns.of(crossings)
+    frames = _Sizes.of([crossing.frame for crossing in crossings])
+    bursts = _Sizes.of([crossing.burst for crossing in crossings])
     entries = Arrivals(
         port=_numbered([crossing.server for crossing in crossings]),
         source=_numbered([crossing.source for crossing in crossings]),
         priority=np.array([crossing.priority for crossing in crossings], dtype=np.int64),
-        load=np.array([crossing.wire_bps for crossing in crossings]) / rate,
-        burst_s=np.array([crossing.burst.sum_bits for crossing in crossings]) / rate,
-        packet_s=np.array([crossing.burst.longest_bits for crossing in crossings]) / rate,
+        load=at.wire_bps / at.rate_bps,
+        burst_s=bursts.sum_bits / at.rate_bps,
+        packet_s=bursts.longest_bits / at.rate_bps,
     )
     bursts_at_once = waits(entries)
-    blocked = np.array([crossing.gate_wait for crossing in crossings]) + _waits_for_packet(
-        crossings
-    )
-    first, last = (
-        _waits_of(packets_of, crossings, entries, bursts_at_once, blocked)
-        for packets_of in (
-            [crossing.frame for crossing in crossings],
-            [crossing.burst for crossing in crossings],
-        )
-    )
+    blocked = _gate_waits(crossings) + _waits_for_packet(crossings)
+    arrives_s = at.burst_arrives_s(bursts)
+    first = _waits_of(frames, at, arrives_s, entries, bursts_at_once, blocked)
+    last = _waits_of(bursts, at, arrives_s, entries, bursts_at_once, blocked)
     once_s = (
         all_bursts_once_s(entries)
         + blocked[:, 2]
-        + np.array([crossing.shaped_s(crossing.frame) for crossing in crossings])
+        + at.shaped_s(frames)
         + np.where(np.isfinite(first.mean_s), first.bucket_s, 0.0)
     )
 
-    backlog_bytes: dict[str, float] = {}  # Little's law: bytes that arrive during the mean wait
-    for crossing, wait_s in zip(
-        crossings, ((first.mean_s + last.mean_s) / 2).tolist(), strict=True
-    ):
-        waiting = crossing.wire_bps * wait_s / 8 if crossing.wire_bps > 0 else 0.0
-        backlog_bytes[crossing.port.name] = backlog_bytes.get(crossing.port.name, 0.0) + waiting
-
-    place = {
-        (crossing.port.name, crossing.stream.multicast_key): k
-        for k, crossing in enumerate(crossings)
-    }
-    entry = np.full(shape, NOWHERE)
-    for k, stream in enumerate(system.streams.values()):
-        for hop, port in rates.resources.ports(k):
-            entry[k, hop] = place[port, stream.multicast_key]
+    # Little's law: bytes that arrive during the mean wait
+    waiting = np.zeros(len(crossings))
+    sent = at.wire_bps > 0
+    waiting[sent] = at.wire_bps[sent] * ((first.mean_s + last.mean_s) / 2)[sent] / 8
+    names = [crossing.port.name for crossing in crossings]
+    sums = np.bincount(_numbered(names), waiting).tolist()
 
     def by_hop(values: Floats) -> Floats:
         return np.where(entry == NOWHERE, 0.0, values[entry])
@@ -113,7 +100,7 @@ def port_queues(system: System, packets: Packing, rates: Throughput) -> Queues:
         last_variance_s2=by_hop(last.variance_s2),
         burst_s=by_hop(once_s),
         meanwhile_s=by_hop(first.meanwhile_s + first.bucket_s),
-        backlog_bytes=backlog_bytes,
+        backlog_bytes=dict(zip(dict.fromkeys(names), sums, strict=True)),
     )
 
 
@@ -132,14 +119,20 @@ class _Crossing:
 
     Parameters
     ----------
-    before : Port, optional
-        Previous port on the stream's path; ``None`` at the sender.
-    packed : Packed
-        Packets of the stream on the port's link.
+    one_server : bool
+        Whether all priority classes of the port share its whole rate, so that each can delay any other.
+    at_sender : bool
+        Whether the port is that of the stream's own host.
+    burst, frame : Packets
+        Packets that the stream sends at once, merged if its protocol may merge frames; and packets of the
+        first frame of a burst, which never waits for its own stream.
+    source : tuple
+        Key of the origin of the stream's packets; packets of one origin never arrive at the same time. The
+        origin is the previous line if the line is no faster than this port. Otherwise it is the stream.
     wire_bps : float
         Rate at which the port sends the stream [b/s].
-    available_bps : float
-        Rate available to the stream's class [b/s].
+    rate_bps : float
+        Service rate of the stream: the port's rate, or the rate that other classes leave [b/s].
     came_bps : float
         Rate at which packets of one frame arrive: that of the slowest line or shaper before the port
         [b/s].
@@ -149,101 +142,26 @@ class _Crossing:
 
     stream: Stream
     port: Port
-    before: Port | None
-    packed: Packed
+    one_server: bool
+    at_sender: bool
+    burst: Packets
+    frame: Packets
+    source: tuple[str, int, str]
     wire_bps: float
-    available_bps: float
+    rate_bps: float
     came_bps: float
-    bucket_bits: float = 0.0
-
-    @property
-    def one_server(self) -> bool:
-        """Whether all priority classes of the port share its whole rate, so that each can delay any other."""
-        return isinstance(self.port.scheduler, ONE_SERVER)
-
-    @property
-    def rate_bps(self) -> float:
-        """Service rate of the stream: the port's rate, or the rate that other classes leave [b/s]."""
-        if self.one_server:
-            return self.port.rate_bps
-        return max(self.available_bps, LEAST * self.port.rate_bps)
+    bucket_bits: float
 
     @property
     def server(self) -> tuple[str, int]:
         """Key of the queueing server for which the stream waits: a port, or one priority class of a port."""
-        return self.port.name, NOWHERE if self.one_server else self.stream.priority
-
-    @property
-    def source(self) -> tuple[str, int, str]:
-        """Key of the origin of the stream's packets; packets of one origin never arrive at the same time.
-
-        The origin is the previous line if the line is no faster than this port. Otherwise it is the stream.
-        """
-        if self.before is None or paced_bps(self.before, self.stream) > self.rate_bps:
-            return *self.server, self.stream.name
-        return *self.server, self.before.name
+        return self.source[:2]
 
     @property
     def priority(self) -> int:
         """Priority of the stream at the port; 0 if priorities do not decide who waits."""
         one_queue = isinstance(self.port.scheduler, Fifo) or not self.one_server
         return 0 if one_queue else self.stream.priority
-
-    @property
-    def burst(self) -> Packets:
-        """Packets that the stream sends at once; merged if its protocol may merge frames."""
-        return self.packed.merged if sent_at_once(self.stream) else self.packed.frame
-
-    @property
-    def frame(self) -> Packets:
-        """Packets of the first frame of a burst, which never waits for its own stream."""
-        return min(self.burst, self.packed.frame, key=lambda packets: packets.sum_bits)
-
-    @property
-    def burst_arrives_s(self) -> float:
-        """Time from the first packet of the stream's burst to the last [s]; 0 at the port of its own host.
-
-        Behind a slower line or a shaper, packets arrive with pauses. Other streams then wait for no more
-        of these packets than if the packets arrived at the rate of the port.
-        """
-        if self.before is None:
-            return 0.0
-        return self._behind_bits(self.burst) / max(self.came_bps, self.rate_bps)
-
-    def works_s(self, packets: Packets) -> float:
-        """Time from the first of the given packets to the last [s], if they arrive without a pause.
-
-        0 if they arrive more slowly than the port sends, or if the port belongs to the sender.
-        """
-        if self.before is None or self.came_bps < self.rate_bps:
-            return 0.0
-        return self._behind_bits(packets) / self.came_bps
-
-    def _behind_bits(self, packets: Packets) -> float:
-        """Bits of the given packets that arrive later than the first [b].
-
-        The first is a packet, or all bits that a full token bucket passes at once.
-        """
-        return min(packets.behind_bits, max(packets.sum_bits - self.bucket_bits, 0.0))
-
-    def spare_s(self, packets: Packets) -> float:
-        """Tokens that are left in the port's full bucket after the packets, as time at the port's rate [s]."""
-        return max(self.bucket_bits - packets.sum_bits, 0.0) / self.rate_bps
-
-    def bucket_s(self, packets: Packets) -> float:
-        """Part of the packets that a full token bucket passes at once, as time at the port's rate [s]."""
-        return min(self.bucket_bits, packets.sum_bits) / self.rate_bps
-
-    def shaped_s(self, packets: Packets) -> float:
-        """Delay of the last of the packets at a credit-based shaper [s].
-
-        Packets that have already passed a shaper or a slower line arrive at most at its rate.
-        """
-        if not isinstance(self.port.scheduler, CreditBased):
-            return 0.0
-        bits = packets.sum_bits - packets.last_bits  # the last packet waits for those before it
-        came_bps = min(self.came_bps, self.port.rate_bps)
-        return bits * max(1 / paced_bps(self.port, self.stream) - 1 / came_bps, 0.0)
 
     @property
     def gate_wait(self) -> tuple[float, float, float]:
@@ -264,36 +182,158 @@ class _Crossing:
         return mean, variance, max(waits_s, default=0.0)
 
 
-def _crossings(system: System, packets: Packing, rates: Throughput) -> Iterator[_Crossing]:
-    """Yield every stream at every port of its path; copies of a multicast set count once at a port."""
+@dataclass(frozen=True, slots=True)
+class _Sizes:
+    """Sizes of packets at each crossing (stream at a port) as in `Packets`, arrays (crossings,)."""
+
+    sum_bits: Floats
+    longest_bits: Floats
+    last_bits: Floats
+
+    @classmethod
+    def of(cls, packets: Sequence[Packets]) -> _Sizes:
+        columns = [(one.sum_bits, one.longest_bits, one.last_bits) for one in packets]
+        return cls(*np.array(columns).T)
+
+
+@dataclass(frozen=True, slots=True)
+class _Columns:
+    """Rates, sizes and shapers of all crossings (streams at ports) as arrays (crossings,), see `_Crossing`.
+
+    Parameters
+    ----------
+    slope_bps : array
+        Rate at which a credit-based shaper sends the stream [b/s]; NaN at other ports.
+    """
+
+    at_sender: Bools
+    wire_bps: Floats
+    rate_bps: Floats
+    came_bps: Floats
+    bucket_bits: Floats
+    line_bps: Floats
+    slope_bps: Floats
+
+    @classmethod
+    def of(cls, crossings: Sequence[_Crossing]) -> _Columns:
+        slopes_bps = [
+            paced_bps(crossing.port, crossing.stream)
+            if isinstance(crossing.port.scheduler, CreditBased)
+            else math.nan
+            for crossing in crossings
+        ]
+        return cls(
+            at_sender=np.array([crossing.at_sender for crossing in crossings]),
+            wire_bps=np.array([crossing.wire_bps for crossing in crossings]),
+            rate_bps=np.array([crossing.rate_bps for crossing in crossings]),
+            came_bps=np.array([crossing.came_bps for crossing in crossings]),
+            bucket_bits=np.array([crossing.bucket_bits for crossing in crossings]),
+            line_bps=np.array([crossing.port.rate_bps for crossing in crossings]),
+            slope_bps=np.array(slopes_bps),
+        )
+
+    def burst_arrives_s(self, bursts: _Sizes) -> Floats:
+        """Time from the first packet of the stream's burst to the last [s]; 0 at the port of its own host.
+
+        Behind a slower line or a shaper, packets arrive with pauses. Other streams then wait for no more
+        of these packets than if the packets arrived at the rate of the port.
+        """
+        arrives = self._behind_bits(bursts) / np.maximum(self.came_bps, self.rate_bps)
+        return np.where(self.at_sender, 0.0, arrives)
+
+    def works_s(self, packets: _Sizes) -> Floats:
+        """Time from the first of the given packets to the last [s], if they arrive without a pause.
+
+        0 if they arrive more slowly than the port sends, or if the port belongs to the sender.
+        """
+        pause = self.at_sender | (self.came_bps < self.rate_bps)
+        return np.where(pause, 0.0, self._behind_bits(packets) / self.came_bps)
+
+    def _behind_bits(self, packets: _Sizes) -> Floats:
+        """Bits of the given packets that arrive later than the first [b].
+
+        The first is a packet, or all bits that a full token bucket passes at once.
+        """
+        behind = packets.sum_bits - packets.longest_bits
+        return np.minimum(behind, np.maximum(packets.sum_bits - self.bucket_bits, 0.0))
+
+    def spare_s(self, packets: _Sizes) -> Floats:
+        """Tokens that are left in the port's full bucket after the packets, as time at the port's rate [s]."""
+        return np.asarray(np.maximum(self.bucket_bits - packets.sum_bits, 0.0) / self.rate_bps)
+
+    def bucket_s(self, packets: _Sizes) -> Floats:
+        """Part of the packets that a full token bucket passes at once, as time at the port's rate [s]."""
+        return np.asarray(np.minimum(self.bucket_bits, packets.sum_bits) / self.rate_bps)
+
+    def shaped_s(self, packets: _Sizes) -> Floats:
+        """Delay of the last of the packets at a credit-based shaper [s].
+
+        Packets that have already passed a shaper or a slower line arrive at most at its rate.
+        """
+        bits = packets.sum_bits - packets.last_bits  # the last packet waits for those before it
+        came_bps = np.minimum(self.came_bps, self.line_bps)
+        shaped = bits * np.maximum(1 / self.slope_bps - 1 / came_bps, 0.0)
+        return np.where(np.isnan(self.slope_bps), 0.0, shaped)
+
+
+def _crossings(system: System, packets: Packing, rates: Throughput) -> tuple[list[_Crossing], Ints]:
+    """Every stream at every port of its path, and the index of each hop's crossing, array (streams, hops).
+
+    Copies of a multicast set count once at a port.
+    """
     shared, allocation = rates.resources, rates.allocation
     # if a receiver limits elastic streams, they fill its port until the port itself is full
     load = shared.by_place(allocation.load)
-    keyed = zip(shared.keys, shared.resources.capacity, strict=True)
-    capacity = {(key.kind, key.place): float(value) for key, value in keyed}
+    keyed = zip(shared.keys, shared.resources.capacity.tolist(), strict=True)
+    capacity = {(key.kind, key.place): value for key, value in keyed}
     filled = {
         place: max(capacity[PORT, place] / load[PORT, place], 1.0)
         for kind, place in load
         if kind == INTERFACE and load[kind, place] >= FULL * capacity[kind, place]
     }
+    path, available = shared.flows.path, allocation.available
+    found: list[_Crossing] = []
+    entry = np.full(path.shape, NOWHERE)
+    of_set: dict[tuple[str, tuple[str, str]], int] = {}
     for k, stream in enumerate(system.streams.values()):
+        at_once = sent_at_once(stream)
         before: Port | None = None
-        came_bps = math.inf
+        paced = came_bps = math.inf
         for hop, name in shared.ports(k):
             port, usage = system.ports[name], float(shared.flows.usage[k, hop])
+            if stream.multicast is not None:
+                entry[k, hop] = of_set.setdefault((name, stream.multicast_key), len(found))
             if usage > 0:
+                entry[k, hop] = len(found)
                 link = system.links[port.link]
-                yield _Crossing(
-                    stream,
-                    port,
-                    before,
-                    packets.of(stream, link),
-                    wire_bps=float(allocation.arriving_bps[k, hop]) * usage * filled.get(name, 1.0),
-                    available_bps=float(allocation.available[shared.flows.path[k, hop]]),
-                    came_bps=came_bps,
-                    bucket_bits=8 * link.burst_bytes,
+                packed = packets.of(stream, link)
+                burst = packed.merged if at_once else packed.frame
+                one_server = isinstance(port.scheduler, ONE_SERVER)
+                rate_bps = port.rate_bps
+                if not one_server:
+                    rate_bps = max(float(available[path[k, hop]]), LEAST * port.rate_bps)
+                server = (name, NOWHERE if one_server else stream.priority)
+                faster = before is None or paced > rate_bps
+                came_from = stream.name if before is None or faster else before.name
+                wire_bps = float(allocation.arriving_bps[k, hop]) * usage * filled.get(name, 1.0)
+                found.append(
+                    _Crossing(
+                        stream=stream,
+                        port=port,
+                        one_server=one_server,
+                        at_sender=before is None,
+                        burst=burst,
+                        frame=min(burst, packed.frame, key=lambda some: some.sum_bits),
+                        source=(*server, came_from),
+                        wire_bps=wire_bps,
+                        rate_bps=rate_bps,
+                        came_bps=came_bps,
+                        bucket_bits=8 * link.burst_bytes,
+                    )
                 )
-            before, came_bps = port, min(came_bps, paced_bps(port, stream))
+            before, paced = port, paced_bps(port, stream)
+            came_bps = min(came_bps, paced)
+    return found, entry
 
 
 def sent_at_once(stream: Stream) -> bool:
@@ -336,8 +376,9 @@ class _Waits(NamedTuple):
 
 
 def _waits_of(
-    packets: Sequence[Packets],
-    crossings: Sequence[_Crossing],
+    packets: _Sizes,
+    at: _Columns,
+    burst_arrives_s: Floats,
     entries: Arrivals,
     at_once: Waits,
     blocked: Floats,
@@ -346,28 +387,32 @@ def _waits_of(
 
     Parameters
     ----------
+    burst_arrives_s : array (crossings,)
+        Time from the first packet of the burst that others wait for to its last [s].
     at_once : Waits
         Waits if all packets of a burst arrive at one moment.
     blocked : array (crossings, 3)
         Mean [s], variance [s²] and greatest wait [s] for gates and for packets of other classes.
     """
-    each = list(zip(crossings, packets, strict=True))
-    over_time = spread(
-        entries,
-        np.array([crossing.burst_arrives_s for crossing in crossings]),
-        np.array([crossing.works_s(some) for crossing, some in each]),
-        np.array([crossing.came_bps < crossing.rate_bps for crossing in crossings]),
-    )
+    over_time = spread(entries, burst_arrives_s, at.works_s(packets), at.came_bps < at.rate_bps)
     never_rests = np.bincount(entries.port, entries.load)[entries.port] >= FULL
     mean, variance = behind_buckets(
         np.maximum(at_once.mean_s + over_time.later_s, 0.0),
         at_once.variance_s2 * over_time.variance_ratio + over_time.variance_s2,
-        np.where(never_rests, 0.0, [crossing.spare_s(some) for crossing, some in each]),
+        np.where(never_rests, 0.0, at.spare_s(packets)),
     )
-    shaped_s = [crossing.shaped_s(some) for crossing, some in each]
-    bucket_s = np.where(never_rests, [crossing.bucket_s(some) for crossing, some in each], 0.0)
-    mean, variance = mean + blocked[:, 0] + shaped_s + bucket_s, variance + blocked[:, 1]
-    return _Waits(mean, variance, over_time.meanwhile_s, bucket_s)
+    bucket_s = np.where(never_rests, at.bucket_s(packets), 0.0)
+    mean = mean + blocked[:, 0] + at.shaped_s(packets) + bucket_s
+    return _Waits(mean, variance + blocked[:, 1], over_time.meanwhile_s, bucket_s)
+
+
+def _gate_waits(crossings: Sequence[_Crossing]) -> Floats:
+    """Waits for gates to open, array (crossings, 3): mean [s], variance [s²] and greatest wait [s]."""
+    waits_s = np.zeros((len(crossings), 3))
+    for k, crossing in enumerate(crossings):
+        if isinstance(crossing.port.scheduler, Gates):
+            waits_s[k] = crossing.gate_wait
+    return waits_s
 
 
 def _waits_for_packet(crossings: Sequence[_Crossing]) -> Floats:
@@ -377,17 +422,17 @@ def _waits_for_packet(crossings: Sequence[_Crossing]) -> Floats:
     stream at one port. The wait applies if each class has its own rate. At gates, the wait for the gate
     includes it.
     """
+    apart = [not (one.one_server or isinstance(one.port.scheduler, Gates)) for one in crossings]
     by_class: dict[tuple[str, int], Floats] = {}
-    for crossing in crossings:
+    for crossing in compress(crossings, apart):
         packet_s = crossing.burst.longest_bits / crossing.port.rate_bps
         load = crossing.wire_bps / crossing.port.rate_bps
         here = by_class.setdefault((crossing.port.name, crossing.stream.priority), np.zeros(3))
         here[:2] += load * packet_s / 2, load * packet_s**2 / 3
         here[2] = max(here[2], packet_s)
     blocked = np.zeros((len(crossings), 3))
-    for row, crossing in zip(blocked, crossings, strict=True):
-        if crossing.one_server or isinstance(crossing.port.scheduler, Gates):
-            continue
+    for k, crossing in compress(enumerate(crossings), apart):
+        row = blocked[k]
         others = [k for k in PRIORITIES if k != crossing.stream.priority]
         classes = [by_class.get((crossing.port.name, k), row) for k in others]
         mean, square, longest = np.array(classes).T

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from icmodel.estimate import Estimate, absent
 from icmodel.message import AT_ONCE, Message, sent_at_once
-from icmodel.system.loads import Overload
+from icmodel.system.loads import Load, Overload
 from icmodel.system.network import Stream, System
 from icmodel.system.packing import AT_ONCE as BURSTS
 from icmodel.system.prediction.answers import StreamQuestions
@@ -69,12 +69,16 @@ def stream_predictions(
     system: System,
     questions: StreamQuestions,
     rates: Throughput,
+    at_ports: Iterable[Load],
     added: Sequence[AddedLatency],
     buffers: Buffers,
     paths: Sequence[PathTimes],
 ) -> dict[str, StreamPrediction]:
     """Make the prediction of every stream of a system from the results of all stages, by name."""
-    overloads = overloaded_streams(system)
+    overloads = overloaded_streams(system, at_ports)
+    limiting = rates.allocation.limiting
+    gives_way = rates.held_back & rates.resources.flows.elastic
+    together = np.bincount(limiting[gives_way] + 1, minlength=len(rates.resources.keys) + 1)
     full_hosts = overloaded_hosts(system, rates.alone, rates.resources.flows.sent_with)
     virtual: set[int] = (
         set()
@@ -90,6 +94,7 @@ def stream_predictions(
             share=rates.shares[index],
             path=paths[index],
             added=added[index],
+            together=int(together[limiting[index] + 1]),
             buffers=buffers,
             overloads=overloads.get(name, ()),
             full_host=full_hosts.get(name, ""),
@@ -106,6 +111,8 @@ class _StreamResults:
 
     Parameters
     ----------
+    together : int
+        Number of elastic streams that other streams hold back at the resource that limits this stream.
     overloads : sequence of Overload
         Overloaded ports on the stream's path.
     full_host : str
@@ -122,6 +129,7 @@ class _StreamResults:
     share: StreamShare
     path: PathTimes
     added: AddedLatency
+    together: int
     buffers: Buffers
     overloads: Sequence[Overload]
     full_host: str
@@ -232,11 +240,8 @@ class _StreamResults:
         slowest = max(goodput.low, goodput.value / MOST_ENDPOINTS)
         reached = (goodput.value, max(goodput.high, goodput.value), slowest)
         ratios = [fastest.value / rate for rate in reached]
-        limiting = rates.allocation.limiting
-        alike = rates.held_back & rates.resources.flows.elastic & (limiting == limiting[index])
-        together = int(np.count_nonzero(alike))
         known = rates.fastest.latencies(index)
-        return {name: congested_latency(own, ratios, together) for name, own in known.items()}
+        return {name: congested_latency(own, ratios, self.together) for name, own in known.items()}
 
     def metrics_by_theory(self, why: str) -> dict[str, Estimate]:
         """Metrics of a stream without a dataset, by theory or by the stated latency of its devices.

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from icmodel.arrays import Ints
 from icmodel.estimate import Estimate, absent, weakest
-from icmodel.system.loads import loads
+from icmodel.system.loads import Load
 from icmodel.system.network import Device, Stream, Switch, System
 from icmodel.system.prediction.answers import SIDES
 from icmodel.system.prediction.buffers import Buffers
@@ -23,11 +23,13 @@ from icmodel.system.prediction.throughput import Throughput
 from icmodel.system.sharing import SAME
 
 
-def link_usage(system: System, rates: Throughput, buffers: Buffers) -> dict[str, LinkPrediction]:
+def link_usage(
+    system: System, rates: Throughput, at_ports: Iterable[Load], buffers: Buffers
+) -> dict[str, LinkPrediction]:
     """Predict the load and the queue of every link in both directions, by name of the link."""
     carried = rates.resources.by_place(rates.allocation.load)
     demand = rates.resources.by_place(rates.allocation.demand)
-    requested = {load.port.name: load.mean_bps for load in loads(system)}
+    requested = {load.port.name: load.mean_bps for load in at_ports}
     bases = ("derived", "assumed")
     links: dict[str, dict[str, PortPrediction]] = {name: {} for name in system.links}
     for name, port in system.ports.items():

@@ -7,7 +7,9 @@ each other.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -25,6 +27,8 @@ LATE = 0.5
 LEAST = 1e-9
 """Least fraction of a port's rate that is assumed for a class, so that its waiting times stay finite."""
 EVERY = slice(None)
+BLOCK = 16_384
+"""Least number of entries that are computed at once; arrays of more entries and all nodes fill memory."""
 
 
 def quantile_s(mean_s: Floats, variance_s2: Floats, share: float) -> Floats:
@@ -77,6 +81,23 @@ class Arrivals:
     load: Floats
     burst_s: Floats
     packet_s: Floats
+
+    def blocks(self) -> Iterator[tuple[Ints, Arrivals]]:
+        """Cut the entries into blocks of whole ports: indices of the entries, and the entries."""
+        order = np.argsort(self.port, kind="stable")
+        begins = np.flatnonzero(np.diff(self.port[order], prepend=-1))
+        cuts = [0]
+        for begin in begins.tolist():
+            if begin >= cuts[-1] + BLOCK:
+                cuts.append(begin)
+        for begin, end in pairwise([*cuts, len(order)]):
+            here = np.sort(order[begin:end])
+            port, source = (
+                np.unique(numbers[here], return_inverse=True)[1]
+                for numbers in (self.port, self.source)
+            )
+            times = self.load[here], self.burst_s[here], self.packet_s[here]
+            yield here, Arrivals(port, source, self.priority[here], *times)
 
     @property
     def rate_fps(self) -> Floats:
@@ -135,6 +156,14 @@ def waits(at: Arrivals) -> Waits:
     the rate that the others leave.
     """
     mean, variance = np.zeros(len(at.port)), np.zeros(len(at.port))
+    for here, block in at.blocks():
+        mean[here], variance[here] = _waits(block)
+    return Waits(mean, variance)
+
+
+def _waits(at: Arrivals) -> tuple[Floats, Floats]:
+    """Mean [s] and variance [s²] of the wait of each entry (stream at a port), see `waits`."""
+    mean, variance = np.zeros(len(at.port)), np.zeros(len(at.port))
 
     # nodes t and weights of the integral for each port, arrays (ports, nodes), where the integrand is not small
     ports = int(at.port.max(initial=-1)) + 1
@@ -163,7 +192,7 @@ def waits(at: Arrivals) -> Waits:
         endless = before.load + _sums(at.source, own_load)[at.source[here]] >= FULL
         mean[here] = np.where(endless, np.inf, wait)
         variance[here] = np.where(endless, np.inf, np.maximum(square - wait**2, 0.0))
-    return Waits(mean, variance)
+    return mean, variance
 
 
 @dataclass(frozen=True, slots=True)
@@ -305,6 +334,17 @@ def spread(at: Arrivals, arrival_s: Floats, own_s: Floats, paused: Bools) -> Spr
     later, ratio, slips, meanwhile = (np.full(entries, value) for value in (0.0, 1.0, 0.0, 0.0))
     if not np.any(arrival_s > 0):
         return Spread(later, ratio, slips, meanwhile)
+    for here, block in at.blocks():
+        found = _spread(block, arrival_s[here], own_s[here], paused[here])
+        later[here], ratio[here] = found.later_s, found.variance_ratio
+        slips[here], meanwhile[here] = found.variance_s2, found.meanwhile_s
+    return Spread(later, ratio, slips, meanwhile)
+
+
+def _spread(at: Arrivals, arrival_s: Floats, own_s: Floats, paused: Bools) -> Spread:
+    """Corrections of the waits at some ports, see `spread`."""
+    entries = len(at.port)
+    later, ratio, slips, meanwhile = (np.full(entries, value) for value in (0.0, 1.0, 0.0, 0.0))
     for priority in np.unique(at.priority):
         urgent = at.priority >= priority
         here = at.priority == priority
