@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -56,7 +57,7 @@ def lines_of(error: Exception) -> list[str]:
         return [head.partition(": ")[2]]
     assert head.endswith(f" has {len(lines)} mistakes:")
     assert all(line.startswith("- ") for line in lines)
-    return [line[2:] for line in lines]
+    return [re.sub(r"^- (line \d+: )?", "", line) for line in lines]
 
 
 def test_every_mistake_of_a_system_is_told_with_its_place() -> None:
@@ -107,7 +108,7 @@ def test_one_mistake_is_one_sentence_as_before() -> None:
     with pytest.raises(UseCaseError) as told:
         read_usecase(text, "mine.toml")
     assert str(told.value) == (
-        "mine.toml: requirements no. 1, kind is 'firmly': it must be 'hard', 'firm' or 'soft'"
+        "mine.toml, line 58: requirements no. 1, kind is 'firmly': it must be 'hard', 'firm' or 'soft'"
     )
 
 

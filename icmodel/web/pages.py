@@ -13,6 +13,7 @@ from pydantic import Field
 
 from icmodel.questions.curves import Form
 from icmodel.report.systems import drawing
+from icmodel.schemas.parts import MistakeText
 from icmodel.web import reports
 from icmodel.web.api import POSTED, Shop, as_json, found
 from icmodel.web.bodies import DATASET, Body, Toml, Word
@@ -48,11 +49,11 @@ class Page(Body):
     sections: list[Section]
 
 
-class Mistake(Body):
-    """A mistake of a TOML text, and its line if the message names a place."""
+class Refused(Body):
+    """A refused TOML text: the sentence of the command line, and every mistake with its line."""
 
     error: str
-    line: int | None
+    mistakes: list[MistakeText]
 
 
 class UseCasePage(Page):
@@ -135,10 +136,10 @@ async def show_form(dataset: Name, shop: Shop, variant: Name = "", protocol: Nam
 @router.post(
     "/usecase",
     summary="Judge the text of a use case",
-    responses=statuses(UseCasePage | Mistake, *POSTED, 503),
+    responses=statuses(UseCasePage | Refused, *POSTED, 503),
 )
 async def usecase(body: AskedUseCase, shop: Shop) -> Response:
-    """Judge a use case; a mistake in its text is answered with its line."""
+    """Judge a use case; every mistake in its text is answered with its line."""
     words = (body.toml, body.dataset, body.candidate, body.strict)
     return as_json(await shop.long(reports.usecase_page, *words))
 
@@ -146,10 +147,10 @@ async def usecase(body: AskedUseCase, shop: Shop) -> Response:
 @router.post(
     "/system",
     summary="Predict the text of a system",
-    responses=statuses(SystemPage | Mistake, *POSTED, 503),
+    responses=statuses(SystemPage | Refused, *POSTED, 503),
 )
 async def system(body: AskedSystem, shop: Shop) -> Response:
-    """Predict and draw a system; a mistake in its text is answered with its line."""
+    """Predict and draw a system; every mistake in its text is answered with its line."""
     return as_json(await shop.long(reports.system_page, body.toml))
 
 

@@ -20,7 +20,7 @@ export async function usecasesPage(main, parameters, put) {
     try {
       const found = await post("pages/usecase", { toml: file.text, ...asked });
       result.classList.toggle("stale", Boolean(found.error));
-      file.fail(found.error, found.line);
+      file.fail(found.mistakes);
       if (found.error) return;
       asked.candidate = found.candidate;
       showChoices(found.candidates);
