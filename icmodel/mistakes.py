@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -126,7 +127,7 @@ class Mistakes:
         return part in self.numbers and len(self.numbers[part]) < len(self.document.get(part, ()))
 
     def refuse(self, error: type[IcmodelError]) -> None:
-        """Raise an error with all mistakes, if there are any.
+        """Raise an error with all mistakes in the order of their lines, if there are any.
 
         Raises
         ------
@@ -135,8 +136,9 @@ class Mistakes:
         """
         if not self._found:
             return
-        refusal = error(mistakes_text(self.file, self._found.values()))
-        refusal.mistakes = tuple(self._found.values())
+        found = sorted(self._found.values(), key=lambda one: one.line or math.inf)
+        refusal = error(mistakes_text(self.file, found))
+        refusal.mistakes = tuple(found)
         raise refusal
 
     def _numbered(self, place: Place) -> Place:

@@ -254,7 +254,10 @@ def test_independent_mistakes_of_a_use_case_are_told_in_one_error(changes: set[C
 
 @pytest.mark.parametrize(
     ("command", "whole", "changes"),
-    [("system", SYSTEM, SYSTEM_CHANGES), ("evaluate", USECASE, USECASE_CHANGES)],
+    [
+        ("system", SYSTEM, tuple(one for one in SYSTEM_CHANGES if "dataset" not in one.old)),
+        ("evaluate", USECASE, USECASE_CHANGES),
+    ],
 )
 def test_every_door_tells_the_same_mistakes(
     command: str,

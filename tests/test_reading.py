@@ -67,15 +67,15 @@ def test_every_mistake_of_a_system_is_told_with_its_place() -> None:
     places = [line.split(" is ")[0].split(": ")[0] for line in lines_of(told.value)]
     assert places == [
         "name",
-        "the file has no source",
-        "devices no. 1",
-        "devices no. 1",
         "devices no. 1, cores",
+        "devices no. 1",
+        "devices no. 1",
         "devices no. 2",
-        "links no. 1",
         "links no. 1, between",
+        "links no. 1",
         "streams no. 1, produces has no size",
         "streams no. 1, priority",
+        "the file has no source",
     ]
     assert "'latencie' is unknown" in str(told.value)
     assert "'5 B' has the unknown unit 'B'" in str(told.value)
@@ -130,9 +130,9 @@ def test_every_mistake_of_a_dataset_is_told(tmp_path: Path) -> None:
     with pytest.raises(DatasetError) as told:
         check_dataset(folder)
     assert lines_of(told.value) == [
+        "the key license is unknown: correct or remove it",
         "title is 3: input should be a valid string",
         "edition is missing: add it as data/README.md shows",
-        "the key license is unknown: correct or remove it",
     ]
 
 

@@ -95,7 +95,6 @@ def problem_of(error: IcmodelError, status: int = 422) -> Problem:
     lines = [one.line for one in error.mistakes if one.line]
     where = f"line {place[1]}, column {place[2]}" if place else f"line {lines[0]}" if lines else ""
     kind = f"urn:icmodel:{type(error).__name__}"
-    where = str(getattr(error, "where", "") or where)
     return Problem(status, str(error), kind, where, mistakes=error.mistakes)
 
 

@@ -6,6 +6,7 @@ Each function is called in a worker process: words in, the bytes of a JSON docum
 from __future__ import annotations
 
 import re
+from typing import Any
 
 from icmodel.dataset import load
 from icmodel.errors import IcmodelError, Mistake
@@ -22,7 +23,7 @@ from icmodel.report.systems.summary import summarise
 from icmodel.system import check, predict
 from icmodel.validate import Wishes, validate
 from icmodel.validate.validation import LEAVE_ONE
-from icmodel.web.jobs import body_of, system_of, usecase_of
+from icmodel.web.jobs import body_of, ingest, system_of, usecase_of
 from icmodel.web.work import check_dataset
 
 MOST_FOLDS = 40
@@ -62,9 +63,12 @@ def usecase_page(toml: str, dataset: str, candidate: str, strict: bool) -> bytes
     return body_of({**page, "candidate": found.candidate, "candidates": names})
 
 
-def compare_page(usecase: str) -> bytes:
+def compare_page(usecase: str | None, toml: str | None) -> bytes:
     """Return the page of a use case on every interconnect: a table, measurements, and reasons."""
-    found = compare_interconnects(usecase_of(usecase, None))
+    try:
+        found = compare_interconnects(usecase_of(usecase, toml))
+    except IcmodelError as error:
+        return refusal(error)
     best_first = ranked(found)
     open_ones = compared.measurements(found) or ("Nothing is open.",)
     folds = (
@@ -113,6 +117,14 @@ def system_page(toml: str) -> bytes:
 
 
 # --- datasets ---------------------------------------------------------------------------------
+
+
+def ingested(*asked: Any) -> bytes:
+    """Return what is ingested, or why no file can be taken."""
+    try:
+        return ingest(*asked)
+    except IcmodelError as error:
+        return refusal(error)
 
 
 def dataset_page(name: str) -> bytes:

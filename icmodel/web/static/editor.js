@@ -5,6 +5,8 @@ const HEAD = /^\s*\[\[?\s*([\w.-]+)\s*\]\]?/;
 const NAME = /^\s*(?:name|between)\s*=\s*(.+)/;
 const QUANTITY = /([\w-]+)\s*=\s*("[0-9][^"]*"|-?[0-9][0-9_.e+-]*)(?=\s*[,}\]#]|\s*$)/g;
 const SKIPPED = new Set(["schema_version", "propagation_s_per_m"]);
+/** Texts that were edited and are right, by the name of the bundled file that they began with. */
+export const drafts = new Map();
 const BARE = { spellcheck: "false", autocomplete: "off" };
 
 /** Find the quantities of a TOML text by table: title of the table, and key, value and place of each. */
@@ -83,17 +85,23 @@ export function editor(label, onchange) {
     });
   }
   open(0);
-  async function read(event) {
-    const [file] = event.target.files;
-    if (!file) return;
-    area.value = await file.text();
-    event.target.value = "";
+  async function read(files) {
+    if (!files.length) return;
+    area.value = await files[0].text();
     edited();
   }
+  async function choose({ target }) {
+    await read(target.files);
+    target.value = "";
+  }
+  function drop(event) {
+    event.preventDefault();
+    read(event.dataTransfer.files);
+  }
   const name = () => area.value.match(/^name\s*=\s*"([\w-]+)"/m)?.[1] ?? "icmodel";
-  const element = h("section", { class: "editor", "aria-label": "The file" },
+  const element = h("section", { class: "editor", "aria-label": "The file", ondragover: (event) => event.preventDefault(), ondrop: drop },
     h("div", { class: "tabs" }, h("div", { role: "tablist", "aria-label": "The file" }, tabs), h("span", { class: "spring" }),
-      h("label", { class: "file" }, "Open a file", h("input", { type: "file", accept: ".toml", onchange: read })),
+      h("label", { class: "file" }, "Open a file", h("input", { type: "file", accept: ".toml", onchange: choose })),
       button("Save as TOML", () => download(`${name()}.toml`, area.value))),
     panels, refusal);
 

@@ -1,7 +1,7 @@
 // The page of use cases: a verdict that follows the numbers of the file.
 import { check, fill, get, h, latest, post, problem, say, select, waiting } from "./dom.js";
 import { report } from "./blocks.js";
-import { editor } from "./editor.js";
+import { drafts, editor } from "./editor.js";
 
 const FOLDED = ["requirements", "reasons", "limits"];
 
@@ -22,6 +22,7 @@ export async function usecasesPage(main, parameters, put) {
       result.classList.toggle("stale", Boolean(found.error));
       file.fail(found.mistakes);
       if (found.error) return;
+      drafts.set(name, file.text);
       asked.candidate = found.candidate;
       showChoices(found.candidates);
       fill(result, h("h1", {}, found.title), h("p", { class: "question" }, found.question),
