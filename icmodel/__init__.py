@@ -18,7 +18,8 @@ import sys
 from importlib import import_module
 from types import ModuleType
 
-TYPE_CHECKING = False  # type checkers take this as true; importing `typing` would cost time
+# Type checkers take this as true, and Jedi does not take it as false; importing `typing` would cost time.
+TYPE_CHECKING = bool()  # noqa: UP018
 if TYPE_CHECKING:
     from icmodel import dataset as dataset
     from icmodel import errors as errors

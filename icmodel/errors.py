@@ -4,10 +4,23 @@ from __future__ import annotations
 
 import errno
 import os
+from typing import NamedTuple
+
+
+class Mistake(NamedTuple):
+    """One mistake of a file: a sentence that names its place, and its line if the line is known."""
+
+    message: str
+    line: int | None = None
 
 
 class IcmodelError(Exception):
     """Base class of all errors that a user can cause; the command line then exits with code 2.
+
+    Attributes
+    ----------
+    mistakes : tuple of Mistake
+        Mistakes of the file that is refused; empty for other errors.
 
     Examples
     --------
@@ -18,6 +31,8 @@ class IcmodelError(Exception):
     ...     print(type(error).__name__)
     DatasetError
     """
+
+    mistakes: tuple[Mistake, ...] = ()
 
 
 class UnitError(IcmodelError):

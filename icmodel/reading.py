@@ -1,11 +1,12 @@
-"""Read TOML texts as checked documents; an error names every mistake in a sentence of its own."""
+"""Read TOML texts as checked documents; an error names every mistake in a sentence of its own, with its line."""
 
 from __future__ import annotations
 
 import hashlib
 import re
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Mapping
+from copy import deepcopy
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
@@ -30,7 +31,8 @@ from pydantic_core import CoreSchema, ErrorDetails, InitErrorDetails
 
 from icmodel import units
 from icmodel.documents import toml
-from icmodel.errors import IcmodelError, UnitError
+from icmodel.errors import IcmodelError, Mistake, UnitError
+from icmodel.mistakes import AT_LINE, Fault, Mistakes, Place, Refusal, is_spelt
 from icmodel.ranges import MOST
 
 # --- fields -----------------------------------------------------------------------------------
@@ -143,7 +145,11 @@ class Document(BaseModel):
                 values[field] = cls._value_in_si(key, value, field) if key in spellings else value
             except ValueError as error:
                 values.setdefault(field, None)
-                context = {"error": error}
+                known = field in cls.model_fields
+                near = () if known else get_close_matches(field, cls.model_fields)
+                close = tuple((name,) for name in near)
+                fault = Fault(str(error), (field,), needs=(("kind",),), also=close)
+                context = {"error": Refusal([fault])}
                 mistakes.append(
                     (field, InitErrorDetails(type="value_error", input=value, ctx=context))
                 )
@@ -263,6 +269,9 @@ class Form(Generic[D]):
         Possible values of the key ``kind`` in a table, by the key of the table.
     example : str
         Words of an error about a missing key that name a document with an example of each key.
+    samples : callable
+        Makes values that stand for wrong ones while the rest of a document is checked: by key, and by list and key
+        for its tables.
     """
 
     model: type[D]
@@ -270,6 +279,7 @@ class Form(Generic[D]):
     error: type[IcmodelError]
     kinds: Mapping[str, tuple[str, ...]]
     example: str
+    samples: Callable[[Mapping[str, Any]], Mapping[str, Any]]
 
 
 def read_file(path: Path, error: type[IcmodelError]) -> str:
@@ -302,35 +312,102 @@ def source_file(path: Path, bundled: Path, error: type[IcmodelError]) -> SourceF
     return SourceFile(name, hashlib.sha256(read_file(path, error).encode()).hexdigest())
 
 
-def read_text(text: str, file: str, form: Form[D]) -> D:
+def read_document(text: str, file: str, form: Form[D]) -> tuple[D | None, Mistakes]:
     """Check the document in a TOML text; ``file`` is the name of the file in messages.
+
+    Returns
+    -------
+    document : Document, optional
+        The document.  If the text has mistakes, the document without its wrong values, for further checks; None if no
+        document is left.
+    mistakes : Mistakes
+        All mistakes of keys, shapes and units.
 
     Raises
     ------
     IcmodelError
-        If the document is wrong; the message names every mistake in a sentence.  The class of the exception is
-        ``form.error``.
+        If the text is not TOML, or of another version.  The class of the exception is ``form.error``.
     """
+    mistakes = Mistakes(file, text)
     try:
-        document = toml(text)
-        version = document.get("schema_version")
-        if version != form.version:
-            raise form.error(
-                f"schema_version is {version!r}: this icmodel reads version {form.version}, so write "
-                f"schema_version = {form.version} at the top"
-            )
-        return form.model.model_validate(document)
+        given = mistakes.document = toml(text)
     except tomllib.TOMLDecodeError as error:
-        raise form.error(f"{file} is not valid TOML: {error}") from error
-    except ValidationError as error:
-        problems = [one for each in own_mistakes(error) for one in sentences(each, form)]
-        raise form.error(mistakes_text(file, problems)) from error
-    except IcmodelError as error:
-        raise form.error(f"{file}: {error}") from error
+        at = AT_LINE.search(str(error))
+        refusal = form.error(f"{file} is not valid TOML: {error}")
+        refusal.mistakes = (Mistake(f"not valid TOML: {error}", int(at[1]) if at else None),)
+        raise refusal from error
+    version = given.get("schema_version")
+    if version != form.version:
+        text = (
+            f"schema_version is {version!r}: this icmodel reads version {form.version}, so write "
+            f"schema_version = {form.version} at the top"
+        )
+        mistakes.add(Fault(text, ("schema_version",)))
+        mistakes.refuse(form.error)
+    return _sound_part(given, form, mistakes), mistakes
 
 
-BETWEEN = "\x1e"
-"""Separator of the sentences in the message of a validator that finds several mistakes."""
+MOST_ROUNDS = 8
+"""Greatest number of times that wrong values are removed from a document."""
+
+
+def _sound_part(given: Mapping[str, Any], form: Form[D], mistakes: Mistakes) -> D | None:
+    """Add the mistakes of a document, and return it without its wrong values; None if that is not possible.
+
+    A needed value in place of a wrong one is that of `Form.samples`; without it, the table is removed.
+    """
+    rest = dict(given)
+    for _ in range(MOST_ROUNDS):
+        try:
+            return form.model.model_validate(rest)
+        except ValidationError as error:
+            faults = [one for each in own_mistakes(error) for one in faults_of(each, form)]
+        if rest == given:
+            rest = deepcopy(rest)
+        for fault in faults:
+            mistakes.add(fault)
+            _remove(rest, fault.place, form.samples(given))
+        for part, tables in rest.items():
+            if isinstance(tables, list):
+                numbers = mistakes.numbers.get(part, range(len(tables)))
+                kept = [at for at, table in enumerate(tables) if table is not REMOVED]
+                mistakes.numbers[part] = [numbers[at] for at in kept]
+                tables[:] = [tables[at] for at in kept]
+    return None
+
+
+REMOVED = object()
+
+
+def _remove(rest: dict[str, Any], place: Place, samples: Mapping[str, Any]) -> None:
+    """Remove the value at a place from a document; if it is not there, fill in a sample, or remove the table around it."""
+    way: list[tuple[Any, Any]] = []
+    inside: Any = rest
+    for part in place:
+        if isinstance(inside, dict):
+            step = next((key for key in inside if is_spelt(part, key)), None)
+        else:
+            step = part if isinstance(inside, list) and isinstance(part, int) else None
+        if step is None:
+            key = str(part)
+            own = samples.get(str(place[len(way) - 2]), {}) if len(way) > 1 else samples
+            if key in own and isinstance(inside, dict):
+                inside[key] = own[key]
+                return
+            break
+        way.append((inside, step))
+        inside = inside[step]
+    while len(way) > 2 and isinstance(way[-1][0], list):
+        way.pop()
+    if way:
+        holder, key = way[-1]
+        if isinstance(holder, list):
+            holder[key] = REMOVED
+        else:
+            for same in [one for one in holder if is_spelt(key, one) or is_spelt(one, key)]:
+                del holder[same]
+
+
 WRONG_SHAPE = {
     "string_type": "write a text in quotes; a quantity needs a unit",
     "string_pattern_mismatch": "use lower-case letters, digits and hyphens, and start with a letter",
@@ -362,59 +439,57 @@ def own_mistakes(error: ValidationError) -> list[ErrorDetails]:
     return [one for one in found if not follows(one)]
 
 
-def mistakes_text(file: object, problems: Iterable[str]) -> str:
-    """Return all mistakes of a file: one in a sentence, several with their number and a line each.
-
-    >>> print(mistakes_text("own.toml", ["title is missing", "name is 3"]))
-    own.toml has 2 mistakes:
-    - title is missing
-    - name is 3
-    """
-    known = list(dict.fromkeys(problems))
-    if len(known) == 1:
-        return f"{file}: {known[0]}"
-    lines = (f"- {' '.join(problem.split())}" for problem in known)
-    return "\n".join([f"{file} has {len(known)} mistakes:", *lines])
-
-
-def refuse(problems: Iterable[str]) -> None:
-    """Raise a ValueError with all sentences of a validator; nothing if there is none."""
-    if known := list(dict.fromkeys(problems)):
-        raise ValueError(BETWEEN.join(known))
-
-
-def sentences(problem: ErrorDetails, form: Form[D]) -> list[str]:
-    """Return a mistake as sentences: its place, the value, and what is allowed."""
-    loc, problem_type, value = problem["loc"], problem["type"], problem["input"]
-    where = _place(loc, form.kinds)
+def faults_of(problem: ErrorDetails, form: Form[D]) -> list[Fault]:
+    """Return a mistake that pydantic found as faults: the place in words, the value, and what is allowed."""
+    problem_type, value = problem["type"], problem["input"]
+    place = _place(problem["loc"], form.kinds)
+    where = _in_words(place)
     if problem_type == "missing":
-        field = str(loc[-1])
+        field = str(place[-1])
         key = field.removesuffix(f"_{quantity_kind(field)}")
-        table = _place(loc[:-1], form.kinds) or "the file"
-        return [f"{table} has no {key}: it is needed, {form.example}"]
+        table = _in_words(place[:-1]) or "the file"
+        text = f"{table} has no {key}: it is needed, {form.example}"
+        return [Fault(text, place, ((*place[:-1], "kind"),))]
     if problem_type.startswith("union_tag"):
-        parts = [str(part) for part in reversed(loc)]
-        kinds = next((form.kinds[part] for part in parts if part in form.kinds), ())
+        kinds = next((form.kinds[str(part)] for part in reversed(place) if part in form.kinds), ())
         if problem_type == "union_tag_not_found":
-            return [f"{where} has no kind: write kind = one of {', '.join(kinds)}"]
-        return [f"{where} has the kind {value['kind']!r}: the kinds are {', '.join(kinds)}"]
+            text = f"{where} has no kind: write kind = one of {', '.join(kinds)}"
+        else:
+            text = f"{where} has the kind {value['kind']!r}: the kinds are {', '.join(kinds)}"
+        return [Fault(text, (*place, "kind"))]
+    error = problem.get("ctx", {}).get("error")
+    if isinstance(error, Refusal):
+        return [
+            one._replace(
+                text=f"{where}: {one.text}" if where else one.text,
+                place=(*place, *one.place),
+                needs=tuple((*place, *other) for other in one.needs),
+                also=tuple((*place, *other) for other in one.also),
+            )
+            for one in error.faults
+        ]
     message = problem["msg"].removeprefix("Value error, ")
     if problem_type == "value_error":
-        return [f"{where}: {one}" if where else one for one in message.split(BETWEEN)]
+        return [Fault(f"{where}: {message}" if where else message, place)]
     allowed = message.replace("Input should be", "it must be")
     if problem_type == "too_short":
         allowed = f"it must have at least {problem['ctx']['min_length']}"
-    return [f"{where} is {value!r}: {WRONG_SHAPE.get(problem_type, allowed)}"]
+    return [Fault(f"{where} is {value!r}: {WRONG_SHAPE.get(problem_type, allowed)}", place)]
 
 
-def _place(loc: tuple[int | str, ...], kinds: Mapping[str, tuple[str, ...]]) -> str:
-    """Describe a place in a document as text, such as ``candidates no. 2, scenarios, picture``."""
-    place, key = "", ""
+def _place(loc: tuple[int | str, ...], kinds: Mapping[str, tuple[str, ...]]) -> Place:
+    """Place of a mistake: keys and numbers of its location, without the names of kinds."""
+    place, key = list[int | str | None](), ""
     for part in loc:
-        if isinstance(part, int):
-            place += f" no. {part + 1}"
-        elif part in kinds.get(key, ()):
+        if isinstance(part, str) and part in kinds.get(key, ()):
             key = ""  # the name of a kind may also be a key of its table
         elif part != "[key]":
-            place, key = f"{place}, {part}" if place else part, part
-    return place
+            place.append(part)
+            key = part if isinstance(part, str) else key
+    return tuple(place)
+
+
+def _in_words(place: Place) -> str:
+    """Describe a place as text, such as ``candidates no. 2, scenarios, picture``."""
+    parts = (f" no. {part + 1}" if isinstance(part, int) else f", {part}" for part in place)
+    return "".join(parts).removeprefix(", ")

@@ -13,6 +13,7 @@ from typing import Any
 
 from icmodel.documents import toml_text
 from icmodel.errors import NetworkError
+from icmodel.mistakes import Mistakes
 from icmodel.system.checking import check, refusal
 from icmodel.system.document import Streams, SystemDocument
 from icmodel.system.expansion import expand
@@ -48,7 +49,7 @@ def system_of(document: Drawn) -> System:
         If it is unconnected or contradictory.
     """
     read = SystemDocument.model_validate(document)
-    system = expand(read, stream_requirements(read, None))
+    system = expand(read, stream_requirements(read, None, {}, Mistakes("drawn")))
     if wrong := refusal(check(system)):
         raise NetworkError(wrong)
     return system
@@ -303,7 +304,8 @@ class _Drawing:
         """Scale what is produced so that the busiest port has the load that is drawn."""
         draw = self.draw
         system = expand(
-            read := SystemDocument.model_validate(made), stream_requirements(read, None)
+            read := SystemDocument.model_validate(made),
+            stream_requirements(read, None, {}, Mistakes("drawn")),
         )
         cutting = draw.choice(CUTTINGS[:2])
         busiest = max(load for load, _ in port_loads(system, cutting).values())
@@ -332,7 +334,8 @@ class _Drawing:
     def _schedulers(self, made: Drawn) -> None:
         draw = self.draw
         system = expand(
-            read := SystemDocument.model_validate(made), stream_requirements(read, None)
+            read := SystemDocument.model_validate(made),
+            stream_requirements(read, None, {}, Mistakes("drawn")),
         )
         one_kind = draw.choice((None, *SCHEDULERS, *SCHEDULERS))
         self.by_class = _class_loads(system)

@@ -18,7 +18,7 @@ import checkout
 
 FLOORS = (
     ("errors", "arrays", "frozen", "keywords", "statistics", "table"),
-    ("units", "documents", "notebook", "ranges"),
+    ("units", "documents", "mistakes", "notebook", "ranges"),
     ("scenario", "files"),
     ("reading", "estimate"),
     ("requirement", "dataset", "plotting", "theory"),

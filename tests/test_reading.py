@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -56,7 +57,7 @@ def lines_of(error: Exception) -> list[str]:
         return [head.partition(": ")[2]]
     assert head.endswith(f" has {len(lines)} mistakes:")
     assert all(line.startswith("- ") for line in lines)
-    return [line[2:] for line in lines]
+    return [re.sub(r"^- (line \d+: )?", "", line) for line in lines]
 
 
 def test_every_mistake_of_a_system_is_told_with_its_place() -> None:
@@ -66,15 +67,15 @@ def test_every_mistake_of_a_system_is_told_with_its_place() -> None:
     places = [line.split(" is ")[0].split(": ")[0] for line in lines_of(told.value)]
     assert places == [
         "name",
-        "the file has no source",
-        "devices no. 1",
-        "devices no. 1",
         "devices no. 1, cores",
+        "devices no. 1",
+        "devices no. 1",
         "devices no. 2",
-        "links no. 1",
         "links no. 1, between",
+        "links no. 1",
         "streams no. 1, produces has no size",
         "streams no. 1, priority",
+        "the file has no source",
     ]
     assert "'latencie' is unknown" in str(told.value)
     assert "'5 B' has the unknown unit 'B'" in str(told.value)
@@ -107,7 +108,7 @@ def test_one_mistake_is_one_sentence_as_before() -> None:
     with pytest.raises(UseCaseError) as told:
         read_usecase(text, "mine.toml")
     assert str(told.value) == (
-        "mine.toml: requirements no. 1, kind is 'firmly': it must be 'hard', 'firm' or 'soft'"
+        "mine.toml, line 58: requirements no. 1, kind is 'firmly': it must be 'hard', 'firm' or 'soft'"
     )
 
 
@@ -129,9 +130,9 @@ def test_every_mistake_of_a_dataset_is_told(tmp_path: Path) -> None:
     with pytest.raises(DatasetError) as told:
         check_dataset(folder)
     assert lines_of(told.value) == [
+        "the key license is unknown: correct or remove it",
         "title is 3: input should be a valid string",
         "edition is missing: add it as data/README.md shows",
-        "the key license is unknown: correct or remove it",
     ]
 
 

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from icmodel.errors import NetworkError
+from icmodel.mistakes import Mistakes
 from icmodel.system import (
     CreditBased,
     DeficitRoundRobin,
@@ -18,7 +19,7 @@ from icmodel.system import (
     WeightedRoundRobin,
     read_system,
 )
-from icmodel.system.expansion import groups, link_pairs, members, stream_pairs
+from icmodel.system.expansion import Groups, link_pairs, members, stream_pairs
 
 HEAD = 'schema_version = 1\nname = "own"\ntitle = "own"\nsource = "a test"\n'
 STREAM = """
@@ -251,6 +252,14 @@ def test_a_window_is_that_of_the_table_and_tcps_alone() -> None:
 
 # --- groups --------------------------------------------------------------------------------------
 
+
+def groups(counts: list[tuple[str, int]]) -> Groups:
+    made = Groups()
+    for name, count in counts:
+        made.add(name, count)
+    return made
+
+
 CAMERAS, SWITCHES = members("camera", 5), members("switch", 2)
 
 
@@ -263,11 +272,15 @@ def test_a_name_stands_for_a_group_or_a_member() -> None:
     found = groups([("camera", 2), ("switch", 1)])
     assert found.of("camera", "here") == ("camera-1", "camera-2")
     assert found.of("camera-2", "here") == ("camera-2",)
-    assert found.of_all(["camera-2", "camera", "switch"], "here") == (
+    told = Mistakes("own.toml")
+    assert found.nodes_of(["camera-2", "camera", "switch"], "here", (), told) == (
         "camera-2",
         "camera-1",
         "switch",
     )
+    assert not told
+    assert found.nodes_of(["camera", "x"], "here", ("streams", 0, "sink"), told) == ()
+    assert told
 
 
 def test_a_name_that_is_nowhere_gets_the_nearest_one() -> None:

@@ -185,7 +185,7 @@ def test_an_overload_is_answered_and_a_contradiction_is_not(tmp_path: Path) -> N
         99e6
     )
     with pytest.raises(
-        NetworkError, match=r"wrong\.toml: the stream measured sends 70000 B a frame"
+        NetworkError, match=r"wrong\.toml, line 49: the stream measured sends 70000 B a frame"
     ):
         load(tmp_path / "wrong.toml")
 

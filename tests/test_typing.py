@@ -30,7 +30,13 @@ def right() -> list[object]:
     why = p.explain().latency_terms
     streams = icmodel.system.predict(icmodel.system.load("imaging")).streams
     told += [streams["picture-1"].goodput_bps.basis, streams["picture-1"]["loss_rate"].why]
-    told += [p["own_metric_s"].value, float(p.goodput_bps), p.to_xarray(), p.to_dataframe()]
+    told += [
+        p["goodput_bps"].value,
+        p["own_metric_s"].value,
+        float(p.goodput_bps),
+        p.to_xarray(),
+        p.to_dataframe(),
+    ]
     told += [icmodel.plotting.grid_plot(many, "goodput_bps"), icmodel.units.parse_bps("1 Gb/s")]
     return [*told, why, icmodel.__version__, icmodel.Scenario("tcp", 64), grid, many]
 

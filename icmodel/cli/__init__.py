@@ -20,7 +20,7 @@ from typer.core import TyperGroup
 
 from icmodel import __version__
 from icmodel.cli.output import PipeClosed, json_text, print_text
-from icmodel.errors import IcmodelError, is_disk_error, unwritable
+from icmodel.errors import IcmodelError, Mistake, is_disk_error, unwritable
 
 COMMANDS = (
     "predict",
@@ -55,7 +55,7 @@ _USAGE: tuple[type[Exception], type[Exception]] = typer.BadParameter.__mro__[1:3
 """Exceptions that typer raises for an invalid command line, with any version of click."""
 
 
-_PLACE = re.compile(r"\((?:at )?(line \d+(?:, column \d+)?)\)")
+_PLACE = re.compile(r"(?:\((?:at )?|, |- )(line \d+(?:, column \d+)?)(?:\)|: )")
 """Pattern of a location in a file, such as ``(line 3, column 5)``, in an error message."""
 
 
@@ -173,7 +173,7 @@ def _run(arguments: Sequence[str] | None) -> int:
         code = app(arguments, prog_name="icmodel", standalone_mode=False)
         sys.stdout.flush()
     except IcmodelError as error:
-        return _fail(type(error).__name__, str(error), WRONG, words)
+        return _fail(type(error).__name__, str(error), WRONG, words, error.mistakes)
     except _USAGE as error:
         return _fail("UsageError", usage_sentence(error, words), WRONG, words)
     except (typer.Abort, KeyboardInterrupt):
@@ -227,7 +227,13 @@ def command_of(words: Sequence[str]) -> str:
     return " ".join(["icmodel", *(word for word in words[:1] if word in COMMANDS)])
 
 
-def _fail(kind: str, sentence: str, code: int, words: Sequence[str]) -> int:
+def _fail(
+    kind: str,
+    sentence: str,
+    code: int,
+    words: Sequence[str],
+    mistakes: Sequence[Mistake] = (),
+) -> int:
     """Print an error on standard error; with ``--json`` also as a document on standard output.
 
     ``where`` of the document is the place in a file if the sentence has one, otherwise the command.
@@ -235,7 +241,8 @@ def _fail(kind: str, sentence: str, code: int, words: Sequence[str]) -> int:
     if "--json" in words:
         place = _PLACE.search(sentence)
         where = place[1] if place else command_of(words)
-        error = {"kind": kind, "message": sentence, "where": where}
+        found = [one._asdict() for one in mistakes]
+        error = {"kind": kind, "message": sentence, "where": where, "mistakes": found}
         try:
             print_text(json_text({"error": error}))
         except PipeClosed:

@@ -28,7 +28,8 @@ from icmodel.dataset.dataset import (
 from icmodel.dataset.rows import AXES
 from icmodel.dataset.write import ID_PATTERN
 from icmodel.errors import DatasetError, unwritable
-from icmodel.reading import mistakes_text, own_mistakes
+from icmodel.mistakes import Fault, Mistakes
+from icmodel.reading import own_mistakes, read_file
 
 NUMBERED = AXES[1:]
 """Columns of points.csv that dataset.toml may explain under [axes], besides the option axes."""
@@ -48,7 +49,8 @@ def check_dataset(folder: str | Path) -> Dataset:
     'ethernet-10g-2012'
     """
     place = find(folder)
-    check_document(read_document(place), place / "dataset.toml")
+    path = place / "dataset.toml"
+    check_document(read_document(place), path, read_file(path, DatasetError))
     data = load(place)
     _check_names(data)
     return data
@@ -65,7 +67,7 @@ def seal_dataset(folder: str | Path) -> Dataset:
     place = find(folder)
     path, points = place / "dataset.toml", place / "points.csv"
     document = read_document(place)
-    check_document(document, path)
+    check_document(document, path, read_file(path, DatasetError))
     try:
         body = points.read_bytes()
     except OSError as error:
@@ -95,8 +97,8 @@ def dataset_schema() -> dict[str, Any]:
     return DatasetDocument.model_json_schema()
 
 
-def check_document(document: Mapping[str, object], path: Path) -> None:
-    """Check every key of a dataset.toml against its schema.
+def check_document(document: Mapping[str, object], path: Path, toml: str = "") -> None:
+    """Check every key of a dataset.toml against its schema; ``toml`` is its text, in which lines are found.
 
     Raises
     ------
@@ -106,8 +108,10 @@ def check_document(document: Mapping[str, object], path: Path) -> None:
     try:
         DatasetDocument.model_validate(document)
     except ValidationError as error:
-        problems = map(_sentence, own_mistakes(error))
-        raise DatasetError(mistakes_text(path, problems)) from error
+        mistakes = Mistakes(str(path), toml)
+        for problem in own_mistakes(error):
+            mistakes.add(Fault(_sentence(problem), problem["loc"]))
+        mistakes.refuse(DatasetError)
 
 
 def _sentence(problem: ErrorDetails) -> str:

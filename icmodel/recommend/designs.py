@@ -129,10 +129,7 @@ class Design:
         chosen = {name: loads.variants[index] for name, loads, index in self._tables()}
         streams = tuple(chosen[table.name].apply(table) for table in file.document.streams)
         document = file.document.model_copy(update={"streams": streams})
-        made = replace(file, document=document).system()
-        if reason := refusal(check(made)):
-            raise NetworkError(reason)
-        return made
+        return replace(file, document=document).checked()
 
     def _tables(self) -> Iterator[tuple[str, TableLoads, int]]:
         return zip(self.space.names, self.space.loads[self.network], self.variants, strict=True)
@@ -151,9 +148,7 @@ def search_space(file: OpenSystem, models: Models, most: int = MOST_DESIGNS) -> 
     NetworkError
         If the file's own network contradicts itself, or there is no stream or no requirement.
     """
-    own = file.system()
-    if reason := refusal(check(own)):
-        raise NetworkError(f"{file.file}: {reason}")
+    own = file.checked()
     if not own.streams:
         raise NetworkError(f"{file.file} has no streams: add streams before you search designs")
     if not (own.requirements or always_required(own)):

@@ -120,12 +120,23 @@ class Verdict(Part):
     estimate: Estimate
 
 
+class MistakeText(Part):
+    """One mistake of a file, and its line if the line is known."""
+
+    message: str
+    line: int | None
+
+
 class ErrorText(Part):
-    """Error in a JSON answer: its class, its sentence, and its place in a file or on the command line."""
+    """Error in a JSON answer: its class, its sentence, and its place in a file or on the command line.
+
+    ``mistakes`` lists every mistake of a refused file; of other errors it is empty.
+    """
 
     kind: str
     message: str
     where: str
+    mistakes: list[MistakeText]
 
 
 class ErrorDocument(Part):

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from icmodel.estimate import plural
+from icmodel.mistakes import Fault
 from icmodel.system import rules
 from icmodel.system.loads import port_cycle
 from icmodel.system.network import System
@@ -24,11 +25,17 @@ KINDS = (*REFUSED, "overloaded", "looped")
 class Finding:
     """One result of a check: a sentence with names and numbers.
 
-    ``kind`` is ``unconnected``, ``contradictory``, ``overloaded`` or ``looped``.
+    ``kind`` is ``unconnected``, ``contradictory``, ``overloaded`` or ``looped``. ``fault`` has the place in
+    the file, and the values that the finding follows from.
     """
 
     kind: str
-    text: str
+    fault: Fault
+
+    @property
+    def text(self) -> str:
+        """What is wrong, and the fix, in one sentence."""
+        return self.fault.text
 
     @property
     def refused(self) -> bool:
@@ -53,19 +60,13 @@ def check(system: System) -> tuple[Finding, ...]:
     ()
     """
     headers, missing = rules.headers_of(system)
-    # Report only the first kind of dataset fault: missing or wrong datasets, then unknown protocols.
-    of_datasets = (
-        (
-            *_findings("contradictory", "dataset", missing),
-            *_findings("contradictory", "link", rules.datasets_of_other_kinds(system, headers)),
-        )
-        or tuple(_findings("contradictory", "stream", rules.unmeasured_protocols(system, headers)))
-        or tuple(_findings("contradictory", "stream", rules.misspelt_protocols(system, headers)))
-    )
     refused = (
         *_findings("unconnected", "node", rules.unlinked_nodes(system)),
         *_findings("contradictory", "node", rules.too_many_links(system)),
-        *of_datasets,
+        *_findings("contradictory", "dataset", missing),
+        *_findings("contradictory", "link", rules.datasets_of_other_kinds(system, headers)),
+        *_findings("contradictory", "stream", rules.unmeasured_protocols(system, headers)),
+        *_findings("contradictory", "stream", rules.misspelt_protocols(system, headers)),
         *_findings("contradictory", "requirement", rules.missing_subjects(system)),
         *_findings("contradictory", "stream", rules.too_large_frames(system)),
         *_findings("contradictory", "stream", rules.too_small_mtus(system)),
@@ -81,7 +82,7 @@ def check(system: System) -> tuple[Finding, ...]:
             f"the routes of streams form a cycle of ports, {', then '.join(cycle)} and again: means "
             "are predicted, but for worst-case bounds, give one of the streams another route"
         )
-        findings.append(Finding("looped", text))
+        findings.append(Finding("looped", Fault(text)))
     return tuple(findings)
 
 
@@ -90,12 +91,12 @@ def refusal(findings: Iterable[Finding]) -> str:
     return next((finding.text for finding in findings if finding.refused), "")
 
 
-def _findings(kind: str, part: str, faults: Iterable[rules.Fault]) -> Iterator[Finding]:
+def _findings(kind: str, part: str, faults: Iterable[rules.PartFault]) -> Iterator[Finding]:
     """Combine faults with equal keys into one finding: the text of the most severe, and the number of others."""
-    by_key: dict[object, list[rules.Fault]] = {}
+    by_key: dict[object, list[rules.PartFault]] = {}
     for fault in faults:
         by_key.setdefault(fault.key, []).append(fault)
     for alike in by_key.values():
-        worst = max(alike, key=lambda fault: fault.severity)
+        worst = max(alike, key=lambda fault: fault.severity).fault
         more = f" (likewise {plural(len(alike) - 1, part)} more)" if alike[1:] else ""
-        yield Finding(kind, worst.text + more)
+        yield Finding(kind, worst._replace(text=worst.text + more))

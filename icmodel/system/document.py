@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field, StringConstraints, WithJsonSchema, model_validator
 
+from icmodel.mistakes import Fault, refuse
 from icmodel.reading import (
     Count,
     Document,
@@ -20,7 +21,6 @@ from icmodel.reading import (
     Slug,
     Span,
     Text,
-    refuse,
 )
 from icmodel.system.schedulers import Priority, SchedulerTable
 from icmodel.system.traffic_sources import ProducerTable
@@ -91,22 +91,25 @@ class Devices(Nodes):
 
     @model_validator(mode="after")
     def _check_stated(self) -> Devices:
-        if self.latency_s is None:
-            if self.core_time_s is not None:
-                raise ValueError(
-                    f"the device {self.name} states core_time without latency: give latency, such as "
-                    'latency = "20 us .. 50 us"'
-                )
-            return self
-        if not self.source:
-            raise ValueError(
+        faults = []
+        if self.latency_s is None and self.core_time_s is not None:
+            text = (
+                f"the device {self.name} states core_time without latency: give latency, such as "
+                'latency = "20 us .. 50 us"'
+            )
+            faults.append(Fault(text, ("core_time_s",), (("latency_s",),)))
+        if self.latency_s is not None and not self.source:
+            text = (
                 f"the device {self.name} states its latency without a source: give source, such as "
                 'source = "data sheet, page 3"'
             )
-        if self.dataset is not None:
-            raise ValueError(
+            faults.append(Fault(text, ("source",), (("latency_s",),)))
+        if self.latency_s is not None and self.dataset is not None:
+            text = (
                 f"the device {self.name} has both a latency of its own and a dataset: give only one"
             )
+            faults.append(Fault(text, ("dataset",), (("latency_s",),)))
+        refuse(faults)
         return self
 
 
@@ -183,15 +186,17 @@ class Streams(Document):
 
     @model_validator(mode="after")
     def _check_frame_and_window(self) -> Streams:
+        faults = []
         if self.payload_bytes is None and self.produces.frame_bytes() is None:
-            raise ValueError(
+            text = (
                 f"a source of kind {self.produces.kind} has no frame size: give payload, such as "
                 'payload = "1448 B"'
             )
+            faults.append(Fault(text, ("payload_bytes",), (("produces",),)))
         if self.window_bytes is not None and self.protocol != "tcp":
-            raise ValueError(
-                f"the protocol {self.protocol} has no window: leave window out, or give the protocol tcp"
-            )
+            text = f"the protocol {self.protocol} has no window: leave window out, or give the protocol tcp"
+            faults.append(Fault(text, ("window_bytes",), (("protocol",),)))
+        refuse(faults)
         return self
 
     def frame_bytes(self, payload_bytes: int | None) -> int:
@@ -279,9 +284,8 @@ class Choices(Document):
     def _check_links(self) -> Choices:
         if EVERY_LINK in self.links and len(self.links) > 1:
             other = next(name for name in self.links if name != EVERY_LINK)
-            raise ValueError(
-                f"choices.links has both {other!r} and '*', which stands for all links: keep one of the two"
-            )
+            text = f"choices.links has both {other!r} and '*', which stands for all links: keep one of the two"
+            refuse([Fault(text, ("links", other))])
         return self
 
 
@@ -335,8 +339,13 @@ class SystemDocument(Document):
         }
         there["links"] = {EVERY_LINK, *(table.key for table in self.links)}
         refuse(
-            f"choices.{part} names {name!r}, but no table of {part} has this name: use one of "
-            f"{', '.join(sorted(known)) or 'none'}"
+            Fault(
+                f"choices.{part} names {name!r}, but no table of {part} has this name: use one of "
+                f"{', '.join(sorted(known)) or 'none'}",
+                ("choices", part, name),
+                ((part, None, "between" if part == "links" else "name"), (part, name)),
+                cause=f"no {part} {name}",
+            )
             for part, known in there.items()
             for name in getattr(self.choices, part, ())
             if name not in known

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from difflib import get_close_matches
 from itertools import combinations, permutations, product
 from typing import TypeVar
 
 from icmodel.errors import NetworkError, ScenarioError
 from icmodel.frozen import FrozenMapping
+from icmodel.mistakes import NODES, Fault, Mistakes, Place
 from icmodel.reading import Document
 from icmodel.system.document import (
     MOST_PARTS,
@@ -31,7 +32,7 @@ from icmodel.system.network import (
     System,
 )
 from icmodel.system.packing import wire
-from icmodel.system.routes import Cables, Topology, route_via, topology
+from icmodel.system.routes import Cables, Route, Topology, route_via, topology
 from icmodel.system.schedulers import Fifo, Scheduler
 from icmodel.theory import AnyFraming, ethernet, infiniband, rapidio, roce
 
@@ -48,6 +49,12 @@ _USUAL_CABLES: Mapping[str, type[AnyFraming]] = {
     "plain": ethernet.Framing,
 }
 
+NAMES: tuple[Place, ...] = (("devices", None, "name"), ("switches", None, "name"))
+"""Places of the names of all nodes."""
+ANY_LINK: Place = ("links", None, "ends")
+"""Nodes that a link joins; no key of a file, but what a node without a link needs to be sure."""
+ALL_LINKS: tuple[Place, ...] = (ANY_LINK, ("devices", None, "links"), ("switches", None, "links"))
+"""Links of all nodes; no keys of a file either, but what routes need."""
 Pairs = list[tuple[str, str]]
 T = TypeVar("T", Device, Switch, Link, Port, Stream)
 
@@ -59,48 +66,68 @@ def expand(document: SystemDocument, requirements: tuple[StreamRequirement, ...]
     ------
     NetworkError
         If a name is unknown or used twice, the sizes of two groups do not fit their pairing, or a stream
-        has no route.
+        has no route. The message has all such mistakes.
     """
-    tables = (*document.devices, *document.switches)
-    named = groups((table.name, table.count) for table in tables)
-    nodes = {member: table for table in tables for member in members(table.name, table.count)}
-    devices, switches = [], []
+    mistakes = Mistakes(document.name)
+    system = expand_sound_part(document, requirements, mistakes)
+    mistakes.refuse(NetworkError)
+    return system
+
+
+def expand_sound_part(
+    document: SystemDocument, requirements: tuple[StreamRequirement, ...], mistakes: Mistakes
+) -> System:
+    """Make a system like `expand` without the links and streams that are wrong, and add their mistakes.
+
+    Raises
+    ------
+    NetworkError
+        If the system has too many nodes.
+    """
+    placed: list[tuple[Nodes, Place]] = [
+        *((table, ("devices", number)) for number, table in enumerate(document.devices)),
+        *((table, ("switches", number)) for number, table in enumerate(document.switches)),
+    ]
+    total = sum(table.count for table, _ in placed)
+    with mistakes.at("devices"):
+        check_count(total, "devices and switches")
+    if total > MOST_PARTS:
+        mistakes.refuse(NetworkError)
+    named, nodes = Groups(), dict[str, Nodes]()
+    for table, place in placed:
+        try:
+            named.add(table.name, table.count)
+        except NetworkError as error:
+            needs, also = ((*place, "count"),), ((NODES, table.name),)
+            mistakes.add(Fault(str(error), (*place, "name"), needs, also=also))
+        else:
+            nodes |= dict.fromkeys(members(table.name, table.count), table)
+    devices, switches = dict[str, Device](), dict[str, Switch]()
     for name, node in nodes.items():
         if isinstance(node, Devices):
-            devices.append(_from_table(Device, node, name=name, group=node.name))
+            devices[name] = _from_table(Device, node, name=name, group=node.name)
         elif isinstance(node, Switches):
             own = node.scheduler or Fifo()
-            switch = _from_table(Switch, node, name=name, group=node.name, scheduler=own)
-            switches.append(switch)
-    device_of, switch_of = _by_name(devices), _by_name(switches)
-    links = _by_name(_links(document.links, named))
-    ports = _by_name(_ports(links.values(), nodes, named))
-    network = topology(nodes, switch_of, links.values())
-    streams = _by_name(_streams(document.streams, named, network, Cables(ports.values())))
+            switches[name] = _from_table(Switch, node, name=name, group=node.name, scheduler=own)
+    links = {link.name: link for link in _links(document.links, named, mistakes)}
+    peers = _schedulers(placed, named, mistakes)
+    ports = {port.name: port for port in _ports(links.values(), nodes, peers)}
+    network = topology(nodes, switches, links.values())
+    cables = Cables(ports.values())
     return System(
         name=document.name,
         title=document.title,
-        devices=device_of,
-        switches=switch_of,
-        links=links,
-        ports=ports,
-        streams=streams,
+        devices=FrozenMapping(devices),
+        switches=FrozenMapping(switches),
+        links=FrozenMapping(links),
+        ports=FrozenMapping(ports),
+        streams=FrozenMapping(_streams(document.streams, named, nodes, network, cables, mistakes)),
         requirements=requirements,
         source=document.source,
         known_limits=document.known_limits,
         usecase=document.usecase,
         costs=document.costs,
     )
-
-
-def _by_name(parts: Iterable[T]) -> Mapping[str, T]:
-    by_name: dict[str, T] = {}
-    for part in parts:
-        if part.name in by_name:
-            kind = type(part).__name__.lower()
-            raise NetworkError(f"two {kind}s are named {part.name!r}: give each its own name")
-        by_name[part.name] = part
-    return FrozenMapping(by_name)
 
 
 def _from_table(kind: type[T], table: Document, **own: object) -> T:
@@ -115,32 +142,53 @@ def _from_table(kind: type[T], table: Document, **own: object) -> T:
 # --- links and ports --------------------------------------------------------------------------
 
 
-def _links(tables: Iterable[Links], named: Groups) -> Iterator[Link]:
+def _links(tables: Iterable[Links], named: Groups, mistakes: Mistakes) -> Iterator[Link]:
     """Make the links of all tables, one for each cable between two nodes.
 
     If several cables join the same two nodes, the names of their links are numbered.
     """
     pairs: list[tuple[tuple[str, str], Links]] = []
-    for number, table in enumerate(tables, 1):
-        where = f"links no. {number}"
-        try:
-            wire("ethernet", _link((where, where), table, "")).framing  # noqa: B018
-        except ScenarioError as error:
-            raise NetworkError(f"{where}: {error}") from error
-        first, second = (named.of(name, where) for name in table.between)
+    if mistakes.left_out("links"):
+        mistakes.forget(*ALL_LINKS)
+    for number, table in enumerate(tables):
+        where = f"links no. {mistakes.number_in_file('links', number) + 1}"
+        with mistakes.at("links", number, "mtu_bytes", needs=(("links", number, "interconnect"),)):
+            try:
+                wire("ethernet", _link((where, where), table, "")).framing  # noqa: B018
+            except ScenarioError as error:
+                table = table.model_copy(update={"mtu_bytes": None})
+                raise NetworkError(f"{where}: {error}") from error
+        place: Place = ("links", number, "between")
+        first, second = (
+            named.nodes_of([name], where, (*place, at), mistakes)
+            for at, name in enumerate(table.between)
+        )
+        if not first or not second:
+            mistakes.forget(*ALL_LINKS)
+            continue
         try:
             joined = link_pairs(first, second, table.pairing)
+            check_count(len(pairs) + len(joined) * table.parallel, "links")
         except NetworkError as error:
-            raise NetworkError(f"{where} between {' and '.join(table.between)}: {error}") from error
-        check_count(len(pairs) + len(joined) * table.parallel, "links")
-        pairs += [(pair, table) for pair in joined for _ in range(table.parallel)]
+            counts = ((NODES, name, "count") for name in table.between)
+            text = f"{where} between {' and '.join(table.between)}: {error}"
+            mistakes.add(
+                Fault(
+                    text,
+                    place,
+                    (("links", number, "pairing"), *counts),
+                    also=(ANY_LINK, *((NODES, name, "links") for name in table.between)),
+                )
+            )
+        else:
+            pairs += [(pair, table) for pair in joined for _ in range(table.parallel)]
 
     count = Counter(frozenset(pair) for pair, _ in pairs)
     so_far: Counter[frozenset[str]] = Counter()
     for pair, table in pairs:
-        ends = frozenset(pair)
-        so_far[ends] += 1
-        yield _link(pair, table, f"#{so_far[ends]}" if count[ends] > 1 else "")
+        ends_of_pair = frozenset(pair)
+        so_far[ends_of_pair] += 1
+        yield _link(pair, table, f"#{so_far[ends_of_pair]}" if count[ends_of_pair] > 1 else "")
 
 
 def _link(ends: tuple[str, str], table: Links, number: str) -> Link:
@@ -154,21 +202,35 @@ def _link(ends: tuple[str, str], table: Links, number: str) -> Link:
         table,
         name=f"{ends[0]}<->{ends[1]}{number}",
         ends=ends,
+        group=table.key,
         delay_s=table.length_m * propagation_s_per_m,
         mtu_bytes=table.mtu_bytes or _MTUS[table.interconnect],
     )
 
 
-def _ports(links: Iterable[Link], nodes: Mapping[str, Nodes], named: Groups) -> Iterator[Port]:
+def _schedulers(
+    placed: Iterable[tuple[Nodes, Place]], named: Groups, mistakes: Mistakes
+) -> Mapping[tuple[str, str], Scheduler]:
+    """Schedulers of ports that differ from the scheduler of their node: node and neighbour -> scheduler."""
+    schedulers: dict[tuple[str, str], Scheduler] = {}
+    for table, place in placed:
+        for number, port in enumerate(table.ports):
+            where = f"a port of {table.name}"
+            peers = named.nodes_of([port.to], where, (*place, "ports", number, "to"), mistakes)
+            for name in members(table.name, table.count):
+                schedulers |= {(name, peer): port.scheduler for peer in peers}
+    return schedulers
+
+
+def _ports(
+    links: Iterable[Link],
+    nodes: Mapping[str, Nodes],
+    schedulers: Mapping[tuple[str, str], Scheduler],
+) -> Iterator[Port]:
     """Make the ports of all links, one for each direction of a link.
 
     A port without its own scheduler gets the scheduler of the node that sends.
     """
-    schedulers: dict[tuple[str, str], Scheduler] = {}
-    for name, table in nodes.items():
-        for port in table.ports:
-            for peer in named.of(port.to, f"a port of {name}"):
-                schedulers[name, peer] = port.scheduler
     for link in links:
         number = link.name[link.name.find("#") :] if "#" in link.name else ""
         for node, peer in (link.ends, link.ends[::-1]):
@@ -181,52 +243,101 @@ def _ports(links: Iterable[Link], nodes: Mapping[str, Nodes], named: Groups) -> 
 
 
 def _streams(
-    tables: Iterable[Streams], named: Groups, network: Topology, cables: Cables
-) -> Iterator[Stream]:
+    tables: Iterable[Streams],
+    named: Groups,
+    nodes: Mapping[str, Nodes],
+    network: Topology,
+    cables: Cables,
+    mistakes: Mistakes,
+) -> dict[str, Stream]:
     """Make the streams that all tables describe, and find the route of each stream."""
-    lost: list[Stream] = []
+    streams: dict[str, Stream] = {}
     count = 0
-    for table in tables:
-        sets = _sinks_by_source(table, named)
-        count += sum(len(sinks) for _, sinks in sets) * table.count
-        check_count(count, "streams")
-        via = None if table.via is None else named.of_all(table.via, f"the stream {table.name}")
-        for stream in _unrouted(table, sets):
-            for end in (stream.source, stream.sink):
-                if end in network.switches:
-                    raise NetworkError(
-                        f"the stream {stream.name} begins or ends at {end}, which is a switch: name "
-                        "a device"
-                    )
-            if via is None:
-                route = network.route(stream.source, stream.sink)
-            else:
-                route = route_via(network, stream, via)
-            if route is None:
-                lost.append(stream)
-            else:
-                yield replace(stream, path=cables.path(stream, route))
-    if lost:
-        first = lost[0]
-        others = f" (likewise {len(lost) - 1} more)" if lost[1:] else ""
-        raise NetworkError(
-            f"the stream {first.name} has no route from {first.source} to {first.sink}{others}: add "
-            "the missing link"
-        )
+    for number, table in enumerate(tables):
+        where = f"the stream {table.name}"
+        place: Place = ("streams", number)
+        sources = named.nodes_of(table.source, where, (*place, "source"), mistakes)
+        sinks = named.nodes_of(table.sink, where, (*place, "sink"), mistakes)
+        via = named.nodes_of(table.via or (), where, (*place, "via"), mistakes)
+        ends = tuple((NODES, name, "count") for name in (*table.source, *table.sink))
+        with mistakes.at(*place, "sink", needs=((*place, "source"), (*place, "pairing"), *ends)):
+            sets = _sinks_by_source(table, sources, sinks)
+            count += sum(len(sinks) for _, sinks in sets) * table.count
+            check_count(count, "streams")
+            routed = _routed(table, sets, nodes, network, via, place, mistakes)
+            made = {one.name: replace(one, path=cables.path(one, way)) for one, way in routed}
+            if twice := next((name for name in made if name in streams), None):
+                text = f"two streams are named {twice!r}: give each its own name"
+                mistakes.add(Fault(text, (*place, "name")))
+            streams |= made
+        if table.name not in {one.group for one in streams.values()}:
+            mistakes.forget((*place, "made"))
+    return streams
 
 
-def _sinks_by_source(table: Streams, named: Groups) -> list[tuple[str, tuple[str, ...]]]:
+def _routed(
+    table: Streams,
+    sets: list[tuple[str, tuple[str, ...]]],
+    nodes: Mapping[str, Nodes],
+    network: Topology,
+    via: tuple[str, ...],
+    place: Place,
+    mistakes: Mistakes,
+) -> list[tuple[Stream, Route]]:
+    """Make the streams of a table, each with its route; none if one of them has no route."""
+    routed: list[tuple[Stream, Route]] = []
+    lost: list[Stream] = []
+    for stream in _unrouted(table, sets):
+        for key, end in (("source", stream.source), ("sink", stream.sink)):
+            if end in network.switches:
+                text = f"the stream {stream.name} begins or ends at {end}, which is a switch: name a device"
+                mistakes.add(Fault(text, (*place, key)))
+                return []
+        try:
+            route = (
+                route_via(network, stream, via)
+                if via
+                else network.route(stream.source, stream.sink)
+            )
+        except NetworkError as error:
+            mistakes.add(Fault(str(error), (*place, "via"), ALL_LINKS))
+            return []
+        if route is None:
+            lost.append(stream)
+        else:
+            routed.append((stream, route))
+    if not lost:
+        return routed
+    first = lost[0]
+    others = f" (likewise {len(lost) - 1} more)" if lost[1:] else ""
+    text = (
+        f"the stream {first.name} has no route from {first.source} to {first.sink}{others}: add "
+        "the missing link"
+    )
+    ends = (first.source, first.sink)
+    lone = [end for end in ends if not network.neighbours[end]]
+    reached = dict.fromkeys(nodes[one].name for end in ends for one in network.reached(end))
+    needs = tuple((NODES, name, "links") for name in reached)
+    also = tuple((NODES, nodes[end].name, "links") for end in lone)
+    cause = f"no link {lone[0]}" if lone else ""
+    mistakes.add(Fault(text, (*place, "sink"), needs, cause, also))
+    return []
+
+
+def _sinks_by_source(
+    table: Streams, sources: tuple[str, ...], sinks: tuple[str, ...]
+) -> list[tuple[str, tuple[str, ...]]]:
     """Source and sinks of each stream that a table describes.
 
     A multicast stream has all sinks of its source. Every other stream has one sink.
     """
-    where = f"the stream {table.name}"
-    sources, sinks = named.of_all(table.source, where), named.of_all(table.sink, where)
+    if not sources or not sinks:
+        return []
     pairing = table.pairing or ("each" if table.multicast else None)
     try:
         pairs = stream_pairs(sources, sinks, pairing)
     except NetworkError as error:
-        raise NetworkError(f"{where}: {error}") from error
+        raise NetworkError(f"the stream {table.name}: {error}") from error
     if not table.multicast:
         return [(source, (sink,)) for source, sink in pairs]
     sinks_of: dict[str, list[str]] = {}
@@ -290,7 +401,7 @@ class Groups:
     The name of a group stands for all its members. The name of a member stands for this member.
     """
 
-    members: Mapping[str, tuple[str, ...]]
+    members: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
     def of(self, name: str, where: str) -> tuple[str, ...]:
         """Nodes for which a name stands: all members of a group, or a single member.
@@ -309,32 +420,44 @@ class Groups:
         take = f"is {close[0]} meant" if close else f"take one of {', '.join(some)}"
         raise NetworkError(f"{where} names {name!r}, which is no device and no switch: {take}")
 
-    def of_all(self, names: Iterable[str], where: str) -> tuple[str, ...]:
-        """Nodes for which several names stand, each node once; ``where`` as in `of`."""
-        return tuple(dict.fromkeys(member for name in names for member in self.of(name, where)))
+    def nodes_of(
+        self, names: Iterable[str], where: str, place: Place, mistakes: Mistakes
+    ) -> tuple[str, ...]:
+        """Nodes for which several names stand, each node once.
 
+        An unknown name is a mistake. It is taken as the most similar name; without one, no node is returned.
+        """
+        found: dict[str, None] = {}
+        wrong = False
+        for at, name in enumerate(names):
+            try:
+                found |= dict.fromkeys(self.of(name, where))
+            except NetworkError as error:
+                group = name.rpartition("-")[0]
+                needs = (*NAMES, (NODES, name), *([(NODES, group, "count")] if group else []))
+                told = mistakes.add(Fault(str(error), (*place, at), needs))
+                near = get_close_matches(name, self.members, 1) if told else []
+                found |= dict.fromkeys(node for one in near for node in self.members[one])
+                wrong = wrong or not near
+        return () if wrong else tuple(found)
 
-def groups(counts: Iterable[tuple[str, int]]) -> Groups:
-    """Make `Groups` from the name and the number of members of each group.
+    def add(self, name: str, count: int) -> None:
+        """Add a group of equal nodes.
 
-    Raises
-    ------
-    NetworkError
-        If two groups, or a group and a member of another, have the same name.
-    """
-    members_of: dict[str, tuple[str, ...]] = {}
-    each = list(counts)
-    check_count(sum(count for _, count in each), "devices and switches")
-    for name, count in each:
+        Raises
+        ------
+        NetworkError
+            If another group, or a member of another, has the name of the group or of a member.
+        """
         own = members(name, count)
-        for member in dict.fromkeys((name, *own)):
-            if member in members_of:
+        added = {member: own if member == name else (member,) for member in (name, *own)}
+        for member in added:
+            if member in self.members:
                 raise NetworkError(
                     f"two nodes are named {member!r} (a group with a count has members such as "
                     f"{members(name, 2)[0]}): give each group its own name"
                 )
-            members_of[member] = own if member == name else (member,)
-    return Groups(members_of)
+        self.members.update(added)
 
 
 def link_pairs(first: tuple[str, ...], second: tuple[str, ...], pairing: str | None) -> Pairs:

@@ -7,19 +7,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from icmodel.dataset import shipped
-from icmodel.errors import IcmodelError, NetworkError, UseCaseError
-from icmodel.reading import (
-    Form,
-    SourceFile,
-    mistakes_text,
-    read_file,
-    read_text,
-    source_file,
-)
+from icmodel.dataset import catalogue, shipped
+from icmodel.errors import NetworkError, UseCaseError
+from icmodel.mistakes import Fault, Mistakes, Place
+from icmodel.reading import Form, SourceFile, read_document, read_file, source_file
 from icmodel.system.checking import Finding, check
 from icmodel.system.document import SCHEMA_VERSION, SystemDocument
-from icmodel.system.expansion import expand
+from icmodel.system.expansion import expand_sound_part
 from icmodel.system.network import System
 from icmodel.system.requirements import derive_for_system, stream_requirements
 from icmodel.system.schedulers import SCHEDULERS
@@ -27,12 +21,26 @@ from icmodel.system.traffic_sources import PRODUCERS
 from icmodel.usecase import UseCase, load_usecase, usecase_names
 from icmodel.usecase.derivation import Derivations
 
+SAMPLES: Mapping[str, Any] = {
+    **dict.fromkeys(("name", "title", "source"), "x"),
+    "devices": {"source": "x"},
+    "switches": {"forwarding": "store-and-forward", "latency_s": 0.0},
+    "links": {"rate_bps": 1e12},
+    "streams": {
+        "produces": {"kind": "goodput", "goodput_bps": 1.0},
+        "protocol": "udp",
+        "payload_bytes": 1,
+    },
+    "requirements": {"metric": "goodput_bps", "at_least": "0 b/s"},
+}
+"""Values in place of wrong ones, while the rest of a file is checked."""
 FORM = Form(
     SystemDocument,
     SCHEMA_VERSION,
     NetworkError,
     kinds={"scheduler": SCHEDULERS, "produces": PRODUCERS},
     example="`icmodel system new` shows an example of most keys",
+    samples=lambda _: SAMPLES,
 )
 
 
@@ -50,10 +58,9 @@ def load(name: str | Path) -> System:
     >>> load("imaging")
     System('imaging': 15 devices, 1 switches, 17 links, 14 streams)
     """
-    system, findings = load_checked(name)
-    if wrong := [finding.text for finding in findings if finding.refused]:
-        raise NetworkError(mistakes_text(system.file or name, wrong))
-    return system
+    path = find_system(name)
+    opened = read_open(read_file(path, NetworkError), path.name, path.parent)
+    return _with_file(opened.checked(), path)
 
 
 def load_checked(name: str | Path) -> tuple[System, tuple[Finding, ...]]:
@@ -66,9 +73,14 @@ def load_checked(name: str | Path) -> tuple[System, tuple[Finding, ...]]:
     """
     path = find_system(name)
     system, findings = read_system(read_file(path, NetworkError), path.name, path.parent)
+    return _with_file(system, path), findings
+
+
+def _with_file(system: System, path: Path) -> System:
+    """A system that knows its file: the hash, and the name if it is not bundled."""
     made_of = source_file(path, _bundled_folder(), NetworkError)
     own = path.name if path.name == made_of.name else ""
-    return replace(system, file=own, sha256=made_of.sha256), findings
+    return replace(system, file=own, sha256=made_of.sha256)
 
 
 def system_file(name: str | Path) -> SourceFile:
@@ -86,7 +98,8 @@ def read_system(
     file : str
         Name of the file in error messages.
     folder : Path, optional
-        Folder to which the path of a use case is relative; if None, only bundled use cases are read.
+        Folder to which the path of a use case is relative; if None, only bundled use cases and datasets are
+        read.
 
     Raises
     ------
@@ -107,16 +120,21 @@ class OpenSystem:
         Tables of the file.
     usecase : UseCase, optional
         Use case that the document names.
-    file : str
-        Name of the file in error messages.
+    blank : Mistakes
+        Place of the file for mistakes that are found later, without any.
     derived : mapping
         Numbers of the use case, derived from the system's sources.
     """
 
     document: SystemDocument
     usecase: UseCase | None
-    file: str
+    blank: Mistakes
     derived: Derivations = field(default_factory=dict)
+
+    @property
+    def file(self) -> str:
+        """Name of the file in error messages."""
+        return self.blank.file
 
     @property
     def datasets(self) -> tuple[str, ...]:
@@ -137,13 +155,40 @@ class OpenSystem:
         Raises
         ------
         NetworkError
-            If groups do not pair, or a stream has no route.
+            If groups do not pair, or a stream has no route. The message has all mistakes of the file.
         """
-        try:
-            requirements = stream_requirements(self.document, self.usecase, self.derived)
-            return expand(self.document, requirements)
-        except IcmodelError as error:
-            raise NetworkError(f"{self.file}: {error}") from error
+        mistakes = replace(self.blank)
+        system = self._sound_part(mistakes)
+        mistakes.refuse(NetworkError)
+        return system
+
+    def checked(self) -> System:
+        """Make the system, and refuse it if a part is unconnected or contradictory.
+
+        Raises
+        ------
+        NetworkError
+            As `system`, or if `check` finds an unconnected or contradictory part.
+        """
+        mistakes = replace(self.blank)
+        system = self._sound_part(mistakes)
+        _add_findings(system, mistakes)
+        mistakes.refuse(NetworkError)
+        return system
+
+    def _sound_part(self, mistakes: Mistakes) -> System:
+        """Make the system without its wrong parts; their mistakes are added, with those of the other parts."""
+        requirements = stream_requirements(self.document, self.usecase, self.derived, mistakes)
+        system = expand_sound_part(self.document, requirements, mistakes)
+        if mistakes:
+            _add_findings(system, mistakes)
+        return system
+
+
+def _add_findings(system: System, mistakes: Mistakes) -> None:
+    for finding in check(system):
+        if finding.refused:
+            mistakes.add(finding.fault)
 
 
 def load_open(name: str | Path) -> OpenSystem:
@@ -164,22 +209,65 @@ def read_open(text: str, file: str, folder: Path | None = Path()) -> OpenSystem:
     Raises
     ------
     NetworkError
-        If the text breaks the format.
+        If the text breaks the format. The message has all mistakes of the file.
     """
-    document = read_text(text, file, FORM)
-    name = document.usecase
-    if name is None:
-        return OpenSystem(document, None, file)
-    try:
-        # A bundled use case, otherwise a file in the same folder.
-        if name not in usecase_names() and folder is None:
-            raise UseCaseError(
-                f"usecase = {name!r} is not bundled: use one of {', '.join(usecase_names())}"
-            )
-        usecase = load_usecase(name if folder is None or name in usecase_names() else folder / name)
-        return OpenSystem(document, usecase, file, derive_for_system(usecase, document))
-    except IcmodelError as error:
-        raise NetworkError(f"{file}: {error}") from error
+    document, mistakes = read_document(text, file, FORM)
+    if document is None:
+        mistakes.refuse(NetworkError)
+    assert document is not None  # otherwise there is a mistake
+    if folder is None:
+        document = _with_bundled_datasets(document, mistakes)
+    usecase: UseCase | None = None
+    derived: Derivations = {}
+    if document.usecase is not None:
+        with mistakes.at("usecase"):
+            usecase = _usecase(document.usecase, folder)
+            derived = derive_for_system(usecase, document)
+    opened = OpenSystem(document, usecase, Mistakes(file, text, mistakes.document), derived)
+    if mistakes:
+        opened._sound_part(mistakes)
+        mistakes.refuse(NetworkError)
+    return opened
+
+
+def _with_bundled_datasets(document: SystemDocument, mistakes: Mistakes) -> SystemDocument:
+    """The document without datasets that are not bundled; they are mistakes, and their files are not read."""
+
+    def bundled(name: str | None, place: Place) -> str | None:
+        if name is None or name in catalogue():
+            return name
+        text = f"there is no dataset {name!r}: use one of {', '.join(catalogue())}"
+        mistakes.add(Fault(text, place))
+        return None
+
+    changed = {
+        part: tuple(
+            table.model_copy(update={"dataset": bundled(table.dataset, (part, at, "dataset"))})
+            for at, table in enumerate(getattr(document, part))
+        )
+        for part in ("links", "devices")
+    }
+    for key, choice in document.choices.links.items() if document.choices else ():
+        for name in choice.dataset:
+            bundled(name, ("choices", "links", key, "dataset"))
+    return document.model_copy(update=changed)
+
+
+def _usecase(name: str, folder: Path | None) -> UseCase:
+    """Bundled use case, otherwise a file in a folder; without a folder, only bundled ones.
+
+    Raises
+    ------
+    UseCaseError
+        If there is no such use case.
+    """
+    if name in usecase_names():
+        return load_usecase(name)
+    if folder is None:
+        raise UseCaseError(
+            f"usecase = {name!r} is not bundled: use one of {', '.join(usecase_names())}"
+        )
+    return load_usecase(folder / name)
 
 
 def find_system(name: str | Path) -> Path:

@@ -123,6 +123,8 @@ class Link:
     burst_bytes : float
         Size of the token bucket that limits the link [B]: this burst passes at once, before ``rate_bps``
         limits the rate. 0 without a token bucket.
+    group : str
+        Name of the link's table in a system file: the names of both groups, such as ``camera<->switch``.
 
     Raises
     ------
@@ -139,6 +141,7 @@ class Link:
     interconnect: str = "ethernet"
     dataset: str | None = None
     burst_bytes: float = 0.0
+    group: str = ""
 
     def __post_init__(self) -> None:
         if not 0 < self.rate_bps < math.inf:

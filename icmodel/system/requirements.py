@@ -4,25 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from icmodel.errors import NetworkError
 from icmodel.frozen import FrozenMapping
+from icmodel.mistakes import Fault, Mistakes
 from icmodel.reading import is_reference
-from icmodel.system.document import Streams, SystemDocument, SystemLimit
+from icmodel.system.document import Streams, SystemDocument
 from icmodel.system.network import MESSAGE, StreamRequirement
 from icmodel.system.traffic_sources import Image, Samples
-from icmodel.usecase.derivation import Derivation, Derivations, derive
+from icmodel.usecase.derivation import OF_DEVICES, Derivation, Derivations, derive
 from icmodel.usecase.document import (
     GoodputStream,
     ImageStream,
-    Limit,
     SampleStream,
     Stream,
     UseCase,
 )
-from icmodel.usecase.limits import requirements
+from icmodel.usecase.limits import checked_requirement
 
-OF_DEVICES = ("received_goodput_bps", "sent_goodput_bps")
-"""Derived quantities of a device: goodput received and sent, each summed over all streams of the device."""
 NOTHING: Derivations = FrozenMapping({})
 
 
@@ -76,7 +73,10 @@ def _with_source(stream: Stream, table: Streams) -> Stream | None:
 
 
 def stream_requirements(
-    document: SystemDocument, usecase: UseCase | None, derived: Derivations = NOTHING
+    document: SystemDocument,
+    usecase: UseCase | None,
+    derived: Derivations,
+    mistakes: Mistakes,
 ) -> tuple[StreamRequirement, ...]:
     """Requirements of the use case and of the document, with limits in SI units.
 
@@ -87,66 +87,52 @@ def stream_requirements(
     ----------
     derived : mapping
         Numbers of the use case from `derive_for_system`; empty without a use case.
-
-    Raises
-    ------
-    NetworkError
-        If a requirement has no stream and the system has several groups of streams. If a requirement of
-        the use case names a number that cannot be derived from this system's sources.
-    UseCaseError, UnitError
-        If a limit names an unknown number, or has another unit than its metric.
+    mistakes : Mistakes
+        Mistakes are added here: a requirement without a stream although the system has several groups of
+        streams, a limit that names an unknown number, or one with another unit than its metric.
     """
     numbers = {**derived, **_numbers_of_sources(document.streams)}
-    shared: tuple[StreamRequirement, ...] = ()
+    made: list[StreamRequirement] = []
     if usecase is not None:
-        _check_references(usecase, document, numbers)
-        streams = map(usecase.stream_of, usecase.requirements)
-        shared = _with_streams(usecase.requirements, streams, numbers)
+        _check_references(usecase, document, numbers, mistakes)
+        for limit in usecase.requirements:
+            found = checked_requirement(limit, ("usecase", limit.name), numbers, mistakes)
+            stream = usecase.stream_of(limit)
+            made.append(StreamRequirement(found, stream, limit.device, MESSAGE))
 
     # A requirement without a stream applies to the only group of streams.
     names = [table.name for table in document.streams]
-    own = []
-    for limit in document.requirements:
-        if limit.stream is None and len(names) != 1:
-            raise NetworkError(
-                f"the requirement {limit.name!r} needs a stream: name one of "
-                f"{', '.join(names) or 'none'}"
-            )
-        own.append(names[0] if limit.stream is None else limit.stream)
-    return (*shared, *_with_streams(document.requirements, own, numbers))
-
-
-def _with_streams(
-    limits: tuple[Limit, ...], streams: Iterable[str], numbers: Mapping[str, Derivation]
-) -> tuple[StreamRequirement, ...]:
-    each = zip(requirements(limits, numbers), streams, limits, strict=True)
-    return tuple(
-        StreamRequirement(
-            requirement,
-            stream,
-            limit.device,
-            limit.of if isinstance(limit, SystemLimit) else MESSAGE,
-        )
-        for requirement, stream, limit in each
-    )
+    for number, own in enumerate(document.requirements):
+        place = ("requirements", number)
+        if own.stream is None and len(names) != 1:
+            text = f"the requirement {own.name!r} needs a stream: name one of {', '.join(names) or 'none'}"
+            mistakes.add(Fault(text, (*place, "stream"), (("streams", None, "name"),)))
+            continue
+        found = checked_requirement(own, place, numbers, mistakes)
+        made.append(StreamRequirement(found, own.stream or names[0], own.device, own.of))
+    return tuple(made)
 
 
 def _check_references(
-    usecase: UseCase, document: SystemDocument, numbers: Mapping[str, Derivation]
+    usecase: UseCase,
+    document: SystemDocument,
+    numbers: Mapping[str, Derivation],
+    mistakes: Mistakes,
 ) -> None:
-    """Raise NetworkError if a limit of the use case names a number that this system's streams lack."""
+    """Add a mistake for each limit of the use case that names a number which this system's streams lack."""
     kinds = {table.name: table.produces.kind for table in document.streams}
     for limit in usecase.requirements:
         for text in filter(None, (limit.at_least, limit.at_most)):
             name = text.partition(".")[0]
             if not is_reference(text) or text in numbers or name not in kinds:
                 continue
-            raise NetworkError(
+            sentence = (
                 f"the requirement {limit.name!r} of the use case {usecase.name} has the limit {text}, but "
                 f"the stream {name} is of kind {kinds[name]} in the system and of kind "
                 f"{usecase.stream(name).kind} in the use case: give it the same kind, or give the system "
                 "its own requirements"
             )
+            mistakes.add(Fault(sentence, ("streams", name, "produces")))
 
 
 def _numbers_of_sources(tables: Iterable[Streams]) -> Mapping[str, Derivation]:

@@ -59,6 +59,16 @@ class Topology:
             return None
         return tuple(dict.fromkeys((source, *reversed(between), sink)))
 
+    def reached(self, node: str) -> set[str]:
+        """Nodes that frames of a node can reach over switches, with the node itself."""
+        found, open_ones = {node}, [node]
+        while open_ones:
+            for name in self.neighbours[open_ones.pop()]:
+                if name not in found:
+                    found.add(name)
+                    open_ones += [name] if name in self.switches else []
+        return found
+
     def _switches_at(self, node: str) -> Mapping[str, float]:
         """Switches with a link to a device, each with the link's delay [s]; a switch stands for itself."""
         if node in self.switches:

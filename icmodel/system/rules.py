@@ -12,9 +12,10 @@ from typing import Any, NamedTuple
 from icmodel import units
 from icmodel.dataset import catalogue, find, read_document
 from icmodel.errors import DatasetError
-from icmodel.system.expansion import MOST_NAMES
+from icmodel.mistakes import NODES, Fault, Place
+from icmodel.system.expansion import ANY_LINK, MOST_NAMES, NAMES
 from icmodel.system.loads import loads, overloads
-from icmodel.system.network import System
+from icmodel.system.network import Stream, System
 from icmodel.system.packing import wire
 from icmodel.system.schedulers import CreditBased
 
@@ -22,7 +23,7 @@ THEORY_PROTOCOLS = {"tcp", "udp", "ethernet"}
 """Protocols whose streams theory can predict without a dataset."""
 
 
-class Fault(NamedTuple):
+class PartFault(NamedTuple):
     """A fault: one part that breaks a rule.
 
     Parameters
@@ -31,28 +32,29 @@ class Fault(NamedTuple):
         Faults with equal keys are reported as one finding.
     severity : float
         Severity. Of the faults with one key, only the text of the most severe fault is reported.
-    text : str
-        A sentence with names, numbers and a fix.
+    fault : Fault
+        A sentence with names, numbers and a fix, and its place in the file.
     """
 
     key: object
     severity: float
-    text: str
+    fault: Fault
 
 
 # --- nodes, ports and requirements ------------------------------------------------------------
 
 
-def unlinked_nodes(system: System) -> Iterator[Fault]:
+def unlinked_nodes(system: System) -> Iterator[PartFault]:
     """Find devices and switches without a link."""
     linked = {end for link in system.links.values() for end in link.ends}
     for name in (*system.devices, *system.switches):
         if name not in linked:
             text = f"{name} has no link: connect it, or remove it"
-            yield Fault(system.node(name).group, 0.0, text)
+            group = system.node(name).group
+            yield PartFault(group, 0.0, Fault(text, (NODES, group, "links"), (ANY_LINK,)))
 
 
-def too_many_links(system: System) -> Iterator[Fault]:
+def too_many_links(system: System) -> Iterator[PartFault]:
     """Find devices with more links than interfaces."""
     count = Counter(end for link in system.links.values() for end in link.ends)
     for device in system.devices.values():
@@ -61,10 +63,11 @@ def too_many_links(system: System) -> Iterator[Fault]:
                 f"{device.name} has {count[device.name]} links and interfaces = {device.interfaces}: "
                 "set interfaces to the number of links, or remove links"
             )
-            yield Fault(device.group, count[device.name], text)
+            place = ("devices", device.group, "interfaces")
+            yield PartFault(device.group, count[device.name], Fault(text, place))
 
 
-def too_steep_slopes(system: System) -> Iterator[Fault]:
+def too_steep_slopes(system: System) -> Iterator[PartFault]:
     """Find ports with a credit-based shaper whose idle slopes add up to more than the port's rate."""
     for port in system.ports.values():
         if isinstance(port.scheduler, CreditBased):
@@ -74,18 +77,22 @@ def too_steep_slopes(system: System) -> Iterator[Fault]:
                     f"the idle slopes of {port.name} add up to {units.format_bps(total)}, more than its "
                     f"{units.format_bps(port.rate_bps)}: give the classes smaller slopes"
                 )
-                yield Fault(port.node, total / port.rate_bps, text)
+                group = system.node(port.node).group
+                link = system.links[port.link].group
+                needs = (("links", link, "rate_bps"), (NODES, group, "ports"))
+                fault = Fault(text, (NODES, group, "scheduler"), needs)
+                yield PartFault(port.node, total / port.rate_bps, fault)
 
 
-def overloaded_ports(system: System) -> Iterator[Fault]:
+def overloaded_ports(system: System) -> Iterator[PartFault]:
     """Find ports whose load exceeds the port's rate."""
     for over in overloads(loads(system)):
         greatest = max(over.load.streams, key=lambda stream: stream.requested_goodput_bps)
         key = (greatest.group, over.most_bps, over.when)
-        yield Fault(key, over.ratio, over.sentence(system))
+        yield PartFault(key, over.ratio, Fault(over.sentence(system)))
 
 
-def missing_subjects(system: System) -> Iterator[Fault]:
+def missing_subjects(system: System) -> Iterator[PartFault]:
     """Find requirements about streams or devices that do not exist."""
     # Each name that a requirement can use, with its group.
     group_of = {
@@ -104,13 +111,23 @@ def missing_subjects(system: System) -> Iterator[Fault]:
                     f"the requirement {each.requirement.name!r} is about the {part} {name}, which does "
                     f"not exist: use one of {some}"
                 )
-                yield Fault(name, 0.0, text)
+                subject = "streams" if part == "stream" else NODES
+                yield PartFault(
+                    name,
+                    0.0,
+                    Fault(
+                        text,
+                        ("requirements", each.requirement.name, part),
+                        ((subject, name), ("streams", None, "name"), *NAMES),
+                        cause=f"no {part}s {name}",
+                    ),
+                )
 
 
 # --- streams on their routes ------------------------------------------------------------------
 
 
-def too_large_frames(system: System) -> Iterator[Fault]:
+def too_large_frames(system: System) -> Iterator[PartFault]:
     """Find streams whose frames are too large for the protocol on the first link."""
     for stream in system.streams.values():
         link = system.links[system.ports[stream.path[0]].link]
@@ -120,10 +137,17 @@ def too_large_frames(system: System) -> Iterator[Fault]:
                 f"the stream {stream.name} sends {stream.payload_bytes} B a frame, and "
                 f"{stream.protocol} carries at most {most} B over {link.name}: give a smaller payload"
             )
-            yield Fault(stream.group, stream.payload_bytes, text)
+            needs = (
+                ("streams", stream.group, "protocol"),
+                ("streams", stream.group, "produces"),
+                ("links", link.group, "mtu_bytes"),
+                ("links", link.group, "interconnect"),
+            )
+            fault = Fault(text, ("streams", stream.group, "payload_bytes"), needs)
+            yield PartFault(stream.group, stream.payload_bytes, fault)
 
 
-def too_small_mtus(system: System) -> Iterator[Fault]:
+def too_small_mtus(system: System) -> Iterator[PartFault]:
     """Find streams with a link whose MTU is smaller than the MTU of the previous link."""
     for stream in system.streams.values():
         for before, after in pairwise(system.links_of(stream)):
@@ -133,10 +157,16 @@ def too_small_mtus(system: System) -> Iterator[Fault]:
                     f"{before.mtu_bytes} B, and {after.name} takes {after.mtu_bytes} B: give all "
                     "links on its route the same MTU"
                 )
-                yield Fault(stream.group, before.mtu_bytes, text)
+                needs = (
+                    ("links", before.group, "mtu_bytes"),
+                    ("links", before.group, "interconnect"),
+                    ("links", after.group, "interconnect"),
+                )
+                fault = Fault(text, ("links", after.group, "mtu_bytes"), needs)
+                yield PartFault(stream.group, before.mtu_bytes, fault)
 
 
-def unserved_priorities(system: System) -> Iterator[Fault]:
+def unserved_priorities(system: System) -> Iterator[PartFault]:
     """Find streams whose priority is never served by a port on their route."""
     for stream in system.streams.values():
         ports = (system.ports[name] for name in stream.path)
@@ -147,7 +177,10 @@ def unserved_priorities(system: System) -> Iterator[Fault]:
                 f"{port.scheduler.kind} scheduler of {port.name} never serves: add this priority there, "
                 "or give the stream another"
             )
-            yield Fault(stream.group, 0.0, text)
+            node = system.node(port.node).group
+            needs = ((NODES, node, "scheduler"), (NODES, node, "ports"))
+            fault = Fault(text, ("streams", stream.group, "priority"), needs)
+            yield PartFault(stream.group, 0.0, fault)
 
 
 # --- datasets ---------------------------------------------------------------------------------
@@ -178,25 +211,32 @@ def dataset_header(name: str) -> DatasetHeader:
     return DatasetHeader(str(document.get("id", name)), tuple(kinds), protocols)
 
 
-def headers_of(system: System) -> tuple[Mapping[str, DatasetHeader], tuple[Fault, ...]]:
+def headers_of(system: System) -> tuple[Mapping[str, DatasetHeader], tuple[PartFault, ...]]:
     """Headers of the datasets that links and devices name, and a fault for each missing dataset."""
-    named = {link.dataset: f"the link {link.name}" for link in system.links.values()}
-    named |= {device.dataset: device.name for device in system.devices.values()}
+    named: dict[str | None, tuple[str, Place]] = {
+        link.dataset: (f"the link {link.name}", ("links", link.group))
+        for link in system.links.values()
+    }
+    named |= {
+        device.dataset: (device.name, ("devices", device.group))
+        for device in system.devices.values()
+    }
     headers: dict[str, DatasetHeader] = {}
-    faults: list[Fault] = []
-    for name, where in named.items():
+    faults: list[PartFault] = []
+    for name, (where, place) in named.items():
         if name is None:
             continue
         try:
             headers[name] = dataset_header(name)
         except DatasetError as error:
-            faults.append(Fault(name, 0.0, f"{where}: {error}"))
+            fault = Fault(f"{where}: {error}", (*place, "dataset"))
+            faults.append(PartFault(name, 0.0, fault))
     return headers, tuple(faults)
 
 
 def datasets_of_other_kinds(
     system: System, headers: Mapping[str, DatasetHeader]
-) -> Iterator[Fault]:
+) -> Iterator[PartFault]:
     """Find links whose interconnect differs from the interconnects of their dataset."""
     for link in system.links.values():
         data = headers.get(link.dataset or "")
@@ -205,14 +245,32 @@ def datasets_of_other_kinds(
                 f"the link {link.name} is {link.interconnect}, and {data.id} was measured on "
                 f"{', '.join(data.kinds)}: name a dataset of its kind, or none for theory"
             )
-            yield Fault((data.id, link.interconnect), 0.0, text)
+            needs = (("links", link.group, "interconnect"),)
+            fault = Fault(text, ("links", link.group, "dataset"), needs)
+            yield PartFault((data.id, link.interconnect), 0.0, fault)
 
 
-def unmeasured_protocols(system: System, headers: Mapping[str, DatasetHeader]) -> Iterator[Fault]:
+def route_headers(
+    system: System, stream: Stream, headers: Mapping[str, DatasetHeader]
+) -> list[DatasetHeader] | None:
+    """Headers of the datasets on the route of a stream; None if one is missing or of another interconnect."""
+    found = dict[str, DatasetHeader]()
+    for link in system.links_of(stream):
+        if link.dataset is None:
+            continue
+        header = headers.get(link.dataset)
+        if header is None or link.interconnect not in header.kinds:
+            return None
+        found[link.dataset] = header
+    return list(found.values())
+
+
+def unmeasured_protocols(
+    system: System, headers: Mapping[str, DatasetHeader]
+) -> Iterator[PartFault]:
     """Find streams whose protocol is in no dataset on their route."""
     for stream in system.streams.values():
-        names = dict.fromkeys(link.dataset for link in system.links_of(stream))
-        data = [headers[name] for name in names if name is not None and name in headers]
+        data = route_headers(system, stream, headers)
         if data and not any(stream.protocol in header.protocols for header in data):
             have = "; ".join(f"{header.id} has {', '.join(header.protocols)}" for header in data)
             near = _most_similar(
@@ -223,24 +281,30 @@ def unmeasured_protocols(system: System, headers: Mapping[str, DatasetHeader]) -
                 f"the stream {stream.name} has the protocol {stream.protocol}, of which no dataset on "
                 f"its route has rows ({have}): {meant}name a protocol or a dataset that fits"
             )
-            yield Fault(stream.group, 0.0, text)
+            needs = (("links", None, "dataset"),)
+            fault = Fault(text, ("streams", stream.group, "protocol"), needs)
+            yield PartFault(stream.group, 0.0, fault)
 
 
-def misspelt_protocols(system: System, headers: Mapping[str, DatasetHeader]) -> Iterator[Fault]:
-    """Find streams whose protocol is unknown to every dataset, but similar to a known protocol."""
+def misspelt_protocols(system: System, headers: Mapping[str, DatasetHeader]) -> Iterator[PartFault]:
+    """Find streams whose protocol is unknown to every dataset, but similar to a known protocol.
+
+    Only streams without a dataset on their route are looked at; see `unmeasured_protocols`.
+    """
     if {stream.protocol for stream in system.streams.values()} <= THEORY_PROTOCOLS:
         return
     every = (*headers.values(), *map(dataset_header, catalogue()))
     known = THEORY_PROTOCOLS | {name for header in every for name in header.protocols}
     for stream in system.streams.values():
-        if stream.protocol in known:
+        if stream.protocol in known or route_headers(system, stream, headers) != []:
             continue
         if near := _most_similar(stream.protocol, known):
             text = (
                 f"the stream {stream.name} has the protocol {stream.protocol}, which no dataset knows: "
                 f"is {near} meant? Known are {', '.join(sorted(known))}"
             )
-            yield Fault(stream.group, 0.0, text)
+            fault = Fault(text, ("streams", stream.group, "protocol"))
+            yield PartFault(stream.group, 0.0, fault)
 
 
 def _most_similar(name: str, known: Iterable[str]) -> str:

@@ -16,6 +16,7 @@ from fractions import Fraction
 from icmodel import units
 from icmodel.errors import UnitError, UseCaseError
 from icmodel.frozen import FrozenMapping
+from icmodel.mistakes import Mistakes, Place
 from icmodel.reading import quantity_kind
 from icmodel.usecase.document import (
     Budget,
@@ -28,6 +29,10 @@ from icmodel.usecase.document import (
 
 MEDIUM_DELAY = "medium.delay_s"
 ARRIVING = "arriving_goodput_bps"
+NUMBERS = "numbers"
+"""Key that stands for the derived numbers of a stream in a place."""
+OF_DEVICES = ("received_goodput_bps", "sent_goodput_bps")
+"""Derived quantities of a device: goodput received and sent, each summed over all streams of the device."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +83,8 @@ def derive(usecase: UseCase) -> Derivations:
     Raises
     ------
     UseCaseError
-        If a name is not a derived number, a budget does not add up, or a cable's delay exceeds the allowed time.
+        If a name is not a derived number, a budget does not add up, or a cable's delay exceeds the allowed time. The
+        message has all such mistakes.
 
     Examples
     --------
@@ -87,49 +93,80 @@ def derive(usecase: UseCase) -> Derivations:
     >>> number.text, number.formula
     ('3.538944 Gb/s', '1920 × 1920 × 32 b × 30 Hz')
     """
+    mistakes = Mistakes(usecase.name)
+    derived = derive_sound_part(usecase, mistakes)
+    mistakes.refuse(UseCaseError)
+    return derived
+
+
+def derive_sound_part(usecase: UseCase, mistakes: Mistakes) -> Derivations:
+    """Compute the numbers like `derive` without those that are wrong, and add their mistakes."""
     derived: dict[str, Derivation] = {}
     if (medium := usecase.medium) is not None:
         per_metre = units.format_quantity("propagation_s_per_m", medium.propagation_s_per_m)
-        _add(
-            derived,
-            MEDIUM_DELAY,
-            exact(medium.distance_m) * exact(medium.propagation_s_per_m),
-            f"{units.format_metres(medium.distance_m)} × {per_metre}",
-            "delay of the longest cable",
-        )
-    for budget in usecase.budgets:
-        _derive_budget(budget, derived)
-    for stream in usecase.streams:
-        _derive_stream(usecase, stream, derived)
+        with mistakes.at("medium"):
+            _add(
+                derived,
+                MEDIUM_DELAY,
+                exact(medium.distance_m) * exact(medium.propagation_s_per_m),
+                f"{units.format_metres(medium.distance_m)} × {per_metre}",
+                "delay of the longest cable",
+            )
+    for number, budget in enumerate(usecase.budgets):
+        _derive_budget(budget, ("budgets", number), derived, mistakes)
+    for number, stream in enumerate(usecase.streams):
+        _derive_stream(usecase, stream, ("streams", number), derived, mistakes)
+        if f"{stream.name}.total_goodput_bps" not in derived:
+            mistakes.forget(("streams", number, NUMBERS))
     if usecase.devices:
         counts = [device.count for device in usecase.devices]
         formula = " + ".join(map(str, counts))
         _add(derived, "devices.endpoints", sum(counts), formula, "endpoints in all")
-    for device in usecase.devices:
+    for number, device in enumerate(usecase.devices):
         for verb, handled in (("received", device.receives), ("sent", device.sends)):
-            if max(handled.values(), default=0) > 1:
+            known = all(f"{stream}.total_goodput_bps" in derived for stream in handled)
+            if known and max(handled.values(), default=0) > 1:
                 total, formula = handled_goodput(handled, derived)
                 name = f"{device.name}.{verb}_goodput_bps"
-                _add(derived, name, total, formula, f"{verb} by one of them")
+                with mistakes.at("devices", number):
+                    _add(derived, name, total, formula, f"{verb} by one of them")
     return FrozenMapping(derived)
 
 
-def _derive_budget(budget: Budget, derived: dict[str, Derivation]) -> None:
-    if budget.cycle_hz is not None:
-        total = _add(
-            derived,
-            f"{budget.name}.total_s",
-            1 / exact(budget.cycle_hz),
-            f"1 / {units.format_hertz(budget.cycle_hz)}",
-            "time of one cycle",
-        )
-    else:
-        total = _time(budget.total_s or 0.0, derived)
-    times = {
-        part: exact(units.parse_seconds(text))
-        for part, text in budget.parts.items()
-        if text != "rest"
-    }
+def _derive_budget(
+    budget: Budget, place: Place, derived: dict[str, Derivation], mistakes: Mistakes
+) -> None:
+    """Add the parts of a budget in seconds."""
+    times: dict[str, Fraction] = {}
+    for part, text in budget.parts.items():
+        with mistakes.at(*place, "parts", part):
+            if text != "rest":
+                times[part] = exact(units.parse_seconds(text))
+    needs = tuple((*place, "parts", part) for part in budget.parts)
+    with mistakes.at(*place, "total_s", needs=reference(budget.total_s)):
+        total = _total(budget, derived)
+        with mistakes.at(
+            *place, "parts", needs=((*place, "total_s"), (*place, "cycle_hz"), *needs)
+        ):
+            rest = _rest(budget, total, times)
+            taken = " − ".join(units.format_seconds(float(t)) for t in (total, *times.values()))
+            for part in budget.parts:
+                stated = f"stated, of {units.format_seconds(float(total))}"
+                formula = stated if part in times else taken
+                name = f"{budget.name}.{part}_s"
+                _add(derived, name, times.get(part, rest), formula, f"time for {part}")
+
+
+def _total(budget: Budget, derived: dict[str, Derivation]) -> Fraction:
+    """Total time of a budget [s]."""
+    if budget.cycle_hz is None:
+        return _time(budget.total_s or 0.0, derived)
+    cycle, formula = 1 / exact(budget.cycle_hz), f"1 / {units.format_hertz(budget.cycle_hz)}"
+    return _add(derived, f"{budget.name}.total_s", cycle, formula, "time of one cycle")
+
+
+def _rest(budget: Budget, total: Fraction, times: Mapping[str, Fraction]) -> Fraction:
+    """Time of the part ``rest`` of a budget [s]."""
     rest = total - sum(times.values())
     if rest < 0 or (rest > 0 and len(times) == len(budget.parts)):
         raise UseCaseError(
@@ -137,19 +174,35 @@ def _derive_budget(budget: Budget, derived: dict[str, Derivation]) -> None:
             f"{units.format_seconds(float(total - rest))} of "
             f'{units.format_seconds(float(total))}: make both equal, or set one part to "rest"'
         )
-    taken = " − ".join(units.format_seconds(float(t)) for t in (total, *times.values()))
-    for part in budget.parts:
-        stated = f"stated, of {units.format_seconds(float(total))}"
-        formula = stated if part in times else taken
-        _add(derived, f"{budget.name}.{part}_s", times.get(part, rest), formula, f"time for {part}")
+    return rest
 
 
-def _derive_stream(usecase: UseCase, stream: Stream, derived: dict[str, Derivation]) -> None:
+def _derive_stream(
+    usecase: UseCase,
+    stream: Stream,
+    place: Place,
+    derived: dict[str, Derivation],
+    mistakes: Mistakes,
+) -> None:
     """Add the derived numbers of one stream: its number of sources, goodputs, and application's core time."""
     name = stream.name
-    count, formula = _count_sources(stream, usecase.devices)
+    count, formula = 1, ""
+    with mistakes.at(
+        *place, "count", needs=(("devices", None, "sends"), ("devices", None, "count"))
+    ):
+        count, formula = _count_sources(stream, usecase.devices)
     _add(derived, f"{name}.count", count, formula, "sources at the same time")
+    within = stream.within_s if isinstance(stream, SampleStream) else None
+    key = {"samples": "within_s", "image": "rate_hz", "goodput": "goodput_bps"}[stream.kind]
+    with mistakes.at(*place, key, needs=(("medium",), *reference(within))):
+        _derive_goodput(usecase, stream, count, derived)
 
+
+def _derive_goodput(
+    usecase: UseCase, stream: Stream, count: int, derived: dict[str, Derivation]
+) -> None:
+    """Add the goodputs of a stream, and the core time of its application."""
+    name = stream.name
     goodput, formula = Fraction(0), "stated"
     if isinstance(stream, SampleStream):
         _derive_samples(stream, count, derived)
@@ -297,6 +350,25 @@ def _time(value: float | str, derived: Derivations) -> Fraction:
             )
         return exact(derivation.value)
     return exact(value)
+
+
+def reference(value: float | str | None) -> tuple[Place, ...]:
+    """Places on which a derived number depends, such as ``response.interconnect_s``; none for a number."""
+    if not isinstance(value, str):
+        return ()
+    part, _, quantity = value.partition(".")
+    lists = ("budgets", "streams", "devices")
+    return (
+        ("usecase",),
+        ("budgets", part, "total_s"),
+        ("budgets", part, "cycle_hz"),
+        ("budgets", part, "parts", quantity.removesuffix("_s")),
+        ("streams", part, "kind"),
+        ("streams", part, "produces", "kind"),
+        ("streams", None if quantity in OF_DEVICES else part, NUMBERS),
+        *((one, None, "name") for one in lists),
+        *([("medium",)] if value == MEDIUM_DELAY else []),
+    )
 
 
 # --- questions about derived numbers ------------------------------------------------------------

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from typing import Annotated, Literal
 
 from pydantic import Field, field_validator, model_validator
 
 from icmodel.errors import IcmodelError
 from icmodel.message import MESSAGE_METRICS, Message
+from icmodel.mistakes import Fault, Place, refuse
 from icmodel.reading import (
     Count,
     Document,
@@ -20,7 +21,6 @@ from icmodel.reading import (
     Share,
     Slug,
     Text,
-    refuse,
 )
 from icmodel.scenario import ApplicationWork, Scenario, scenario, slowest, work_in_words
 
@@ -73,6 +73,7 @@ class Device(Document):
 
     @model_validator(mode="after")
     def _work_fits(self) -> Device:
+        faults: list[Fault] = []
         for end, handled, verb in (
             ("send", self.sends, "sends"),
             ("recv", self.receives, "receives"),
@@ -80,11 +81,19 @@ class Device(Document):
             for key in (f"app_{end}", f"app_{end}_per_byte"):
                 for stream in getattr(self, key):
                     if stream not in handled:
-                        raise ValueError(
-                            f"{key} of {self.name} names {stream!r}, a stream that {self.name} does not "
-                            f"{verb[:-1]}: add the stream to {verb}, or remove it from {key}"
+                        faults.append(
+                            Fault(
+                                f"{key} of {self.name} names {stream!r}, a stream that {self.name} does "
+                                f"not {verb[:-1]}: add the stream to {verb}, or remove it from {key}",
+                                (key, stream),
+                            )
                         )
-                    self.work(stream)
+                        continue
+                    try:
+                        self.work(stream)
+                    except ValueError as error:
+                        faults.append(Fault(str(error), (key, stream)))
+        refuse(faults)
         return self
 
     def work(self, stream: str) -> ApplicationWork:
@@ -143,10 +152,11 @@ class SampleStream(Produced):
     @model_validator(mode="after")
     def _one_time(self) -> SampleStream:
         if (self.within_s is None) == (self.cycle_hz is None):
-            raise ValueError(
+            text = (
                 'samples need exactly one of within (such as "3 us") and cycle (such as "20 kHz"): '
                 "give one of them"
             )
+            refuse([Fault(text, ("within_s",), (("cycle_hz",),))])
         return self
 
 
@@ -179,12 +189,16 @@ class Budget(Document):
 
     @model_validator(mode="after")
     def _one_total(self) -> Budget:
+        faults = []
         if (self.total_s is None) == (self.cycle_hz is None):
-            raise ValueError(
+            text = (
                 'a budget has exactly one of total (such as "50 ms") and cycle (such as "20 kHz")'
             )
+            faults.append(Fault(text, ("total_s",), (("cycle_hz",),)))
         if list(self.parts.values()).count("rest") > 1:
-            raise ValueError('only one part of a budget can be "rest": give the others a time')
+            text = 'only one part of a budget can be "rest": give the others a time'
+            faults.append(Fault(text, ("parts",)))
+        refuse(faults)
         return self
 
 
@@ -213,15 +227,17 @@ class Limit(Document):
 
     @model_validator(mode="after")
     def _one_side(self) -> Limit:
+        faults = []
         if (self.at_least is None) == (self.at_most is None):
-            raise ValueError(
-                "a requirement needs exactly one of at_least and at_most: give one of them"
-            )
+            text = "a requirement needs exactly one of at_least and at_most: give one of them"
+            faults.append(Fault(text, ("at_least",), (("at_most",),)))
         if self.device is not None and not self.metric.startswith(("cpu_send", "cpu_recv")):
-            raise ValueError(
+            text = (
                 f"device sums a CPU metric over a host's streams, and {self.metric} is not one: "
                 "remove device, or use cpu_send or cpu_recv"
             )
+            faults.append(Fault(text, ("device",), (("metric",),)))
+        refuse(faults)
         return self
 
 
@@ -304,67 +320,161 @@ class UseCase(Document):
         )
 
     @model_validator(mode="after")
-    def _names_are_known(self) -> UseCase:
-        names = {
-            part: [one.name for one in getattr(self, part)]
+    def _parts_fit(self) -> UseCase:
+        refuse(
+            [
+                *self._twice(),
+                *self._unknown_names(),
+                *self._missing_senders(),
+                *self._misplaced(),
+                *self._crowded(),
+            ]
+        )
+        return self
+
+    def _twice(self) -> Iterator[Fault]:
+        """Yield a mistake for each name that two parts of the same kind have, such as two streams."""
+        parts: dict[str, list[tuple[str, Place]]] = {
+            part: [(one.name, (part, i, "name")) for i, one in enumerate(getattr(self, part))]
             for part in ("streams", "devices", "candidates", "budgets")
         }
-        names["requirements and readings"] = [limit.name for limit in self.limits]
-        streams, candidates = names["streams"], names["candidates"]
-        used = [("default_candidate", self.default_candidate, candidates)]
-        for device in self.devices:
+        parts["requirements and readings"] = [
+            (limit.name, (*place, "name")) for limit, place in self.placed_limits()
+        ]
+        for kind, named in parts.items():
+            seen = set[str]()
+            for name, place in named:
+                if name in seen:
+                    text = f"two {kind} are named {name!r}: give each its own name"
+                    yield Fault(text, place, cause=text)
+                seen.add(name)
+
+    def placed_limits(self) -> Iterator[tuple[Limit, Place]]:
+        """Requirements and readings, each with its place in the file."""
+        for part in ("requirements", "readings"):
+            for number, limit in enumerate(getattr(self, part)):
+                yield limit, (part, number)
+
+    def _unknown_names(self) -> Iterator[Fault]:
+        """Yield a mistake for each name of a stream, device, candidate or metric that does not exist."""
+        names = {
+            part: tuple(one.name for one in getattr(self, part))
+            for part in ("streams", "devices", "candidates")
+        }
+        names["minimise"] = METRICS
+        for where, name, place, part in self._used_names():
+            if name not in names[part]:
+                yield Fault(
+                    f"{where} is {name!r}, which does not exist: name one of "
+                    f"{', '.join(names[part])}",
+                    place,
+                    ((part, None, "name"), (part, name)),
+                )
+
+    def _used_names(self) -> Iterator[tuple[str, str, Place, str]]:
+        """Yield each use of a name: its user in words, the name, its place, and the list of what it names."""
+        yield "default_candidate", self.default_candidate, ("default_candidate",), "candidates"
+        for i, device in enumerate(self.devices):
             where = f"a stream of the device {device.name}"
-            used += [(where, stream, streams) for stream in (*device.sends, *device.receives)]
-        for candidate in self.candidates:
-            where = f"a scenario of the candidate {candidate.name}"
-            used += [(where, stream, streams) for stream in candidate.scenarios]
-            where = f"a device in hosts of the candidate {candidate.name}"
-            used += [(where, host, names["devices"]) for host in candidate.hosts]
-        for limit in self.limits:
-            where = f"the requirement {limit.name!r}"
-            if limit.stream is not None:
-                used.append((f"the stream of {where}", limit.stream, streams))
-            if limit.device is not None:
-                used.append((f"the device of {where}", limit.device, names["devices"]))
-        used += [("minimise", metric, list(METRICS)) for metric in self.minimise]
-        refuse(_twice(names))  # a name may be unknown since another part has it twice
-        refuse(_unknown(*one) for one in used if one[1] not in one[2])
-        return self
+            for verb in ("sends", "receives"):
+                for name in getattr(device, verb):
+                    yield where, name, ("devices", i, verb, name), "streams"
+        for i, candidate in enumerate(self.candidates):
+            where = f"the candidate {candidate.name}"
+            for name in candidate.scenarios:
+                place: Place = ("candidates", i, "scenarios", name)
+                yield f"a scenario of {where}", name, place, "streams"
+            for name in candidate.hosts:
+                yield (
+                    f"a device in hosts of {where}",
+                    name,
+                    ("candidates", i, "hosts", name),
+                    "devices",
+                )
+        limits = [
+            (
+                f"the {key} of the requirement {limit.name!r}",
+                getattr(limit, key),
+                (*at, key),
+                f"{key}s",
+            )
+            for limit, at in self.placed_limits()
+            for key in ("stream", "device")
+        ]
+        yield from (one for one in limits if one[1] is not None)
+        for i, name in enumerate(self.minimise):
+            yield "minimise", name, ("minimise", i), "minimise"
 
-    @model_validator(mode="after")
-    def _parts_fit(self) -> UseCase:
-        refuse([*self._missing_senders(), *self._misplaced_limits()])
-        return self
-
-    def _missing_senders(self) -> Iterator[str]:
-        """Yield an error for each device that sends or receives more streams of a name than exist."""
-        for device in self.devices:
+    def _missing_senders(self) -> Iterator[Fault]:
+        """Yield a mistake for each device that sends or receives more streams of a name than exist."""
+        for i, device in enumerate(self.devices):
             for verb, handled in (("sends", device.sends), ("receives", device.receives)):
                 for name, n in handled.items():
-                    if n > (total := self.sources(name)):
-                        yield (
+                    if self._has(name) and n > (total := self.sources(name)):
+                        yield Fault(
                             f"one {device.name} {verb} {n} of {name}, but there are only {total} in "
                             f"all: correct {verb}, or add the missing senders (a device's sends, or "
-                            f"count of the stream {name})"
+                            f"count of the stream {name})",
+                            ("devices", i, verb, name),
+                            (
+                                ("streams", name, "count"),
+                                ("devices", None, "sends"),
+                                ("devices", None, "count"),
+                                ("devices", None, "name"),
+                            ),
                         )
 
-    def _misplaced_limits(self) -> Iterator[str]:
-        """Yield an error for each requirement or reading that does not fit its stream or device."""
+    def _crowded(self) -> Iterator[Fault]:
+        """Yield a mistake for each scenario with fewer endpoints than streams that meet at one interface."""
+        received = [(one, *pair) for one in self.devices for pair in one.receives.items()]
+        for i, candidate in enumerate(self.candidates):
+            for device, name, n in received:
+                question = candidate.scenarios.get(name)
+                if question is None or question.endpoints is None or not self._has(name):
+                    continue
+                streams, endpoints = self.connections(name, n), question.endpoints
+                if device.interfaces and math.ceil(streams / device.interfaces) > endpoints:
+                    yield Fault(
+                        f"the candidate {candidate.name} has endpoints = {endpoints} for {name}, but "
+                        f"{streams} of them meet at the {device.interfaces} interface(s) of one "
+                        f"{device.name}: correct one of the two, or leave endpoints out",
+                        ("candidates", i, "scenarios", name, "endpoints"),
+                        (
+                            ("devices", device.name, "interfaces"),
+                            ("devices", device.name, "receives"),
+                            ("streams", name, "connections"),
+                        ),
+                    )
+
+    def _has(self, name: str) -> bool:
+        return any(stream.name == name for stream in self.streams)
+
+    def _misplaced(self) -> Iterator[Fault]:
+        """Yield a mistake for each requirement or reading that does not fit its stream or device."""
         streams = [stream.name for stream in self.streams]
-        for limit in self.limits:
+        for limit, place in self.placed_limits():
             where = f"the requirement {limit.name!r}"
             if limit.stream is None and len(streams) > 1:
-                yield f"{where} needs a stream: name one of {', '.join(streams)}"
+                text = f"{where} needs a stream: name one of {', '.join(streams)}"
+                yield Fault(text, (*place, "stream"), (("streams", None, "name"),))
                 continue
-            try:
-                self.streams_at(limit)
-            except ValueError as error:
-                yield str(error)
-            stream = self.stream(self.stream_of(limit))
+            name = self.stream_of(limit)
+            if not self._has(name):
+                continue
+            if limit.device is None or limit.device in [one.name for one in self.devices]:
+                try:
+                    self.streams_at(limit)
+                except ValueError as error:
+                    handled = ("sends", "receives")
+                    needs = tuple(("devices", str(limit.device), verb) for verb in handled)
+                    yield Fault(str(error), (*place, "device"), needs)
+            stream = self.stream(name)
             if limit.metric in MESSAGE_METRICS and not isinstance(stream, ImageStream):
-                yield (
+                yield Fault(
                     f"{where} is about whole messages, and the stream {stream.name} has none: "
-                    'use a stream of kind "image", whose message is one picture'
+                    'use a stream of kind "image", whose message is one picture',
+                    (*place, "metric"),
+                    (("streams", name, "kind"),),
                 )
 
     @property
@@ -424,15 +534,3 @@ class UseCase(Document):
                 f"{name!r}: add this stream to {verb}, or remove device"
             )
         return self.connections(name, handled[name])
-
-
-def _twice(names: Mapping[str, list[str]]) -> Iterator[str]:
-    """Yield an error for each name that two parts of the same kind have, such as two streams."""
-    for kind, some in names.items():
-        for name in dict.fromkeys(some):
-            if some.count(name) > 1:
-                yield f"two {kind} are named {name!r}: give each its own name"
-
-
-def _unknown(where: str, name: str, names: Sequence[str]) -> str:
-    return f"{where} is {name!r}, which does not exist: name one of {', '.join(names)}"

@@ -3,15 +3,42 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from icmodel.dataset import shipped
-from icmodel.errors import IcmodelError, UseCaseError
-from icmodel.reading import SLUG_PATTERN, Form, SourceFile, read_file, read_text, source_file
-from icmodel.usecase.derivation import Derivations, derive
+from icmodel.errors import UseCaseError
+from icmodel.reading import SLUG_PATTERN, Form, SourceFile, read_document, read_file, source_file
+from icmodel.usecase.derivation import Derivations, derive_sound_part
 from icmodel.usecase.document import SCHEMA_VERSION, UseCase
-from icmodel.usecase.limits import requirements
+from icmodel.usecase.limits import checked_requirement
+
+
+def _samples(given: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Values in place of wrong ones, while the rest of a file is checked."""
+    candidates = given.get("candidates")
+    tables = candidates if isinstance(candidates, list) else []
+    names = [table.get("name") for table in tables if isinstance(table, dict)]
+    return {
+        **dict.fromkeys(("name", "title", "question", "source"), "x"),
+        "default_candidate": next(filter(None, names), "x"),
+        "budgets": {"total_s": 1.0, "parts": {"x": "rest"}},
+        "streams": {
+            "kind": "goodput",
+            "goodput_bps": 1.0,
+            "width_px": 1,
+            "height_px": 1,
+            "depth_bits": 1.0,
+            "rate_hz": 1.0,
+            "size_bits": 1.0,
+            "within_s": 1.0,
+        },
+        "scenarios": {"protocol": "tcp", "payload_bytes": 1},
+        "requirements": {"metric": "goodput_bps", "at_least": "0 b/s"},
+        "readings": {"metric": "goodput_bps", "at_least": "0 b/s"},
+    }
+
 
 FORM = Form(
     UseCase,
@@ -19,6 +46,7 @@ FORM = Form(
     UseCaseError,
     kinds={"streams": ("image", "samples", "goodput")},
     example="`icmodel usecases new` shows an example of each key",
+    samples=_samples,
 )
 
 
@@ -88,12 +116,14 @@ def read_usecase(text: str, file: str = "the use case") -> UseCase:
 
 
 def _derived(text: str, file: str) -> tuple[UseCase, Derivations]:
-    usecase = read_text(text, file, FORM)
-    try:
-        derived = derive(usecase)
-        requirements(usecase.limits, derived)
-    except IcmodelError as error:
-        raise UseCaseError(f"{file}: {error}") from error
+    usecase, mistakes = read_document(text, file, FORM)
+    derived: Derivations = {}
+    if usecase is not None:
+        derived = derive_sound_part(usecase, mistakes)
+        for limit, place in usecase.placed_limits():
+            checked_requirement(limit, place, derived, mistakes)
+    mistakes.refuse(UseCaseError)
+    assert usecase is not None  # otherwise there is a mistake
     return usecase, derived
 
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from icmodel import units
-from icmodel.errors import UseCaseError
 from icmodel.estimate import Prediction
 from icmodel.usecase.derivation import (
     Derivation,
@@ -88,11 +87,6 @@ def interfaces(
     ----------
     capacities_bps : mapping
         Goodput of each stream over one interface [b/s]; streams without a known goodput are missing.
-
-    Raises
-    ------
-    UseCaseError
-        If a candidate states fewer endpoints than the number of streams that meet at one interface by the file.
     """
     found = {}
     for device in case.devices:
@@ -102,14 +96,7 @@ def interfaces(
             question = candidate.scenarios.get(stream)
             if question is None or question.endpoints is None:
                 continue
-            streams, endpoints = case.connections(stream, n), question.endpoints
-            if device.interfaces is not None and math.ceil(streams / device.interfaces) > endpoints:
-                raise UseCaseError(
-                    f"the candidate {candidate.name} has endpoints = {endpoints} for {stream}, but "
-                    f"{streams} of them meet at the {device.interfaces} interface(s) of one "
-                    f"{device.name}: correct one of the two, or leave endpoints out"
-                )
-            least = max(least, math.ceil(streams / endpoints))
+            least = max(least, math.ceil(case.connections(stream, n) / question.endpoints))
         found[device.name] = Interfaces(device, device.interfaces or least, needed)
     return found
 

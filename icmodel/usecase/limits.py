@@ -9,9 +9,10 @@ from collections.abc import Iterable
 
 from icmodel import units
 from icmodel.errors import UnitError, UseCaseError
+from icmodel.mistakes import Mistakes, Place
 from icmodel.reading import is_reference, quantity_kind
 from icmodel.requirement import Requirement
-from icmodel.usecase.derivation import Derivations, arriving_goodput, lookup
+from icmodel.usecase.derivation import Derivations, arriving_goodput, lookup, reference
 from icmodel.usecase.document import Limit, UseCase
 
 GOODPUT = "goodput_bps"
@@ -56,30 +57,48 @@ def requirements(limits: Iterable[Limit], derived: Derivations) -> tuple[Require
 
     Raises
     ------
-    UseCaseError, UnitError
+    UseCaseError
         If a limit names no derived number, or its unit does not fit the metric.
     """
-    return tuple(
-        Requirement(
-            name=limit.name,
-            metric=limit.metric,
-            at_least=_limit_value(limit, limit.at_least, derived),
-            at_most=_limit_value(limit, limit.at_most, derived),
-            kind=limit.kind,
-            source=limit.source,
-        )
-        for limit in limits
-    )
+    mistakes = Mistakes("the use case")
+    made = [
+        checked_requirement(limit, ("requirements", number), derived, mistakes)
+        for number, limit in enumerate(limits)
+    ]
+    mistakes.refuse(UseCaseError)
+    return tuple(made)
 
 
-def _limit_value(limit: Limit, text: str | None, derived: Derivations) -> float | None:
+def checked_requirement(
+    limit: Limit, place: Place, derived: Derivations, mistakes: Mistakes
+) -> Requirement:
+    """Convert a requirement of a document to one with limits in SI units.
+
+    A wrong limit is a mistake; it becomes "at least 0", so that the rest of the file can be checked.
+    """
+    values: dict[str, float | None] = {}
+    for side in ("at_least", "at_most"):
+        text: str | None = getattr(limit, side)
+        needs = ((*place, "metric"), *(reference(text) if text and is_reference(text) else ()))
+        with mistakes.at(*place, side, needs=needs):
+            values[side] = None if text is None else _limit_value(limit, text, derived)
+    if len(values) == 2:
+        with mistakes.at(*place):
+            return Requirement(
+                limit.name, limit.metric, **values, kind=limit.kind, source=limit.source
+            )
+    return Requirement(limit.name, limit.metric, at_least=0.0)
+
+
+def _limit_value(limit: Limit, text: str, derived: Derivations) -> float:
     """Limit in SI units, from a quantity with a unit or from a derived number of the same kind."""
-    if text is None:
-        return None
     in_cores = limit.metric.endswith("_cores")
     kind = None if in_cores else quantity_kind(limit.metric) or "ratio"
     if is_reference(text):
-        derivation = lookup(derived, text)
+        try:
+            derivation = lookup(derived, text)
+        except UseCaseError as error:
+            raise UseCaseError(f"the requirement {limit.name!r}: {error}") from error
         if quantity_kind(derivation.quantity) != kind:
             raise UseCaseError(
                 f"the requirement {limit.name!r} limits {limit.metric} by {text}, which is "

@@ -14,7 +14,6 @@ from icmodel.errors import IcmodelError, ScenarioError
 from icmodel.estimate import Prediction
 from icmodel.questions import showing
 from icmodel.questions.comparing import RATES_ALONE, answer_columns, columns_document, refuse_others
-from icmodel.questions.ingesting import DatasetOptions, LabelOptions
 from icmodel.questions.predicting import answer
 from icmodel.questions.sweeping import answer_grid, asked_grid, grid_document
 from icmodel.questions.words import DEFAULT_DATASET, parse_key_values, split_names
@@ -162,7 +161,7 @@ async def sweep(body: SweepBody, shop: Shop) -> Response:
             if (points := asked.points(warm.model)) > LARGEST_GRID:
                 raise ScenarioError(
                     f"the sweep has {points} points: ask the server for at most {LARGEST_GRID}, "
-                    "or use the command line"
+                    "or run the same question with `icmodel sweep -o grid.csv`"
                 )
             grid = answer_grid(warm.model, asked)
         return jobs.body_of(grid_document(grid))
@@ -255,10 +254,7 @@ async def ingest(body: IngestBody, shop: Shop) -> Response:
 
     Nothing stays on the server.
     """
-    files = [(file.name, file.text) for file in body.files]
-    labels, description = body.words(LabelOptions), body.words(DatasetOptions)
-    words = (files, body.name, body.tool, labels, description)
-    return as_json(await shop.long(jobs.ingest, *words))
+    return as_json(await shop.long(jobs.ingest, *body.asked()))
 
 
 # --- what there is ----------------------------------------------------------------------------

@@ -7,7 +7,7 @@ their descriptions are those of `icmodel.questions.words.Question`.
 from __future__ import annotations
 
 from dataclasses import fields
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
@@ -22,9 +22,6 @@ from icmodel.questions.words import (
     split_names,
 )
 
-if TYPE_CHECKING:
-    from _typeshed import DataclassInstance
-
 Word = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 """A text such as "1448 B", or a range such as "64 B..65535 B"."""
 Toml = Annotated[str, StringConstraints(min_length=1, max_length=500_000)]
@@ -37,7 +34,6 @@ TEXTS = {
     for one in fields(kind)
 }
 """Dataclass of words and name of a field -> description of the field."""
-W = TypeVar("W", bound="DataclassInstance")
 LARGEST_FILE = 4 * 2**20
 """Greatest number of characters of an uploaded file."""
 DATASET = Field(
@@ -232,6 +228,9 @@ class IngestBody(Body):
     citation: Word | None = labelled("citation")
     default_variant: Word | None = labelled("default_variant")
 
-    def words(self, kind: type[W]) -> W:
-        """Return the labels, or the description of the dataset, in the words of the command line."""
-        return kind(**words_of(self, kind))
+    def asked(self) -> tuple[Any, ...]:
+        """Return names and texts of the files, the id, the tool, the labels and the description of the dataset."""
+        labels = LabelOptions(**words_of(self, LabelOptions))
+        description = DatasetOptions(**words_of(self, DatasetOptions))
+        files = [(file.name, file.text) for file in self.files]
+        return files, self.name, self.tool, labels, description

@@ -12,8 +12,8 @@ from tempfile import TemporaryDirectory
 from icmodel.dataset import load
 from icmodel.errors import IcmodelError, NetworkError, UseCaseError
 from icmodel.questions.ingesting import DatasetOptions, LabelOptions
-from icmodel.system import OpenSystem, System, find_system, read_open, system_names
-from icmodel.system.checking import check, refusal
+from icmodel.system import OpenSystem, find_system, read_open, system_names
+from icmodel.system.checking import check
 from icmodel.usecase import UseCase, load_usecase, read_usecase, usecase_names
 from icmodel.web.work import check_dataset
 
@@ -60,7 +60,7 @@ def system_of(name: str | None, toml: str | None) -> OpenSystem:
 
     Raises
     ------
-    NetworkError, DatasetError
+    NetworkError
         If there is no such system, the text breaks the format, or a dataset is not bundled.
     """
     one_of("system", name, toml, NetworkError)
@@ -71,24 +71,7 @@ def system_of(name: str | None, toml: str | None) -> OpenSystem:
             )
         toml = find_system(str(name)).read_text(encoding="utf-8")
         return read_open(toml, f"{name}.toml", None)
-    opened = read_open(toml, TEXT, None)
-    for one in opened.datasets:
-        check_dataset(one)
-    return opened
-
-
-def checked(opened: OpenSystem) -> System:
-    """Expand a system and check it.
-
-    Raises
-    ------
-    NetworkError
-        If a part is unconnected or contradictory.
-    """
-    system = opened.system()
-    if wrong := refusal(check(system)):
-        raise NetworkError(f"{opened.file}: {wrong}")
-    return system
+    return read_open(toml, TEXT, None)
 
 
 # --- the jobs ---------------------------------------------------------------------------------
@@ -136,7 +119,7 @@ def predict_system(
     if dataset is not None:
         check_dataset(dataset)
     return body_of(
-        predict(checked(system_of(name, toml)), dataset, variant, cycles=cycles).to_dict()
+        predict(system_of(name, toml).checked(), dataset, variant, cycles=cycles).to_dict()
     )
 
 

@@ -13,9 +13,10 @@ from pydantic import Field
 
 from icmodel.questions.curves import Form
 from icmodel.report.systems import drawing
+from icmodel.schemas.parts import MistakeText
 from icmodel.web import reports
-from icmodel.web.api import POSTED, Shop, as_json, found
-from icmodel.web.bodies import DATASET, Body, Toml, Word
+from icmodel.web.api import POSTED, IngestedText, Shop, as_json, found
+from icmodel.web.bodies import DATASET, Body, CheckBody, IngestBody, Toml, Word
 from icmodel.web.curves import Curves, CurvesAsked, curve, form
 from icmodel.web.problems import answers as statuses
 from icmodel.web.problems import problems
@@ -48,11 +49,11 @@ class Page(Body):
     sections: list[Section]
 
 
-class Mistake(Body):
-    """A mistake of a TOML text, and its line if the message names a place."""
+class Refused(Body):
+    """A refused TOML text: the sentence of the command line, and every mistake with its line."""
 
     error: str
-    line: int | None
+    mistakes: list[MistakeText]
 
 
 class UseCasePage(Page):
@@ -78,16 +79,11 @@ class AskedUseCase(Body):
     strict: bool = False
 
 
-class AskedSystem(Body):
-    """The text of a system, which names bundled datasets alone."""
+class AskedComparison(Body):
+    """A use case to compare: a bundled name, or its text."""
 
-    toml: Toml
-
-
-class UseCaseName(Body):
-    """The name of a bundled use case."""
-
-    usecase: Word
+    usecase: Word | None = None
+    toml: Toml | None = None
 
 
 class Left(Body):
@@ -135,10 +131,10 @@ async def show_form(dataset: Name, shop: Shop, variant: Name = "", protocol: Nam
 @router.post(
     "/usecase",
     summary="Judge the text of a use case",
-    responses=statuses(UseCasePage | Mistake, *POSTED, 503),
+    responses=statuses(UseCasePage | Refused, *POSTED, 503),
 )
 async def usecase(body: AskedUseCase, shop: Shop) -> Response:
-    """Judge a use case; a mistake in its text is answered with its line."""
+    """Judge a use case; every mistake in its text is answered with its line."""
     words = (body.toml, body.dataset, body.candidate, body.strict)
     return as_json(await shop.long(reports.usecase_page, *words))
 
@@ -146,21 +142,31 @@ async def usecase(body: AskedUseCase, shop: Shop) -> Response:
 @router.post(
     "/system",
     summary="Predict the text of a system",
-    responses=statuses(SystemPage | Mistake, *POSTED, 503),
+    responses=statuses(SystemPage | Refused, *POSTED, 503),
 )
-async def system(body: AskedSystem, shop: Shop) -> Response:
-    """Predict and draw a system; a mistake in its text is answered with its line."""
+async def system(body: CheckBody, shop: Shop) -> Response:
+    """Predict and draw a system; every mistake in its text is answered with its line."""
     return as_json(await shop.long(reports.system_page, body.toml))
 
 
 @router.post(
     "/compare",
     summary="Judge a use case on every interconnect",
-    responses=statuses(Page, *POSTED, 503),
+    responses=statuses(Page | Refused, *POSTED, 503),
 )
-async def compare(body: UseCaseName, shop: Shop) -> Response:
-    """Rank the interconnects for a bundled use case, with reasons."""
-    return as_json(await shop.long(reports.compare_page, body.usecase))
+async def compare(body: AskedComparison, shop: Shop) -> Response:
+    """Rank the interconnects for a use case, with reasons; every mistake in its text is answered with its line."""
+    return as_json(await shop.long(reports.compare_page, body.usecase, body.toml))
+
+
+@router.post(
+    "/ingest",
+    summary="Make a dataset of other tools' results",
+    responses=statuses(IngestedText | Refused, *POSTED, 503),
+)
+async def ingest(body: IngestBody, shop: Shop) -> Response:
+    """Answer like /api/v1/ingest; if no file can be taken, answer why."""
+    return as_json(await shop.long(reports.ingested, *body.asked()))
 
 
 @router.get("/dataset", summary="Show a dataset as a page", responses=statuses(Page, 404))

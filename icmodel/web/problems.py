@@ -10,8 +10,9 @@ from typing import Any
 from pydantic import BaseModel, Field
 from starlette.responses import JSONResponse
 
-from icmodel.errors import IcmodelError
-from icmodel.questions.mistakes import AT_LINE
+from icmodel.errors import IcmodelError, Mistake
+from icmodel.mistakes import AT_LINE
+from icmodel.schemas.parts import MistakeText
 
 MEDIA_TYPE = "application/problem+json"
 MEANINGS = {
@@ -39,6 +40,7 @@ class ProblemDetails(BaseModel):
     status: int
     detail: str = Field(description="What is wrong, the value, and what to do, in one sentence.")
     where: str | None = Field(None, description="Place of the mistake, if it is known.")
+    mistakes: list[MistakeText] | None = Field(None, description="Every mistake of a refused text.")
 
 
 SCHEMA = ProblemDetails.model_json_schema()
@@ -65,30 +67,35 @@ class Problem(Exception):  # noqa: N818  (the name that RFC 9457 gives it)
         kind: str = "about:blank",
         where: str = "",
         headers: Mapping[str, str] | None = None,
+        mistakes: Sequence[Mistake] = (),
     ) -> None:
         super().__init__(detail)
         self.status, self.detail, self.kind, self.where = status, detail, kind, where
-        self.headers = headers or {}
+        self.headers, self.mistakes = headers or {}, mistakes
 
     def response(self) -> JSONResponse:
         """Return the problem as a response."""
         title = HTTPStatus(self.status).phrase
         if self.kind != "about:blank":
             title = _CAMEL.sub(" ", self.kind.rpartition(":")[2]).capitalize()
-        document = {"type": self.kind, "title": title, "status": self.status, "detail": self.detail}
+        document: dict[str, Any] = {"type": self.kind, "title": title}
+        document |= {"status": self.status, "detail": self.detail}
         if self.where:
             document["where"] = self.where
+        if self.mistakes:
+            document["mistakes"] = [one._asdict() for one in self.mistakes]
         return JSONResponse(
             document, self.status, headers=dict(self.headers), media_type=MEDIA_TYPE
         )
 
 
 def problem_of(error: IcmodelError, status: int = 422) -> Problem:
-    """Return an error of icmodel as a problem: its sentence, and the place if the sentence has a line."""
+    """Return an error of icmodel as a problem: its sentence, its place, and every mistake of a text."""
     place = AT_LINE.search(str(error))
-    where = f"line {place[1]}, column {place[2]}" if place else ""
+    lines = [one.line for one in error.mistakes if one.line]
+    where = f"line {place[1]}, column {place[2]}" if place else f"line {lines[0]}" if lines else ""
     kind = f"urn:icmodel:{type(error).__name__}"
-    return Problem(status, str(error), kind, str(getattr(error, "where", "") or where))
+    return Problem(status, str(error), kind, where, mistakes=error.mistakes)
 
 
 def body_problem(errors: Sequence[Any]) -> Problem:

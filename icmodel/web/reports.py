@@ -6,12 +6,12 @@ Each function is called in a worker process: words in, the bytes of a JSON docum
 from __future__ import annotations
 
 import re
+from typing import Any
 
 from icmodel.dataset import load
-from icmodel.errors import IcmodelError
+from icmodel.errors import IcmodelError, Mistake
 from icmodel.interconnects import compare_interconnects, ranked
 from icmodel.questions.judging import evaluate_with_notes
-from icmodel.questions.mistakes import line_of
 from icmodel.report import datasets, predictions, verdicts
 from icmodel.report import interconnects as compared
 from icmodel.report.blocks import Fold, Items, Text
@@ -23,7 +23,7 @@ from icmodel.report.systems.summary import summarise
 from icmodel.system import check, predict
 from icmodel.validate import Wishes, validate
 from icmodel.validate.validation import LEAVE_ONE
-from icmodel.web.jobs import body_of, checked, system_of, usecase_of
+from icmodel.web.jobs import body_of, ingest, system_of, usecase_of
 from icmodel.web.work import check_dataset
 
 MOST_FOLDS = 40
@@ -32,9 +32,10 @@ STYLE = re.compile(r"<style>.*?</style>", re.DOTALL)
 """Style sheet inside a drawing; the page has it in a file, since its policy allows no inline style."""
 
 
-def refusal(error: IcmodelError, toml: str) -> bytes:
-    """Return a mistake of a text as JSON, with its line; the line is null if the message names no place."""
-    return body_of({"error": str(error), "line": line_of(toml, str(error))})
+def refusal(error: IcmodelError) -> bytes:
+    """Return the mistakes of a text as JSON, each with its line; the line is null if it is not known."""
+    mistakes = error.mistakes or (Mistake(str(error)),)
+    return body_of({"error": str(error), "mistakes": [one._asdict() for one in mistakes]})
 
 
 # --- use cases --------------------------------------------------------------------------------
@@ -48,7 +49,7 @@ def usecase_page(toml: str, dataset: str, candidate: str, strict: bool) -> bytes
         chosen = candidate if candidate in [one.name for one in case.candidates] else None
         found = evaluate_with_notes(case, load(dataset), None, chosen, strict=strict)
     except IcmodelError as error:
-        return refusal(error, toml)
+        return refusal(error)
     sections: Sections = (
         ("verdicts", "Verdicts", verdicts.verdicts(found)),
         ("requirements", "What is required", verdicts.required(found)),
@@ -62,9 +63,12 @@ def usecase_page(toml: str, dataset: str, candidate: str, strict: bool) -> bytes
     return body_of({**page, "candidate": found.candidate, "candidates": names})
 
 
-def compare_page(usecase: str) -> bytes:
+def compare_page(usecase: str | None, toml: str | None) -> bytes:
     """Return the page of a use case on every interconnect: a table, measurements, and reasons."""
-    found = compare_interconnects(usecase_of(usecase, None))
+    try:
+        found = compare_interconnects(usecase_of(usecase, toml))
+    except IcmodelError as error:
+        return refusal(error)
     best_first = ranked(found)
     open_ones = compared.measurements(found) or ("Nothing is open.",)
     folds = (
@@ -87,10 +91,10 @@ def compare_page(usecase: str) -> bytes:
 def system_page(toml: str) -> bytes:
     """Return the page of a system: its drawing, tables, and the way and the terms of each stream."""
     try:
-        system = checked(system_of(None, toml))
+        system = system_of(None, toml).checked()
         found = predict(system)
     except IcmodelError as error:
-        return refusal(error, toml)
+        return refusal(error)
     summary = summarise(found)
     problems = tuple(f"{one.kind}: {one.text}" for one in check(system))
     titled = (("Notes", found.notes), ("Known limits of the system", system.known_limits))
@@ -113,6 +117,14 @@ def system_page(toml: str) -> bytes:
 
 
 # --- datasets ---------------------------------------------------------------------------------
+
+
+def ingested(*asked: Any) -> bytes:
+    """Return what is ingested, or why no file can be taken."""
+    try:
+        return ingest(*asked)
+    except IcmodelError as error:
+        return refusal(error)
 
 
 def dataset_page(name: str) -> bytes:

@@ -125,7 +125,9 @@ export async function datasetsPage(main, parameters, put) {
     fill(outcome, waiting("Reading"));
     try {
       const files = await Promise.all(chosen.map(async (file) => ({ name: file.name, text: await file.text() })));
-      showTaken(await post("ingest", { name: "my-dataset", ...labels, files }), outcome, chosen.length);
+      const found = await post("pages/ingest", { name: "my-dataset", ...labels, files });
+      if (found.error) throw new Error(found.error);
+      showTaken(found, outcome, chosen.length);
     } catch (error) {
       fill(outcome, h("section", { class: "section" }, h("h2", {}, "Nothing was taken"), problem(error)));
     }

@@ -1,10 +1,12 @@
 // A TOML text beside what it says: its numbers as fields, and errors at their line.
-import { button, download, fill, h, settled } from "./dom.js";
+import { button, download, fill, h, list, settled } from "./dom.js";
 
 const HEAD = /^\s*\[\[?\s*([\w.-]+)\s*\]\]?/;
 const NAME = /^\s*(?:name|between)\s*=\s*(.+)/;
 const QUANTITY = /([\w-]+)\s*=\s*("[0-9][^"]*"|-?[0-9][0-9_.e+-]*)(?=\s*[,}\]#]|\s*$)/g;
 const SKIPPED = new Set(["schema_version", "propagation_s_per_m"]);
+/** Texts that were edited and are right, by the name of the bundled file that they began with. */
+export const drafts = new Map();
 const BARE = { spellcheck: "false", autocomplete: "off" };
 
 /** Find the quantities of a TOML text by table: title of the table, and key, value and place of each. */
@@ -27,10 +29,10 @@ export function quantities(toml) {
 
 /** An editor; `onchange(text)` is called soon after a change. */
 export function editor(label, onchange) {
-  const gutter = h("pre", { class: "gutter", "aria-hidden": "true" }), mark = h("div", { class: "mark", hidden: true });
-  const refusal = h("p", { class: "problem", id: "toml-problem", role: "alert" });
+  const gutter = h("pre", { class: "gutter", "aria-hidden": "true" }), marks = h("div", { class: "marks" });
+  const refusal = h("div", { class: "problem", id: "toml-problem", role: "alert" });
   const area = h("textarea", { id: "toml", "aria-label": label, "aria-describedby": "toml-problem", wrap: "off", ...BARE });
-  const list = h("div", { class: "quantities" });
+  const numbers = h("div", { class: "quantities" });
   const soon = settled(() => onchange(area.value), 250);
 
   /** Show a text: its numbers, and the numbers of its lines. */
@@ -45,22 +47,22 @@ export function editor(label, onchange) {
   area.addEventListener("input", edited);
   area.addEventListener("scroll", () => {
     gutter.scrollTop = area.scrollTop;
-    mark.style.transform = `translateY(${-area.scrollTop}px)`;
+    marks.style.transform = `translateY(${-area.scrollTop}px)`;
   });
 
   /** Show the numbers of the text as fields, by table. */
   function showFields() {
     const field = (one) => h("label", {}, h("span", {}, one.key),
       h("input", { type: "text", value: one.value, "data-line": one.at + 1, onchange: (event) => replace(one, event.target.value), ...BARE }));
-    fill(list, quantities(area.value).map(({ title, found }) => h("fieldset", {}, h("legend", {}, title), found.map(field))));
+    fill(numbers, quantities(area.value).map(({ title, found }) => h("fieldset", {}, h("legend", {}, title), found.map(field))));
   }
   function replace(one, value) {
     const rows = area.value.split("\n"), row = rows[one.at];
     rows[one.at] = row.slice(0, one.from) + (one.quoted ? `"${value.replace(/["\\]/g, "")}"` : value) + row.slice(one.to);
     area.value = rows.join("\n");
-    const place = [...list.querySelectorAll("input")].indexOf(document.activeElement);
+    const place = [...numbers.querySelectorAll("input")].indexOf(document.activeElement);
     edited();
-    list.querySelectorAll("input")[place]?.focus();
+    numbers.querySelectorAll("input")[place]?.focus();
   }
 
   // --- two tabs, and the file --------------------------------------------------------------
@@ -73,7 +75,7 @@ export function editor(label, onchange) {
   const tabs = ["Numbers", "TOML"].map((title, at) => h("button", {
     type: "button", role: "tab", id: `tab-${at}`, "aria-controls": `panel-${at}`, onclick: () => open(at), onkeydown: (event) => turn(event, at),
   }, title));
-  const panels = [list, [gutter, mark, area]].map((contents, at) =>
+  const panels = [numbers, [gutter, marks, area]].map((contents, at) =>
     h("div", { role: "tabpanel", id: `panel-${at}`, "aria-labelledby": `tab-${at}`, class: at ? "code" : null }, contents));
   function open(which) {
     tabs.forEach((tab, at) => {
@@ -83,33 +85,42 @@ export function editor(label, onchange) {
     });
   }
   open(0);
-  async function read(event) {
-    const [file] = event.target.files;
-    if (!file) return;
-    area.value = await file.text();
-    event.target.value = "";
+  async function read(files) {
+    if (!files.length) return;
+    area.value = await files[0].text();
     edited();
   }
+  async function choose({ target }) {
+    await read(target.files);
+    target.value = "";
+  }
+  function drop(event) {
+    event.preventDefault();
+    read(event.dataTransfer.files);
+  }
   const name = () => area.value.match(/^name\s*=\s*"([\w-]+)"/m)?.[1] ?? "icmodel";
-  const element = h("section", { class: "editor", "aria-label": "The file" },
+  const element = h("section", { class: "editor", "aria-label": "The file", ondragover: (event) => event.preventDefault(), ondrop: drop },
     h("div", { class: "tabs" }, h("div", { role: "tablist", "aria-label": "The file" }, tabs), h("span", { class: "spring" }),
-      h("label", { class: "file" }, "Open a file", h("input", { type: "file", accept: ".toml", onchange: read })),
+      h("label", { class: "file" }, "Open a file", h("input", { type: "file", accept: ".toml", onchange: choose })),
       button("Save as TOML", () => download(`${name()}.toml`, area.value))),
     panels, refusal);
 
-  /** Show an error at its line, or none. */
-  function fail(message = "", line = null) {
-    refusal.textContent = message ? `${line ? `Line ${line}: ` : ""}${message}` : "";
-    mark.hidden = !line;
-    const wrong = [message && area, ...list.querySelectorAll(`[data-line="${line}"]`)];
-    for (const field of [area, ...list.querySelectorAll("input")]) {
+  /** Show mistakes, each at its line; none if the text is right. */
+  function fail(mistakes = []) {
+    const lines = mistakes.map((one) => one.line).filter(Boolean);
+    fill(refusal, list(mistakes.map(({ line, message }) => `${line ? `Line ${line}: ` : ""}${message}`), "mistakes"));
+    const wrong = [mistakes.length > 0 && area, ...lines.flatMap((line) => [...numbers.querySelectorAll(`[data-line="${line}"]`)])];
+    for (const field of [area, ...numbers.querySelectorAll("input")]) {
       if (wrong.includes(field)) field.setAttribute("aria-invalid", "true");
       else field.removeAttribute("aria-invalid");
     }
-    if (!line) return;
     const height = parseFloat(getComputedStyle(area).lineHeight) || 20;
-    mark.style.top = `${(line - 1) * height}px`;
-    if (document.activeElement !== area) area.scrollTop = Math.max((line - 4) * height, 0);
+    fill(marks, lines.map((line) => {
+      const mark = h("div", { class: "mark" });
+      mark.style.top = `${(line - 1) * height}px`;
+      return mark;
+    }));
+    if (lines.length && document.activeElement !== area) area.scrollTop = Math.max((lines[0] - 4) * height, 0);
   }
 
   return {

@@ -19,7 +19,7 @@ export async function systemsPage(main, parameters, put) {
     try {
       const next = await post("pages/system", { toml: file.text });
       for (const one of [head, picture, result, streams]) one.classList.toggle("stale", Boolean(next.error));
-      file.fail(next.error, next.line);
+      file.fail(next.mistakes);
       if (next.error) return;
       found = next;
       fill(head, h("h1", {}, found.title), report({ ...found, sections: [] }));

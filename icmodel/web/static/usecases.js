@@ -1,7 +1,7 @@
 // The page of use cases: a verdict that follows the numbers of the file.
 import { check, fill, get, h, latest, post, problem, say, select, waiting } from "./dom.js";
 import { report } from "./blocks.js";
-import { editor } from "./editor.js";
+import { drafts, editor } from "./editor.js";
 
 const FOLDED = ["requirements", "reasons", "limits"];
 
@@ -20,8 +20,9 @@ export async function usecasesPage(main, parameters, put) {
     try {
       const found = await post("pages/usecase", { toml: file.text, ...asked });
       result.classList.toggle("stale", Boolean(found.error));
-      file.fail(found.error, found.line);
+      file.fail(found.mistakes);
       if (found.error) return;
+      drafts.set(name, file.text);
       asked.candidate = found.candidate;
       showChoices(found.candidates);
       fill(result, h("h1", {}, found.title), h("p", { class: "question" }, found.question),

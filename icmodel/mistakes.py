@@ -1,0 +1,247 @@
+"""Mistakes of a file: collected, without those that follow from others, and raised in one error."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from icmodel.errors import IcmodelError, Mistake
+
+Place = tuple[int | str | None, ...]
+"""Keys and numbers from the top of a file to a value: ``("links", 2, "rate_bps")``.
+
+A name may stand for the number of a table, and None for every table of a list.
+"""
+NODES = "nodes"
+"""Part of a place that stands for devices and switches alike."""
+AT_LINE = re.compile(r"\(at line (\d+), column (\d+)\)")
+_HEADER = re.compile(r"\s*(\[\[?)\s*([^]\[]+?)\s*\]")
+_KEY = re.compile(r"""\s*((?:[\w-]+|"[^"]*"|'[^']*')(?:\s*\.\s*(?:[\w-]+|"[^"]*"|'[^']*'))*)\s*=""")
+_PART = re.compile(r"""[\w-]+|"[^"]*"|'[^']*'""")
+_LONG_TEXT = re.compile(r"\"{3}|'{3}")
+
+
+class Fault(NamedTuple):
+    """A mistake, and what it depends on.
+
+    Parameters
+    ----------
+    text : str
+        A sentence: what is wrong, the value, and the fix.
+    place : Place
+        The wrong value.
+    needs : tuple of Place
+        Values that the mistake follows from.  If one of them is wrong itself, the mistake is left out.
+    cause : str
+        Of mistakes with the same cause only the first is kept.
+    also : tuple of Place
+        Further values that are unknown because of the mistake.
+    """
+
+    text: str
+    place: Place = ()
+    needs: tuple[Place, ...] = ()
+    cause: str = ""
+    also: tuple[Place, ...] = ()
+
+
+class Refusal(ValueError):  # noqa: N818  (a mistake of a file, not of a caller)
+    """Mistakes that a validator finds in a table; all their places begin in the table."""
+
+    def __init__(self, faults: Iterable[Fault]) -> None:
+        self.faults = tuple(faults)
+        super().__init__("\n".join(fault.text for fault in self.faults))
+
+
+def refuse(faults: Iterable[Fault]) -> None:
+    """Raise a Refusal with all mistakes of a table, if there are any."""
+    if found := tuple(faults):
+        raise Refusal(found)
+
+
+@dataclass
+class Mistakes:
+    """Mistakes of one file so far.
+
+    Parameters
+    ----------
+    file : str
+        Name of the file in messages.
+    toml : str
+        Text of the file, in which the lines are found.
+    document : mapping
+        Parsed text.
+    """
+
+    file: str
+    toml: str = ""
+    document: Mapping[str, Any] = field(default_factory=dict)
+    numbers: dict[str, list[int]] = field(default_factory=dict, init=False)
+    """Numbers in the file of the tables that are checked further, by list; a list that is not here is whole."""
+    _found: dict[str, Mistake] = field(default_factory=dict, init=False)
+    _wrong: list[Place] = field(default_factory=list, init=False)
+    _causes: set[str] = field(default_factory=set, init=False)
+
+    def __bool__(self) -> bool:
+        return bool(self._found)
+
+    def add(self, fault: Fault) -> bool:
+        """Add a mistake, unless it follows from one that is there; returns whether it is added."""
+        place, *needs = (self._numbered(one) for one in (fault.place, *fault.needs))
+        known = fault.cause in self._causes or any(
+            related(one, wrong) for one in (place, *needs) for wrong in self._wrong
+        )
+        if known:
+            return False
+        self._wrong.append(place)
+        self.forget(*fault.also)
+        if fault.cause:
+            self._causes.add(fault.cause)
+        text = " ".join(fault.text.split())
+        self._found.setdefault(text, Mistake(text, line_of(self.toml, place)))
+        return True
+
+    def forget(self, *places: Place) -> None:
+        """Take values as unknown: a mistake that needs one of them is left out."""
+        self._wrong += map(self._numbered, places)
+
+    @contextmanager
+    def at(self, *place: int | str | None, needs: tuple[Place, ...] = ()) -> Iterator[None]:
+        """Add an error that is raised in the context as a mistake at a place."""
+        try:
+            yield
+        except IcmodelError as error:
+            self.add(Fault(str(error), place, needs))
+
+    def number_in_file(self, part: str, number: int) -> int:
+        """Number in the file of a checked table of a list, both from 0."""
+        return self.numbers[part][number] if part in self.numbers else number
+
+    def left_out(self, part: str) -> bool:
+        """Whether a table of a list is not checked further."""
+        return part in self.numbers and len(self.numbers[part]) < len(self.document.get(part, ()))
+
+    def refuse(self, error: type[IcmodelError]) -> None:
+        """Raise an error with all mistakes in the order of their lines, if there are any.
+
+        Raises
+        ------
+        IcmodelError
+            The class of the exception is ``error``.
+        """
+        if not self._found:
+            return
+        found = sorted(self._found.values(), key=lambda one: one.line or math.inf)
+        refusal = error(mistakes_text(self.file, found))
+        refusal.mistakes = tuple(found)
+        raise refusal
+
+    def _numbered(self, place: Place) -> Place:
+        """The place with the number in the file in place of a table's name or of its number among sound tables."""
+        if len(place) < 2:
+            return place
+        part, which, *rest = place
+        if isinstance(which, int):
+            return (part, self.number_in_file(str(part), which), *rest)
+        for one in ("devices", "switches") if part == NODES else (str(part),):
+            tables = self.document.get(one)
+            for number, table in enumerate(tables if isinstance(tables, list) else ()):
+                if which is not None and which in names_of(table):
+                    return (one, number, *rest)
+        return place
+
+
+def names_of(table: object) -> tuple[object, ...]:
+    """Names of a table in a place: its name, or for links the names of both groups: ``camera<->switch``."""
+    if not isinstance(table, dict):
+        return ()
+    ends = table.get("between")
+    return (table.get("name"), "<->".join(map(str, ends)) if isinstance(ends, list) else None)
+
+
+def related(one: Place, other: Place) -> bool:
+    """Whether one place is the other, or inside it.
+
+    >>> related(("links", None, "rate_bps"), ("links", 2)), related(("links", 1), ("links", 2))
+    (True, False)
+    """
+    pairs = zip(one, other, strict=False)
+    return bool(one and other) and all(a == b or a is None or b is None for a, b in pairs)
+
+
+def mistakes_text(file: object, mistakes: Iterable[Mistake]) -> str:
+    """Return all mistakes of a file: one in a sentence, several with their number and a line each.
+
+    >>> print(mistakes_text("own.toml", [Mistake("title is missing"), Mistake("name is 3", 2)]))
+    own.toml has 2 mistakes:
+    - title is missing
+    - line 2: name is 3
+    """
+    first, *others = mistakes
+    if not others:
+        return f"{file}{f', line {first.line}' if first.line else ''}: {first.message}"
+    each = (f"{f'line {one.line}: ' if one.line else ''}{one.message}" for one in (first, *others))
+    return "\n- ".join([f"{file} has {len(others) + 1} mistakes:", *each])
+
+
+def line_of(toml: str, place: Place) -> int | None:
+    r"""Return the line of a value in a TOML text, or of the innermost table around it that is found.
+
+    Examples
+    --------
+    >>> line_of('[[links]]\nrate = "1 Gb/s"\n[[links]]\nrate = "1 Gx"', ("links", 1, "rate_bps"))
+    4
+    """
+    best, found = 0, None
+    counts: Counter[tuple[str, ...]] = Counter()
+    table: Place = ()
+    within = ""
+    for number, line in enumerate(toml.splitlines() if place else (), start=1):
+        inside = bool(within)
+        for mark in _LONG_TEXT.findall(line):
+            within = "" if mark == within else within or mark
+        here: Place | None = None
+        if inside:
+            continue
+        if head := _HEADER.match(line):
+            names = _names(head[2])
+            counts[names] += head[1] == "[["
+            here = table = _with_numbers(names, counts)
+        elif key := _KEY.match(line):
+            here = (*table, *_names(key[1]))
+        if here and len(here) > best and _leads_to(here, place):
+            best, found = len(here), number
+    return found
+
+
+def _names(dotted: str) -> tuple[str, ...]:
+    return tuple(one.strip('"' + "'") for one in _PART.findall(dotted))
+
+
+def _with_numbers(names: tuple[str, ...], counts: Counter[tuple[str, ...]]) -> Place:
+    """Place of the table under a header: each list of tables gets the number of its last table."""
+    place: list[int | str | None] = []
+    for end, name in enumerate(names, start=1):
+        place.append(name)
+        if counts[names[:end]]:
+            place.append(counts[names[:end]] - 1)
+    return tuple(place)
+
+
+def _leads_to(here: Place, place: Place) -> bool:
+    """Whether a place is inside another."""
+    return len(here) <= len(place) and all(map(is_spelt, place, here))
+
+
+def is_spelt(field: object, key: object) -> bool:
+    """Whether a key of a file stands for a field: itself, or ``rate`` for ``rate_bps``.
+
+    >>> is_spelt("rate_bps", "rate"), is_spelt("rate_bps", "length")
+    (True, False)
+    """
+    return field == key or (isinstance(field, str) and field.rpartition("_")[0] == key)
