@@ -104,7 +104,8 @@ _BROKEN = (errno.EIO, errno.ENXIO)
 
 def is_disk_error(error: BaseException) -> bool:
     """Whether an error is caused by a disk or folder, rather than by a defect of icmodel."""
-    return isinstance(error, OSError) and error.errno in (*_FULL, *_CLOSED, *_BROKEN)
+    known = (*_FULL, *_CLOSED, *_BROKEN, errno.ENAMETOOLONG)
+    return isinstance(error, OSError) and error.errno in known
 
 
 def unwritable(what: object, error: OSError) -> str:

@@ -1,11 +1,10 @@
-"""Write files atomically: an interrupted write leaves no incomplete file."""
+"""Write files atomically: an interrupted write leaves no incomplete file, and one process at a time writes in parts."""
 
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from icmodel.errors import ReportError, unwritable
@@ -17,15 +16,19 @@ def check_place(path: str | Path) -> None:
     Raises
     ------
     ReportError
-        If the folder of the file is missing, or the path is a folder.
+        If the folder of the file is missing or closed, or the path is a folder.
     """
     target = Path(path)
-    if not target.parent.is_dir():
+    try:
+        has_folder, is_folder = target.parent.is_dir(), target.is_dir()
+    except OSError as error:
+        raise ReportError(unwritable(target, error)) from error
+    if not has_folder:
         raise ReportError(
             f"{target} cannot be written: there is no folder {target.parent}; make it, or choose "
             "another place"
         )
-    if target.is_dir():
+    if is_folder:
         raise ReportError(f"{target} cannot be written: it is a folder; choose another place")
 
 
@@ -48,8 +51,7 @@ def replacing(path: Path) -> Iterator[Path]:
         except OSError as error:
             raise ReportError(unwritable(path, error)) from error
         return
-    writer = f"{os.getpid()}-{threading.get_ident()}"
-    beside = path.with_name(f".{path.stem}.{writer}{path.suffix}")
+    beside = path.with_name(f".{path.stem}.{os.urandom(8).hex()}{path.suffix}")
     try:
         yield beside
         with beside.open("rb+") as file:
@@ -57,9 +59,49 @@ def replacing(path: Path) -> Iterator[Path]:
         beside.replace(path)
     except OSError as error:
         raise ReportError(unwritable(path, error)) from error
+    except ReportError as error:  # of a writer that replaces the temporary file
+        raise ReportError(str(error).replace(str(beside), str(path))) from error
     finally:
         with suppress(OSError):
             beside.unlink(missing_ok=True)
+
+
+@contextmanager
+def alone(path: Path) -> Iterator[None]:
+    """Hold the lock of a path within the context, so that no other process writes its parts.
+
+    The lock is on a hidden file beside the path. The kernel releases it if the process is killed. Windows has no such
+    lock.
+
+    Raises
+    ------
+    ReportError
+        If another process holds the lock, or the hidden file cannot be written.
+    """
+    try:
+        import fcntl
+    except ImportError:
+        yield
+        return
+    place = path.with_name(f".{path.name}.lock")
+    busy = ReportError(
+        f"another process is writing {path}: wait until it ends, or choose another name"
+    )
+    with ExitStack() as stack:
+        try:
+            file = stack.enter_context(place.open("ab"))
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise busy from None
+        except OSError as error:
+            raise ReportError(unwritable(path, error)) from error
+        if not os.fstat(file.fileno()).st_nlink:  # its owner has just ended and removed it
+            raise busy
+        try:
+            yield
+        finally:
+            with suppress(OSError):
+                place.unlink(missing_ok=True)
 
 
 def write(path: str | Path, content: bytes) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -44,7 +45,7 @@ DEFAULTS: Mapping[str, float] = {
 
 @dataclass(frozen=True, slots=True)
 class ValidRange:
-    """Valid range of a parameter: the finite numbers from ``least`` on.
+    """Valid range of a parameter: the finite numbers from ``least`` to ``most``.
 
     ``above`` excludes ``least`` itself; ``whole`` allows only whole numbers.
     ``noun`` and ``give`` are parts of the error message: the kind of quantity, and the fix.
@@ -55,6 +56,7 @@ class ValidRange:
     give: str
     above: bool = False
     whole: bool = False
+    most: float = sys.float_info.max
 
     def allows(self, value: Any) -> Any:
         """Whether a number is within the range; an array is checked elementwise."""
@@ -63,7 +65,7 @@ class ValidRange:
             from numpy import rint  # listing datasets needs no numpy
 
             return enough & (value <= MOST) & (rint(value) == value)
-        return enough & (value < math.inf)
+        return enough & (value <= self.most)
 
     def refusal(self, name: str, value: object) -> str:
         """Write the error message for an invalid value of the parameter ``name``."""
@@ -99,7 +101,8 @@ class ValidRange:
 
 
 def _time(what: str) -> ValidRange:
-    return ValidRange(0, "not a time", f"a finite number of seconds {what}, 0 or more")
+    give = f"a finite number of seconds {what}, 0 to 1e9"
+    return ValidRange(0, "not a time", give, most=1e9)
 
 
 def _count(least: int, what: str) -> ValidRange:
@@ -117,13 +120,13 @@ VALID_RANGES: Mapping[str, ValidRange] = {
     ),
     "distance_m": ValidRange(0, "not a distance", "a finite number of metres, 0 or more"),
     "line_rate_bps": ValidRange(
-        0, "not a line rate", "a finite number of bits per second above 0", above=True
+        1, "not a line rate", "a finite number of bits per second, 1 to 1e18", most=1e18
     ),
     "cpu_clock_ratio": ValidRange(
-        0,
+        1e-6,
         "not a ratio",
-        "the clock relative to that of the dataset's hosts, above 0",
-        above=True,
+        "the clock relative to that of the dataset's hosts, 1e-6 to 1e6",
+        most=1e6,
     ),
     "app_send_s": _time("a frame"),
     "app_recv_s": _time("a frame"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -28,7 +29,7 @@ from icmodel.calibrate.state import RECORDS, REFUSED, SETTINGS, Done
 from icmodel.cli.calibrate import calibration_progress, calibration_sections
 from icmodel.cli.output import text_of
 from icmodel.dataset import load
-from icmodel.errors import CalibrationError, MeasurementFailed, MeasuringError
+from icmodel.errors import CalibrationError, MeasurementFailed, MeasuringError, RecordError
 
 
 def made(folder: Path) -> dict[str, bytes]:
@@ -334,9 +335,11 @@ def test_where_nothing_was_measured_other_settings_may_take_the_folder(tmp_path:
         assert not (tmp_path / name / REFUSED).exists()
 
 
-@pytest.mark.parametrize("body", ["{", "[]", '{"schema_version": 2}', '{"schema_version": 1}'])
-def test_damaged_settings_are_said(body: str, tmp_path: Path) -> None:
-    (tmp_path / SETTINGS).write_text(body, encoding="utf-8")
+@pytest.mark.parametrize(
+    "body", [b"{", b"[]", b'{"schema_version": 2}', b'{"schema_version": 1}', b"\xff"]
+)
+def test_damaged_settings_are_said(body: bytes, tmp_path: Path) -> None:
+    (tmp_path / SETTINGS).write_bytes(body)
     with pytest.raises(CalibrationError, match=r"loop\.json cannot be read"):
         calibrate(Simulated(), settings(), tmp_path)
 
@@ -348,10 +351,14 @@ def test_damaged_records_are_said(tmp_path: Path) -> None:
     for bad, said in (
         (b"{\n", "line 1 is not valid JSON"),
         (b'{"plan": {}}\n', "that no calibration wrote"),
+        (good.replace(b'"repeat":0', b'"repeat":1e400'), "that no calibration wrote"),
     ):
         (folder / RECORDS).write_bytes(bad + good)
         with pytest.raises(CalibrationError, match=said):
             calibrate(Simulated(), settings(), folder)
+    (folder / RECORDS).write_bytes(re.sub(rb'("payload_bytes":)[0-9]+', rb"\g<1>1e400", good))
+    with pytest.raises(RecordError, match="no complete point"):
+        calibrate(Simulated(), settings(), folder)
 
 
 @pytest.mark.parametrize(

@@ -218,6 +218,13 @@ def test_a_damaged_account_is_named(folder: Path, text: str | None, told: str) -
         rebuild(folder)
 
 
+def test_a_page_that_is_no_text_is_named_and_stays(folder: Path) -> None:
+    (folder / "README.md").write_bytes(b"\xff")
+    with pytest.raises(RecordError, match=r"README\.md cannot be read \(not text in UTF-8\)"):
+        rebuild(folder)
+    assert (folder / "README.md").read_bytes() == b"\xff"
+
+
 def test_a_folder_with_something_in_it_is_not_written_to(folder: Path, tmp_path: Path) -> None:
     before = files(folder)
     with pytest.raises(RecordError, match=r"is not empty.*icmodel fold"):

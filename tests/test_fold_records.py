@@ -123,6 +123,16 @@ def test_a_missing_a_damaged_and_a_binary_file_are_named(tmp_path: Path) -> None
         read_records([tmp_path / "binary"])
 
 
+def test_a_gzip_bomb_is_refused_before_it_is_unpacked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("icmodel.fold.records.LARGEST_BYTES", 2**20)
+    bomb = tmp_path / "bomb.jsonl.gz"
+    bomb.write_bytes(gzip.compress(b" " * 2**21))
+    with pytest.raises(RecordError, match="unpacks to more than 1048576 B"):
+        read_records([bomb])
+
+
 @pytest.mark.parametrize(
     ("change", "told"),
     [

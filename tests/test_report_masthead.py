@@ -96,6 +96,7 @@ def test_without_a_logo_the_page_loads_no_picture() -> None:
         ("logo = 'bomb.svg'", "house.toml: logo 'bomb.svg' is neither SVG nor PNG"),
         ("logo = 'large.png'", "house.toml: logo 'large.png' has more than 1 MB"),
         ("logo = '.'", "house.toml: logo '.' cannot be read"),
+        ('logo = "\\u0000"', "house.toml: logo '\\x00' cannot be read: embedded null byte"),
         ("organisation = ", "is not valid TOML"),
     ],
 )

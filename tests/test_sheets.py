@@ -253,6 +253,49 @@ def test_a_cell_at_the_far_corner_is_refused_before_memory_is_allocated(tmp_path
         read_sheet(place)
 
 
+@pytest.mark.parametrize(
+    ("part", "old", "new", "told"),
+    [
+        ("xl/worksheets/sheet1.xml", b'r="A2"', b'r="A4294967290"', "row 4294967290"),
+        ("xl/worksheets/sheet1.xml", b'r="A2"', b'r="AAAA2"', "column 18279"),
+        ("xl/worksheets/sheet1.xml", b'<row r="2"', b'<row r="4000000000"', "row 4000000000"),
+        ("xl/sharedStrings.xml", b'uniqueCount="', b'uniqueCount="900000000000', "states 90000000"),
+    ],
+)
+def test_a_stated_place_or_number_of_texts_is_refused_before_memory_is_allocated(
+    part: str, old: bytes, new: bytes, told: str, tmp_path: Path
+) -> None:
+    """Found by fuzzing: the process ended without a word."""
+    _change_part(tmp_path / "damaged.xlsx", part, old, new)
+    with pytest.raises(ReportError, match=told):
+        read_sheet(tmp_path / "damaged.xlsx")
+
+
+def test_rows_without_cells_may_end_a_sheet_and_cells_without_a_place_may_not(
+    tmp_path: Path,
+) -> None:
+    """LibreOffice writes the last row for its format alone."""
+    last, place = b'<row r="1048576" ht="12.8"/></sheetData>', tmp_path / "last.xlsx"
+    _change_part(place, "xl/worksheets/sheet1.xml", b"</sheetData>", last)
+    assert len(read_sheet(place).rows) == 1
+    cells = b'<row r="1048576">' + b"<c><v>1</v></c>" * 50 + b"</row></sheetData>"
+    _change_part(place, "xl/worksheets/sheet1.xml", b"</sheetData>", cells)
+    with pytest.raises(ReportError, match="row 1048576 and column 50"):
+        read_sheet(place)
+
+
+def _change_part(place: Path, part: str, old: bytes, new: bytes) -> None:
+    """Write a sheet of one scenario, with a text in one part of its file replaced."""
+    write_sheet(Sheet(("payload [B]", "camera"), ((1448, "left"),)), place)
+    with zipfile.ZipFile(place) as book:
+        parts = {name: book.read(name) for name in book.namelist()}
+    assert old in parts[part]
+    parts[part] = parts[part].replace(old, new)
+    with zipfile.ZipFile(place, "w") as book:
+        for name, body in parts.items():
+            book.writestr(name, body)
+
+
 def test_a_template_offers_datasets_and_protocols_and_can_be_read(tmp_path: Path) -> None:
     place = tmp_path / "scenarios.xlsx"
     write_template(place, catalogue(), ("tcp", "udp"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import json
 import os
 import shutil
 import signal
@@ -295,8 +296,15 @@ def test_a_partial_file_of_another_sweep_is_kept_and_named(
         sweep_to_file(model, path, progress=stop, **QUESTION)
     with pytest.raises(ReportError, match="belongs to another sweep"):
         sweep_to_file(model, path, **{**QUESTION, "cores": "1"})
-    path.with_name("grid.csv.progress").write_text("{")
-    with pytest.raises(ReportError, match="is damaged: remove it"):
+    journal = path.with_name("grid.csv.progress")
+    progress = json.loads(journal.read_text())
+    for damaged in ("{", {"bytes": 1e400}, {"blocks": -1}, {"blocks": 1.0}, {"bytes": -1}):
+        text = damaged if isinstance(damaged, str) else json.dumps({**progress, **damaged})
+        journal.write_text(text)
+        with pytest.raises(ReportError, match="is damaged: remove it"):
+            sweep_to_file(model, path, **QUESTION)
+    journal.write_text(json.dumps({**progress, "bytes": 10**9}))
+    with pytest.raises(ReportError, match="shorter than the 1000000000 B that were written"):
         sweep_to_file(model, path, **QUESTION)
 
 

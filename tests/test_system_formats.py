@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import checkout
 from icmodel.errors import NetworkError
 from icmodel.system import System, load, read_system
 from icmodel.system.formats import export_system, import_system
@@ -70,32 +71,7 @@ PORTS = {
 }
 """Saihu's demonstration as an output-port network (src/example/demo.json at 68955f6, MIT licence)."""
 
-PHYSICAL = """<?xml version="1.0" encoding="UTF-8"?>
-<elements>
-  <network name="demo" technology="FIFO+IS+PK" minimum-packet-size="4B"/>
-  <station name="src0"/> <station name="src1"/> <station name="src2"/>
-  <switch name="s0" service-latency="10us" service-rate="4Mbps"/>
-  <switch name="s1" service-latency="10us" service-rate="4Mbps"/>
-  <station name="sink0"/> <station name="sink1"/>
-  <link from="src0" to="s0" fromPort="o0" toPort="i0" name="a"/>
-  <link from="src1" to="s0" fromPort="o0" toPort="i1" name="b"/>
-  <link from="src2" to="s1" fromPort="o0" toPort="i1" name="c"/>
-  <link from="s0" to="s1" fromPort="o0" toPort="i0" transmission-capacity="10Mbps" name="d"/>
-  <link from="s1" to="sink0" fromPort="o0" toPort="i0" transmission-capacity="10Mbps" name="e"/>
-  <link from="s1" to="sink1" fromPort="o1" toPort="i0" transmission-capacity="10Mbps" name="f"/>
-  <flow name="f0" arrival-curve="leaky-bucket" lb-burst="10B" lb-rate="10kbps"
-        maximum-packet-size="50B" source="src0">
-    <target name="p0"><path node="s0"/><path node="s1"/><path node="sink0"/></target>
-    <target name="p1"><path node="s0"/><path node="s1"/><path node="sink1"/></target>
-  </flow>
-  <flow name="f1" arrival-curve="leaky-bucket" lb-burst="10B" lb-rate="10kbps" source="src1">
-    <target><path node="s0"/><path node="s1"/><path node="sink1"/></target>
-  </flow>
-  <flow name="f2" arrival-curve="leaky-bucket" lb-burst="10B" lb-rate="10kbps" source="src2">
-    <target><path node="s1"/><path node="sink0"/></target>
-  </flow>
-</elements>
-"""
+PHYSICAL = (checkout.ROOT / "tests/cases/formats/saihu_physical.xml").read_text(encoding="utf-8")
 """The same as a physical network (src/example/demo.xml at 68955f6, MIT licence)."""
 
 
@@ -149,6 +125,8 @@ def test_a_table_may_say_units_of_its_own() -> None:
     ("kind", "given"),
     [
         ("data", "10kbps"),
+        ("data", "1e400B"),
+        ("data", "1e999999999B"),
         ("rate", "10"),
         ("rate", "10 kb"),
         ("time", "ten"),
@@ -328,6 +306,13 @@ def test_a_device_at_which_two_edges_end_gets_two_interfaces(tmp_path: Path) -> 
     assert [one.interfaces for one in system.devices.values()] == [2, 1, 1]
 
 
+def _ports(parts: str, key: str, value: object) -> str:
+    """The output-port network, with a key of its first server or flow changed."""
+    first, *others = PORTS[parts]
+    assert isinstance(first, dict)
+    return json.dumps({**PORTS, parts: [{**first, key: value}, *others]})
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
@@ -335,6 +320,9 @@ def test_a_device_at_which_two_edges_end_gets_two_interfaces(tmp_path: Path) -> 
         ("[]", "is unknown: give"),
         ('{"a": 1}', "is unknown: give"),
         ("<elements>", "is not valid XML"),
+        (_ports("servers", "service_curve", 1), "the server s0-o0 has no list of latencies"),
+        (_ports("flows", "arrival_curve", 1), "the flow f0 has no list of bursts"),
+        (_ports("flows", "path", {"a": 1}), "the flow f0 has no list of path"),
         ('{"servers": 3}', "servers must be a list"),
         ('{"servers": [{}]}', "a server has no name"),
         ('{"servers": [], "flows": [{"name": "f", "path": ["x"]}]}', "'x', which is no server"),

@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from icmodel import system as rooms
+from icmodel.errors import NetworkError
 from icmodel.model import Model
 from icmodel.requirement import MET, NOT_MET, UNDECIDED, Requirement
 from icmodel.system import (
@@ -55,6 +56,11 @@ def predict(system: System) -> SystemPrediction:
 
 
 # --- against the scenarios worked out by hand ----------------------------------------------------
+
+
+def test_a_system_without_streams_has_nothing_to_predict() -> None:
+    with pytest.raises(NetworkError, match="has no streams: add"):
+        rooms.predict(replace(rooms.load("lab-switch"), streams={}))
 
 
 def test_imagings_pictures_are_those_of_ic2012() -> None:

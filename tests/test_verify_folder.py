@@ -92,6 +92,7 @@ def test_two_processes_do_not_measure_into_one_folder(tmp_path: Path) -> None:
         (PASS.format(1), b"{\n", "cannot be read"),
         (PASS.format(1), b"[1]\n", "cannot be read"),
         (PASS.format(2), b'{"verification": {}}\n', "cannot be read"),
+        (PASS.format(1), b'{"verification": {"pass": 1e400}}\n', "cannot be read"),
     ],
 )
 def test_a_damaged_file_is_reported_in_one_sentence(

@@ -78,7 +78,7 @@ def run_of(record: Record) -> Run:
             load_bps=math.inf if load is None else float(load),
             cores=int(point.get("cores", 1)),
         )
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise RecordError(
             f"a record has no complete point ({error}): it needs protocol, payload_bytes and, "
             "if the load was limited, load_bps"

@@ -259,8 +259,8 @@ PARTS = {"grid": Grid, "setup": Setup, "aim": Aim, "timing": Timing, "sampling":
 """Parts of a calibration's settings, by name, in the order of their fields in ``loop.json``."""
 
 
-def settings_of(text: str) -> Settings:
-    """Read the settings of a calibration from the text of its file ``loop.json``.
+def settings_of(text: str | bytes) -> Settings:
+    """Read the settings of a calibration from the content of its file ``loop.json``.
 
     Raises
     ------

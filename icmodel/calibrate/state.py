@@ -72,7 +72,7 @@ def _claim(path: Path, settings: Settings) -> None:
     place = path / SETTINGS
     new = place.with_suffix(".new")
     if place.exists():
-        before = settings_of(place.read_text(encoding="utf-8"))
+        before = settings_of(place.read_bytes())
         if not _has_records(path):
             (path / REFUSED).unlink(missing_ok=True)
         elif other := before.differing(settings):
@@ -163,7 +163,7 @@ def _done(document: Mapping[str, Any], name: str) -> Done:
         mark = document["plan"]
         step = int(mark["name"].removeprefix(PLAN))
         repeat = int(mark["repeat"])
-    except (KeyError, ValueError, TypeError, AttributeError) as error:
+    except (KeyError, ValueError, TypeError, AttributeError, OverflowError) as error:
         raise CalibrationError(
             f"{name} has a line that no calibration wrote ({error}): the file was changed; restore "
             "it, or calibrate into a new folder"

@@ -287,9 +287,10 @@ def _number(address: str) -> str:
     """Resolve a host name to a numeric IP address, so that both hosts use the same address."""
     try:
         found = socket.getaddrinfo(address, None, type=socket.SOCK_STREAM)
-    except OSError as error:
+    except (OSError, UnicodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is no host name"
         raise CalibrationError(
-            f"the host name {address} does not resolve here ({error.strerror}): give the host's "
+            f"the host name {address} does not resolve here ({reason}): give the host's "
             "address in the measured network with --address"
         ) from error
     return str(found[0][4][0])

@@ -7,7 +7,6 @@ misspelt keys.
 from __future__ import annotations
 
 import hashlib
-import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -27,7 +26,8 @@ from icmodel.dataset.dataset import (
 )
 from icmodel.dataset.rows import AXES
 from icmodel.dataset.write import ID_PATTERN
-from icmodel.errors import DatasetError, unwritable
+from icmodel.errors import DatasetError, ReportError
+from icmodel.files import write
 from icmodel.mistakes import Fault, Mistakes
 from icmodel.reading import own_mistakes, read_file
 
@@ -82,13 +82,10 @@ def seal_dataset(folder: str | Path) -> Dataset:
     line = f'sha256 = "{digest}"'
     head, count = _SEAL.subn(line, text[:top])
     sealed = (head if count else f"{line}\n{head}") + text[top:]
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        beside.write_bytes(sealed.encode("utf-8"))
-        beside.replace(path)
-    except OSError as error:
-        beside.unlink(missing_ok=True)
-        raise DatasetError(unwritable(path, error)) from error
+        write(path, sealed.encode("utf-8"))
+    except ReportError as error:
+        raise DatasetError(str(error)) from error
     return load(place)
 
 

@@ -9,12 +9,13 @@ import math
 import os
 import re
 import shutil
+import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from itertools import pairwise
 from pathlib import Path
 
-from icmodel.dataset.dataset import HELD_OUT_FILE, SCHEMA_VERSION, load
+from icmodel.dataset.dataset import HELD_OUT_FILE, SCHEMA_VERSION, Dataset, build, load
 from icmodel.dataset.rows import AXES, REST, RUN, Point, row_key
 from icmodel.documents import toml_text
 from icmodel.errors import DatasetError, unwritable
@@ -89,7 +90,7 @@ def write_dataset(
                 f"{name!r} cannot be the name of a further file in a dataset's folder: use another plain name"
             )
         files[name] = body
-    stage = target.with_name(f".{target.name}.{os.getpid()}")
+    stage = target.with_name(f".{target.name}.{os.urandom(8).hex()}")
     try:
         stage.mkdir(parents=True)
         for name, body in files.items():
@@ -118,6 +119,25 @@ def _replace_files(stage: Path, target: Path, files: Iterable[str]) -> None:
         (stage / name).replace(target / name)
     if HELD_OUT_FILE not in files:
         (target / HELD_OUT_FILE).unlink(missing_ok=True)
+
+
+def dataset_in_memory(
+    folder: Path,
+    document: Mapping[str, object],
+    option_axes: Sequence[str],
+    points: Sequence[Point],
+    held_out: Mapping[str, Sequence[Point]] | None = None,
+) -> Dataset:
+    """Make the dataset that `write_dataset` would write into a folder, without its held-out runs.
+
+    Raises
+    ------
+    DatasetError
+        If a row or key breaks the format.
+    """
+    files = dataset_files(document, option_axes, points, held_out)
+    sealed = tomllib.loads(files[DOCUMENT_FILE].decode())
+    return build(folder, sealed, files[POINTS_FILE], str(sealed["sha256"]))
 
 
 def dataset_files(

@@ -14,7 +14,7 @@ from pydantic import BaseModel, Field, ValidationError
 
 from icmodel.dataset import Dataset, load
 from icmodel.dataset.check import check_document
-from icmodel.dataset.write import DOCUMENT_FILE, id_of, write_dataset
+from icmodel.dataset.write import DOCUMENT_FILE, dataset_in_memory, id_of, write_dataset
 from icmodel.errors import RecordError
 from icmodel.fold.account import readme
 from icmodel.fold.folding import Folded, fold, records_text
@@ -56,10 +56,11 @@ def fold_files(
     reading = read_records(files, progress)
     named = replace(settings, id=name)
     folded = fold(reading.records, named, duplicates=reading.duplicates, notes=reading.notes)
-    data = write_folded(target, folded)
     if choose is not None:
-        folded = folded.answering(*choose(data))
-        write_folded(target, folded)
+        _check(folded, target)
+        parts = folded.document, folded.option_axes, folded.points, folded.held_out
+        folded = folded.answering(*choose(dataset_in_memory(target, *parts)))
+    write_folded(target, folded)
     return folded
 
 
@@ -102,12 +103,10 @@ def write_folded(folder: str | Path, folded: Folded) -> Dataset:
         If the document breaks the format, or the folder cannot be written.
     """
     target = Path(folder)
-    check_document(
-        {**folded.document, "schema_version": 1, "protocols": ["any"]}, target / DOCUMENT_FILE
-    )
+    _check(folded, target)
     name, title = str(folded.document["id"]), str(folded.document["title"])
     page = target / README_FILE
-    before = page.read_text(encoding="utf-8") if page.is_file() else None
+    before = _page(page) if page.is_file() else None
     extra = {
         RECORDS_FILE: packed(target / RECORDS_FILE, records_text(folded.records).encode()),
         ACCOUNT_FILE: folded.account.json(),
@@ -117,6 +116,21 @@ def write_folded(folder: str | Path, folded: Folded) -> Dataset:
         target, folded.document, folded.option_axes, folded.points, extra, folded.held_out
     )
     return load(target)
+
+
+def _check(folded: Folded, folder: Path) -> None:
+    """Raise DatasetError if the document of a folded dataset breaks the format."""
+    document = {**folded.document, "schema_version": 1, "protocols": ["any"]}
+    check_document(document, folder / DOCUMENT_FILE)
+
+
+def _page(path: Path) -> str:
+    """Read the README of a folder, whose text around the account is kept."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "not text in UTF-8"
+        raise RecordError(f"{path} cannot be read ({reason}): correct or remove it") from error
 
 
 def is_folded(folder: Path) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import io
 import math
 import zlib
 from collections.abc import Callable, Iterable, Mapping
@@ -229,6 +230,8 @@ def record_of(line: str) -> Record:
 Progress = Callable[[int, int], None]
 """Type of a progress function: it is called with the number of records read so far, and the total number."""
 _GZIP = b"\x1f\x8b"
+LARGEST_BYTES = 2**30
+"""Greatest unpacked size of a compressed file of records [B]."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,14 +295,18 @@ def unpacked(body: bytes, path: Path) -> bytes:
     Raises
     ------
     RecordError
-        If the gzip data are damaged.
+        If the gzip data are damaged, or unpack to more than `LARGEST_BYTES`.
     """
     if not body.startswith(_GZIP):
         return body
     try:
-        return gzip.decompress(body)
+        with gzip.open(io.BytesIO(body)) as file:
+            content = file.read(LARGEST_BYTES + 1)
     except (OSError, EOFError, zlib.error) as error:
         raise RecordError(f"{path} is damaged gzip ({error}): copy it again") from error
+    if len(content) > LARGEST_BYTES:
+        raise RecordError(f"{path} unpacks to more than {LARGEST_BYTES} B: split it")
+    return content
 
 
 def numbered_lines(path: Path) -> tuple[list[tuple[int, str]], bool]:

@@ -3,19 +3,12 @@
 from __future__ import annotations
 
 import json
-import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from icmodel.dataset import Dataset, Interconnect, build
-from icmodel.dataset.write import (
-    DOCUMENT_FILE,
-    POINTS_FILE,
-    dataset_files,
-    id_of,
-    write_dataset,
-)
+from icmodel.dataset import Dataset, Interconnect
+from icmodel.dataset.write import dataset_in_memory, id_of, write_dataset
 from icmodel.errors import DatasetError
 from icmodel.ingest.intake import Ingested
 from icmodel.ingest.result import Hosts, Result
@@ -78,9 +71,9 @@ def dataset_of(ingested: Ingested, folder: str | Path, about: About) -> Dataset:
     """
     target = Path(folder)
     document = _document(ingested, name_in(target), about)
-    files = dataset_files(document, [axis.name for axis in ingested.axes], ingested.points)
-    sealed = tomllib.loads(files[DOCUMENT_FILE].decode())
-    return build(target, sealed, files[POINTS_FILE], str(sealed["sha256"]))
+    return dataset_in_memory(
+        target, document, [axis.name for axis in ingested.axes], ingested.points
+    )
 
 
 def write_ingested(ingested: Ingested, folder: str | Path, about: About) -> None:

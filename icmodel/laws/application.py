@@ -109,7 +109,7 @@ def end_bps(query: TableQuery, own_s: Floats, added_s: Floats) -> Floats:
     if query.ends == 3:
         slowdown = both_s[VALUE] / np.maximum(own_s[VALUE], SHORTEST_S)
         wider = np.exp(OF_CHANGE * np.log(np.maximum(slowdown, 1.0)))
-        with np.errstate(divide="ignore"):
+        with np.errstate(divide="ignore", over="ignore"):
             by_work = np.maximum(query.q.cores, 1) * 8 * query.q.payload_bytes / added_s
         found[LOW], found[HIGH] = found[LOW] / wider, np.minimum(found[HIGH] * wider, by_work)
     return np.where(added_s > 0, found, np.inf)

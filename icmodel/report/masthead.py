@@ -159,10 +159,9 @@ def _logo(template: Path, name: str) -> Logo:
     try:
         with file.open("rb") as opened:
             content = opened.read(MOST_LOGO_BYTES + 1)
-    except OSError as error:
-        raise ReportError(
-            f"{template.name}: logo {name!r} cannot be read: {error.strerror}"
-        ) from error
+    except (OSError, ValueError) as error:  # a name with a zero byte is no name
+        reason = getattr(error, "strerror", None) or str(error)
+        raise ReportError(f"{template.name}: logo {name!r} cannot be read: {reason}") from error
     if len(content) > MOST_LOGO_BYTES:
         raise ReportError(
             f"{template.name}: logo {name!r} has more than 1 MB: make the file smaller"

@@ -14,7 +14,7 @@ from icmodel.sheets.formulas import ENDS
 from icmodel.sheets.formulas_answer import steps
 from icmodel.sheets.formulas_question import INPUTS
 from icmodel.sheets.lookup import Lookup
-from icmodel.sheets.sheet import Cell, library
+from icmodel.sheets.sheet import Cell, library, new_workbook
 
 CALCULATION, TABLES, CONFIGURATIONS, PROTOCOLS, LISTS = (
     "calculation",
@@ -198,7 +198,7 @@ def questions_workbook(found: Lookup, questions: Iterable[Sequence[Cell]]) -> by
     The cells of a question are those of `INPUTS`.  A spreadsheet program answers the questions when it opens the file.
     """
     body = io.BytesIO()
-    with library("xlsxwriter").Workbook(body, {"constant_memory": True}) as book:
+    with new_workbook(body, constant_memory=True) as book:
         made = Calculation(book, found)
         page = made.write_head()
         for row, inputs in enumerate(questions):

@@ -6,6 +6,7 @@ import csv
 import io
 import re
 import zipfile
+from dataclasses import dataclass
 from pathlib import Path
 
 from icmodel.documents import plain
@@ -16,10 +17,17 @@ LARGEST_BYTES = 512 * 2**20
 """Greatest unpacked size of an XLSX file that can be read [B]."""
 MOST_CELLS = 20_000_000
 """Greatest number of rows times columns of a sheet, empty cells included."""
+LAST_ROW, LAST_COLUMN = 2**20, 2**14
+"""Greatest number of a row, and of a column, of any sheet."""
 PIECE_BYTES = 2**20
-REFERENCE = re.compile(rb"""[\s<]r\s*=\s*["']([A-Za-z]{1,3})([0-9]{1,7})["']""")
-"""Pattern of a cell reference in the XML of a sheet: letters of the column and number of the row."""
-LONGEST_REFERENCE = 40
+REFERENCE = re.compile(rb"""[\s<]r\s*=\s*["']([A-Za-z]*)([0-9]+)["']""")
+"""Pattern of a reference in the XML of a sheet: letters of the column, which rows lack, and number of the row."""
+CELL = re.compile(rb"<c[\s/>]")
+"""Pattern of the start of a cell, which may have no reference."""
+COUNT = re.compile(rb"""[\s<](?:uniqueC|c)ount\s*=\s*["']\s*\+?([0-9]+)""")
+"""Pattern of a stated number of parts, such as the texts of all sheets."""
+LONGEST_TAG = 2**16
+"""Length above which a tag may be read in two pieces [B]."""
 
 
 def read_sheet(path: str | Path) -> Sheet:
@@ -82,13 +90,13 @@ def _xlsx_rows(body: bytes, place: Path) -> list[list[Cell]]:
 def _check_size(body: bytes, place: Path) -> None:
     """Raise ReportError if a file unpacks to too many bytes, or its cells span too large an area.
 
-    calamine allocates the whole rectangle around the cells of a sheet, and a failed allocation ends the process.  The
-    stated size of a part may be wrong, so the bytes that come out are counted.
+    calamine allocates the whole rectangle around the cells of a sheet, and as many texts as the file states.  A failed
+    allocation ends the process.  The stated size of a part may be wrong, so the bytes that come out are counted.
     """
-    total, last_column, last_row = 0, 0, 0
+    total = 0
     with zipfile.ZipFile(io.BytesIO(body)) as book:
         for part in book.infolist():
-            part.file_size, rest = LARGEST_BYTES + 2 * PIECE_BYTES, b""
+            part.file_size, rest, area = LARGEST_BYTES + 2 * PIECE_BYTES, b"", Area()
             with book.open(part) as file:
                 while piece := file.read(PIECE_BYTES):
                     total += len(piece)
@@ -96,16 +104,55 @@ def _check_size(body: bytes, place: Path) -> None:
                         raise ReportError(
                             f"{place} unpacks to more than {LARGEST_BYTES} B: split it"
                         )
-                    found = REFERENCE.findall(rest + piece)
-                    rest = piece[-LONGEST_REFERENCE:]
-                    for letters in {letters.upper() for letters, _ in found}:
-                        column = 0
-                        for letter in letters:
-                            column = 26 * column + letter - ord("A") + 1
-                        last_column = max(last_column, column)
-                    last_row = max(last_row, *(int(row) for _, row in found), 0)
-            if last_row * last_column > MOST_CELLS:
-                raise ReportError(
-                    f"{place} has cells in row {last_row} and column {last_column}: keep rows times columns below "
-                    f"{MOST_CELLS}"
-                )
+                    text = rest + piece
+                    tag = text.rfind(b"<")
+                    cut = tag if len(text) - tag < LONGEST_TAG else len(text)
+                    area.add(text[:cut], place)
+                    rest = text[cut:]
+            area.add(rest, place)
+            area.check(place)
+
+
+@dataclass
+class Area:
+    """Area of the cells of a sheet, from pieces of its XML."""
+
+    row: int = 0
+    column: int = 0
+    last_row: int = 0
+    unplaced: int = 0
+
+    def add(self, piece: bytes, place: Path) -> None:
+        """Add the references in a piece of XML; raise ReportError if no sheet has such a place, or so many parts."""
+        found = REFERENCE.findall(piece)
+        cells = [(_column_number(letters), int(row)) for letters, row in set(found) if letters]
+        self.column = max([self.column, *(column for column, _ in cells)])
+        self.row = max([self.row, *(row for _, row in cells)])
+        self.last_row = max([self.last_row, *(int(row) for _, row in set(found))])
+        self.unplaced += len(CELL.findall(piece)) - sum(1 for letters, _ in found if letters)
+        if self.last_row > LAST_ROW or self.column > LAST_COLUMN:
+            raise ReportError(
+                f"{place} has a cell in row {self.last_row} or column {self.column}: a sheet ends at row "
+                f"{LAST_ROW} and column {LAST_COLUMN}"
+            )
+        if (most := max(map(int, COUNT.findall(piece)), default=0)) > MOST_CELLS:
+            raise ReportError(f"{place} states {most} parts: keep them below {MOST_CELLS}")
+
+    def check(self, place: Path) -> None:
+        """Raise ReportError if the area is too large; cells without a reference may be in the last row."""
+        row, column = self.row, self.column
+        if self.unplaced > 0:
+            row, column = self.last_row, max(column, min(self.unplaced, LAST_COLUMN))
+        if row * column > MOST_CELLS:
+            raise ReportError(
+                f"{place} has cells in row {row} and column {column}: keep rows times columns below "
+                f"{MOST_CELLS}"
+            )
+
+
+def _column_number(letters: bytes) -> int:
+    """Return the number of a spreadsheet column from its letters, counted from 1."""
+    number = 0
+    for letter in letters.upper():
+        number = 26 * number + letter - ord("A") + 1
+    return number

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from importlib import import_module
+from io import BytesIO
 from typing import Any, NamedTuple
 
 from icmodel import units
@@ -15,6 +17,8 @@ Cell = str | float | bool | None
 HEAD = re.compile(r"\s*(?P<name>.*?)\s*(?:[\[(]\s*(?P<unit>[^\])]*?)\s*[\])])?\s*")
 """Pattern of a column heading: a name, and optionally a unit in brackets."""
 LIMITED_BY, WHY = "limited by", "why"
+STATED_DATE = datetime(1980, 1, 1, tzinfo=UTC)
+"""Date in the properties of every XLSX file; its ZIP archive states the same."""
 
 
 class Answer(NamedTuple):
@@ -113,6 +117,16 @@ class Page(NamedTuple):
     name: str
     sheet: Sheet
     chart: Chart | None = None
+
+
+def new_workbook(body: BytesIO, **options: bool) -> Any:
+    """Begin an XLSX file of xlsxwriter; its stated date is fixed, so the same cells give the same bytes.
+
+    ``options`` are those of ``xlsxwriter.Workbook``.
+    """
+    book = library("xlsxwriter").Workbook(body, options)
+    book.set_properties({"created": STATED_DATE})
+    return book
 
 
 def library(name: str) -> Any:

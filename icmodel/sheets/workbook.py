@@ -25,7 +25,7 @@ from icmodel.sheets.formulas_answer import answers
 from icmodel.sheets.formulas_law import FRAMES, GOODPUT
 from icmodel.sheets.formulas_question import INPUTS
 from icmodel.sheets.lookup import VARIANT, Lookup, lookup_of
-from icmodel.sheets.sheet import Cell, library, unit_of_metric
+from icmodel.sheets.sheet import Cell, library, new_workbook, unit_of_metric
 from icmodel.sheets.workbook_sources import write_notes, write_rows
 
 QUESTION, CURVE = "question", "curve"
@@ -106,7 +106,7 @@ def write_living_workbook(
     chosen = Options(options or {})
     found = lookup_of(data, chosen)
     body = io.BytesIO()
-    with library("xlsxwriter").Workbook(body, {"in_memory": True}) as book:
+    with new_workbook(body, in_memory=True) as book:
         book.set_calc_mode("auto")
         _Workbook(book, found, chosen, question or {}, limits or {}).write()
     write(Path(path), body.getvalue())

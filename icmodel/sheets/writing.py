@@ -20,7 +20,17 @@ from icmodel.dataset import RATIOS
 from icmodel.documents import harmless
 from icmodel.errors import ReportError
 from icmodel.files import write
-from icmodel.sheets.sheet import ANSWER_HEADS, HEAD, WHY, Cell, Chart, Page, Sheet, library
+from icmodel.sheets.sheet import (
+    ANSWER_HEADS,
+    HEAD,
+    WHY,
+    Cell,
+    Chart,
+    Page,
+    Sheet,
+    library,
+    new_workbook,
+)
 
 MOST_ROWS = 1_048_575
 """Greatest number of rows below the heading row of an XLSX sheet."""
@@ -89,7 +99,7 @@ def write_pages(pages: Sequence[Page], path: str | Path) -> None:
     if longest > MOST_ROWS:
         raise ReportError(f"an XLSX sheet has {MOST_ROWS} rows, not {longest}: use .csv")
     body = io.BytesIO()
-    with library("xlsxwriter").Workbook(body) as book:
+    with new_workbook(body) as book:
         for page in pages:
             write_page(book, page)
     write(place, body.getvalue())
@@ -237,7 +247,7 @@ def write_template(path: str | Path, datasets: Iterable[str], protocols: Iterabl
         write_sheet(Sheet(names, ()), place)
         return
     body = io.BytesIO()
-    with library("xlsxwriter").Workbook(body, {"in_memory": True}) as book:
+    with new_workbook(body, in_memory=True) as book:
         page = book.add_worksheet("scenarios")
         page.write_row(0, 0, names, book.add_format({"bold": True}))
         for column, (name, note) in enumerate(TEMPLATE):

@@ -15,11 +15,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
+from queue import Empty, Queue
+from threading import Thread
 from typing import TYPE_CHECKING, Any, Protocol, Unpack
 
 from icmodel import __version__
 from icmodel.dataset import catalogue, find, load
 from icmodel.errors import ClusterError, OutOfDomain, ReportError
+from icmodel.files import alone, check_place
 from icmodel.model import Model
 from icmodel.scenario import ScenarioArrays
 from icmodel.sweep.files import check_installed
@@ -80,7 +83,7 @@ def sweep_to_file(
     UnitError, ScenarioError, OutOfDomain
         As in `icmodel.sweep`.
     ReportError
-        If the file cannot be written, or a partial file belongs to another sweep.
+        If the file cannot be written, a partial file belongs to another sweep, or another process writes the file.
     ClusterError
         If a worker ends, or has another version of icmodel or of the dataset.
 
@@ -105,20 +108,22 @@ def sweep_to_file(
     grid = grid_of(model, ranges, outside, metrics, intervals=intervals)
     job = Job.of(model, grid, path.suffix.lower())
     target = kind(path, grid, BLOCK_POINTS, job.sweep_id)
-    done = target.begin()
-    try:
-        with _pool(job, model, workers, client) as pool:
-            for number, content in pool.contents(range(done, len(target.blocks))):
-                block = target.blocks[number]
-                target.write(block, content)
-                done = block.number + 1
-                if progress is not None:
-                    progress(block.stop, len(grid))
-    except BaseException as error:
-        if not done or isinstance(error, OutOfDomain):  # the same command would end there again
-            target.discard()
-        raise
-    target.finish()
+    check_place(target.journal)
+    with alone(path):
+        done = target.begin()
+        try:
+            with _pool(job, model, workers, client) as pool:
+                for number, content in pool.contents(range(done, len(target.blocks))):
+                    block = target.blocks[number]
+                    target.write(block, content)
+                    done = block.number + 1
+                    if progress is not None:
+                        progress(block.stop, len(grid))
+        except BaseException as error:
+            if not done or isinstance(error, OutOfDomain):  # the same command would end there again
+                target.discard()
+            raise
+        target.finish()
     return path
 
 
@@ -317,10 +322,23 @@ def connect(address: str) -> Any:
         raise ClusterError(
             "--cluster needs distributed, which is not installed: run pip install 'icmodel[cluster]'"
         ) from error
+    answers: Queue[Any] = Queue()
+
+    def ask() -> None:
+        try:
+            answers.put(Client(address, timeout=WAIT_S))  # type: ignore[no-untyped-call]
+        except (OSError, ValueError) as error:
+            answers.put(error)
+
+    # In a thread, since Dask waits without end for an address that accepts connections and says nothing.
+    Thread(target=ask, daemon=True).start()
     try:
-        return Client(address, timeout=WAIT_S)  # type: ignore[no-untyped-call]
-    except (OSError, ValueError) as error:
+        found = answers.get(timeout=2 * WAIT_S)
+    except Empty as error:
+        found = error
+    if isinstance(found, Exception):
         raise ClusterError(
             f"no Dask scheduler answers at {address}: start one with `dask scheduler`, and give its "
             "address, such as tcp://host:8786"
-        ) from error
+        ) from found
+    return found

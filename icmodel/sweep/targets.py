@@ -15,12 +15,12 @@ from collections.abc import Mapping
 from contextlib import suppress
 from io import StringIO
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from icmodel import files
-from icmodel.documents import json_form
+from icmodel.documents import json_form, json_value
 from icmodel.errors import ReportError, unwritable
 from icmodel.sweep.files import (
     CSV,
@@ -84,7 +84,6 @@ class Target(ABC):
         ReportError
             If the path is a folder that no sweep wrote, or the partial file belongs to another sweep.
         """
-        files.check_place(self.journal)
         if self.path.is_dir() and not (self.path / MANIFEST).is_file():
             raise ReportError(
                 f"{self.path} is a folder that no sweep wrote: choose another name, or remove it"
@@ -93,11 +92,13 @@ class Target(ABC):
             self.discard()
             return 0
         try:
-            progress = json.loads(self.journal.read_text(encoding="utf-8"))
-            known = progress["sweep"], int(progress["blocks"]), int(progress["bytes"])
+            progress: Any = json_value(self.journal.read_bytes())
+            sweep_id, blocks, size_bytes = (progress[name] for name in ("sweep", "blocks", "bytes"))
+            counts = isinstance(blocks, int) and isinstance(size_bytes, int)
+            if not counts or not 0 <= blocks <= len(self.blocks) or size_bytes < 0:
+                raise ValueError(f"{blocks} blocks of {size_bytes} B")
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise ReportError(f"{self.journal} is damaged: remove it to start anew") from error
-        sweep_id, blocks, size_bytes = known
         if sweep_id != self.sweep_id:
             raise ReportError(
                 f"{self.partial} belongs to another sweep (another question, dataset or version): "
@@ -105,8 +106,13 @@ class Target(ABC):
             )
         if not self.partial.exists():
             return 0
+        if self.partial.is_file() and self.partial.stat().st_size < size_bytes:
+            raise ReportError(
+                f"{self.partial} is shorter than the {size_bytes} B that were written: remove "
+                f"{self.journal} to start anew"
+            )
         self.truncate(blocks, size_bytes)
-        return blocks
+        return int(blocks)
 
     def write(self, block: Block, content: Content) -> None:
         """Write the next block, then record that it is finished.
@@ -127,18 +133,22 @@ class Target(ABC):
         files.write(self.journal, json.dumps(progress).encode())
 
     def finish(self) -> None:
-        """Move the complete file from its partial name to its final path."""
+        """Move the complete file from its partial name to its final path.
+
+        An earlier folder is renamed before it is removed, so no reader sees a part of it.
+        """
+        replaced = self.path.with_name(f"{self.path.name}.replaced")
         try:
             if self.partial.is_dir():
                 manifest = {"schema_version": 1, "sweep": self.sweep_id, "points": len(self.grid)}
                 files.write(self.partial / MANIFEST, json.dumps(manifest).encode())
-                if self.path.is_dir():
-                    shutil.rmtree(self.path)
-                else:
-                    self.path.unlink(missing_ok=True)
-            elif self.path.is_dir():
-                shutil.rmtree(self.path)
+                if self.path.is_file():
+                    self.path.unlink()
+            shutil.rmtree(replaced, ignore_errors=True)
+            if self.path.is_dir():
+                self.path.rename(replaced)
             self.partial.replace(self.path)
+            shutil.rmtree(replaced, ignore_errors=True)
             self.journal.unlink(missing_ok=True)
         except OSError as error:
             raise ReportError(unwritable(self.path, error)) from error

@@ -276,12 +276,15 @@ def find_system(name: str | Path) -> Path:
     Raises
     ------
     NetworkError
-        If no bundled system and no file has this name.
+        If no bundled system and no file has this name, or the file cannot be read.
     """
     if str(name) in system_names():
         return _bundled_folder() / f"{name}.toml"
-    if Path(name).is_file():
-        return Path(name)
+    try:
+        if Path(name).is_file():
+            return Path(name)
+    except OSError as error:
+        raise NetworkError(f"{name} cannot be read: {error.strerror}") from error
     *others, last = system_names()
     raise NetworkError(
         f"there is no system {str(name)!r}: use {', '.join(others)} or {last}, give the path of a TOML "

@@ -61,13 +61,16 @@ def find_usecase(name: str | Path) -> Path:
     Raises
     ------
     UseCaseError
-        If there is neither a bundled use case nor a file of that name.
+        If there is neither a bundled use case nor a file of that name, or it cannot be read.
     """
     path = Path(name)
     if str(name) in usecase_names():
         return shipped("usecases") / f"{name}.toml"
-    if path.is_file():
-        return path
+    try:
+        if path.is_file():
+            return path
+    except OSError as error:
+        raise UseCaseError(f"{path} cannot be read: {error.strerror}") from error
     *others, last = usecase_names()
     known = f"{', '.join(others)} or {last}"
     raise UseCaseError(

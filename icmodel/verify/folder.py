@@ -104,7 +104,7 @@ def opened(path: Path, settings: Mapping[str, object], topology: str) -> Iterato
                     f"{path} holds a verification with other settings: {', '.join(changed)} differ; use "
                     "the same settings to go on, or another folder"
                 )
-        elif any(path.iterdir()):
+        elif any(not one.name.startswith(".") for one in path.iterdir()):
             raise VerificationError(
                 f"{path} is not empty and holds no verification: give a new folder with -o"
             )
@@ -158,7 +158,14 @@ class Folder:
                     mark["stream"]: record for mark, record in zip(marks, records, strict=True)
                 }
                 hashes = {mark["prediction_sha256"] for mark in marks}
-            except (OSError, ValueError, KeyError, TypeError, IndexError) as error:
+            except (
+                OSError,
+                ValueError,
+                KeyError,
+                TypeError,
+                IndexError,
+                OverflowError,
+            ) as error:
                 raise _damaged(place, f"{type(error).__name__}: {error}") from error
             if set(by_stream) != set(streams):
                 raise _damaged(place, "it does not have a record of each stream")

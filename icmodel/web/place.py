@@ -85,11 +85,17 @@ def listen(host: str, port: int | None) -> socket.socket:
         raise ReportError(
             f"port {port} is not possible: ports run from 0 to 65535, 0 for any free one"
         )
+    try:  # once, since a lookup may take long
+        family, *_, address = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)[0]
+    except (OSError, UnicodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is no host name"
+        raise ReportError(
+            f"{host} does not resolve: {reason}; choose another --host, or leave it out"
+        ) from error
     reason = ""
     for number in TRIED_PORTS if port is None else (port,):
         try:
-            family = socket.getaddrinfo(host, number, type=socket.SOCK_STREAM)[0][0]
-            listening = socket.create_server((host, number), family=family, backlog=512)
+            listening = socket.create_server((address[0], number), family=family, backlog=512)
         except OSError as error:
             reason = error.strerror or str(error)
         else:

@@ -138,3 +138,17 @@ def needed(table: Mapping[str, Any], key: str, where: str) -> Any:
     if table.get(key) in (None, "", []):
         raise NetworkError(f"{where} has no {key}, which is required: add it")
     return table[key]
+
+
+def needed_list(table: object, key: str, where: str) -> list[Any]:
+    """List under a required key of a table.
+
+    Raises
+    ------
+    NetworkError
+        If there is no table, or the key is missing or holds no list.
+    """
+    value = needed(table, key, where) if isinstance(table, Mapping) else None
+    if not isinstance(value, list):
+        raise NetworkError(f"{where} has no list of {key}: correct the file")
+    return value

@@ -21,6 +21,7 @@ from icmodel.system.formats.imported import (
     Table,
     TokenBucketFlow,
     needed,
+    needed_list,
     plain_cable,
     tables,
 )
@@ -79,7 +80,7 @@ def _paths(flow: Mapping[str, Any], servers: list[str]) -> list[ServerPath]:
     """Paths of a flow as lists of servers; a multicast flow has several paths."""
     where = f"the flow {flow['name']}"
     branches = [flow, *tables(flow, "multicast", where)]
-    paths = [[str(server) for server in needed(branch, "path", where)] for branch in branches]
+    paths = [[str(server) for server in needed_list(branch, "path", where)] for branch in branches]
     for server in (name for path in paths for name in path):
         if server not in servers:
             raise NetworkError(
@@ -153,7 +154,8 @@ def _pieces(
     """
     curve = needed(table, key, where)
     first, second = (
-        [units.read(kind, value) for value in needed(curve, name, where)] for name, kind in lists
+        [units.read(kind, value) for value in needed_list(curve, name, where)]
+        for name, kind in lists
     )
     if len(first) != len(second):
         raise NetworkError(
@@ -455,7 +457,7 @@ _BASES: Mapping[str, Mapping[str, Fraction]] = {
     "time": {name: Fraction(n) for name, n in _TIME.items()},
 }
 _EXAMPLES = {"data": "B or kb", "rate": "Mbps", "time": "us"}
-_NUMBER = re.compile(r"\s*([0-9.]+(?:[eE][+-]?[0-9]+)?)\s*([A-Za-zµ]*)\s*")
+_NUMBER = re.compile(r"\s*([0-9.]+(?:[eE][+-]?[0-9]{1,3})?)\s*([A-Za-zµ]*)\s*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -493,7 +495,7 @@ class Units:
             if match is None:
                 raise ValueError
             return float(Fraction(match[1]) * factor(kind, match[2] or getattr(self, kind)))
-        except ValueError:
+        except (ValueError, OverflowError):
             raise NetworkError(
                 f"{value!r} cannot be read as {kind}: write a number, or a text with number and unit"
             ) from None

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from icmodel.dataset import Dataset
+from icmodel.errors import NetworkError
 from icmodel.keywords import checks_keywords
 from icmodel.model import Model
 from icmodel.system.loads import loads
@@ -72,6 +73,8 @@ def predict(
 
     Raises
     ------
+    NetworkError
+        If the system has no streams.
     DatasetError, ScenarioError
         If a dataset is missing or damaged, or has no such variant.
     BoundsError
@@ -93,6 +96,8 @@ def predict(
     >>> round(found.links["B<->S"].load_ratio, 6)
     1.0
     """
+    if not system.streams:
+        raise NetworkError(f"the system {system.name} has no streams: add [[streams]] to predict")
     choice = DatasetChoice(dataset, variant, cache)
     packets = packing(system)
     at_ports = tuple(loads(system, packets))
