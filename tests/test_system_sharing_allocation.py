@@ -193,6 +193,18 @@ def test_no_port_exceeds_its_rate_and_no_flow_its_request(
         assert found.rate_bps.sum() == pytest.approx(10, rel=1e-6)  # nothing is left while one asks
 
 
+def test_classes_whose_shares_never_settle_still_fit_their_port() -> None:
+    turns = iter(range(10_000))
+
+    def in_turn(rate_bps: float, asked: Classes) -> dict[int, float]:
+        first = next(turns) % 2
+        return {0: rate_bps if first else 0.0, 7: 0.0 if first else rate_bps}
+
+    found = shared([8.0, 9.0], [False, False], [0, 7], in_turn)
+    assert found.rate_bps.sum() <= 10 * (1 + 1e-9)
+    assert found.load.sum() == pytest.approx(found.rate_bps.sum())
+
+
 # --- max-min shares ------------------------------------------------------------------------------
 
 CASES = json.loads((Path(__file__).parent / "cases" / "sharing" / "max_min.json").read_text())

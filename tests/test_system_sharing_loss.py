@@ -1,4 +1,4 @@
-"""Waits at token buckets: known answers, and a queue that is played."""
+"""Loss at ports and in bursts, and waits at token buckets, against closed forms."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from icmodel.system.sharing.loss import behind_buckets
+from icmodel.system.sharing.loss import behind_buckets, expected_beyond, passing
 from icmodel.system.sharing.waiting import quantile_s
 
 
@@ -56,3 +56,49 @@ def test_waits_of_very_few_frames_count_as_none() -> None:
     assert mean[0] == 0
     assert variance[0] == 0
     assert quantile_s(mean, variance, 0.99)[0] == 0
+
+
+# --- bursts at full buffers ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("load", [0.3, 0.9])
+@pytest.mark.parametrize(("room", "burst"), [(0.0, 1.0), (2.0, 0.1), (5.0, 8.0)])
+def test_the_loss_of_a_burst_behind_random_frames_is_exact(
+    load: float, room: float, burst: float
+) -> None:
+    """M/M/1 with mean service 1: the burst loses the mean of min(max(wait - room, 0), burst)."""
+    gone = 1 - load
+    mean, second = load / gone, 2 * load / gone**2
+    lost = load / gone * (np.exp(-gone * room) - np.exp(-gone * (room + burst)))
+    found = expected_beyond(mean, second - mean**2, room, burst)
+    assert found == pytest.approx(lost / burst)
+
+
+@pytest.mark.parametrize("std", [0.5, 2.0, 3.0])
+def test_the_loss_of_a_burst_is_the_mean_over_the_quantiles_of_its_wait(std: float) -> None:
+    mean, room, burst = 2.0, 2.5, 1.5
+    moments = np.array([mean]), np.array([std**2])
+    waits_s = [quantile_s(*moments, share)[0] for share in (np.arange(2000) + 0.5) / 2000]
+    lost = np.clip(np.array(waits_s) - room, 0.0, burst).mean()
+    assert expected_beyond(mean, std**2, room, burst) == pytest.approx(lost / burst, rel=1e-2)
+
+
+def test_a_constant_wait_loses_a_burst_whole_or_not_at_all() -> None:
+    assert expected_beyond(3.0, 0.0, 2.0, 1.0) == 1.0
+    assert expected_beyond(3.0, 0.0, 3.0, 1.0) == 0.0
+
+
+@pytest.mark.parametrize("mean", [0.0, np.inf])
+def test_without_a_finite_wait_no_loss_of_bursts_is_expected(mean: float) -> None:
+    assert expected_beyond(mean, mean, 1.0, 1.0) == 0.0
+    assert expected_beyond(1.0, 1.0, 1.0, 0.0) == 0.0
+
+
+def test_rates_on_a_ring_of_long_paths_settle() -> None:
+    """Six links of rate 1, six flows over five each: a link passes x of its load a (1 + x + ... + x⁴) = 1 / x."""
+    x = 0.95
+    offered = 1 / (x * sum(x**k for k in range(5)))
+    path = (np.arange(6)[:, None] + np.arange(5)) % 6
+    passed, arriving = passing(np.full(6, offered), path, np.ones((6, 5)), np.ones(6))
+    assert passed == pytest.approx(np.full(6, x))
+    assert arriving[:, -1] == pytest.approx(np.full(6, offered * x**5))

@@ -164,6 +164,21 @@ def test_four_flows_of_tsn_wait_as_two_simulators_say() -> None:
     assert math.isinf(found.mean_s[3])  # best effort is offered more than what is left
 
 
+def test_frames_of_one_stream_queue_behind_those_before_them() -> None:
+    """Beside bursts of 4 every 10, a fluid that takes half the port drains each in 8: 4 · 8 / 2 / 10 on average."""
+    found = waits(periodic([(10.0, 4.0), (2e-3, 1e-3)]))
+    assert found.mean_s[1] == pytest.approx(1.6, rel=1e-3)
+
+
+def test_the_longest_packet_below_is_that_of_less_urgent_entries_at_the_port() -> None:
+    port, priority = np.array([0, 0, 0, 1, 1]), np.array([2, 1, 0, 0, 2])
+    packet_s = np.array([1.0, 3.0, 2.0, 5.0, 4.0])
+    at = Arrivals(port, np.arange(5), priority, np.full(5, 0.1), packet_s, packet_s)
+    assert at.longest_below_s(2).tolist() == [3.0, 3.0, 3.0, 5.0, 5.0]
+    assert at.longest_below_s(1).tolist() == [2.0, 2.0, 2.0, 5.0, 5.0]
+    assert at.longest_below_s(0).tolist() == [0.0] * 5
+
+
 # --- a message alone -----------------------------------------------------------------------------
 
 CHUNK_BITS = 8 * 2**20
@@ -295,3 +310,16 @@ def test_behind_a_more_urgent_frame_half_of_those_wait_for_packets_still_to_come
         for paused in (False, True)
     ]
     assert over == pytest.approx([-0.2 * 11 / 4, -0.2 * 11 / 2])
+
+
+def test_the_correction_of_a_frame_is_that_of_its_own_length() -> None:
+    at = entries([0.2, 0.2, 0.3], [12, 6, 20])
+    paused = np.zeros(3, dtype=bool)
+    coming_s = at.burst_s - at.packet_s
+    both, *alike = (
+        spread(at, coming_s, np.array([*own_s, 19.0]), paused)
+        for own_s in ((11.0, 5.0), (11.0, 11.0), (5.0, 5.0))
+    )
+    for k, same in enumerate(alike):
+        assert both.variance_ratio[k] == same.variance_ratio[k]
+    assert both.variance_ratio[0] != both.variance_ratio[1]

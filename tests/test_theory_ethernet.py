@@ -194,6 +194,7 @@ def test_latency_terms_add_up() -> None:
     cut = latency(switches=2)
     stored = latency(switches=2, switching="store-and-forward")
     gap = 96 / TEN_G
+    assert float(latency()) == pytest.approx(50 * 4.27e-9 + whole - gap)
     assert float(cut) == pytest.approx(50 * 4.27e-9 + whole - gap + 2 * 5.9e-6)
     assert float(stored - cut) == pytest.approx(2 * (first - gap))
 

@@ -104,7 +104,8 @@ def test_latency_through_one_switch() -> None:  # IC2012 §3.3.1: CPS-1432 cut-t
 def test_limits() -> None:
     assert rapidio.max_payload_bytes(Framing("message")) == 4096
     assert rapidio.max_payload_bytes(Framing("swrite")) is None
-    assert rapidio.aligned_payloads(Framing(), 1000).tolist() == [256, 512, 768]
+    assert rapidio.aligned_payloads(Framing(), 1023).tolist() == [256, 512, 768]
+    assert rapidio.aligned_payloads(Framing(), 1024).tolist() == [256, 512, 768, 1024]
     assert rapidio.aligned_payloads(Framing("message"), 10**6).tolist()[-1] == 4096
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable
+from functools import partial
 
 import pytest
 from hypothesis import given
@@ -94,6 +96,7 @@ def test_bytes(text: str, expected: int) -> None:
         ("m", "50 m", 50.0),
         ("m", "1.2 km", 1200.0),
         ("m", "30 cm", 0.3),
+        ("m", "30 mm", 0.03),
         ("hz", "20 kHz", 20e3),
         ("bits", "64 kb", 64e3),
         ("bits", "8 kB", 64e3),
@@ -222,6 +225,15 @@ def test_fields_print_in_the_unit_of_their_name(name: str, value: float, text: s
 def test_a_field_without_a_unit_is_refused() -> None:
     with pytest.raises(UnitError, match="'goodput' has no unit suffix"):
         units.format_quantity("goodput", 1.0)
+
+
+@pytest.mark.parametrize("name", [name for name in vars(units) if name.startswith("format_")])
+def test_seven_digits_are_printed_unless_others_are_asked_for(name: str) -> None:
+    form = getattr(units, name)
+    if name == "format_quantity":
+        form = partial(form, "latency_mean_s")
+    assert re.sub("[^0-9]", "", form(1.23456789)) == "1234568"
+    assert re.sub("[^0-9]", "", form(1.23456789, digits=3)) == "123"
 
 
 Pair = tuple[Callable[[str], float], Callable[..., str]]

@@ -166,9 +166,8 @@ def _waits(at: Arrivals) -> tuple[Floats, Floats]:
     mean, variance = np.zeros(len(at.port)), np.zeros(len(at.port))
 
     # nodes t and weights of the integral for each port, arrays (ports, nodes), where the integrand is not small
-    ports = int(at.port.max(initial=-1)) + 1
-    load = np.minimum(np.bincount(at.port, at.load, ports), 1.0)
-    squares = np.bincount(at.port, at.load**2, ports)
+    load = np.minimum(np.bincount(at.port, at.load), 1.0)
+    squares = np.bincount(at.port, at.load**2)
     scale = 2 / np.sqrt((1 - load) ** 2 + squares + 1e-12)
     points, weights = np.polynomial.legendre.leggauss(NODES)
     u = (points + 1) / 2
