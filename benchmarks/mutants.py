@@ -33,14 +33,13 @@ ROOMS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
         ("icmodel/laws/*.py",),
         ("laws_*", "model_[begos]*", "model_packets", "model_twin", "hybrid*"),
     ),
-    "judging": (
-        ("icmodel/requirement.py", "icmodel/usecase/judging.py", *JUDGING),
-        ("requirement", "usecase", "system_requirements", "system_prediction"),
-    ),
+    "judging": (("icmodel/requirement.py", "icmodel/usecase/judging.py", *JUDGING), ()),
     "bounds": ((f"{SYSTEM}/bounds/*.py",), ("system_bounds_*",)),
     "sharing": ((f"{SYSTEM}/sharing/*.py",), ("system_sharing_*", "system_prediction_arrival")),
 }
-"""Modules, and the test files that judge each of them besides the one of its own name."""
+"""Modules, and the test files that judge each of them besides those of its own or its folder's name."""
+SHARING = {"tables", "laws", "judging"}
+"""Rooms whose tests share what tests/conftest.py makes; for others it costs a second of imports and is left out."""
 WARM = "numpy scipy.optimize scipy.sparse scipy.special xarray pydantic.main typer rich hypothesis pytest _hypothesis_pytestplugin"
 """Packages that the parent imports once, so that no child has to."""
 PROFILE = "mutants"
@@ -276,16 +275,20 @@ def in_child(work: Callable[[], int], limit_s: float) -> Outcome:
 
 
 def modules(room: str) -> list[Module]:
-    """The modules of a room: first the examples and the file of its own name judge each, then the room's."""
+    """The modules of a room: first the examples and the tests of the same name judge each, then the room's."""
     patterns, others = ROOMS[room]
     found = []
     for path in sorted({path for one in patterns for path in ROOT.glob(one)}):
         name = Module(ROOT, path, ()).name
-        own = files(name.removeprefix("icmodel.").replace(".", "_"))
+        parts = name.split(".")[1:]
+        mirrors = (files("_".join(parts[:count])) for count in range(len(parts), 0, -1))
+        own = next(filter(None, mirrors), [])
         rest = [file for one in others for file in files(one) if file not in own]
         if ">>> " in path.read_text("utf-8"):
-            own.insert(0, f"{ROOT}/{EXAMPLES}[{name}]")
-        found.append(Module(ROOT, path, tuple(tuple(group) for group in (own, rest) if group)))
+            own = [f"{ROOT}/{EXAMPLES}[{name}]", *own]
+        plain = () if room in SHARING else ("--noconftest",)
+        groups = tuple((*plain, *group) for group in (own, rest) if group)
+        found.append(Module(ROOT, path, groups))
     return found
 
 

@@ -18,6 +18,7 @@ from icmodel.requirement import (
     UNDECIDED,
     Requirement,
     judge,
+    verdict_record,
     while_all_passes,
     worst_outcome,
 )
@@ -115,6 +116,14 @@ def test_the_json_form_is_plain() -> None:
     assert json.loads(json.dumps(document, allow_nan=False)) == document
     assert document["outcome"] == MET
     assert document["requirement"] == AT_MOST.to_dict()
+
+
+def test_a_record_has_the_limit_on_its_side() -> None:
+    least, most = (verdict_record(judge(one, estimate(80, 90, 99))) for one in (AT_LEAST, AT_MOST))
+    assert least["at_least"] == most["at_most"] == 100.0
+    assert math.isnan(least["at_most"])  # type: ignore[arg-type]
+    assert math.isnan(most["at_least"])  # type: ignore[arg-type]
+    assert (least["value"], least["low"], least["high"]) == (90, 80, 99)
 
 
 ENDS = st.tuples(*[st.floats(1e3, 1e12)] * 3).map(sorted)

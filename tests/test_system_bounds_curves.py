@@ -194,3 +194,9 @@ def test_an_empty_arrival_curve_is_unbounded_and_an_empty_service_curve_serves_n
     assert convolve([nothing, rate_latency(1.0)]) == nothing
     assert fifo_leftover_service(rate_latency(1.0), anything, some) == nothing
     assert (anything.burst_bits, nothing.time_of(1.0)) == (math.inf, math.inf)
+
+
+def test_the_delay_is_greatest_where_service_becomes_faster_than_what_comes() -> None:
+    """Service of 0.2 t up to 2 bits at t = 10, then of 5; at 0.5 a second the second bit came at t = 4."""
+    served = service_curve([RateLatency(0.2, 0.0), RateLatency(5.0, 9.6)])
+    assert horizontal_deviation_s(token_bucket(0.0, 0.5), served) == pytest.approx(6.0)

@@ -57,14 +57,22 @@ ORDERS: dict[str, Scheduler] = {"FIFO": Fifo(), "ARBITRARY": Arbitrary()}
 METHODS = {"TFA": "total flow", "SFA": "separate flow", "PMOO": "pay multiplexing once"}
 
 
-def dnc(case: dict[str, Any], order: str, *, apart: bool = False) -> Network:
-    """The network; apart: each flow has a class of its own, so that none are bounded as one."""
+def dnc(case: dict[str, Any], order: str, *, apart: bool = False, bits: float = 1.0) -> Network:
+    """The network; apart: each flow has a class of its own, so that none are bounded as one.
+
+    Rates and bursts are in units of ``bits``.
+    """
     servers = [
-        Server(name, rate_latency(rate, latency), ORDERS[order])
+        Server(name, rate_latency(bits * rate, latency), ORDERS[order])
         for name, rate, latency in case["servers"]
     ]
     flows = [
-        Flow(name, tuple(path.split()), token_bucket(burst, rate), index if apart else 0)
+        Flow(
+            name,
+            tuple(path.split()),
+            token_bucket(bits * burst, bits * rate),
+            index if apart else 0,
+        )
         for index, (name, burst, rate, path) in enumerate(case["flows"])
     ]
     return network(servers, flows)
@@ -83,6 +91,17 @@ def dnc_rows(
 
 def _number(text: str) -> float:
     return math.inf if text == "inf" else float(Fraction(text))
+
+
+@pytest.mark.parametrize("case", DNC, ids=lambda case: case["network"])
+@pytest.mark.parametrize("order", ORDERS)
+def test_the_unit_of_bits_changes_no_delay(case: dict[str, Any], order: str) -> None:
+    least, usual = (
+        bounds_by_method(dnc(case, order, bits=bits), METHODS.values()) for bits in (2.0**-10, 1.0)
+    )
+    for method, each in usual.items():
+        for name, bound in each.items():
+            assert least[method][name].value_s == pytest.approx(bound.value_s, rel=EXACT)
 
 
 def own_paths(net: Network) -> dict[str, PathAggregate]:
