@@ -33,7 +33,10 @@ ROOMS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
         ("icmodel/laws/*.py",),
         ("laws_*", "model_[begos]*", "model_packets", "model_twin", "hybrid*"),
     ),
-    "judging": (("icmodel/requirement.py", "icmodel/usecase/judging.py", *JUDGING), ()),
+    "judging": (
+        ("icmodel/requirement.py", "icmodel/usecase/judging.py", *JUDGING),
+        ("system_prediction_arrival", "usecase"),
+    ),
     "bounds": ((f"{SYSTEM}/bounds/*.py",), ("system_bounds_*",)),
     "sharing": ((f"{SYSTEM}/sharing/*.py",), ("system_sharing_*", "system_prediction_arrival")),
 }
