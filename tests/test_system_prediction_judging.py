@@ -47,6 +47,13 @@ def test_a_goodput_of_all_that_is_produced_demands_all(
     assert not demands_all(PAIR.stream("a", "h0", "h2"), required)  # produces nothing of its own
 
 
+def test_a_byte_every_16_s_is_a_goodput_too() -> None:
+    slow = PAIR.stream("a", "h0", "h2", 1 / 16, payload_bytes=1)
+    assert demands_all(slow, limit("goodput_bps", at_least=0.5))
+    (implied,) = always_required(PAIR.system([slow]))
+    assert (implied.requirement.metric, implied.requirement.limit) == ("goodput_bps", 0.5)
+
+
 @pytest.mark.parametrize(
     ("stream", "required", "expected"),
     [

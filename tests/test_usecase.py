@@ -34,7 +34,8 @@ from icmodel.usecase import (
     usecase_schema,
 )
 from icmodel.usecase.bound import StreamBounds, estimate_for
-from icmodel.usecase.judging import no_rate
+from icmodel.usecase.document import Medium
+from icmodel.usecase.judging import no_rate, with_delays
 from icmodel.usecase.result import others_beyond
 from search import times
 
@@ -524,6 +525,14 @@ def test_the_streams_of_one_host_are_summed(toy: Dataset) -> None:
     assert uneven.streams == 2  # one of the three has two of the four
 
 
+def test_a_sum_rests_on_all_that_one_stream_rests_on(toy: Dataset) -> None:
+    """Below the lowest load that was measured, an assumed row is extrapolated."""
+    sum_of_four = 'metric = "cpu_recv"\ndevice = "display"\nat_most = "90 %"'
+    slow = 'protocol = "tcp"\npayload = "1000 B"\nrate = "50000/s"'
+    found = judged(toy, requirement=sum_of_four, scenario=slow)
+    assert set(found.verdict.estimate.bases) == {"assumed", "extrapolated", "derived"}
+
+
 def test_the_sum_of_a_host_is_derived_from_one_stream(toy: Dataset) -> None:
     text = document(requirement='metric = "cpu_recv"\ndevice = "display"\nat_most = "90 %"')
     derived = {one.name: one for one in evaluate(read_usecase(text), toy).chosen.derivations}
@@ -692,6 +701,16 @@ def test_a_cable_the_dataset_does_not_know_raises_the_upper_end(toy: Dataset) ->
     assert far.outcome == "undecided"
     assert far.verdict.estimate.high - at_hand.verdict.estimate.high == pytest.approx(0.5e-6)
     assert "100 m of cable" in far.verdict.why
+
+
+def test_a_cable_the_dataset_knows_is_counted_once() -> None:
+    known = Model(load("ethernet-10g-2012")).predict(
+        protocol="tcp", payload_bytes=1448, distance_m=100.0
+    )
+    again = with_delays(
+        known, known.scenario, Medium(distance_m=100.0, propagation_s_per_m=5e-9), None
+    )
+    assert again.latency_mean_s.ends == known.latency_mean_s.ends
 
 
 def test_a_cable_delays_all_frames_alike_and_spreads_none(toy: Dataset) -> None:
