@@ -713,6 +713,17 @@ def test_a_cable_the_dataset_knows_is_counted_once() -> None:
     assert again.latency_mean_s.ends == known.latency_mean_s.ends
 
 
+def test_more_switches_open_the_upper_end_and_fewer_the_lower() -> None:
+    known = Model(load("ethernet-10g-2012")).predict(protocol="tcp", payload_bytes=1448, switches=1)
+    _, low, high = known.latency_mean_s.ends
+    fewer, more = (
+        with_delays(known, dataclasses.replace(known.scenario, switches=count), None, 1e-6)
+        for count in (0, 2)
+    )
+    assert fewer.latency_mean_s.ends[1:] == (1e-6, high)
+    assert more.latency_mean_s.ends[1:] == (low, math.inf)
+
+
 def test_a_cable_delays_all_frames_alike_and_spreads_none(toy: Dataset) -> None:
     mean = next(point for point in toy.points if point.metric == "latency_mean_s")
     spread = mean._replace(metric="latency_std_s", value=1e-5, low=1e-5, high=1e-5)
