@@ -14,7 +14,7 @@ from icmodel.dataset import Dataset
 from icmodel.laws.corrected_tables import without_switched
 from icmodel.tables import HIGH, VALUE, Configuration, Curve
 from icmodel.tables import Row as TableRow
-from icmodel.tables.curves import best_goodput, curves_of, shared_goodput
+from icmodel.tables.curves import alone, best_goodput, curves_of, shared_goodput
 from icmodel.tables.left_out import interpolation_errors
 from points import Row
 
@@ -104,6 +104,23 @@ def test_without_unlimited_runs_the_best_of_any_load_is_the_goodput() -> None:
         found = {key.cores: curve for key, (curve,) in curves.items()}
         assert {cores: one.ends[VALUE, 0] for cores, one in found.items()} == best
         assert all(math.isinf(one.load_bps) for one in found.values())
+
+
+def test_a_stream_is_alone_without_other_endpoints_and_other_goodput() -> None:
+    said: list[dict[str, Any]] = [
+        {}, {"endpoints": 1}, {"other_goodput_bps": 0}, {"endpoints": 2}, {"other_goodput_bps": 1e9},
+        {"endpoints": 1, "other_goodput_bps": 1},
+    ]  # fmt: skip
+    rows = [goodput_row(100 + place, 9, **one) for place, one in enumerate(said)]
+    found = alone(numbered(generated.from_rows(rows, LINK)))
+    assert [row.point.payload_bytes for row in found] == [100, 101, 102]
+
+
+def test_a_curve_without_payload_holds_at_any() -> None:
+    anywhere = drawn_curve([replace(timed(1.0)[0], payload_bytes=None)], "rtt_mean_s")
+    assert (anywhere.first, anywhere.last) == (1.0, math.inf)
+    drawn = drawn_curve(timed(1.0, 2.0), "rtt_mean_s")
+    assert (drawn.first, drawn.last) == (100.0, 200.0)
 
 
 def test_shares_are_told_apart_by_the_number_of_endpoints() -> None:
