@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 import generated
 from icmodel.arrays import Floats
 from icmodel.dataset import Dataset
+from icmodel.estimate import BASES
 from icmodel.tables import (
     HIGH,
     LOW,
@@ -165,6 +166,30 @@ def test_what_nothing_answers_is_nan_and_of_the_strongest_basis() -> None:
     assert np.isnan(query.all(["latency_mean_s", "rtt_mean_s"], query.requested)).all()
     assert query.basis(["latency_mean_s"], query.requested).tolist() == [[0]]
     assert query.rows(["latency_mean_s"], query.requested) == [[]]
+
+
+@pytest.mark.parametrize(
+    ("payload", "request_bps", "basis"),
+    [
+        (10, 1e8, "measured"), (20, 3e8, "measured"), (40, np.inf, "measured"),
+        (10, 2e8, "interpolated"), (15, 3e8, "interpolated"), (20, 0.5e8, "extrapolated"),
+    ],
+)  # fmt: skip
+def test_on_a_measured_payload_and_load_the_basis_is_that_of_the_row(
+    payload: float, request_bps: float, basis: str
+) -> None:
+    query = ask(payload, request_bps)
+    ((found,),) = query.basis(["latency_mean_s"], query.requested)
+    assert BASES[found] == basis
+
+
+def test_each_question_has_the_counts_of_its_own_configuration() -> None:
+    asked = questions(np.full(2, 15.0), np.full(2, 2e8))
+    two = replace(asked, core_index=np.array([0, 1]), cores=np.array([2.0, 4.0]))
+    query = TableQuery(tables(), two, intervals=True)
+    assert query.cores(["latency_mean_s", "rtt_mean_s"]).tolist() == [[4, 4], [2, 0]]
+    assert query.known("latency_mean_s").tolist() == [True, True]
+    assert query.known("rtt_mean_s").tolist() == [True, False]
 
 
 def test_the_highest_load_that_answers() -> None:
