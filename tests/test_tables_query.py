@@ -61,7 +61,7 @@ def curve(load: float, scale: float, place: int = 0) -> Curve:
         load,
         np.array(SIZES),
         np.stack([value, 0.9 * value, 1.2 * value]),
-        np.zeros(3, dtype=np.int8),
+        np.full(3, BASES.index("tabulated"), dtype=np.int8),
         np.arange(place, place + 3),
         between=np.array([0.3, 0.5]) * scale,
         limits=(0.0, np.inf),
@@ -171,7 +171,7 @@ def test_what_nothing_answers_is_nan_and_of_the_strongest_basis() -> None:
 @pytest.mark.parametrize(
     ("payload", "request_bps", "basis"),
     [
-        (10, 1e8, "measured"), (20, 3e8, "measured"), (40, np.inf, "measured"),
+        (10, 1e8, "tabulated"), (20, 3e8, "tabulated"), (40, np.inf, "tabulated"),
         (10, 2e8, "interpolated"), (15, 3e8, "interpolated"), (20, 0.5e8, "extrapolated"),
     ],
 )  # fmt: skip
@@ -190,6 +190,24 @@ def test_each_question_has_the_counts_of_its_own_configuration() -> None:
     assert query.cores(["latency_mean_s", "rtt_mean_s"]).tolist() == [[4, 4], [2, 0]]
     assert query.known("latency_mean_s").tolist() == [True, True]
     assert query.known("rtt_mean_s").tolist() == [True, False]
+
+
+def test_one_core_is_a_count_as_others_are() -> None:
+    axes = Axes(("tcp",), (1, 2), 1, payload_knots([SIZES]), LOADS)
+    asked = questions(np.full(2, 15.0), np.full(2, 2e8))
+    asked = replace(asked, core_index=np.array([0, 1]), cores=np.array([1.0, 2.0]))
+    for own in (1, 2):
+        compiler = Compiler(DATA, axes, extend=False)
+        curves = {Configuration("tcp", own, 0): [curve(np.inf, 1.0)]}
+        made = {"rtt_mean_s": compiler.table("rtt_mean_s", curves, any_cores=True)}
+        query = TableQuery(Tables(compiler, made, DATA.interconnect), asked, intervals=True)
+        assert query.core_ratio(["rtt_mean_s"]).tolist() == [[own, own / 2]]
+
+
+def test_as_fast_as_it_goes_every_end_is_that_of_the_unlimited_curve() -> None:
+    query = ask(15, 2e8)
+    found = query.all(["latency_mean_s"], query.unlimited)[0, :, 0]
+    assert found == pytest.approx(curve(np.inf, 3.0).at(np.array([15.0]))[:, 0])
 
 
 def test_the_highest_load_that_answers() -> None:
