@@ -97,7 +97,8 @@ def _number(text: str) -> float:
 @pytest.mark.parametrize("order", ORDERS)
 def test_the_unit_of_bits_changes_no_delay(case: dict[str, Any], order: str) -> None:
     least, usual = (
-        bounds_by_method(dnc(case, order, bits=bits), METHODS.values()) for bits in (2.0**-10, 1.0)
+        bounds_by_method(dnc(case, order, bits=bits), [*METHODS.values()])
+        for bits in (2.0**-10, 1.0)
     )
     for method, each in usual.items():
         for name, bound in each.items():
