@@ -468,3 +468,11 @@ def test_a_default_said_aloud_changes_nothing(name: str) -> None:
                 xr.testing.assert_identical(said, unsaid)
         said = model.predict_many(**question, endpoints=1, other_goodput_bps=0.0, outside="nan")
         xr.testing.assert_identical(said, unsaid)
+
+
+def test_plain_arrays_are_those_of_the_dataset() -> None:
+    asked: dict[str, Any] = {"protocol": "tcp", "payload_bytes": [[64, 1448]], "rate_fps": 1e3}
+    grid, arrays = MODEL.predict_many(**asked), MODEL.predict_arrays(**asked)
+    assert list(arrays) == list(grid.data_vars)
+    for name, values in arrays.items():
+        assert np.array_equal(values, grid[name].values, equal_nan=values.dtype.kind == "f")

@@ -7,7 +7,7 @@ import random
 import pytest
 
 from bounds_systems import KINDS, conforming, held, large, sources, system
-from icmodel.system.bounds import backlogs_bits, bounds, network
+from icmodel.system.bounds import backlogs_bits, bounds, network, propagation
 from icmodel.system.bounds.network import Flow
 from icmodel.system.schedulers import Fifo, StrictPriority
 from search import times
@@ -53,6 +53,20 @@ def test_a_greedy_source_uses_all_it_may() -> None:
 def test_a_hundred_flows_over_twenty_switches_have_bounds(scheduler: Fifo | StrictPriority) -> None:
     found = bounds(large(100, 60, scheduler))
     assert all(0.0 < bound.value_s < 0.01 for bound in found.values())
+
+
+def test_output_curves_by_bits_that_large_networks_leave_out_change_no_bound(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(propagation, "_LOOK_BACK", ())  # every network counts as large
+
+    def delays_s() -> list[float]:
+        nets = (system(seed).network for seed in range(SAMPLE))
+        return [bound.value_s for net in nets for bound in bounds(net, ("total flow",)).values()]
+
+    some = delays_s()
+    monkeypatch.setattr(propagation, "_is_least", lambda *_: False)
+    assert delays_s() == pytest.approx(some, rel=1e-12)
 
 
 @pytest.mark.sampled

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import csv
 import math
+from dataclasses import astuple
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from icmodel.arrays import Floats
+from icmodel.system.sharing import waiting
 from icmodel.system.sharing.transfer import Run, pipelined_s
 from icmodel.system.sharing.waiting import Arrivals, quantile_s, spread, waits
 from queueing import Service, of_frames, priorities, random_arrivals
@@ -48,6 +50,30 @@ def test_cobhams_two_classes() -> None:
     high, low = priorities([of_frames(rates[k : k + 1], times[k : k + 1]) for k in (0, 1)])
     assert high.mean_s == pytest.approx(0.5596757709251101e-6, rel=1e-9)
     assert low.mean_s == pytest.approx(4.42781464339486e-6, rel=1e-9)
+
+
+def test_blocks_of_ports_give_the_same_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    draw = np.random.default_rng(1)
+    count = 500
+    port = draw.integers(0, 40, count)
+    at = Arrivals(
+        port=port,
+        source=port * 8 + draw.integers(0, 8, count),
+        priority=draw.integers(0, 3, count),
+        load=draw.uniform(0.0, 0.06, count),
+        burst_s=draw.uniform(1e-6, 1e-5, count),
+        packet_s=np.full(count, 1e-6),
+    )
+    arrival_s, own_s = draw.uniform(0.0, 1e-5, count), draw.uniform(0.0, 1e-5, count)
+    paused = draw.random(count) < 0.5
+
+    def found() -> tuple[Floats, ...]:
+        return (*astuple(waits(at)), *astuple(spread(at, arrival_s, own_s, paused)))
+
+    whole = found()
+    monkeypatch.setattr(waiting, "BLOCK", 30)
+    assert len(list(at.blocks())) > 10
+    assert all(map(np.array_equal, found(), whole))
 
 
 def test_one_class_alone_waits_as_without_classes() -> None:
