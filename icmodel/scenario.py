@@ -250,7 +250,7 @@ class Scenario:
         """Requested goodput [b/s], infinite for an unlimited rate; computed by `requested_goodput`."""
         if self.rate_fps is None:
             return math.inf
-        return float(requested_goodput(self.rate_fps, self.payload_bytes))
+        return float(requested_goodput(float(self.rate_fps), self.payload_bytes))
 
     def to_dict(self) -> dict[str, object]:
         """Convert the scenario to a dict for JSON."""

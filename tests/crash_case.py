@@ -107,7 +107,7 @@ COMMANDS = {
     "report.md": Command(
         line("system lab-direct -o x.md"), ("x.md", "x.svg"), line("system lab-switch -o x.md")
     ),
-    "new": Command(line("usecases new camera -o x.toml"), ("x.toml",)),
+    "new": Command(line("usecases new camera -o x.toml"), ("x.toml",), once=True),
     "fit": Command(line("fit small-1g"), ("small-1g",), small),
     "seal": Command(line("datasets check small-1g --seal"), ("small-1g",), small),
     "ingest": Command(line(f"ingest {RESULTS / 'local_thr.txt'} -o own"), ("own",)),

@@ -10,6 +10,7 @@ import re
 import shutil
 import tomllib
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -779,3 +780,12 @@ def test_every_dataset_says_whose_numbers_they_are(name: str) -> None:
     tool = data.document["tool"]
     assert isinstance(tool, dict)
     assert data.whose.startswith(f"these are numbers of {tool['name']}: ")
+
+
+@pytest.mark.parametrize("spread", ['"x"', "[[]]", "-1.0", "nan"])
+def test_a_spread_between_sessions_is_a_number(spread: str) -> None:
+    data = load("lab-1g-2026")
+    table = tomllib.loads(f"spread = {{ goodput_bps = {spread} }}")
+    damaged = replace(data, document={**data.document, "between_sessions": table})
+    with pytest.raises(DatasetError, match="goodput_bps must be"):
+        damaged.between_sessions  # noqa: B018 - reading is what is tested

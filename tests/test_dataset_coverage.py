@@ -107,3 +107,13 @@ def test_bundled_coverage_is_of_every_variant_and_of_the_rows_there_are(name: st
     assert (data.folder / FILE).exists() == bool(data.coverage)
     if data.coverage:
         assert set(data.coverage) == set(VARIANTS)
+
+
+def test_scores_of_another_form_are_said(own: Path) -> None:
+    keep(own, 0.5)
+    document = json.loads((own / FILE).read_text(encoding="utf-8"))
+    for kinds in document["variants"].values():
+        next(iter(kinds.values()))["metrics"]["goodput_bps"] = 1e308
+    (own / FILE).write_text(json.dumps(document), encoding="utf-8")
+    with pytest.raises(DatasetError, match=r"coverage\.json is damaged"):
+        load(own).coverage  # noqa: B018 - reading is what is tested

@@ -76,6 +76,7 @@ def test_the_default_is_the_usual_value() -> None:
         (2.5e7, "25000000"),
         ("TEST1 TEST2", "test1 test2"),
         (" a,  b\n", "a b"),
+        (10**400, "1" + "0" * 400),
     ],
 )
 def test_a_value_is_a_cell(value: bool | float | str, text: str) -> None:

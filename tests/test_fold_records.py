@@ -91,6 +91,12 @@ def test_a_whole_last_line_needs_no_line_feed(tmp_path: Path) -> None:
     assert runs(path) == ["a", "b"]
 
 
+@pytest.mark.parametrize("moment", ["0/s", "2026-01-02T03:04:05"])
+def test_a_record_starts_at_a_moment_of_a_time_zone(moment: str) -> None:
+    with pytest.raises(RecordError, match="not a record of icprobe, started_utc"):
+        record_of(json.dumps({**document("a"), "started_utc": moment}))
+
+
 @pytest.mark.parametrize(
     ("text", "told"),
     [

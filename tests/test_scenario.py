@@ -201,3 +201,8 @@ def test_huge_whole_numbers_are_refused_without_a_crash(name: str) -> None:
 def test_a_rate_whose_goodput_is_infinite_is_refused() -> None:
     with pytest.raises(ScenarioError, match="rate_fps 1e"):
         scenario(protocol="tcp", payload_bytes=1448, rate_fps=1e308)
+
+
+def test_a_whole_rate_may_be_beyond_64_bits() -> None:
+    asked = Scenario("tcp", 1448, rate_fps=2**60)
+    assert asked.requested_goodput_bps == 2.0**60 * 1448 * 8

@@ -49,8 +49,11 @@ def read_coverage(folder: Path, sha256: str) -> Mapping[str, Kinds]:
     try:
         document: Any = json_value(path.read_bytes())
         same = (document["schema_version"], document["sha256"]) == (SCHEMA_VERSION, sha256)
-        return dict(document["variants"]) if same else {}
-    except (OSError, ValueError, KeyError, TypeError) as error:
+        found: dict[str, Kinds] = document["variants"] if same else {}
+        for kinds in found.values():
+            least_held(kinds)
+        return found
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
         raise DatasetError(
             f"{path} is damaged ({error}): remove it, or write it again with `icmodel validate --keep`"
         ) from error

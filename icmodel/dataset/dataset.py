@@ -193,11 +193,17 @@ class Dataset:
         """Standard deviation between measurement sessions by metric: absolute for ratios, relative for others.
 
         The mapping is empty if all points were measured in one session, or the sessions are unknown.
+
+        Raises
+        ------
+        DatasetError
+            If a value is no number.
         """
         table = self.document.get("between_sessions")
         spread = table.get("spread") if isinstance(table, dict) else None
         known = spread if isinstance(spread, dict) else {}
-        return FrozenMapping({str(name): float(value) for name, value in known.items()})
+        path = self.folder / "dataset.toml"
+        return FrozenMapping({str(name): _quantity(known, name, path, 0.0) for name in known})
 
     @cached_property
     def coverage(self) -> Mapping[str, Kinds]:

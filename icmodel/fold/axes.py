@@ -201,7 +201,9 @@ def cell(value: Label) -> str:
     """
     if isinstance(value, bool):
         return "on" if value else "off"
-    if isinstance(value, (int, float)):
+    if isinstance(value, int):  # also one beyond all floats
+        return str(value)
+    if isinstance(value, float):
         return number_text(value)
     return " ".join(value.lower().replace(",", " ").split())
 

@@ -8,10 +8,11 @@ import math
 import zlib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from icmodel.documents import json_value
 from icmodel.errors import RecordError
@@ -22,6 +23,16 @@ HOW_TO_MAKE = "`icprobe run` and `icprobe campaign` write records, one JSON obje
 Text = Annotated[str, Field(min_length=1)]
 Number = Annotated[float, Field(allow_inf_nan=False)]
 Label = bool | int | float | str
+
+
+def _moment(text: str) -> str:
+    """Check that a text is a moment with its time zone, such as ``2026-01-02T03:04:05Z``."""
+    if datetime.fromisoformat(text).tzinfo is None:
+        raise ValueError(f"{text!r} has no time zone: write Z behind it")
+    return text
+
+
+Moment = Annotated[str, AfterValidator(_moment)]
 End = Literal["send", "recv"]
 ENDS: tuple[End, ...] = ("send", "recv")
 
@@ -95,7 +106,7 @@ class RecordDocument(Part):
 
     schema_version: Literal[1]
     run: Text
-    started_utc: Text
+    started_utc: Moment
     tool: ToolMark
     point: dict[str, Label]
     settings: dict[str, Any] = Field(default_factory=dict)
