@@ -89,7 +89,10 @@ def test_a_contradiction_ends_with_2_and_is_found(says: Any, tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ("system check own.toml", "own.toml: streams no. 1: the key 'protokol' is unknown"),
+        (
+            "system check own.toml",
+            "own.toml, line 48: streams no. 1: the key 'protokol' is unknown",
+        ),
         ("system show nowhere", "there is no system 'nowhere': use imaging, "),
         ("system nowhere", "there is no system 'nowhere': use imaging, "),
         ("system import own.toml -o x.toml", "own.toml is neither JSON nor XML"),

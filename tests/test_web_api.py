@@ -255,3 +255,15 @@ def test_validation_scores_and_shows_the_stored_coverage(server: Server) -> None
     document = answer.json()
     assert document["folds"]["leave-one-out"]["folds"] == 3
     assert json.loads(json.dumps(document["kept"])).keys() <= set(VARIANTS)
+
+
+def test_a_sweep_that_is_too_large_names_the_limit_and_the_command(server: Server) -> None:
+    body = {"payload": "64 B..8063 B:8000"}
+    told = problem(server.post("sweep", body))
+    assert told["status"] == 422
+    assert told["detail"] == (
+        "the sweep has 8000 points: ask the server for at most 4000, or run the same question with "
+        "`icmodel sweep -o grid.csv`"
+    )
+    document = server.get("../../openapi.json").json()
+    assert "up to 4000 points" in document["paths"]["/api/v1/sweep"]["post"]["description"]

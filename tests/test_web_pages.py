@@ -308,6 +308,7 @@ def test_a_system_is_edited_and_its_errors_stand_at_their_line(visit: Visit) -> 
     assert "asked for" in page.locator(".picture svg").text_content()  # type: ignore[operator]
 
 
+@pytest.mark.long
 def test_an_own_use_case_is_compared(visit: Visit, tmp_path: Path) -> None:
     visit.go("#/usecases?name=motion-control")
     page = visit.page

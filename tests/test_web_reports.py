@@ -73,6 +73,14 @@ def test_a_use_case_has_its_verdict_and_candidates() -> None:
     assert unknown["candidate"] == "original"
 
 
+def test_a_mistake_of_a_compared_use_case_is_told_at_its_line() -> None:
+    text = find_usecase("cameras").read_text(encoding="utf-8")
+    wrong = text.replace("default_candidate", "default_candidat", 1)
+    (mistake,) = json.loads(reports.compare_page(None, wrong))["mistakes"]
+    assert mistake["line"] == line_with(wrong, "default_candidat ")
+    assert "there is no use case" in json.loads(reports.compare_page("x", None))["error"]
+
+
 def test_every_dataset_has_a_page() -> None:
     for name in catalogue():
         found = json.loads(reports.dataset_page(name))

@@ -141,7 +141,7 @@ class Link:
     interconnect: str = "ethernet"
     dataset: str | None = None
     burst_bytes: float = 0.0
-    group: str = ""
+    group: str = field(default="", compare=False)
 
     def __post_init__(self) -> None:
         if not 0 < self.rate_bps < math.inf:
