@@ -139,6 +139,7 @@ measure: toolchain develop
 	$(BIN)/python -m benchmarks.bounds
 	$(BIN)/python -m benchmarks.recommend
 	$(BIN)/python -m benchmarks.systems
+	$(BIN)/python -m benchmarks.mutants
 	HYPOTHESIS_PROFILE=thorough $(BIN)/python -m pytest -m '(hypothesis or sampled or long) and not alone' --numprocesses 2
 
 # What measures in Python, with nothing beside it.

@@ -97,7 +97,7 @@ def _number(text: str) -> float:
 @pytest.mark.parametrize("order", ORDERS)
 def test_the_unit_of_bits_changes_no_delay(case: dict[str, Any], order: str) -> None:
     least, usual = (
-        bounds_by_method(dnc(case, order, bits=bits), [*METHODS.values()])
+        bounds_by_method(dnc(case, order, bits=bits), list(METHODS.values()))
         for bits in (2.0**-10, 1.0)
     )
     for method, each in usual.items():
