@@ -110,6 +110,11 @@ def test_floats_are_exact(kind: str, text: str, expected: float) -> None:
     assert units.parse(kind, text) == expected
 
 
+@pytest.mark.parametrize("text", ["0.3 ns/B", "0.3 ns", "0.0003 us/B"])
+def test_a_time_a_byte_is_a_time_with_or_without_its_byte(text: str) -> None:
+    assert units.parse_seconds_per_byte(text) == 0.3e-9
+
+
 REFUSED = [
     ("bytes", "65535", "has no unit"),
     ("bytes", "64 KB", "kB (1000) or KiB (1024)"),
