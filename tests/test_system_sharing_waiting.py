@@ -13,7 +13,13 @@ import pytest
 from icmodel.arrays import Floats
 from icmodel.system.sharing import waiting
 from icmodel.system.sharing.transfer import Run, pipelined_s
-from icmodel.system.sharing.waiting import Arrivals, quantile_s, spread, waits
+from icmodel.system.sharing.waiting import (
+    Arrivals,
+    all_bursts_once_s,
+    quantile_s,
+    spread,
+    waits,
+)
 from queueing import Service, of_frames, priorities, random_arrivals
 
 CASES = Path(__file__).parent / "cases" / "sharing"
@@ -196,6 +202,18 @@ def test_frames_of_one_stream_queue_behind_those_before_them() -> None:
     assert found.mean_s[1] == pytest.approx(1.6, rel=1e-3)
 
 
+def test_a_frame_queues_behind_the_one_before_if_that_still_waits() -> None:
+    """Behind a burst of 4, frames of 1 every 3 wait 4 - u and max(2 - u, 0): 2.5 + 2/3 for 10/3 frames."""
+    found = waits(periodic([(10.0, 4.0), (3.0, 1.0)]))
+    assert found.mean_s[1] == pytest.approx(0.95, rel=2e-2)
+
+
+def test_all_bursts_at_once_are_waited_for_at_the_rate_that_more_urgent_ones_leave() -> None:
+    streams = [(10.0, 2.0), (10.0, 3.0)]
+    assert all_bursts_once_s(periodic(streams)).tolist() == [3.0, 2.0]
+    assert all_bursts_once_s(periodic(streams, [1, 0])) == pytest.approx([3.0, 2.0 / 0.8])
+
+
 def test_the_longest_packet_below_is_that_of_less_urgent_entries_at_the_port() -> None:
     port, priority = np.array([0, 0, 0, 1, 1]), np.array([2, 1, 0, 0, 2])
     packet_s = np.array([1.0, 3.0, 2.0, 5.0, 4.0])
@@ -326,6 +344,13 @@ def test_of_less_urgent_classes_one_packet_slips_between() -> None:
     assert over.later_s[0] == pytest.approx(slips)
     assert over.variance_s2[0] == pytest.approx(slips**2)
     assert over.meanwhile_s.tolist() == pytest.approx([0.0, 11 * 0.2])
+
+
+def test_a_less_urgent_packet_is_on_the_wire_no_more_often_than_others_leave_it() -> None:
+    at = entries([0.2, 0.5, 0.7], [12, 12, 12], [5, 0, 5])
+    coming_s = np.full(3, 11.0)
+    over = spread(at, coming_s, coming_s, np.zeros(3, dtype=bool))
+    assert over.variance_s2[0] == pytest.approx((0.5 * 0.7 * (0.3 + 11 * 0.5 / 12)) ** 2)
 
 
 def test_behind_a_more_urgent_frame_half_of_those_wait_for_packets_still_to_come() -> None:
