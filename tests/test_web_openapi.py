@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -60,6 +61,21 @@ def test_every_answer_has_a_schema_of_the_command_line(document: dict[str, Any])
             assert "schema" in responses["200"]["content"]["application/json"], path
             for status in set(responses) - {"200"}:
                 assert list(responses[status]["content"]) == ["application/problem+json"]
+
+
+def references(part: object) -> Iterator[str]:
+    """Every reference in a part of the document."""
+    if isinstance(part, dict):
+        yield from [part["$ref"]] if isinstance(part.get("$ref"), str) else []
+        part = list(part.values())
+    if isinstance(part, list):
+        for one in part:
+            yield from references(one)
+
+
+def test_every_reference_leads_to_a_schema(document: dict[str, Any]) -> None:
+    schemas = document["components"]["schemas"]
+    assert set(references(document)) <= {f"#/components/schemas/{name}" for name in schemas}
 
 
 def test_the_page_lists_every_request_without_a_script(document: dict[str, Any]) -> None:

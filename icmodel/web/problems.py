@@ -8,6 +8,7 @@ from http import HTTPStatus
 from typing import Any
 
 from pydantic import BaseModel, Field
+from pydantic.json_schema import models_json_schema
 from starlette.responses import JSONResponse
 
 from icmodel.errors import IcmodelError, Mistake
@@ -43,12 +44,16 @@ class ProblemDetails(BaseModel):
     mistakes: list[MistakeText] | None = Field(None, description="Every mistake of a refused text.")
 
 
-SCHEMA = ProblemDetails.model_json_schema()
+REFERENCE = "#/components/schemas/{model}"
+SCHEMAS: dict[str, Any] = models_json_schema(
+    [(ProblemDetails, "serialization")], ref_template=REFERENCE
+)[1]["$defs"]
+"""Schemas of problem details, for the components of the OpenAPI document."""
 
 
 def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """Describe answers with problem details, for the OpenAPI document."""
-    content = {MEDIA_TYPE: {"schema": SCHEMA}}
+    content = {MEDIA_TYPE: {"schema": {"$ref": REFERENCE.format(model="ProblemDetails")}}}
     return {one: {"description": MEANINGS[one], "content": content} for one in statuses}
 
 

@@ -7,6 +7,7 @@ import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import anyio
 import h11
@@ -25,7 +26,7 @@ from icmodel.web import api, pages
 from icmodel.web.docs_page import docs_page
 from icmodel.web.guard import Guard
 from icmodel.web.place import Place
-from icmodel.web.problems import Problem, body_problem, problem_of
+from icmodel.web.problems import SCHEMAS, Problem, body_problem, problem_of
 from icmodel.web.work import Workshop
 
 STATIC = Path(__file__).parent / "static"
@@ -55,7 +56,7 @@ def make_app(place: Place, workshop: Workshop | None = None) -> FastAPI:
             yield
             tasks.cancel_scope.cancel()
 
-    app = FastAPI(
+    app = _Application(
         title="icmodel", version=__version__, docs_url=None, redoc_url=None, lifespan=warmed
     )
     app.state.workshop = shop
@@ -73,6 +74,16 @@ def make_app(place: Place, workshop: Workshop | None = None) -> FastAPI:
     )
     app.router.default = StaticFiles(directory=STATIC, html=True)
     return app
+
+
+class _Application(FastAPI):
+    """Application whose OpenAPI document states the schemas of problem details once."""
+
+    def openapi(self) -> dict[str, Any]:
+        """Return the OpenAPI document."""
+        document = super().openapi()
+        document["components"]["schemas"] |= SCHEMAS
+        return document
 
 
 async def _answer_problem(request: Request, error: Exception) -> Response:
