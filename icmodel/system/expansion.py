@@ -260,6 +260,7 @@ def _streams(
         sinks = named.nodes_of(table.sink, where, (*place, "sink"), mistakes)
         via = named.nodes_of(table.via or (), where, (*place, "via"), mistakes)
         ends = tuple((NODES, name, "count") for name in (*table.source, *table.sink))
+        made: dict[str, Stream] = {}
         with mistakes.at(*place, "sink", needs=((*place, "source"), (*place, "pairing"), *ends)):
             sets = _sinks_by_source(table, sources, sinks)
             count += sum(len(sinks) for _, sinks in sets) * table.count
@@ -270,7 +271,7 @@ def _streams(
                 text = f"two streams are named {twice!r}: give each its own name"
                 mistakes.add(Fault(text, (*place, "name")))
             streams |= made
-        if table.name not in {one.group for one in streams.values()}:
+        if not made:
             mistakes.forget((*place, "made"))
     return streams
 
