@@ -32,18 +32,8 @@ from icmodel.schemas.systems import (
 from icmodel.schemas.usecases import Evaluation, Interconnects, UseCaseDocument, UseCases
 from icmodel.system import load, system_names
 from icmodel.usecase import find_usecase, load_usecase, usecase_names
-from icmodel.web import jobs
-from icmodel.web.bodies import (
-    CheckBody,
-    CompareBody,
-    EvaluateBody,
-    IngestBody,
-    PredictBody,
-    PredictSystemBody,
-    SweepBody,
-    SystemBody,
-)
-from icmodel.web.problems import answers, problem_of, problems
+from icmodel.web import bodies, jobs
+from icmodel.web.problems import answers, problem_of
 from icmodel.web.work import Workshop, check_dataset, dataset, warm_model
 
 POSTED = (400, 408, 413, 415)
@@ -51,8 +41,7 @@ POSTED = (400, 408, 413, 415)
 LARGEST_GRID = 4000
 """Greatest number of points of a grid; the command line allows more."""
 
-router = APIRouter(prefix="/api/v1", responses=problems(401, 403, 422, 429, 500))
-
+router = APIRouter(prefix="/api/v1")
 
 Kind = Literal[
     "leave-one-out", "leave-a-curve-out", "leave-a-break-out", "leave-break-sizes-out", "held-out"
@@ -129,7 +118,7 @@ def found(name: str, find: Callable[[str], Any]) -> Any:
     responses=answers(PredictionSchema, *POSTED),
     summary="Predict one stream: every metric, and why",
 )
-async def predict(body: PredictBody, shop: Shop) -> Response:
+async def predict(body: bodies.PredictBody, shop: Shop) -> Response:
     """Answer what `icmodel predict --json` prints."""
 
     def work() -> bytes:
@@ -150,7 +139,7 @@ async def predict(body: PredictBody, shop: Shop) -> Response:
 @router.post(
     "/sweep", responses=answers(Grid, *POSTED), summary="Predict a grid over any parameters"
 )
-async def sweep(body: SweepBody, shop: Shop) -> Response:
+async def sweep(body: bodies.SweepBody, shop: Shop) -> Response:
     """Answer what `icmodel sweep --json` prints, up to 4000 points."""
 
     def work() -> bytes:
@@ -174,7 +163,7 @@ async def sweep(body: SweepBody, shop: Shop) -> Response:
     responses=answers(Comparison | Interconnects, *POSTED, 503),
     summary="Compare datasets, protocols or variants; or a use case everywhere",
 )
-async def compare(body: CompareBody, shop: Shop) -> Response:
+async def compare(body: bodies.CompareBody, shop: Shop) -> Response:
     """Answer what `icmodel compare --json` prints; with a use case, every interconnect is a row."""
     names, question = split_names(body.dataset), body.question()
     if body.usecase is not None or body.toml is not None:
@@ -206,7 +195,7 @@ async def compare(body: CompareBody, shop: Shop) -> Response:
     responses=answers(Evaluation, *POSTED, 503),
     summary="Judge a use case: met, not met or undecided",
 )
-async def evaluate(body: EvaluateBody, shop: Shop) -> Response:
+async def evaluate(body: bodies.EvaluateBody, shop: Shop) -> Response:
     """Answer what `icmodel evaluate --json` prints."""
     words = (body.usecase, body.toml, body.dataset, body.variant, body.candidate, body.strict)
     return as_json(await shop.long(jobs.evaluate, *words))
@@ -217,7 +206,7 @@ async def evaluate(body: EvaluateBody, shop: Shop) -> Response:
     responses=answers(SystemPrediction, *POSTED, 503),
     summary="Predict every stream, link and device of a system",
 )
-async def system(body: PredictSystemBody, shop: Shop) -> Response:
+async def system(body: bodies.PredictSystemBody, shop: Shop) -> Response:
     """Answer what `icmodel system predict --json` prints."""
     words = (body.system, body.toml, body.dataset, body.variant, body.cycles)
     return as_json(await shop.long(jobs.predict_system, *words))
@@ -228,7 +217,7 @@ async def system(body: PredictSystemBody, shop: Shop) -> Response:
     responses=answers(CheckedSystem, *POSTED, 503),
     summary="Check the text of a system",
 )
-async def check_system(body: CheckBody, shop: Shop) -> Response:
+async def check_system(body: bodies.CheckBody, shop: Shop) -> Response:
     """Answer what `icmodel system check --json` prints."""
     return as_json(await shop.long(jobs.check_system, body.toml))
 
@@ -238,7 +227,7 @@ async def check_system(body: CheckBody, shop: Shop) -> Response:
     responses=answers(Recommendation, *POSTED, 503),
     summary="Find designs of a system that meet its requirements",
 )
-async def recommend(body: SystemBody, shop: Shop) -> Response:
+async def recommend(body: bodies.SystemBody, shop: Shop) -> Response:
     """Answer what `icmodel recommend --json` prints."""
     words = (body.system, body.toml, body.dataset, body.variant)
     return as_json(await shop.long(jobs.recommend, *words))
@@ -249,7 +238,7 @@ async def recommend(body: SystemBody, shop: Shop) -> Response:
     responses=answers(IngestedText, *POSTED, 503),
     summary="Make a dataset of other tools' results",
 )
-async def ingest(body: IngestBody, shop: Shop) -> Response:
+async def ingest(body: bodies.IngestBody, shop: Shop) -> Response:
     """Answer what `icmodel ingest --json` prints, and the files of the dataset under `folder`.
 
     Nothing stays on the server.
@@ -366,11 +355,7 @@ async def systems(shop: Shop) -> Response:
 )
 async def show_system(name: SystemName, shop: Shop) -> Response:
     """Answer what `icmodel system show --json` prints, and the TOML text under `toml`."""
-
-    def work() -> bytes:
-        return bytes(found(name, jobs.show_system))
-
-    return as_json(await shop.quick(work))
+    return as_json(await shop.quick(found, name, jobs.show_system))
 
 
 @router.get(

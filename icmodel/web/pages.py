@@ -19,13 +19,10 @@ from icmodel.web.api import POSTED, IngestedText, Shop, as_json, found
 from icmodel.web.bodies import DATASET, Body, CheckBody, IngestBody, Toml, Word
 from icmodel.web.curves import Curves, CurvesAsked, curve, form
 from icmodel.web.problems import answers as statuses
-from icmodel.web.problems import problems
 from icmodel.web.whatif import Answers, Asked, answer
 from icmodel.web.work import check_dataset
 
-router = APIRouter(
-    prefix="/api/v1/pages", tags=["pages"], responses=problems(401, 403, 422, 429, 500)
-)
+router = APIRouter(prefix="/api/v1/pages", tags=["pages"])
 Name = Annotated[str, Query(max_length=200)]
 
 

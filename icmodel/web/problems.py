@@ -51,15 +51,13 @@ SCHEMAS: dict[str, Any] = models_json_schema(
 """Schemas of problem details, for the components of the OpenAPI document."""
 
 
-def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """Describe answers with problem details, for the OpenAPI document."""
+def answers(model: Any, *further: int) -> dict[int | str, dict[str, Any]]:
+    """Describe the answer of a route and its problems, `further` ones too, for the OpenAPI document."""
     content = {MEDIA_TYPE: {"schema": {"$ref": REFERENCE.format(model="ProblemDetails")}}}
-    return {one: {"description": MEANINGS[one], "content": content} for one in statuses}
-
-
-def answers(model: Any, *statuses: int) -> dict[int | str, dict[str, Any]]:
-    """Describe the answer of a route, and its further problems, for the OpenAPI document."""
-    return {200: {"model": model, "description": "The answer."}, **problems(*statuses)}
+    told: dict[int | str, dict[str, Any]] = {200: {"model": model, "description": "The answer."}}
+    for status in sorted((401, 403, 422, 429, 500, *further)):
+        told[status] = {"description": MEANINGS[status], "content": content}
+    return told
 
 
 class Problem(Exception):  # noqa: N818  (the name that RFC 9457 gives it)
