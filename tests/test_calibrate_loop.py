@@ -25,6 +25,7 @@ from icmodel.calibrate.planner import Planner
 from icmodel.calibrate.rows import write
 from icmodel.calibrate.runs import Record, run_of, stolen
 from icmodel.calibrate.score import Score
+from icmodel.calibrate.settings import settings_of
 from icmodel.calibrate.state import RECORDS, REFUSED, SETTINGS, Done
 from icmodel.cli.calibrate import calibration_progress, calibration_sections
 from icmodel.cli.output import text_of
@@ -342,6 +343,13 @@ def test_damaged_settings_are_said(body: bytes, tmp_path: Path) -> None:
     (tmp_path / SETTINGS).write_bytes(body)
     with pytest.raises(CalibrationError, match=r"loop\.json cannot be read"):
         calibrate(Simulated(), settings(), tmp_path)
+
+
+@pytest.mark.parametrize("damage", [{"loads": [10**400, None]}, {"most_steal": 10**400}])
+def test_a_number_beyond_all_floats_is_damage(damage: dict[str, Any]) -> None:
+    text = json.dumps({**json.loads(settings().to_json()), **damage})
+    with pytest.raises(CalibrationError, match=r"loop\.json cannot be read"):
+        settings_of(text)
 
 
 def test_damaged_records_are_said(tmp_path: Path) -> None:

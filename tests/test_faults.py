@@ -50,6 +50,8 @@ COMMANDS = {
 }
 WAYS = ("x.csv", "x.nc", "x.txt", "x.png", "own")
 """One of each way to write: row by row, by a library, a text, bytes, a folder."""
+LIKE_OTHERS = ("x.json", "x.svg", "x.html", "x.zarr")
+"""Commands that write in the way of another one of the list; `make measure` tries them too."""
 DEVICE = Path("/dev/full")
 SIZE_KB = 24
 
@@ -76,7 +78,13 @@ def words(name: str, disk: Path) -> list[str]:
 
 @pytest.mark.parametrize(
     ("name", "free_kb"),
-    [(name, 4) for name in COMMANDS] + [(name, kb) for name in WAYS for kb in (0, 8)],
+    [
+        *(
+            pytest.param(name, 4, marks=[pytest.mark.long] * (name in LIKE_OTHERS))
+            for name in COMMANDS
+        ),
+        *((name, kb) for name in WAYS for kb in (0, 8)),
+    ],
 )
 def test_a_full_disk_is_reported_and_leaves_nothing(
     name: str, free_kb: int, disk: Path, capsys: pytest.CaptureFixture[str]
@@ -164,7 +172,9 @@ def test_a_dataset_on_a_full_disk_keeps_its_files(
 # --- a closed folder --------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.long] * (name not in WAYS)) for name in COMMANDS]
+)
 def test_a_read_only_disk_is_reported(
     name: str, disk: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -229,7 +239,13 @@ def test_a_name_that_no_disk_can_hold_is_reported(
 # --- several processes at once ----------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["sweep.csv", "report.xlsx", "seal", "ingest.again", "sweep.zarr"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("report.xlsx", "seal", "ingest.again"),
+        *(pytest.param(name, marks=pytest.mark.long) for name in ("sweep.csv", "sweep.zarr")),
+    ],
+)
 def test_processes_that_write_one_place_leave_one_whole_result(name: str, tmp_path: Path) -> None:
     command = WRITERS[name]
     for folder in ("alone", "shared"):

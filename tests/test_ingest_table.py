@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import zipfile
 from collections.abc import Mapping
 from decimal import Decimal
@@ -210,3 +211,20 @@ def test_the_command_takes_a_mapping(tmp_path: Path) -> None:
     line = ["ingest", str(TABLE / "goodput.csv"), "--map", str(TABLE / "goodput.toml")]
     assert main([*line, "--protocol", "tcp", "-o", str(tmp_path / "table3")]) == 0
     assert len(check_dataset(tmp_path / "table3").points) == 8
+
+
+@pytest.mark.parametrize("damage", ["a part cut in its middle", "a part with a password"])
+def test_a_damaged_part_of_a_workbook_is_one_sentence(damage: str, tmp_path: Path) -> None:
+    body = bytearray((TABLE / "goodput.xlsx").read_bytes())
+    with zipfile.ZipFile(io.BytesIO(body)) as book:
+        part = book.getinfo("xl/workbook.xml")
+    if damage.endswith("password"):
+        entry = body.rindex(b"PK\x01\x02", 0, body.rindex(b"xl/workbook.xml"))
+        body[entry + 8] |= 1
+        body[part.header_offset + 6] |= 1
+    else:
+        start = part.header_offset + 30 + len(part.filename)
+        body[start : start + 40] = b"\xff" * 40
+    (tmp_path / "own.xlsx").write_bytes(body)
+    with pytest.raises(RecordError, match="not a readable XLSX file"):
+        ingest([tmp_path / "own.xlsx"], columns=read_mapping(TABLE / "goodput_sheet.toml"))

@@ -271,10 +271,10 @@ def settings_of(text: str | bytes) -> Settings:
         said: Any = json_value(text)
         if said.pop("schema_version") != SCHEMA_VERSION:
             raise ValueError("schema_version is not the one of this release")
-        said["loads"] = [math.inf if load is None else load for load in said["loads"]]
+        said["loads"] = [math.inf if load is None else float(load) for load in said["loads"]]
         lists = {name: tuple(value) for name, value in said.items() if isinstance(value, list)}
         return Settings.of(**{**said, **lists})
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
         raise CalibrationError(
             f"loop.json cannot be read ({error}): restore it, or calibrate into a new folder"
         ) from error

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import re
 import zipfile
+import zlib
 from collections.abc import Iterator
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
@@ -16,6 +17,11 @@ MAIN = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
 RELATION = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}id"
 LARGEST_PART_BYTES = 256 * 2**20
 LAST_COLUMN = 16_383
+DAMAGES = (
+    *(zipfile.BadZipFile, zlib.error, EOFError, OSError, KeyError, ElementTree.ParseError),
+    RuntimeError,  # a part with a password, or packed by an unknown method
+)
+"""Errors of the standard library for damaged archives and parts."""
 _CELL = re.compile(r"([A-Z]+)([0-9]+)")
 
 
@@ -46,7 +52,7 @@ def sheet_rows(body: bytes, sheet: str) -> Iterator[list[str]]:
             target = targets.get(chosen.get(RELATION), "")
             path = target.lstrip("/") if target.startswith("/") else f"xl/{target}"
             page = _part(book, path)
-    except (zipfile.BadZipFile, KeyError, ElementTree.ParseError) as error:
+    except DAMAGES as error:
         raise RecordError(f"the file is not a readable XLSX file: {error}") from error
     line = 0
     for row in page.iter(f"{MAIN}row"):
