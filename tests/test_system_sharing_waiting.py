@@ -203,9 +203,9 @@ def test_frames_of_one_stream_queue_behind_those_before_them() -> None:
 
 
 def test_a_frame_queues_behind_the_one_before_if_that_still_waits() -> None:
-    """Behind a burst of 4, frames of 1 every 3 wait 4 - u and max(2 - u, 0): 2.5 + 2/3 for 10/3 frames."""
-    found = waits(periodic([(10.0, 4.0), (3.0, 1.0)]))
-    assert found.mean_s[1] == pytest.approx(0.95, rel=2e-2)
+    """Behind a burst of 4 µs, frames of 1 every 3 wait 4 - u and max(2 - u, 0): 2.5 + 2/3 for 10/3 frames."""
+    found = waits(periodic([(10e-6, 4e-6), (3e-6, 1e-6)]))
+    assert found.mean_s[1] == pytest.approx(0.95e-6, rel=2e-2)
 
 
 def test_all_bursts_at_once_are_waited_for_at_the_rate_that_more_urgent_ones_leave() -> None:
