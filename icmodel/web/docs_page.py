@@ -66,17 +66,18 @@ def _section(openapi: Document, method: str, path: str, operation: Document) -> 
     body = operation.get("requestBody", {}).get("content", {}).get("application/json")
     if body is not None:
         schema = resolved(openapi, body["schema"])
-        needed = schema.get("required", ())
         rows += [
-            (key, of, key in needed, of.get("description", ""))
+            (key, of, key in schema.get("required", ()), of.get("description", ""))
             for key, of in schema["properties"].items()
         ]
     if rows:
         yield "<table><thead><tr><th>key</th><th>type</th><th>meaning</th></tr></thead><tbody>\n"
         for key, of, needed, text in rows:
-            marked = f"{text} Needed." if needed else text
-            kind = type_name(openapi, of)
-            yield f"<tr><th><code>{escape(key)}</code></th><td>{escape(kind)}</td><td>{_text(marked)}</td></tr>\n"
+            meaning, kind = (
+                _text(f"{text} Needed." if needed else text),
+                escape(type_name(openapi, of)),
+            )
+            yield f"<tr><th><code>{escape(key)}</code></th><td>{kind}</td><td>{meaning}</td></tr>\n"
         yield "</tbody></table>\n"
     statuses = (
         f"<li>{escape(status)}: {escape(one['description'])}</li>"
