@@ -73,11 +73,8 @@ def _section(openapi: Document, method: str, path: str, operation: Document) -> 
     if rows:
         yield "<table><thead><tr><th>key</th><th>type</th><th>meaning</th></tr></thead><tbody>\n"
         for key, of, needed, text in rows:
-            meaning, kind = (
-                _text(f"{text} Needed." if needed else text),
-                escape(type_name(openapi, of)),
-            )
-            yield f"<tr><th><code>{escape(key)}</code></th><td>{kind}</td><td>{meaning}</td></tr>\n"
+            kind, meaning = escape(type_name(openapi, of)), f"{text} Needed." if needed else text
+            yield f"<tr><th><code>{escape(key)}</code></th><td>{kind}</td><td>{_text(meaning)}</td></tr>\n"
         yield "</tbody></table>\n"
     statuses = (
         f"<li>{escape(status)}: {escape(one['description'])}</li>"
