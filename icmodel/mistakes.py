@@ -85,6 +85,7 @@ class Mistakes:
     """Numbers in the file of the tables that are checked further, by list; a list that is not here is whole."""
     _found: dict[str, Mistake] = field(default_factory=dict, init=False)
     _wrong: list[Place] = field(default_factory=list, init=False)
+    _replaced: set[Place] = field(default_factory=set, init=False)
     _causes: set[str] = field(default_factory=set, init=False)
 
     def __bool__(self) -> bool:
@@ -96,7 +97,7 @@ class Mistakes:
         known = fault.cause in self._causes or any(
             related(one, wrong) for one in (place, *needs) for wrong in self._wrong
         )
-        if known:
+        if known or place in self._replaced:
             return False
         self._wrong.append(place)
         self.forget(*fault.also)
@@ -109,6 +110,11 @@ class Mistakes:
     def forget(self, *places: Place) -> None:
         """Take values as unknown: a mistake that needs one of them is left out."""
         self._wrong += map(self._numbered, places)
+
+    def replace(self, place: Place) -> None:
+        """Note that the value at exactly this place is no longer the file's: a mistake there is left out."""
+        if place:
+            self._replaced.add(self._numbered(place))
 
     @contextmanager
     def at(self, *place: int | str | None, needs: tuple[Place, ...] = ()) -> Iterator[None]:

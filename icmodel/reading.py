@@ -366,6 +366,7 @@ def _sound_part(given: Mapping[str, Any], form: Form[D], mistakes: Mistakes) -> 
             rest = deepcopy(rest)
         for fault in faults:
             mistakes.add(fault)
+            mistakes.replace(fault.place)
             _remove(rest, fault.place, form.samples(given))
         for part, tables in rest.items():
             if isinstance(tables, list):
@@ -387,7 +388,7 @@ def _remove(rest: dict[str, Any], place: Place, samples: Mapping[str, Any]) -> N
         if isinstance(inside, dict):
             step = next((key for key in inside if is_spelt(part, key)), None)
         else:
-            step = part if isinstance(inside, list) and isinstance(part, int) else None
+            step = part if isinstance(inside, list) and part in range(len(inside)) else None
         if step is None:
             key = str(part)
             own = samples.get(str(place[len(way) - 2]), {}) if len(way) > 1 else samples

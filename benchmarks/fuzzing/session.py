@@ -25,6 +25,8 @@ from benchmarks.fuzzing.mutation import SEPARATOR, mutated
 if TYPE_CHECKING:
     from benchmarks.fuzzing.targets import Target
 
+PACKAGE = f"{Path(__file__).resolve().parents[2] / 'icmodel'}/"
+"""Folder of icmodel's code."""
 FOLDER = Path(".cache/fuzzing")
 """Folder of what is kept of each target: corpus, seeds, faults and counts."""
 LONGEST_S = 5.0
@@ -85,10 +87,10 @@ class Session:
 def fault_name(error: BaseException) -> str:
     """Name of a fault: the kind of error, and the innermost line of icmodel that it came through."""
     frames = traceback.extract_tb(error.__traceback__)
-    inside = [frame for frame in frames if "/icmodel/" in frame.filename]
+    inside = [frame for frame in frames if frame.filename.startswith(PACKAGE)]
     if not inside:
         return f"{type(error).__name__}-outside"
-    module = inside[-1].filename.rpartition("/icmodel/")[2].removesuffix(".py").replace("/", ".")
+    module = inside[-1].filename.removeprefix(PACKAGE).removesuffix(".py").replace("/", ".")
     return f"{type(error).__name__}-{module}-{inside[-1].lineno}"
 
 
