@@ -156,8 +156,8 @@ def is_one_way(metric: str) -> bool:
 def switches_s(query: TableQuery, metrics: Sequence[str]) -> Floats:
     """Time [s] that the requested switches add one way beyond those in the measured path, (metrics, n).
 
-    An axis has the length 1 if all its numbers are equal.  Each further switch adds the dataset's switch latency (IC2012 §7.1.2).  The result is NaN if that latency is
-    unknown.
+    An axis has the length 1 if all its numbers are equal.  Each further switch adds the dataset's switch latency
+    (IC2012 §7.1.2).  The result is NaN if that latency is unknown.
     """
     if not query.q.switches.any():
         return np.zeros((1, 1))
