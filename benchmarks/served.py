@@ -10,6 +10,21 @@ from contextlib import contextmanager
 
 from playwright.sync_api import Browser, sync_playwright
 
+CHROMIUM = shutil.which("chromium-headless-shell") or shutil.which("chromium")
+"""The browser without windows, which needs a third less CPU, or the whole one."""
+
+
+@contextmanager
+def headless_browser() -> Iterator[Browser]:
+    """Yield a headless Chromium that asks nothing of its maker; it is closed afterwards."""
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path=CHROMIUM,
+            args=["--no-sandbox", "--disable-gpu", "--disable-background-networking"],
+        )
+        yield browser
+        browser.close()
+
 
 @contextmanager
 def served_browser() -> Iterator[tuple[Browser, str]]:
@@ -19,10 +34,7 @@ def served_browser() -> Iterator[tuple[Browser, str]]:
     assert server.stdout is not None
     address = server.stdout.readline().strip()
     try:
-        with sync_playwright() as playwright:
-            browser = playwright.chromium.launch(
-                executable_path=shutil.which("chromium"), args=["--no-sandbox", "--disable-gpu"]
-            )
+        with headless_browser() as browser:
             yield browser, address
     finally:
         server.terminate()

@@ -26,6 +26,8 @@ import shared
 from search import IN_CI
 
 if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
     from web_case import Server
 
 # Fits invert matrices of some hundred rows: threads that wait for each other make them several times
@@ -226,6 +228,18 @@ def server() -> Iterator[Server]:
 
     with serving() as started:
         yield started
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """A headless Chromium; of a module, since the loop it runs lets no other run in its thread."""
+    pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    from benchmarks.served import CHROMIUM, headless_browser
+
+    if CHROMIUM is None:
+        pytest.skip("no Chromium is installed (apt-get install chromium-headless-shell)")
+    with headless_browser() as opened:
+        yield opened
 
 
 @pytest.fixture(scope="session")

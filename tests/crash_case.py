@@ -148,7 +148,10 @@ def _run(function: Callable[[], object], folder: Path, moment: int, counted: Any
 
 
 def started(function: Callable[[], object], folder: Path, moment: int = -1) -> tuple[Any, Any]:
-    """Start a function in a folder; return its process, and the number of its operations on files so far."""
+    """Start a function in a folder; return its process, and the number of its operations on files so far.
+
+    Hold the number until the process ends: a process that starts can no longer open a released one.
+    """
     counted = PROCESSES.Value("i", 0)
     process = PROCESSES.Process(target=_run, args=(function, folder, moment, counted))
     with pytest.MonkeyPatch.context() as patch:

@@ -44,6 +44,16 @@ def _makers() -> dict[str, Callable[[], Answer]]:
 
 
 MAKERS = _makers()
+BRIEF = (
+    "evaluate imaging",
+    f"evaluate motion-control on {OTHER}",
+    "evaluate imaging strictly",
+    "system industrial-line",
+    "compare imaging",
+    "recommend lab-priorities",
+    "validate",
+)
+"""One answer or two of each kind, which `make test` looks at."""
 
 
 @cache

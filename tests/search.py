@@ -7,7 +7,10 @@ default, ``ci``, which draws the same examples every time, or ``thorough``.
 from __future__ import annotations
 
 import os
+from collections.abc import Collection, Iterable
+from typing import Any
 
+import pytest
 from hypothesis import settings
 
 IN_CI = os.environ.get("CI", "").lower() in {"1", "true"}
@@ -21,6 +24,19 @@ TIMES = 40
 def times(quick: int) -> int:
     """As many examples, systems or questions as the profile asks instead of so many quick ones."""
     return TIMES * quick if PROFILE == "thorough" else quick
+
+
+def mostly_long(cases: Iterable[Any], brief: Collection[Any]) -> list[Any]:
+    """Parameters of a test: ``make test`` tries those in ``brief``, ``make measure`` the others too."""
+    given = list(cases)
+    unknown = [one for one in brief if one not in given]
+    assert not unknown, f"no such cases: {unknown}"
+    return [one if one in brief else _long(one) for one in given]
+
+
+def _long(one: Any) -> Any:
+    values = one if isinstance(one, tuple) else (one,)
+    return pytest.param(*values, marks=pytest.mark.long)
 
 
 def load_profile() -> None:

@@ -329,6 +329,7 @@ def test_a_command_that_fails_is_named(tmp_path: Path) -> None:
         start.run((sys.executable, "-c", "print('told'); raise SystemExit(3)"), tmp_path, (0, 1))
 
 
+@pytest.mark.long
 def test_the_wheel_that_is_timed_is_the_wheel(distributions: Distributions, tmp_path: Path) -> None:
     assert wheel_names(start.wheel(tmp_path)) == wheel_names(distributions.wheel)
 

@@ -59,6 +59,7 @@ def test_evidence_is_the_blend_of_what_was_told_without_the_row() -> None:
     assert slower.off(Constants(power=0.0)) == pytest.approx(-2 * np.expm1(-0.05))
 
 
+@pytest.mark.long
 def test_each_dataset_is_left_to_the_others_and_what_is_gathered_is_kept(tmp_path: Path) -> None:
     names = ("tcp-connectx7", "rmi-1g-2009")
     found = choose(names, tmp_path)

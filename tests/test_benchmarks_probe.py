@@ -327,6 +327,7 @@ def test_runs_with_a_stall_are_shown_apart() -> None:
     assert race.pacing([], 1000) == {"steady": {"runs": 0}, "stalled": {"runs": 0}}
 
 
+@pytest.mark.long
 def test_one_round_of_a_ratio_and_of_pacing_is_run_and_printed(
     probe: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -24,6 +24,7 @@ from icmodel.cli import main
 from icmodel.cli.calibrate import exit_code, verdict_line
 from icmodel.errors import ProbeMissing
 from icmodel.probing import check_probe
+from search import mostly_long
 
 SELFCHECK = '{"clock_resolution_s": 1e-9, "max_rate_fps": 500000.5, "new": 3, "note": "x"}'
 GOOD = f"""#!/bin/sh
@@ -250,7 +251,9 @@ sleep 30 & wait
 """
 
 
-@pytest.mark.parametrize("by", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize(
+    "by", mostly_long((signal.SIGINT, signal.SIGTERM, signal.SIGHUP), (signal.SIGTERM,))
+)
 def test_however_it_is_ended_it_says_how_to_go_on(by: signal.Signals, tmp_path: Path) -> None:
     """A hang-up or a request to terminate ends it as Ctrl-C does."""
     executable(tmp_path / "icprobe", SLEEPER)

@@ -192,6 +192,7 @@ def commands_with(word: str) -> list[str]:
     return found
 
 
+@pytest.mark.long
 def test_killed_and_given_again_nothing_is_left(lab: Path, tmp_path: Path) -> None:
     """The responder ends at once; the key and the network are there until the command went on."""
     folder, temporary = tmp_path / "made", tmp_path / "temporary"

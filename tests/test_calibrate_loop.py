@@ -207,6 +207,7 @@ def another_process(folder: Path, runs: int) -> Iterator[None]:
         process.kill()
 
 
+@pytest.mark.long
 def test_killed_at_any_moment_the_same_dataset_comes_out(whole: Path, tmp_path: Path) -> None:
     folder = tmp_path / "lab"
     for runs in (0, 7, 33):

@@ -8,6 +8,7 @@ import coverage_table
 from icmodel.dataset import load
 from icmodel.validate import Wishes, validate
 from icmodel.validate.validation import HELD_OUT, LEAVE_ONE
+from search import mostly_long
 
 
 def test_the_page_shows_what_was_measured() -> None:
@@ -18,13 +19,16 @@ def test_the_page_shows_what_was_measured() -> None:
 
 @pytest.mark.parametrize(
     ("name", "kind"),
-    [
-        ("rdma-connectx7", LEAVE_ONE),
-        ("mpi-infiniband-roce", LEAVE_ONE),
-        ("ethernet-1g-2010", LEAVE_ONE),
-        ("zeromq-1g-2010", LEAVE_ONE),
-        ("lab-1g-2026", HELD_OUT),
-    ],
+    mostly_long(
+        (
+            ("rdma-connectx7", LEAVE_ONE),
+            ("mpi-infiniband-roce", LEAVE_ONE),
+            ("ethernet-1g-2010", LEAVE_ONE),
+            ("zeromq-1g-2010", LEAVE_ONE),
+            ("lab-1g-2026", HELD_OUT),
+        ),
+        (("zeromq-1g-2010", LEAVE_ONE), ("lab-1g-2026", HELD_OUT)),
+    ),
 )
 def test_goodput_by_corrected_is_covered_as_promised(name: str, kind: str) -> None:
     wishes = Wishes((kind,), ("goodput_bps",), worst=0)

@@ -24,7 +24,7 @@ from probe_lab import wait_until
 from web_case import serving
 
 SEED = 28
-BRIEF = ("sweep.csv", "report.xlsx", "new", "seal", "ingest.again", "fold", "verify")
+BRIEF = ("sweep.csv", "report.xlsx", "ingest.again", "fold")
 """Commands of which `make test` kills one process each; `make measure` does so before every operation."""
 MOMENTS = 50
 """Moments at which `make measure` kills processes, at random times."""

@@ -33,6 +33,7 @@ def lines() -> list[str]:
     return gzip.decompress((FOLDER / "records.jsonl.gz").read_bytes()).decode().splitlines()
 
 
+@pytest.mark.long
 def test_one_command_rebuilds_it_byte_for_byte(tmp_path: Path) -> None:
     copy = shutil.copytree(FOLDER, tmp_path / NAME)
     for name in MADE[:3]:

@@ -18,12 +18,11 @@ import pytest
 import checkout
 import gallery
 from conftest import run
+from search import mostly_long
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
-CHROMIUM = shutil.which("chromium")
-ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 SEEN = {"start/measurements/": "light", "guides/what-if/": "dark", "gallery/": "light"}
 """Pages opened in a browser, and their scheme: code, tables, pictures."""
 
@@ -55,16 +54,6 @@ def address(site: Path) -> Iterator[str]:
         thread.join()
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        found = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
-        yield found
-        found.close()
-
-
 def test_every_page_is_built_and_in_the_navigation(site: Path) -> None:
     docs = checkout.ROOT / "docs"
     pages = [page.relative_to(docs) for page in docs.rglob("*.md")]
@@ -91,8 +80,7 @@ def test_the_gallery_shows_every_picture_that_its_commands_write() -> None:
     assert {file.name for file in (checkout.ROOT / "docs" / "gallery").iterdir()} == set(names)
 
 
-@pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed")
-@pytest.mark.parametrize("place", SEEN)
+@pytest.mark.parametrize("place", mostly_long(SEEN, ("gallery/", "guides/what-if/")))
 def test_a_page_is_accessible_and_asks_nobody_else(
     browser: Browser, address: str, place: str
 ) -> None:

@@ -72,7 +72,7 @@ PLACES: dict[str, tuple[str, Callable[[Path], list[str]]]] = {
 
 
 @pytest.mark.parametrize("place", PLACES)
-@settings(max_examples=times(20), suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=times(10), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(text=GARBAGE)
 def test_an_absurd_document_is_an_error_of_the_user(
     place: str, text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -13,6 +13,7 @@ import icmodel
 from fits_case import lab
 from icmodel import Model, Prediction
 from icmodel.theory import ethernet, send_interval_s
+from search import times
 
 LAB = Model(icmodel.load("lab-1g-2026"), "hybrid")
 MADE_UP = Model(lab(), "hybrid")
@@ -120,7 +121,7 @@ def drawn(model: Model, of: int, size: float) -> tuple[str, int, float]:
 
 
 @EACH
-@settings(max_examples=15)
+@settings(max_examples=times(7))
 @given(**QUESTIONS, ratio=st.floats(0.01, 1.0))
 def test_no_goodput_is_above_the_line_and_ends_are_in_order(
     model: Model, of: int, size: float, share: float | None, ratio: float
@@ -133,7 +134,7 @@ def test_no_goodput_is_above_the_line_and_ends_are_in_order(
 
 
 @EACH
-@settings(max_examples=15)
+@settings(max_examples=times(7))
 @given(**QUESTIONS)
 def test_the_own_rate_and_one_hardly_below_give_the_same(
     model: Model, of: int, size: float, share: float | None
@@ -156,7 +157,7 @@ def test_the_own_rate_and_one_hardly_below_give_the_same(
 
 
 @EACH
-@settings(max_examples=10)
+@settings(max_examples=times(5))
 @given(**QUESTIONS, ratio=st.floats(0.01, 0.9), slower=st.floats(0.2, 0.99))
 def test_a_slower_wire_never_makes_a_saturated_stream_or_a_lone_frame_faster(
     model: Model, of: int, size: float, share: float | None, ratio: float, slower: float

@@ -289,7 +289,7 @@ RUNS = st.builds(
 
 
 @pytest.mark.parametrize("name", sorted(TOOLS))
-@settings(max_examples=times(50))
+@settings(max_examples=times(25))
 @given(run=RUNS)
 def test_a_right_result_with_any_digits_is_taken(name: str, run: Truth) -> None:
     why = refusal(name, run)
@@ -297,7 +297,7 @@ def test_a_right_result_with_any_digits_is_taken(name: str, run: Truth) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(set(TOOLS) - {"netperf_round_trip"}))
-@settings(max_examples=times(30))
+@settings(max_examples=times(15))
 @given(payload=st.integers(1000, 65507), rate=st.floats(1e4, 3e5), digits=st.integers(2, 6))
 def test_a_number_in_another_unit_is_found(
     name: str, payload: int, rate: float, digits: int

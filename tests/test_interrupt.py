@@ -12,6 +12,7 @@ import pytest
 
 import checkout
 from conftest import clean_environment
+from search import mostly_long
 
 UP = """
 import sys
@@ -61,7 +62,7 @@ def interrupted(command: tuple[str, ...], delay_s: float, folder: Path) -> tuple
     return running.returncode, said
 
 
-@pytest.mark.parametrize("delay_s", DELAYS_S)
+@pytest.mark.parametrize("delay_s", mostly_long(DELAYS_S, DELAYS_S[::3]))
 @pytest.mark.parametrize("command", [SHORT, LONG])
 def test_an_interruption_is_quiet_at_any_moment(
     command: tuple[str, ...], delay_s: float, tmp_path: Path

@@ -97,7 +97,7 @@ def test_the_central_dataset_agrees_with_the_twin_beyond_its_domain(variant: str
 @pytest.mark.sampled
 @pytest.mark.parametrize("name", [name for name in catalogue() if name != CENTRAL])
 def test_every_other_bundled_dataset_agrees_with_the_twin(name: str) -> None:
-    data, count, far = load(name), times(8), times(3)
+    data, count, far = load(name), times(4), times(2)
     for variant in PUBLISHED:
         assert compare(data, variant, generated.Asker(data, seed=3).scenarios(count)) == count
         beyond = generated.Asker(data, seed=4, beyond=True).scenarios(far)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import signal
@@ -25,6 +26,7 @@ from probe_lab import (
     standing,
     wait_until,
 )
+from search import mostly_long
 
 TRIES = 30
 TRAFFIC = ("--protocol", "udp", "--payload", "100 B", "--baseline", "0 s")
@@ -285,8 +287,13 @@ def test_a_run_that_ends_by_itself_puts_everything_back(direct: Lab, responder: 
     wait_until(lambda: responder.threads <= 3, "the run's threads end")
 
 
-@pytest.mark.parametrize("number", [*ASKED_TO_END, signal.SIGKILL])
-@pytest.mark.parametrize("stream", ["tcp", "udp back", "ethernet"])
+@pytest.mark.parametrize(
+    ("stream", "number"),
+    mostly_long(
+        tuple(itertools.product(("tcp", "udp back", "ethernet"), (*ASKED_TO_END, signal.SIGKILL))),
+        (("tcp", signal.SIGKILL), ("udp back", ASKED_TO_END[0]), ("ethernet", ASKED_TO_END[-1])),
+    ),
+)
 def test_a_run_whose_responder_goes_fails_and_puts_everything_back(
     probe: Path, tmp_path: Path, stream: str, number: signal.Signals
 ) -> None:

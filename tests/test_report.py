@@ -28,6 +28,7 @@ from icmodel.report.terminal import evaluation_text
 from icmodel.report.writing import json_page, report_bytes
 from icmodel.requirement import MET, NOT_MET, UNDECIDED
 from icmodel.usecase import Evaluation, evaluate
+from search import mostly_long
 from small_case import HOSTILE, small_evaluation
 
 SECTIONS = [
@@ -429,7 +430,12 @@ def judged(data: str) -> tuple[Evaluation, ...]:
     return tuple(evaluate("motion-control", data, candidate=name) for name in names)
 
 
-@pytest.mark.parametrize("made", [html_page, markdown_page, json_page, evaluation_text])
+@pytest.mark.parametrize(
+    "made",
+    mostly_long(
+        (html_page, markdown_page, json_page, evaluation_text), (markdown_page, evaluation_text)
+    ),
+)
 @pytest.mark.parametrize("data", ["rapidio-tsi721", "infiniband-qdr-connectx2"])
 def test_every_candidate_can_be_reported_on_other_datasets(
     made: Callable[[Evaluation], str], data: str

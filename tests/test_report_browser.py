@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,18 +13,15 @@ from icmodel.report import report
 from icmodel.report.html import html_text
 from icmodel.system import load, predict
 from icmodel.usecase import evaluate
-from reported import MAKERS
+from reported import BRIEF, MAKERS
 from reported import page as reported_page
+from search import mostly_long
 from small_case import HOSTILE, small_evaluation
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
-CHROMIUM = shutil.which("chromium")
-ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 WIDTHS = {"phone": 390, "desk": 1280}
-
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed")
 
 
 @pytest.fixture(scope="module")
@@ -41,15 +36,6 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         report(evaluation, folder / f"{name}.html")
     report(predict(load("imaging")), folder / "system.html")
     return {name: folder / f"{name}.html" for name in (*evaluations, "system")}
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    with api.sync_playwright() as playwright:
-        found = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
-        yield found
-        found.close()
 
 
 def opened(
@@ -71,7 +57,9 @@ def opened(
 
 
 @pytest.mark.parametrize("width", WIDTHS.values(), ids=WIDTHS.keys())
-@pytest.mark.parametrize("name", ["imaging", "motion-control", "small", "system"])
+@pytest.mark.parametrize(
+    "name", mostly_long(("imaging", "motion-control", "small", "system"), ("imaging", "system"))
+)
 def test_the_page_is_quiet_and_fits(
     browser: Browser, pages: dict[str, Path], name: str, width: int
 ) -> None:
@@ -140,7 +128,7 @@ def printed_pages(browser: Browser, path: Path) -> int:
     return len(re.findall(rb"/Type\s*/Page\b", made))
 
 
-@pytest.mark.parametrize("name", MAKERS)
+@pytest.mark.parametrize("name", mostly_long(MAKERS, BRIEF))
 def test_the_first_page_is_one_printed_page(browser: Browser, tmp_path: Path, name: str) -> None:
     content = replace(reported_page(name), sections=())
     (tmp_path / "a.html").write_text(html_text(content), encoding="utf-8")

@@ -22,7 +22,8 @@ from icmodel.requirement import OUTCOMES
 from icmodel.system import SystemPrediction
 from icmodel.units import parse
 from icmodel.usecase import Evaluation
-from reported import MAKERS, answer, page
+from reported import BRIEF, MAKERS, answer, page
+from search import mostly_long
 from small_case import small_evaluation
 
 
@@ -35,7 +36,7 @@ def outcomes(front: Front) -> list[str]:
     return [row[-1].outcome for row in front.numbers.rows]
 
 
-@pytest.mark.parametrize("name", MAKERS)
+@pytest.mark.parametrize("name", mostly_long(MAKERS, BRIEF))
 def test_the_first_page_has_its_parts_and_is_short(name: str) -> None:
     content = page(name)
     front = front_of(content)
@@ -107,7 +108,7 @@ def strings(value: object) -> Iterator[str]:
             yield from strings(one)
 
 
-@pytest.mark.parametrize("name", MAKERS)
+@pytest.mark.parametrize("name", mostly_long(MAKERS, BRIEF))
 def test_every_format_says_the_same(name: str) -> None:
     from html import unescape
 

@@ -18,6 +18,7 @@ from icmodel.report.masthead import ACCENT, EPOCH, MOST_LOGO_BYTES, PNG, Masthea
 from icmodel.report.pdf import pdf_bytes
 from icmodel.report.writing import page_of
 from reported import answer
+from search import mostly_long
 
 SVG = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 20 10" width="20" height="10"><rect width="20" height="10"/></svg>'
 NAME = "evaluate imaging"
@@ -54,7 +55,7 @@ def test_a_template_gives_what_the_options_do_not(tmp_path: Path) -> None:
     assert list(head.words()) == ["--author", "B", "--project", "P", "--template", "house.toml"]
 
 
-@pytest.mark.parametrize("logo", ["logo.svg", "logo.png"])
+@pytest.mark.parametrize("logo", mostly_long(("logo.svg", "logo.png"), ("logo.svg",)))
 def test_logo_colour_and_footer_are_printed(tmp_path: Path, logo: str) -> None:
     (tmp_path / "logo.svg").write_text(SVG, encoding="utf-8")
     (tmp_path / "logo.png").write_bytes(png())

@@ -31,7 +31,7 @@ from icmodel.report.plots import BORROWED, drawable, metric_plot, save, svg
 from icmodel.report.profile import is_small, profile
 from icmodel.requirement import Requirement
 from icmodel.scenario import Options, Scenario, scenario
-from search import times
+from search import mostly_long, times
 from small_case import GOODPUT_BPS, LATENCY_S, LOADS, small_dataset
 
 ASKED = scenario(protocol="tcp", payload_bytes=1024, requested_goodput="200 Mb/s")
@@ -435,7 +435,7 @@ print(json.dumps([len(spec["layer"]), sorted({"pydantic", "xarray", "scipy"} & s
 
 
 @pytest.mark.sampled
-@pytest.mark.parametrize("name", catalogue())
+@pytest.mark.parametrize("name", mostly_long(catalogue(), list(catalogue())[::3]))
 def test_every_metric_of_every_dataset_can_be_plotted_or_is_refused(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

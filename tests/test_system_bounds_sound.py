@@ -12,7 +12,7 @@ from icmodel.system.bounds.network import Flow
 from icmodel.system.schedulers import Fifo, StrictPriority
 from search import times
 
-SAMPLE = times(30)
+SAMPLE = times(20)
 
 
 @pytest.mark.sampled

@@ -24,7 +24,7 @@ from system_contradictions import (
     smallest,
 )
 
-SAMPLE, FIRST = 25, 100_000
+SAMPLE, FIRST = 12, 100_000
 
 
 @cache

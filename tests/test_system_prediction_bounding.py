@@ -282,7 +282,7 @@ def test_frames_held_back_for_longer_than_a_period_may_be_merged() -> None:
 
 # --- whatever is drawn ----------------------------------------------------------------------------
 
-SAMPLE = times(25)
+SAMPLE = times(15)
 
 
 @cache

@@ -177,7 +177,7 @@ def assert_in_order(name: str, one: StreamPrediction) -> None:
 
 @pytest.mark.sampled
 def test_latencies_of_random_systems_are_in_order_and_within_their_bounds() -> None:
-    for seed in range(times(60)):
+    for seed in range(times(30)):
         system = system_of(document(seed))
         for name, one in predict(system, models()).streams.items():
             assert_in_order(f"{seed} {name}", one)

@@ -12,6 +12,7 @@ import pytest
 
 from drawn_systems import document, system_of
 from icmodel.system.network import System
+from search import times
 from simulated_packets import MERGED, Packet, line_bytes, packets
 from system_simulation import Play, Run, phases, senders, simulate, worst_of
 
@@ -527,7 +528,7 @@ def test_an_unlimited_sender_fills_its_first_link() -> None:
 
 
 def test_every_frame_arrives_or_is_lost_and_none_before_its_time() -> None:
-    for seed in range(40):
+    for seed in range(times(20)):
         system = system_of(document(seed))
         for drops in (False, True):
             run = worst_of(system, seed, 4, Play(drops=drops, most_packets=300))

@@ -16,6 +16,7 @@ from icmodel.system import find_system, system_names
 from icmodel.usecase import find_usecase, usecase_names
 from icmodel.web.bodies import PredictBody, QuestionBody
 from recommend_case import SMALL, opened
+from search import mostly_long
 from test_cli import examples
 from test_docs import documents, executed, steps
 from web_case import Server, problem, request_of
@@ -143,7 +144,7 @@ def test_a_refusal_is_the_sentence_of_the_command_line(
     assert problem(answer)["detail"] == printed(run_icmodel, f"icmodel {line}")
 
 
-@pytest.mark.parametrize("name", catalogue())
+@pytest.mark.parametrize("name", mostly_long(catalogue(), list(catalogue())[::3]))
 def test_every_dataset_is_shown_and_asked(
     name: str, server: Server, run_icmodel: RunIcmodel
 ) -> None:

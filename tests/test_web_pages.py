@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import shlex
-import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,8 +20,6 @@ if TYPE_CHECKING:
 
     View = tuple[ViewportSize, Literal["light", "dark"]]
 
-CHROMIUM = shutil.which("chromium")
-ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 DESK: ViewportSize = {"width": 1440, "height": 900}
 PHONE: ViewportSize = {"width": 390, "height": 844}
 QUESTION = "#/?dataset=ethernet-10g-2012&payload=1448+B"
@@ -35,8 +32,6 @@ PAGES = {
     "validation": "#/validation?dataset=zeromq-1g-2010",
 }
 MOST_BYTES = 300_000
-
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed")
 
 
 @dataclass
@@ -60,15 +55,6 @@ class Visit:
     def tile(self, words: str) -> str:
         """Text of the answer's tile for a metric."""
         return " ".join(self.page.locator(".tile", has_text=words).first.inner_text().split())
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    with api.sync_playwright() as playwright:
-        found = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
-        yield found
-        found.close()
 
 
 @pytest.fixture

@@ -183,6 +183,7 @@ def titled(folder: Path, title: str) -> None:
     path.write_text(text.replace(old, f'title = "{title}"'), encoding="utf-8")
 
 
+@pytest.mark.long
 def test_an_editable_install_sees_an_edited_data_file_at_once(tmp_path: Path) -> None:
     source = checkout.copy(tmp_path / "checkout")
     python = empty_venv(tmp_path / "venv")

@@ -33,11 +33,10 @@ COMMANDS = {
     "predict --from scenarios.csv -o answers.xlsx": 0,
     "evaluate imaging -o imaging.html": 1,
     "system imaging -o imaging.pdf": 1,
-    "system imaging -o imaging.xlsx": 1,
     "sweep --protocol udp --payload 64B..1472B:9 -o swept.csv": 0,
     "datasets check own": 0,
     "theory ethernet --protocol udp --payload 1473B": 0,
-    "workbook ethernet-10g-2012 -o model.xlsx": 0,
+    "workbook rapidio-tsi721 -o model.xlsx": 0,
 }
 """Command -> exit code."""
 
