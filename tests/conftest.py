@@ -89,15 +89,15 @@ LONGEST = (
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Keep fits for this session: a test, and what it starts, makes only those that none before it made.
+    """Keep fits and searches for this session: a test, and what it starts, makes only what none before it made.
 
     A test that is about making fits has a cache of its own, or none. Workers of xdist use that of
     the process that starts them.
     """
     if not hasattr(config, "workerinput"):
-        folder = tempfile.TemporaryDirectory(prefix="icmodel-fits-")
+        folder = tempfile.TemporaryDirectory(prefix="icmodel-session-")
         config.add_cleanup(folder.cleanup)
-        os.environ["ICMODEL_CACHE"] = os.environ[shared.FITS] = folder.name
+        os.environ["ICMODEL_CACHE"] = os.environ[shared.FITS] = str(Path(folder.name) / "fits")
 
 
 def pytest_collection(session: pytest.Session) -> None:

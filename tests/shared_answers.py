@@ -5,6 +5,9 @@ Imported by `shared` when datasets and tables are shared already, so that what i
 
 from __future__ import annotations
 
+import fcntl
+import os
+import pickle
 import sys
 from functools import cache, lru_cache, wraps
 from pathlib import Path
@@ -18,7 +21,7 @@ from icmodel.report import figures
 from icmodel.report.profile import Profile, profile
 from icmodel.scenario import Scenario
 from icmodel.system import OpenSystem, system_names
-from shared import load_folder, tables
+from shared import FITS, load_folder, tables
 
 
 @lru_cache(maxsize=32)
@@ -36,7 +39,18 @@ def profile_once(model: Model, scenario: Scenario, over: str, *, fastest: bool =
     return profile(model, scenario, over, fastest=fastest)
 
 
-recommend_bundled = cache(recommend)
+@cache
+def recommend_bundled(name: str) -> Recommendation:
+    """Search the choices of a bundled system; one process of the session does, the others read what it found."""
+    place = Path(os.environ[FITS]).parent / f"recommended-{name}"
+    with place.open("a+b") as found:
+        fcntl.flock(found, fcntl.LOCK_EX)
+        found.seek(0)
+        if kept := found.read():
+            return pickle.loads(kept)
+        made = recommend(name)
+        found.write(pickle.dumps(made))
+        return made
 
 
 @wraps(recommend)

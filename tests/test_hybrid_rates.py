@@ -174,4 +174,9 @@ def test_a_slower_wire_never_makes_a_saturated_stream_or_a_lone_frame_faster(
     if one.bottleneck == "receiver":  # a queue at the receiver goes away as the wire is slower
         return
     assert other.goodput_bps.value <= one.goodput_bps.value * (1 + 1e-9)
-    assert other.latency_mean_s.value >= one.latency_mean_s.value * (1 - 1e-6)
+    most = asked(protocol, payload, own_bps, None, model).goodput_bps.value
+    if share is None and one.goodput_bps.value > 0.7 * most:
+        # Where the wire begins to limit, what queued between the hosts queues at its socket instead.
+        assert other.latency_mean_s.high >= one.latency_mean_s.low
+    else:
+        assert other.latency_mean_s.value >= one.latency_mean_s.value * (1 - 1e-6)

@@ -48,7 +48,8 @@ def test_ctrl_c_ends_long_work_too() -> None:
         time.sleep(2)
         assert server.stop() == 0
         assert server.process.stderr is not None
-        assert server.process.stderr.read() == ""
+        said = server.process.stderr.read()
+        assert not said, said
 
 
 def test_a_closed_connection_ends_its_work() -> None:
