@@ -46,10 +46,10 @@ def recommend_bundled(name: str) -> Recommendation:
     with place.open("a+b") as found:
         fcntl.flock(found, fcntl.LOCK_EX)
         found.seek(0)
-        if kept := found.read():
-            return pickle.loads(kept)
-        made = recommend(name)
-        found.write(pickle.dumps(made))
+        kept = found.read()
+        made: Recommendation = pickle.loads(kept) if kept else recommend(name)
+        if not kept:
+            found.write(pickle.dumps(made))
         return made
 
 
