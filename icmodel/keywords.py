@@ -1,13 +1,15 @@
-"""Errors for unknown keywords of a function: the error offers the known name that is most similar."""
+"""Keywords of functions: an error for an unknown one offers the most similar, and signatures list them."""
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterable
 from functools import wraps
 from typing import ParamSpec, TypeVar
 
 P = ParamSpec("P")
 R = TypeVar("R")
+F = TypeVar("F", bound=Callable[..., object])
 
 ALIKE = 0.6
 """Least similarity (0 to 1, by `difflib`) to an unknown name with which an error offers a known name."""
@@ -62,3 +64,36 @@ def checks_keywords(function: Callable[P, R]) -> Callable[P, R]:
         return function(*arguments, **keywords)
 
     return checked
+
+
+def lists_keywords(keywords: type) -> Callable[[F], F]:
+    """Decorate a function that takes the keys of a TypedDict as keywords: its signature lists them.
+
+    So ``help`` shows them, and Tab completes them in a shell or a notebook.
+
+    Examples
+    --------
+    >>> import inspect
+    >>> import icmodel
+    >>> "payload_bytes" in inspect.signature(icmodel.Model.predict).parameters
+    True
+    """
+
+    def decorate(function: F) -> F:
+        signature = inspect.signature(function)
+        *own, others = signature.parameters.values()
+        listed = [
+            inspect.Parameter(
+                name,
+                inspect.Parameter.KEYWORD_ONLY,
+                default=None,
+                annotation=getattr(kind, "__forward_arg__", kind),
+            )
+            for name, kind in inspect.get_annotations(keywords).items()
+        ]
+        function.__signature__ = signature.replace(  # type: ignore[attr-defined]
+            parameters=[*own, *listed, others]
+        )
+        return function
+
+    return decorate

@@ -281,9 +281,9 @@ class ScenarioKeywords(TypedDict, total=False):
     checkers cannot know its name.
     """
 
-    protocol: str
-    payload_bytes: float
-    payload: str
+    protocol: str | None
+    payload_bytes: float | None
+    payload: str | None
     rate_fps: float | None
     rate: str | None
     requested_goodput_bps: float | None

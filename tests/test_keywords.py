@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import pydoc
 from collections.abc import Callable
 from typing import Any
 
@@ -11,7 +13,8 @@ from hypothesis import strategies as st
 
 import icmodel
 from icmodel.keywords import advice, nearest
-from icmodel.scenario import PARAMETERS, scenario
+from icmodel.scenario import PARAMETERS, ScenarioArrays, ScenarioKeywords, scenario
+from icmodel.sweep.running import sweep_to_file
 from icmodel.system import predict
 from search import times
 
@@ -114,3 +117,22 @@ def test_a_scenario_beside_keywords_is_refused() -> None:
         icmodel.ScenarioError, match=r"as a Scenario and as keywords .rate.: give only one"
     ):
         MODEL.predict(icmodel.Scenario("tcp", 64), rate="1/s")
+
+
+@pytest.mark.parametrize(
+    ("function", "keywords"),
+    [
+        (icmodel.Model.predict, ScenarioKeywords),
+        (icmodel.Model.predict_many, ScenarioArrays),
+        (icmodel.Model.predict_arrays, ScenarioArrays),
+        (icmodel.sweep, ScenarioArrays),
+        (sweep_to_file, ScenarioArrays),
+    ],
+)
+def test_help_and_tab_show_every_keyword_of_a_question(
+    function: Callable[..., object], keywords: type
+) -> None:
+    listed = inspect.signature(function).parameters
+    assert list(listed)[-1 - len(keywords.__annotations__) : -1] == list(keywords.__annotations__)
+    assert "rate_fps: " in pydoc.render_doc(function)
+    assert "ForwardRef" not in pydoc.render_doc(function)

@@ -66,3 +66,52 @@ def test_the_designs_and_the_fewest_changes_are_told(imaging: Recommendation) ->
         block for section in page.sections for block in section.blocks if isinstance(block, Table)
     ]
     assert all(len(row) == len(table.columns) for table in tables for row in table.rows)
+
+
+def test_designs_of_stated_devices_rest_on_them(tmp_path: Path) -> None:
+    path = tmp_path / "line.toml"
+    path.write_text(
+        """
+schema_version = 1
+name = "line"
+title = "A sensor sends to a computer"
+source = "made for this test"
+
+[[devices]]
+name = "sensor"
+cores = 1
+latency = "20 us .. 50 us"
+core_time = "1 us .. 2 us"
+source = "data sheet"
+
+[[devices]]
+name = "computer"
+cores = 1
+latency = "20 us .. 50 us"
+core_time = "1 us .. 2 us"
+source = "data sheet"
+
+[[links]]
+between = ["sensor", "computer"]
+rate = "1 Gb/s"
+
+[[streams]]
+name = "values"
+source = "sensor"
+sink = "computer"
+protocol = "udp"
+payload = "64 B"
+produces = { kind = "burst", period = "1 ms", size = "64 B" }
+
+[[requirements]]
+name = "in time"
+stream = "values"
+metric = "latency_mean_s"
+at_most = "1 ms"
+""",
+        encoding="utf-8",
+    )
+    found = recommend(path)
+    assert found.states_devices
+    assert page_of(found).basis == "theory and devices as stated"
+    assert page_of(predict(load(path))).basis == "theory and devices as stated"

@@ -84,15 +84,23 @@ def recommend(
 def sections(found: Recommendation) -> Iterator[Section]:
     """Yield the recommendation as sections that fit on one screen."""
     from icmodel.report import recommendation as words
+    from icmodel.report.verdicts import ground_text
 
-    datasets = ", ".join(found.datasets) or "theory alone"
     variants = f", variant {', '.join(found.variants)}" if found.variants else ""
     result = "no design surely meets all" if found.exit_code == 3 else "no design meets all"
     if found.front:
         result = f"{plural(len(found.front), 'design')} to choose from"
     title = f"{SIGNS[found.verdict]} {found.system}: {result} ({found.title})"
     first, *others = words.searched_lines(found)
-    yield Section("", (*hanging([title, f"{datasets}{variants}", first]), *others))
+    yield Section(
+        "",
+        (
+            *hanging(
+                [title, f"{ground_text(found.datasets, found.states_devices)}{variants}", first]
+            ),
+            *others,
+        ),
+    )
 
     if found.physics:
         lines = dict.fromkeys(line for one in found.physics for line in one.sentences())

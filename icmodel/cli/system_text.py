@@ -14,7 +14,6 @@ from icmodel.report.systems.tables import (
     about,
     bound_text,
     by_group,
-    ground_text,
     grows,
     limits,
     parts_rows,
@@ -22,6 +21,7 @@ from icmodel.report.systems.tables import (
     value_text,
     worst_estimate,
 )
+from icmodel.report.verdicts import ground_text
 from icmodel.requirement import MET, OUTCOMES, SIGNS
 from icmodel.system.prediction.result import by_requirement
 
@@ -103,7 +103,9 @@ def prediction_sections(prediction: SystemPrediction, *, everything: bool) -> It
     variants = f", variant {', '.join(prediction.variants)}" if prediction.variants else ""
     system, verdict = prediction.system, prediction.verdict
     title = f"{SIGNS[verdict]} {system.name}: {verdict} ({system.title})"
-    yield Section("", (title, f"{ground_text(prediction)}{variants}"))
+    yield Section(
+        "", (title, f"{ground_text(prediction.datasets, system.states_devices)}{variants}")
+    )
 
     yield Section("requirements", requirements_body(prediction.judged, everything=everything))
     if shortfalls := tuple(shortfall_lines(prediction, everything=everything)):

@@ -16,7 +16,7 @@ from icmodel.dataset import Dataset, check_variant, load
 from icmodel.errors import OutOfDomain, ScenarioError
 from icmodel.estimate import Estimate, Prediction
 from icmodel.fits.constants import SHIPPED, Constants
-from icmodel.keywords import advice, checks_keywords
+from icmodel.keywords import advice, checks_keywords, lists_keywords
 from icmodel.laws.host_time import host_times
 from icmodel.laws.law import Fitting, TableRequest
 from icmodel.laws.metrics import ALWAYS, BOTTLENECK
@@ -118,6 +118,7 @@ class Model:
 
     # --- one question -------------------------------------------------------------------------
 
+    @lists_keywords(ScenarioKeywords)
     def predict(
         self,
         scenario: Scenario | None = None,
@@ -436,6 +437,7 @@ class Model:
 
     # --- many questions -----------------------------------------------------------------------
 
+    @lists_keywords(ScenarioArrays)
     def predict_many(
         self,
         *,
@@ -515,6 +517,7 @@ class Model:
         options = outside, chosen, intervals, threads
         return labelled(self._tables, *self._columns(question, *options))
 
+    @lists_keywords(ScenarioArrays)
     def predict_arrays(
         self,
         *,

@@ -131,6 +131,7 @@ def recommend(
         currency=None if document.costs is None else document.costs.currency,
         file=None if isinstance(name, OpenSystem) else system_file(name),
         asked=DatasetChoice(dataset, variant, cache).options(),
+        states_devices=space.networks[0].system.states_devices,
     )
 
 

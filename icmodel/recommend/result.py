@@ -162,6 +162,8 @@ class Recommendation:
         File of the system; ``None`` if the system was given as an object.
     asked : mapping
         Options given to `recommend`: dataset and variant.
+    states_devices : bool
+        Whether a device of the file states its own latency, in place of a dataset.
     """
 
     system: str
@@ -178,6 +180,7 @@ class Recommendation:
     currency: str | None
     file: SourceFile | None = None
     asked: Mapping[str, str] = field(default_factory=dict)
+    states_devices: bool = False
 
     def __repr__(self) -> str:
         return f"Recommendation({self.system!r}, {len(self.front)} designs: {self.verdict})"

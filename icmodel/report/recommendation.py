@@ -47,7 +47,7 @@ from icmodel.report.front import (
     sentences,
 )
 from icmodel.report.masthead import PLAIN, Masthead
-from icmodel.report.verdicts import limit_text, margin_text
+from icmodel.report.verdicts import ground_text, limit_text, margin_text
 from icmodel.requirement import MET, NOT_MET, OUTCOMES, SIGNS, UNDECIDED, Verdict
 from icmodel.system import system_names
 from icmodel.usecase.result import WEAK
@@ -104,7 +104,7 @@ def page(found: Recommendation, masthead: Masthead = PLAIN, file: str = "") -> P
     return Page(
         title=f"{found.title}: designs",
         question="Which design meets every requirement, with the least CPU, latency, interfaces and cost?",
-        basis=f"{', '.join(found.datasets) or 'theory alone'}{variants}",
+        basis=f"{ground_text(found.datasets, found.states_devices)}{variants}",
         answer=conclude(found),
         sections=filled_sections(*sections),
         made_by=f"icmodel {__version__}",
@@ -265,7 +265,8 @@ def _doubts(found: Recommendation, best: Checked) -> Iterator[str]:
         yield f"{plural(search.unchecked, 'design')} with scores as good were not predicted in full."
     yield f"Scores leave out {LEFT_OUT[0]}; the designs shown were predicted in full."
     yield f"Scores leave out {LEFT_OUT[1]}."
-    yield "Hosts other than those of the datasets may differ."
+    if found.datasets:
+        yield "Hosts other than those of the datasets may differ."
 
 
 def _plot(found: Recommendation) -> Figure | None:
@@ -375,7 +376,7 @@ def searched_lines(found: Recommendation) -> Iterator[str]:
         (counts.far, far),
     ]
     parts = [f"{search.may_meet} may meet all", *(f"{n} {what}" for n, what in left_out if n)]
-    yield f"{counts.all} designs: {', '.join(parts)}"
+    yield f"{plural(counts.all, 'design')}: {', '.join(parts)}"
     yield "scores ignore queues and the load of streams on each other's hosts; designs shown are predicted:"
     more = f", and {search.unchecked} of the best by score are not" if search.unchecked else ""
     yield f"{plural(search.checked, 'design')} in full{more}"

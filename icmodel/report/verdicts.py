@@ -384,3 +384,11 @@ def about(finding: Finding) -> str:
     if finding.device:
         return f"{finding.device}, {plural(finding.streams, 'stream')} {finding.stream}"
     return finding.stream
+
+
+def ground_text(datasets: Iterable[str], states_devices: bool) -> str:
+    """Return the ground of an answer as text: datasets and devices that state their own times, or theory."""
+    named = ", ".join(datasets)
+    if states_devices:
+        return f"{named or 'theory'} and devices as stated"
+    return named or "theory alone"

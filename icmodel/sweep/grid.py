@@ -12,6 +12,7 @@ import numpy as np
 
 from icmodel import scenario as words
 from icmodel.errors import OutOfDomain, ScenarioError
+from icmodel.keywords import lists_keywords
 from icmodel.model import Model
 from icmodel.scenario import Scenario, ScenarioArrays
 from icmodel.sweep.ranges import Axis, Value, axes_of
@@ -28,6 +29,7 @@ MOST_TRIED = 1000
 """Greatest number of points of a sweep that are predicted one by one to find the first refused point."""
 
 
+@lists_keywords(ScenarioArrays)
 def sweep(
     model: Model,
     *,

@@ -23,6 +23,7 @@ from icmodel import __version__
 from icmodel.dataset import catalogue, find, load
 from icmodel.errors import ClusterError, OutOfDomain, ReportError
 from icmodel.files import alone, check_place
+from icmodel.keywords import lists_keywords
 from icmodel.model import Model
 from icmodel.scenario import ScenarioArrays
 from icmodel.sweep.files import check_installed
@@ -40,6 +41,7 @@ AHEAD = 2
 """Number of blocks that are submitted ahead for each worker. More would only need memory."""
 
 
+@lists_keywords(ScenarioArrays)
 def sweep_to_file(
     model: Model,
     path: str | Path,

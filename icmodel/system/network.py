@@ -401,6 +401,11 @@ class System:
         return html_table(f"{self.title} ({self!r})", columns, rows, self.known_limits)
 
     @property
+    def states_devices(self) -> bool:
+        """Whether a device states its own latency, in place of a dataset."""
+        return any(one.latency_s is not None for one in self.devices.values())
+
+    @property
     def interface_count(self) -> int:
         """Number of device interfaces that are connected to a link."""
         return sum(end in self.devices for link in self.links.values() for end in link.ends)

@@ -110,7 +110,7 @@ def system_page(toml: str) -> bytes:
             [Items(name, tuple(some)) for name, some in titled if some],
         ),
     )
-    basis = ", ".join(found.datasets) or "theory alone"
+    basis = verdicts.ground_text(found.datasets, system.states_devices)
     page = page_json(system.title, "", basis, tables.conclude(found), sections)
     drawn = STYLE.sub("", system_svg(found), count=1)
     return body_of({**page, "svg": drawn, "streams": list(stream_paths(found, summary))})

@@ -14,6 +14,7 @@ from icmodel.report.systems import tables
 from icmodel.report.systems.drawing import described, drawing
 from icmodel.report.systems.front import front
 from icmodel.report.systems.summary import MOST_MEMBERS, summarise
+from icmodel.report.verdicts import ground_text
 from icmodel.system import SystemPrediction, check, system_names
 
 
@@ -34,7 +35,7 @@ def page(found: SystemPrediction, masthead: Masthead = PLAIN, file: str = "") ->
     needs = "its requirement" if count == 1 else f"its {count} requirements"
     aim = f"meet {needs}" if count else "carry what its streams ask for"
     variants = "variant" if len(found.variants) == 1 else "variants"
-    basis = tables.ground_text(found)
+    basis = ground_text(found.datasets, system.states_devices)
     if found.datasets:
         basis = f"{basis}, {variants} {', '.join(found.variants)}"
 

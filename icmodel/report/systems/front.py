@@ -300,4 +300,5 @@ def doubts(found: SystemPrediction, groups: Groups, problems: Iterable[Finding])
     yield from (f"The check found: {problem.text}" for problem in problems)
     yield from found.notes
     yield from (f"The system file: {one}" for one in found.system.known_limits)
-    yield "Hosts other than those of the datasets may differ."
+    if found.datasets:
+        yield "Hosts other than those of the datasets may differ."

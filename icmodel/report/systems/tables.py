@@ -76,13 +76,6 @@ def conclude(found: SystemPrediction) -> Conclusion:
     return Conclusion(found.verdict, sentence, tuple(part for part in parts if part[1]))
 
 
-def ground_text(found: SystemPrediction) -> str:
-    """Return the ground of a prediction as text: datasets and devices that state their own times, or theory."""
-    stated = any(one.latency_s is not None for one in found.system.devices.values())
-    grounds = [", ".join(found.datasets)] if found.datasets else ["theory"] if stated else []
-    return " and ".join([*grounds, *(["devices as stated"] if stated else [])]) or "theory alone"
-
-
 def counted_outcomes(found: SystemPrediction) -> str:
     """Return the number of streams by outcome: ``6 met, 8 not judged``."""
     counts = Counter(outcomes(found).values())
