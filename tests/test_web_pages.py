@@ -371,6 +371,11 @@ def test_a_dataset_shows_where_it_extrapolates(visit: Visit) -> None:
     assert page.get_by_role("region", name="Rows of points.csv").get_by_role("row").count() > 20
 
 
+def test_a_dataset_is_drawn_with_the_switches_it_was_measured_with(visit: Visit) -> None:
+    visit.go("#/datasets?id=zeromq-100g-2019")
+    assert "The whole curve is extrapolated." in visit.page.locator(".curves").inner_text()
+
+
 # --- every page -------------------------------------------------------------------------------
 
 

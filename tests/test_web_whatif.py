@@ -192,3 +192,14 @@ def test_every_dataset_has_a_form_and_answers_in_its_range() -> None:
         size = int(next(one.greatest for one in shown.ranges if one.name == "payload"))
         found = answer(Question(dataset=dataset, words={"payload": f"{size} B"}), [])
         assert found.metrics or found.field
+
+
+def test_a_curve_without_an_answer_has_the_reason_of_one_question() -> None:
+    dataset, needs = "zeromq-100g-2019", {"switches": "1"}
+    asked = Question(dataset=dataset, protocol="zeromq", extrapolate=True)
+    assert curve(asked, "payload", "goodput_bps", beyond=True).error == (
+        f"{dataset} measured zeromq with switches = 1 only, not with 0: set switches = 1"
+    )
+    drawn = curve(asked.model_copy(update={"words": needs}), "payload", "goodput_bps", beyond=True)
+    assert drawn.error == ""
+    assert set(drawn.value) == {22.5e9}

@@ -219,6 +219,9 @@ def curve(
         grid = model.predict_many(outside=outside, metrics=(metric,), **arrays)
     except OutOfDomain:
         if not beyond:
+            # One question has a plainer reason than all of them.
+            first = replace(here, payload_bytes=int(xs[0])) if over == "payload" else here
+            model.predict(first, outside="refuse" if outside == "nan" else outside)
             raise
         # a payload that the protocol cannot have
         return curve(model, keywords, over, metric, outside, beyond=False)

@@ -57,8 +57,7 @@ def usecase_page(toml: str, dataset: str, candidate: str, strict: bool) -> bytes
         ("limits", "Limits of validity", predictions.limits(found)),
     )
     basis = f"{found.data.title} ({found.data.id}), variant {found.variant}"
-    answer = verdicts.conclude(found)
-    page = page_json(case.title, case.question, basis, answer, sections)
+    page = page_json(case.title, case.question, basis, verdicts.conclude(found), sections)
     names = [one.name for one in case.candidates]
     return body_of({**page, "candidate": found.candidate, "candidates": names})
 

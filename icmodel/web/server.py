@@ -151,6 +151,8 @@ def make_server(place: Place) -> uvicorn.Server:
         make_app(place),
         http=Impatient,
         log_level="critical",
+        # asyncio warns of a worker process for whose end two of its parts waited.
+        log_config={"version": 1, "loggers": {"asyncio": {"level": "ERROR"}}},
         access_log=False,
         server_header=False,
         proxy_headers=False,

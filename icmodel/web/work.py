@@ -125,7 +125,8 @@ class Workshop:
                 )
         except TimeoutError:
             raise Problem(503, f"the answer takes longer than {LONGEST_S:g} s: {advice}") from None
-        except (MemoryError, BrokenWorkerProcess):
+        except (MemoryError, BrokenWorkerProcess, ProcessLookupError):
+            # The last is anyio's, of a worker process that Ctrl-C ended before it could ignore Ctrl-C.
             memory = f"{MOST_MEMORY // 2**30} GiB"
             raise Problem(503, f"the answer needs more than {memory} of memory: {advice}") from None
 

@@ -53,7 +53,8 @@ export async function datasetsPage(main, parameters, put) {
     fill(host, h("h2", {}, "Points and curve"), h("div", { class: "choices" },
       select("Protocol", form.protocols, protocol, choose((value) => (protocol = value))),
       select("Metric", form.metrics.map((one) => [one, form.words[one]]), metric, choose((value) => (metric = value)))), canvas, reading, numbers);
-    const question = { dataset: id, protocol, extrapolate: true };
+    const [switches] = form.ranges.find(({ name }) => name === "switches").text.match(/^\d+/) ?? ["0"]; // as measured
+    const question = { dataset: id, protocol, words: { switches }, extrapolate: true };
     const { curves } = await post("pages/curves", { questions: [question], over: "payload", metric, beyond: true });
     const { x, value, basis, error } = curves[0];
     if (value.every((one) => one === null)) {
