@@ -34,7 +34,7 @@ class Finding:
 
     @property
     def text(self) -> str:
-        """What is wrong, and the fix, in one sentence."""
+        """Sentence that states the fault and its fix."""
         return self.fault.text
 
     @property

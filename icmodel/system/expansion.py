@@ -52,9 +52,15 @@ _USUAL_CABLES: Mapping[str, type[AnyFraming]] = {
 NAMES: tuple[Place, ...] = (("devices", None, "name"), ("switches", None, "name"))
 """Places of the names of all nodes."""
 ANY_LINK: Place = ("links", None, "ends")
-"""Nodes that a link joins; no key of a file, but what a node without a link needs to be sure."""
+"""Place that stands for the ends of any link; no file has this key.
+
+The fault "node without a link" is certain only if no link has a mistake.
+"""
 ALL_LINKS: tuple[Place, ...] = (ANY_LINK, ("devices", None, "links"), ("switches", None, "links"))
-"""Links of all nodes; no keys of a file either, but what routes need."""
+"""Places that stand for the links of all nodes; no file has these keys.
+
+The fault "no route" is certain only if no link has a mistake.
+"""
 Pairs = list[tuple[str, str]]
 T = TypeVar("T", Device, Switch, Link, Port, Stream)
 
@@ -77,7 +83,9 @@ def expand(document: SystemDocument, requirements: tuple[StreamRequirement, ...]
 def expand_sound_part(
     document: SystemDocument, requirements: tuple[StreamRequirement, ...], mistakes: Mistakes
 ) -> System:
-    """Make a system like `expand` without the links and streams that are wrong, and add their mistakes.
+    """Make a system from the valid part of a document, and add the mistakes of the rest to ``mistakes``.
+
+    The system lacks every link and stream that has a mistake. For a valid document, the system is that of `expand`.
 
     Raises
     ------
@@ -426,7 +434,7 @@ class Groups:
     ) -> tuple[str, ...]:
         """Nodes for which several names stand, each node once.
 
-        An unknown name is a mistake. It is taken as the most similar name; without one, no node is returned.
+        An unknown name is a mistake. The most similar name then replaces it. If no name is similar, it adds no node.
         """
         found: dict[str, None] = {}
         wrong = False
@@ -448,7 +456,7 @@ class Groups:
         Raises
         ------
         NetworkError
-            If another group, or a member of another, has the name of the group or of a member.
+            If another group, or one of its members, already uses the name of the group or of a member.
         """
         own = members(name, count)
         added = {member: own if member == name else (member,) for member in (name, *own)}

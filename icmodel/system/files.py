@@ -33,7 +33,7 @@ SAMPLES: Mapping[str, Any] = {
     },
     "requirements": {"metric": "goodput_bps", "at_least": "0 b/s"},
 }
-"""Values in place of wrong ones, while the rest of a file is checked."""
+"""Valid sample values that replace wrong values, so that the rest of a file can be checked."""
 FORM = Form(
     SystemDocument,
     SCHEMA_VERSION,
@@ -77,7 +77,7 @@ def load_checked(name: str | Path) -> tuple[System, tuple[Finding, ...]]:
 
 
 def _with_file(system: System, path: Path) -> System:
-    """A system that knows its file: the hash, and the name if it is not bundled."""
+    """Copy a system, and add the hash of its file; also the name of the file, unless the system is bundled."""
     made_of = source_file(path, _bundled_folder(), NetworkError)
     own = path.name if path.name == made_of.name else ""
     return replace(system, file=own, sha256=made_of.sha256)
@@ -121,7 +121,7 @@ class OpenSystem:
     usecase : UseCase, optional
         Use case that the document names.
     blank : Mistakes
-        Place of the file for mistakes that are found later, without any.
+        Empty collection of mistakes for this file. Each later check collects its mistakes in a copy.
     derived : mapping
         Numbers of the use case, derived from the system's sources.
     """
@@ -177,7 +177,10 @@ class OpenSystem:
         return system
 
     def _sound_part(self, mistakes: Mistakes) -> System:
-        """Make the system without its wrong parts; their mistakes are added, with those of the other parts."""
+        """Make the system from its valid parts, and add the mistakes of all parts to ``mistakes``.
+
+        If there is a mistake, `check` also examines the valid parts, and its findings are added.
+        """
         requirements = stream_requirements(self.document, self.usecase, self.derived, mistakes)
         system = expand_sound_part(self.document, requirements, mistakes)
         if mistakes:
@@ -214,7 +217,7 @@ def read_open(text: str, file: str, folder: Path | None = Path()) -> OpenSystem:
     document, mistakes = read_document(text, file, FORM)
     if document is None:
         mistakes.refuse(NetworkError)
-    assert document is not None  # otherwise there is a mistake
+    assert document is not None  # without a document, `refuse` has raised an error
     if folder is None:
         document = _with_bundled_datasets(document, mistakes)
     usecase: UseCase | None = None
@@ -231,7 +234,7 @@ def read_open(text: str, file: str, folder: Path | None = Path()) -> OpenSystem:
 
 
 def _with_bundled_datasets(document: SystemDocument, mistakes: Mistakes) -> SystemDocument:
-    """The document without datasets that are not bundled; they are mistakes, and their files are not read."""
+    """Remove each dataset that is not bundled from a document, add a mistake for it, and do not read its file."""
 
     def bundled(name: str | None, place: Place) -> str | None:
         if name is None or name in catalogue():
@@ -254,7 +257,7 @@ def _with_bundled_datasets(document: SystemDocument, mistakes: Mistakes) -> Syst
 
 
 def _usecase(name: str, folder: Path | None) -> UseCase:
-    """Bundled use case, otherwise a file in a folder; without a folder, only bundled ones.
+    """Find a use case: a bundled one, otherwise a file in ``folder``. If ``folder`` is None, no file is read.
 
     Raises
     ------

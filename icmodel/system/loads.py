@@ -50,8 +50,9 @@ class Load:
 def loads(system: System, packets: Packing | None = None) -> Iterator[Load]:
     """Load of each port that sends streams, in the file's order.
 
-    ``packets`` are the packets of the system's streams, if they are known already. The load counts the fewest bits that theory allows. Frames that may be merged into full packets (TCP,
-    and protocols over TCP) count as merged (IC2012 §6.1.1).
+    ``packets`` are the packets of the system's streams, if they are known already. The load counts the
+    fewest bits that theory allows. TCP, and protocols over TCP, may merge frames into full packets. Such
+    frames count as merged (IC2012 §6.1.1).
 
     Examples
     --------
@@ -94,7 +95,7 @@ class _Message:
         return cls(rate_bps, stream.producer.period_s, stream.producer.due_s)
 
     def due_bits(self, within_s: float) -> float:
-        """Bits of messages with a deadline within the given time [s], which begins when a message comes."""
+        """Bits whose deadline is within the given time [s], counted from the arrival of a message."""
         if within_s < self.due_s:
             return 0.0
         count = math.floor((within_s - self.due_s) / self.period_s) + 1

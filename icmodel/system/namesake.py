@@ -27,7 +27,7 @@ _load_system = lru_cache(maxsize=32)(load)
 def notes_on_usecase(system: System) -> tuple[str, ...]:
     """Notes for a system's prediction: its streams that request another rate in the bundled use case.
 
-    The use case is the one named in the system, or else the use case with the system's name.
+    If the system names a use case, that use case is compared. Otherwise the use case with the system's name is.
     """
     name = system.usecase or system.name
     if name not in usecase_names():

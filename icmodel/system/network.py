@@ -32,7 +32,7 @@ MESSAGE = "message"
 
 @dataclass(frozen=True, slots=True)
 class Device:
-    """A host: where streams begin and end.
+    """A host, the source or sink of streams.
 
     Parameters
     ----------
@@ -288,8 +288,8 @@ class Stream:
     def core_time_per_bit_s(self, device: Device, side: str) -> tuple[float, float]:
         """Least and greatest core time that a device states for each bit of goodput [s].
 
-        The greatest counts a short last frame of each message as a frame. The application's work at that
-        ``side``, ``send`` or ``recv``, is included.
+        The greatest time counts the last frame of each message as a frame, even if it is short. The
+        application's work at that ``side``, ``send`` or ``recv``, is included.
         """
         application_s = device.app_send_s if side == "send" else device.app_recv_s
         least, most = device.core_time_s or (0.0, 0.0)

@@ -287,9 +287,10 @@ def stream_arrival_curve(
     """Arrival curve of a stream at its first port, in bits on the line; valid with and without merged frames.
 
     A source that hands over whole messages sends one burst per period. Other sources send evenly spaced
-    frames, cut in one of two ways: each message has its own frames, of which the last may be short; or
-    the messages are one stream of bytes in full frames. With n frames of f bits, of which the last has r bits, at most ``f + (n - 2)(f - r)/n`` bits
-    exceed the message's average rate. An unlimited stream comes at the rate of the first link.
+    frames, cut in one of two ways. Either each message has its own frames, and its last frame may be
+    short. Or the messages are one stream of bytes in full frames. Let a message have n frames of f bits,
+    the last of r bits. Then at most ``f + (n - 2)(f - r)/n`` bits exceed the message's average rate. An
+    unlimited stream comes at the rate of the first link.
 
     Parameters
     ----------

@@ -2,8 +2,8 @@
 
 A stream's priority, 0 to 7 with 7 the most urgent, is its class at every port (the priority code points
 of IEEE 802.1Q-2022 §6.9.3, in the order of their numbers). Schedulers choose among packets, which are
-Ethernet frames with preamble and gap. Within a class, packets are sent in order of arrival. A packet
-that is being sent is finished, and the next packet begins after the gap.
+Ethernet frames with preamble and gap. Within a class, packets are sent in order of arrival. No scheduler
+interrupts a packet on the wire (no preemption). The next packet begins after the gap.
 
 Each class of this module is both a table of a system file and a Python value. In Python, ``kind`` has a
 default, and a wrong value raises `pydantic.ValidationError`.

@@ -11,12 +11,12 @@ from icmodel.reading import SLUG_PATTERN
 def new_system_text(name: str) -> str:
     """Commented system in TOML, as a starting point; it can be predicted unchanged.
 
-    Each commented-out key is valid where it stands, and so is each commented-out table.
+    Each commented-out key or table is valid at its place in the file.
 
     Raises
     ------
     NetworkError
-        If the name has other characters than lower-case letters, digits and hyphens, or starts with no letter.
+        If the name has other characters than lower-case letters, digits and hyphens, or does not start with a letter.
 
     Examples
     --------

@@ -243,9 +243,10 @@ class PathAggregate:
 
     @cached_property
     def stages_of_interest(self) -> StageNumbers:
-        """Numbers of the aggregate's stages (packets at one server) that delay no other flow in its worst case.
+        """Numbers of the aggregate's stages (packets at one server) that `StageArrivals` leaves out upstream.
 
-        They are left out upstream, see `StageArrivals`. The set is empty if a server keeps an order between flows.
+        In the worst case of the aggregate, all other flows go first. So its packets do not delay them. If a
+        server on the path keeps an order between flows, the set is empty.
         """
         orderless = not any(queue.server.is_fifo for queue in self.queues)
         return frozenset().union(*self.own_stages) if orderless else frozenset()
@@ -267,10 +268,10 @@ class PathAggregate:
         return max(flow.max_packet_bits for flow in self.flows)
 
     def arrival_for(self, flow: Flow) -> ArrivalCurve:
-        """Arrival curve of the aggregate, if each packet of ``flow`` arrives at its latest possible release.
+        """Arrival curve of the aggregate at the first queue, with each packet of ``flow`` at its latest release.
 
-        Packets that come earlier are served no later than packets with the latest release. So a service
-        curve bounds the time from the latest release of a packet to its departure.
+        A packet that is released earlier is served no later. So a service curve bounds the time from the
+        latest release of a packet to its departure.
         """
         if flow.release_jitter_s <= 0.0:
             return self.arrival

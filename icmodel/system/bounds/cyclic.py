@@ -1,11 +1,10 @@
 """Networks with cyclic dependencies: cut into a feed-forward network and bounded by a fixed point.
 
 Links are cut until no cycle is left. Behind a cut, each flow continues as a separate flow. The release
-jitter of this flow is the sum of the waits before the cut. Assumed jitters give waits, and waits give
-new jitters. The jitters start at 0 and are computed again in each round. Jitters are bounds if they are
-at least as large as the jitters they give: flows that keep to them continue to keep to them, since a
-packet needs time on a line before it passes a cut. The method needs no linearity, only a network that
-begins empty.
+jitter of this flow is the sum of the waits before the cut. The search for the jitters starts at 0. Each
+round computes waits from the jitters, and new jitters from the waits. Jitters are valid bounds if the
+new jitters do not exceed them. Every packet needs time on a line before it passes a cut. So flows that
+keep to such jitters continue to keep to them. The network must begin empty, but need not be linear.
 
 References
 ----------

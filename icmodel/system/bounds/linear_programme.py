@@ -8,8 +8,9 @@ A. Bouillard, *Trade-off between accuracy and tractability of network calculus i
 Performance Evaluation 153, 2022). Cross traffic is bounded from the sources on, as in the other
 analyses.
 
-Departures by a date are whole packets. Of one additional packet, the line may have sent all but the last
-bit. The packet of interest has been sent completely, and nothing else was sent during its transmission.
+The packets that have departed by a date count whole. The line may also have sent part of one more packet,
+up to all but its last bit. At the date of its departure, the packet of interest has been sent completely.
+The line sent nothing else during its transmission.
 """
 
 from __future__ import annotations
@@ -243,7 +244,7 @@ class QueueDates:
     def aggregates(self) -> Iterator[tuple[StageNumbers, Callable[[int, float], Terms]]]:
         """Iterate over the sets of stages whose joint arrival curve is known, for constraints of the linear programme.
 
-        A stage is the packets of some flows at one server.  Each set comes with a function that returns the
+        A stage is the packets of some flows at one server. Each set comes with a function that returns the
         constraint terms for the bits of the set that arrived by a date.
         """
         for link, parts in self.entering.items():
@@ -254,7 +255,7 @@ class QueueDates:
                 yield self.queue.links[link], partial(self.over_link, link)
 
     def entered(self, link: str | None, leaving: Collection[int], date: int, sign: float) -> Terms:
-        """Constraint terms for the bits that entered the path over a link by a date, and leave it after some hops."""
+        """Constraint terms for the bits that entered the path over a link by a date, and leave it after given hops."""
         hops = (hop for hop in self.entering[link] if hop in leaving)
         return [((self.hop, link, hop, date), sign) for hop in hops]
 
@@ -267,7 +268,7 @@ class QueueDates:
         return [] if before is None else before.arrived(leaving, before.fifo[date], sign)
 
     def arrived(self, leaving: Collection[int], date: int, sign: float) -> Terms:
-        """Constraint terms for all bits that arrived at this queue by a date, and leave the path after some hops."""
+        """Constraint terms for all bits that arrived at this queue by a date, and leave the path after given hops."""
         entered = [
             term for link in self.entering for term in self.entered(link, leaving, date, sign)
         ]

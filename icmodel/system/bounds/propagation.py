@@ -282,8 +282,9 @@ class StageArrivals:
     """Arrival curves of sets of stages (packets of some flows at one server), each computed once.
 
     If no server keeps an order between flows, the stages of the flow of interest can be left out
-    upstream. In the worst case of this flow, all other flows go first. Other flows then wait only for
-    one of its packets that has begun. So the flow of interest does not delay them on shared links.
+    upstream. In the worst case of this flow, all other flows go first. Another flow then waits for at
+    most one packet of the flow of interest: the packet on the line. The other packets of the flow of
+    interest delay no flow on shared links.
 
     Parameters
     ----------
@@ -417,10 +418,10 @@ class StageArrivals:
         )
 
     def _line_shaping(self, numbers: StageNumbers) -> tuple[ArrivalCurve, ...]:
-        """Arrival curve that the rate of the line sets for the stages that come over it; empty if it is unknown.
+        """Arrival curve of the stages that come over one line, by the line rate; empty if the rate is unknown.
 
-        Within t, packets that have become whole have ``C t`` bits and at most one longest packet
-        more (Mifdaoui and Leydier, *Beyond the accuracy-complexity tradeoffs of compositional
+        Packets that arrive completely within t have at most ``C t`` bits plus one longest packet
+        (Mifdaoui and Leydier, *Beyond the accuracy-complexity tradeoffs of compositional
         analyses using Network Calculus for complex networks*, CRTS 2017).
         """
         if numbers not in self._lines:

@@ -155,12 +155,14 @@ def deficit_round_robin_service(
     """Service curve of a class under deficit round robin, where a turn sends up to quantum plus saved deficit.
 
     A class that is busy over p whole turns sends at least ``p Q - d`` bits, where d is its greatest
-    deficit: its longest packet. Each other class sends at most ``(p + 1) Q_j + d_j``. With p
-    eliminated, F the sum of quanta and L the sum of longest packets, the result is the curve of Boyer,
-    Stea and Sofack (VALUETOOLS 2012, theorem 1) as Tabatabaee and Le Boudec restate it (arXiv
-    2106.01034, §II): rate ``R Q/F``, latency ``((F - Q)(1 + d/Q) + L - d)/R``. As p is a whole number,
-    there is a first piece from the end of the first turn to that of the second (the convex hull of
-    their theorem 3). The correction of Soni et al., which they refute, is not used.
+    deficit: its longest packet. Each other class sends at most ``(p + 1) Q_j + d_j``. Let F be the sum
+    of quanta, and L the sum of longest packets. Eliminating p gives the curve of Boyer, Stea and Sofack
+    (VALUETOOLS 2012, theorem 1) as Tabatabaee and Le Boudec restate it (arXiv 2106.01034, §II): rate
+    ``R Q/F``, latency ``((F - Q)(1 + d/Q) + L - d)/R``.
+
+    Since p is a whole number, the curve has another piece before that one. It lasts from the end of the
+    first turn to the end of the second (the convex hull of their theorem 3). Tabatabaee and Le Boudec
+    refute the correction of Soni et al., so it is not used.
     """
     quantum, saved = quanta_bits[own], traffic[own].max_packet_bits
     quanta = math.fsum(quanta_bits[name] for name in traffic if name != own)
@@ -259,19 +261,20 @@ def gated_service(windows: Windows, line: ServiceCurve, own: int, traffic: Traff
     """Service curve of a class whose gate opens periodically (IEEE 802.1Q-2018 §8.6.8.4, 802.1Qbv).
 
     Windows follow one another; together they are the cycle. Of the open classes, the highest goes
-    first. A frame is sent only if it ends before its gate closes, so up to one longest packet is lost
-    at the end of each opening. At its beginning a packet of a lower class may still be on the line, if
-    that class was open before and still is.
+    first. A port sends a frame only if the frame ends before its gate closes. So each opening loses up
+    to one longest packet at its end. If a lower class was open before and still is, its packet may
+    occupy the line at the beginning of an opening.
 
-    The curve of the open time has the remaining share of the cycle as its rate. Its latency is the
-    least at which it stays below the open time from any moment on. Zhao, Pop, Craciunas (IEEE Access
-    6, 2018, §IV) take the staircase itself; this is its greatest rate-latency curve.
+    The usable open time is a staircase over time. The service curve is the greatest rate-latency curve
+    below this staircase. Its rate is the line rate times the usable share of the cycle. Its latency is
+    the least at which the curve stays below the open time from any moment on. Zhao, Pop, Craciunas
+    (IEEE Access 6, 2018, §IV) use the staircase itself.
 
-    While a class waits and its gate is open, the line is busy with that class, with higher classes, or
-    with one packet of a lower class that was there first. So from the moment at which it begins to
-    wait, it gets the open time, less that packet, less the output of higher classes. Some of their
-    packets may have waited before, so their output ``alpha / beta`` (min-plus deconvolution; Le Boudec
-    and Thiran, theorem 1.4.3) counts, not their arrivals.
+    While a class waits and its gate is open, the line never idles. It sends that class, higher classes,
+    or one packet of a lower class that began before. So a waiting class gets the open time, less that
+    packet, less the output of higher classes. Some packets of higher classes may have waited before. So
+    their output ``alpha / beta`` counts, not their arrivals (min-plus deconvolution; Le Boudec and
+    Thiran, theorem 1.4.3).
     """
     together = {
         name: each

@@ -32,8 +32,9 @@ BUFFERS = "stated buffers"
 """Name of the method for a bound that adds up the sizes of stated buffers."""
 ARRIVING = "frames that arrive"
 BUNCHED_S = 1.0
-"""Least time between two bunches of frames [s]. A host bunches frames when it holds them back for its
-greatest latency. The greatest latency is measured over a whole run of at least a second (assumed).
+"""Least time between two bunches of frames [s]. If a host holds frames back
+for its greatest latency, it then sends them in a bunch. A dataset measures the greatest latency over a
+whole run, which takes at least a second (assumed).
 """
 
 
@@ -187,7 +188,7 @@ class _Meeting:
 
     @cached_property
     def beyond(self) -> tuple[float, float]:
-        """Bits that do not fit into the buffer if all bursts come at once, and bits arrived by that moment [b].
+        """Bits in excess of the buffer if all bursts come at once, and bits that have arrived by that moment [b].
 
         All classes share the buffer, and each class may have its greatest queue at the same time. The
         buffer may also hold one incomplete packet of each incoming link, and the packet that is being
@@ -210,10 +211,10 @@ class _Meeting:
     def losses(self, queues: Queues, bound_bits: float) -> Iterator[tuple[int, BufferLoss]]:
         """Loss of each stream without back-pressure, by index.
 
-        Loss at an overloaded port is not counted here: the shares of the streams include it. If
-        simultaneous bursts fit into the buffer, only frames bunched by hosts may be lost. That loss is
-        the part of the queue's bound beyond the buffer, once per `BUNCHED_S`. A frame is lost if any of
-        its packets is lost. Packets and frames are lost whole.
+        The shares of the streams already include the loss by overload, so it does not count here. If
+        simultaneous bursts fit into the buffer, only frames that hosts send in bunches may be lost. Once
+        per `BUNCHED_S`, the buffer then drops the excess of the queue's bound over its size. Packets and
+        frames are lost whole: if one packet is lost, its frame is lost.
         """
         excess, arrived = self.beyond
         bunched = not excess and math.isfinite(bound_bits)
@@ -375,7 +376,7 @@ def _limited_queues(
 
     A queue that grows without limit stays infinite.
     """
-    drained_s = np.full(len(shared.keys) + 1, np.inf)  # of the last, `NOWHERE`, nothing is known
+    drained_s = np.full(len(shared.keys) + 1, np.inf)  # the last entry, `NOWHERE`, has no limit
     for resource, (kind, name, priority) in enumerate(shared.keys):
         rate_bps = ports[name].drain_bps(priority) if kind == PORT else None
         if rate_bps is not None:

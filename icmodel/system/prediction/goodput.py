@@ -32,7 +32,7 @@ def shared_goodput(own: Estimate, share: StreamShare, most_bps: float = math.inf
     own : Estimate
         Goodput beside the other streams, from the dataset [b/s].
     most_bps : float
-        High of the stream's goodput alone, at its request [b/s].
+        High of the goodput that the stream reaches alone at its requested rate [b/s].
     """
     limited = share.limited_at is not None and share.rate_bps < own.value * (1 - SAME)
     least_bps = SPREAD[0] * share.fair_bps

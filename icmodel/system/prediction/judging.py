@@ -159,7 +159,7 @@ def judge_device(
             estimate = Estimate(value, low, high, weakest(bases), why, bases)
     verdict = judge(requirement, estimate, "cpu")
     if requirement.at_most is not None:
-        # utilisation never exceeds 1; so for a full host the data that do not arrive decide
+        # utilisation never exceeds 1: if a host is full, the data that do not arrive decide
         for stream in prediction.streams.values():
             if stream.bottleneck_at == device.name:
                 verdict = _at_best(verdict, stream.arrival.outcome, stream.arrival.why)

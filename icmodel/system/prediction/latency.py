@@ -126,7 +126,7 @@ class AddedLatency:
             return self._with_reasons(own, (value + self.once_s + full, low, high + worst + full))
         wait = self.wait_s(statistic)
         if statistic != "mean" and not mean.absent:
-            # the parts beyond both means add up as squares do (assumed)
+            # the squares of the deviations from both means add up (assumed)
             host, queue = own.value - mean.value, wait - self.mean_s
             beyond = max(math.hypot(host, queue) - abs(host), 0.0)
             wait = self.mean_s + beyond * math.copysign(1, queue)
@@ -300,8 +300,8 @@ def congested_latency(own: Estimate, ratios: Sequence[float], together: int = 1)
     The sender's buffers and window are full, and drain at the goodput that the stream gets: L = B / λ
     (J. D. C. Little, A proof for the queuing formula L = λW, Operations Research 9, 1961). The dataset
     has that latency at the goodput of the stream alone. The buffered bytes are assumed to be the same
-    within `HELD`. If n streams fill a port together, each stream's window and buffers may shrink. They are
-    between the whole and an n-th of the size alone: n to the power of −`GROWTH` (assumed).
+    within `HELD`. If n streams fill a port together, each stream's window and buffers may shrink. The
+    factor is between 1 and one n-th of the size alone: n to the power of −`GROWTH` (assumed).
 
     Parameters
     ----------

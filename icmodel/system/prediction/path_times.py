@@ -175,7 +175,7 @@ class _MeasuredPath:
 
 @dataclass(frozen=True, slots=True)
 class _Path:
-    """Path of a stream: all that decides its times. Streams with equal paths have equal times.
+    """Path of a stream, with every property that affects its times. Streams with equal paths have equal times.
 
     Parameters
     ----------

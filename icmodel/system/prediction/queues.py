@@ -235,8 +235,8 @@ class _Columns:
     def burst_arrives_s(self, bursts: _Sizes) -> Floats:
         """Time from the first packet of the stream's burst to the last [s]; 0 at the port of its own host.
 
-        Behind a slower line or a shaper, packets arrive with pauses. Other streams then wait for no more
-        of these packets than if the packets arrived at the rate of the port.
+        Behind a slower line or a shaper, packets arrive with pauses. In each pause, the port sends other
+        streams. So the burst delays them as if its packets arrived at the rate of the port.
         """
         arrives = self._behind_bits(bursts) / np.maximum(self.came_bps, self.rate_bps)
         return np.where(self.at_sender, 0.0, arrives)
@@ -250,9 +250,9 @@ class _Columns:
         return np.where(pause, 0.0, self._behind_bits(packets) / self.came_bps)
 
     def _behind_bits(self, packets: _Sizes) -> Floats:
-        """Bits of the given packets that arrive later than the first [b].
+        """Bits of the given packets that arrive after the first packet [b].
 
-        The first is a packet, or all bits that a full token bucket passes at once.
+        A full token bucket may pass more bits at once than the first packet has. These bits count as first.
         """
         behind = packets.sum_bits - packets.longest_bits
         return np.minimum(behind, np.maximum(packets.sum_bits - self.bucket_bits, 0.0))
@@ -388,7 +388,7 @@ def _waits_of(
     Parameters
     ----------
     burst_arrives_s : array (crossings,)
-        Time from the first packet of the burst that others wait for to its last [s].
+        Time from the first to the last packet of the stream's burst, which delays other streams [s].
     at_once : Waits
         Waits if all packets of a burst arrive at one moment.
     blocked : array (crossings, 3)

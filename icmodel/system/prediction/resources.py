@@ -182,9 +182,9 @@ def _cores(
 ) -> Iterator[Hop | None]:
     """Yield the processor resources of a stream at one host: all cores of the host, and the stream's own cores.
 
-    A dataset that answers for the stream counts the application's work, and limits the stream to its own
-    cores. Without a dataset only the application's work is known, or the core time that the device states,
-    of which the greatest counts: a core handles one frame at a time.
+    If a dataset answers for the stream, it counts the application's work, and limits the stream to its own
+    cores. Without a dataset, only the application's work or the stated core time of the device is known.
+    The greatest stated core time counts. A core handles one frame at a time.
     """
     device = system.devices[stream.source if side == "send" else stream.sink]
     work_s = device.app_send_s if side == "send" else device.app_recv_s

@@ -2,8 +2,8 @@
 
 A stated latency holds for each frame that the device sends or receives, at the rates of the system. So the
 device passes every frame, and its latency adds to that of the network. If only one end of a stream states
-its latency, a dataset answers for the other end. The dataset measured two hosts together, so between
-nothing and all of its time belongs to the other end: the value takes one half (assumed).
+its latency, a dataset answers for the other end. The dataset measured two hosts together. The other end
+may account for any part of that time, from nothing to all. The value takes one half (assumed).
 """
 
 from __future__ import annotations
@@ -171,7 +171,7 @@ class StatedTimes:
         return found
 
     def beside_dataset(self, own: Mapping[str, Estimate], network_s: float) -> dict[str, Estimate]:
-        """Metrics of a stream of which one device states its latency, and a dataset covers the other device.
+        """Metrics of a stream with a stated latency at one end, and a dataset for the device at the other end.
 
         The stated latency replaces the time of one of the dataset's two hosts.
 
@@ -197,7 +197,7 @@ class StatedTimes:
         return found
 
     def beside_theory(self, own: Mapping[str, Estimate]) -> dict[str, Estimate]:
-        """Metrics by theory of a stream with a stated latency at one end, which is added.
+        """Metrics by theory, with the stated latency of the device at one end added.
 
         The device at the other end may add any time.
         """

@@ -120,7 +120,7 @@ class _StreamResults:
     virtual : bool
         Whether the stream's dataset was measured between virtual machines.
     stated : StatedTimes
-        Latency and core time of the stream's devices that state their own.
+        Latency and core time that the stream's devices state in the system file.
     """
 
     index: int

@@ -254,7 +254,7 @@ def _shares(shared: SharedResources, allocation: Allocation) -> list[StreamShare
 def _meeting(
     shared: SharedResources, allocation: Allocation, at: Ints
 ) -> tuple[Ints, Floats, Floats]:
-    """For each stream and one resource: number of streams at the resource, own goodput, and others' goodput.
+    """Traffic at one resource of each stream: number of streams there, own goodput, and others' goodput.
 
     Goodputs are in b/s; all three results are arrays (streams,).
 
@@ -283,10 +283,10 @@ def _others(
 
     They are ``endpoints``, the number of senders, and ``other_goodput_bps``.
 
-    If a resource limits the stream, the others get the goodput that the stream reaches alone, less its
-    share. Otherwise the others get their goodput at the stream's busiest resource, with the same upper
-    limit. If lossy streams meet at a receiver, the others get the goodput they offer: the dataset itself
-    includes the loss of all streams.
+    ``other_goodput_bps`` has three cases. If a resource limits the stream, it is the goodput that the
+    stream reaches alone, less its share. Otherwise it is the others' goodput at the stream's busiest
+    resource, with the same upper limit. If lossy streams meet at a receiver, it is the goodput that the
+    others offer, since the dataset's answer includes the loss of all streams.
     """
     # busiest shared port or interface of each stream; if several are equally busy, the last one
     path = shared.flows.path

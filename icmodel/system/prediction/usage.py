@@ -64,8 +64,8 @@ def device_usage(
     Parameters
     ----------
     sent_with : array of int (streams,)
-        Index of the stream whose sending work covers each stream. A sender works once for all copies of
-        a multicast set.
+        Index of the stream that represents each stream in the work of its sender. A sender works once for
+        all copies of a multicast set.
     """
     work: dict[str, list[tuple[Stream, Estimate]]] = {name: [] for name in system.devices}
     for index, prediction in enumerate(streams.values()):
@@ -97,7 +97,7 @@ def _processor(device: Device, work: list[tuple[Stream, Estimate]]) -> DevicePre
         why = f"the number of cores of {device.name} is unknown: give cores"
         return DevicePrediction(absent(why), total, ())
 
-    # at most all cores of a host are busy: the host limits its streams
+    # a host limits its streams, so its busy cores never exceed its cores
     value, low, high = (min(end, float(device.cores)) for end in total.ends)
     busy = replace(total, value=value, low=low, high=high)
     value, low, high = (min(end / device.cores, 1.0) for end in busy.ends)

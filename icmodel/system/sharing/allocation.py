@@ -326,8 +326,8 @@ def max_min(
     Notes
     -----
     Progressive filling: a link's fill level is its remaining capacity per unit weight of its unsettled
-    flows. As flows are settled below it, the level only grows. So a link is full if its level is the
-    least on the path of each of its flows. All such links are settled in one round. A request is a link
+    flows. If a flow is settled at a lower level, the link's level only grows. So a link is full if its
+    level is the least on the path of each of its flows. All such links are settled in one round. A request is a link
     that no other flow crosses.
 
     Examples

@@ -35,12 +35,13 @@ def pipelined_s(
     """Transfer time of packets over a path of lines [s], from the first bit sent to the last bit received.
 
     Propagation in cables and latencies of switches are not included.
+
     A packet enters a line after two events: the packet has arrived, and the previous packet and its gap
-    have been sent. The time at which the last of equal packets enters line i is a maximum over all lines
-    j up to i. For each j, the first packet enters line j and goes on from j to i, and the others follow
-    at the rate of the slowest line between. This is the longest path through a permutation flow shop (S.
-    M. Johnson, Optimal two- and three-stage production schedules, Naval Research Logistics Quarterly 1,
-    1954).
+    have been sent. Consider the moment at which the last of equal packets enters line i. It is a maximum
+    over all lines j up to i. In the term of j, the first packet enters line j and goes on to line i. The
+    other packets follow at the rate of the slowest line between j and i. The maximum is the longest path
+    through a permutation flow shop (S. M. Johnson, Optimal two- and three-stage production schedules,
+    Naval Research Logistics Quarterly 1, 1954).
 
     Parameters
     ----------

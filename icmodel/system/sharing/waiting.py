@@ -68,7 +68,7 @@ class Arrivals:
     source : array of int
         Number of the source from which the entry comes; sources are numbered over all ports.
     priority : array of int
-        Priority of the entry. Higher numbers are served first; a packet that is being sent is finished.
+        Priority of the entry. Higher numbers are served first, without preemption of the packet on the wire.
     load : array
         Fraction of the port's time that the entry takes.
     burst_s, packet_s : arrays
@@ -217,9 +217,9 @@ class _Encounters:
     pairs_s: Floats
 
     def behind_own_bursts(self, load: Floats, burst_s: Floats) -> Floats:
-        """Factor on the mean wait of entries whose own earlier bursts still queue, array (entries,).
+        """Factor on the mean wait of each entry, caused by its own earlier bursts in the queue, array (entries,).
 
-        They queue behind the other streams of the port.
+        An earlier burst may still wait behind other streams of the port when the next burst arrives.
         """
         others_s = 1.5 * _ratio(self.square_s2, self.residual_s, 0.0)  # Σ ρ b² / Σ ρ b
         endless = np.full(len(load), np.inf)
@@ -231,7 +231,8 @@ class _Encounters:
 def _encounters(at: Arrivals, some: Bools, of: Ints, nodes: tuple[Floats, Floats]) -> _Encounters:
     """Sum the loads and bursts of the other streams that each given entry (stream at a port) meets in its port.
 
-    Only the streams selected by ``some`` count, and none of the entry's own source. ``nodes`` are the nodes and weights of the integral.
+    Only streams that ``some`` selects count; streams of the entry's own source do not. ``nodes`` has the nodes
+    and weights of the integral.
     """
     t, weight = (of_port[at.port] for of_port in nodes)
     load = np.where(some, at.load, 0.0)
@@ -260,7 +261,7 @@ def _encounters(at: Arrivals, some: Bools, of: Ints, nodes: tuple[Floats, Floats
 def _on_the_wire(
     at: Arrivals, priority: int, here: Ints, load_before: Floats
 ) -> tuple[Floats, Floats]:
-    """Mean time until a less urgent packet, which is being sent, leaves the port [s], and the mean of its square."""
+    """Residual time of a less urgent packet on the wire: its mean [s], and the mean of its square."""
     left, mean, square = 1 - load_before, np.zeros(len(here)), np.zeros(len(here))
     for lower in np.unique(at.priority[at.priority < priority])[::-1]:
         load = np.where(at.priority == lower, at.load, 0.0)
@@ -321,8 +322,8 @@ def spread(at: Arrivals, arrival_s: Floats, own_s: Floats, paused: Bools) -> Spr
     at : Arrivals
         The same entries as for `icmodel.system.sharing.waiting.waits`.
     arrival_s : array (entries,)
-        Time from the first packet of the burst that others wait for to its last [s]; 0 if it arrives at
-        once.
+        Time from the first to the last packet of the entry's burst, which delays other entries [s]; 0 if
+        the burst arrives at once.
     own_s : array (entries,)
         Time from the first packet of the waiting frame to its last [s].
     paused : array of bool (entries,)
@@ -361,7 +362,7 @@ def _spread(at: Arrivals, arrival_s: Floats, own_s: Floats, paused: Bools) -> Sp
 def _variance_ratio(
     at: Arrivals, arrival_s: Floats, frame_s: Floats, urgent: Bools, here: Bools
 ) -> Floats:
-    """Ratio of the variance of waits if frames arrive over a time to that if they arrive at one moment.
+    """Variance of waits for frames that arrive over a time, divided by that for frames that arrive at once.
 
     Only the first order is computed.
     """
@@ -380,8 +381,8 @@ def _variance_ratio(
 def _square(at: Arrivals, arrival_s: Floats, own_s: float) -> Floats:
     """Contribution of each entry's bursts to the variance of waits, array (entries,).
 
-    It is the burst rate times the integral of x² over s.  x(s) is the time that a burst which begins s later adds to
-    the wait of the last packet of a frame [s].
+    The contribution is the burst rate times the integral of x² over s. A burst may begin a time s after the
+    frame. It then adds x(s) to the wait of the frame's last packet [s].
     """
     points, weights = np.polynomial.legendre.leggauss(WAIT_NODES)
     u = (points + 1) / 2
