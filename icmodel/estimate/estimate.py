@@ -10,7 +10,7 @@ from icmodel.documents import number_or_none
 from icmodel.frozen import Late, NanEqual
 
 EXTRAPOLATED = "extrapolated"
-"""Basis of an estimate beyond the measured range."""
+"""Basis of an estimate outside the measured range."""
 BASES = (
     "measured",
     "tabulated",

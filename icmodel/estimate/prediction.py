@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 class Explanation:
     """Explanation of a prediction: terms of the mean latency, bounds of the goodput, and the bottleneck.
 
-    ``latency_terms`` [s] sum to the mean latency; the least of ``goodput_bounds`` [b/s] is the goodput.
+    The sum of ``latency_terms`` [s] is the mean latency.  The least of ``goodput_bounds`` [b/s] is the goodput.
     """
 
     latency_terms: Mapping[str, float]

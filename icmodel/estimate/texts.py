@@ -103,13 +103,13 @@ def limit_name(bottleneck: str) -> str:
 # --- numbers for people -----------------------------------------------------------------------
 
 GROWS = "grows without limit"
-"""Text for a latency if the network carries less data than the stream produces."""
+"""Text in place of a latency, if the network carries less data than the stream produces."""
 EXACT_DIGITS = 7
 """Number of significant digits of an exact number."""
 LEAST_DIGITS, HALF_WIDTH_DIGITS = 2, 2
-"""Least number of significant digits of a value, and number of digits of its interval's half-width.
+"""Least number of significant digits of a value, and number of significant digits of its interval's half-width.
 
-A value is rounded to the last of these digits of the half-width.
+A value is rounded to the decimal place of the half-width's last such digit.
 """
 WIDTH = 100
 """Maximum number of characters of a printed line."""
@@ -168,8 +168,8 @@ def estimated(metric: str, estimate: Estimate) -> str:
 def compared(metric: str, estimate: Estimate, limit: float) -> str:
     """Return the value of an estimate as text, to be shown beside a limit.
 
-    The value has the digits that its interval supports. More digits are added until the text shows on which side of the
-    limit the value is.
+    The value has the digits that its interval supports.  If they do not show on which side of the limit the value lies,
+    more digits follow.
     """
     value = estimate.value
     if estimate.absent or not math.isfinite(value):
@@ -215,7 +215,7 @@ def interval(metric: str, estimate: Estimate) -> str:
 def _digits(value: float, estimate: Estimate) -> int:
     """Return the number of significant digits to show of a value with an interval.
 
-    The last digit shown has the place of the second significant digit of the interval's half-width.
+    The value ends at the decimal place of the second significant digit of the interval's half-width.
     """
     half = (estimate.high - estimate.low) / 2
     if not math.isfinite(half):

@@ -1,9 +1,10 @@
 """IC2012 Appendix H: the thesis' pseudo-code, followed to the letter wherever it can be executed.
 
-The four functions of the pseudo-code keep their order and names; ``query`` is its ``interpolate``.  E1 to E19 are
-the decisions on the background page about errata: places at which the printed code cannot be executed, or is kept
-although it is wrong.  Numbers are arrays (ends, n) or (metrics, ends, n); the `ends` axis holds value, low and
-high.  The low of a result uses the low or high of each input, whichever makes the result low.
+The four functions of the pseudo-code keep their order and names.  ``query`` is ``interpolate`` in the pseudo-code.
+E1 to E19 are the decisions on the background page about errata.  Each erratum is a place at which the printed code
+cannot be executed, or at which this module keeps the code although it is wrong.  Numbers are arrays (ends, n) or
+(metrics, ends, n); the `ends` axis holds value, low and high.  For each input of a result's low, the law takes the
+input's low or high, whichever makes the result lower.
 """
 
 from __future__ import annotations
@@ -141,14 +142,14 @@ def flow(query: TableQuery) -> Flow:
 
 
 def at_load(query: TableQuery, metrics: Sequence[str], flow: Flow) -> Floats:
-    """Look up metrics at the requested load; at the unlimited load if the request is not achieved."""
+    """Look up metrics at the requested load, or at the unlimited load if the stream does not achieve the request."""
     return widen_to_both_regimes(
         query, flow.latency_load, flow, lambda here, load, _: here.all(metrics, load)
     )
 
 
 def latency(query: TableQuery, metrics: Sequence[str], flow: Flow) -> Floats:
-    """Latency, its standard deviation and other metrics that are looked up at the achieved load (§7.1.2)."""
+    """Look up latency, its standard deviation and other metrics at the achieved load (§7.1.2)."""
     value = at_load(query, metrics, flow)  # E4, E12
     add_path(value, metrics, switches_s(query, metrics))  # E5
     return value
@@ -158,12 +159,12 @@ def latency(query: TableQuery, metrics: Sequence[str], flow: Flow) -> Floats:
 
 
 def cpu_time(query: TableQuery, metrics: Sequence[str], load: Load, flow: Flow) -> Floats:
-    """Processing time of the host's cores at the measured core count.
+    """Compute the processing time of the host's cores at the measured core count.
 
-    Below the lowest measured load, the processing time is in proportion to the load (E15).  If only the unlimited
-    load was measured, an achieved request takes a proportional part of its processing time.  Above the highest
-    measured limited load, the interval's high is that of the unlimited load.  The processing time may then lie
-    anywhere between the two measured curves.
+    Below the lowest measured load, the processing time is proportional to the load (E15).  If only the unlimited load
+    was measured, the processing time of an achieved request is a proportional part of the time at that load.  Above
+    the highest measured limited load, the interval's high is that of the unlimited load.  The true processing time
+    may then lie anywhere between the two measured curves.
     """
     value, top_load = query.all(metrics, load), query.top_load(metrics)
     request = query.q.requested_goodput_bps
@@ -181,7 +182,8 @@ def below_unlimited(
 ) -> None:
     """Scale processing times ``value`` (metrics, ends, n), in place, if only the unlimited load was measured.
 
-    An achieved request takes a proportional part.  The high stays that of the unlimited load.
+    An achieved request takes a part of the processing time, in proportion to its load.  The high stays that of the
+    unlimited load.
     """
     scaled = (top_load == 0)[:, None] & load.limited[:HIGH]
     if not scaled.any():
@@ -193,7 +195,7 @@ def below_unlimited(
 
 
 def cpu(query: TableQuery, metrics: Sequence[str], flow: Flow, time: CpuTime = cpu_time) -> Floats:
-    """Processing time of the host's cores at the achieved load.
+    """Compute the processing time of the host's cores at the achieved load.
 
     If the request is not achieved, the processing time is that of the unlimited load (E12).
     """
@@ -205,7 +207,7 @@ def cpu(query: TableQuery, metrics: Sequence[str], flow: Flow, time: CpuTime = c
 def per_core(query: TableQuery, utilisations: Sequence[str], value: Floats) -> Floats:
     """Scale the utilisation of the measured cores to the requested number of cores: ``cpu/(cores/4)``.
 
-    The result is the utilisation that the stream needs.  It is not limited to 1 (E6).
+    The result is the utilisation that the stream needs; it may exceed 1 (E6).
     """
     value = value * query.core_ratio(utilisations)[:, None]
     if query.tables.extend and query.tables.axes.cores:  # a count beyond the measured ones
@@ -219,16 +221,16 @@ def per_core(query: TableQuery, utilisations: Sequence[str], value: Floats) -> F
 
 
 def benchmarked_loss(query: TableQuery) -> Floats:
-    """Loss rate measured with an unlimited sender; 0 for TCP, and if no loss was measured."""
+    """Look up the loss rate measured with an unlimited sender; 0 for TCP, and if no loss was measured."""
     interpolated_loss = query("loss_rate", query.unlimited)
     return fast_where(np.isnan(interpolated_loss), 0.0, interpolated_loss) * query.q.lossy
 
 
 def loss(query: TableQuery, flow: Flow) -> Floats:
-    """Loss rate: the greater of two estimates (E8, E9).
+    """Compute the loss rate as the greater of two estimates (E8, E9).
 
-    The first is the tabulated loss times the number of endpoints.  The second is the part of the request that is not
-    achieved.
+    The first estimate is the tabulated loss times the number of endpoints.  The second is the share of the request
+    that the stream does not achieve.
     """
     request = query.q.requested_goodput_bps
     interpolated_loss = opposite(flow.unlimited_loss) * query.q.endpoints
@@ -238,9 +240,10 @@ def loss(query: TableQuery, flow: Flow) -> Floats:
 
 
 def loss_unknown(query: TableQuery, flow: Flow) -> Bools:
-    """Boolean mask (n,) of requests whose loss rate is unknown.
+    """Mark the requests whose loss rate is unknown, as a boolean mask (n,).
 
-    The loss was never measured, or the protocol is direct Ethernet (E10), or the goodput is unknown.
+    The loss rate is unknown if loss was never measured, if the protocol is direct Ethernet (E10), or if the goodput
+    is unknown.
     """
     direct = np.array([name == "ethernet" for name in query.tables.axes.protocols])
     missing = np.isnan(query.values(["loss_rate"], query.unlimited)[0])

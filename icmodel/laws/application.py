@@ -1,13 +1,13 @@
-"""The application's own work: the limit it sets to a stream, and its part of processing time and latency.
+"""Application's own work: its limit on a stream's throughput, and its part of processing time and latency.
 
-A host that needs c seconds for a frame needs c + a if the application adds a (`host_time` gives c).  By the
-bottleneck law the slowest of sender, wire and receiver limits the throughput, since they work on
-different frames at the same time (P. J. Denning, J. P. Buzen, The operational analysis of queueing network
+If the host needs c seconds for a frame and the application adds a, the host needs c + a (`host_time` gives c).
+Sender, wire and receiver work on different frames at the same time.  So by the bottleneck law the slowest of the
+three limits the throughput (P. J. Denning, J. P. Buzen, The operational analysis of queueing network
 models, ACM Computing Surveys 10, 1978).
 
-The sender's work comes before the write of a frame, the receiver's work after the read of the frame.  A one-way
-latency runs from the start of the write to the end of the read, so it includes neither.  A round trip that
-an application answers includes both.
+The sender works before it writes a frame, and the receiver works after it reads the frame.  A one-way latency runs
+from the start of the write to the end of the read, so it includes neither work.  If an application answers, the round
+trip includes both.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from icmodel.tables import HIGH, LOW, VALUE, Load, Pace, TableQuery, Work, oppos
 OF_CHANGE = 0.1
 """Uncertainty of the throughput limited by the application: log half-width over log of the slowdown (assumed)."""
 FULLEST = 0.97
-"""Greatest utilisation of a receiver in the formula for waiting times; a greater utilisation is lowered to this."""
+"""Greatest utilisation of a receiver in the formula for waiting times; the formula lowers any greater one to it."""
 SENDER, RECEIVER = 0, 1
 BUSY = UTILISATIONS
 """Names of the two metrics of utilisation: that of the sender's cores and that of the receiver's cores."""
@@ -94,15 +94,15 @@ def paced(query: TableQuery) -> TableQuery:
 
 
 def end_bps(query: TableQuery, own_s: Floats, added_s: Floats) -> Floats:
-    """Greatest throughput [b/s] of the cores of one host that also does the application's work, (ends, n).
+    """Compute the greatest throughput [b/s] of one host whose cores also do the application's work, (ends, n).
 
     Parameters
     ----------
     own_s : array
         Time that the host itself needs for a frame, without the application, (ends, n).
     added_s : array
-        Time that the application adds per frame, (n,).  If this time is 0, the host sets no limit.  The high of the
-        result is at most the throughput that this time alone allows.
+        Time that the application adds per frame, (n,).  If it is 0, the host sets no limit.  The result's high
+        never exceeds the throughput that this added time alone would allow.
     """
     both_s = opposite(own_s) + added_s
     found: Floats = np.maximum(query.q.cores, 1) * 8 * query.q.payload_bytes / both_s
@@ -119,7 +119,7 @@ def end_bps(query: TableQuery, own_s: Floats, added_s: Floats) -> Floats:
 
 
 def flow(query: TableQuery) -> Flow:
-    """Throughput, loss and load of each stream after the application has limited its request.
+    """Compute throughput, loss and load of each stream after the application has limited the request.
 
     Frames that a receiver loses because its application is too slow do not count as goodput.
     """
@@ -159,7 +159,7 @@ def flow(query: TableQuery) -> Flow:
 
 
 def with_work(time: CpuTime) -> CpuTime:
-    """Wrap a rule for processing time, to add the application's own work on the frames it sends or receives."""
+    """Wrap a rule for processing time, so that it adds the application's own work per sent or received frame."""
 
     def time_with_work(query: TableQuery, metrics: Sequence[str], load: Load, flow: Flow) -> Floats:
         value, pace = time(query, metrics, load, flow), pace_of(query)
@@ -190,15 +190,15 @@ def with_work(time: CpuTime) -> CpuTime:
 
 
 def and_restated(query: TableQuery, wanted: Collection[str]) -> Collection[str]:
-    """Add to the wanted metrics those that :func:`with_application` corrects."""
+    """Extend the wanted metrics by the metrics that :func:`with_application` corrects."""
     return wanted if pace_of(query) is None else {*wanted, "sent_bps", "shortfall_bps"}
 
 
 def with_application(query: TableQuery, flow: Flow, found: dict[str, Floats]) -> dict[str, Floats]:
-    """Correct metrics that were predicted for the request after the application limited its rate.
+    """Convert metrics predicted for the limited request to the original request.
 
-    The results hold for the original request: shortfall, longer waiting in full buffers, and the application's part of
-    a round trip.
+    The application limited the rate of the request.  The correction adds the shortfall, the longer wait in full
+    buffers, and the application's part of a round trip.
     """
     pace = pace_of(query)
     if pace is None:
@@ -228,7 +228,7 @@ def with_application(query: TableQuery, flow: Flow, found: dict[str, Floats]) ->
 
 
 def _waiting_s(query: TableQuery, pace: Pace, flow: Flow) -> Floats:
-    """Greatest mean time [s] that a frame waits for a busy receiver, (n,), beyond the wait that was measured.
+    """Compute the greatest mean time [s] that a frame waits for a busy receiver, (n,), beyond the measured wait.
 
     For random arrivals and a constant service time S the wait is ρ S / (2 (1 − ρ)) (M/D/1 by Pollaczek and
     Khinchine: L. Kleinrock, Queueing Systems, vol. 1, 1975).  Evenly spaced frames do not wait.

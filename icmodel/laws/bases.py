@@ -1,6 +1,6 @@
 """Basis of each metric (such as ``stated`` or ``extrapolated``), and notes that all laws share.
 
-The basis of a metric is the weakest basis of the table look-ups and rules that the metric is computed from.
+A law computes each metric from table look-ups and rules; the weakest basis among them is the basis of the metric.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Read(NamedTuple):
 
 
 class Bases(NamedTuple):
-    """Table look-ups of each metric, and code of the weakest rule (n,) that each metric uses.
+    """Table look-ups of each metric, and basis code (n,) of the weakest rule that each metric uses.
 
     If no rule applies to a metric, the code is that of the strongest basis.
     """
@@ -46,7 +46,7 @@ class Bases(NamedTuple):
     rules: Mapping[str, Codes]
 
     def codes(self, query: TableQuery, metrics: Iterable[str]) -> dict[str, Codes]:
-        """Weakest basis code of each metric over all its look-ups and rules, one code per request (n,)."""
+        """Find the weakest basis code of each metric over all its look-ups and rules, one code per request (n,)."""
         strongest = np.zeros(len(query.q), dtype=np.int8)
         found = {metric: self.rules.get(metric, strongest) for metric in metrics}
         every = [read for metric in found for read in self.reads.get(metric, ())]
@@ -65,7 +65,7 @@ class Bases(NamedTuple):
     def used(
         self, query: TableQuery, metrics: Iterable[str]
     ) -> dict[str, list[tuple[int, list[int]]]]:
-        """Basis code and dataset rows of each table look-up that a metric uses, by metric, for a single request."""
+        """List basis code and dataset rows of each table look-up by metric, for a single request."""
         reads = {
             metric: [r for r in self.reads.get(metric, ()) if r.where is None or r.where[0]]
             for metric in metrics
@@ -91,16 +91,16 @@ def _by_load(reads: Iterable[Read]) -> list[tuple[Load, list[str]]]:
 
 
 def weakest(*rules: tuple[Bools, int]) -> Codes:
-    """Weakest basis code among the rules that hold for each request; the strongest code if none holds.
+    """Find the weakest basis code among the rules that apply to each request; the strongest code if none applies.
 
-    Each rule is a boolean mask of the requests it holds for, and a basis code.
+    A rule is a pair: the boolean mask of the requests to which it applies, and a basis code.
     """
     codes = [where * np.int8(basis) for where, basis in rules]
     return reduce(np.maximum, codes)
 
 
 def curve_rules(query: TableQuery, tables: Sequence[str]) -> Codes:
-    """Basis codes (tables, n) of two rules that adapt table values: added switches and other core counts.
+    """Find the basis codes (tables, n) of the rules for added switches and for other core counts.
 
     More switches than measured count as ``stated``, a scaled core count as ``derived``, and a core count that was never
     measured as ``extrapolated``.
@@ -127,7 +127,7 @@ def with_busy_cores(entries: Mapping[str, T]) -> dict[str, T]:
 # --- bounds and notes -----------------------------------------------------------------------------
 
 UNLIMITED = "latency is that of the unlimited benchmark"
-"""End of the note on a request that is not achieved, if no runs measured in overload are used."""
+"""End of the note on an unachieved request, if the prediction uses no runs measured in overload."""
 
 
 def benchmark_and_share(query: TableQuery, flow: Flow) -> dict[str, float]:
@@ -158,8 +158,8 @@ def sharing_notes(query: TableQuery, flow: Flow, scenario: Scenario) -> Iterator
 def cores_notes(scenario: Scenario, needed: Mapping[str, float]) -> Iterator[str]:
     """Write a note for each utilisation that would need more cores than requested.
 
-    ``needed`` maps the name of a utilisation to the utilisation of the requested cores that the stream needs.
-    A needed utilisation may exceed 1.
+    ``needed`` maps each utilisation's name to the utilisation of the requested cores that the stream needs; it may
+    exceed 1.
     """
     for name, demand in needed.items():
         if scenario.cores is not None and demand > 1:
@@ -170,6 +170,6 @@ def cores_notes(scenario: Scenario, needed: Mapping[str, float]) -> Iterator[str
 
 
 def not_achieved_note(flow: Flow, scenario: Scenario, instead: str) -> Iterator[str]:
-    """Write a note if the request exceeds the capacity; ``instead`` names the runs that are used instead."""
+    """Write a note if the request exceeds the capacity; ``instead`` names the runs that the prediction uses instead."""
     if flow.not_achieved[VALUE, 0] and math.isfinite(scenario.requested_goodput_bps):
         yield f"the request is not achieved: {instead}"

@@ -102,7 +102,7 @@ def flow(query: TableQuery) -> Flow:
     if query.ends == 3 or not delivers_all(query):
         delivered = query(ACHIEVED, query.unlimited)
         kept = fast_where(saturated | (share < offered), 1.0, delivered)
-        # A share just below the offered rate is no more certain than the whole offered rate.
+        # A share just below the offered rate is at least as uncertain as the whole rate.
         most = fast_where(saturated, np.inf, offered * delivered)
         goodput, sent = np.minimum(goodput * kept, most), sent * kept
     # No measurement window counts more than the wire carries.
@@ -127,7 +127,7 @@ def flow(query: TableQuery) -> Flow:
 
 
 def delivers_all(query: TableQuery) -> bool:
-    """Whether the value of an achieved request's goodput is the whole request, for every protocol of the tables."""
+    """Whether the goodput of every achieved request equals the request, for all protocols of the tables."""
     shares = query.tables.metrics[ACHIEVED].surfaces.coefficients
     return bool((shares[0, VALUE] == 1).all())
 
@@ -143,7 +143,7 @@ def sent_and_received_rates(
     q, request = query.q, query.q.requested_goodput_bps
     if not q.lossy.any():
         return request, request
-    # However wide the interval of the loss, the sent rate is at most the wire's bound.
+    # The wire's bound limits the sent rate, even if the interval of the loss is wide.
     ends = np.minimum(able_bps[LOW:], q.frames.greatest_bps)
     able = np.concatenate([able_bps[:1], ends])
     sent = fast_where(saturated, np.minimum(request, able), request)
@@ -162,9 +162,9 @@ def reached(query: TableQuery, benchmarked: Floats) -> Floats:
 
 
 def latency(query: TableQuery, metrics: Sequence[str], flow: Flow) -> Floats:
-    """Latency of the variant `appendix_h`, with two corrections.
+    """Compute latency as the variant `appendix_h` does, with two corrections.
 
-    A one-way latency is at least theory's least time.  Propagation in the cable is added (E19).
+    A one-way latency is at least theory's least time.  The law adds propagation in the cable (E19).
     """
     value = at_load(query, metrics, flow)
     value = widened(query, metrics, value, [rows_behind(metric) for metric in metrics])
@@ -177,7 +177,7 @@ def latency(query: TableQuery, metrics: Sequence[str], flow: Flow) -> Floats:
 
 
 def rows_behind(metric: str) -> str:
-    """Name of the table whose rows give a metric's core counts; frames per second use the goodput table."""
+    """Name the table whose rows give a metric's core counts; frames per second use the goodput table."""
     return BEST if metric == "frames_per_s" else metric
 
 
@@ -185,9 +185,9 @@ def rows_behind(metric: str) -> str:
 
 
 def cpu(query: TableQuery, metrics: Sequence[str], spent: Floats) -> Floats:
-    """Widen the intervals of processing times (metrics, ends, n) if another core count was measured.
+    """Widen the intervals of processing times (metrics, ends, n) if only another core count was measured.
 
-    The processing time of a single process is limited to the cores that the process may use.
+    A single process has at most the processing time of the cores that it may use.
     """
     value = widened(query, metrics, spent).copy()
     counted = query.q.cores  # 0 if the dataset states none
@@ -205,7 +205,7 @@ def utilisation(query: TableQuery, utilisations: Sequence[str], demand: Floats) 
 
 
 def benchmarked_loss(query: TableQuery) -> Floats:
-    """Loss rate measured with an unlimited sender, at most 1; 0 for TCP, and if no loss was measured."""
+    """Look up the loss rate measured with an unlimited sender, at most 1; 0 for TCP, and if no loss was measured."""
     if not query.q.lossy.any():
         return np.zeros((query.ends, len(query.q)))
     found = query.all(["loss_rate"], query.unlimited)
@@ -214,7 +214,7 @@ def benchmarked_loss(query: TableQuery) -> Floats:
 
 
 def limited_loss(query: TableQuery) -> Floats:
-    """Loss rate of a request below capacity: the loss measured at that load, or 0 if none was measured (E16)."""
+    """Look up the loss rate of a request below capacity: the loss measured at that load, or 0 if unmeasured (E16)."""
     if not query.q.lossy.any():
         return np.zeros((query.ends, len(query.q)))
     found = query.all([LIMITED_LOSS], query.requested)
@@ -223,7 +223,7 @@ def limited_loss(query: TableQuery) -> Floats:
 
 
 def loss(query: TableQuery, flow: Flow) -> Floats:
-    """Loss rate: 1 − goodput / sent rate for protocols that lose frames, 0 for other protocols (E8)."""
+    """Compute the loss rate: 1 − goodput / sent rate for protocols that lose frames, 0 for other protocols (E8)."""
     if not query.q.lossy.any():
         return np.zeros((query.ends, len(query.q)))
     achieved = flow.share_bps >= query.q.requested_goodput_bps * (1 - flow.achieved_loss)
@@ -247,11 +247,11 @@ def loss_unknown(query: TableQuery, flow: Flow) -> Bools:
 
 
 def sent(query: TableQuery, flow: Flow) -> Floats:
-    """Rate at which the sender sends [b/s], (ends, n); lossy senders send more than arrives.
+    """Compute the rate at which the sender sends [b/s], (ends, n); lossy senders send more than arrives.
 
-    A saturated lossy sender sends capacity / (1 − loss).  Its interval combines the relative errors of capacity and
-    loss, which are independent: their squares are added.  Dividing low by low and high by high would leave no
-    interval, since a low goodput goes with a high loss.
+    A saturated lossy sender sends capacity / (1 − loss).  The relative errors of capacity and loss are independent, so
+    the interval adds their squares.  A low goodput goes with a high loss, so dividing low by low and high by high would
+    leave no interval.
     """
     known = flow.saturated[VALUE] & query.q.lossy
     if query.ends == 1 or not known.any():
@@ -345,7 +345,7 @@ def _reads_of(
 ) -> dict[str, list[Read]]:
     """List the table look-ups from which each metric is computed.
 
-    ``less`` is the mask of the requests whose goodput is lowered by loss at an overloaded receiver.
+    ``less`` marks the requests whose goodput loss at an overloaded receiver lowers.
     """
     lossy, saturated, unlimited = query.q.lossy, flow.saturated[VALUE], query.unlimited
     reads = {
@@ -404,7 +404,7 @@ def _rules_of(
 
 
 def above_theory(query: TableQuery, flow: Flow) -> Bools:
-    """Boolean mask (n,) of requests whose benchmarked goodput exceeds theory's bound, and so is lowered to it."""
+    """Mark the requests whose benchmarked goodput exceeds theory's bound and is lowered to it, as a mask (n,)."""
     bound = query.q.frames.greatest_bps
     at_bound = np.asarray(flow.capacity_bps[VALUE] >= bound)
     if not at_bound.any():

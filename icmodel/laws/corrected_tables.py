@@ -1,7 +1,8 @@
 """Tables of the law `corrected`: curves through the unchanged rows, with the errata of the tables corrected.
 
 Each metric has a table.  Further tables hold the best goodput of any load, the loss at limited loads, and shared
-goodputs.  Loads that a payload does not achieve are replaced (E14).  `hybrid` uses the same functions on fitted curves.
+goodputs.  At payloads that do not achieve a load, the law replaces the points of that load's curve (E14).  `hybrid`
+uses the same functions on fitted curves.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ They hold the best goodput of all loads, the loss at limited loads, and the good
 the request.
 """
 LOAD_TOLERANCE = 1.005
-"""Greatest ratio of an offered load to the best goodput at the same payload at which the load counts as achieved.
+"""Greatest ratio of offered load to best goodput of a payload at which the payload counts as achieving the load.
 
 See erratum E14.
 """
@@ -140,7 +141,7 @@ def achieved_table(compile_: Compiler, shares: Floats) -> MetricTable:
 
 
 def without_switched(curves: Curves, protocol: str) -> Curves:
-    """Leave out a protocol's curves measured behind a switch if the protocol has curves without a switch.
+    """Drop a protocol's curves measured behind a switch if the protocol also has curves without a switch.
 
     E7: a switch changes only the sender's CPU time of UDP (IC2012 §7.1.3); the receiver's is equal (§6.5.1.3).
     """
@@ -156,9 +157,9 @@ def without_switched(curves: Curves, protocol: str) -> Curves:
 
 
 def achieved(best: Curves, key: Configuration) -> Curve | None:
-    """Curve of a protocol's best goodput in the configuration with the fewest switches and the most cores.
+    """Make the curve of a protocol's best goodput, with the fewest switches and the most cores.
 
-    The loads of the other curves are compared with this curve to tell which loads are achieved.
+    A comparison of the other curves' loads with this curve tells which loads are achieved.
     """
     keys = [known for known in best if known.protocol == key.protocol]
     most = max(keys, key=lambda known: (-known.switches, known.cores or 0), default=None)
@@ -166,7 +167,7 @@ def achieved(best: Curves, key: Configuration) -> Curve | None:
 
 
 def usable(compile_: Compiler, curves: Curves, best: Curves, key: Configuration) -> Bools | None:
-    """Boolean mask (limited loads, payload intervals) of the payloads at which each curve's load is achieved.
+    """Mark the payloads that achieve each curve's load, as a boolean mask (limited loads, payload intervals).
 
     The mask is ``None`` if the best goodput is unknown; all payloads then count as achieved.
     """
@@ -181,11 +182,10 @@ def usable(compile_: Compiler, curves: Curves, best: Curves, key: Configuration)
 
 
 def hold_overloads(curves: Sequence[Curve], best: Curve | None) -> list[Curve]:
-    """Replace the points of load curves that lie in overload by points of the next lower load.
+    """Replace points in overload on a load curve by points of the next lower load.
 
-    Replaced points are marked ``extrapolated``.
-
-    Otherwise a line between an achieved and an overloaded payload would bend towards overload.
+    Replaced points are marked ``extrapolated``.  Without the replacement, a line from an achieved to an overloaded
+    payload would bend towards overload.
     """
     if best is None:
         return list(curves)

@@ -1,4 +1,4 @@
-"""Throughput and load of each stream, which every law computes before any other metric."""
+"""Throughput and load of each stream; every law computes them before any other metric."""
 
 from __future__ import annotations
 
@@ -58,8 +58,8 @@ def widen_to_both_regimes(
 ) -> Floats:
     """Evaluate metrics (metrics, ends, n) at given loads, and widen their intervals if saturation is uncertain.
 
-    Saturation is uncertain if the interval of the capacity contains the request.  The interval of each metric then
-    covers both the achieved and the saturated result.
+    If the capacity's interval contains the request, it is uncertain whether the stream saturates.  The interval of each
+    metric then covers both results, achieved and saturated.
     """
     found = metrics_at(query, load, flow)
     open_ends = load.slot[LOW:] != load.slot[VALUE]
@@ -81,12 +81,12 @@ def fair_share(
     unlimited_loss: Floats,
     able_bps: Floats,
 ) -> Floats:
-    """Share of each stream in the goodput that a receiver accepts from several senders, (ends, n) [b/s].
+    """Compute each stream's share of the goodput that a receiver accepts from several senders, (ends, n) [b/s].
 
     The share is max(receiver − others, receiver / n).  For one other stream, or several equal ones, this is exactly
-    max-min fair (E2).  A receiver that loses frames does not distinguish senders, so each sender gets a share in
-    proportion to its offered load (assumed).  Shares measured at the requested number of endpoints replace
-    receiver / n.  If the stream was never measured alone, only measured shares are used.
+    max-min fair (E2).  If a receiver loses frames, it does not distinguish senders.  Each sender's share is then
+    proportional to its offered load (assumed).  Shares measured at the requested number of endpoints replace
+    receiver / n.  If the stream was never measured alone, the law uses only measured shares.
 
     Parameters
     ----------
@@ -106,10 +106,10 @@ def fair_share(
         own = np.minimum(q.requested_goodput_bps, able_bps)
         total = own + np.minimum(q.other_goodput_bps, (q.endpoints - 1) * able_bps)
         offered = total / able_bps
-        # The excess costs the receiver loss / (1 − loss) of the time for accepted frames: at twice the
-        # offered load it accepts less by the loss once more (E2, E9).  Assumed, since §6.5.3.1 says only
-        # that two unlimited senders, who offer 19 Gb/s, deliver less in total than one; no source covers
-        # more than twice the load, so the result is held there.
+        # For excess frames the receiver spends loss / (1 − loss) of the time for accepted frames.  At twice the
+        # offered load it accepts less by the loss once more (E2, E9).  This is assumed: §6.5.3.1 says only that
+        # two unlimited senders, who offer 19 Gb/s, deliver less in total than one.  No source covers more than
+        # twice the load, so the result stays constant above it.
         lost = np.minimum(unlimited_loss, 1 - CLOSE)
         less = receiver_bps / (1 + lost / (1 - lost) * np.minimum(offered - 1, 1.0))
         receiver = fast_where(crowded & (offered > 1), less, receiver_bps)
@@ -125,7 +125,7 @@ def fair_share(
 
 
 def loss_lowers_goodput(query: TableQuery, flow: Flow) -> Bools:
-    """Boolean mask (n,) of requests in which several senders overload a receiver, so that loss lowers the goodput."""
+    """Mark requests (n,) with several senders that overload a receiver, so that loss lowers the goodput."""
     several = (query.q.endpoints > 1) & (query.q.other_goodput_bps > 0)
     lossy = flow.unlimited_loss[VALUE] > 0
     return np.asarray(several & flow.receiver_overloaded[VALUE] & lossy)
@@ -136,9 +136,9 @@ def loss_lowers_goodput(query: TableQuery, flow: Flow) -> Bools:
 
 @lru_cache(maxsize=256)
 def traversals(metric: str) -> int:
-    """Number of times that a latency metric includes the path: 2 for a round trip, 1 one way, 0 for a deviation.
+    """Count how often a latency metric includes the path: 2 for a round trip, 1 one way, 0 for a deviation.
 
-    Metrics that are not latencies also give 0.
+    Other metrics also give 0.
     """
     if metric.endswith("_std_s"):
         return 0
@@ -154,7 +154,7 @@ def is_one_way(metric: str) -> bool:
 
 
 def switches_s(query: TableQuery, metrics: Sequence[str]) -> Floats:
-    """Time [s] that the requested switches add one way beyond those in the measured path, (metrics, n).
+    """Compute the one-way time [s] of the requested switches beyond those in the measured path, (metrics, n).
 
     An axis has the length 1 if all its numbers are equal.  Each further switch adds the dataset's switch latency
     (IC2012 §7.1.2).  The result is NaN if that latency is unknown.
@@ -171,7 +171,7 @@ def switches_s(query: TableQuery, metrics: Sequence[str]) -> Floats:
 
 
 def cable_s(query: TableQuery) -> Floats:
-    """Propagation time [s] in the part of the requested cable that is longer than the dataset's cable, (n,).
+    """Compute the propagation time [s] in the requested cable's excess over the dataset's cable, (n,).
 
     See erratum E19.
     """
@@ -179,9 +179,9 @@ def cable_s(query: TableQuery) -> Floats:
 
 
 def least_s(query: TableQuery) -> Floats:
-    """Theory's least one-way latency of a frame over the dataset's cable [s], (n,).
+    """Compute theory's least one-way latency of a frame over the dataset's cable [s], (n,).
 
-    It is the time of a lone frame on the wire, plus propagation.
+    The latency is the time of a lone frame on the wire, plus propagation.
     """
     link = query.tables.link
     propagation = (link.cable_length_m or 0.0) * (link.propagation_s_per_m or 0.0)

@@ -1,11 +1,11 @@
 """Host time: time that a core of the sender or receiver works on a frame, derived from measured rows.
 
-By the utilisation law a core with utilisation U at X frames per second needs U / X for each frame
+By the utilisation law, a core at utilisation U and X frames per second needs U / X for each frame
 (P. J. Denning, J. P. Buzen, The operational analysis of queueing network models, ACM Computing Surveys 10, 1978).
 At full speed one stage is the bottleneck: a host or the wire.  If a host is the bottleneck, the busier host needs the
 whole time between two frames.  The other host needs a part of that time, in proportion to its utilisation.  If the wire
-is the bottleneck, the utilisation of a host gives an upper limit, since a waiting host works in smaller pieces.
-Then the host time is extrapolated over payload, by a straight line through the payloads limited by hosts.
+is the bottleneck, a host's utilisation gives only an upper limit, since a waiting host works in smaller pieces.
+A straight line through the host-limited payloads then extrapolates the host time over payload.
 """
 
 from __future__ import annotations
@@ -99,8 +99,8 @@ def time_per_frame(query: TableQuery, alone: Flow, busy: Floats) -> tuple[Floats
 def _continued(query: TableQuery, own_s: Floats) -> Floats:
     """Extrapolate the hosts' time per frame [s] (2, ends, n) to payloads at which the wire is the bottleneck.
 
-    A straight line over payload continues the times of payloads at which a host is the bottleneck.  The time that
-    follows from the host's utilisation is an upper limit.
+    A straight line over payload continues the times at host-limited payloads.  The time derived from the host's
+    utilisation is an upper limit.
     """
     found, q = own_s.copy(), query.q
     curves = np.stack([q.protocol, q.core_index, q.cores, q.switches]).astype(np.float64)
@@ -163,9 +163,9 @@ def _at_all_knots(query: TableQuery, configurations: Floats) -> TableQuery:
 
 
 def _line_s(at_bytes: Floats, times_s: Floats, payload_bytes: Floats) -> Floats:
-    """Time per frame [s] at some payloads, from a straight line fitted to the times at other payloads.
+    """Extrapolate the time per frame [s] to some payloads by a straight line fitted to times at other payloads.
 
-    The fit minimises the squared relative errors.  If the line would fall with the payload, the last time is used.
+    The fit minimises the squared relative errors.  If the line falls with the payload, the result is the last time.
     """
     weight = 1 / np.maximum(times_s, SHORTEST_S)
     terms = np.stack([np.ones_like(at_bytes), at_bytes], axis=1)

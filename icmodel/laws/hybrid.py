@@ -1,7 +1,8 @@
 """``hybrid``: the laws of ``corrected`` on curves drawn from fits to all rows.
 
-Three further steps differ from ``corrected``.  Processing time is extrapolated above the greatest measured load.  The
-sender of a lossy protocol is busy for the frames that it sends.  Requests in overload use rows measured in overload.
+Three further steps differ from ``corrected``.  ``hybrid`` extrapolates processing time above the greatest measured
+load.  The sender of a lossy protocol is busy only for the frames that it sends.  Requests in overload use rows
+measured in overload.
 """
 
 from __future__ import annotations
@@ -85,7 +86,7 @@ from icmodel.tables.left_out import InterpolationErrors, interpolation_errors
 from icmodel.tables.wire import frames_on_wire
 
 FAR = 1.1
-"""A requested rate counts as overload above this multiple of the goodput measured in overload (assumed)."""
+"""Multiple of the goodput measured in overload above which a requested rate counts as overload (assumed)."""
 SENDING = "cpu_send"
 """Prefix of the names of the metrics of processing time at the sender."""
 Preparing = Callable[[TableRequest], Prepared | None]
@@ -154,8 +155,8 @@ def law_on(data: Dataset, prepare: Preparing) -> Law:
 def at_rate(link: Interconnect, rate_bps: float) -> Interconnect:
     """Copy a link with another line rate.
 
-    The depth of a token bucket changes in proportion, so that the bucket covers the same time (assumed).  A timer
-    that is late by at most this time loses no capacity.
+    The depth of a token bucket changes in proportion to the line rate, so the bucket covers the same time (assumed).
+    If a timer is late by at most this time, the link loses no capacity.
     """
     burst_bytes = link.burst_bytes
     if burst_bytes and link.line_rate_bps is not None:
@@ -282,7 +283,7 @@ class Shared:
 
     @cached_property
     def goodput_errors(self) -> InterpolationErrors | None:
-        """Interpolation errors of goodput curves; ``None`` if a fit draws all these curves with its own intervals."""
+        """Interpolation errors of goodput curves; ``None`` if fits draw all goodput curves and give the intervals."""
         draws_all = self.refiner.draws_all("goodput_bps")
         return None if draws_all else interpolation_errors(self.data, "goodput_bps")
 
@@ -380,9 +381,9 @@ def _tables(
 
 
 def hold_from_edge(curves: Sequence[Curve], best: Curve | None) -> list[Curve]:
-    """Hold curves of limited loads constant at payloads at which the load of the curve is not achieved (E14).
+    """Hold each curve of a limited load constant over the payloads that do not achieve this load (E14).
 
-    Points in overload take the numbers of the nearest point not in overload, marked ``extrapolated``.
+    A point in overload takes the numbers of the nearest point outside overload, marked ``extrapolated``.
     """
     if best is None:
         return list(curves)
@@ -406,7 +407,7 @@ def hold_from_edge(curves: Sequence[Curve], best: Curve | None) -> list[Curve]:
 def overload_rows(rows: Sequence[Row], refiner: Refiner) -> list[Row]:
     """Select the rows measured in overload, and mark their load as unlimited.
 
-    If a payload was measured at several loads, the row of the greatest load is used.  The amount of overload changes
+    If a payload was measured at several loads, the row of the greatest load counts.  The amount of overload changes
     little for a sender.
     """
     over = refiner.overloaded([row.point for row in rows])
@@ -439,10 +440,10 @@ def overload_answers(query: TableQuery, flow: Flow, wanted: Collection[str]) -> 
 
 
 def cpu_time(query: TableQuery, metrics: Sequence[str], load: Load, flow: Flow) -> Floats:
-    """Processing time of the host's cores at the measured core count, (metrics, ends, n).
+    """Compute the processing time of the host's cores at the measured core count, (metrics, ends, n).
 
-    Above the highest measured load the processing time grows with the load, at most to that of the unlimited load.
-    The unlimited load then gives the high of the interval (E15).
+    Above the highest measured load, the processing time grows with the load up to that of the unlimited load.  The
+    unlimited load then gives the high of the interval (E15).
     """
     value, top_load = query.all(metrics, load), query.top_load(metrics)
     request, top = query.q.requested_goodput_bps, fast_where(top_load == 0, np.inf, top_load)
@@ -459,10 +460,10 @@ def cpu_time(query: TableQuery, metrics: Sequence[str], load: Load, flow: Flow) 
 def cpu_time_of_senders(
     query: TableQuery, metrics: Sequence[str], load: Load, flow: Flow
 ) -> Floats:
-    """Processing time as in :func:`cpu_time`, but lower for a sender that sends less than requested.
+    """Compute processing time as :func:`cpu_time` does, but lower it if a sender sends less than requested.
 
-    A sender is busy for the frames that it sends (utilisation law).  Its cost per frame is the cost at the highest
-    achieved load, and at least the cost in the unlimited run, in which the host only sends.
+    A sender is busy only for the frames that it sends (utilisation law).  Its cost per frame is the cost at the
+    highest achieved load.  The cost is at least that of the unlimited run, in which the host only sends.
     """
     value = cpu_time(query, metrics, load, flow)
     request, unlimited_loss = query.q.requested_goodput_bps, flow.unlimited_loss[VALUE]
@@ -493,7 +494,7 @@ def bounds(query: TableQuery, flow: Flow) -> dict[str, float]:
 
 
 def in_overload(query: TableQuery, over: TableQuery, flow: Flow) -> Bools:
-    """Boolean mask (n,) of limited requests that are predicted from runs measured in overload.
+    """Mark the limited requests to predict from runs measured in overload, as a boolean mask (n,).
 
     The payload of such a request lies between payloads measured in overload.  The request also exceeds the capacity of
     a lone stream, or `FAR` times the goodput of the runs in overload.
@@ -518,13 +519,13 @@ def notes(
 ) -> Iterator[str]:
     """Write the notes that accompany the prediction of a single request.
 
-    ``instead`` describes the runs that are used for a request that is not achieved.
+    ``instead`` describes the runs used for an unachieved request.
     """
     yield from sharing_notes(query, flow, scenario)
     yield from work_notes(query, scenario)
     if corrected.above_theory(query, flow)[0]:
         yield "the fitted goodput lies above theory's bound and was clamped to it"
-    if query.q.work is None:  # if the application has work, another note names the bottleneck
+    if query.q.work is None:  # with application work, another note names the bottleneck
         yield from cores_notes(scenario, needed)
     yield from not_achieved_note(flow, scenario, instead)
 

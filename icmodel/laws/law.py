@@ -31,7 +31,7 @@ class Law(NamedTuple):
     wanted utilisation.  ``bases`` returns the look-ups and rules that metrics are computed from.  For a single
     request, ``bounds`` and ``notes`` explain the prediction; ``notes`` also takes the demand by utilisation.
 
-    Four fields are optional.  ``adds_cable``: a distance beyond the dataset's own cable adds to latency (E19).
+    Four fields are optional.  If ``adds_cable``, a distance beyond the dataset's own cable adds to latency (E19).
     ``overload`` is the law for requests in overload.  ``for_hosts`` returns the dataset and its law on another link or
     with other hosts.  ``paced`` limits requests to the rate that the application's own work allows.
     """
@@ -94,7 +94,7 @@ class TableRequest(NamedTuple):
 class Prepared:
     """Look-up tables that a law (a model variant) has prepared for a request.
 
-    ``metrics`` are the metrics that a prediction may have besides those of every prediction.  ``every`` holds the rows
+    ``metrics`` are the metrics that a prediction may have besides the fixed ones.  ``every`` holds the rows
     of all protocols.  If all numbers of a protocol are extrapolated, ``instead`` holds the reason, by protocol.
     """
 
@@ -120,8 +120,8 @@ def compiler(
 ) -> Compiler:
     """Make the compiler that turns curves of the requested protocols into look-up tables.
 
-    ``every`` holds the rows of all protocols, from which the payloads and loads of the table axes are taken.  So a
-    prediction is the same to the bit, alone or among others.  ``more_knots`` are further payloads [B].
+    ``every`` holds the rows of all protocols; their payloads and loads make the table axes.  So a prediction is the
+    same to the bit, alone or among others.  ``more_knots`` are further payloads [B].
     """
     own = [row.point for row in of_protocols(every, request.protocols)]
     payloads: dict[tuple[object, ...], list[float]] = {}

@@ -1,4 +1,4 @@
-"""Names of the metrics that a model variant predicts, and metrics that follow from other metrics by definition."""
+"""Names of the metrics that a model variant predicts, and metrics defined by other metrics."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ ONE_PROCESS = "_process_cores"
 A process uses at most the cores assigned to it; a host may use more.
 """
 GROWING = (BUSY, "packets_")
-"""Prefixes of metrics that are 0 at no load.  Below the lowest measured load they are in proportion to the load."""
+"""Prefixes of metrics that are 0 without load.  Below the lowest measured load they are proportional to the load."""
 ANY_CORES = ("latency_", "rtt_", BUSY)
 """Prefixes of metrics that may be predicted from rows at another core count (E6, E11).
 
@@ -107,9 +107,9 @@ def demand_columns(utilisations: Sequence[str], demand: Floats) -> dict[str, Flo
 
 
 def frames_per_s(query: TableQuery, flow: Flow, measured: Floats | None) -> Floats:
-    """Frames delivered per second, (ends, n): goodput divided by the bits of a payload.
+    """Compute frames delivered per second, (ends, n): goodput divided by the bits of a payload.
 
-    If frames carry no payload, it is the benchmarked frame rate, at most the requested rate.
+    If frames carry no payload, the result is the benchmarked frame rate, at most the requested rate.
     """
     bits = query.q.payload_bytes * 8
     frames = flow.goodput_bps / bits
@@ -128,24 +128,24 @@ STATISTIC = re.compile(r"(?P<time>.+)_(?P<which>min|mean|max|p[0-9]+)_s")
 
 
 def with_others(metrics: Collection[str], known: Collection[str]) -> frozenset[str]:
-    """Add to wanted statistics the other known statistics of the same time, such as the mean to a quantile.
+    """Extend wanted statistics by the other known statistics of the same time, such as a quantile by the mean.
 
-    All statistics of a time are needed to put them in ascending order.
+    Sorting needs all statistics of a time.
     """
     moved = {time for time, which in map(_parts, metrics) if which not in ("", MEAN, "p50")}
     return frozenset(metrics) | {name for name in known if _parts(name)[0] in moved}
 
 
 Move = tuple[str, tuple[str, ...], Farther]
-"""A metric, the metrics that it must reach, and the direction in which it moves."""
+"""Correction of one statistic: its metric, the metrics that it must reach, and the direction in which it moves."""
 
 
 def moves(metrics: Iterable[str]) -> Iterator[Move]:
-    """Moves, one after another, that put the statistics of each time in ascending order.
+    """Yield the moves, to be made in this order, that put the statistics of each time in ascending order.
 
-    A quantile of at least 0.5 is raised to any lower quantile with a greater value.  A quantile below 0.5 is lowered to
-    any higher quantile with a lesser value.  Then the maximum is raised, and the minimum lowered, to the mean and all
-    quantiles.
+    If a lower quantile has a greater value, a quantile of at least 0.5 rises to that value.  If a higher quantile has a
+    lesser value, a quantile below 0.5 falls to that value.  Then the maximum rises, and the minimum falls, at least to
+    the mean and all quantiles.
     """
     times: dict[str, dict[str, str]] = {}
     for name in metrics:
@@ -180,7 +180,7 @@ def in_order(values: Mapping[str, Floats]) -> dict[str, Floats]:
 
 
 def _push(found: dict[str, Floats], name: str, others: Sequence[str], farther: Farther) -> None:
-    """Raise or lower one metric, in place, to at least reach all of ``others``; NaN stays NaN.
+    """Raise or lower one metric, in place, until it reaches all of ``others``; NaN stays NaN.
 
     ``farther`` is ``np.fmax`` to raise and ``np.fmin`` to lower.
     """

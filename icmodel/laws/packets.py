@@ -1,7 +1,7 @@
 """Packets per second: theory's packets for the throughput, times a measured factor of the host.
 
-Below capacity each frame has packets of its own.  A stream at its limit fills its packets, whatever the frame size
-(IC2012 §6.1.1).  The host's factor is called the multiple of theory's packets.
+Below capacity each frame has packets of its own.  At its limit a stream fills its packets at every frame size (IC2012
+§6.1.1).  The code calls the host's factor the multiple of theory's packets.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ def multiples(tables: Tables, wanted: Collection[str]) -> tuple[str, ...]:
 def packets_per_s(
     query: TableQuery, metrics: Sequence[str], flow: Flow, *, all_at_limit: bool = False
 ) -> Floats:
-    """Packets per second [1/s], (metrics, ends, n), from tables of multiples of theory's packets.
+    """Compute packets per second [1/s], (metrics, ends, n), from tables of multiples of theory's packets.
 
-    If only the unlimited load was measured, the packets of a request below capacity are interpolated by its share of
-    the capacity.  The interpolation runs from the frames' own packets to the packets at the limit.  If the wire has no
-    time for that many packets, frames are merged as far as necessary.  The result never exceeds the line rate.
+    If only the unlimited load was measured, packets below capacity are interpolated.  The interpolation runs over the
+    request's share of the capacity, from the frames' own packets to the packets at the limit.  If the wire has no time
+    for that many packets, the stream merges frames as far as necessary.  The result never exceeds the line rate.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ def packets_per_s(
 
 
 def _of_known(query: TableQuery, metrics: Sequence[str], flow: Flow, all_at_limit: bool) -> Floats:
-    """Packets per second as in :func:`packets_per_s`, for requests that all have measured rows."""
+    """Compute packets per second as :func:`packets_per_s` does, for requests that all have measured rows."""
     q, tables = query.q, [MULTIPLE + metric for metric in metrics]
     own, least, bits = q.frames.packets, q.frames.least_packets, 8 * q.payload_bytes
     # A lossy sender is limited by its own capacity only; other senders are also limited by their share.
@@ -99,9 +99,9 @@ def _of_known(query: TableQuery, metrics: Sequence[str], flow: Flow, all_at_limi
 def _below_limit(query: TableQuery, each: Floats, below: Bools, flow: Flow) -> Floats:
     """Replace packets per frame (metrics, ends, n) below the limit by a straight line over the load.
 
-    ``each`` holds the packets per frame at the limit; ``below`` (metrics, n) marks the requests below the limit.  An
-    achieved frame is sent once, even if frames are lost at the limit.  Only a stream that merges its frames has fewer
-    packets than the frames' own packets.  Up to the limit the number of packets of such a stream is uncertain.
+    ``each`` holds the packets per frame at the limit; ``below`` (metrics, n) marks the requests below the limit.  Below
+    the limit each frame is sent once, even if frames are lost at the limit.  Only a stream that merges frames has fewer
+    packets than the frames' own.  Up to the limit, the packet count of such a stream is uncertain.
     """
     if not below.any():
         return each

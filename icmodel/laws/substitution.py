@@ -99,7 +99,7 @@ It is the log half-width of the interval, as a fraction of log(requested count /
 def unmeasured(query: TableQuery) -> Bools:
     """Boolean mask (n,) of requests whose goodput was not measured at the requested core count.
 
-    Only tables with ``extend`` cover such requests; without ``extend`` the mask is all false.
+    Only tables made with ``extend`` cover such requests; for other tables the mask is all false.
     """
     if not query.tables.extend:
         return np.zeros(len(query.q), dtype=bool)
@@ -112,9 +112,9 @@ def unmeasured(query: TableQuery) -> Bools:
 
 
 def answering_cores(query: TableQuery, tables: Sequence[str]) -> Floats:
-    """Core count at which each table is looked up, array (tables, n).
+    """Find the core count at which to look up each table, array (tables, n).
 
-    Without rows at the requested core count, a table uses rows of the nearest measured one.
+    Without rows at the requested core count, a table uses rows at the nearest measured count.
     """
     measured = query.cores(tables)
     return fast_where(unmeasured(query) & (measured > 0), measured, query.q.cores)
@@ -130,8 +130,8 @@ def widened(
 ) -> Floats:
     """Widen the intervals of predicted numbers (tables, ends, n) that use rows measured with another core count.
 
-    The intervals stay within the limits stated by the source.  ``of`` names the tables whose rows give the core count;
-    by default these are ``tables``.
+    The intervals stay within the limits stated by the source.  ``of`` names the tables whose rows give the core
+    count, by default ``tables``.
     """
     if query.ends == 1 or not (beyond := unmeasured(query)).any():
         return found

@@ -17,14 +17,14 @@ from icmodel.laws.metrics import ALWAYS, DEMAND, SENDER, UTILISATIONS, predicted
 from icmodel.tables import HIGH, LOW, VALUE, Questions, TableQuery
 
 NEAR_WIRE = 0.985
-"""Fraction of theory's goodput bound from which the wire counts as the bottleneck.
+"""Fraction of theory's goodput bound at and above which the wire counts as the bottleneck.
 
 The margin is 1.5 %, since published numbers are rounded to 0.5 %.
 """
 LOST = 1 - NEAR_WIRE
-"""Greatest loss of an unlimited stream that does not yet make the receiver the bottleneck."""
+"""Greatest loss of an unlimited stream at which the receiver does not yet count as the bottleneck."""
 NEAR_CPU = 0.95
-"""Utilisation of the sender's cores from which they count as the bottleneck; IC2012 says "around 100 %"."""
+"""Utilisation at and above which the sender's cores count as the bottleneck; IC2012 says "around 100 %"."""
 CODES = {name: code for code, name in enumerate(BOTTLENECKS)}
 UNKNOWN = CODES["unknown"]
 
@@ -132,7 +132,7 @@ def bottleneck_of_facts(
     lossy_and_over: bool,
     needs_more_cores: bool,
 ) -> str:
-    """Name of the bottleneck, given seven facts about an answer such as "the goodput is near the wire's".
+    """Name the bottleneck from seven facts about an answer, such as "the goodput is near the wire's".
 
     `bottleneck` computes the facts in the order of these parameters.
     """
@@ -157,16 +157,16 @@ TRUTH_TABLE = np.array(
 
 
 def needed(data: Dataset, metrics: Collection[str] | None) -> frozenset[str] | None:
-    """Metrics for which tables must be made so that the wanted metrics can be predicted; ``None`` means all.
+    """List the metrics whose tables the wanted metrics need; ``None`` means all.
 
-    The result includes the metrics of every prediction.  It also includes other statistics of the same times, since
-    the statistics of a time are put in order.
+    The list includes the fixed metrics of every prediction.  It also includes other statistics of the same times,
+    since a prediction puts the statistics of a time in ascending order.
     """
     return None if metrics is None else with_others((*metrics, *predicted(())), data.metrics)
 
 
 def no_metric(data: Dataset, metric: str) -> str:
-    """Error message for a metric that the dataset does not have; it lists the metrics of the dataset."""
+    """Make the error message for a metric that the dataset lacks; it lists the metrics of the dataset."""
     if metric in data.metrics:
         return (
             f"{data.id} has {metric} at other options only: `icmodel datasets points {data.id} "

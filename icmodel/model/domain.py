@@ -24,13 +24,13 @@ Column = NDArray[np.generic]
 RELIABLE = ("tcp",)
 """Protocols that resend lost packets, so that the application loses no frames (IC2012 §7.1.4)."""
 DENSE = 1 << 17
-"""Greatest payload [B] up to which theory is computed once per payload and then looked up (many questions)."""
+"""Greatest payload [B] for which many questions share one computation of theory, kept in a list by payload."""
 MANY = 8
-"""A block of questions looks theory up by payload if it has at least one question per this many payloads."""
+"""Number of payloads per question up to which a block of questions looks theory up by payload."""
 LIMITING = ("cores", "switches", "endpoints", "distance_m")
-"""Parameters of a question that a dataset can answer only if it has rows or a rule for them."""
+"""Parameters of a question for which a dataset needs rows or a rule."""
 BEYOND = 'or use --extrapolate of predict, compare or sweep (in Python outside="extrapolate")'
-"""Last words of error messages on questions beyond the measured range, which can be extrapolated."""
+"""Last words of the error message on a question outside the measured range, which can be extrapolated."""
 
 
 class ProtocolDomain(NamedTuple):
@@ -94,7 +94,7 @@ def protocol_domain(protocol: str, points: Sequence[Point], link: Interconnect) 
 
 
 class Rule(NamedTuple):
-    """Rule that refuses questions with a parameter that the dataset cannot answer.
+    """Rule that refuses a question if the dataset cannot answer for one of its parameters.
 
     ``breaks`` takes a domain and the parameters in `LIMITING`, as numbers or arrays (NaN if a parameter is left out).
     ``message`` is formatted with ``data``, ``domain`` and ``scenario``.
@@ -201,8 +201,8 @@ class Domains:
     def cores(self, protocol: Ints, requested: Floats) -> tuple[Floats, Ints, Bools]:
         """Look up the core count of each question; all three results are arrays (n,).
 
-        They are the requested count or its default, the index of the nearest measured count, and whether the requested
-        count was not measured.
+        The first is the requested count or its default, the second the index of the nearest measured count.  The third
+        is true if the requested count was not measured.
         """
         missing = np.isnan(requested)
         if missing.any():

@@ -1,4 +1,4 @@
-"""Explain the answer to one question: make a Prediction with the rows and rules that the answer rests on."""
+"""Explain the answer to one question: make a Prediction with the rows and rules behind the answer."""
 
 from __future__ import annotations
 
@@ -184,7 +184,7 @@ class Explanation:
             )
         if beyond := self._cores_beyond(self.answer.law.goodput if follows else table):
             return f"extrapolated on cores: {beyond}"
-        # Otherwise the load is beyond the loads of the rows, or the payload is beyond the rows at that load.
+        # The load is outside the measured loads, or the payload is outside the rows at that load.
         request = self.scenario.requested_goodput_bps
         text = "extrapolated on load: no benchmarked load on one side of the request"
         used = [self.data.points[row] for row in rows]

@@ -35,7 +35,7 @@ Piece = slice | Ints
 Reason = Callable[[Mapping[str, object]], str]
 """Function that takes the SI keywords of a refused question and returns the reason of the refusal."""
 BLOCK = 65_536
-"""Number of questions that are computed at once; intervals count three times.
+"""Number of questions computed at once; a question with intervals counts as three.
 
 The columns of a block then stay in the processor's cache, and Python's own work is spread over many questions.
 """
@@ -450,8 +450,8 @@ def even_block(count: int, most: int, threads: int) -> int:
 def _keep_memory() -> None:
     """Let the C library keep the memory that a block frees instead of returning it to the kernel.
 
-    glibc raises its thresholds to the largest mapping that was freed.  Without a freed large mapping, the columns of
-    every block cause page faults again.  Other allocators are not affected.
+    When a program frees a large mapping, glibc raises its thresholds to the size of that mapping.  Without the raised
+    thresholds, the columns of every block cause page faults again.  Other allocators are not affected.
     """
     largest = np.empty(4_000_000)  # 32 MB, just under glibc's limit of 32 MiB for the thresholds
     del largest

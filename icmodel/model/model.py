@@ -137,7 +137,7 @@ class Model:
         scenario : Scenario, optional
             The question, in place of the keywords below.
         outside : "refuse" or "extrapolate"
-            Treatment of payloads and core counts beyond the benchmarked range: "refuse" raises OutOfDomain,
+            Treatment of payloads and core counts outside the benchmarked range: "refuse" raises OutOfDomain,
             "extrapolate" answers, marked ``extrapolated``.
         metrics : sequence of str, optional
             Metrics wanted besides goodput, loss, mean latency and CPU; all metrics of the dataset by default.

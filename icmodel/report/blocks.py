@@ -204,7 +204,7 @@ class Front:
     picture : Figure, Picture, optional
         The plot or drawing.
     change, doubts : tuple of str
-        Changes that would change the verdict, and at most `MOST_DOUBTS` doubts, the largest first.
+        Changes that would turn the verdict, and at most `MOST_DOUBTS` doubts, the largest first.
     buy, repeat : tuple of pairs
         Hardware to buy (``buy``). Command that makes the report again, and hashes of its inputs (``repeat``).
     """
@@ -220,7 +220,7 @@ class Front:
 
 
 MOST_NUMBERS, MOST_CHANGES, MOST_DOUBTS = 8, 3, 3
-"""Maximum numbers of table rows, suggested changes and doubts on the first page of a report."""
+"""Greatest numbers of table rows, suggested changes and doubts on the first page of a report."""
 CHANGE, BUY, DOUBTS, REPEAT = (
     "What would change the verdict",
     "What must be bought",

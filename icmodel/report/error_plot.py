@@ -23,8 +23,9 @@ SHARES = f"{_LOWEST} + format(datum.value, '~r')"
 HELD, MISSED, NONE = "interval holds it", "interval misses it", "no interval"
 MARKS = {HELD: COLOURS[PREDICTED], MISSED: COLOURS[LIMIT], NONE: QUIET}
 SHAPES = {HELD: "circle", MISSED: "cross", NONE: "square"}
-"""Colour and shape of a point in an error plot: its predicted interval holds the measured value, misses it, or
-is unknown."""
+"""Colour and shape of a point in an error plot.
+
+They show whether the predicted interval contains the measured value, misses it, or is unknown."""
 NOISE, MEDIAN = "noise of one run", "median error"
 DASHES = {MEDIAN: [1, 0], NOISE: [4, 3]}
 

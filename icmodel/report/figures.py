@@ -20,7 +20,7 @@ LATENCIES = ("latency_mean_s", "rtt_half_mean_s", "rtt_mean_s")
 CPUS = ("cpu_recv", "cpu_send", "cpu_recv_cores", "cpu_send_cores")
 """Latency and CPU metrics to plot.
 
-Of each tuple, the first metric with a value is plotted, unless a requirement names another one.
+Each tuple gives one plot: the metric that a requirement names, or the first metric with a value.
 """
 
 

@@ -51,7 +51,7 @@ from icmodel.solve import REFUSALS
 from icmodel.usecase import Answer, CandidateResult, Evaluation, Finding, UseCase
 
 MOST_NAME, MOST_SENTENCE = 80, 230
-"""Maximum numbers of characters of a name and of a sentence on a first page. The appendix has the full texts."""
+"""Greatest numbers of characters of a name and of a sentence on a first page. The appendix has the full texts."""
 NOT_KNOWN = "not known"
 PARTS = ("", "the network allows", "the hosts", "the application")
 """Column names of the table that splits a verdict into parts of the network, the hosts and the application."""

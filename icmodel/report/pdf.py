@@ -1,7 +1,7 @@
 """Render a report as PDF with typst: A4, tagged for screen readers (PDF/UA-1).
 
-``page.typ`` has the layout.  It reads the page as JSON, so no text of a file is ever typst code: markup in a name is
-printed as it stands.  Typst runs in an empty folder, without packages and with the fonts that it brings along.
+``page.typ`` has the layout.  It reads the page as JSON, so typst never runs a text of a file as code, and prints
+markup in a name unchanged.  Typst runs in an empty folder, without packages, and with its bundled fonts.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ LABELS = {name.lower(): getattr(blocks, name) for name in ("CHANGE", "BUY", "DOU
 def pdf_bytes(content: Page) -> bytes:
     """Render a report page as PDF. The same content gives the same bytes.
 
-    A character that the fonts of typst lack, such as a Chinese character, is set in a font of the system. Then the bytes
+    If the fonts of typst lack a character, such as a Chinese one, a font of the system sets it. Then the bytes
     depend on the fonts installed, and the file does not claim PDF/UA-1.
 
     Raises

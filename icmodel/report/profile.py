@@ -17,9 +17,9 @@ AXES = {"payload": "payload_bytes", "load": "requested_goodput_bps", "cores": "c
 STEPS = 48
 """Number of even steps along the x axis of a plot, in addition to the benchmarked points."""
 PAST = 1.0005
-"""Load of the first overloaded point of a plot, divided by the greatest achieved load.
+"""Ratio of a plot's first load in overload to its greatest achieved load.
 
-The ratio is close to 1, so that overload is drawn as a jump.
+The ratio is close to 1, so that the plot shows overload as a jump.
 """
 
 

@@ -35,7 +35,7 @@ from icmodel.requirement import outcome_text
 from icmodel.table import GAP, padded
 
 LEAST_ROOM = 20
-"""Least width [characters] for wrapping the text behind the start of a line. With less, it is not wrapped."""
+"""Least width [characters] for the text behind the start of a line; with less width left, it is not wrapped."""
 
 Line = tuple[str, str]
 """One line of a text page: its start (such as ``- ``), and the text behind the start.

@@ -38,8 +38,9 @@ from icmodel.validate.scores import Coverage, Score
 from icmodel.validate.validation import HELD_OUT, KINDS, LEAVE_ONE, Wishes
 
 LIKE_QUESTIONS = (LEAVE_ONE, HELD_OUT)
-"""Kinds of cross-validation folds that resemble a user's question. Only these decide the verdict; other kinds
-leave out whole regions of the data."""
+"""Kinds of cross-validation folds that resemble a user's question.
+
+Only these kinds decide the verdict; other kinds leave out whole regions of the data."""
 MOST_REASONS = 3
 """Maximum number of reasons for unanswered rows listed for a metric."""
 RULE = "errors are relative; those of ratios (loss_rate, CPU shares) absolute"

@@ -126,7 +126,7 @@ def rests_text(candidate: CandidateResult) -> str:
 def settling(candidate: CandidateResult) -> str:
     """Return the measurement that would settle a candidate's verdict; empty if there is none.
 
-    It is that of the deciding requirement with the weakest basis (kind of evidence).
+    The measurement belongs to the deciding requirement with the weakest basis (kind of evidence).
     """
     return next((finding.rests_on.settle for finding in _weakest(candidate)), "")
 
@@ -134,7 +134,7 @@ def settling(candidate: CandidateResult) -> str:
 def least_change(evaluation: Evaluation) -> str:
     """Return as text the least change that would meet the deciding requirement.
 
-    If another candidate meets every requirement, this candidate is named too.
+    If another candidate meets every requirement, the text also names it.
     """
     chosen = evaluation.chosen
     if chosen.outcome == MET:
@@ -232,7 +232,7 @@ def _minimised(one: Objective, known: Mapping[str, Mapping[str, Estimate]]) -> s
 def _findings(caption: str, first: str, findings: Iterable[Finding]) -> Table:
     """Make a table of requirements: predicted value, limit, margin and verdict.
 
-    ``findings`` may also judge a requirement in another way; such findings do not decide the verdict.
+    ``findings`` may include judgements of a requirement in another way; these do not decide the verdict.
     """
     rows = []
     for finding in findings:

@@ -163,8 +163,8 @@ class Calculation:
 
         Questions are counted from 0. Inputs that begin with ``=`` are formulas.
 
-        ``known`` holds the results of steps.  A step without a result has no stored value. So programs that compute
-        formulas compute it when they open the file.
+        ``known`` holds the results of steps.  A step without a result has no stored value, so a spreadsheet program
+        computes it when it opens the file.
         """
         line = row + HEADS
         for place, cell in enumerate(inputs):

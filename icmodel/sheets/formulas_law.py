@@ -108,7 +108,7 @@ AT_LOAD = """
   IF([{name} unlimited high]="",[{name} {load} high],IF([{name} {load} high]="",[{name} unlimited high],
   MAX([{name} unlimited high],[{name} {load} high]))))
 """
-"""A metric at the achieved load; if the request is not achieved, at the unlimited load."""
+"""Metric at the achieved load; if the stream does not achieve the request, at the unlimited load."""
 
 
 def law_steps(found: Lookup) -> Iterator[Step]:
@@ -122,7 +122,7 @@ def law_steps(found: Lookup) -> Iterator[Step]:
             yield from metric_steps(found, index, name)
     yield from ordered_steps([name for name in found.metrics if name != FRAMES])
 
-    # Frames per second: those of the goodput; where it is unknown, the measured ones, up to the request.
+    # Frames per second follow from the goodput. If it is unknown, they are the measured ones, up to the request.
     for end in ENDS:
         otherwise = '""'
         if FRAMES in found.metrics:
@@ -185,7 +185,7 @@ def flow_steps(found: Lookup) -> Iterator[Step]:
     """Yield formulas for goodput and loss."""
     shared = [name for name in found.names if name.startswith(SHARED)]
     for end in ENDS:
-        # Part of a stream beside the others; where it was measured at this count, at most the measured goodput.
+        # Share of a stream beside the others. If measured at this endpoint count, it is at most the measured goodput.
         receiver, lowered = f"[receiver {end}]", f"[lowered receiver {end}]"
         crowd = f"{lowered}*([own {end}]/MAX([total {end}],{CLOSE!r}))"
         equal = f'IF({receiver}="","",{receiver}/[endpoint count])'

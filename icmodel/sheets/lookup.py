@@ -1,8 +1,8 @@
 """Look-up tables of a living workbook: the compiled tables of the law `corrected` as rows of cells.
 
-A row holds the polynomial of one metric in one cell of payload and one slot of load (`icmodel.tables.bilinear`).
-Neighbouring cells with the same polynomial share a row.  A key of surface, slot and payload is in ascending order, so one
-binary search finds a row.
+A row holds the polynomial of one metric in one cell (payload interval) and one slot (load interval) of
+`icmodel.tables.bilinear`.  Neighbouring cells with the same polynomial share a row.  Rows are sorted by a key of
+surface, slot and payload, so one binary search finds a row.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ VARIANT = "corrected"
 SCALE = 2**27
 """Factor in a look-up key that separates the payload from surface and slot. Payloads [B] are below this number."""
 ENDLESS = 1e300
-"""Number that stands for infinity, which a spreadsheet does not have."""
+"""Number that stands for infinity; spreadsheets have no infinity."""
 SAME = 1e-13
 """Relative deviation up to which two polynomials count as equal."""
 TIMES = ("latency_", "rtt_")
@@ -54,10 +54,10 @@ PAYLOAD, CORES, SWITCHES = "<payload>", "<cores>", "<switches>"
 class Lookup(NamedTuple):
     """Look-up data of a workbook as cells: tables, limits and sentences of a dataset at given options.
 
-    ``loads`` are the limited loads [b/s].  ``names`` are the tables in the order of the configurations; ``metrics`` those
-    that are metrics of an answer.  ``rows`` are the polynomials, ``configurations`` the surface of each table by protocol,
-    core count and switch count.  ``protocols`` has a row for each protocol of ``answered``.  ``refused`` maps each other
-    protocol to the reason.
+    ``loads`` are the limited loads [b/s].  ``names`` are the tables in the order of the configurations.  ``metrics``
+    are the tables of metrics in an answer.  ``rows`` are the polynomials.  ``configurations`` give the surface of each
+    table by protocol, core count and switch count.  ``protocols`` has a row for each protocol of
+    ``answered``.  ``refused`` maps each other protocol to the reason.
     """
 
     data: Dataset
@@ -290,7 +290,7 @@ def polynomial_rows(found: Lookup, first_surface: Sequence[int]) -> Iterator[tup
 
 
 def _repeated(surfaces: Surfaces, tables: Tables) -> Bools:
-    """Return a mask of the cells that continue the polynomial and the basis of the cell before.
+    """Mark the cells with the polynomial and the basis of the cell before, as a boolean mask.
 
     The axes of the mask are slots, surfaces and cells.
     """

@@ -21,7 +21,7 @@ LAST_ROW, LAST_COLUMN = 2**20, 2**14
 """Greatest number of a row, and of a column, of any sheet."""
 PIECE_BYTES = 2**20
 REFERENCE = re.compile(rb"""[\s<]r\s*=\s*["']([A-Za-z]*)([0-9]+)["']""")
-"""Pattern of a reference in the XML of a sheet: letters of the column, which rows lack, and number of the row."""
+"""Pattern of a reference in the XML of a sheet: column letters (missing in rows) and row number."""
 CELL = re.compile(rb"<c[\s/>]")
 """Pattern of the start of a cell, which may have no reference."""
 COUNT = re.compile(rb"""[\s<](?:uniqueC|c)ount\s*=\s*["']\s*\+?([0-9]+)""")
@@ -91,7 +91,7 @@ def _check_size(body: bytes, place: Path) -> None:
     """Raise ReportError if a file unpacks to too many bytes, or its cells span too large an area.
 
     calamine allocates the whole rectangle around the cells of a sheet, and as many texts as the file states.  A failed
-    allocation ends the process.  The stated size of a part may be wrong, so the bytes that come out are counted.
+    allocation ends the process.  The stated size of a part may be wrong, so this function counts the unpacked bytes.
     """
     total = 0
     with zipfile.ZipFile(io.BytesIO(body)) as book:
@@ -123,7 +123,7 @@ class Area:
     unplaced: int = 0
 
     def add(self, piece: bytes, place: Path) -> None:
-        """Add the references in a piece of XML; raise ReportError if no sheet has such a place, or so many parts."""
+        """Add the references in a piece of XML; raise ReportError if a place or a part count is impossible."""
         found = REFERENCE.findall(piece)
         cells = [(_column_number(letters), int(row)) for letters, row in set(found) if letters]
         self.column = max([self.column, *(column for column, _ in cells)])

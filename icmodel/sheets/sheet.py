@@ -18,7 +18,7 @@ HEAD = re.compile(r"\s*(?P<name>.*?)\s*(?:[\[(]\s*(?P<unit>[^\])]*?)\s*[\])])?\s
 """Pattern of a column heading: a name, and optionally a unit in brackets."""
 LIMITED_BY, WHY = "limited by", "why"
 STATED_DATE = datetime(1980, 1, 1, tzinfo=UTC)
-"""Date in the properties of every XLSX file; its ZIP archive states the same."""
+"""Date in the properties of every XLSX file, and in its ZIP archive."""
 
 
 class Answer(NamedTuple):

@@ -1,4 +1,7 @@
-"""Living workbook: a question in cells, its answer by formulas, a chart, and the sources; no macro, no icmodel needed."""
+"""Living workbook: a question in cells, and formulas that answer it, with a chart and sources.
+
+The workbook needs neither macros nor icmodel.
+"""
 
 from __future__ import annotations
 
@@ -65,8 +68,9 @@ def write_living_workbook(
 ) -> tuple[str, ...]:
     """Write a workbook that computes the variant ``corrected`` of a dataset by formulas.
 
-    The question sheet takes protocol, payload, rate or requested goodput, cores, switches, endpoints, the goodput of others
-    and the cable.  The sheet shows every metric with interval, basis and bottleneck, and a verdict on typed limits.
+    The question sheet takes protocol, payload, rate or requested goodput, cores, switches, endpoints, the goodput of
+    others and the cable.  The sheet shows every metric with interval, basis and bottleneck, and a verdict on typed
+    limits.
 
     Parameters
     ----------
@@ -154,7 +158,7 @@ class _Workbook:
         self.cell = self.calculation.cell
         self.first_answer = FIRST_INPUT + len(INPUTS) + 5
 
-        # The first question: a protocol with rows, a payload that was measured, as many switches as it needs.
+        # First question: a protocol with rows, a measured payload, and as many switches as the protocol needs.
         protocol = found.data.default_protocol
         protocol = protocol if protocol in found.answered else found.answered[0]
         self.inputs: dict[str, Cell] = {"protocol": protocol, **question}
@@ -351,7 +355,7 @@ class _Workbook:
             met, failed = f"{low}>={limit}", f"{high}<{limit}"
         found = f"IF({met},{text(MET)},IF({failed},{text(NOT_MET)},{text(UNDECIDED)}))"
         if traversals(metric) or metric.endswith("_std_s"):
-            # If less may pass than is requested, the latency has no upper end; if less passes, it grows without limit
+            # If less may pass than requested, the latency has no upper end. If less passes, it grows without limit
             # (`icmodel.requirement.while_all_passes`).
             steps = ("request", f"{GOODPUT} answer low", f"{GOODPUT} answer high")
             request, least, most = map(self.cell, steps)

@@ -6,8 +6,8 @@ unlimited load.  Each pair of cell and slot holds the coefficients of
     v = c0 + c1·dp + c2·dp² + (c3 + c4·dp + c5·dp²)·dr,    dp = payload − left knot,  dr = load − left level
 
 So linear interpolation over payload and between load curves (IC2012 §7.1.1–7.1.3) takes four look-ups for a whole
-array.  A benchmarked point is reproduced exactly.  Only low and high have quadratic terms, since an interval is wider
-between two points than at either point.
+array.  It reproduces benchmarked points exactly.  An interval is wider between two points than at either point, so
+low and high also have quadratic terms.
 """
 
 from __future__ import annotations
@@ -33,9 +33,10 @@ EXTRAPOLATED_WIDENING = 3.0
 EXTRAPOLATED_MORE = 0.3
 """Factors that widen an interval outside the measured payloads of a curve (assumed).
 
-The half-width is tripled, and 30 % of the value is added to it.
+They triple the half-width, and add 30 % of the value to it.
 
-Below the lowest load the interval widens in proportion to the distance from that load, up to the same width at load 0.
+Below the lowest load, the interval widens in proportion to the distance from that load.  At load 0 it reaches the same
+width.
 """
 
 
@@ -44,11 +45,11 @@ class Surfaces(NamedTuple):
 
     All surfaces share payload knots and load levels.  Cells are the intervals between knots, and slots those between
     levels.  ``coefficients`` (6, 3, slots, surfaces, cells) are c0 to c5, each for value, low and high.  ``basis``
-    (2, 2, slots, surfaces, cells) is the basis off and on a payload knot, then off and on a load level.  ``rows``
-    (4, slots, surfaces, cells) are the left and right row of the lower curve, then of the upper curve; −1 means no
-    row.  ``top_load`` (surfaces, cells) is the highest limited load with a curve [b/s].  It is 0 if only the unlimited
-    curve is known, and infinite if there are no limited loads.  ``first`` and ``last`` (surfaces,) are the least and
-    the greatest payload [B].
+    (2, 2, slots, surfaces, cells) is the basis: off and on a payload knot on axis 0, off and on a load level on axis 1.
+    ``rows`` (4, slots, surfaces, cells) are the left and right row of the lower curve, then of the upper curve; −1
+    means no row.  ``top_load`` (surfaces, cells) is the highest limited load with a curve [b/s].  It is 0 if only the
+    unlimited curve is known, and infinite if there are no limited loads.  ``first`` and ``last`` (surfaces,) are the
+    least and the greatest payload [B].
     """
 
     coefficients: Floats
@@ -125,11 +126,11 @@ def compile_surfaces(
 
 
 class Sides(NamedTuple):
-    """Indices of the two curves between whose loads each slot (load interval) lies, in each cell (payload interval).
+    """Indices of the two curves that enclose each slot (load interval), in each cell (payload interval).
 
-    ``lower`` is the curve of the next lower load, ``upper`` of the next higher load; −1 means no curve.  The arrays
-    have the shape (slots, surfaces, cells), or (slots, cells) for a single surface.  Where ``own`` is true, the basis
-    at every load is the basis of the curve below.
+    ``lower`` is the curve of the next lower load, ``upper`` the curve of the next higher load; −1 means no curve.  The
+    arrays have the shape (slots, surfaces, cells), or (slots, cells) for a single surface.  If ``own`` is true, the
+    lower curve's basis holds at every load of the slot.
     """
 
     lower: Ints
@@ -140,9 +141,9 @@ class Sides(NamedTuple):
 def _choose_curves(
     sides: Sides, cells: Cells, curves: Ints, usable: Bools | None, loads: Floats
 ) -> Floats:
-    """Choose the curves from which each part of a surface is interpolated, and write them to ``sides``.
+    """Choose the curves for each slot and cell of a surface, and write them to ``sides``.
 
-    Returns the highest limited load in each payload cell (cells,).  The last slot, that of unlimited requests, uses the
+    Returns the highest limited load in each payload cell (cells,).  The last slot, for unlimited requests, uses the
     unlimited curve.  If a cell has no usable limited load, a curve of unstated load fills every slot.  Without such a
     curve, the unlimited curve also fills the slots of limited requests, marked ``extrapolated``.  The highest limited
     load is then 0.
@@ -180,7 +181,7 @@ def _curves_beside(load: Floats, may: Bools, loads: Floats) -> tuple[Ints, Ints]
     """Find the usable curves of the next lower and next higher load for each slot (load interval).
 
     The result holds two arrays of indices (slots, cells); −1 means no curve.  The n curves are in the order of their
-    loads; ``may`` (n, cells) marks the cells in which each may be used.
+    loads; ``may`` (n, cells) marks the usable cells of each curve.
     """
     rank, none = np.arange(len(load))[:, None], np.full((1, may.shape[1]), -1)
     highest = np.maximum.accumulate(np.where(may, rank, -1))
@@ -195,7 +196,7 @@ def _curves_beside(load: Floats, may: Bools, loads: Floats) -> tuple[Ints, Ints]
 
 
 class Places(NamedTuple):
-    """Flat indices ``at`` (n,) of n elements of arrays with the axes (slots, surfaces, cells).
+    """Flat indices ``at`` (n,) of n elements in arrays with the axes (slots, surfaces, cells).
 
     ``cell`` is the payload cell, and ``floor`` the lower load level [b/s] of each element.
     """
@@ -212,7 +213,7 @@ class Places(NamedTuple):
         return cls(index, index % cells, floors[index // (surfaces * cells)])
 
     def of(self, cells: Cells, curves: Ints) -> Cells:
-        """Polynomial terms of the curve that ``curves`` chooses at each of these elements."""
+        """Select the polynomial terms of the curve that ``curves`` names for each of these elements."""
         return cells.at(curves.reshape(-1)[self.at], self.cell)
 
     def fill(
@@ -261,7 +262,7 @@ def _fill_surfaces(
     places = Places.where(~has_lower & has_upper, floors)
     upper = places.of(cells, sides.upper)
     here, load = upper.terms, upper.load_bps
-    if below == "proportion":  # the curve itself stays the upper end
+    if below == "proportion":  # the curve stays the upper end
         change = here / load
         constant = change * places.floor
         change[:, HIGH], constant[:, HIGH] = 0.0, here[:, HIGH]
@@ -297,9 +298,9 @@ def _extend_payloads(found: Surfaces, least: Floats, most: Floats) -> None:
 
 
 def _around_one(terms: Floats) -> Floats:
-    """Shift polynomial terms so that the value becomes 1, with low and high at the same distances from it.
+    """Set the value of polynomial terms to 1, and shift low and high with it.
 
-    If low or high was farther from 1 before, it is kept.
+    If the former low or high lies farther out, it stays.
     """
     found: Floats = terms - terms[:, [VALUE]]
     found[0] += 1.0
@@ -310,7 +311,7 @@ def _around_one(terms: Floats) -> Floats:
 
 
 def wider(terms: Floats) -> Floats:
-    """Widen the intervals of polynomial terms (terms, 3, ...) as for extrapolation; axis 1 is value, low and high."""
+    """Widen the intervals of polynomial terms (terms, 3, ...) for extrapolation; axis 1 is value, low and high."""
     value, low, high = terms[:, VALUE], terms[:, LOW], terms[:, HIGH]
     more = EXTRAPOLATED_MORE * value
     return np.stack(

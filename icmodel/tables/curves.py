@@ -21,9 +21,9 @@ VALUE, LOW, HIGH = 0, 1, 2
 BUSY_CORES = ("cpu_send_cores", "cpu_recv_cores", "_process_cores")
 """Names, or endings of names, of metrics that count busy processor cores."""
 MISSED = 1.1
-"""A run counts as having missed its rate limit if the limit exceeds this multiple of its goodput (assumed).
+"""Multiple of a run's goodput above which its rate limit counts as missed (assumed).
 
-Such a run reached its capacity.
+A run that misses its rate limit has reached its capacity.
 """
 
 
@@ -33,8 +33,8 @@ Ends = TypeVar("Ends", Floats, Bools)
 def opposite(ends: Ends) -> Ends:
     """Exchange low and high along the first axis (value, low, high) of an array.
 
-    Use it where the least goodput goes with the most loss and the longest latency.  An array that holds only the value
-    stays unchanged.
+    Use it if the least goodput goes with the most loss and the longest latency.  An array of the value alone stays
+    unchanged.
     """
     return ends if len(ends) == 1 else ends[[VALUE, HIGH, LOW]]
 
@@ -56,15 +56,15 @@ class Curve:
     rows : array, shape (n,)
         Indices of dataset rows.  A point added between measured points has the index of the measured row before it.
     anywhere : bool
-        Whether the curve is a single row without a payload, which then holds at every payload, marked
+        Whether the curve is a single row without a payload.  Such a row holds at every payload, marked
         ``extrapolated``.
     next_rows : array, shape (n,), optional
         Index of the measured row behind each point, if points were added.
     domain : (float, float), optional
         Range of measured payloads [B], if points were added beyond this range.
     between : array, shape (n − 1,), optional
-        Half-width of the interpolation error in the middle of each gap, which adds to the half-widths of the points.
-        If it is given, low and high are clipped to ``limits``.
+        Half-width of the interpolation error in the middle of each gap, added to the half-widths of the points.
+        If given, low and high are clipped to ``limits``.
     limits : (float, float)
         Least and greatest possible value of the metric.
     """
@@ -113,9 +113,9 @@ class Curve:
         return np.asarray(np.interp(payload_bytes, self.payload_bytes, self.ends[VALUE]))
 
     def bends(self, payload_bytes: Floats) -> Floats:
-        """Half the second derivative of the curve's low and high over payload, at some payloads, (2, n).
+        """Compute half the second derivative of low and high over payload, at some payloads, (2, n).
 
-        It is 0 beyond the first and last payload.
+        The result is 0 beyond the first and last payload.
         """
         own, gap = self.payload_bytes, self.gap_of(payload_bytes)
         within = (payload_bytes >= own[0]) & (payload_bytes < own[-1])
@@ -123,7 +123,7 @@ class Curve:
         return np.where(within, -bent, 0.0)
 
     def gap_of(self, payload_bytes: Floats) -> Ints:
-        """Index of the interval between two points that contains each payload, counted by its left point.
+        """Find the interval between two points that contains each payload; its index is that of its left point.
 
         A payload outside the curve gets the nearest interval.
         """
@@ -133,7 +133,7 @@ class Curve:
     def rows_behind(self) -> Ints:
         """Index of the measured row at the next greater payload, for each point of the curve.
 
-        For the last point, and for a curve that is one row without payload, it is the point's own row.
+        The last point has its own row.  So does the only point of a curve without payload.
         """
         if self.anywhere:
             return self.rows
@@ -145,9 +145,9 @@ class Curve:
     def bulges(self) -> Floats:
         """Widths added to low and high in the middle of each interval between two points, (2, n − 1).
 
-        The interpolation error adds in quadrature to the half-widths of the points.  Within a gap the added width
-        follows a parabola, 4·t·(1 − t) at the fraction t.  A limit at distances a and b from the two points is kept
-        if the width is at most (√a + √b)² / 4.
+        The interpolation error adds in quadrature to the half-widths of the points.  Within a gap, the added width
+        follows the parabola 4·t·(1 − t) at the fraction t.  If a limit of the metric lies at distances a and b from the
+        interval ends at the two points, a width of at most (√a + √b)² / 4 stays within the limit.
         """
         value, middle = self.ends[VALUE], (self.ends[:, :-1] + self.ends[:, 1:]) / 2
         error = np.zeros(len(value) - 1) if self.between is None else self.between
@@ -172,7 +172,7 @@ def payload_knots(curves: Iterable[Iterable[float]], extra: Iterable[float] = ()
 
 
 def left_knots(knots: Floats) -> Floats:
-    """Left knot of each cell (payload interval between knots), (knots + 1,); the first cell takes the first knot."""
+    """List the left knot of each cell (payload interval), (knots + 1,); the first cell gets the first knot."""
     return np.concatenate([knots[:1], knots])
 
 
@@ -212,7 +212,7 @@ def alone(rows: Iterable[Row]) -> list[Row]:
 def curves_of(data: Dataset, rows: Iterable[Row], metric: str, *, bare: bool = False) -> Curves:
     """Make the curves of a metric through all its rows, by configuration.
 
-    If ``bare``, the curves have no intervals, for callers that compute the intervals themselves.
+    If ``bare``, the curves have no intervals; the caller computes them.
     """
     own = [row for row in rows if row.point.metric == metric]
     return _by_configuration(
@@ -247,7 +247,7 @@ def best_goodput(
 def shared_goodput(
     data: Dataset, rows: Iterable[Row], errors: InterpolationErrors | None
 ) -> dict[int, Curves]:
-    """Make goodput curves of a stream measured while other endpoints sent too, by number of endpoints."""
+    """Make goodput curves of a stream that shared its interface with other endpoints, by number of endpoints."""
     shared: dict[int, list[Row]] = {}
     for row in rows:
         point = row.point
@@ -264,12 +264,12 @@ def with_loads(curves: Curves, wanted: Callable[[float], bool]) -> Curves:
 
 
 def is_limited(load_bps: float | None) -> bool:
-    """Whether a run's load is limited; a load that is not stated counts as unlimited."""
+    """Whether a run's load is limited; an unstated load counts as unlimited."""
     return load_bps is not None and math.isfinite(load_bps)
 
 
 def is_paced(point: Point) -> bool:
-    """Whether the rate limit of a run, not its capacity, determined its goodput."""
+    """Whether the rate limit of a run determined its goodput, and not its capacity."""
     return is_limited(point.load_bps) and point.value * MISSED >= (point.load_bps or 0.0)
 
 
@@ -339,7 +339,7 @@ def _curve_through(
 
 
 def stated_range(data: Dataset, metric: str, protocol: str) -> tuple[float, float]:
-    """Least and greatest possible value of a metric: 0 to 1 for ratios, narrowed to limits stated by the source."""
+    """Find the least and greatest possible value of a metric: 0 to 1 for ratios, narrowed to the source's limits."""
     least, most = 0.0, 1.0 if metric in RATIOS else np.inf
     for limit in data.stated_limits:
         if limit.metric == metric and limit.protocol in (None, protocol):

@@ -1,9 +1,9 @@
-"""Interpolation error of one metric, from leaving out each row in turn.
+"""Interpolation error of one metric, estimated by leaving out each row in turn (cross-validation).
 
-Each row between two other rows is left out and compared with the line through its neighbours.  Part of the error is
-not explained by the half-widths of the rows.  This part is divided by a local scale, which combines the deviation of
-nearby rows from such lines and the typical error.  Split conformal prediction over all curves of the metric gives the
-multiple of the scale that covers a new row with 90 % probability.
+The estimate compares each row between two other rows with the line through its neighbours.  The half-widths of the rows
+explain a part of the error.  The rest is divided by a local scale: the typical error plus the deviation of nearby rows
+from such lines.  Split conformal prediction over all curves of the metric gives a multiple of the scale.  This multiple
+covers a new row with 90 % probability.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from icmodel.statistics import COVERAGE, LONE_WIDTH, NORMAL, median, spread_half
 OF_MEDIAN = NORMAL / 0.6745
 """Ratio of half a 90 % interval to the median absolute error, for normally distributed errors."""
 NEAREST = 0.1
-"""Least value of the parabola 4·t·(1 − t) by which errors within a gap between points are divided.
+"""Least value of the parabola 4·t·(1 − t), the divisor of errors within a gap between points.
 
 Errors close to a point tell nothing about the middle of the gap.
 """
@@ -31,7 +31,7 @@ class InterpolationErrors(NamedTuple):
     """Interpolation errors of one metric; they give half-widths of 90 % intervals at and between the points of a curve.
 
     Errors are relative to the value; errors of ratios are absolute.  ``median`` is the median error.  ``typical`` is
-    the median error too or, if most errors are 0, the mean error.  ``factor`` is the conformal multiple of the local
+    equal to ``median``; if most errors are 0, it is the mean error.  ``factor`` is the conformal multiple of the local
     scale.  ``enough`` is false if fewer than nine rows can be left out.
     """
 
@@ -44,7 +44,8 @@ class InterpolationErrors(NamedTuple):
     def of_rows(self, points: Sequence[Point]) -> Floats:
         """Half-widths (2, n) of the 90 % intervals below and above the rows of a curve.
 
-        They come from the rows' own spread or range; without one, from the metric's median interpolation error.
+        If a row states a spread or range, its half-widths follow from it.  If not, they follow from the metric's median
+        interpolation error.
         """
         half = row_half_widths(points)
         value = np.array([p.value for p in points])
@@ -60,7 +61,7 @@ class InterpolationErrors(NamedTuple):
         level = (self._level(y)[:-1] + self._level(y)[1:]) / 2
         if len(x) < 3:
             bend = np.abs(np.diff(y))
-        else:  # take the greater deviation from a straight line of the two points beside a gap
+        else:  # greater of the two deviations from a straight line at the points beside a gap
             off = off_line(x, y, slice(0, -2), slice(1, -1), slice(2, None))
             inner = np.concatenate([[0.0], off, [0.0]])
             bend = np.maximum(inner[:-1], inner[1:])
@@ -96,7 +97,7 @@ def interpolation_errors(data: Dataset, metric: str) -> InterpolationErrors:
 def _curves_over_payload(points: Sequence[Point]) -> list[list[Point]]:
     """Group rows of one metric by curve, ascending in payload.
 
-    For the goodput only unlimited rows are used, if there are any: a goodput held by a limit equals the limit, and
+    For the goodput, only unlimited rows count, if there are any.  A goodput held by a rate limit equals the limit, and
     tells nothing about interpolation.
     """
     known = [p for p in points if p.payload_bytes and p.endpoints in (None, 1)]
@@ -120,7 +121,7 @@ def _leave_each_out(
     median, typical : float
         Median and typical error of the line through the neighbours.
     scores : array, shape (rows left out,)
-        For each left-out row: the part of its error beyond the rows' half-widths, over the local scale.
+        For each left-out row, the part of its error beyond the rows' half-widths, divided by the local scale.
     """
     rows = [point for curve in curves for point in curve]
     x = np.array([float(p.payload_bytes or 1) for p in rows])
@@ -170,7 +171,7 @@ def off_line(
 # --- half-widths of rows --------------------------------------------------------------------------
 
 OF_RUNS = ("measured", "tabulated")
-"""Bases of rows whose low and high are the range of several runs; in rows of other bases they are an interval."""
+"""Bases of rows whose low and high are the range of several runs; in other rows, low and high are an interval."""
 
 _RANGE = (
     (1.414, 1), (1.912, 2), (2.239, 3), (2.481, 4), (2.673, 5),
@@ -185,18 +186,18 @@ ten runs.
 
 
 def row_half_widths(points: Sequence[Point]) -> Floats:
-    """Half-widths (2, n) of the 90 % intervals below and above each row, from the spread or range that rows state.
+    """Compute half-widths (2, n) of the 90 % intervals below and above each row, from its stated spread or range.
 
-    They are NaN if a row states neither.
+    If a row states neither, its half-widths are NaN.
     """
     return np.array([own_half_widths(point) or (math.nan, math.nan) for point in points]).T
 
 
 def own_half_widths(point: Point) -> tuple[float, float] | None:
-    """Half-widths below and above a row of the 90 % interval for one new run; ``None`` if the row states no spread.
+    """Compute the half-widths of a row's 90 % interval for one new run; ``None`` if the row states no spread.
 
-    A spread gives Student's t interval.  The spread may be stated, or estimated from the range of several runs; the
-    interval is then at least as wide as the range.  A range that is printed, rounded or assumed is the interval itself.
+    A spread gives Student's t interval.  If the row states no spread, the range of several runs gives an estimate of
+    it.  The interval is at least as wide as the range.  If a range is printed, rounded or assumed, it is the interval.
     """
     below = math.nan if point.low is None else point.value - point.low
     above = math.nan if point.high is None else point.high - point.value

@@ -18,9 +18,9 @@ Number = TypeVar("Number", np.float64, np.int64)
 ENDS = np.arange(3)
 """Indices of value, low and high on the `ends` axis."""
 TOGETHER = 16_384
-"""Number of results, metrics × ends × requests, that are looked up at once.
+"""Number of results (metrics × ends × requests) in one look-up.
 
-Their coefficients then stay in the processor's cache, and few requests still look up all metrics in one step.
+At this number the coefficients stay in the processor's cache, and a few requests look up all metrics in one step.
 """
 
 
@@ -87,12 +87,12 @@ class TableQuery:
 
     @cached_property
     def same_configuration(self) -> bool:
-        """Whether all requests share one configuration (protocol and counts); false if there are no requests."""
+        """Whether all requests share one configuration (protocol and counts); false without requests."""
         return len(self.q) > 0 and bool((self.config == self.config[0]).all())
 
     @cached_property
     def extra_distance_m(self) -> Floats:
-        """Length by which each requested cable exceeds the dataset's cable [m], (n,); 0 for the dataset's own cable."""
+        """Excess length of each requested cable over the dataset's cable [m], (n,); 0 for the dataset's own cable."""
         extra = self.q.distance_m - (self.tables.link.cable_length_m or 0.0)
         np.copyto(extra, 0.0, where=np.isnan(extra))
         return extra
@@ -120,7 +120,7 @@ class TableQuery:
         return Load(slot, None, np.zeros(size, dtype=bool))
 
     def load(self, unlimited: Bools) -> Load:
-        """Make the load of each request: the unlimited load if ``unlimited`` (..., n) is true, otherwise its own."""
+        """Make the load of each request: unlimited if ``unlimited`` (..., n) is true, or its requested load if not."""
         requested = self.requested
         assert requested.above_bps is not None
         slot = unlimited * np.int64(len(self.tables.axes.loads) + 1)  # the last slot
@@ -160,7 +160,7 @@ class TableQuery:
     def _polynomial(self, metrics: Sequence[str], load: Load, ends: Ints) -> Floats:
         """Evaluate the table polynomials of metrics at some loads, (metrics, ends, n).
 
-        ``ends`` are the indices of the wanted numbers among value, low and high.
+        ``ends`` selects the wanted numbers by index among value, low and high.
         """
         packed, chosen = self.tables.packed, self.tables.chosen(tuple(metrics))
         start, above = self._start(tuple(metrics)), load.above_bps
@@ -201,7 +201,7 @@ class TableQuery:
     # --- basis and rows -----------------------------------------------------------------------
 
     def basis(self, metrics: Sequence[str], load: Load) -> Codes:
-        """Basis of each looked-up value, as index into ``BASES``, (metrics, n); the strongest if there is no value."""
+        """Look up the basis of each value, an index into ``BASES``, (metrics, n); the strongest without a value."""
         place = self._places(metrics, load)
         on_knot = (self.above_knot == 0) & (self.cell > 0)
         known = load.of_values()
@@ -218,8 +218,7 @@ class TableQuery:
     def rows(self, metrics: Sequence[str], load: Load) -> list[list[int]]:
         """Indices of the dataset rows from which each metric is interpolated, for a single request.
 
-        At a measured payload only the row of that payload counts.  At a measured load only the curve of that load
-        counts.
+        At a measured payload, only rows of that payload count.  At a measured load, only the curve of that load counts.
         """
         payload = float(self.q.payload_bytes[0])
         request = float(self.q.requested_goodput_bps[0])
@@ -287,7 +286,7 @@ class TableQuery:
         return self.tables.metrics[metric].payloads.take(self.config, axis=1)
 
     def _of_configuration(self, numbers: NDArray[Number]) -> NDArray[Number]:
-        """Select from ``numbers`` (m, configurations) or (m, 1) those of each request's configuration, (m, n).
+        """Select the numbers of each request's configuration, (m, n), from ``numbers`` (m, configurations) or (m, 1).
 
         The shape is (m, 1) if all requests share one configuration, or all configurations have the same number.
         """
@@ -320,8 +319,8 @@ class TableQuery:
 def _squares(squares: Floats, place: Ints, ends: Ints, values: int) -> Floats:
     """Look up the quadratic payload coefficients of low and high, (terms, metrics, ends, n); empty if all are 0.
 
-    ``ends`` are ascending indices of value, low and high.  ``values`` is the number of coefficients of values, which
-    ``squares`` leaves out, since values have no quadratic term.
+    ``ends`` are ascending indices of value, low and high.  ``values`` is the number of coefficients of values.
+    ``squares`` leaves them out, since values have no quadratic term.
     """
     if not squares.size:
         return squares

@@ -46,7 +46,7 @@ class Questions:
 
 @dataclass(frozen=True, eq=False)
 class Frames:
-    """Properties of each question's frame from the theory of the wire; each is looked up when first needed.
+    """Properties of each question's frame by theory of the wire; each is looked up on first use.
 
     ``columns`` (5, m) hold the properties below, in this order, for m frames.  ``place`` (n,) is the index of each
     question's frame; ``None`` if m = n and frame i belongs to question i.
@@ -67,7 +67,7 @@ class Frames:
 
     @cached_property
     def packets(self) -> Floats:
-        """Number of packets of each question's frame, if it is sent alone, (n,)."""
+        """Number of packets of each question's frame, if the sender sends it alone, (n,)."""
         return self._column(2)
 
     @cached_property
@@ -77,7 +77,7 @@ class Frames:
 
     @cached_property
     def lone_s(self) -> Floats:
-        """Least time from the first to the last bit of each question's frame, if it is sent alone [s], (n,)."""
+        """Least time from the first to the last bit of each question's lone frame [s], (n,)."""
         return self._column(4)
 
     def take(self, where: Ints) -> Frames:
@@ -106,7 +106,7 @@ class Work(NamedTuple):
 
 
 class Pace(NamedTuple):
-    """Rate limits that the application's own work sets for the stream of each question; all goodputs in b/s.
+    """Limits that the application's own work sets to the rate of each question's stream; all goodputs in b/s.
 
     ``requested_goodput_bps`` (n,) is the request before the work limits it.  ``sender_bps`` and ``receiver_bps``
     (ends, n) are the greatest goodputs that the cores of sender and receiver can process; infinite if the

@@ -1,7 +1,7 @@
 """Compiled look-up tables of a dataset: one table per metric on common axes, packed for joint look-ups.
 
-Rows at the requested core or switch count take precedence.  Without such rows, rows at the nearest measured count are
-used, and the rules of the metric (IC2012 §7.1) scale the numbers.
+Rows at the requested core or switch count take precedence.  Without such rows, the tables use rows at the nearest
+measured count, and the rules of the metric (IC2012 §7.1) scale the numbers.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ The list is used for at least `FEW` requests, and payloads below `DENSE` [B].
 """
 
 Usable = Callable[[Configuration], Bools | None]
-"""Type of a function that tells at which payloads the limited curves of a configuration may be used.
+"""Type of a function that marks the usable payloads of a configuration's curves at limited loads.
 
-It returns a boolean mask (curves by load, cells) over payload intervals (cells); ``None`` means all cells.
+The function returns a boolean mask (curves by load, cells) over payload intervals (cells); ``None`` means all cells.
 """
 
 
@@ -59,7 +59,7 @@ class Axes(NamedTuple):
 
 
 class MetricTable(NamedTuple):
-    """Look-up table of one metric: surfaces over payload and load, one of which is used per configuration.
+    """Look-up table of one metric: surfaces over payload and load, one for each configuration.
 
     A configuration is a protocol, core count and switch count.
     ``group`` (protocols · core counts · switch counts) is the number of the surface to use, counted from 1; 0 means no
@@ -103,11 +103,11 @@ class Compiler(NamedTuple):
         Parameters
         ----------
         any_cores : bool
-            Whether core counts without rows use the rows at the greatest measured core count.
+            Whether a core count without rows uses the rows at the greatest measured core count.
         below : "held", "proportion", "one" or "nothing"
             Rule below the lowest load of a curve.
         usable : callable, optional
-            Function that tells at which payloads each limited curve may be used; at all payloads by default.
+            Function that marks the usable payloads of each curve at a limited load; all payloads by default.
         """
         keys = sorted(curves, key=lambda key: (key.protocol, key.cores or 0, key.switches))
         limits = {name: stated_range(self.data, metric, name) for name in self.axes.protocols}
@@ -147,7 +147,7 @@ class Compiler(NamedTuple):
 def nearest_configuration(own: Sequence[Configuration], cores: int) -> Configuration | None:
     """Choose the configuration with the core count nearest to ``cores`` and the most switches.
 
-    Of two equally near core counts it is the lower.
+    If two core counts are equally near, the lower one counts.
     """
     return min(
         own,
@@ -182,7 +182,7 @@ def without_goodput(points: Sequence[Point]) -> frozenset[tuple[str, int]]:
 
 
 class Packed(NamedTuple):
-    """Coefficients of all tables in one array, so that one look-up reads many metrics; the first surface is empty.
+    """Coefficients of all tables in joint arrays, so that one look-up reads many metrics; the first surface is empty.
 
     Slots are load intervals, cells are payload intervals, and a surface is one configuration of one metric.  Each
     combination of slot, surface and cell is a place.  In the shapes below, ``cells`` is surfaces × cells, and
@@ -234,10 +234,11 @@ class Chosen(NamedTuple):
     """Selected look-up tables, in the order of their names; equal numbers are kept once.
 
     ``limits`` has the shape (2, tables, protocols); (2, tables, 1) if the limits are equal for all protocols.
-    ``first_cell`` (patterns, configurations), (patterns, 1) if it is the same for all configurations, plus ``offset``
-    (tables, 1, 1), is the index of the first cell of the surface to use.  ``pattern`` (tables,) is the row of each
-    table in ``first_cell``: tables with rows at the same counts share one.  ``cores``, ``switches`` and ``core_ratio``
-    have the shape (tables, configurations), with an axis of length 1 if its numbers are equal.
+    ``first_cell`` plus ``offset`` (tables, 1, 1) is the index of the first cell of the surface to use.  ``first_cell``
+    has the shape (patterns, configurations), or (patterns, 1) if it is the same for all configurations.  ``pattern``
+    (tables,) is the row of each table in ``first_cell``; tables with rows at the same counts share a row.  ``cores``,
+    ``switches`` and ``core_ratio`` have the shape (tables, configurations), with an axis of length 1 if its numbers are
+    equal.
     """
 
     limits: Floats
@@ -250,7 +251,7 @@ class Chosen(NamedTuple):
 
 
 def once(numbers: NDArray[Number], axis: int) -> NDArray[Number]:
-    """Keep the first of several equal parts along an axis, whose length is then 1; otherwise keep all."""
+    """Shorten an axis to length 1 if all parts along it are equal; if not, keep all parts."""
     first = numbers.take([0], axis) if numbers.shape[axis] else numbers
     return first if (numbers == first).all() else numbers
 
@@ -269,7 +270,7 @@ class Tables:
     Parameters
     ----------
     with_headers : bool
-        Whether theory of the wire counts the message header of ZeroMQ, see `Wire`.
+        Whether theory of the wire counts ZeroMQ's message header; see `Wire`.
     """
 
     def __init__(

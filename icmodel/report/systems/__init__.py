@@ -1,5 +1,5 @@
-"""Reports of whole systems: a prediction comes in, a drawing and tables go out.
+"""Reports of whole systems: they turn a prediction into a drawing and tables.
 
-``summary`` folds the system into boxes and cables with numbers, ``layout`` places them, ``drawing`` makes the SVG;
+``summary`` merges the system into boxes and cables with numbers, ``layout`` places them, and ``drawing`` makes the SVG.
 ``tables`` has the tables and the conclusion, ``content`` the page.
 """

@@ -187,7 +187,7 @@ def latency_parts(
 ) -> tuple[str, str, str]:
     """Return three texts on the worst case of a frame: the times of network, hosts and application.
 
-    Devices that state their latency are named, also if nothing is known of the host at the other end.
+    The texts name devices with a stated latency, even if the host at the other end is unknown.
     """
     system, bound = found.system, one.latency_bound
     own_s = (

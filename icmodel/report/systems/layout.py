@@ -1,8 +1,8 @@
 """Positions of boxes and cables in a drawing: columns by hops, rows by neighbours; all lengths in px.
 
-Forwarding boxes are switches, and devices with several neighbours.  Their columns follow the number of hops from one
-end of the system.  A box with a single neighbour is placed in the next column, outwards at the ends.  So a cable joins
-neighbouring columns or boxes of one column, and crosses no box.  A ring or mesh may have longer cables.
+Forwarding boxes are switches, and devices with several neighbours.  The number of hops from one end of the system
+gives their columns.  A box with a single neighbour is in the column next to it, outwards at the ends.  So a cable joins
+boxes in neighbouring columns or in the same column, and crosses no box.  A ring or mesh may have longer cables.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ def layout(count: int, pairs: Sequence[Pair], flows: Mapping[Pair, float]) -> La
     right = max(place.right for place in places) + (BEND if (last, 1) in bent else 0.0)
 
     # Numbers are drawn at the end in the column with more boxes. All cables between two columns
-    # have theirs in the same column, so that numbers do not overlap. Within a column the number
+    # have their numbers in the same column, so that these do not overlap. Within a column the number
     # is drawn at the upper end.
     labelled = []
     for a, b in pairs:

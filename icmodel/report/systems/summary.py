@@ -25,7 +25,7 @@ NOT_JUDGED = "not judged"
 FRONT_BOXES = 12
 """Maximum number of boxes on the first page of a report, where the drawing is small."""
 ROUNDING = 1e-9
-"""Tolerance: a port whose load exceeds 1 by at most this much is full, not overloaded."""
+"""Tolerance: if a port's load exceeds 1 by at most this much, the port is full, not overloaded."""
 
 
 # --- the shape --------------------------------------------------------------------------------

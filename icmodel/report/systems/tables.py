@@ -114,7 +114,7 @@ def reason(one: Judged) -> str:
     if not span:
         return verdict.why or f"no {name} is known"
     if estimate.low == estimate.high and verdict.outcome != MET and verdict.why:
-        return verdict.why  # the number alone does not say it
+        return verdict.why  # the number alone does not show it
     needed = f"where {limit_text(verdict)} is needed"
     if verdict.outcome == UNDECIDED:
         within = "" if span.startswith(("at least", "about", "exact")) else "within "
@@ -183,10 +183,10 @@ def parts_table(found: SystemPrediction) -> Iterator[Table]:
 
 
 def parts_rows(found: SystemPrediction) -> Iterator[tuple[str, ...]]:
-    """Yield the texts of a row for each requirement on a time: the greatest bound of its streams, in parts [s].
+    """Yield a row of texts for each requirement on a time: the greatest bound of its streams, in parts [s].
 
-    The bound is ``from`` its known parts if a host is unknown. Of an unknown host beside a device that states its
-    latency, the part is ``from`` the stated latency.
+    If the time of a host is unknown, the bound reads ``from`` the sum of its known parts. If the device at the other
+    end states its latency, the part of the hosts reads ``from`` this stated latency.
     """
     for name, some in by_requirement(found.judged).items():
         sums = [
@@ -217,7 +217,7 @@ def stated_times(found: SystemPrediction, stream: str) -> StatedTimes:
 # --- streams ----------------------------------------------------------------------------------
 
 Streams = Sequence[StreamPrediction]
-"""Streams of one table row: a single stream, or a group of which the worst is shown."""
+"""Streams of one table row: a single stream, or a group, shown by its worst stream."""
 
 
 def streams(found: SystemPrediction) -> Iterator[Block]:
@@ -421,7 +421,7 @@ def worst_estimate(metric: str, some: Iterable[StreamPrediction]) -> Estimate | 
 
 
 def grows(metric: str, some: Iterable[StreamPrediction]) -> bool:
-    """Whether the metric is a time that grows without limit for at least one of the streams."""
+    """Whether the metric is a time, and grows without limit for at least one of the streams."""
     return metric.startswith(OF_TIME) and any(one.arrival.grows for one in some)
 
 
@@ -439,7 +439,7 @@ def greatest_bound(some: Streams) -> LatencyBound | None:
 
 
 def bound_text(some: Streams, digits: int = BOUND_DIGITS) -> str:
-    """Return the greatest latency bound of streams and its scope as text; ``none`` if a stream has no bound."""
+    """Return as text the greatest latency bound of streams and its scope; ``none`` if a stream has no bound."""
     bound = greatest_bound(some)
     if bound is None:
         return "none"
