@@ -18,7 +18,7 @@ import sys
 from importlib import import_module
 from types import ModuleType
 
-# Type checkers take this as true, and Jedi does not take it as false; importing `typing` would cost time.
+# Type checkers treat this as true, and Jedi does not treat it as false; importing `typing` would cost time.
 TYPE_CHECKING = bool()  # noqa: UP018
 if TYPE_CHECKING:
     from icmodel import dataset as dataset
@@ -137,5 +137,5 @@ if not TYPE_CHECKING:
 
 
 def __dir__() -> list[str]:
-    """Names of the public face alone, for Tab."""
+    """List only the public names, for completion by Tab."""
     return sorted([*__all__, *_ROOMS])

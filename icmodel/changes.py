@@ -74,7 +74,7 @@ class Changes:
     old_verdict, verdict : str
         Verdict of the earlier result, and of today's.
     changes : tuple of Change
-        Differences, those of verdicts first.
+        Differences, with changed verdicts first.
     """
 
     subject: str
@@ -84,7 +84,7 @@ class Changes:
 
     @property
     def verdict_changed(self) -> bool:
-        """Whether a verdict changed: an outcome is another one, or a requirement is new or gone."""
+        """Whether a verdict changed: an outcome differs, or a requirement is new or gone."""
         return any(change.kind in OF_VERDICTS for change in self.changes)
 
     @property
@@ -93,9 +93,9 @@ class Changes:
         return int(self.verdict_changed)
 
     def lines(self) -> tuple[str, ...]:
-        """The changes for people: a headline, then at most `MOST_LINES` lines, verdicts first.
+        """Write the changes as text: a headline, then at most `MOST_LINES` lines, verdicts first.
 
-        Equal changes of several streams or candidates are one line.
+        Equal changes of several streams or candidates share one line.
         """
         counted = plural(len(self.changes), "change")
         was = "as before" if self.verdict == self.old_verdict else f"was {self.old_verdict}"
@@ -127,7 +127,7 @@ class Changes:
 def changes_since(old: Mapping[str, Any], new: Mapping[str, Any], file: str = "") -> Changes:
     """Compare two results of the same use case or the same system.
 
-    A number changed if it left the earlier 90 % interval, or if it is known in one result alone.
+    A number counts as changed if it left the earlier 90 % interval, or if only one result has it.
 
     Parameters
     ----------
@@ -303,7 +303,7 @@ def _required(judged: Mapping[str, Any]) -> _Required:
 
 
 def _estimates(document: Mapping[str, Any], *names: str) -> dict[Key, Estimate]:
-    """All estimates of a document, by the given names and their metric."""
+    """Read all estimates of a document; the key of each is the given names, then its metric."""
     return {
         (*names, metric): _estimate(value)
         for metric, value in document.items()

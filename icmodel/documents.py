@@ -28,10 +28,10 @@ APOSTROPHE = "'"
 
 
 def harmless(text: str) -> str:
-    """Return a text as a cell of a CSV file that no spreadsheet program runs as a formula.
+    """Escape a text for a cell of a CSV file, so that no spreadsheet program runs it as a formula.
 
-    A text that begins like a formula, and is not a number, gets an apostrophe in front.  A text that begins with an
-    apostrophe and such a character gets one too, so `plain` gives back every text.
+    If a text begins like a formula and is not a number, an apostrophe is put in front.  If apostrophes precede the
+    first character of a formula, another apostrophe is put in front.  So `plain` can restore every text.
 
     Examples
     --------
@@ -44,7 +44,7 @@ def harmless(text: str) -> str:
 
 
 def plain(text: str) -> str:
-    """Return the text of which :func:`harmless` made a cell.
+    """Undo :func:`harmless`: restore the text of a cell.
 
     Examples
     --------
@@ -251,7 +251,7 @@ def _key(key: str) -> str:
 
 
 def _value(value: object) -> str:
-    """Return the TOML text of a value, which stands behind ``=``."""
+    """Write a value in TOML, as the text after ``=``."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):

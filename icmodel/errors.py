@@ -72,7 +72,7 @@ class ReportError(IcmodelError):
 
 
 class ClusterError(IcmodelError):
-    """A worker or cluster that cannot be reached, or that has another version or dataset."""
+    """Error for a worker or cluster that cannot be reached, or that has another version or dataset."""
 
 
 class MeasuringError(IcmodelError):

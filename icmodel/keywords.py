@@ -1,4 +1,4 @@
-"""Keywords of functions: an error for an unknown one offers the most similar, and signatures list them."""
+"""Keywords of functions: errors about unknown keywords suggest a similar one, and signatures list all keywords."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ R = TypeVar("R")
 F = TypeVar("F", bound=Callable[..., object])
 
 ALIKE = 0.6
-"""Least similarity (0 to 1, by `difflib`) to an unknown name with which an error offers a known name."""
+"""Least similarity (0 to 1, by `difflib`) at which an error suggests a known name for an unknown name."""
 
 
 def nearest(name: str, known: Iterable[str], alike: float = ALIKE) -> str:

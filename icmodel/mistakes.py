@@ -1,4 +1,4 @@
-"""Mistakes of a file: collected, without those that follow from others, and raised in one error."""
+"""Collection of all mistakes in a file, raised as one error; consequences of another mistake are left out."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from typing import Any, NamedTuple
 from icmodel.errors import IcmodelError, Mistake
 
 Place = tuple[int | str | None, ...]
-"""Keys and numbers from the top of a file to a value: ``("links", 2, "rate_bps")``.
+"""Path of a value in a file, as keys and table numbers: ``("links", 2, "rate_bps")``.
 
-A name may stand for the number of a table, and None for every table of a list.
+A table's name may replace its number.  None stands for every table of a list.
 """
 NODES = "nodes"
-"""Part of a place that stands for devices and switches alike."""
+"""Key in a place that covers both devices and switches."""
 AT_LINE = re.compile(r"\(at line (\d+), column (\d+)\)")
 _HEADER = re.compile(r"\s*(\[\[?)\s*([^]\[]+?)\s*\]")
 _KEY = re.compile(r"""\s*((?:[\w-]+|"[^"]*"|'[^']*')(?:\s*\.\s*(?:[\w-]+|"[^"]*"|'[^']*'))*)\s*=""")
@@ -27,18 +27,18 @@ _LONG_TEXT = re.compile(r"\"{3}|'{3}")
 
 
 class Fault(NamedTuple):
-    """A mistake, and what it depends on.
+    """Mistake, with the values on which it depends.
 
     Parameters
     ----------
     text : str
-        A sentence: what is wrong, the value, and the fix.
+        Sentence with the mistake, the value and the fix.
     place : Place
         The wrong value.
     needs : tuple of Place
-        Values that the mistake follows from.  If one of them is wrong itself, the mistake is left out.
+        Values on which the mistake depends.  If one of them is wrong itself, the mistake is left out.
     cause : str
-        Of mistakes with the same cause only the first is kept.
+        Cause of the mistake.  If several mistakes have the same cause, only the first is kept.
     also : tuple of Place
         Further values that are unknown because of the mistake.
     """
@@ -82,7 +82,7 @@ class Mistakes:
     toml: str = ""
     document: Mapping[str, Any] = field(default_factory=dict)
     numbers: dict[str, list[int]] = field(default_factory=dict, init=False)
-    """Numbers in the file of the tables that are checked further, by list; a list that is not here is whole."""
+    """Original numbers of the tables that are still checked, by list; a missing list is checked in full."""
     _found: dict[str, Mistake] = field(default_factory=dict, init=False)
     _wrong: list[Place] = field(default_factory=list, init=False)
     _replaced: set[Place] = field(default_factory=set, init=False)
@@ -92,7 +92,7 @@ class Mistakes:
         return bool(self._found)
 
     def add(self, fault: Fault) -> bool:
-        """Add a mistake, unless it follows from one that is there; returns whether it is added."""
+        """Add a mistake, unless it follows from an earlier one; return whether it was added."""
         place, *needs = (self._numbered(one) for one in (fault.place, *fault.needs))
         known = fault.cause in self._causes or any(
             related(one, wrong) for one in (place, *needs) for wrong in self._wrong
@@ -108,28 +108,28 @@ class Mistakes:
         return True
 
     def forget(self, *places: Place) -> None:
-        """Take values as unknown: a mistake that needs one of them is left out."""
+        """Mark values as unknown, so that later mistakes about them or depending on them are left out."""
         self._wrong += map(self._numbered, places)
 
     def replace(self, place: Place) -> None:
-        """Note that the value at exactly this place is no longer the file's: a mistake there is left out."""
+        """Mark the value at exactly this place as changed by icmodel, so that later mistakes about it are left out."""
         if place:
             self._replaced.add(self._numbered(place))
 
     @contextmanager
     def at(self, *place: int | str | None, needs: tuple[Place, ...] = ()) -> Iterator[None]:
-        """Add an error that is raised in the context as a mistake at a place."""
+        """Catch an error of the context, and add it as a mistake at a place."""
         try:
             yield
         except IcmodelError as error:
             self.add(Fault(str(error), place, needs))
 
     def number_in_file(self, part: str, number: int) -> int:
-        """Number in the file of a checked table of a list, both from 0."""
+        """Convert a number among the checked tables of a list to the number in the file; both count from 0."""
         return self.numbers[part][number] if part in self.numbers else number
 
     def left_out(self, part: str) -> bool:
-        """Whether a table of a list is not checked further."""
+        """Whether any table of a list is excluded from further checks."""
         return part in self.numbers and len(self.numbers[part]) < len(self.document.get(part, ()))
 
     def refuse(self, error: type[IcmodelError]) -> None:
@@ -148,7 +148,7 @@ class Mistakes:
         raise refusal
 
     def _numbered(self, place: Place) -> Place:
-        """The place with the number in the file in place of a table's name or of its number among sound tables."""
+        """Convert the table in a place to its number in the file, from its name or its number among checked tables."""
         if len(place) < 2:
             return place
         part, which, *rest = place
@@ -163,7 +163,7 @@ class Mistakes:
 
 
 def names_of(table: object) -> tuple[object, ...]:
-    """Names of a table in a place: its name, or for links the names of both groups: ``camera<->switch``."""
+    """List the names by which a place may refer to a table: its name, or a link's two groups: ``camera<->switch``."""
     if not isinstance(table, dict):
         return ()
     ends = table.get("between")
@@ -171,7 +171,7 @@ def names_of(table: object) -> tuple[object, ...]:
 
 
 def related(one: Place, other: Place) -> bool:
-    """Whether one place is the other, or inside it.
+    """Whether two places are equal, or one is inside the other.
 
     >>> related(("links", None, "rate_bps"), ("links", 2)), related(("links", 1), ("links", 2))
     (True, False)
@@ -196,7 +196,7 @@ def mistakes_text(file: object, mistakes: Iterable[Mistake]) -> str:
 
 
 def line_of(toml: str, place: Place) -> int | None:
-    r"""Return the line of a value in a TOML text, or of the innermost table around it that is found.
+    r"""Find the line of a value in a TOML text; if it is missing, the line of the innermost table around it.
 
     Examples
     --------

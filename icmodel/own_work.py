@@ -118,7 +118,7 @@ def own_work(over: Model, results: Dataset, end: str = SENDER) -> tuple[OwnWork,
 
 
 def _compared(over: Model, results: Dataset, protocol: str, end: str) -> Iterator[Compared]:
-    """Yield the times per frame at each payload whose fastest run is limited by the program, not by the wire."""
+    """Yield the times per frame at each payload, unless the wire limits the fastest run."""
     has_cores = any(row.cores for row in over.data.points if row.protocol == protocol)
     for point in _fastest(results, protocol):
         assert point.payload_bytes is not None  # `_fastest` leaves out rows without a payload

@@ -234,7 +234,7 @@ class Document(BaseModel):
 
 
 def _as_details(error: ErrorDetails) -> InitErrorDetails:
-    """An error of pydantic as the beginning of the same error at another place."""
+    """Convert an error of pydantic to the form in which it can be raised again at another place."""
     details = InitErrorDetails(type=error["type"], loc=error["loc"], input=error["input"])
     if "ctx" in error:
         details["ctx"] = error["ctx"]
@@ -270,8 +270,8 @@ class Form(Generic[D]):
     example : str
         Words of an error about a missing key that name a document with an example of each key.
     samples : callable
-        Makes values that stand for wrong ones while the rest of a document is checked: by key, and by list and key
-        for its tables.
+        Function that makes placeholders for wrong values, so that the rest of a document can be checked.  Placeholders
+        are by key; for the tables of a list, they are by list and key.
     """
 
     model: type[D]
@@ -354,7 +354,8 @@ MOST_ROUNDS = 8
 def _sound_part(given: Mapping[str, Any], form: Form[D], mistakes: Mistakes) -> D | None:
     """Add the mistakes of a document, and return it without its wrong values; None if that is not possible.
 
-    A needed value in place of a wrong one is that of `Form.samples`; without it, the table is removed.
+    If a required value is wrong, the placeholder of `Form.samples` replaces it.  Without a placeholder, the table is
+    removed.
     """
     rest = dict(given)
     for _ in range(MOST_ROUNDS):
@@ -381,7 +382,7 @@ REMOVED = object()
 
 
 def _remove(rest: dict[str, Any], place: Place, samples: Mapping[str, Any]) -> None:
-    """Remove the value at a place from a document; if it is not there, fill in a sample, or remove the table around it."""
+    """Remove the value at a place from a document; if it is missing, fill in a placeholder, or remove its table."""
     way: list[tuple[Any, Any]] = []
     inside: Any = rest
     for part in place:
@@ -422,9 +423,9 @@ WRONG_SHAPE = {
 
 
 def own_mistakes(error: ValidationError) -> list[ErrorDetails]:
-    """Return the mistakes of a document without their consequences.
+    """Remove mistakes that only follow from other mistakes of a document.
 
-    A list is not too short if its items are wrong, and a key is not missing if it is misspelt.
+    If a list has wrong items, it is not reported as too short.  If a key is misspelt, it is not reported as missing.
     """
     found = error.errors(include_url=False)
     places = [one["loc"] for one in found]
@@ -441,7 +442,7 @@ def own_mistakes(error: ValidationError) -> list[ErrorDetails]:
 
 
 def faults_of(problem: ErrorDetails, form: Form[D]) -> list[Fault]:
-    """Return a mistake that pydantic found as faults: the place in words, the value, and what is allowed."""
+    """Convert an error of pydantic to faults, which name the place, the value, and the allowed values."""
     problem_type, value = problem["type"], problem["input"]
     place = _place(problem["loc"], form.kinds)
     where = _in_words(place)

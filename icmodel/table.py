@@ -47,7 +47,7 @@ class Table(Generic[C]):
 
     @property
     def right(self) -> tuple[bool, ...]:
-        """For each column, whether its cells align right, as numbers do."""
+        """Alignment of each column: true if its cells align right, as numbers do."""
         return tuple(name.startswith("#") for name in self.columns)
 
     def lines(self: Table[str]) -> list[str]:

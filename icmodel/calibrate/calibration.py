@@ -66,7 +66,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """Result of a calibration: why it ended, and the dataset that was written."""
+    """Result of a calibration: the reason for its end, and the written dataset."""
 
     system: str
     folder: Path

@@ -25,7 +25,7 @@ TINY = 1e-15
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """An undecided requirement: it is open whether a metric of a run is above or below a limit.
+    """Undecided requirement: a metric of a run may lie above or below a limit.
 
     ``limit`` is on the scale of the metric's surface (`icmodel.calibrate.runs.scaled`).
     """

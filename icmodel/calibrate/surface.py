@@ -199,7 +199,7 @@ def _likeliest(mechanism: Mechanism, sites: Sites, log_time: Floats) -> Kernel:
 SCANNED = 100
 """Number of payloads, at equal ratios, among which the least unsaturated payload of a curve is searched."""
 FEW = 3
-"""Greatest number of runs in overload on a curve for which all of them are measured; otherwise none is."""
+"""Greatest number of overload runs to measure on a curve.  If a curve has more, none of them is measured."""
 INSIDE = 1.1
 """Ratio of the two payloads that are measured on a curve just outside saturation."""
 

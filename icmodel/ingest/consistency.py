@@ -44,12 +44,12 @@ PRODUCT = 0.03
 REPEATS = 2.0
 """Greatest plausible ratio between two repeats of one measured point."""
 ROUNDING = 1.005
-"""Ratio of a value to its bound up to which it is accepted without a remark.
+"""Greatest ratio of a value to its bound that is accepted without a remark.
 
 Frames that lie partly outside a measurement window may count in full.
 """
 CLOCK = 1.02
-"""Ratio of a value to its bound up to which it is accepted with a remark.
+"""Greatest ratio of a value to its bound that is accepted with a remark.
 
 The tool's clock may cause such a ratio, but a wrong unit cannot.
 """
@@ -345,7 +345,7 @@ Logs = Mapping[int, Mapping[str, float]]
 
 
 class Deviation(NamedTuple):
-    """Deviation of a number in one file from the value that the other files lead to expect."""
+    """Deviation of a number in one file from its expected value according to the other files."""
 
     file: str
     metric: str
@@ -404,7 +404,7 @@ def remarks(results: Mapping[str, Sequence[Result]]) -> tuple[str, ...]:
 def _agreed_slip(
     deviations: Sequence[Deviation], steady: Sequence[Deviation], of: str
 ) -> Slip | None:
-    """Find the typical unit mistake whose factor most numbers of a file are off by; ``None`` if there is none.
+    """Find the typical unit mistake that explains the deviation of most numbers of a file; ``None`` if there is none.
 
     Round trips are compared only with runs of the same payload, and only in the usual direction of the mistake. So a
     slow run, with half and whole round trips twice as long, is not counted as mistaken.

@@ -107,7 +107,7 @@ class Ingested:
 
 @dataclass(frozen=True, slots=True)
 class UserLabels:
-    """What the user states about the files: labels for all files, labels by file name, and the interconnect."""
+    """Labels that the user states: for all files, by file name, and the interconnect."""
 
     labels: Labels = field(default_factory=Labels)
     by_file: Mapping[str, Labels] = field(default_factory=dict)
@@ -229,7 +229,7 @@ def _excluded(taken: Collection[Taken]) -> dict[str, str]:
     """Find the files that contradict or repeat other files: reasons for excluding them, by file."""
     reasons: dict[str, str] = {}
 
-    # Results that an assumed label makes repeats of one point, though they differ too much.
+    # Results that count as repeats only because of an assumed label, and differ too much for repeats.
     points: dict[object, list[tuple[str, Result]]] = defaultdict(list)
     for file in taken:
         for result in file.results:
@@ -525,7 +525,7 @@ def _point(key: tuple[Any, ...], samples: Sequence[Sample]) -> Point:
     origins = [sample.result.origin for sample in samples]
     if len(numbers) == 1:
         (one,), (origin,) = numbers, origins
-        # Runs behind the number: those the tool averaged, else 1; unknown in a table.
+        # Number of averaged runs: the tool's number, otherwise 1; unknown in a table.
         runs = one.n or (None if origin.source or origin.tool == TABLE else 1)
         spread: tuple[Any, ...] = (one.value, None, one.low, one.high, runs)
     else:

@@ -139,7 +139,7 @@ def named_apart(text: str) -> list[str]:
         ]
         return [again for one in _apart(named) for again in plain(one)]
     common = _common(filled) if len(filled) > 1 else ""
-    # The last word may be a time, whose first digits only are common.
+    # The last word may be a time, of which only the first digits are common to all lines.
     words, space, _ = common.rpartition(" ")
     common = words + space or common
     return plain("\n".join(line.removeprefix(common) for line in lines)) if common else []

@@ -137,7 +137,7 @@ def _stream_bounds(
 
 
 def _estimate(case: UseCase, limit: Limit, bounds: _Bounds, wire: Wire) -> Estimate:
-    """Interval of a metric that the wire allows, whatever the hosts; absent if theory has no bound."""
+    """Interval of a metric that the wire allows with any hosts; absent if theory has no bound."""
     metric, payload_bytes = limit.metric, bounds.scenario.payload_bytes
     if metric in ("goodput_bps", "sent_bps"):
         return _interval(0.0, bounds.goodput_bps, "; ".join(_goodput_sentences(bounds, wire)))

@@ -1,8 +1,9 @@
 """Rank the interconnects of a comparison, the best first.
 
-Each interconnect belongs to a class. The classes are, best first: a dataset meets all requirements (*carries*); no limit of the wire is exceeded and
-the hosts decide (*hosts open*); the wire would carry the use case, and the measured hosts fail (*hosts
-fail*); the wire cannot carry it, whatever the hosts (*impossible*). Theory alone never gives *carries*.
+Each interconnect belongs to one of four classes, listed here from best to worst. *carries*: a dataset meets all
+requirements. *hosts open*: the use case stays within the limits of the wire, and the hosts decide. *hosts fail*: the
+wire could carry the use case, but the measured hosts fail. *impossible*: the wire cannot carry the use case with any
+hosts. Theory alone never gives *carries*.
 """
 
 from __future__ import annotations

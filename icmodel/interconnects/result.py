@@ -248,7 +248,7 @@ class Comparison:
 
     @property
     def verdict(self) -> str:
-        """Verdict over all links: met if a link meets all requirements, undecided if a link may, else not met."""
+        """Verdict over all links: met if a link meets all requirements, undecided if a link may, otherwise not met."""
         outcomes = {row.outcome for row in self.rows}
         return next(outcome for outcome in OUTCOMES if outcome in outcomes)
 

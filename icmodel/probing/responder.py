@@ -96,7 +96,7 @@ def locked(folder: Path) -> Iterator[None]:
     MeasuringError
         If another process holds the lock, or the folder cannot be locked.
     """
-    import fcntl  # Windows has none, and nothing to measure with
+    import fcntl  # Windows lacks this module, and icprobe
 
     with ExitStack() as stack:
         try:
@@ -139,7 +139,7 @@ def responder(command: Sequence[str]) -> Iterator[subprocess.Popen[bytes]]:
         )
         try:
             deadline = time.monotonic() + BRIEF_S
-            # pread leaves the position at which the responder writes.
+            # pread does not move the file position, at which the responder writes.
             while b"answers on" not in (text := os.pread(output.fileno(), MOST_OUTPUT_BYTES, 0)):
                 if process.poll() is not None or time.monotonic() > deadline:
                     raise MeasurementFailed(

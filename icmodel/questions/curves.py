@@ -219,7 +219,7 @@ def curve(
         grid = model.predict_many(outside=outside, metrics=(metric,), **arrays)
     except OutOfDomain:
         if not beyond:
-            # One question has a plainer reason than all of them.
+            # Predict one point alone, since its error message is plainer.
             first = replace(here, payload_bytes=int(xs[0])) if over == "payload" else here
             model.predict(first, outside="refuse" if outside == "nan" else outside)
             raise

@@ -1,4 +1,4 @@
-"""Place of a mistake: its field in a question."""
+"""Place of a mistake: the field of the question that a refusal names."""
 
 from __future__ import annotations
 

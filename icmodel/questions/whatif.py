@@ -1,4 +1,4 @@
-"""Questions of the what-if page: their words, what an answer rests on, and their copies for other tools."""
+"""Questions of the what-if page: parameters in words, evidence for an answer, and copies for other tools."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def limited_by(found: Prediction) -> str:
 
 
 def bars(metric: str, parts: Mapping[str, float], decisive: Callable[..., float]) -> list[Bar]:
-    """Return parts as bars; ``decisive`` is ``min`` or ``max`` and chooses the part that is marked."""
+    """Convert the parts of a metric to bars; ``decisive``, ``min`` or ``max``, selects the marked bar."""
     finite = [value for value in parts.values() if math.isfinite(value)]
     longest, marked = max(finite, default=0.0), decisive(finite, default=0.0)
     return [

@@ -138,7 +138,7 @@ class AlonePredictions:
                 yield f"processor {device.name}", busy / device.cores
 
     def nearest(self) -> Iterator[tuple[Judged, str]]:
-        """Yield, for each requirement, the stream that alone comes closest to meeting it, with its name."""
+        """Yield each requirement's verdict that is closest to met, over all lone streams, with the stream's name."""
 
         def distance(one: Judged) -> tuple[bool, int, float]:
             margin = one.verdict.margin

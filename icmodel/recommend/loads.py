@@ -210,7 +210,7 @@ def device_limits(system: System) -> tuple[tuple[int, str], ...]:
 def _device_shares(
     system: System, streams: Sequence[Stream], alone: AlonePredictions, place: Ints, sending: Bools
 ) -> Floats:
-    """Contribution of a table's streams to the metric that each requirement about a device limits.
+    """Sum the contributions of a table's streams to the limited metric of each requirement about a device.
 
     The array (variants, limits, 2) holds low and high of the sum over the streams.
     """

@@ -1,8 +1,8 @@
-"""Physics: messages that no choice of streams can deliver in time, since the bits alone take too long.
+"""Physical limits: messages that no choice of streams can deliver in time, due to transmission and propagation.
 
-Samples of a cycle are taken at the same time. So the last message that leaves a port arrives no sooner than after
-the bits of all messages at the port's rate, and the propagation through all cables of its path. Headers, switches and
-hosts make the message still later.
+All samples of a cycle are taken at the same time, and a port sends their messages one after another. So the latency of
+the last message has a lower bound. The bound is the time to send the bits of all messages at the port's rate, plus the
+propagation delay of all cables on the path. Headers, switches and hosts add further delay.
 """
 
 from __future__ import annotations

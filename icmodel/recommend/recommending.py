@@ -100,7 +100,7 @@ def recommend(
     budget = 1 + MOST_FRONT + MOST_MENDS + MOST_UNDECIDED + 3 * TRIES
     checks = Checks(space, models, budget, watch)
     own = checks.predict(0)
-    assert own is not None  # a file that contradicts itself is refused before
+    assert own is not None  # a file that contradicts itself was refused earlier
 
     # Designs that meet all requirements, designs closest to the file, and undecided designs.
     outcomes, document = space.scores.outcomes, file.document

@@ -21,7 +21,7 @@ They are the busy cores of all hosts, the greatest mean latency of a frame, the 
 interface or processor, the number of interfaces of all devices, and the cost.
 """
 TOLERANCE = 1e-9
-"""Relative excess of a sum of loads over capacity up to which a resource does not count as overloaded (rounding)."""
+"""Tolerance for rounding: the greatest relative excess of summed loads over capacity that is not an overload."""
 MET_ALONE, UNDECIDED_ALONE, NOT_MET_ALONE = (
     OUTCOMES.index(outcome) for outcome in (MET, UNDECIDED, NOT_MET)
 )

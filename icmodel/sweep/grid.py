@@ -241,8 +241,8 @@ def _scenario(axes: Sequence[Axis], values: Sequence[Value]) -> Scenario:
 class Blocks(Sequence["Block"]):
     """Blocks of consecutive points of a grid; each block is a grid itself.
 
-    The trailing axes are whole as far as they fit into ``most`` points. The axis before them is cut, and
-    each combination of the axes further ahead has blocks of its own.
+    A block spans as many trailing axes in full as fit into ``most`` points. The next axis before these is cut into
+    pieces. Every combination of values of the axes before that one has separate blocks.
 
     Examples
     --------
@@ -300,7 +300,7 @@ class Block:
 
     @property
     def stop(self) -> int:
-        """Index of the first point behind the block."""
+        """Index of the first point after the block."""
         return self.start + math.prod(len(axis.values) for axis in self.axes)
 
     def answer(self, model: Model, grid: Grid, threads: int | None = None) -> xarray.Dataset:

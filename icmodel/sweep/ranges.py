@@ -42,7 +42,7 @@ _HOW = re.compile(r"(?P<count>[0-9]{1,9})\s*(?P<log>log)?")
 class Axis:
     """One parameter of a sweep: its SI name and its values.
 
-    A ``fixed`` parameter has one value and becomes no dimension of the result.
+    A ``fixed`` parameter has one value, and is not a dimension of the result.
     """
 
     name: str
@@ -211,7 +211,8 @@ def known_values(
 
     For switches and endpoints, all whole numbers of the range are returned.
 
-    A first or last value beyond the measured range is kept; the model refuses or marks its points like any question.
+    If the first or last value is beyond the measured range, it is kept.  The model then refuses or marks its points, as
+    for a single question.
     """
     if name in ("switches", "endpoints"):
         if last - first >= LARGEST_RANGE:

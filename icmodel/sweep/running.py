@@ -1,7 +1,7 @@
-"""Sweeps of any size into files: blocks are answered here, by worker processes, or on a Dask cluster.
+"""Sweeps of any size into files: threads, worker processes or a Dask cluster predict the blocks.
 
-Memory does not grow with the number of points: a few blocks are in work at a time. Blocks are the same
-and are written in the same order whoever answers them, so all ways give the same bytes.
+Only a few blocks are in progress at a time, so memory does not grow with the number of points. Blocks and their order
+do not depend on the kind of worker. So threads, processes and clusters write the same bytes.
 """
 
 from __future__ import annotations
@@ -56,9 +56,9 @@ def sweep_to_file(
 ) -> Path:
     """Predict every combination of some parameters' values into a file, with little memory.
 
-    The extension selects the format: ``.csv``, ``.parquet`` (a folder with a file for each block), or
-    ``.zarr`` (xarray opens it). An interrupted sweep goes on where it ended, if it is called
-    again with the same question.
+    The extension selects the format: ``.csv``, ``.parquet`` (a folder with a file for each block), or ``.zarr`` (xarray
+    opens it). If an interrupted sweep is called again with the same question, it continues after the last finished
+    block.
 
     Parameters
     ----------
@@ -122,7 +122,7 @@ def sweep_to_file(
                     if progress is not None:
                         progress(block.stop, len(grid))
         except BaseException as error:
-            if not done or isinstance(error, OutOfDomain):  # the same command would end there again
+            if not done or isinstance(error, OutOfDomain):  # a repeat would fail at the same point
                 target.discard()
             raise
         target.finish()
@@ -234,7 +234,7 @@ class Answering(Protocol):
 class Pool:
     """Workers that predict blocks of a sweep.
 
-    ``submit`` starts a block. At most ``ahead`` blocks are in work at a time.
+    ``submit`` starts a block. At most ``ahead`` blocks are in progress at a time.
     """
 
     submit: Callable[[int], Answering]
@@ -332,7 +332,7 @@ def connect(address: str) -> Any:
         except (OSError, ValueError) as error:
             answers.put(error)
 
-    # In a thread, since Dask waits without end for an address that accepts connections and says nothing.
+    # In a thread, since Dask waits forever if an address accepts connections but never answers.
     Thread(target=ask, daemon=True).start()
     try:
         found = answers.get(timeout=2 * WAIT_S)

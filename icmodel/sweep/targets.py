@@ -1,8 +1,8 @@
 """Files that a sweep fills block by block: CSV, a folder of Parquet parts, or a Zarr store.
 
-Blocks come in order. Until the last block is written, the content lies at ``NAME.partial``, and the
-number of finished blocks in ``NAME.progress``. Whatever lies behind the finished blocks is dropped when
-the sweep goes on. So an interrupted sweep loses at most the block in work, and nobody reads half a file.
+Blocks are written in order. Until the last block is written, the content is stored at ``NAME.partial``, and the number
+of finished blocks in ``NAME.progress``. If an interrupted sweep continues, it first removes any content after the
+finished blocks. So an interruption loses at most the current block, and no reader sees an incomplete file.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class Target(ABC):
 
     @abstractmethod
     def truncate(self, blocks: int, size_bytes: int) -> None:
-        """Remove everything behind the finished blocks from the partial file."""
+        """Remove all content after the finished blocks from the partial file."""
 
     def begin(self) -> int:
         """Return the number of blocks that an interrupted sweep has finished; 0 if there was none.

@@ -177,7 +177,7 @@ def _below(lower: str | None, upper: str | None) -> bool:
 
 
 def _rank(statistic: str) -> float:
-    """Rank of a latency statistic: the probability of a quantile, less for the minimum, more for the maximum."""
+    """Rank a latency statistic: quantiles by their probability, the minimum below them, the maximum above them."""
     if statistic in ("min", "max"):
         return LEAST if statistic == "min" else GREATEST
     digits = statistic.removeprefix("p")

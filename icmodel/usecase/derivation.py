@@ -30,7 +30,7 @@ from icmodel.usecase.document import (
 MEDIUM_DELAY = "medium.delay_s"
 ARRIVING = "arriving_goodput_bps"
 NUMBERS = "numbers"
-"""Key that stands for the derived numbers of a stream in a place."""
+"""Key in a place that refers to the derived numbers of a stream."""
 OF_DEVICES = ("received_goodput_bps", "sent_goodput_bps")
 """Derived quantities of a device: goodput received and sent, each summed over all streams of the device."""
 
@@ -100,7 +100,7 @@ def derive(usecase: UseCase) -> Derivations:
 
 
 def derive_sound_part(usecase: UseCase, mistakes: Mistakes) -> Derivations:
-    """Compute the numbers like `derive` without those that are wrong, and add their mistakes."""
+    """Compute derived numbers as `derive` does, but skip wrong ones and collect their mistakes."""
     derived: dict[str, Derivation] = {}
     if (medium := usecase.medium) is not None:
         per_metre = units.format_quantity("propagation_s_per_m", medium.propagation_s_per_m)

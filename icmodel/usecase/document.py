@@ -333,7 +333,7 @@ class UseCase(Document):
         return self
 
     def _twice(self) -> Iterator[Fault]:
-        """Yield a mistake for each name that two parts of the same kind have, such as two streams."""
+        """Yield a mistake for each duplicate name among parts of the same kind, such as streams."""
         parts: dict[str, list[tuple[str, Place]]] = {
             part: [(one.name, (part, i, "name")) for i, one in enumerate(getattr(self, part))]
             for part in ("streams", "devices", "candidates", "budgets")
@@ -372,7 +372,7 @@ class UseCase(Document):
                 )
 
     def _used_names(self) -> Iterator[tuple[str, str, Place, str]]:
-        """Yield each use of a name: its user in words, the name, its place, and the list of what it names."""
+        """Yield each reference by name: the referring part in words, the name, its place, and the list it refers to."""
         yield "default_candidate", self.default_candidate, ("default_candidate",), "candidates"
         for i, device in enumerate(self.devices):
             where = f"a stream of the device {device.name}"

@@ -236,7 +236,7 @@ class _CandidatePrediction:
     def answers(
         self,
     ) -> tuple[Mapping[str, Interfaces], Mapping[str, SharedInterface | None], dict[str, Answer]]:
-        """Interfaces of each device, streams that share an interface, and prediction of each stream.
+        """Predict each stream, and find each device's interfaces and the streams that share an interface.
 
         Each stream is first predicted alone, which gives the goodput of that stream over one interface. These goodputs
         determine the number of interfaces, and so the streams that share an interface.

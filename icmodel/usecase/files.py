@@ -16,7 +16,7 @@ from icmodel.usecase.limits import checked_requirement
 
 
 def _samples(given: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Values in place of wrong ones, while the rest of a file is checked."""
+    """Make placeholders for wrong values, so that the rest of a file can be checked."""
     candidates = given.get("candidates")
     tables = candidates if isinstance(candidates, list) else []
     names = [table.get("name") for table in tables if isinstance(table, dict)]
@@ -141,7 +141,7 @@ def new_usecase_text(name: str) -> str:
     Raises
     ------
     UseCaseError
-        If the name has other characters than lower-case letters, digits and hyphens, or starts with no letter.
+        If the name has other characters than lower-case letters, digits and hyphens, or does not start with a letter.
     """
     if not re.match(SLUG_PATTERN, name):
         raise UseCaseError(

@@ -146,7 +146,7 @@ def _estimate(criterion: Criterion, answer: Answer, known: StreamBounds, model: 
 
 
 def _with_end_margin(verdict: Verdict) -> Verdict:
-    """Add a margin to a verdict whose estimate has bounds but no value: that of the bound that decides.
+    """Add the deciding bound's margin to a verdict, if the estimate has bounds but no value.
 
     Other verdicts stay unchanged.
     """
@@ -161,7 +161,7 @@ def _with_end_margin(verdict: Verdict) -> Verdict:
 
 
 def _with_headroom(finding: Finding, prediction: Prediction) -> Finding:
-    """For a goodput that is met, give the margin between the capacity and the limit.
+    """Set the margin of a required goodput that is met to the distance between the capacity and the limit.
 
     The margin between the request and the limit moves to ``asked_margin``.
     """
@@ -279,7 +279,7 @@ def with_delays(
 
 
 def _delay_reasons(metres: float, cable_s: float, known: int, switches: int) -> Iterator[str]:
-    """Yield sentences on cables and switches that the scenario has and the dataset lacks, or the other way round."""
+    """Yield sentences on differences between scenario and dataset in cable length and number of switches."""
     parts = []
     if metres:
         delay = "any delay" if math.isinf(cable_s) else units.format_seconds(cable_s)

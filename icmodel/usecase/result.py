@@ -198,7 +198,7 @@ class CandidateResult:
 
     @property
     def decisive(self) -> Finding:
-        """Finding on the requirement that decides: the least margin among all with the worst outcome."""
+        """Deciding finding: among the findings with the worst outcome, the finding with the least margin."""
         deciding = [finding for finding in self.findings if finding.outcome == self.outcome]
         return min(deciding, key=lambda finding: finding.order)
 
@@ -408,7 +408,7 @@ def evidence_for(
 
 
 def needed_measurement(metric: str, scenario: Scenario) -> str:
-    """Sentence that asks for the measurement which the dataset lacks for a metric and scenario."""
+    """Write a sentence that requests the measurement missing for a metric and scenario."""
     load = scenario.requested_goodput_bps
     parts = [
         f"{metric} of {scenario.protocol} at {scenario.payload_bytes} B",

@@ -107,9 +107,9 @@ def records(found: Validation) -> Iterator[dict[str, object]]:
 
 
 def estimates(found: Validation) -> dict[str, object]:
-    """Convert the predictions of all test rows, and the rows they are compared with, to the form of other answers.
+    """Convert the predictions of all test rows, and the test rows, to the JSON form of ordinary predictions.
 
-    So a workbook has their intervals, bases and sources on sheets of their own.
+    So a workbook can show their intervals, bases and sources on separate sheets.
     """
     predicted: dict[str, dict[str, dict[str, object]]] = {}
     rows = []

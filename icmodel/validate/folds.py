@@ -45,7 +45,7 @@ class Fold:
 
 @dataclass(frozen=True, slots=True)
 class Folds:
-    """Collection of folds, which are made one by one while iterating, since each holds a whole dataset.
+    """Collection of folds, made one by one during iteration, since each fold holds a whole dataset.
 
     Parameters
     ----------
@@ -293,7 +293,7 @@ def _first_packet(data: Dataset, point: Point, sizes: Sequence[int]) -> Pair | N
 
 
 def step(sizes: Sequence[int], values: Sequence[float]) -> Pair | None:
-    """Find the two neighbouring payloads between which the slope of a curve departs most from the slopes around it.
+    """Find the sharpest step of a curve: two neighbouring payloads whose slope differs most from adjacent slopes.
 
     Slopes are taken on log axes.  None with fewer than four payloads or with values of 0 or less.
     """

@@ -200,9 +200,9 @@ EXTRAPOLATED = "extrapolated"
 DEFAULT_MTU_BYTES = 1500
 """MTU for datasets that state none: the usual MTU of Ethernet [B]."""
 BANDS = ((1 / 3, "load up to a third"), (2 / 3, "load up to two thirds"), (math.inf, "load above"))
-"""Bands of limited loads for which scores are given separately.
+"""Load bands with separate scores, for streams of limited load.
 
-Each is its upper end as a fraction of the line rate, and its name.
+Each band has an upper end, as a fraction of the line rate, and a name.
 """
 
 

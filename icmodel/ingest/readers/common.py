@@ -252,7 +252,7 @@ class TwoWayMode(NamedTuple):
     title
         Pattern of the mode in a title or benchmark name.
     instead
-        Advice which run to use instead.
+        Advice on the run to use instead.
     """
 
     title: re.Pattern[str]

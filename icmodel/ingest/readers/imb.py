@@ -1,4 +1,4 @@
-"""Intel MPI Benchmarks 3.2 to 2021.3: the tables of PingPong and Uniband that IMB-MPI1 prints.
+"""Reader of Intel MPI Benchmarks 3.2 to 2021.3: the tables of PingPong and Uniband that IMB-MPI1 prints.
 
 A time of PingPong is half a round trip. Its Mbytes/sec are the size divided by that time, so they add nothing new.
 Megabytes are 10^6 B since about 2017, and were 2^20 B before; the rows show which holds.  Not taken: Sendrecv,

@@ -231,7 +231,7 @@ def read_windows(source: Source) -> Result:
     rate = _printed(cells["Throughput(MB/s)"], "Throughput(MB/s)", 8 * 2**20)
     rate = _rate_by_bytes(moved, _printed(cells["realtime(s)"], "realtime(s)"), rate)
     command = command_of(source, PROGRAM)
-    # The packets that carried the bytes are those whose number times the average frame size is the bytes.
+    # Packets of one direction carried the bytes if their number times the average frame size equals the bytes.
     frame = float(cells["Avg Frame Size"])
     directions = [
         name
@@ -339,7 +339,7 @@ def _linux_default(*, udp: bool) -> tuple[Assumed, ...]:
 def _is_sender(source: Source, command: Command, carrying: str = "") -> bool:
     """Whether the sending host wrote an output of NTttcp.
 
-    The command line, the connections, or the kind of packets that carry the bytes (``carrying``) tell it.
+    The evidence is the command line, the connections, or the kind of packets that carry the bytes (``carrying``).
     """
     roles = [
         word[:2] for word in command.words if re.fullmatch(r"-[sr]\S*", word) and word[:3] != "-sb"

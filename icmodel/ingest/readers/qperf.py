@@ -87,7 +87,7 @@ def read(source: Source) -> list[Result]:
         raise NotTakenError(f"{source.place}: {test} is of RDMA: use perftest for it")
     lines = dict(_LINE.findall(source.text))
 
-    # The message size that the test prints or its command line sets; else the default, if the counts allow it.
+    # The message size is printed or set by the command line; otherwise the default, if the counts allow it.
     size: float | None
     size_text = lines.get("msg_size", "")
     if match := _EXACT.search(size_text) or re.match(r"([0-9,]+) (?:bytes|B)$", size_text):
