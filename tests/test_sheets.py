@@ -473,8 +473,11 @@ def test_a_workbook_of_a_command_holds_the_cells_of_its_csv(
     ("command", "sheets"),
     [
         (["evaluate", "imaging"], "summary verdicts answers intervals basis sources"),
-        (["system", "lab-udp-overload"], "summary verdicts answers intervals basis"),
-        (["recommend", "lab-udp-overload"], "summary designs verdicts"),
+        (["system", "lab-udp-overload"], "summary verdicts answers intervals basis sources"),
+        (
+            ["recommend", "lab-udp-overload"],
+            "summary designs verdicts answers intervals basis sources",
+        ),
     ],
 )
 def test_a_verdict_is_written_as_sheets_of_numbers(

@@ -85,6 +85,9 @@ def document_pages(document: Mapping[str, Any]) -> tuple[Page, ...]:
     ['summary', 'answers', 'intervals', 'basis', 'sources']
     """
     rows: dict[str, list[tuple[Cell, ...]]] = {name: [] for name in HEADS}
+    estimates: list[tuple[str, str, Mapping[str, Any]]] = []
+    judged: list[tuple[str, str, Mapping[str, Any]]] = []
+    stated: dict[Cell, Cell] = {}
     for place, found in _walk((), document):
         if not isinstance(found, Mapping):
             if len(place) == 1 or place[0] in SUMMARY:
@@ -93,18 +96,50 @@ def document_pages(document: Mapping[str, Any]) -> tuple[Page, ...]:
             rows[kind].append(ROWS[kind](place, found))
             if found.get("parts"):
                 rows["parts"].append(parts_row(place, found))
+            if kind == "verdicts":
+                where, name = _named(place, found)
+                judged.append((where, found["requirement"]["metric"], found["estimate"]))
+                stated[f"requirement {name}"] = found["requirement"].get("source", "")
         else:
-            where, metric = " / ".join(place[:-1]), place[-1]
-            value, low, high, unit = _numbers(metric, found)
-            named = where, metric_name(metric)
-            basis = str(found["basis"])
-            rows["answers"].append((*named, value, unit, basis, str(found.get("why", ""))))
-            if value is not None or low is not None or high is not None:
-                rows["intervals"].append((*named, low, value, high, unit))
-            every = ", ".join(dict.fromkeys(found.get("bases", ())))
-            rows["basis"].append((*named, basis, every))
-    rows["sources"] = list(dict.fromkeys(rows["sources"]))
-    return tuple(Page(name, Sheet(HEADS[name], tuple(some))) for name, some in rows.items() if some)
+            estimates.append((" / ".join(place[:-1]), place[-1], found))
+
+    # A recommendation states no estimates but those of its verdicts.
+    for each in estimates or judged:
+        add_estimate(rows, *each)
+    pages = [Page(name, Sheet(HEADS[name], tuple(some))) for name, some in rows.items() if some]
+    if rows["sources"]:
+        used = tuple(dict.fromkeys(rows["sources"]))
+        return (*pages[:-1], Page("sources", Sheet(HEADS["sources"], used)))
+    if not rows["verdicts"]:
+        return tuple(pages)
+    grounds = tuple(ground_rows(document["datasets"], stated))
+    return (*pages, Page("sources", Sheet(HEADS["summary"], grounds)))
+
+
+def add_estimate(
+    rows: Mapping[str, list[tuple[Cell, ...]]], where: str, metric: str, found: Mapping[str, Any]
+) -> None:
+    """Add the rows of an estimate to the sheets ``answers``, ``intervals`` and ``basis``."""
+    value, low, high, unit = _numbers(metric, found)
+    named, basis = (where, metric_name(metric)), str(found["basis"])
+    rows["answers"].append((*named, value, unit, basis, str(found.get("why", ""))))
+    if value is not None or low is not None or high is not None:
+        rows["intervals"].append((*named, low, value, high, unit))
+    every = ", ".join(dict.fromkeys(found.get("bases", ())))
+    rows["basis"].append((*named, basis, every))
+
+
+def ground_rows(
+    datasets: Mapping[str, str], stated: Mapping[Cell, Cell]
+) -> Iterator[tuple[Cell, ...]]:
+    """Yield the datasets of an answer with their checksums, and each requirement with the source that it states.
+
+    An answer that names no rows of a dataset has these as its sources.
+    """
+    if not datasets:
+        yield "theory", "formulas of the wire and of queues; no dataset is asked"
+    yield from ((f"dataset {name}", f"sha256 {checksum}") for name, checksum in datasets.items())
+    yield from ((name, source) for name, source in stated.items() if source)
 
 
 def _walk(place: Place, part: Any) -> Iterator[tuple[Place, Any]]:
