@@ -26,7 +26,9 @@ from icmodel.sheets import (
     write_sheet,
     write_template,
 )
+from icmodel.sheets.document import document_pages
 from icmodel.sheets.sheet import ANSWERS, library
+from icmodel.usecase import evaluate
 from search import times
 
 DATASET = "ethernet-10g-2012"
@@ -534,3 +536,11 @@ def test_texts_of_any_command_are_no_formulas(tmp_path: Path) -> None:
     with place.open("w", encoding="utf-8", newline="") as file:
         write_csv([{"@name": "=cmd()", "value": -1.5}, {"@name": None, "value": "-7"}], file)
     assert place.read_text().splitlines() == ["'@name,value", "'=cmd(),-1.5", ",-7"]
+
+
+@pytest.mark.parametrize("dataset", catalogue())
+def test_an_evaluation_on_any_dataset_has_its_sources(dataset: str) -> None:
+    document = evaluate("motion-control", dataset).to_dict()
+    *_, last = document_pages(document)
+    assert last.name == "sources"
+    assert last.sheet.rows

@@ -110,10 +110,8 @@ def document_pages(document: Mapping[str, Any]) -> tuple[Page, ...]:
     if rows["sources"]:
         used = tuple(dict.fromkeys(rows["sources"]))
         return (*pages[:-1], Page("sources", Sheet(HEADS["sources"], used)))
-    if not rows["verdicts"]:
-        return tuple(pages)
-    grounds = tuple(ground_rows(document["datasets"], stated))
-    return (*pages, Page("sources", Sheet(HEADS["summary"], grounds)))
+    grounds = tuple(ground_rows(document, stated))
+    return (*pages, *([Page("sources", Sheet(HEADS["summary"], grounds))] if grounds else []))
 
 
 def add_estimate(
@@ -130,14 +128,23 @@ def add_estimate(
 
 
 def ground_rows(
-    datasets: Mapping[str, str], stated: Mapping[Cell, Cell]
+    document: Mapping[str, Any], stated: Mapping[Cell, Cell]
 ) -> Iterator[tuple[Cell, ...]]:
     """Yield the datasets of an answer with their checksums, and each requirement with the source that it states.
 
-    An answer that names no rows of a dataset has these as its sources.
+    An answer that names no rows of a dataset has these as its sources.  An evaluation has one dataset, a system any
+    number.
     """
+    own, datasets = document.get("dataset"), document.get("datasets")
+    if isinstance(own, Mapping):
+        datasets = {own["id"]: own["sha256"]}
+    if not isinstance(datasets, Mapping):
+        return
     if not datasets:
-        yield "theory", "formulas of the wire and of queues; no dataset is asked"
+        yield (
+            "theory",
+            "formulas of the wire and of queues, or times that devices state; no dataset is asked",
+        )
     yield from ((f"dataset {name}", f"sha256 {checksum}") for name, checksum in datasets.items())
     yield from ((name, source) for name, source in stated.items() if source)
 
