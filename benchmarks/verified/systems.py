@@ -67,7 +67,9 @@ MEETING = Campaign(str(HERE / "lab-20m"), 5.0, 5, "", {"goodput_bps": 0.1, "late
 """Streams that meet, on links of the rate at which their hosts were measured: a fifth of each bundled system's."""
 RATES = Campaign("lab-1g-2026", 1.0, 3, "rates", {"goodput_bps": 0.03, "latency_mean_s": 0.3})
 """Links of a tenth and of half of the rate at which the hosts were measured."""
-CAMPAIGNS = {"meeting": MEETING, "rates": RATES}
+SAME_HOSTS = replace(RATES, dataset=str(HERE / "lab-250m"), slower=4.0, folder="rates-same-hosts")
+"""The same systems at a quarter of these rates: a tenth and half of 250 Mb/s, at which their own hosts were measured."""
+CAMPAIGNS = {"meeting": MEETING, "rates": RATES, "rates-same-hosts": SAME_HOSTS}
 
 
 def fresh_requests() -> Iterator[Asked]:
