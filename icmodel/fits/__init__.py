@@ -1,6 +1,7 @@
-"""Fits of the model variant `hybrid`: make dense curves with 90 % intervals from all measured rows of a metric.
+"""Fits of the model variant `hybrid`: dense curves with 90 % intervals from measured rows.
 
-A fit uses the rows of all options and counts together.  Its candidates are cost models (time per frame, byte and
-packet), Gaussian processes over the residuals of the cost models, and interpolation within each curve.  A blend
-weights the candidates by their leave-one-out errors nearby.
+A fit uses all rows of a metric, over all options and counts.  Its candidates (alternative
+predictors) are of two types: Gaussian processes over the residuals of cost models, and
+predictors from a single curve.  A cost model sums a time per frame, per byte and per packet.
+A blend weights the candidates by their leave-one-out errors at nearby rows.
 """

@@ -1,13 +1,13 @@
-"""Blend the candidates (alternative predictors) of a fit by their leave-one-out errors, and compute 90 % intervals.
+"""Blend the candidates (alternative predictors) of a fit, and compute 90 % intervals.
 
-No candidate is best everywhere.  Linear interpolation is exact on a plateau; a Gaussian process learns a packet break
-from a similar configuration.  At each site the weight of a candidate falls with its errors at rows nearby.  Errors at
-all other rows count a little too.
+No candidate is best everywhere.  Linear interpolation is exact on a plateau; a Gaussian process
+learns a packet break from a similar configuration.  At each site, the weight of a candidate falls
+with its leave-one-out errors at nearby rows.  Errors at all other rows count a little too.
 
-A stall causes the greatest latency of a run, so neighbouring rows differ by factors that no candidate predicts.
-Relative errors are bounded below the true value and unbounded above it.  Three rules apply to such maxima.  Candidates
-that are typically too high by a factor lose weight steeply.  The value is lowered.  The greatest leave-one-out error
-bounds the interval.
+A stall causes the greatest latency of a run, so neighbouring rows differ by factors that no
+candidate predicts.  A predicted maximum can be at most 100 % too low, but any factor too high.  So
+three rules apply to maxima.  Candidates that are typically too high by a factor lose weight
+steeply.  The blended value is lowered.  The greatest leave-one-out error bounds the interval.
 """
 
 from __future__ import annotations
@@ -27,34 +27,39 @@ TINY = 1e-300
 LEAST_ERROR = 1e-5
 """Least error of a prediction in log time; smaller errors count as rounding errors."""
 MOST_LOSS = 50.0
-"""Largest exponent in the loss function for errors of predicted maxima, so that the loss stays finite."""
+"""Largest exponent in the loss of predicted maxima, so that the loss stays finite."""
 PER_TYPICAL = 1.5
-"""Ratio of standard deviation to power mean of order 1/2 of absolute errors; 1.48 for normally distributed errors."""
+"""Ratio of standard deviation to power mean of order 1/2 of absolute errors.
+
+For normally distributed errors, it is 1.48.
+"""
 WIDEST = 20.0
-"""Largest half-width of an interval in log time.  It means that nothing is known, but low and high stay finite."""
+"""Largest half-width of an interval in log time, which keeps low and high finite."""
 MOST_CORRECTION = 2.5
-"""Greatest factor that widens intervals because the hyperparameters were fitted to the same rows (assumed)."""
+"""Greatest factor by which intervals widen because the fit has used the same rows (assumed)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Blend:
-    """Blend of candidates (alternative predictors), weighted by their leave-one-out errors at the rows of a fit.
+    """Blend of candidates (alternative predictors), weighted by their leave-one-out errors.
 
-    An error is the log time of a row minus the prediction from the other rows.  A site is a combination of payload,
-    load and labels.
+    An error is the log time of a row minus the prediction from the other rows.  A site is a
+    combination of payload, load and labels.
 
     Parameters
     ----------
     candidates : array (candidates, rows)
         Errors of each candidate; NaN if it makes no prediction.
     plain, errors : array (rows,)
-        Errors of the blend before and after its value is lowered.  Only the value of a maximum is lowered.
+        Errors of the blend before and after its value is lowered.  Only maxima are lowered.
     disagreement : array (rows,)
         Mean distance of the candidates from the blend.
     others : array (rows, rows)
-        Weight of every other row when a row is predicted from them; each row of the matrix sums to 1.
+        Weight of each other row (column) when a row is predicted; each matrix row sums to 1.
     is_maximum : bool
         Whether the metric is the greatest latency of a run.
+    constants : Constants
+        Constants of the weights.
     """
 
     candidates: Floats
@@ -68,7 +73,7 @@ class Blend:
     def at(
         self, predicted: Floats, nearness: Floats, unsure: Floats | float = 1.0
     ) -> tuple[Floats, Floats]:
-        """Blend the candidates' predictions at n sites (combinations of payload, load and labels).
+        """Blend the candidates' predictions at n sites.
 
         Parameters
         ----------
@@ -77,8 +82,8 @@ class Blend:
         nearness : array (n, rows)
             Weight of each known row at each site.
         unsure : array (n,)
-            Uncertainty of each site by its distance from the rows.  It is 0 at a row without noise, and 1 as far from
-            the rows as a left-out row.
+            Ratio of the uncertainty at each site to that at a left-out row.  It is 0 at a row
+            without noise, and 1 as far from the rows as a left-out row.
 
         Returns
         -------
@@ -92,18 +97,18 @@ class Blend:
         return log_time, apart
 
     def nearness(self, distances: Distances) -> Floats:
-        """Weight of each known row at each of n sites, by their distance, (n, rows); each site's weights sum to 1."""
+        """Weight of each known row at each of n sites, (n, rows); each site's weights sum to 1."""
         near = _near(distances, self.constants)
         return _normalised(near, 1.0 / near.shape[1], self.constants)
 
     def usual_weights(self) -> Floats:
-        """Mean weight of each candidate predictor over all rows, each row left out in turn; the weights sum to 1."""
+        """Mean weight of each candidate over all left-out rows, (candidates,); the sum is 1."""
         weights = _weights(self.others, self.candidates, self.constants, self.is_maximum)
         known = np.where(np.isnan(self.candidates), 0.0, weights)
         return np.asarray((known / known.sum(axis=0)).mean(axis=1))
 
     def nearby_left_out(self, rows: Floats) -> Floats:
-        """Weighted mean of a quantity (rows,) over the neighbours of each row, without the row itself."""
+        """Weighted mean of a quantity (rows,) over the neighbours of each left-out row."""
         return np.asarray(self.others @ rows)
 
 
@@ -114,16 +119,19 @@ def blend(
     is_maximum: bool = False,
     constants: Constants = SHIPPED,
 ) -> Blend:
-    """Make the blend of the candidates (alternative predictors) from their leave-one-out errors.
+    """Make the blend of candidates (alternative predictors) from their leave-one-out errors.
 
     Parameters
     ----------
     distances : Distances
         Distances between the rows.
     candidates : array (candidates, rows)
-        Errors of each candidate; NaN if a candidate makes no prediction.  The first candidate predicts every row.
+        Errors of each candidate; NaN if a candidate makes no prediction.  The first candidate
+        predicts every row.
     is_maximum : bool
         Whether the metric is the greatest latency of a run.
+    constants : Constants
+        Constants of the weights.
     """
     near = _near(distances, constants)
     np.fill_diagonal(near, 0.0)
@@ -136,9 +144,10 @@ def blend(
 
 
 def _near(distances: Distances, constants: Constants) -> Floats:
-    """Unnormalised weights of the rows at each site, by distance in payload, load and labels.
+    """Unnormalised weights (n, rows) of the rows at each site, by payload, load and labels.
 
-    A row inside its curve also counts less for a site beyond a curve, and the reverse.
+    A row also counts less if its position on its curve (below, inside, above) differs from the
+    site's.
     """
     payload = distances.along(-np.abs(distances.payload) / constants.octaves)
     near = np.exp(payload - distances.offered)
@@ -149,19 +158,20 @@ def _near(distances: Distances, constants: Constants) -> Floats:
 
 
 def _normalised(near: Floats, equal: float, constants: Constants) -> Floats:
-    """Scale the weights of rows at each of n sites (n, rows) to a sum of 1, and mix in a small equal weight.
+    """Scale the weights of rows at each site (n, rows) to a sum of 1, and mix in equal weights.
 
-    ``equal`` is the weight of each row if all rows counted alike.
+    ``equal`` is the weight of each row if all rows counted equally.
     """
     total, share = np.maximum(near.sum(axis=1, keepdims=True), TINY), constants.everywhere
     return np.asarray((1.0 - share) * (near / total) + share * equal)
 
 
 def _weights(nearness: Floats, errors: Floats, constants: Constants, is_maximum: bool) -> Floats:
-    """Weight of each candidate predictor at each site, (candidates, n); the best candidate has weight 1.
+    """Weight of each candidate at each site, (candidates, n); the best candidate has weight 1.
 
-    For maxima, a typical error that is too high counts exponentially, like the LINEX loss (A. Zellner, J. Am. Stat.
-    Assoc. 81, 1986).  The exponential uses the typical error, so that a single outlier does not decide.
+    For maxima, the loss of errors that are too high is exponential, like the LINEX loss (A.
+    Zellner, J. Am. Stat. Assoc. 81, 1986).  It is applied to the typical error, so that a single
+    outlier does not decide.
     """
     if is_maximum:
         too_high, too_low = (np.maximum(sign * errors, 0.0) for sign in (-1, 1))
@@ -175,9 +185,10 @@ def _weights(nearness: Floats, errors: Floats, constants: Constants, is_maximum:
 
 
 def _typical(nearness: Floats, sizes: Floats, root: float) -> Floats:
-    """Typical error of each candidate near each site, (n, candidates): a weighted power mean over the rows.
+    """Typical error of each candidate near each site, (n, candidates): a weighted power mean.
 
-    ``sizes`` (candidates, rows) are absolute errors.  The result is infinite if all of them are NaN.
+    ``sizes`` (candidates, rows) are absolute errors.  If all of them are NaN, the result is
+    infinite.
     """
     known = ~np.isnan(sizes)
     roots = nearness @ (np.where(known, sizes, 0.0) ** root).T
@@ -187,7 +198,7 @@ def _typical(nearness: Floats, sizes: Floats, root: float) -> Floats:
 
 
 def _mixed(predicted: Floats, weights: Floats) -> tuple[Floats, Floats]:
-    """Weighted mean of the candidates' predictions (candidates, n), and their weighted mean distance from it.
+    """Weighted mean of predictions (candidates, n), and their weighted mean distance from it.
 
     Predictions that are NaN are left out.
     """
@@ -201,10 +212,10 @@ def _mixed(predicted: Floats, weights: Floats) -> tuple[Floats, Floats]:
 def _lean(nearness: Floats, plain: Floats, unsure: Floats | float, constants: Constants) -> Floats:
     """Log of the factor by which predicted maxima are lowered at each site, (n,).
 
-    The log is ln cosh(e), where e is the standard error of the blend at nearby rows.
-
-    Assume that the true value is equally likely a factor exp(e) above or below the blend.  Then the harmonic mean of
-    both is 1 / cosh(e) of the blend.  Errors of 10 % lower a value by 0.5 %; errors of a factor of 3 lower it by 40 %.
+    It is ln cosh(e), where e is the standard error of the blend at nearby rows.  Assume that the
+    true value is equally likely a factor exp(e) above or below the blend.  Then the harmonic mean
+    of both is 1 / cosh(e) times the blend.  Errors of 10 % lower a value by 0.5 %.  Errors of a
+    factor of 3 lower it by 40 %.
     """
     typical = _typical(nearness, np.abs(plain)[None], constants.root)[:, 0]
     error = PER_TYPICAL * typical * unsure
@@ -215,20 +226,25 @@ def _lean(nearness: Floats, plain: Floats, unsure: Floats | float, constants: Co
 class Widths:
     """Half-widths of 90 % intervals at any site, by conformal prediction from leave-one-out errors.
 
-    Errors are scaled locally.  The scale is the mean error of rows nearby plus the weighted disagreement of the
-    candidates (alternative predictors).  The scale grows if a
-    site is farther from the rows than the rows are from each other.  ``widest`` is the greatest half-width.
+    Errors are scaled locally.  The scale is the mean error of nearby rows plus the weighted
+    disagreement of the candidates (alternative predictors).  The scale grows if a site is farther
+    from the rows than the rows are from each other.
 
     Parameters
     ----------
+    blend : Blend
+        Blend with the errors of the rows.
     deviations : array (rows,)
         Leave-one-out standard deviation of the first process at each row.
     factor : float
         Conformal quantile (90 %) of the ratio of error to scale.
     spread : array (rows,)
-        Relative standard deviation of one new run, without the part that is already in the error of the row.
+        Relative standard deviation of one new run, without the part that is already in the error of
+        the row.
     chosen : int
         Number of parameters that were fitted to the rows.
+    widest : float
+        Greatest half-width.
     """
 
     blend: Blend
@@ -239,7 +255,7 @@ class Widths:
     widest: float = WIDEST
 
     def of_mean(self, nearness: Floats, deviation: Floats, disagreement: Floats) -> Floats:
-        """Half of the 90 % interval for the mean of many runs, in log time.
+        """Half-width (n,) of the 90 % interval for the mean of many runs, in log time.
 
         Parameters
         ----------
@@ -257,12 +273,12 @@ class Widths:
         return np.asarray(np.minimum(half, self.widest))
 
     def of_run(self, of_mean: Floats, nearness: Floats) -> Floats:
-        """Half of the 90 % interval for one new run, from half of the interval for the mean of many runs."""
+        """Half-width (n,) of the 90 % interval for one new run, from that of the mean."""
         return np.hypot(of_mean, NORMAL * (nearness @ self.spread))
 
 
 def widths(blended: Blend, deviations: Floats, spread: Floats, chosen: int) -> Widths:
-    """Find the conformal factor of a blend's intervals, and make their `Widths`; parameters as in that class."""
+    """Compute the conformal factor of a blend's intervals; parameters as in `Widths`."""
     errors = np.abs(blended.errors)
     usual = blended.nearby_left_out(deviations)
     off = blended.nearby_left_out(errors) + LEAST_ERROR
@@ -272,11 +288,10 @@ def widths(blended: Blend, deviations: Floats, spread: Floats, chosen: int) -> W
     correction = min(count / max(count - chosen, 1), MOST_CORRECTION)
     rank = int(np.ceil(COVERAGE * (count + 1)))
     factor = float(scores[min(rank, count) - 1]) * correction
-    if rank > count:  # too few rows for that rank: use at least the width of a single point
+    if rank > count:  # too few rows for this rank: at least the width of a single point
         factor = max(factor, LONE_WIDTH / float(np.median(off)))
     widest = WIDEST
-    if (
-        blended.is_maximum
-    ):  # stalls do not depend on the site, so no interval needs to exceed all errors
+    if blended.is_maximum:
+        # Stalls do not depend on the site, so no interval needs to exceed the greatest error.
         widest = min(widest, max(float(errors.max()) * correction, LONE_WIDTH))
     return Widths(blended, deviations, factor, spread, chosen, widest)

@@ -1,8 +1,8 @@
-"""Constants of a fit that are chosen by their errors on left-out rows, since no formula gives them.
+"""Constants of a fit, chosen by their errors on left-out rows, since no formula gives them.
 
-The caller of a fit passes the constants, so that other values can be compared with the shipped values.  ``python -m
-benchmarks.accuracy.choose`` chooses the constants.  For the score of a dataset in the benchmark, it uses all other
-datasets; for shipping, it uses all datasets.
+A caller can pass other constants to a fit, to compare them with the shipped ones.
+``python -m benchmarks.accuracy.choose`` chooses the constants.  To score a dataset, the benchmark
+uses constants chosen on all other datasets.  The shipped constants are chosen on all datasets.
 """
 
 from __future__ import annotations
@@ -12,28 +12,31 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Constants:
-    """Constants of a fit: they set the weights of its candidate predictors and the width of its intervals.
+    """Constants of a fit: weights of the candidate predictors, and width of the intervals.
 
     Parameters
     ----------
     octaves : float
         Distance in payload, in octaves, over which the weight of an error falls by a factor e.
     other_label : float
-        Factor on the weight of a row for each label (protocol, option or count) in which it differs.
+        Factor on the weight of a row for each label (protocol, option or count) that differs from
+        the site's label.
     other_end : float
-        Factor on the weight of a row inside its curve for a site beyond the curve, and the reverse.  Extrapolation and
+        Factor on the weight of a row if its position on its curve differs from the site's position.
+        The positions are below, inside and above the measured payloads.  Extrapolation and
         interpolation have different errors.
     everywhere : float
         Share of the total weight that is distributed equally over all rows, near or far.
     root : float
-        Exponent of the power mean of errors nearby; below 1, a single outlier does not decide.
+        Exponent of the power mean of nearby errors.  Below 1, a single outlier does not decide.
     power : float
-        Power of the mean error nearby with which the weight of a candidate falls.
+        Exponent p of the weight of a candidate, which is its mean nearby error to the power −p.
     steep : float
-        Steepness of the loss for maxima: a candidate that is typically too high by x in log has the loss
-        (exp(steep x) - 1) / steep.
+        Steepness of the loss for maxima.  A candidate that is typically too high by x in log has
+        the loss (exp(steep x) - 1) / steep.
     doubt : float
-        Weight of the candidates' disagreement in the scale of an interval; the errors nearby have weight 1.
+        Weight of the candidates' disagreement in the scale of an interval; the errors nearby have
+        weight 1.
     """
 
     octaves: float = 1.5
@@ -47,4 +50,4 @@ class Constants:
 
 
 SHIPPED = Constants()
-"""Constants of fits in use by default, chosen on all datasets."""
+"""Default constants of fits, chosen on all datasets."""

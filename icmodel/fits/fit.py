@@ -1,7 +1,7 @@
-"""Fit one metric by a blend of cost models with Gaussian processes over their residuals, and of single curves.
+"""Fit one metric by a blend of Gaussian processes over cost models, and of single curves.
 
-The hyperparameters of a process maximise the likelihood of the rows.  Candidates are weighted by their leave-one-out
-errors; for a Gaussian process these have a closed form.
+The hyperparameters of a process maximise the likelihood of the rows.  Candidates are weighted by
+their leave-one-out errors; for a Gaussian process these have a closed form.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Design:
-    """Design of a Gaussian process: the base of its residual, and the form of its kernel.
+    """Design of a Gaussian process: the cost model below it, and the form of its kernel.
 
-    The base is a constant, or the best cost model.
-
-    If ``own``, each protocol has an independent process with hyperparameters of its own.
+    If ``constant``, the cost model is a constant.  Otherwise it is the metric's best cost model.
+    If ``own``, each protocol with enough rows has an independent process with separate
+    hyperparameters.
     """
 
     constant: bool
@@ -61,7 +61,7 @@ DESIGNS = (
     Design(True, PRODUCT),
     Design(True, JOINED),
 )
-"""Designs of the Gaussian processes in a fit; they are unlike each other, so that their errors differ."""
+"""Designs of the Gaussian processes in a fit, which differ so that their errors differ."""
 CANDIDATES = (
     "own process",
     "process over a constant",
@@ -70,22 +70,22 @@ CANDIDATES = (
 )
 """Names of the candidate predictors of a fit.
 
-First come the Gaussian processes in the order of the designs, then the methods that use single curves.
+First come the Gaussian processes in the order of the designs, then the methods for single curves.
 """
 FREEDOM = 3.0
 """Degrees of freedom of Student's distribution for the noise of a measured row (assumed)."""
 MOST_ROWS = 96
-"""Greatest number of rows in one piece of the likelihood; the computing time grows with the cube of this number."""
+"""Greatest number of rows in one piece of the likelihood; the time grows with its cube."""
 MOST_PIECES = 3
-"""Greatest number of groups of rows in the likelihood; more groups take longer and change the result little."""
+"""Greatest number of pieces in the likelihood; more take longer and change the result little."""
 
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """Predictions of all candidate predictors at n sites (combinations of payload, load and labels).
+    """Predictions of all candidates at n sites (combinations of payload, load and labels).
 
-    ``log_time`` (candidates, n) is NaN if a candidate makes no prediction.  ``deviation`` (n,) is the standard
-    deviation of the first process, a measure of the distance of a site from the rows.
+    ``log_time`` (candidates, n) is NaN if a candidate makes no prediction.  ``deviation`` (n,) is
+    the standard deviation of the first process, a measure of the distance of a site from the rows.
     """
 
     distances: Distances
@@ -95,15 +95,15 @@ class Candidates:
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """A fitted metric in log time: its candidate predictors, the blend of these, and the blend's intervals."""
+    """Fit of a metric in log time: candidate predictors, their blend, and its intervals."""
 
     known: Known
     processes: tuple[ProtocolProcesses, ...]
     plain: ProtocolProcesses
     """The first Gaussian process of the fit, before outliers lose weight.
 
-    Its standard deviation measures the distance from the rows.  It shares the cost model and the kernels, and so the
-    covariances, of the first process.
+    Its standard deviation measures the distance from the rows.  It has the cost model and kernels
+    of the first process, and so the same covariances.
     """
     curves: Curves
     blend: Blend
@@ -111,7 +111,7 @@ class Fit:
 
     @property
     def sites(self) -> Sites:
-        """Sites of the measured rows: the payload, load and labels of each row."""
+        """Sites (payload, load and labels) of the measured rows."""
         return self.known.sites
 
     @property
@@ -121,21 +121,21 @@ class Fit:
 
     @property
     def hyperparameters(self) -> Hyperparameters:
-        """Kind of the fit's cost model, and the parameters of the kernels of its Gaussian processes."""
+        """Kind of the fit's cost model, and the kernels of its Gaussian processes."""
         return Hyperparameters(self.mechanism.kind, tuple(one.kernels for one in self.processes))
 
     def at(self, sites: Sites) -> tuple[Floats, Floats]:
-        """Predict the log time at some sites, and the half-width of the 90 % interval for one new run."""
+        """Predict the log time at n sites, and its 90 % half-width for one new run."""
         log_time, half, near = self._at(sites)
         return log_time, self.widths.of_run(half, near)
 
     def mean_at(self, sites: Sites) -> tuple[Floats, Floats]:
-        """Predict the log time at some sites, and the half-width of the 90 % interval for the mean of many runs."""
+        """Predict the log time at n sites, and its 90 % half-width for the mean of many runs."""
         log_time, half, _ = self._at(sites)
         return log_time, half
 
     def candidates(self, sites: Sites) -> Candidates:
-        """Predict the log time at some sites by each candidate predictor: Gaussian processes and single curves."""
+        """Predict the log time at n sites by each candidate."""
         distances = self.known.distances(sites)
         modelled = {one: one.at(sites) for one in {each.mechanism for each in self.processes}}
         physics = modelled[self.mechanism]
@@ -145,11 +145,7 @@ class Fit:
         return Candidates(distances, np.stack(predicted), self.plain.deviation(crosses[0]))
 
     def _at(self, sites: Sites) -> tuple[Floats, Floats, Floats]:
-        """Predict three quantities at each site.
-
-        These are the log time, the half-width of the interval for the mean of many runs, and the weight of each
-        measured row.
-        """
+        """Predict log time (n,), half-width for the mean (n,), and row weights (n, rows)."""
         found = self.candidates(sites)
         near = self.blend.nearness(found.distances)
         usual = near @ self.widths.deviations
@@ -173,20 +169,20 @@ def fit(
     ----------
     observed : Observations
         Rows of the metric.
-    log_time : array
+    log_time : array (rows,)
         Natural logarithm of a time [s], or of the ratio of two times, at each row.
     like : Fit, optional
-        Fit of a similar metric; the search for hyperparameters starts from its kernels, and so takes few steps.  With
-        at most ``MOST_ROWS`` rows, this fit is ignored.
+        Fit of a similar metric; the search for hyperparameters starts from its kernels, and so
+        takes few steps.  It is ignored if there are at most ``MOST_ROWS`` rows.
     known : Hyperparameters, optional
-        Hyperparameters found before for the same rows; the search is skipped.
+        Hyperparameters found before for the same rows, which replace the search.
     is_maximum : bool
         Whether the metric is the greatest latency of a run.
     constants : Constants
-        Weights of the blend and scale of the intervals.
+        Constants of the blend and of the intervals.
     """
     if len(log_time) <= MOST_ROWS:
-        like = None  # a search of few rows is fast
+        like = None  # a search is fast with few rows
     groups = groups_of(observed.sites)
     known_sites = Known(observed.sites, (*groups[PRODUCT], *groups[JOINED]))
     distances = known_sites.distances(observed.sites)
@@ -214,7 +210,7 @@ def fit(
 
 @dataclass(frozen=True, slots=True)
 class _Rows:
-    """Measured rows of a fit, with the distances and label comparisons that all its Gaussian processes share."""
+    """Measured rows of a fit, with distances and label comparisons for all its processes."""
 
     observed: Observations
     log_time: Floats
@@ -226,7 +222,7 @@ class _Rows:
     def through(self, mechanism: Mechanism, kernels: Kernels) -> ProtocolProcesses:
         """Condition Gaussian processes on the residual of a cost model at the rows.
 
-        The result has one process for each part of the rows, with that part's kernel.
+        Each part of the rows has one process, with the kernel of that part.
         """
         own = kernels.keys() == self.parts.keys()
         parts = {}
@@ -247,9 +243,9 @@ class _Rows:
         return mechanisms[0] if len(mechanisms) == 1 else min(mechanisms, key=error)
 
     def likeliest(self, mechanism: Mechanism, design: Design, near: Kernels) -> Kernels:
-        """Find the kernel of greatest likelihood for each part of the rows (a protocol, or all together).
+        """Find the kernel of greatest likelihood for each part of the rows (a protocol, or all).
 
-        If ``near`` has a kernel for that part, the search starts from it.
+        If ``near`` has a kernel for a part, the search starts from it.
         """
         groups = self.groups[design.form]
         prior = Kernel(design.form).on(groups)
@@ -271,17 +267,18 @@ class _Rows:
         return found
 
     def with_robust_variance(self, found: ProtocolProcesses) -> _Rows:
-        """Copy of these rows in which rows that a Gaussian process predicts badly (outliers) have more variance."""
+        """Copy of these rows in which outliers have more variance, by `robust_variance`."""
         variance = robust_variance(found, self.observed.variance)
         return replace(self, observed=replace(self.observed, variance=variance))
 
 
 def robust_variance(found: ProtocolProcesses, variance: Floats) -> Floats:
-    """Increase the variance of outliers: rows whose leave-one-out error exceeds the spread of their runs.
+    """Increase the variance (rows,) of outliers: rows with large leave-one-out errors.
 
-    The spread of a few runs is uncertain, and some runs are disturbed.  So the noise is taken to have Student's
-    distribution, with the weights (ν + 1) / (ν + e²/σ²) (K. L. Lange, R. J. A. Little and J. M. G. Taylor,
-    J. Am. Stat. Assoc. 84, 1989).  A row without a spread keeps variance 0.
+    An error is large if it exceeds its standard deviation.  The spread of a few runs is uncertain,
+    and some runs are disturbed.  So the noise is taken to have Student's distribution, with the
+    weights (ν + 1) / (ν + e²/σ²) (K. L. Lange, R. J. A. Little and J. M. G. Taylor, J. Am. Stat.
+    Assoc. 84, 1989).  A row without a spread keeps variance 0.
     """
     scores = (found.errors / found.deviations) ** 2
     less_sure = np.maximum((FREEDOM + scores) / (FREEDOM + 1.0), 1.0) - 1.0
@@ -290,9 +287,10 @@ def robust_variance(found: ProtocolProcesses, variance: Floats) -> Floats:
 
 
 def _pieces(sites: Sites) -> list[Ints]:
-    """Split the rows of a fit into pieces of about ``MOST_ROWS`` rows, and return at most ``MOST_PIECES`` of them.
+    """Split the rows of a fit into pieces of at most ``MOST_ROWS`` rows.
 
-    A configuration of at most that size stays in one piece; a larger configuration is cut into interleaved parts.
+    At most ``MOST_PIECES`` of them are returned.  A configuration of at most that size stays in one
+    piece; a larger configuration is cut into interleaved parts.
     """
     cut: list[list[int]] = [[]]
     for rows in sites.by_configuration.values():

@@ -1,4 +1,4 @@
-"""Fits of a dataset's metrics, each made when first needed, or restored from stored hyperparameters."""
+"""Fits of a dataset's metrics, made on first use or restored from stored hyperparameters."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 Watch = Callable[[int, int], None]
+"""Progress callback: number of metrics fitted so far, and number of all metrics."""
 
 
 class Fits:
-    """Collection of the fits of a dataset's metrics; each fit is made when first needed.
+    """Fits of a dataset's metrics; each fit is made on first use.
 
-    A metric in ``kept`` needs no search for hyperparameters.  The results of searches for other metrics are added to
-    ``kept``.  ``watch`` is called after each fit with the number of fitted metrics and the number of all metrics.
-
+    A metric in ``kept`` needs no search for hyperparameters.  The results of searches for other
+    metrics are added to ``kept``.  ``watch`` is called after each fit.
     >>> import icmodel
     >>> from functools import partial
     >>> from icmodel.tables.wire import frames_on_wire
@@ -52,8 +52,8 @@ class Fits:
         self.kept = Kept("") if kept is None else kept
         self.carrier, self.constants = carrier, constants
         self.of = lru_cache(maxsize=None)(self._watched)
-        """Function from the name of a metric to its fit; ``None`` if the metric has too few rows."""
-        # Curves of many metrics are drawn at the same sites.
+        """Function from a metric's name to its fit; ``None`` if the metric has too few rows."""
+        # Cached, since curves of many metrics are drawn at the same sites.
         self._flowing = lru_cache(maxsize=256)(
             lambda where: flowing(where, self.value("goodput_bps", unlimited(where)))
         )
@@ -68,12 +68,12 @@ class Fits:
         return self.kept.metrics[metric] is not None
 
     def is_packet_multiple(self, metric: str) -> bool:
-        """Whether a metric is fitted as a multiple of the number of packets that theory gives."""
+        """Whether a metric is fitted as a multiple of the theoretical packet rate."""
         one = self.kept.metrics[metric] if self.is_fitted(metric) else None
         return one is not None and one.is_packet_multiple
 
     def value(self, metric: str, where: Sites) -> Floats:
-        """Predict the value of a metric from its fit at some sites; NaN if the metric has no fit."""
+        """Predict the value of a metric at n sites from its fit, (n,); NaN if it has no fit."""
         key = (metric, where.payload_bytes.tobytes(), where.labels.tobytes())
         if key not in self._values:
             fitted = self.of(metric)
@@ -82,10 +82,11 @@ class Fits:
         return self._values[key]
 
     def flowing(self, metric: str, where: Sites) -> Sites:
-        """Add the throughput to sites, from the fitted goodput, if a fit of the metric may use the throughput.
+        """Add throughput, from the fitted goodput, to sites at which a metric's fit may use it.
 
-        Throughput at the limit of the hosts repeats the rows of the goodput.  So the fit of a rate (b/s or 1/s) must
-        not use it, or a row would be predicted from itself.
+        At the limit of the hosts, the throughput is the goodput itself.  So the fit of a rate (b/s
+        or 1/s) must not use it there, or a row would be predicted from itself.  Packet metrics are
+        an exception.
         """
         if metric == "goodput_bps":
             return where
@@ -96,7 +97,7 @@ class Fits:
 
     def _watched(self, metric: str) -> FittedMetric | None:
         """Fit or restore a metric, add its fit to ``kept``, and report progress."""
-        # The import takes a tenth of the time of a prediction without fits.
+        # Imported here: it takes a tenth of the time of a prediction without fits.
         from icmodel.fits.fitted import Fitter, kept_metric
 
         fitter = Fitter(self.data, self.carrier, self.of, self.flowing, self.constants)

@@ -31,48 +31,52 @@ from icmodel.fits.store import KeptMetric
 Floats = NDArray[np.float64]
 
 KINDS = ("latency_", "rtt_", "cpu_", "packets_")
-"""Prefixes of metric names that define the kinds of metrics.
+"""Prefixes of metric names, one for each kind; all other rates (b/s or 1/s) are another kind.
 
-Metrics of one kind vary alike over payload, load and options, and so do all rates (b/s or 1/s).  So the search for the
-kernels of one metric starts from the kernels of another metric of the same kind.
+Metrics of one kind vary similarly with payload, load and options.  So the search for the kernels of
+one metric starts from the kernels of another metric of its kind.
 """
 MAXIMUM = "_max_"
-"""Part of the name of metrics that are the greatest latency of a run."""
+"""Substring of the names of metrics that are the greatest latency of a run."""
 MEDIAN, MEAN = "_p50_s", "_mean_s"
 MULTIPLES = (MEAN, "_p99_s")
-"""Endings of the names of latency metrics that are fitted as multiples of their median.
+"""Suffixes of latency metrics that are fitted as multiples of their median.
 
 Minima, maxima and standard deviations depend on stalls, and are fitted directly.
 """
 PAYLOAD, REGIME = -2, -1
-"""Indices of label columns, counted from the end: whether a row has a payload, and the regime of the row.
+"""Indices of label columns from the end: whether a row has a payload, and its regime.
 
 The columns before the regime identify the configuration.
 """
 ALL = 1 - 1e-9
-"""Least ratio of throughput to offered load at which the whole load counts as carried; it allows for rounding."""
+"""Least ratio of throughput to offered load at which the load counts as carried in full.
+
+It allows for rounding.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class TheoryPackets:
-    """Packet rate that theory gives at the fitted goodput.
+    """Theoretical packet rate at the fitted goodput.
 
-    Below capacity each frame has packets of its own.  A stream at its limit has full packets.
+    Below capacity, no packet holds data of two frames.  A stream at its limit fills its packets.
     """
 
     goodput: FittedMetric
 
     def per_s(self, where: Sites) -> Floats:
-        """Packets per second that theory gives at some sites (combinations of payload, load and labels)."""
+        """Theoretical packets per second at n sites, (n,)."""
         full = where.at_limit
         frame_s = np.exp(self.goodput.at(_at_own_limit(where))[0])
         frames = np.where(full, 1 / frame_s, where.frames_per_s)
         return frames * np.where(full, where.least_packets, where.packets)
 
     def half(self, where: Sites) -> Floats:
-        """Half-width of the 90 % interval of the log packet rate at some sites.
+        """Half-width (n,) of the 90 % interval of the log packet rate at n sites.
 
-        It is 0 where the whole offered load is carried, as the packet rate then follows from the load.
+        If the whole offered load is carried, it is 0, since the load then determines the packet
+        rate.
         """
         flows_bps = 8 * where.payload_bytes * where.frames_per_s
         limited = where.labels[:, REGIME] == LIMITED
@@ -81,7 +85,7 @@ class TheoryPackets:
 
 
 def _at_own_limit(where: Sites) -> Sites:
-    """Copy sites with the unlimited load, at which the goodput is fitted; sites in overload keep their load."""
+    """Copy sites with the unlimited load, at which goodput is fitted; overload keeps its load."""
     full = unlimited(where)
     over = where.labels[:, REGIME] == OVERLOAD
     labels = np.where(over[:, None], where.labels, full.labels)
@@ -90,17 +94,17 @@ def _at_own_limit(where: Sites) -> Sites:
 
 @dataclass(frozen=True, slots=True)
 class FittedMetric:
-    """Fit of a metric, and the conversion of the metric to log time."""
+    """Fit of a metric, and the conversion of the metric's values to log time."""
 
     fit: Fit
     quantity: Quantity
     over: FittedMetric | None = None
-    """Metric of which this metric is fitted as a multiple; ``None`` if it is fitted directly."""
+    """Metric by which this metric is divided before its fit; ``None`` if it is fitted directly."""
     packets: TheoryPackets | None = None
-    """Theory's packets, of which this metric is fitted as a multiple; ``None`` if it is not."""
+    """Theoretical packet rate by which this metric is divided before its fit, or ``None``."""
 
     def at(self, where: Sites) -> tuple[Floats, Floats]:
-        """Log time at some sites, and the half-width of a 90 % interval for one new run."""
+        """Predict the log time at n sites, and its 90 % half-width for one new run."""
         log_time, half = self.fit.at(where)
         if self.packets is not None:
             half = np.hypot(half, self.packets.half(where))
@@ -110,18 +114,18 @@ class FittedMetric:
         return log_time + other, np.hypot(half, beside)
 
     def log_time(self, values: Floats, where: Sites) -> Floats:
-        """Convert values of the metric at some sites to log time, the quantity in which the metric is fitted."""
+        """Convert values of the metric at n sites to the fitted log time."""
         if self.packets is not None:
             values = values / self.packets.per_s(where)
         log_time = self.quantity.log_time(values, where.payload_bytes)
         return log_time if self.over is None else log_time - self.over.at(where)[0]
 
     def value(self, where: Sites) -> Floats:
-        """Predict the value of the metric at some sites; for a packet rate, its ratio to the packet rate of theory."""
+        """Predict the metric at n sites; for a packet rate, its ratio to the theoretical rate."""
         return self.quantity.value(self.at(where)[0], where.payload_bytes)
 
     def elsewhere(self) -> float:
-        """Half-width in log time by which intervals grow for a configuration (set of labels) without measured rows."""
+        """Log half-width by which intervals grow for a configuration without measured rows."""
         own = half_width(self.fit.processes[0], self.fit.sites.labels[:, :REGIME])
         beside = self.over if self.packets is None else self.packets.goodput
         return own if beside is None else math.hypot(own, beside.elsewhere())
@@ -136,7 +140,8 @@ class Fitter:
     of : callable
         Function from the name of a metric to its fit; ``None`` if the metric has too few rows.
     flowing : callable
-        Function that adds the throughput to sites, if a fit of the metric may use the throughput.
+        Function of a metric's name and sites that adds the throughput, if the metric's fit may use
+        it.
     constants : Constants
         Constants of every fit.
     """
@@ -150,7 +155,7 @@ class Fitter:
     def fitted(self, metric: str, known: KeptMetric | None) -> FittedMetric | None:
         """Fit a metric; ``None`` if the metric has too few rows.
 
-        If ``known`` is given, its hyperparameters are used without a search.
+        If ``known`` is given, its hyperparameters replace the search.
         """
         observed = observations(self.data, metric, self.carrier)
         if observed is None:
@@ -177,9 +182,10 @@ class Fitter:
         return FittedMetric(found, measure, over, theory)
 
     def _packets(self, metric: str, where: Sites) -> TheoryPackets | None:
-        """Theory's packet rate, if the metric is fitted as a multiple of it; otherwise ``None``.
+        """Theoretical packet rate, if the metric is fitted as a multiple of it; otherwise ``None``.
 
-        The metric is fitted directly if a row has no payload or load, or if a protocol has no goodput.
+        The metric is fitted directly if a row has no payload or load, or if a protocol has no
+        goodput.
         """
         if not metric.startswith(PACKETS):
             return None
@@ -191,22 +197,24 @@ class Fitter:
         return None if unknown else TheoryPackets(goodput)
 
     def _like(self, metric: str, over: FittedMetric | None, rows: int) -> Fit | None:
-        """Find the fit of a similar metric, from whose kernels the search for this metric's kernels starts.
+        """Find the fit of a similar metric, where the kernel search starts; ``None`` if none.
 
-        It is the fit of the first metric of the same kind; for multiples of a median, that of the mean.
+        For a multiple of the median, it is the fit of the mean.  Otherwise it is the fit of the
+        first metric of the same kind.  A fit with fewer rows is not used.
         """
         first = self._first_of_kind(metric)
         if over is not None:
             first = first.removesuffix(MEDIAN) + MEAN
         like = None if first == metric else self.of(first)
         if like is None or len(like.fit.sites) < min(rows, MOST_ROWS):
-            return None  # the search of a metric with more rows determines more
+            return None  # more rows determine the kernels better
         return like.fit
 
     def _first_of_kind(self, metric: str) -> str:
-        """Name of the metric that is fitted first among metrics of the same kind: median, mean, or first by name.
+        """Name of the first metric of the same kind: median, mean, or first by name.
 
-        Mean and 99 % quantile are fitted as multiples of the median, since stalls in a run do not change the median.
+        Of rates, it is the goodput.  Mean and 99 % quantile are fitted as multiples of the median,
+        since stalls in a run do not change the median.
         """
         kind = next((kind for kind in KINDS if metric.startswith(kind)), None)
         if kind is None and metric.endswith(FLOWS):
@@ -218,7 +226,7 @@ class Fitter:
 
 
 def kept_metric(fitted: FittedMetric) -> KeptMetric:
-    """Extract from a metric's fit what is stored on disk: hyperparameters, costs and mean weights."""
+    """Extract the stored form of a metric's fit: hyperparameters, costs and mean weights."""
     found = fitted.fit
     costs = {
         name: [rounded(cost) for cost in found.mechanism.costs(name).tolist()]

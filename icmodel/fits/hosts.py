@@ -1,9 +1,10 @@
-"""Scale predictions to another line rate or processor clock: wire time by the rate, host time by the clock.
+"""Scale predictions to another line rate or processor clock.
 
-The time per frame is the longer of host time and wire time.  A latency is the sum of both, minus the host time that a
-slower wire hides.  Wire time comes from theory.  If the wire is the limit, the utilisation law gives the host time: a
-host that is busy for a share of the time needs that share of the time per frame.  Frames of a saturated stream on a
-slower wire wait in the sender's buffers, which hold a number of bytes.
+Wire time scales with the line rate, host time with the clock.  The time per frame is the longer
+of host time and wire time.  A latency is the sum of both, minus the host time that a slower wire
+hides.  Wire time comes from theory.  If the wire is the limit, the utilisation law gives the host
+time: utilisation × time per frame.  Frames of a saturated stream on a slower wire wait in the
+sender's buffers, which hold a number of bytes.
 """
 
 from __future__ import annotations
@@ -22,24 +23,26 @@ from icmodel.scenario import Hosts
 Floats = NDArray[np.float64]
 
 ON_WIRE = 1.02
-"""The wire counts as the limit if the time per frame is at most this multiple of theory's least time."""
+"""Ratio of time per frame to theory's least time, up to which the wire counts as the limit."""
 OF_CHANGE, OF_DISTANCE = 0.5, 0.1
-"""Fractions that widen the intervals of metrics predicted for other hosts (assumed).
+"""Fractions by which intervals widen for other hosts (assumed).
 
-The added log half-width is the first fraction of the metric's log change, plus the second fraction of
-|log(rate or clock ratio)|.
+The first applies to |log change of the metric|, the second to |log clock ratio| + |log rate ratio|.
+Their sum is added to the log half-width.
 """
 LATENCY = "latency_"
-"""Prefix of the names of one-way latencies, for which the content of buffers is known."""
+"""Prefix of the names of one-way latencies, to which Little's law applies."""
 
 
 @dataclass(frozen=True, slots=True)
 class Frames:
-    """Time per frame [s] at full speed, on the dataset's own hosts (``here_s``) and on other hosts (``there_s``).
+    """Time per frame [s] at full speed, (n,), on the dataset's hosts and on other hosts.
 
-    ``fastest_s`` is the least possible ``there_s``: if the wire is the limit and no utilisation is known, the hosts may
-    be as fast as the new wire.  ``old`` and ``new`` are the sites on the dataset's link and on the other link.
-    ``saturated`` describes the sender's buffers, if the wire is slower and the buffers are known.
+    ``here_s`` is the time on the dataset's hosts, ``there_s`` on the other hosts.  ``fastest_s`` is
+    the least possible ``there_s``.  If the wire is the limit and no utilisation is known, it is the
+    time of the new wire.  ``old`` and ``new`` are the sites on the dataset's link and on the other
+    link.  ``saturated`` describes the sender's buffers, if the wire is slower and the buffers are
+    known.
     """
 
     here_s: Floats
@@ -52,16 +55,18 @@ class Frames:
 
 
 def frames(here_s: Floats, busy: Floats, old: Sites, new: Sites, hosts: Hosts) -> Frames:
-    """Compute the times per frame at full speed on the dataset's hosts and on the other hosts.
+    """Compute the times per frame at full speed on the dataset's hosts and on other hosts.
 
     Parameters
     ----------
-    here_s : array
+    here_s : array (n,)
         Time per frame on the dataset's hosts [s].
-    busy : array
-        Utilisation of the processor of the busier host; NaN if not known.
+    busy : array (n,)
+        Processor utilisation of the busier host, from 0 to 1; NaN if unknown.
     old, new : Sites
         The same sites on the dataset's link and on the other link.
+    hosts : Hosts
+        Line rate and processor clock of the other hosts.
     """
     here_s = np.maximum(here_s, old.least_s)
     by_wire = here_s <= ON_WIRE * old.least_s
@@ -72,9 +77,12 @@ def frames(here_s: Floats, busy: Floats, old: Sites, new: Sites, hosts: Hosts) -
 
 
 def changed(metric: str, regime: str, ends: Floats, frame: Frames, own_bps: float | None) -> Floats:
-    """Scale the value, low and high of a metric (3, n) from the dataset's own hosts to other hosts."""
+    """Scale value, low and high of a metric, ``ends`` (3, n), to other hosts.
+
+    ``regime`` is that of the rows, such as ``unlimited``.  ``own_bps`` is the dataset's line rate.
+    """
     if metric.startswith(LATENCY) and regime == UNLIMITED and frame.saturated is not None:
-        # Little's law: the content of the sender's buffers over the goodput.
+        # Little's law: latency = content of the sender's buffers / goodput.
         payload = frame.new.payload_bytes
         statistic = metric.removeprefix(LATENCY).removesuffix("_s")
         own, new = payload / frame.here_s, payload / frame.there_s
@@ -86,7 +94,7 @@ def changed(metric: str, regime: str, ends: Floats, frame: Frames, own_bps: floa
     else:
         found = ends * factor(metric, regime, ends[0], frame)
     by = np.divide(found[0], ends[0], out=np.ones_like(ends[0]), where=ends[0] > 0)
-    # The time that a slower wire adds to the same hosts is known; any other change is uncertain.
+    # Theory gives the time that a slower wire adds; any other change is uncertain.
     known = (is_time or metric == "goodput_bps") and frame.hosts.cpu_clock_ratio == 1.0
     unsure = ~(known & (frame.new.least_s > frame.old.least_s))
     wider = np.exp(widening(by, frame.hosts, own_bps, of_change=np.asarray(unsure)))
@@ -100,9 +108,9 @@ def changed(metric: str, regime: str, ends: Floats, frame: Frames, own_bps: floa
 
 
 def factor(metric: str, regime: str, value: Floats, frame: Frames) -> Floats:
-    """Factor by which a metric changes from the dataset's own hosts to other hosts.
+    """Ratio (n,) of a metric on other hosts to its ``value`` (n,) on the dataset's hosts.
 
-    Latencies below capacity are not supported.
+    Latencies below capacity need `_time_below_capacity` instead.
     """
     speed_up = frame.here_s / frame.there_s
     if metric.endswith(("_bps", "_per_s")):
@@ -113,7 +121,7 @@ def factor(metric: str, regime: str, value: Floats, frame: Frames) -> Floats:
     if metric.endswith("_s"):
         return 1 / speed_up
     if metric == "loss_rate" and regime == UNLIMITED:
-        # The receiver takes as many frames as before, and a slower wire delivers fewer.
+        # The receiver takes as many frames a second as before; a slower wire delivers fewer.
         takes = 1 / frame.here_s
         arriving = np.minimum(takes / np.maximum(1 - value, 1e-9), 1 / frame.new.least_s)
         slower = frame.new.least_s > frame.old.least_s
@@ -123,14 +131,14 @@ def factor(metric: str, regime: str, value: Floats, frame: Frames) -> Floats:
 
 
 def _crossings(metric: str) -> int:
-    """Number of times that a latency metric includes the wire: 2 for a round trip, 0 for a deviation, otherwise 1."""
+    """Number of wire crossings in a latency: 2 for a round trip, 0 for a deviation, otherwise 1."""
     if metric.endswith("_std_s"):
         return 0
     return 2 if metric.startswith("rtt_") and not metric.startswith("rtt_half_") else 1
 
 
 def _time_below_capacity(metric: str, value: Floats, frame: Frames) -> Floats:
-    """Scale a latency below capacity to other hosts: its host time by the clock, its wire time by the line rate.
+    """Scale a latency below capacity: its host time by the clock, its wire time by the line rate.
 
     While a slower wire sends one packet of a frame, the hosts work on the other packets.
     """
@@ -141,15 +149,15 @@ def _time_below_capacity(metric: str, value: Floats, frame: Frames) -> Floats:
 
 
 def _parts(metric: str, value: Floats, frame: Frames) -> tuple[Floats, Floats]:
-    """Split a latency below capacity [s]: wire time on the dataset's link, and host time at the new clock."""
+    """Split a latency below capacity into the dataset's wire time and the new host time [s]."""
     wire_s = np.minimum(value, _crossings(metric) * frame.old.wire_s)
     return wire_s, (value - wire_s) / frame.hosts.cpu_clock_ratio
 
 
 def _hidden_s(metric: str, value: Floats, frame: Frames) -> Floats:
-    """Host time [s] that a slower wire hides in a latency, since hosts and wire work on different packets.
+    """Host time [s] that a slower wire hides: hosts and wire work on different packets.
 
-    It is the host time of all packets of a frame but one, and at most the added wire time.
+    It is (1 − 1 / packets) × min(host time, added wire time).
     """
     _, host_s = _parts(metric, value, frame)
     longer_s = np.maximum(_crossings(metric) * (frame.new.wire_s - frame.old.wire_s), 0.0)
@@ -159,10 +167,19 @@ def _hidden_s(metric: str, value: Floats, frame: Frames) -> Floats:
 def widening(
     multiplied: Floats, hosts: Hosts, own_bps: float | None, *, of_change: NDArray[np.bool_]
 ) -> Floats:
-    """Log half-width by which intervals grow for other hosts or another line rate.
+    """Log half-width (n,) by which intervals grow for other hosts or another line rate.
 
-    It is a fraction of the distance to the other hosts, plus a fraction of the metric's own change if that change is
-    uncertain (``of_change``).
+    It is a fraction of the distance to the other hosts.  If a metric's own change is uncertain
+    (``of_change``), a fraction of that change is added.
+
+    Parameters
+    ----------
+    multiplied : array (n,)
+        Ratio of the metric on other hosts to the metric on the dataset's hosts.
+    own_bps : float, optional
+        Line rate of the dataset [b/s].
+    of_change : array of bool (n,)
+        Whether the change of the metric is uncertain.
     """
     distance = abs(math.log(hosts.cpu_clock_ratio))
     if hosts.line_rate_bps is not None and own_bps is not None:

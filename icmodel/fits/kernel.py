@@ -1,10 +1,13 @@
 """Covariance of the residuals of a metric at two sites, as a function of payload, load and labels.
 
-The residual of a cost model has three parts.  The costs of a configuration differ from the costs of its protocol; its
-level differs; and the rest varies smoothly with payload and load.  The kernel has two forms.  In the product form,
-differences in labels and in load each reduce the covariance by a factor, at any payload.  In the joined form, these
-differences add to one distance, on which the covariance depends.  Load counts as throughput: hosts with equal
-throughput are equally busy at any offered load.
+The residual of a cost model has three parts.  A configuration differs from its protocol in its
+costs, and in its level (a common factor).  The rest varies smoothly with payload and load.
+
+The kernel has two forms.  In the product form, each difference in labels or load reduces the
+covariance by a factor, at any payload.  In the joined form, these differences add to the squared
+payload distance, and the covariance depends on the sum.  Both forms also have a part that all
+configurations share.  Load counts as throughput: hosts with equal throughput are equally busy at
+any offered load.
 """
 
 from __future__ import annotations
@@ -24,10 +27,10 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 Group = tuple[int, str]
-"""Comparison of the labels of two sites: a pair of a label column, and one label of that column or ``""``.
+"""Comparison of the labels of two sites: (index of a label column, label of that column or ``""``).
 
-With a label, two sites differ if only one of the sites has this label.  With ``""``, two sites differ if their labels
-in the column differ.
+With a label, two sites differ if exactly one of them has it.  With ``""``, two sites differ if
+their labels in the column differ.
 """
 Pairs = TypeVar("Pairs", Floats, Bools)
 NO_CURVE = 2
@@ -39,7 +42,10 @@ The other codes are −1, 0 and 1: below, between or above the rows of the curve
 PRODUCT, JOINED = "product", "joined"
 ROOT_3 = 3.0**0.5
 COMMON = 1.0
-"""Prior variance of the level and costs that all configurations share, relative to the cost model's residual."""
+"""Prior variance of the costs and the level that all configurations share.
+
+Its unit is the mean square of the cost model's residual.
+"""
 NUMBERS = ("costs", "level", "residual", "noise", "length", "load_length", "jump")
 LABEL_DISTANCE = 0.2
 """Prior of the distance between two sites that differ in one label (assumed)."""
@@ -47,25 +53,26 @@ LABEL_DISTANCE = 0.2
 
 @dataclass(frozen=True, slots=True)
 class Distances:
-    """Distances between sites (combinations of payload, load and labels) that kernels use.
+    """Distances between pairs of sites (combinations of payload, load and labels) for kernels.
 
     They are matrices (left, right) or vectors (pairs,).
 
     Parameters
     ----------
     payload, broken : array (left, distinct) or (distinct,)
-        Signed distances in octaves of payload and in packets (counted up to 2); only distinct distances are held.
-        Their weighted sum is one warped axis.  A covariance of the sum of two absolute distances need not be positive
-        definite.
+        Signed distances in octaves of payload, and in packets per frame (at most 2).  Only distinct
+        distances are stored.  A kernel adds both, weighted, to one signed distance.  The covariance
+        of a sum of two absolute distances need not be positive definite.
     column : array (right,) or (pairs,)
         Index of the distinct distance for each right site or pair.
     offered, carried : array
-        Distance in octaves between offered loads and between throughputs.  The unlimited load is far from every
-        limit in ``offered``, and close to the greatest limit in ``carried``.
+        Distance in octaves between offered loads, and between throughputs.  The unlimited load is
+        far from every limited load in ``offered``, and close to the greatest one in ``carried``.
     ends : array of bool
-        Whether one site lies inside the payloads of its curve and the other site at or beyond the outermost payloads.
+        Whether the position codes of the two sites differ: below, inside or above the measured
+        payloads of their curve.
     differ : mapping of group to array
-        1 for sites that differ, 0 for others; in a missing group no sites differ.
+        1 for sites that differ, 0 for others.  In a missing group, no sites differ.
 
     Matrices of ``offered`` and ``differ`` may have a single row that applies to all left sites.
     """
@@ -79,11 +86,11 @@ class Distances:
     differ: Mapping[Group, Floats]
 
     def along(self, numbers: Floats) -> Floats:
-        """Expand values, one for each distinct payload distance, to every pair of sites."""
+        """Expand values (..., distinct), one for each distinct payload distance, to all pairs."""
         return numbers.take(self.column, axis=-1)
 
     def of_pairs(self, rows: Ints, columns: Ints) -> Distances:
-        """Select the distances of some pairs (row, column) as vectors, from square matrices of distances."""
+        """Select the distances of some pairs (row, column) as vectors, from square matrices."""
         width = self.payload.shape[1]
         row = np.zeros(width, dtype=np.int64)
         row[self.column] = np.arange(len(self.column))  # any row with these distances
@@ -104,7 +111,10 @@ class Distances:
         )
 
     def part(self, left: Ints, right: Ints, groups: Collection[Group]) -> Distances:
-        """Select the distances between subsets of left and right sites (ascending), with at least these groups."""
+        """Select the distances between subsets of left and right sites, given as ascending indices.
+
+        The result contains at least these groups.
+        """
         if (len(left), len(right)) == (len(self.payload), len(self.column)):
             return self
 
@@ -124,14 +134,14 @@ class Distances:
 
 
 class Known:
-    """Sites of the measured rows, from which distances to other sites are computed; their labels are numbers.
+    """Sites of the measured rows, prepared to compute the distances of other sites from them.
 
     Parameters
     ----------
     sites : Sites
         Sites of the rows.
     groups : sequence of groups
-        Comparisons of labels that the distances contain.
+        Label comparisons for which distances are computed.
     """
 
     def __init__(self, sites: Sites, groups: Sequence[Group]) -> None:
@@ -151,9 +161,10 @@ class Known:
         self._ends = self._standing(sites, own=True)
 
     def distances(self, sites: Sites) -> Distances:
-        """Compute the distances from some sites to the sites of the measured rows.
+        """Compute the distances of sites (left) from the measured rows (right).
 
-        If the sites differ only in payload, a single row of offered loads and labels applies to all.
+        If the sites differ only in payload, a single row of offered loads and labels applies to
+        all.
         """
         payload, offered, carried, packets = _axes(sites)
         rows = 1 if len(sites.by_curve) == 1 else len(sites)
@@ -173,10 +184,10 @@ class Known:
         )
 
     def _standing(self, sites: Sites, *, own: bool = False) -> Ints:
-        """Position code of each site: −1, 0 or 1 for below, between or above the rows of its curve, or ``NO_CURVE``.
+        """Position code of each site: −1 below, 0 between or 1 above the rows, or ``NO_CURVE``.
 
-        With ``own`` the sites are the rows themselves.  The two outer rows then count as left out, so as beyond the
-        rows.
+        With ``own``, the sites are the rows themselves.  The two outer rows then count as beyond
+        the curve, as they are when they are left out.
         """
         found = np.full(len(sites), NO_CURVE)
         for key, where in sites.by_curve.items():
@@ -189,10 +200,11 @@ class Known:
         return found
 
     def _compared(self, sites: Sites) -> Ints:
-        """Number that each label comparison looks at in each site, (groups, sites).
+        """Code of each site in each label comparison, (groups, sites); unequal codes differ.
 
-        For a comparison of a column, it is the index of the site's label among the labels of the rows, or -1.  For a
-        comparison of one label, it tells whether the site has this label.
+        For a comparison of a column, it is the index of the site's label among the labels of the
+        rows, or -1.  For a comparison of one label, it is 1 if the site has this label, otherwise
+        0.
         """
         found = np.empty((len(self._groups), len(sites)), dtype=np.int64)
         for k, (column, label) in enumerate(self._groups):
@@ -207,7 +219,7 @@ class Known:
 
 
 def _axes(sites: Sites) -> tuple[Floats, Floats, Floats, Floats]:
-    """Coordinates of sites: log2 of payload, of offered load and of throughput, and packets per frame (at most 2).
+    """Coordinates of sites: log2 of payload, offered load and throughput, and packets (at most 2).
 
     If the throughput is not known, the offered load replaces it.
     """
@@ -220,7 +232,7 @@ def _axes(sites: Sites) -> tuple[Floats, Floats, Floats, Floats]:
 def _smooth(distance: Floats) -> tuple[Floats, Floats]:
     """Matérn covariance of smoothness 3/2 at distances d, and its factor e^(−√3 d).
 
-    −3 times that factor is the derivative of the covariance over d, divided by d.
+    The derivative of the covariance by d is −3 d times that factor.
     """
     scaled = ROOT_3 * distance
     falling = np.exp(-scaled)
@@ -236,7 +248,7 @@ class Kernel:
     Parameters
     ----------
     form : "product" or "joined"
-        Whether differences in labels and load are factors, or add to the distance.
+        Whether differences in labels and load are factors, or add to the squared distance.
     costs, level : float
         Variances of the costs and of the level of a configuration; unused in the joined form.
     residual, noise : float
@@ -246,7 +258,7 @@ class Kernel:
     jump : float
         Distance, in octaves of payload, between frames of one packet and frames of several packets.
     label_distances : mapping of group to float
-        Distance between two sites that differ in this comparison of labels.
+        Distance of two sites that differ in this comparison of labels.
     """
 
     form: str = PRODUCT
@@ -260,7 +272,7 @@ class Kernel:
     label_distances: Mapping[Group, float] = field(default_factory=dict)
 
     def on(self, groups: tuple[Group, ...]) -> Kernel:
-        """Copy of this kernel for other label comparisons; a new comparison gets the assumed distance."""
+        """Copy of this kernel for other label comparisons; new ones get the assumed distance."""
         return replace(
             self,
             label_distances={
@@ -286,7 +298,8 @@ class Kernel:
 def groups_of(sites: Sites) -> dict[str, tuple[Group, ...]]:
     """List the label comparisons that get a parameter, by form of the kernel.
 
-    The product form has one per label column, the joined form one per label.  Columns with a single label are left out.
+    The product form has one per label column, the joined form one per label.  Columns with a single
+    label are left out.
     """
     columns: list[Group] = []
     labels: list[Group] = []
@@ -299,14 +312,16 @@ def groups_of(sites: Sites) -> dict[str, tuple[Group, ...]]:
 
 
 class Covariance:
-    """Covariance of pairs of sites, without noise, and its derivatives over the logs of the kernel's parameters.
+    """Covariance of pairs of sites, without noise, and its derivatives by the log parameters.
+
+    ``values`` are the covariances, in the shape of the distances.
 
     Parameters
     ----------
     distances : Distances
         Distances of the pairs, of any shape.
     shares : array
-        For each pair the sum, over all costs, of the product of both sites' shares (`Modelled.shares`).
+        For each pair, the dot product of both sites' cost shares (`Modelled.shares`).
     """
 
     def __init__(self, kernel: Kernel, distances: Distances, shares: Floats) -> None:
@@ -335,10 +350,9 @@ class Covariance:
         self.values += self._rest
 
     def slopes(self, outer: Floats) -> Floats:
-        """Gradient of the covariances over the log of each parameter, weighted by ``outer`` and summed over pairs.
+        """Gradient of Σ ``outer`` × covariance, summed over pairs, by the log of each parameter.
 
-        The entry of the noise is 0.
-
+        The result (parameters,) has the order of `Kernel.numbers`.  Its entry for the noise is 0.
         All distances must have the same shape here, without a single row that applies to all sites.
         """
         kernel, distances = self.kernel, self._distances
@@ -368,7 +382,7 @@ class Covariance:
 
 
 def variance(kernel: Kernel, shares: Floats) -> Floats:
-    """Prior variance of the Gaussian process at each site, without noise; ``shares`` (sites, costs)."""
+    """Prior variance of the process at each site, without noise; ``shares`` (sites, costs)."""
     squares = np.sum(shares**2, axis=1)
     own = kernel.costs * squares + kernel.level if kernel.form == PRODUCT else 0.0
     return np.asarray(COMMON * (squares + 1.0) + own + kernel.residual)
@@ -381,14 +395,15 @@ def _sum(one: Floats, other: Floats) -> float:
 def inverted(matrix: Floats) -> tuple[Floats, float]:
     """Inverse of a covariance matrix (n, n), and half the log of its determinant.
 
-    Only the lower triangle is read.  The time is a third of that of a general inverse (LAPACK's potrf and potri).
+    Only the lower triangle is read.  LAPACK's potrf and potri take a third of the time of a general
+    inverse.
 
     Raises
     ------
     numpy.linalg.LinAlgError
         If the matrix is not positive definite.
     """
-    from scipy.linalg.lapack import dpotrf, dpotri  # half a second to import, needed by fits alone
+    from scipy.linalg.lapack import dpotrf, dpotri  # takes half a second to import
 
     root, failed = dpotrf(matrix, lower=1)
     if failed:

@@ -19,15 +19,16 @@ Kernels = Mapping[str, Kernel]
 LOWEST = {"costs": 1e-4, "level": 1e-4, "residual": 1e-4, "noise": 1e-8, "jump": 1e-3}
 HIGHEST = {"noise": 1.0, "length": 60.0, "load_length": 60.0, "jump": 8.0}
 LEAST_LENGTH, LEAST_LABEL_DISTANCE, MOST_LABEL_DISTANCE, MOST_VARIANCE = 0.3, 1e-3, 20.0, 100.0
+"""Bounds of label distances, and of parameters missing in ``LOWEST`` or ``HIGHEST``."""
 LOOSENESS = 2.0
 """Standard deviation of the prior on the log of each kernel parameter.
 
 Without a prior the likelihood has ridges.
 """
 STEPS = 1000
-"""Greatest number of steps in a search for kernel parameters; most searches converge in a tenth of this."""
+"""Greatest number of steps in a search; most searches converge in a tenth of this."""
 DIGITS = 4
-"""Significant digits to which found kernel parameters are rounded.
+"""Significant digits of stored kernel parameters.
 
 They are so few that all linear algebra libraries give the same result.
 """
@@ -35,12 +36,12 @@ GAIN = 1e-5
 """Relative improvement of the log likelihood in one step below which the search ends."""
 NOISE = NUMBERS.index("noise")
 NOT_POSITIVE = 1e10
-"""Value of the objective if the covariance matrix is not positive definite; it makes the search turn back."""
+"""Objective value for a covariance matrix that is not positive definite; the search turns back."""
 
 
 @dataclass(frozen=True, slots=True)
 class Hyperparameters:
-    """Hyperparameters of a fit: the kind of its cost model, and the kernels of each design of Gaussian process."""
+    """Hyperparameters of a fit: the kind of its cost model, and the kernels of each design."""
 
     mechanism: str
     kernels: tuple[Kernels, ...]
@@ -84,11 +85,13 @@ class Hyperparameters:
 
 
 class Piece(NamedTuple):
-    """Group of n rows whose likelihood is computed together; the time grows with the cube of n.
+    """Group of n rows whose likelihood is computed together, in a time that grows with n³.
 
-    A covariance is symmetric, so ``distances`` and ``shares`` (m,) hold each pair of rows once.  ``places`` (m,) are
-    the indices of the pairs in a flattened matrix (n, n).  ``diagonal`` (n,) are the pairs of a row with itself.
-    ``residual`` (n,) is in units of the residual's root mean square, ``variance`` (n,) in units of its mean square.
+    Since a covariance is symmetric, each of the m pairs of rows occurs once.  ``distances`` (m,)
+    are their distances.  ``shares`` (m,) are the dot products of both rows' cost shares.
+    ``places`` (m,) are the indices of the pairs in a flattened matrix (n, n).  ``diagonal`` (n,)
+    are the indices of the pairs of a row with itself.  ``residual`` (n,) is in units of the
+    residual's root mean square, ``variance`` (n,) in units of its mean square.
     """
 
     places: Ints
@@ -102,7 +105,8 @@ class Piece(NamedTuple):
 def piece_of(distances: Distances, shares: Floats, residual: Floats, variance: Floats) -> Piece:
     """Make a piece (a group of rows in the likelihood) from n rows.
 
-    ``distances`` are those between the rows (n, n); ``shares`` (n, costs) is the share of each cost in their times.
+    ``distances`` are those between the rows (n, n).  ``shares`` (n, costs) is the share of each
+    cost in their times.  ``residual`` (n,) and ``variance`` (n,) are as in `Piece`.
     """
     rows, columns = np.tril_indices(len(residual))
     places, diagonal = rows * len(residual) + columns, np.flatnonzero(rows == columns)
@@ -112,16 +116,23 @@ def piece_of(distances: Distances, shares: Floats, residual: Floats, variance: F
 
 
 def likeliest(prior: Kernel, pieces: Sequence[Piece], start: Kernel | None = None) -> Kernel:
-    """Find the kernel parameters that maximise the likelihood of some groups of rows, with a weak prior.
+    """Find the kernel parameters of greatest likelihood, with a weak prior.
 
     Parameters
     ----------
     prior : Kernel
         Centre of the prior, and start of the search.
+    pieces : sequence of Piece
+        Groups of rows, whose log likelihoods are added.
     start : Kernel, optional
-        Another start for the search, which then takes few steps.
+        Start of the search instead of the prior; a good start saves most steps.
+
+    Returns
+    -------
+    Kernel
+        Copy of ``prior`` with the found parameters, rounded to `DIGITS` digits.
     """
-    from scipy.optimize import minimize  # half a second to import, needed by fits alone
+    from scipy.optimize import minimize  # takes half a second to import
 
     centre = np.log(prior.numbers())
     first = centre if start is None else np.log(start.numbers())
@@ -150,18 +161,19 @@ def likeliest(prior: Kernel, pieces: Sequence[Piece], start: Kernel | None = Non
 
 
 def rounded(number: float) -> float:
-    """Round a kernel parameter to the number of digits that are stored.
+    """Round a number to `DIGITS` significant digits.
 
-    The measured rows determine the parameter less exactly than these digits.
+    Measured rows determine kernel parameters less precisely.
     """
     return float(f"{number:.{DIGITS}g}")
 
 
 def negative_log_likelihood(kernel: Kernel, piece: Piece) -> tuple[float, Floats]:
-    """Negative log marginal likelihood of a group of rows, without the constant term, and its gradient.
+    """Negative log marginal likelihood of a piece, without the constant term, and its gradient.
 
-    The gradient is over the logs of the kernel's parameters: ½ Σ (K⁻¹ − w wᵀ) ∘ dK, w = K⁻¹ r
-    (Rasmussen and Williams, Gaussian Processes for Machine Learning, 2006, eq. 5.9).
+    The gradient (parameters,) is taken by the logs of the kernel's parameters:
+    ½ Σ (K⁻¹ − w wᵀ) ∘ dK, w = K⁻¹ r (C. E. Rasmussen and C. K. I. Williams, Gaussian Processes for
+    Machine Learning, 2006, eq. 5.9).
     """
     count = len(piece.residual)
     covariance = Covariance(kernel, piece.distances, piece.shares)
@@ -174,7 +186,7 @@ def negative_log_likelihood(kernel: Kernel, piece: Piece) -> tuple[float, Floats
         return NOT_POSITIVE, np.zeros(len(kernel.numbers()))
     weights = inverse @ piece.residual
     outer = (inverse - np.outer(weights, weights)).take(piece.places)
-    outer[piece.diagonal] *= 0.5  # all other pairs count twice
+    outer[piece.diagonal] *= 0.5  # any other pair is two elements
     slopes = covariance.slopes(outer)
     slopes[NOISE] = kernel.noise * float(outer[piece.diagonal].sum())
     value = 0.5 * float(piece.residual @ weights) + log_root

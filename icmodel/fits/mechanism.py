@@ -1,9 +1,9 @@
 """Cost models: the time of a frame as a cost per frame, per byte and per packet.
 
-The costs of each protocol, at the hosts' limit and below it, are fitted by least squares of the
-relative error and are never negative, so that they can be read and extrapolated.  The deviation of a
-configuration's costs from its protocol's is left to the processes over the residual, which also give its
-uncertainty.
+Non-negative least squares of the relative errors fits the costs of each protocol.  Hosts at their
+limit and hosts below it have separate costs.  Since no cost is negative, costs can be read and
+extrapolated.  Gaussian processes over the residual model the deviation of a configuration from
+its protocol, and give the uncertainty.
 """
 
 from __future__ import annotations
@@ -18,54 +18,60 @@ from icmodel.fits.observations import Sites
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Working = tuple[str, bool | None]
-"""Key of a set of costs: a protocol, and whether its hosts are at their limit; ``None`` means both states."""
+"""Key of a set of costs: (protocol, whether hosts are at their limit); ``None`` covers both."""
 ANY: Working = ("", None)
-"""Key of the costs that are fitted to all protocols together."""
+"""Key of the costs fitted to all protocols together."""
 
 LEAST_ROWS = 5
-"""Least number of rows for separate costs of a protocol, or of its hosts at their limit.
+"""Least number of rows for separate costs of a protocol, or of one state of its hosts.
 
-With fewer rows, costs fitted to a larger set of rows are used.
+With fewer rows, the costs of the next larger group apply: the protocol, then all protocols.
 """
 CONSTANT, COSTS, QUEUE, WORK = "constant", "costs", "queue", "work"
 KINDS = (COSTS, QUEUE, WORK)
-"""Kinds of cost model: costs alone; costs plus waiting in a queue that grows with the load or in a full
-buffer (a latency); costs times the throughput in frames (processing time, by the utilisation law).  The
-``constant`` model has no costs."""
+"""Kinds of cost model with costs per frame, byte and packet.
+
+- ``costs``: the sum of these costs.
+- ``queue``: adds the wait in a queue below capacity, or in a full buffer; it suits latencies.
+- ``work``: multiplies the costs by the throughput [frames/s] and adds a constant; it suits
+  processor load (utilisation law).
+
+The kind ``constant`` is not listed: its only parameter is the median.
+"""
 SHORTEST_S = 1e-300
+"""Lower limit of times [s], so that their logarithm stays finite."""
 
 
 @dataclass(frozen=True, slots=True)
 class Modelled:
     """Prediction of a cost model at n sites (combinations of payload, load and labels).
 
-    ``log_time`` is the log of the time.  ``shares`` (n, costs) is the share of each cost in the time, which is the
-    derivative of the log time over the log of that cost.
+    ``log_time`` (n,) is the natural logarithm of the time [s].  ``shares`` (n, costs) holds the
+    share of each cost in the time.  It is the derivative of the log time by the log of that cost.
     """
 
     log_time: Floats
     shares: Floats
 
     def take(self, where: Ints) -> Modelled:
-        """Select the cost model's predictions at the sites with the given indices."""
+        """Select the predictions at the sites with the given indices."""
         return Modelled(self.log_time[where], self.shares[where])
 
 
 class Mechanism:
-    """A cost model: it predicts the time at each site from fitted costs, such as those per frame and per byte.
+    """Cost model: predicts the time at each site from costs per frame, per byte and per packet.
 
-    Each protocol has costs of its own, for hosts at their limit and for hosts below it.
-
-    Hosts at their limit have other costs, since they process several frames at a time.
+    Each protocol has separate costs for hosts at their limit and for hosts below it, if it has
+    enough rows.  The costs differ because hosts at their limit process several frames at a time.
 
     Parameters
     ----------
     kind : str
-        Kind of cost model.
+        ``CONSTANT``, or one of ``KINDS``.
     sites : Sites
-        Sites of the rows.
-    log_time : array
-        Log time at the rows.
+        Sites of the n rows.
+    log_time : array (n,)
+        Natural logarithm of the time [s] at each row.
 
     >>> import icmodel
     >>> from functools import partial
@@ -90,17 +96,24 @@ class Mechanism:
                 self._of[working] = _fit(kind, sites.take(members), log_time[members])
         used = {self._known(working) for working in _workings(sites)}
         self.parameters = sum(int((self._of[one] > 0).sum()) for one in used)
-        """Number of fitted costs that are in use and above 0."""
+        """Number of positive costs that predictions at the rows use."""
 
     def costs(self, protocol: str, full: bool | None = None) -> Floats:
-        """Fitted costs of a protocol: per frame [s], per byte [s/B], per packet [s], and further costs of this kind.
+        """Return the fitted costs of a protocol, (costs,), in an order that depends on the kind.
 
-        ``full`` selects the costs of hosts at their limit (true), below their limit (false), or of both (``None``).
+        - ``constant``: the time [s].
+        - ``costs``: per frame [s], per byte [s/B], per packet [s].
+        - ``queue``: these, then per queued frame [s], per queued byte [s/B], and the content of the
+          full buffer in frames and in bytes [B].
+        - ``work``: a constant, then per frame [s], per byte [s/B], per packet [s].
+
+        ``full`` selects hosts at their limit (true), below it (false), or in both states
+        (``None``).
         """
         return self._of[self._known((protocol, full))]
 
     def at(self, sites: Sites) -> Modelled:
-        """Predict the log time at some sites, and the share of each cost in the time."""
+        """Predict the log time at n sites, and the share of each cost in the time."""
         parts = _features(self.kind, sites)
         for working, members in _workings(sites).items():
             parts[members] *= self.costs(*working)
@@ -108,13 +121,13 @@ class Mechanism:
         return Modelled(np.log(time), parts / time[:, None])
 
     def _known(self, working: Working) -> Working:
-        """Find the most specific fitted costs that cover a protocol and the state of its hosts; returns their key."""
+        """Return the key of the most specific costs for a protocol and the state of its hosts."""
         protocol, _ = working
         return next(one for one in (working, (protocol, None), ANY) if one in self._of)
 
 
 def _workings(sites: Sites) -> dict[Working, Ints]:
-    """Indices of sites, grouped by protocol and by whether hosts are at their limit."""
+    """Indices of sites, by protocol and by whether hosts are at their limit."""
     full = sites.at_limit
     found: dict[Working, Ints] = {}
     for protocol, members in sites.by_protocol.items():
@@ -125,7 +138,7 @@ def _workings(sites: Sites) -> dict[Working, Ints]:
 
 
 def _features(kind: str, sites: Sites) -> Floats:
-    """Factor by which each cost of a model enters the time at some sites, (n, costs), such as the payload in bytes."""
+    """Design matrix (n, costs): the factor of each cost in the time, such as the payload [B]."""
     ones = np.ones(len(sites))
     if kind == CONSTANT:
         return ones[:, None]
@@ -133,7 +146,7 @@ def _features(kind: str, sites: Sites) -> Floats:
     if kind == COSTS:
         return costs
     if kind == QUEUE:
-        # In overload a full buffer adds the time in which some frames and bytes leave the buffer.
+        # At the limit, a full buffer adds the time to drain its frames and bytes.
         full = sites.at_limit & (sites.frames_per_s > 0)
         frame_s = np.divide(1.0, sites.frames_per_s, out=np.zeros(len(sites)), where=full)
         queued = sites.queue, sites.queue * sites.payload_bytes
@@ -142,18 +155,19 @@ def _features(kind: str, sites: Sites) -> Floats:
 
 
 def possible_kinds(sites: Sites) -> tuple[str, ...]:
-    """Select the kinds of cost model that can be fitted at some sites.
+    """Kinds of cost model that rows at these sites can determine.
 
-    Two kinds need a known throughput or a queue at some site.
+    ``queue`` needs a queue at some site, and ``work`` a known throughput.
     """
     known = {QUEUE: bool(sites.queue.any()), WORK: bool(sites.frames_per_s.any())}
     return tuple(kind for kind in KINDS if known.get(kind, True))
 
 
 def _fit(kind: str, sites: Sites, log_time: Floats) -> Floats:
-    """Fit the costs of a kind of model to the log times of some rows.
+    """Fit the costs of a cost model to the log times (n,) of n rows; returns (costs,).
 
-    The constant model takes the median.  Other kinds use non-negative least squares of relative errors.
+    The constant model takes the median.  Other kinds use non-negative least squares of the relative
+    errors.
     """
     if kind == CONSTANT:
         return np.array([np.exp(np.median(log_time))])
@@ -165,9 +179,10 @@ def _fit(kind: str, sites: Sites, log_time: Floats) -> Floats:
 
 
 def non_negative(matrix: Floats, target: Floats) -> Floats:
-    """Solve the non-negative least squares problem: the x ≥ 0 that minimises |matrix·x − target|.
+    """Solve non-negative least squares: the x ≥ 0 (columns,) that minimises |matrix·x − target|.
 
-    The method is the active set of Lawson and Hanson.
+    ``matrix`` has the shape (rows, columns), and ``target`` the shape (rows,).  The method is the
+    active set of C. L. Lawson and R. J. Hanson, Solving Least Squares Problems, 1974.
     """
     count = matrix.shape[1]
     active = np.zeros(count, dtype=bool)

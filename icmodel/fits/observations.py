@@ -1,4 +1,4 @@
-"""Measured rows of one metric as arrays: sites (payload, load and labels), values and uncertainty."""
+"""Measured rows of one metric as arrays: sites, values and uncertainty."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ Label = tuple[str, ...]
 Carrier = Callable[[str, Mapping[str, str], Floats], tuple[Floats, Floats, Floats, Floats]]
 """Type of a function that computes how frames travel on the wire.
 
-It maps protocol, options and payloads [B] to four arrays: packets per frame, packets per frame in a stream of full
-packets, wire time [s], and least interval between frames [s].
+It maps protocol, options and payloads [B] to four arrays: packets per frame, packets per frame in a
+stream of full packets, wire time [s], and least interval between frames [s].
 """
 
 PER_BIT, PER_FRAME, DIRECT = "per bit", "per frame", "direct"
 SHIFTS = {"loss_rate": 0.1, "cpu_": 0.01}
-"""Numbers added to metrics that can be 0 before the logarithm, by prefix of the metric.
+"""Offsets added before the logarithm to metrics that can be 0, by prefix of the metric.
 
-Errors of values far below the added number count as absolute errors.
+Errors of values far below the offset count as absolute errors.
 """
 SMALLEST = 1e-3
-"""Fraction of the median that is added before the logarithm to any other metric with a value of 0."""
+"""Offset of any other metric with a value of 0, as a fraction of the median positive value."""
 
 FLOWS = ("_bps", "_per_s")
-"""Endings of the names of metrics that are rates (b/s or 1/s)."""
+"""Suffixes of metrics that are rates (b/s or 1/s)."""
 PACKETS = "packets_"
-"""Prefix of the names of packet metrics, which are fitted as multiples of theory's packets.
+"""Prefix of packet metrics, which are fitted as multiples of the theoretical packet rate.
 
 A multiple is below 1 if a sender merges frames.
 """
@@ -44,14 +44,17 @@ ROUNDING = 1e-9
 """Fraction of the shift (see `SHIFTS`) below which a converted value counts as 0."""
 
 NO_PAYLOAD = "no payload"
-"""Label of rows without a payload, such as a call without data; they are placed at 1 B."""
+"""Label of rows without a payload, such as a call without data; their payload counts as 1 B."""
 FULLEST = 0.97
-"""Greatest utilisation that is assumed for a load below capacity, since the capacity is known to a few percent."""
+"""Greatest utilisation assumed below capacity, since the capacity is known to a few percent."""
 
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """Conversion of a metric's values to log time and back; ``shift`` is added first if values can be 0.
+    """Conversion of a metric's values to log time and back.
+
+    ``kind`` is ``PER_BIT`` or ``PER_FRAME`` for a rate, otherwise ``DIRECT``.  ``shift`` is added
+    before the logarithm; it is 0 unless values can be 0.
 
     >>> import numpy as np
     >>> per_bit = quantity("goodput_bps", np.array([8e8]))
@@ -64,14 +67,14 @@ class Quantity:
     shift: float
 
     def log_time(self, values: Floats, payload_bytes: Floats) -> Floats:
-        """Convert values to log time: the log of the time per frame for a rate, otherwise the log of the value."""
+        """Convert values (n,) to log time: time per frame for a rate, otherwise the value."""
         logs = np.log(values + self.shift)
         if self.kind == PER_BIT:
             return np.asarray(np.log(8 * payload_bytes) - logs)
         return np.asarray(-logs if self.kind == PER_FRAME else logs)
 
     def value(self, log_time: Floats, payload_bytes: Floats) -> Floats:
-        """Convert a log time to the value of the metric."""
+        """Convert log times (n,) to values of the metric."""
         if self.kind == PER_BIT:
             logs = np.log(8 * payload_bytes) - log_time
         else:
@@ -86,7 +89,7 @@ class Quantity:
 
 
 def quantity(metric: str, values: Floats) -> Quantity:
-    """Choose the conversion of a metric to log time, by the metric's name and its known values."""
+    """Choose the conversion of a metric to log time by its name and known values."""
     kind = DIRECT
     if metric.endswith("_bps"):
         kind = PER_BIT
@@ -103,10 +106,16 @@ def quantity(metric: str, values: Floats) -> Quantity:
 
 @dataclass(frozen=True, eq=False)
 class Sites:
-    """Sites: n points in payload, load and labels at which a metric is known or predicted, one array per column.
+    """Sites: n points in payload, load and labels at which a metric is known or predicted.
 
-    ``labels`` (n, columns) are protocol, options, counts, whether there is a payload, and regime (unlimited, limited or
-    in overload).  Sites with equal labels belong to one configuration: they differ only in payload and load.
+    Each field is an array (n,), except ``labels`` (n, columns).  ``packets`` is the number of
+    packets of a lone frame, ``least_packets`` of a frame in a stream of full packets.  ``wire_s``
+    is the time of a lone frame on the wire [s], and ``least_s`` the least interval between frames
+    [s].
+
+    ``labels`` are protocol, options, counts, whether there is a payload, and regime (such as
+    unlimited, limited or overload).  Sites with equal labels belong to one configuration: they
+    differ only in payload and load.
     """
 
     payload_bytes: Floats
@@ -117,24 +126,24 @@ class Sites:
     least_s: Floats
     labels: NDArray[np.str_]
     frames_per_s: Floats  # throughput; 0 if not known
-    queue: Floats  # mean queue in frames; 0 if not below capacity
+    queue: Floats  # mean queue in frames; 0 unless below capacity
 
     def __len__(self) -> int:
         return len(self.payload_bytes)
 
     @cached_property
     def by_protocol(self) -> dict[str, Ints]:
-        """Indices of the sites (payload, load and labels) of each protocol."""
+        """Indices of the sites of each protocol."""
         return {name: where for (name,), where in _by_labels(self.labels[:, :1]).items()}
 
     @cached_property
     def by_configuration(self) -> dict[Label, Ints]:
-        """Indices of the sites of each configuration; sites of one configuration differ only in payload and load."""
+        """Indices of the sites of each configuration, which differ only in payload and load."""
         return _by_labels(self.labels)
 
     @cached_property
     def by_curve(self) -> dict[tuple[Label, float], Ints]:
-        """Indices of the sites of each curve; sites of one curve have equal labels and load, and differ in payload."""
+        """Indices of the sites of each curve, which have equal labels and load."""
         found: dict[tuple[Label, float], Ints] = {}
         for labels, members in self.by_configuration.items():
             loads = self.load_bps[members]
@@ -144,14 +153,14 @@ class Sites:
 
     @cached_property
     def at_limit(self) -> Bools:
-        """Boolean mask of the sites at which hosts are at their limit: the load is unlimited or in overload."""
+        """Mask (n,) of the sites at which hosts are at their limit: unlimited load or overload."""
         return np.isin(self.labels[:, -1], (UNLIMITED, OVERLOAD))
 
     @cached_property
     def twins(self) -> tuple[Ints, ...]:
         """Groups of two or more sites with equal payload, load and labels, as arrays of indices.
 
-        In overload the offered load has little effect, so sites in overload count as one point at any load.
+        In overload, the offered load has little effect, so twins may differ in load.
         """
         load = np.where(self.labels[:, -1] == OVERLOAD, 1.0, self.load_bps)
         labels = (np.unique(column, return_inverse=True)[1] for column in self.labels.T)
@@ -186,16 +195,20 @@ def _by_labels(labels: NDArray[np.str_]) -> dict[Label, Ints]:
 
 @dataclass(frozen=True, slots=True)
 class Observations:
-    """Measured rows of one metric: their sites, values, and relative variance of each mean (0: not stated)."""
+    """Measured rows of one metric, with arrays (n,) of values and of relative variances.
+
+    ``variance`` is that of each row's mean; it is 0 if not stated.
+    """
 
     sites: Sites
     values: Floats
     variance: Floats
     spread: Floats
-    """Relative standard deviation between the runs of each row.
+    """Relative standard deviation between the runs of each row, (n,).
 
-    Its square is the mean of two squares: that of the row's own deviation, and that of the deviation pooled over all
-    rows.  It is 0 if no row states a deviation."""
+    It is the root mean square of the row's own deviation and the deviation pooled over all rows.  A
+    row without a stated deviation has the pooled one.  If no row states a deviation, it is 0.
+    """
 
     def take(self, where: Ints) -> Observations:
         """Select the rows with the given indices, which must ascend."""
@@ -208,10 +221,10 @@ class Observations:
 def label(
     data: Dataset, point: Point, regime: str, options: Mapping[str, str] | None = None
 ) -> Label:
-    """Make the label of a measured row, a tuple of texts.
+    """Make the label of a measured row, a tuple of strings.
 
-    It holds protocol, options (defaults for empty cells), counts, whether there is a payload, and the regime of the
-    load.  ``options``, if given, replace the options of the row.
+    It holds protocol, options (defaults for empty cells), counts, whether there is a payload, and
+    the regime of the load.  If ``options`` are given, they replace the options of the row.
     """
     own = dict(zip(data.option_axes, point.options, strict=True)) if options is None else options
     values = (own.get(axis) or data.option_defaults[axis] for axis in data.option_axes)
@@ -227,7 +240,7 @@ def sites(
     load_bps: Floats,
     labels: Sequence[Label],
 ) -> Sites:
-    """Make sites from payloads, loads and labels, and compute the packets and wire times of their frames."""
+    """Make n sites from payloads [B], loads [b/s] and labels, with packets and wire times."""
     names = np.array(labels, dtype=np.str_).reshape(len(payload_bytes), -1)
     kinds: dict[Label, list[int]] = {}
     for index, full in enumerate(labels):
@@ -241,14 +254,14 @@ def sites(
 def curve_sites(
     data: Dataset, carrier: Carrier, payload_bytes: Floats, load_bps: float, label: Label
 ) -> Sites:
-    """Make the sites of one curve: one label and one load, at some payloads."""
+    """Make the sites of one curve: one label and one load [b/s], at some payloads [B]."""
     names = np.repeat(np.array([label], dtype=np.str_), len(payload_bytes), axis=0)
     wire = _wire(data, carrier, label[: 1 + len(data.option_axes)], payload_bytes)
     return _sites(payload_bytes, np.full(len(payload_bytes), load_bps), wire, names)
 
 
 def _wire(data: Dataset, carrier: Carrier, kind: Label, payload_bytes: Floats) -> Floats:
-    """Compute how frames travel on the wire, (4, n): packets, least packets, wire time [s] and least interval [s].
+    """Compute packets, least packets, wire time [s] and least interval [s] of frames, (4, n).
 
     ``carrier`` computes these from protocol, options and payload.
     """
@@ -270,7 +283,7 @@ def _sites(
 
 
 def unlimited(where: Sites) -> Sites:
-    """Copy sites with the unlimited load instead of their own; their throughput is not yet known."""
+    """Copy sites with the unlimited load; throughput and queue are reset to unknown."""
     labels = np.column_stack([where.labels[:, :-1], np.full(len(where), UNLIMITED)])
     nothing = np.zeros_like(where.payload_bytes)
     load = np.ones_like(where.payload_bytes)
@@ -278,10 +291,11 @@ def unlimited(where: Sites) -> Sites:
 
 
 def flowing(where: Sites, capacity_bps: Floats) -> Sites:
-    """Add throughput and queue length to sites, from the capacity [b/s] at each site.
+    """Add throughput and queue length to n sites, from the capacity [b/s] at each site, (n,).
 
-    The mean queue is ρ / (1 − ρ), that of Poisson arrivals (M/M/1); ρ is limited to ``FULLEST``, since near 1 a
-    run is too short to fill the queue.
+    Throughput is the offered load up to the capacity; it is unknown (0) if the load is not stated.
+    The mean queue is ρ / (1 − ρ), that of Poisson arrivals (M/M/1).  ρ is limited to ``FULLEST``,
+    since near 1 a run is too short to fill the queue.
     """
     capacity = capacity_bps / (8 * where.payload_bytes)
     offered = where.load_bps / (8 * where.payload_bytes)
@@ -301,9 +315,9 @@ def flowing(where: Sites, capacity_bps: Floats) -> Sites:
 def observations(data: Dataset, metric: str, carrier: Carrier) -> Observations | None:
     """Collect the measured rows of a metric for a fit; ``None`` if there are fewer than three.
 
-    If the metric is the goodput, only rows that measure the capacity are taken.  These are rows at the unlimited load,
-    rows in overload, and rows at the payloads next to overload.  A load below capacity is achieved, and shows no
-    capacity.
+    For the goodput, only rows that measure the capacity are taken.  Their load is unlimited or not
+    stated, or they are in overload or at the payloads next to overload.  A goodput below capacity
+    equals the offered load, and does not show the capacity.
     """
     points: Sequence[Point] = data.of_metric(metric)
     regimes = regimes_of(data, points)
@@ -323,11 +337,12 @@ def observations(data: Dataset, metric: str, carrier: Carrier) -> Observations |
 
 
 def _variance(points: Sequence[Point], shift: float) -> tuple[Floats, Floats]:
-    """Estimate the relative variance of each row's mean, and the relative spread (deviation) between its runs.
+    """Estimate the relative variance of each row's mean, and the relative spread of its runs.
 
-    Both are relative to the value plus ``shift``, which is added before the logarithm.  The spread of a few runs is
-    itself uncertain.  So its square is averaged with that of the pooled spread; a single run has the pooled spread
-    alone.  The pooled spread is the mean over the rows, each limited to three times their median.
+    Both arrays (n,) are relative to the value plus ``shift``, which is added before the logarithm.
+    The spread is a standard deviation.  That of a few runs is itself uncertain.  So its square is
+    averaged with that of the pooled spread.  A single run has the pooled spread alone.  The pooled
+    spread is the mean over the rows, after clipping at three times the median of the rows.
     """
     size = [abs(p.value) + shift for p in points]
     stated = [

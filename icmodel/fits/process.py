@@ -1,4 +1,4 @@
-"""A cost model with a Gaussian process over its residual: one candidate predictor of a fitted metric."""
+"""Gaussian process over the residual of a cost model: one candidate predictor of a metric."""
 
 from __future__ import annotations
 
@@ -20,18 +20,23 @@ Ints = NDArray[np.int64]
 LEAST_SCALE = 1e-6
 """Least scale of a residual in log time; a smaller residual counts as rounding error."""
 REST = ""
-"""Name of the part with the rows of all protocols that have no Gaussian process of their own."""
+"""Name of the part that pools all protocols without a separate Gaussian process."""
 OWN_ROWS = 20
-"""Least number of rows for a separate Gaussian process of a protocol; fewer rows do not determine its parameters."""
+"""Least number of rows for a separate Gaussian process of a protocol.
+
+Fewer rows do not determine its parameters.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """A cost model and a Gaussian process over its residual, conditioned on some measured rows.
+    """Cost model, and Gaussian process over its residual, conditioned on n measured rows.
 
-    ``scale`` is the root mean square of the residual, the unit of the process.  ``shares`` are the shares of each cost
-    in the times at the rows.  ``twins`` are groups of rows with equal payload, load and labels, which are left out
-    together.
+    ``scale`` is the root mean square of the residual, the unit of the process.  ``shares``
+    (n, costs) are the shares of each cost in the times at the rows.  ``inverse`` (n, n) is the
+    precision matrix: the inverse of the rows' covariance with noise.  ``weights`` (n,) are the
+    precision matrix times the residual in units of ``scale``.  ``twins`` are groups of rows with
+    equal payload, load and labels, which are left out together.
     """
 
     mechanism: Mechanism
@@ -44,11 +49,12 @@ class Process:
 
     @property
     def errors(self) -> Floats:
-        """Leave-one-out error at each row in closed form; rows at the same site (twins) are left out together.
+        """Leave-one-out error of the log time at each row, (n,); twins are left out together.
 
-        The error of a single row is its weight over its diagonal element of the precision matrix.  For twins, their
-        block of that matrix is solved for their weights (C. E. Rasmussen and C. K. I. Williams, Gaussian Processes for
-        Machine Learning, 2006, eq. 5.12 for one row).
+        The error of a single row is its weight divided by its diagonal element of the precision
+        matrix.  The errors of twins solve the linear system of their block of that matrix and their
+        weights (C. E. Rasmussen and C. K. I. Williams, Gaussian Processes for Machine Learning,
+        2006, eq. 5.12 for one row).
         """
         found = self.weights / np.diag(self.inverse)
         for rows in self.twins:
@@ -57,32 +63,33 @@ class Process:
 
     @property
     def deviations(self) -> Floats:
-        """Leave-one-out standard deviation at each row; rows at the same site (twins) are left out together."""
+        """Leave-one-out standard deviation at each row, (n,); twins are left out together."""
         found = 1.0 / np.diag(self.inverse)
         for rows in self.twins:
             found[rows] = np.diag(np.linalg.inv(self.inverse[np.ix_(rows, rows)]))
         return np.asarray(self.scale * np.sqrt(found))
 
     def covariance(self, modelled: Modelled, distances: Distances) -> Floats:
-        """Covariance of some sites with the rows of this process.
+        """Covariance of m sites with the n rows of this process, (m, n), in units of ``scale``².
 
-        It depends on the cost model's prediction at the sites, and on their distances from the rows.
+        ``modelled`` is the cost model's prediction at the sites.  ``distances`` are those of the
+        sites from the rows.
         """
         return Covariance(self.kernel, distances, modelled.shares @ self.shares.T).values
 
     def log_time(self, modelled: Modelled, cross: Floats) -> Floats:
-        """Predict the log time at sites, given their covariance ``cross`` with the rows of this process."""
+        """Predict the log time at m sites, given their covariance ``cross`` (m, n) with rows."""
         return np.asarray(modelled.log_time + self.scale * (cross @ self.weights))
 
     def deviation(self, modelled: Modelled, cross: Floats) -> Floats:
-        """Standard deviation of a new row at sites, given their covariance ``cross`` with the known rows."""
+        """Standard deviation of a new row's log time at m sites, given ``cross`` (m, n)."""
         known = np.sum((cross @ self.inverse) * cross, axis=1)
         unknown = variance(self.kernel, modelled.shares) - known
         return np.asarray(self.scale * np.sqrt(np.maximum(unknown, 0.0) + self.kernel.noise))
 
 
 def scale_of(residual: Floats) -> float:
-    """Root mean square of the residuals of a cost model, at least the rounding error."""
+    """Root mean square of a cost model's residual, at least ``LEAST_SCALE``."""
     return max(float(np.sqrt(np.mean(residual**2))), LEAST_SCALE)
 
 
@@ -93,16 +100,25 @@ def process(
     distances: Distances,
     log_time: Floats,
 ) -> Process:
-    """Condition a Gaussian process over the residual of a cost model on some rows.
+    """Condition a Gaussian process over the residual of a cost model on n rows.
 
     Parameters
     ----------
+    mechanism : Mechanism
+        Fitted cost model.
+    kernel : Kernel
+        Covariance function, with its parameters.
     observed : Observations
         The rows, with the relative variance of each.
     distances : Distances
         Distances between the rows.
-    log_time : array
+    log_time : array (n,)
         Log time at each row.
+
+    Raises
+    ------
+    numpy.linalg.LinAlgError
+        If the covariance of the rows is not positive definite.
     """
     modelled = mechanism.at(observed.sites)
     residual = log_time - modelled.log_time
@@ -116,7 +132,7 @@ def process(
 
 
 def parts_of(sites: Sites) -> dict[str, Ints]:
-    """Split rows into parts: one per protocol with enough rows, and one for all other protocols together."""
+    """Split rows into parts: one per protocol with enough rows, and one for all other protocols."""
     every = sites.by_protocol
     own = {name: rows for name, rows in every.items() if len(rows) >= OWN_ROWS}
     rest = [rows for name, rows in every.items() if name not in own]
@@ -130,7 +146,7 @@ def whole(sites: Sites) -> dict[str, Ints]:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Part of a fit's rows, such as those of one protocol, and the Gaussian process conditioned on them.
+    """Part of a fit's rows, such as those of one protocol, and the process conditioned on them.
 
     ``rows`` are the indices of the rows, ascending.
     """
@@ -140,10 +156,10 @@ class Part:
 
 
 class Cross(NamedTuple):
-    """Covariance of new sites with the rows of the part that predicts them, and the cost model's prediction there.
+    """Covariance of new sites with the rows of one part, and the cost model's prediction there.
 
-    ``where`` are the indices of the sites, and ``name`` is the name of the part.  Processes with equal cost models,
-    parts and kernels share this object.
+    ``where`` are the indices of the sites, and ``name`` is the name of the part.  Processes with
+    equal cost models, parts and kernels share this object.
     """
 
     where: Ints
@@ -154,12 +170,13 @@ class Cross(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ProtocolProcesses:
-    """Independent Gaussian processes over the residual of one cost model, each for a part of the protocols.
+    """Independent Gaussian processes over the residual of one cost model, one for each part.
 
     Parameters
     ----------
-    parts : mapping of protocol to Part
-        The part ``REST`` predicts protocols without a part of their own; without ``REST``, the largest part does.
+    parts : mapping of str to Part
+        Parts by protocol.  ``REST`` predicts each protocol without a part.  If there is no
+        ``REST``, the part with the most rows does.
     """
 
     parts: Mapping[str, Part]
@@ -176,26 +193,24 @@ class ProtocolProcesses:
 
     @property
     def errors(self) -> Floats:
-        """Leave-one-out error of the log time at each row, in the order of all rows."""
+        """Leave-one-out error of the log time, in the order of all rows."""
         return self._by_row(lambda one: one.errors)
 
     @property
     def deviations(self) -> Floats:
-        """Leave-one-out standard deviation of the log time at each row, in the order of all rows."""
+        """Leave-one-out standard deviation of the log time, in the order of all rows."""
         return self._by_row(lambda one: one.deviations)
 
     @property
     def noise(self) -> Floats:
-        """Noise variance of each row in log time, beyond the row's stated spread."""
+        """Noise variance of the log time at each row, in addition to the row's stated variance."""
         return self._by_row(lambda one: np.full(len(one.shares), one.kernel.noise * one.scale**2))
 
     def crosses(self, sites: Sites, modelled: Modelled, distances: Distances) -> list[Cross]:
-        """Compute the covariance between rows and the sites predicted from them, for each part of the process.
+        """Compute the covariance of sites with rows, for each part that predicts some of the sites.
 
-        A part is the process of one protocol, or of the remaining protocols.
-
-        ``modelled`` is the cost model's prediction at the sites.  ``distances`` are the distances of the sites from the
-        rows.
+        ``modelled`` is the cost model's prediction at the sites.  ``distances`` are the distances
+        of the sites from the rows.
         """
         most = max(self.parts, key=lambda name: len(self.parts[name].rows))
         other = REST if REST in self.parts else most
@@ -216,13 +231,13 @@ class ProtocolProcesses:
         return self._predicted(Process.log_time, crosses)
 
     def deviation(self, crosses: Sequence[Cross]) -> Floats:
-        """Standard deviation of a new row at some sites, given their covariances with each part's rows."""
+        """Standard deviation of a new row's log time at some sites, given their covariances."""
         return self._predicted(Process.deviation, crosses)
 
     def _predicted(
         self, quantity: Callable[[Process, Modelled, Floats], Floats], crosses: Sequence[Cross]
     ) -> Floats:
-        """Evaluate a quantity, such as the log time, at all sites; each part's process evaluates its own sites."""
+        """Evaluate a quantity, such as the log time, at each site by the process of its part."""
         found = np.empty(sum(len(cross.where) for cross in crosses))
         for cross in crosses:
             process = self.parts[cross.name].process
@@ -238,15 +253,21 @@ class ProtocolProcesses:
 
 
 def left_out_together(process: Process, names: NDArray[np.str_]) -> Floats:
-    """Root mean square error in each configuration (set of labels) if all its rows are left out together.
+    """Root mean square error of each configuration (set of labels), if all its rows are left out.
 
-    The errors are the inverse of the rows' block of the precision matrix times their weights (C. E. Rasmussen
-    and C. K. I. Williams, Gaussian Processes for Machine Learning, 2006, eq. 5.12 for one row).
+    The errors of its rows solve the linear system of their block of the precision matrix and their
+    weights (C. E. Rasmussen and C. K. I. Williams, Gaussian Processes for Machine Learning, 2006,
+    eq. 5.12 for one row).
 
     Parameters
     ----------
     names : array (rows, columns)
-        The labels that identify a configuration.
+        Labels that identify the configuration of each row.
+
+    Returns
+    -------
+    array (configurations,)
+        Errors in log time, in the order of the sorted labels.
     """
     _, inverse = np.unique(names, axis=0, return_inverse=True)
     group = inverse.reshape(-1)
@@ -260,10 +281,11 @@ def left_out_together(process: Process, names: NDArray[np.str_]) -> Floats:
 
 
 def half_width(found: ProtocolProcesses, names: NDArray[np.str_]) -> float:
-    """Half of the 90 % interval, in log time, for a configuration (set of labels) without measured rows.
+    """Half-width of the 90 % interval, in log time, for a configuration without measured rows.
 
-    It is the conformal quantile of the errors of left-out configurations.  With too few configurations it is the
-    greatest error, and at least the width that is assumed for a single point.
+    It is the conformal quantile of the errors of left-out configurations.  With too few
+    configurations, it is the greatest error, but at least the width assumed for a single point.
+    ``names`` (rows, columns) are the labels that identify the configuration of each row.
     """
     parts = found.parts.values()
     errors = np.sort(

@@ -1,4 +1,4 @@
-"""Draw curves from fits: redraw each measured curve with more points, also on both sides of each packet break."""
+"""Draw curves from fits: measured curves with more points, also at packet breaks."""
 
 from __future__ import annotations
 
@@ -38,24 +38,28 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 Configuration = tuple[object, ...]
-"""Key of a row's configuration: its metric, protocol, options and counts, without payload and load."""
+"""Key of a row's configuration: metric, protocol, options and counts, not payload and load."""
 
 PER_OCTAVE = 4
+"""Number of knots per octave of payload."""
 BEYOND = 2.0**6
-"""Factor of payload by which a curve is extended below its first and above its last payload."""
+"""Factor in payload by which a curve extends below its first and above its last payload."""
 BUSY = ("cpu_send", "cpu_recv")
+"""Metrics of processor utilisation at sender and receiver."""
 BREAKS = 4
-"""Number of packet breaks (payloads from which a frame needs one more packet) with a knot on each side.
+"""Number of packet breaks (payloads above which a frame needs one more packet) with knots.
 
-Beyond these, one more packet changes little.
+Each has a knot on both sides.  At later breaks, one more packet changes little.
 """
 LAST_BREAK_BYTES = 2**16
+"""Greatest payload at which packet breaks get knots [B]."""
 
 
 class Refiner:
-    """Draws curves from a dataset's fits, and keeps them.
+    """Curves drawn from a dataset's fits, with a cache.
 
     Curves for other hosts or another link are scaled from the curves of the dataset's own hosts.
+    ``other`` are these hosts, and the function that computes frames on their link.
     """
 
     def __init__(self, fits: Fits, other: tuple[Hosts, Carrier] | None = None) -> None:
@@ -71,7 +75,7 @@ class Refiner:
         self._known_sites: dict[tuple[Label, float, bytes], Sites] = {}
 
     def changed(self, hosts: Hosts, carrier: Carrier) -> Refiner:
-        """Make a refiner that draws curves from the same fits for other hosts and another link."""
+        """Make a refiner that draws curves from the same fits for other hosts or another link."""
         return Refiner(self.fits, (hosts, carrier))
 
     @cached_property
@@ -88,9 +92,10 @@ class Refiner:
         return achieved_shares(self.data, protocols)
 
     def knots(self, protocols: Sequence[str], options: Mapping[str, str]) -> Floats:
-        """Payloads [B] at which every drawn curve gets a point (knots).
+        """Payloads [B] at which every drawn curve gets a point (knots), ascending.
 
-        There is a fixed number per octave, and one on both sides of each packet break.
+        There is a fixed number per octave, and one knot on both sides of each of the first packet
+        breaks.
         """
         payloads = [p.payload_bytes for p in self.data.points if p.payload_bytes is not None]
         if not payloads:
@@ -105,23 +110,30 @@ class Refiner:
         return np.array(sorted(found))
 
     def overloaded(self, points: Sequence[Point]) -> list[bool]:
-        """Mark the rows measured in overload, and the rows at the next payload beside such a row."""
+        """Mark the rows measured in overload, and one row at the next payload on each side."""
         return rows_in_overload(self.data, points)
 
     def draws_all(self, metric: str) -> bool:
-        """Whether every curve of a metric is drawn from the metric's fit, so that none stays as measured."""
+        """Whether every curve of a metric is drawn from the metric's fit."""
         have_payload = all(p.payload_bytes is not None for p in self.data.of_metric(metric))
         return have_payload and self.fits.is_fitted(metric)
 
     def refined(self, metric: str, curve: Curve, payload_bytes: Floats, where: Where) -> Curve:
-        """Redraw a measured curve from the metric's fit; return the measured curve if there is no fit.
+        """Redraw a measured curve from the metric's fit.
 
-        Rows without a payload also stay as measured, unless other options are requested.
+        If there is no fit, the measured curve is returned.  A single row without a payload is also
+        returned as measured, unless other options are requested.
 
         Parameters
         ----------
+        metric : str
+            Name of the metric.
+        curve : Curve
+            Measured curve.
         payload_bytes : array
-            Further payloads [B] of the drawn curve, between its first and last payload.
+            Knots [B], which become points of the drawn curve if they are in its range.
+        where : Where
+            Payload range, load state and options of the drawn curve.
         """
         if (curve.anywhere and where.options is None) or not self.fits.is_fitted(metric):
             return curve
@@ -142,10 +154,11 @@ class Refiner:
         return self._on(curve, payload, ends, where)
 
     def _payloads_of(self, curve: Curve, knots: Floats, where: Where) -> Floats:
-        """Payloads [B] of a drawn curve: those of the measured curve, the knots between them, and first and last.
+        """Payloads [B] of a drawn curve: the measured payloads, the knots, and both ends.
 
-        A limited load counts as measured at every payload of its configuration: the goodput determines where it is
-        achieved, and so does not depend on which payloads were measured at this load.
+        A limited load extends over all measured payloads of its configuration, at any load.  The
+        fitted goodput then decides at which payloads the load is achieved.  So the answer does not
+        depend on which payloads were measured at this load.
         """
         least, most = curve.payload_bytes[[0, -1]]
         if math.isfinite(curve.load_bps) and not curve.anywhere:
@@ -159,9 +172,9 @@ class Refiner:
         return np.array(sorted(found))
 
     def _on(self, curve: Curve, payload: Floats, ends: Floats, where: Where) -> Curve:
-        """Make a drawn curve from its values, lows and highs (``ends``), with basis and rows of each point.
+        """Make a drawn curve from value, low and high, ``ends`` (3, n), at n payloads.
 
-        Basis and rows come from the measured points on both sides.
+        Each point has the basis and rows of the measured points on both sides.
         """
         first, last = curve.payload_bytes[[0, -1]]
         top = len(curve.payload_bytes) - 1
@@ -182,9 +195,9 @@ class Refiner:
         )
 
     def _ends(self, metric: str, curve: Curve, payload: Floats, where: Where) -> Floats:
-        """Evaluate a metric's fit at some payloads of a curve: value, low and high (3, n).
+        """Evaluate a metric's fit at n payloads of a curve: value, low and high, (3, n).
 
-        Intervals are extended, so that each contains the measured point at its payload.
+        Each interval is extended to contain the measured point at its payload, if there is one.
         """
         fitted = self.fits.of(metric)
         assert fitted is not None  # only fitted metrics are drawn
@@ -198,7 +211,7 @@ class Refiner:
             log_time = log_time + self._to_rows(fitted, curve, payload, log_time, half, where)
         ends = self._interval(fitted, metric, curve, payload, (log_time, half))
         if fitted.packets is not None and regime in (UNLIMITED, OVERLOAD):
-            # Beyond its rows a fit may fall below a stream of full packets.
+            # Extrapolated, the fit may fall below the packet rate of full packets.
             first, last = curve.payload_bytes[[0, -1]]
             beyond = (payload < first) | (payload > last)
             ends[0] = np.where(beyond, np.maximum(ends[0], 1.0), ends[0])
@@ -212,13 +225,13 @@ class Refiner:
         return ends
 
     def _sites(self, metric: str, curve: Curve, payload: Floats, where: Where) -> Sites:
-        """Make the sites (payload, load and labels) of a curve at some payloads, on the dataset's link.
+        """Make the sites of a curve (payload, load and labels) on the dataset's link.
 
-        All metrics of a configuration share these sites.
+        They are cached, since all metrics of a configuration share them.
         """
         own = self._label(curve, _regime(metric, curve, where), where)
         load_bps = curve.load_bps
-        if where.overloaded:  # the greatest limit of the rows
+        if where.overloaded:  # use the greatest limited load of the rows
             loads = [self.data.points[row].load_bps for row in curve.rows.tolist()]
             load_bps = max((load for load in loads if load and math.isfinite(load)), default=1.0)
         key = own, load_bps, payload.tobytes()
@@ -240,9 +253,10 @@ class Refiner:
         payload: Floats,
         log_times: tuple[Floats, Floats],
     ) -> Floats:
-        """Convert log times and half-widths of a fit to value, low and high of the metric.
+        """Convert log times and half-widths of a fit to value, low and high of the metric, (3, n).
 
-        The interval also covers the stated ranges of the rows, and the deviation between measurement sessions.
+        The interval also includes the stated ranges of the rows, and the deviation between
+        measurement sessions.
         """
         log_time, half = log_times
         measure = fitted.quantity
@@ -263,7 +277,7 @@ class Refiner:
     def _on_other_hosts(
         self, metric: str, curve: Curve, payload: Floats, ends: Floats, where: Where
     ) -> Floats:
-        """Scale a curve's values, lows and highs (``ends``) from the dataset's hosts to the refiner's other hosts."""
+        """Scale value, low and high of a curve, ``ends`` (3, n), to the refiner's other hosts."""
         assert self.hosts is not None
         frame = self._frames(self._label(curve, UNLIMITED, where), payload)
         rate = self.data.interconnect.line_rate_bps
@@ -279,7 +293,7 @@ class Refiner:
     def _frames(self, own: Label, payload: Floats) -> Frames:
         """Times per frame at full speed, on the dataset's hosts and on other hosts.
 
-        All metrics of a configuration share these times.
+        They are cached, since all metrics of a configuration share them.
         """
         assert self.hosts is not None
         key = own, payload.tobytes()
@@ -298,18 +312,18 @@ class Refiner:
 
     @property
     def _rate_ratio(self) -> float:
-        """Ratio of the requested line rate to the dataset's own line rate; 1 if either rate is unknown."""
+        """Ratio of the requested line rate to the dataset's; 1 if either rate is unknown."""
         own_bps = self.data.interconnect.line_rate_bps
         rate_bps = None if self.hosts is None else self.hosts.line_rate_bps
         return 1.0 if own_bps is None or rate_bps is None else rate_bps / own_bps
 
     @property
     def knows_buffers(self) -> bool:
-        """Whether send buffers can be predicted: the wire is Ethernet, and slower than the dataset's own."""
+        """Whether send buffers can be predicted: on Ethernet slower than the dataset's own."""
         return self.data.interconnect.kind == "ethernet" and self._rate_ratio < 1
 
     def _saturated(self, frame: Frames) -> Saturated | None:
-        """Send buffers of a saturated stream on a slower wire; ``None`` if unknown, or if the wire is not slower."""
+        """Send buffers of a saturated stream; ``None`` if unknown, or if the wire is not slower."""
         protocol = str(frame.new.labels[0, 0])
         if not self.knows_buffers or protocol not in SENDERS:
             return None
@@ -322,9 +336,10 @@ class Refiner:
         return saturated(sender, payload, packet, memory, ahead, ratio, at_sender)
 
     def _own_range(self, curve: Curve, payload: Floats) -> tuple[Floats, Floats]:
-        """Relative distances of the rows' stated low and high from their values, interpolated over log payload.
+        """Relative distances of the rows' stated low and high from their values, at n payloads.
 
-        Errors that a source assumes or rounds are alike at neighbouring rows: a fit does not average them out.
+        They are interpolated over log payload.  Assumptions and rounding of a source affect
+        neighbouring rows alike, so a fit does not average them out.
         """
         points = [self.data.points[row] for row in curve.rows.tolist()]
         ranges = [
@@ -346,10 +361,11 @@ class Refiner:
         half: Floats,
         where: Where,
     ) -> Floats:
-        """Correction of the log time of a fitted goodput towards measured rows that this fit did not use.
+        """Correction (n,) of a fitted log time of goodput towards rows that the fit did not use.
 
-        For curves at the unlimited load, these are limited runs that reached more than the fit predicts.  For curves in
-        overload, these are unlimited runs at the payloads next to overload.
+        For curves at the unlimited load, these are limited runs whose goodput exceeds the fit's
+        interval.  For curves in overload, these are unlimited runs at the payloads next to
+        overload.
         """
         own = np.searchsorted(payload, curve.payload_bytes)
         loads = [self.data.points[row].load_bps for row in curve.rows.tolist()]
@@ -362,9 +378,10 @@ class Refiner:
 
 
 def _regime(metric: str, curve: Curve, where: Where) -> str:
-    """Regime (such as ``unlimited`` or ``overload``) of the fit from which a curve is drawn.
+    """Regime, such as ``unlimited`` or ``overload``, at which a curve is drawn from its fit.
 
-    Outside overload, goodput is always drawn as ``unlimited``, since its fit describes the capacity.
+    Outside overload, goodput is always drawn as ``unlimited``, since its fit describes the
+    capacity.
     """
     if where.overloaded:
         return OVERLOAD
@@ -372,10 +389,7 @@ def _regime(metric: str, curve: Curve, where: Where) -> str:
 
 
 def _payloads(data: Dataset, metric: str) -> dict[Configuration, tuple[float, float]]:
-    """Least and greatest measured payload [B] of each configuration (protocol, options and counts) of a metric.
-
-    Rows at all loads count.
-    """
+    """Least and greatest measured payload [B] of each configuration of a metric, over all loads."""
     found: dict[Configuration, list[float]] = {}
     for point in data.of_metric(metric):
         if point.payload_bytes is not None:
@@ -384,6 +398,6 @@ def _payloads(data: Dataset, metric: str) -> dict[Configuration, tuple[float, fl
 
 
 def _configuration(point: Point) -> Configuration:
-    """Key of a row's configuration: metric, protocol, options and counts, but not payload and load."""
+    """Key of a row's configuration: metric, protocol, options and counts."""
     counts = point.cores, point.switches, point.endpoints, point.other_goodput_bps
     return point.metric, point.protocol, point.options, *counts

@@ -1,4 +1,4 @@
-"""Regimes of measured rows: the offered load is unlimited, below the capacity, in overload, or not stated."""
+"""Regimes of measured rows: unlimited load, load below capacity, overload, or load not stated."""
 
 from __future__ import annotations
 
@@ -16,23 +16,27 @@ Floats = NDArray[np.float64]
 
 UNLIMITED, UNSAID, LIMITED, OVERLOAD = "unlimited", "unsaid", "limited", "overload"
 OVERLOADED = 1.005
-"""A limited load counts as overload above this multiple of the best goodput at the same payload (E14)."""
+"""Ratio of limited load to best goodput at its payload, above which a row is in overload (E14)."""
 SHORT = 1.1
-"""A limited load also counts as overload above this multiple of the goodput reached at that load.
+"""Ratio of limited load to the goodput reached at it, above which a row is also in overload.
 
-The margin allows for frames that are lost or still queued when a run ends (assumed).  A limited load at most this
-factor below the best goodput counts as close to capacity.
+The margin allows for frames lost or still queued at the end of a run (assumed).  A limited load
+is close to capacity if the best goodput is at most this multiple of the load.
 """
 LEAST_ROWS = 10
-"""Least number of limited runs of a protocol to estimate its ratio of goodput to load; with fewer, the ratio is 1."""
+"""Least number of limited runs from which a protocol's ratio of goodput to load is estimated.
+
+With fewer runs, the ratio is 1.
+"""
 Place = tuple[str, tuple[str, ...], int | None]
-"""Key of rows that are compared with each other: protocol, options and payload."""
+"""Key of rows whose goodputs are compared: protocol, options and payload."""
 
 
 def regimes_of(data: Dataset, points: Sequence[Point]) -> list[str]:
-    """Regime of each row (such as ``limited`` or ``overload``), from its load and measured goodputs.
+    """Classify each row as ``unlimited``, ``limited``, ``overload`` or ``unsaid`` (unknown load).
 
-    A limited load is compared with the goodput reached at that load, and with the best goodput at any load.
+    A limited load is compared with the goodput reached at that load, and with the best goodput at
+    any load.
     """
     best: dict[Place, float] = {}
     own: dict[tuple[object, ...], float] = {}
@@ -55,10 +59,11 @@ def regimes_of(data: Dataset, points: Sequence[Point]) -> list[str]:
 
 
 def rows_in_overload(data: Dataset, points: Sequence[Point]) -> list[bool]:
-    """Mark the rows measured in overload, and one row at the next payload below and above these.
+    """Mark the rows measured in overload, and one row at the next payload on each side of them.
 
-    At the next payload, it is the row with the greatest limited load, if that is close to capacity.  Otherwise it is
-    the unlimited row, if there is one.
+    At the next payload, the row of the greatest limited load is marked if that load is close to
+    capacity.  Otherwise the unlimited row is marked.  Without an unlimited row, the greatest
+    limited load is marked at any distance from capacity.
     """
     regimes = regimes_of(data, points)
     over = [regime == OVERLOAD for regime in regimes]
@@ -76,10 +81,10 @@ def rows_in_overload(data: Dataset, points: Sequence[Point]) -> list[bool]:
 def _fullest(
     data: Dataset, points: Sequence[Point], regimes: Sequence[str]
 ) -> dict[tuple[object, ...], dict[int, int]]:
-    """Index of the row whose load comes closest to filling the capacity, by curve and payload.
+    """Index of the row with the load closest to capacity, by curve and payload.
 
-    It is the row with the greatest limited load.  If all limited loads are far below capacity, it is the unlimited row,
-    if there is one.
+    This row has the greatest limited load.  If all limited loads are far below capacity, it is the
+    unlimited row, if there is one.
     """
     best = _best(data)
 
@@ -105,7 +110,7 @@ def _place(point: Point) -> Place:
 
 
 def _best(data: Dataset) -> dict[Place, float]:
-    """Best measured goodput [b/s] of each protocol, options and payload, over all counts and loads."""
+    """Best measured goodput [b/s] of each protocol, options and payload, over all rows."""
     found: dict[Place, float] = {}
     for p in data.of_metric("goodput_bps"):
         found[_place(p)] = max(p.value, found.get(_place(p), 0.0))
@@ -124,9 +129,10 @@ def regime_of(load_bps: float) -> str:
 
 
 def achieved_shares(data: Dataset, protocols: Sequence[str]) -> Floats:
-    """Ratio of goodput to offered load below capacity, by protocol: value, low and high, shape (3, protocols).
+    """Ratio of goodput to offered load below capacity: value, low and high, (3, protocols).
 
-    The value is the median, at most 1.  Low and high are the order statistics of split conformal prediction for 90 %.
+    The value is the median, at most 1.  Low and high are the order statistics of split conformal
+    prediction for 90 %.  A protocol with fewer than `LEAST_ROWS` limited runs has the ratio 1.
 
     >>> import icmodel
     >>> shares = achieved_shares(icmodel.load("lab-1g-2026"), ["tcp", "udp"])
@@ -143,7 +149,7 @@ def achieved_shares(data: Dataset, protocols: Sequence[str]) -> Floats:
         ordered = sorted(shares.get(protocol, []))
         count = len(ordered)
         if count >= LEAST_ROWS:
-            beyond = math.floor(round((1 - COVERAGE) / 2 * (count + 1), 9))  # 0.05 is not binary
+            beyond = math.floor(round((1 - COVERAGE) / 2 * (count + 1), 9))  # 0.05 is inexact
             low = ordered[max(beyond - 1, 0)]
             high = ordered[min(count + 1 - beyond, count) - 1]
             value = min(median(ordered), 1.0)

@@ -1,7 +1,8 @@
 """Storage of fits: in the dataset's folder, or in the user's cache folder.
 
-Fits in a dataset's folder are only read; further fits are made and written to the cache.  Files are replaced
-atomically, so several processes may share them: each process reads either the older or the newer file.
+Fits in a dataset's folder are only read.  Further fits are written to the cache.  Files are
+replaced atomically, so several processes may share them: each process reads either the older or the
+newer file.
 """
 
 from __future__ import annotations
@@ -35,23 +36,24 @@ TEXT, ARRAYS = "fit.json", "fit.npz"
 SCHEMA_VERSION = 1
 KEY_BYTES = 16
 INNERMOST = re.compile(r"[\[{][^\[\]{}]*[\]}]")
-"""Pattern of an innermost JSON list or object; the file of a fit prints it on one line."""
+"""Pattern of an innermost JSON list or object, which the file of a fit prints on one line."""
 VARIABLE = "ICMODEL_CACHE"
 MOST_BYTES = 200 * 10**6
-"""Greatest size of the cache of fits [B]; beyond it, the least recently used fits are removed."""
+"""Greatest size of the cache of fits [B]; beyond it, the least recently used are removed."""
 TEXTS = ("protocol", "metric", "basis")
-"""Columns of a dataset's points that hold texts; the hash of the rows is computed from the texts themselves."""
+"""Columns of a dataset's points that the seal hashes as text."""
 IGNORED = ("line", "source")
+"""Columns of a dataset's points without effect on a fit, and so without effect on its seal."""
 PROGRAM = ("fits/*.py", "theory/*.py", "tables/wire.py")
-"""Source files that determine a fit, and so are part of its seal: the fits themselves, and the frames on the wire."""
+"""Source files that determine a fit, and so its seal: the fits, and the frames on the wire."""
 
 
 def seal_of(data: Dataset, constants: Constants = SHIPPED) -> str:
-    """Compute the seal of a dataset's fits, a SHA-256 that changes if the fits must be made again.
+    """Compute the seal of a dataset's fits: a SHA-256 that changes if fits must be made again.
 
-    It covers the points, the dataset's description, the source of the modules that fit, and their constants.
-
-    The points are those in memory, so a dataset with rows left out or changed has another seal.
+    It covers the points, the dataset's description, the source of the modules that fit, and their
+    constants.  The points are those in memory, so a dataset with changed or fewer rows has another
+    seal.
 
     >>> import icmodel
     >>> from dataclasses import replace
@@ -88,7 +90,7 @@ def _program() -> bytes:
     return digest.digest()
 
 
-class DamagedFit(IcmodelError):  # noqa: N818  (says more than an Error at its end would)
+class DamagedFit(IcmodelError):  # noqa: N818  (the name is plainer without Error)
     """Error raised if a stored fit's files cannot be read."""
 
 
@@ -96,8 +98,8 @@ class DamagedFit(IcmodelError):  # noqa: N818  (says more than an Error at its e
 class KeptMetric:
     """Stored fit of one metric: its hyperparameters, and numbers for people who read the file.
 
-    ``costs`` holds, by protocol, the costs of the cost model: per frame [s], per byte [s/B], per packet [s], and any
-    costs of its kind.  ``weights`` holds each candidate predictor's mean weight over the rows.
+    ``costs`` holds the costs of the cost model by protocol, in the order of `Mechanism.costs`.
+    ``weights`` holds each candidate predictor's mean weight over the rows.
     """
 
     hyperparameters: Hyperparameters
@@ -133,7 +135,7 @@ class KeptMetric:
 
 @dataclass(slots=True)
 class Kept:
-    """Fits of one dataset that were made so far.
+    """Fits and drawn curves of one dataset that were made so far.
 
     Parameters
     ----------
@@ -151,7 +153,7 @@ class Kept:
 
     @property
     def size(self) -> tuple[int, int]:
-        """Number of metrics, and number of curves, in this stored fit."""
+        """Number of metrics, and number of curves."""
         return len(self.metrics), len(self.curves)
 
     def add(self, other: Kept) -> None:
@@ -183,7 +185,7 @@ class Kept:
             )
 
     def text(self) -> str:
-        """Convert the stored fits to JSON text, with the metrics in alphabetical order; curves are left out."""
+        """Convert the fits to JSON text, with metrics in alphabetical order and without curves."""
         metrics = {
             name: None if one is None else one.to_dict()
             for name, one in sorted(self.metrics.items())
@@ -194,7 +196,7 @@ class Kept:
 
 
 def read(folder: Path, seal: str) -> Kept | None:
-    """Read the stored fits of a folder; ``None`` if there are none, or if they belong to other data or code.
+    """Read the stored fits of a folder; ``None`` if missing, or of another seal or version.
 
     Raises
     ------
@@ -218,7 +220,13 @@ def read(folder: Path, seal: str) -> Kept | None:
 
 
 def _curves(path: Path, seal: str) -> dict[bytes, Floats]:
-    """Read the drawn curves from a file; empty if there is no file, or if it belongs to other data or code."""
+    """Read the drawn curves from a file; empty if there is no file, or if its seal differs.
+
+    Raises
+    ------
+    ValueError
+        If the arrays of the file do not fit together.
+    """
     if not path.is_file():
         return {}
     with np.load(BytesIO(path.read_bytes()), allow_pickle=False) as arrays:
@@ -263,13 +271,13 @@ class Store:
         return kept
 
     def save(self, kept: Kept) -> None:
-        """Write new fits to the cache; a no-op if there is no cache or the cache cannot be written."""
+        """Write new fits to the cache; a no-op without a cache, or if it cannot be written."""
         if self._cached is None or kept.size == self._saved:
             return
-        with suppress(OSError, ReportError):  # only a cache: without it fits are made again
+        with suppress(OSError, ReportError):  # without the cache, fits are made again
             self._cached.mkdir(parents=True, exist_ok=True)
             if (others := self._read(self._cached)) is not None:
-                kept.add(others)  # written meanwhile by another process
+                kept.add(others)  # another process has written them
             kept.write(self._cached)
             _make_room(self._cached)
         self._saved = kept.size
@@ -289,19 +297,20 @@ class Store:
 def cache_folder() -> Path | None:
     """Folder in which fits are cached.
 
-    It is the folder in the environment variable ``ICMODEL_CACHE``, or a folder in the user's cache if the variable is
-    not set.  If the variable is empty, the result is ``None``, and nothing is cached.
+    It is the folder in the environment variable ``ICMODEL_CACHE``, or a folder in the user's cache
+    if the variable is not set.  If the variable is empty, the result is ``None``, and nothing is
+    cached.
     """
     own = os.environ.get(VARIABLE)
     if own is not None:
         return Path(own) if own else None
-    from platformdirs import user_cache_path  # only where fits are kept
+    from platformdirs import user_cache_path  # only needed for the cache
 
     return user_cache_path("icmodel", appauthor=False) / "fits"
 
 
 def _make_room(newest: Path) -> None:
-    """Remove the least recently used fits from the cache until it is small enough; the newest fit is kept."""
+    """Remove the least recently used fits from a cache that is too large, but not the newest."""
     entries = [one for one in newest.parent.iterdir() if (one / TEXT).is_file()]
     entries.sort(key=lambda one: (one / TEXT).stat().st_mtime, reverse=True)
     taken = 0

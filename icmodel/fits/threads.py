@@ -1,4 +1,4 @@
-"""Limit linear algebra to one thread: with matrices of a few hundred rows, threads only wait for each other."""
+"""Limit linear algebra to one thread: with a few hundred rows, further threads only wait."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from typing import Any
 
 
 def one_thread() -> AbstractContextManager[Any]:
-    """Context in which the linear algebra of numpy and SciPy uses one thread of this process.
+    """Return a context manager that limits the BLAS of numpy and SciPy to one thread.
 
-    On a busy machine a fit takes a hundredth of the time with one thread, and the numbers are the same on all machines.
+    On a busy machine, a fit with one thread takes a hundredth of the time.  The numbers are the
+    same on all machines.
     """
     limited: AbstractContextManager[Any] = _controller().limit(limits=1, user_api="blas")
     return limited
@@ -18,7 +19,7 @@ def one_thread() -> AbstractContextManager[Any]:
 
 @cache
 def _controller() -> Any:
-    import scipy.linalg  # noqa: F401  (its own copy of BLAS is found once it is loaded)
+    import scipy.linalg  # noqa: F401  (loads SciPy's BLAS, so that the controller finds it)
     from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController()

@@ -1,4 +1,4 @@
-"""The InfiniBand transport of InfiniBand and RoCE: messages cut at a path MTU.
+"""InfiniBand transport, which InfiniBand and RoCE share: messages cut at a path MTU.
 
 Header bytes: Linux ``include/rdma/ib_pack.h`` and ``drivers/infiniband/sw/rxe/rxe_hdr.h``.
 """
@@ -21,9 +21,9 @@ GRH_BYTES = 40  # global route header
 BTH_BYTES = 12  # base transport header
 ICRC_BYTES = 4  # invariant CRC
 RETH_BYTES = 16  # RDMA header: first packet of a write
-AETH_BYTES = 4  # acknowledge header: first and last packet of a read's answer
-DETH_BYTES = 8  # datagram header: the one packet of a datagram
-WORD_BYTES = 4  # packets are filled to whole words before the invariant CRC
+AETH_BYTES = 4  # acknowledge header: first and last packet of a read's response
+DETH_BYTES = 8  # datagram header: the single packet of a datagram
+WORD_BYTES = 4  # data is padded to whole words before the invariant CRC
 MTUS_BYTES = (256, 512, 1024, 2048, 4096)
 MAX_MESSAGE_BYTES = 2**31
 FIRST_PACKET_BYTES = {
@@ -33,23 +33,26 @@ FIRST_PACKET_BYTES = {
     "datagram": DETH_BYTES,
 }
 PROPAGATION_S_PER_M = 5e-9
-"""Delay of fibre with a refractive index of 1.5 [s/m]; also the rule of thumb for any cable."""
+"""Propagation delay of fibre with a refractive index of 1.5 [s/m]; rule of thumb for any cable."""
 
 
 def mtu(default: int) -> Any:
-    """Make the dataclass field of a framing that holds its path MTU [B]."""
+    """Make the dataclass field for the path MTU of a framing [B]."""
     return choice(default, "RDMA path MTU, 256 B to 4096 B.", MTUS_BYTES)
 
 
 def operation() -> Any:
-    """Make the dataclass field of a framing that holds its RDMA operation, such as ``write``."""
+    """Make the dataclass field for the RDMA operation of a framing, such as ``write``."""
     return choice(
         "send", "RDMA operation: send, write, read or datagram.", tuple(FIRST_PACKET_BYTES)
     )
 
 
 class RdmaFraming(AnyFraming):
-    """Common framing of InfiniBand and RoCE. The subclasses add fields and the bytes around a packet."""
+    """Base class of the framings of InfiniBand and RoCE.
+
+    Subclasses add fields and the overhead of a packet.
+    """
 
     __slots__ = ()
     propagation_s_per_m: ClassVar[float] = PROPAGATION_S_PER_M
@@ -59,7 +62,7 @@ class RdmaFraming(AnyFraming):
     @property
     @abstractmethod
     def packet_bytes(self) -> int:
-        """Overhead of every packet [B]: the bytes of headers and checksums around its data."""
+        """Overhead of every packet [B]: the headers and checksums around its data."""
 
     @property
     def max_payload_bytes(self) -> int:
@@ -67,7 +70,13 @@ class RdmaFraming(AnyFraming):
         return self.mtu_bytes if self.operation == "datagram" else MAX_MESSAGE_BYTES
 
     def train(self, payload_bytes: ArrayLike) -> _wire.Train:
-        """Cut messages into packets at the path MTU; the result has the shape of `payload_bytes` [B]."""
+        """Cut messages into packets at the path MTU; in the shape of `payload_bytes` [B].
+
+        Raises
+        ------
+        ScenarioError
+            If a payload is not a whole number of bytes from 1 to the largest message.
+        """
         limit, carrier = self.max_payload_bytes, f"one {self.operation}"
         payload = _wire.payload_array(payload_bytes, limit, carrier)
         count = _wire.ceil_div(payload, self.mtu_bytes)

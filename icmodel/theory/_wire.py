@@ -1,4 +1,4 @@
-"""Framing of any link: a frame as a train of packets, and the train's time on the link."""
+"""Framing of any link: a frame as a train of packets, and the time of the train on the link."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
 LARGEST_PAYLOAD_BYTES = 2**48
-"""Greatest payload if the protocol has no limit [B]; the number of bits of a frame still fits in 64 bits."""
+"""Greatest payload if the protocol has no limit [B]; a frame's bits still fit in 64 bits."""
 
 
 @dataclass(frozen=True, slots=True)
 class Train:
-    """Packets into which each frame is cut, with their bytes on the wire; one array element per frame.
+    """Packets into which each frame is cut, and their bytes on the wire; one element per frame.
 
     Parameters
     ----------
@@ -35,7 +35,8 @@ class Train:
     last_packet_bytes : array of int64, the same shape
         Bytes on the wire of the last packet [B]; in a frame of one packet, of that packet.
     gap_bytes : int
-        Gap at the end of each packet's bytes on the wire [B]; it delays the next packet, but not a receiver.
+        Interpacket gap, included in the bytes of each packet [B].  It delays the next packet, but
+        not the reception of this one.
     """
 
     payload_bytes: NDArray[np.int64]
@@ -48,7 +49,7 @@ class Train:
 
     @property
     def longest_packet_bytes(self) -> NDArray[np.int64]:
-        """Size on the wire of each frame's longest packet [B], which is its first or its last."""
+        """Size on the wire of each frame's longest packet [B]: its first or its last."""
         first = np.where(self.packets > 1, self.full_packet_bytes, 0)
         return np.maximum(first, self.last_packet_bytes)
 
@@ -63,7 +64,7 @@ class Train:
 
     @property
     def wire_bits(self) -> NDArray[np.int64]:
-        """Bits of each whole frame on the wire, with all overhead."""
+        """Bits of each frame on the wire, with all overhead."""
         return np.asarray(8 * self.wire_bytes)
 
     def goodput_bps(self, line_rate_bps: float) -> NDArray[np.float64]:
@@ -72,7 +73,7 @@ class Train:
         return np.asarray(line_rate_bps * (self.payload_bytes / self.wire_bytes))
 
     def interval_s(self, line_rate_bps: float) -> NDArray[np.float64]:
-        """Time [s] from the start of one frame to the start of the next, for back-to-back frames at line rate."""
+        """Time [s] between the starts of back-to-back frames at line rate."""
         check_positive("line_rate_bps", line_rate_bps)
         return np.asarray(self.wire_bits / line_rate_bps)
 
@@ -81,9 +82,9 @@ class Train:
 
         Each store-and-forward switch adds the time of the longest packet.
 
-        Serialisation ends with the last bit, before the gap. Packets over links of equal rate are jobs in a permutation
-        flow shop. So the time is the sum of all packet times on one link, plus the longest packet time on each other
-        link.
+        Serialisation ends with the last bit, before the gap. Packets over links of equal rate are
+        jobs in a permutation flow shop. So the serialisation time is the sum of all packet times on
+        one link, plus the longest packet time on each other link.
         """
         fixed = path.distance_m * path.propagation_s_per_m + path.switches * path.switch_latency_s
         serialised = self.wire_bytes - self.gap_bytes
@@ -95,7 +96,14 @@ class Train:
 
 @dataclass(frozen=True, slots=True)
 class Path:
-    """Path between two hosts: the cable and the switches, in SI units."""
+    """Path between two hosts: cable and switches, in SI units.
+
+    Raises
+    ------
+    ScenarioError
+        If a distance, delay or latency is below 0 or infinite, the number of switches is not a
+        count, or the switching is unknown.
+    """
 
     distance_m: float
     propagation_s_per_m: float
@@ -127,13 +135,13 @@ def check_positive(name: str, value: float) -> None:
 
 
 def payload_array(payload_bytes: ArrayLike, limit: int | None, carrier: str) -> NDArray[np.int64]:
-    """Check payloads [B], and convert them to an array of int64.
+    """Check payloads [B] and convert them to an array of int64.
 
     Raises
     ------
     ScenarioError
-        If a payload is not whole, below 1, or above the limit of `carrier`; the message names the worst value and the
-        limit.
+        If a payload is not whole, below 1, or above the limit of `carrier`. The message names the
+        worst value and the limit.
     """
     payload = np.asarray(payload_bytes)
     if payload.size == 0:
@@ -162,22 +170,30 @@ def ceil_div(dividend: NDArray[np.int64], divisor: int) -> NDArray[np.int64]:
 
 
 def multiples(step: int, up_to_bytes: int, limit: int | None) -> NDArray[np.int64]:
-    """List the multiples of `step` [B], ascending, up to `up_to_bytes` and at most the protocol's `limit`."""
+    """List the multiples of `step` [B] up to `up_to_bytes`, and at most `limit`, ascending."""
     most = up_to_bytes if limit is None else min(up_to_bytes, limit)
     return np.arange(step, most + 1, step, dtype=np.int64)
 
 
 def choice(default: object, text: str, allowed: Iterable[object] = ()) -> Any:
-    """Make a dataclass field of a framing: its default, its description for help texts, and its allowed values."""
+    """Make a dataclass field of a framing, with default, help text and allowed values."""
     return field(default=default, metadata={"text": text, "allowed": tuple(allowed)})
 
 
 @dataclass(frozen=True, slots=True)
 class AnyFraming(ABC):
-    """Rules by which one link cuts a frame into packets (base class); all bounds are computed from these rules."""
+    """Base class of framings: the rules by which a link cuts frames into packets.
+
+    All bounds are computed from these rules.
+
+    Raises
+    ------
+    ScenarioError
+        If a field has a value that is not allowed.
+    """
 
     propagation_s_per_m: ClassVar[float]
-    """Propagation of the link's usual cable [s/m]."""
+    """Propagation delay of the link's usual cable [s/m]."""
 
     def __post_init__(self) -> None:
         for one in fields(self):
@@ -191,7 +207,10 @@ class AnyFraming(ABC):
 
     @property
     def gap_bytes(self) -> int:
-        """Gap at the end of each packet's bytes on the wire [B]; it delays the next packet, but not a receiver."""
+        """Interpacket gap [B], included in the bytes of each packet.
+
+        It delays the next packet, but not the reception of this one.
+        """
         return 0
 
     @abstractmethod

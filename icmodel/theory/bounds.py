@@ -1,9 +1,9 @@
 """Bounds of goodput and latency for the framing of any link.
 
-``icmodel.theory`` and the module of each link have these functions by the same names. Payloads are an int or an
-array of ints [B]; the result is a numpy array of their shape: ``()`` for an int, which ``int()`` or ``float()``
-converts. Line rates are data rates after coding [b/s]. ScenarioError is raised for a payload that the link cannot
-carry, and for an impossible rate or path.
+``icmodel.theory`` and the module of each link export these functions. Payloads are an int or an
+array of ints [B]. The result is a numpy array of their shape: ``()`` for an int, which ``int()`` or
+``float()`` converts. Line rates are data rates after coding [b/s]. The functions raise
+ScenarioError for a payload that the link cannot carry, and for an impossible rate or path.
 """
 
 from __future__ import annotations
@@ -47,9 +47,9 @@ def packets(payload_bytes: ArrayLike, framing: AnyFraming) -> NDArray[np.int64]:
 
 
 def wire_bits(payload_bytes: ArrayLike, framing: AnyFraming) -> NDArray[np.int64]:
-    """Bits of one frame on the wire, with all overhead of its packets; in the shape of `payload_bytes` [B].
+    """Bits of one frame on the wire, with all overhead; in the shape of `payload_bytes` [B].
 
-    They include preambles and gaps on Ethernet, and control symbols on RapidIO.
+    The overhead includes preambles and gaps on Ethernet, and control symbols on RapidIO.
 
     Examples
     --------
@@ -65,10 +65,10 @@ def wire_bits(payload_bytes: ArrayLike, framing: AnyFraming) -> NDArray[np.int64
 def max_goodput_bps(
     payload_bytes: ArrayLike, framing: AnyFraming, line_rate_bps: float
 ) -> NDArray[np.float64]:
-    """Goodput [b/s] of back-to-back frames, if each frame has packets of its own.
+    """Goodput [b/s] of back-to-back frames that share no packets.
 
-    The goodput is line rate × payload / bytes on the wire. TCP may merge small frames into full packets and exceed it:
-    see `stream_goodput_bps`.
+    The goodput is line rate × payload / bytes on the wire. TCP may merge small frames into full
+    packets, and then exceeds this goodput: see `stream_goodput_bps`.
 
     Examples
     --------
@@ -105,24 +105,27 @@ def min_latency_s(
     switch_latency_s: float = 0.0,
     switching: str = "cut-through",
 ) -> NDArray[np.float64]:
-    """Least one-way latency of a frame [s]: propagation, all bits of the frame, and the switches.
+    """Least one-way latency of a frame [s]: propagation, serialisation, and the switches.
 
-    The latency ends with the last bit of the frame, before the gap that only the next packet waits for; IC2012 §6.2,
-    and Ethernet's framing with ``padded=False``, include that gap. For a read, the result is the latency of the answer,
-    without the request.
+    The latency ends with the last bit of the frame, before the interpacket gap, which delays only
+    the next packet. IC2012 §6.2, and Ethernet's framing with ``padded=False``, include that gap.
+    For a read, the result is the latency of the response, without the request.
 
     Parameters
     ----------
     distance_m, propagation_s_per_m : float
-        Length of all cables [m], and delay of the cable [s/m]; by default the delay of the link's usual cable.
+        Length of all cables [m], and their propagation delay [s/m]; by default that of the link's
+        usual cable.
     switches, switch_latency_s : int, float
         Number of switches, and the latency of each [s].
     switching : "cut-through" or "store-and-forward"
-        A store-and-forward switch receives a whole packet before it sends: it adds the time of the longest packet.
+        A store-and-forward switch receives a whole packet before it sends. So it adds the time of
+        the longest packet.
 
     Examples
     --------
-    1526 B of a full TCP segment at 1 Gb/s, without the gap; one store-and-forward switch sends them again.
+    1526 B of a full TCP segment at 1 Gb/s, without the gap; one store-and-forward switch sends them
+    again.
 
     >>> from icmodel.theory import ethernet
     >>> path = {"switches": 1, "switching": "store-and-forward"}
@@ -138,7 +141,7 @@ def min_latency_s(
 
 
 def aligned(payload_bytes: ArrayLike, framing: AnyFraming) -> NDArray[np.bool_]:
-    """Whether a frame fills its packets to the last byte; the result has the shape of `payload_bytes` [B]."""
+    """Whether a frame fills its packets to the last byte; in the shape of `payload_bytes` [B]."""
     return framing.train(payload_bytes).aligned
 
 
@@ -157,14 +160,14 @@ def aligned_payloads(framing: AnyFraming, up_to_bytes: int) -> NDArray[np.int64]
 def packet_breaks(framing: AnyFraming, up_to_bytes: int) -> NDArray[np.int64]:
     """Payloads up to `up_to_bytes` above which a frame needs one more packet [B], ascending.
 
-    The result holds the aligned payloads below the largest frame.
+    They are the aligned payloads below the largest payload.
     """
     full, most = framing.aligned_payloads(up_to_bytes), framing.max_payload_bytes
     return full if most is None else full[full < most]
 
 
 def stream_goodput_bps(framing: AnyFraming, line_rate_bps: float) -> float:
-    """Greatest goodput of any stream [b/s]: for TCP in full packets, for other protocols at their best payload.
+    """Greatest goodput of any stream [b/s]: for TCP in full packets, otherwise at the best payload.
 
     Examples
     --------
@@ -178,7 +181,8 @@ def stream_goodput_bps(framing: AnyFraming, line_rate_bps: float) -> float:
 def max_payload_bytes(framing: AnyFraming) -> int | None:
     """Largest payload of a frame [B]; ``None`` if the protocol has no limit.
 
-    The limits are: UDP 65 507 (IPv6: 65 527); raw Ethernet the MTU; TCP no limit; InfiniBand and RoCE 2**31, or one
-    packet for a datagram; RapidIO 4096 for messages, and no limit for writes and reads.
+    - UDP: 65 507 (IPv6: 65 527); raw Ethernet: the MTU; TCP: no limit.
+    - InfiniBand and RoCE: 2**31, or one packet for a datagram.
+    - RapidIO: 4096 for messages; no limit for writes and reads.
     """
     return framing.max_payload_bytes

@@ -1,8 +1,9 @@
-"""Ethernet: TCP, UDP with IP fragmentation, and frames straight on Ethernet.
+"""Ethernet: TCP, UDP with IP fragmentation, and frames directly on Ethernet.
 
-Bytes of a packet on the wire, with n bytes of data behind its headers::
+Bytes of a packet on the wire, with n bytes of data after its headers::
 
-    preamble 8 + header 14 + VLAN tags 4 each + max(IP + transport headers + n, 46 - tags) + FCS 4 + gap 12
+    preamble 8 + header 14 + VLAN tags 4 each + max(IP + transport headers + n, 46 - tags)
+    + FCS 4 + gap 12
 
 =====================  ======  ===============================================
 part                   bytes   source
@@ -20,9 +21,10 @@ TCP header             20      RFC 9293 §3.1
 TCP timestamps         12      RFC 7323 §3.2 and appendix A
 =====================  ======  ===============================================
 
-The overheads are taken from IC2012 §6 ("High speed local area interconnects", tables 6-1 and 6-3); its equations are
-reconstructed from the printed numbers. With ``padded=False`` the results equal those of IC2012, which ignores the least
-frame and includes the last gap in a latency. The line rate is the rate of the MAC: 1 to 400 Gb/s.
+The overheads are from IC2012 §6 ("High speed local area interconnects", tables 6-1 and 6-3). Its
+equations are reconstructed from the printed numbers. With ``padded=False``, the results equal those
+of IC2012, which ignores the least frame size and includes the last gap in a latency. The line rate
+is the rate of the MAC: 1 to 400 Gb/s.
 """
 
 from __future__ import annotations
@@ -45,7 +47,7 @@ GAP_BYTES = 12
 ETHERNET_BYTES = 8 + 14 + 4 + GAP_BYTES  # preamble with start delimiter, header, FCS, gap
 VLAN_TAG_BYTES = 4
 MIN_PACKET_BYTES = 46
-"""Least number of bytes between the Ethernet header and the FCS of an untagged frame [B].
+"""Least number of bytes between Ethernet header and FCS of an untagged frame [B].
 
 Each VLAN tag takes 4 of them.
 """
@@ -62,10 +64,10 @@ PROPAGATION_S_PER_M = 4.27e-9
 
 
 class _Cut(NamedTuple):
-    """Sizes [B] that determine how a frame is cut into packets; data bytes do not include headers of packets."""
+    """Sizes [B] that determine how a frame is cut into packets; data excludes packet headers."""
 
-    once: int  # header bytes of the whole frame, cut together with the payload
-    header: int  # bytes before the data of every packet, behind the Ethernet header
+    once: int  # header bytes once per frame, cut together with the payload
+    header: int  # bytes between the Ethernet header and the data of every packet
     whole: int  # greatest data of a frame that fits in one packet
     full: int  # data of every packet except the last, if a frame is cut
     last: int  # greatest data of the last packet, if a frame is cut
@@ -79,22 +81,28 @@ class Framing(AnyFraming):
     Parameters
     ----------
     protocol : "tcp", "udp" or "ethernet"
-        With ``ethernet`` the payload directly follows the Ethernet header, and each frame is one packet.
+        With ``ethernet`` the payload directly follows the Ethernet header, and each frame is one
+        packet.
     mtu_bytes : int
-        Most bytes of one packet, IP header included [B].
+        Greatest size of one packet, with its IP header [B].
     ip_version : 4 or 6
         IP version; it has no effect for ``ethernet``.
     timestamps : bool
         Whether packets carry the TCP timestamp option of 12 B.
     vlan_tags : 0, 1 or 2
-        Number of VLAN tags of 4 B, which count towards the least frame.
+        Number of VLAN tags of 4 B, which count towards the least frame size.
     padded : bool
-        Pad short frames to 64 B, as on every wire, and end a latency before the last gap. Without it the results
-        are those of IC2012.
+        Whether to pad short frames to 64 B, as on every wire, and to end a latency before the last
+        gap. If False, the results are those of IC2012.
+
+    Raises
+    ------
+    ScenarioError
+        If a value is not allowed, or the MTU is not a whole number in the range of the IP version.
 
     Examples
     --------
-    The least frame: 1 B of UDP takes 84 B on the wire, with preamble and gap.
+    Least frame size: 1 B of UDP takes 84 B on the wire, with preamble and gap.
 
     >>> int(wire_bits(1, Framing("udp"))) / 8
     84.0
@@ -130,7 +138,7 @@ class Framing(AnyFraming):
 
     @property
     def gap_bytes(self) -> int:
-        """Gap behind every packet [B], which does not count in a latency; 0 if ``padded`` is False, as in IC2012."""
+        """Interpacket gap [B], which no latency includes; 0 if not ``padded``, as in IC2012."""
         return GAP_BYTES if self.padded else 0
 
     def train(self, payload_bytes: ArrayLike) -> _wire.Train:
@@ -164,10 +172,10 @@ class Framing(AnyFraming):
         return payloads[payloads <= most]
 
     def best_payloads(self) -> NDArray[np.int64]:
-        """Payloads [B] among which is the one of the greatest goodput.
+        """Candidate payloads [B], one of which has the greatest goodput.
 
-        For TCP it is the payload of a full packet.  For protocols with a limit, it is all payloads that fill their
-        packets, and the largest payload.
+        For TCP, it is the payload of a full packet. For protocols with a limit, it is all payloads
+        that fill their packets, and the largest payload.
         """
         limit = self.max_payload_bytes or self._cut().whole
         return np.append(self.aligned_payloads(limit), limit)
@@ -187,7 +195,7 @@ class Framing(AnyFraming):
             once=UDP_BYTES,
             header=ip,
             whole=mtu - ip,
-            full=last // 8 * 8,  # offsets count in 8 B, so all fragments but the last are multiples
+            full=last // 8 * 8,  # fragment offsets are multiples of 8 B
             last=last,
             fragment_header=fragment_header,
         )

@@ -4,10 +4,12 @@ Bytes of a packet on the wire, with n bytes of data::
 
     LRH 8 + GRH 40 between subnets + BTH 12 + n to a multiple of 4 + ICRC 4 + VCRC 2
 
-The first packet of a write adds a RETH of 16 B, a datagram a DETH of 8 B, and the first and last packet of a read's
-answer an AETH of 4 B each. Port counters do not count the VCRC. Header bytes: Linux ``include/rdma/ib_pack.h``; lane
-rates: the kernel's ``ib_rate_to_mbps``. Acknowledgements travel in the other direction. Credits, delimiters and skip
-symbols of the link are left out, so a bound stays a bound.
+The first packet of a write adds a RETH of 16 B. A datagram adds a DETH of 8 B. The first and last
+packet of a read's response add an AETH of 4 B each. Port counters do not count the VCRC. Header
+bytes: Linux ``include/rdma/ib_pack.h``; lane rates: the kernel's ``ib_rate_to_mbps``.
+
+Acknowledgements travel in the other direction. Credits, delimiters and skip symbols of the link
+are neglected. So goodputs stay upper bounds, and latencies lower bounds.
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ LANE_RATE_BPS = {
     "fdr": 14.0625e9 * 64 / 66,
     "edr": 25.78125e9 * 64 / 66,
     "hdr": 50e9,  # 53.125 Gb/s less RS(544,514) and 256b/257b
-    "ndr": 100e9,  # 106.25 Gb/s less the same
+    "ndr": 100e9,  # 106.25 Gb/s less the same codes
 }
 LANES = (1, 2, 4, 8, 12)
 
@@ -42,7 +44,7 @@ class Framing(_rdma.RdmaFraming):
     mtu_bytes : 256, 512, 1024, 2048 or 4096
         Path MTU: data bytes of a full packet [B].
     operation : "send", "write", "read" or "datagram"
-        For a read, only packets in the direction of its data count.
+        RDMA operation. For a read, only packets in the direction of its data count.
     global_route : bool
         Whether packets carry the global route header of 40 B, as between subnets.
     as_counted : bool
@@ -65,13 +67,25 @@ class Framing(_rdma.RdmaFraming):
 
     @property
     def packet_bytes(self) -> int:
-        """Overhead of every packet [B]: the bytes of headers and checksums around its data."""
+        """Overhead of every packet [B]: the headers and checksums around its data."""
         counted = LRH_BYTES + _rdma.BTH_BYTES + _rdma.ICRC_BYTES
         return counted + _rdma.GRH_BYTES * self.global_route + VCRC_BYTES * (not self.as_counted)
 
 
 def link_rate_bps(generation: str = "qdr", lanes: int = 4) -> float:
     """Data rate of an InfiniBand link after line coding [b/s]: lanes × lane rate.
+
+    Parameters
+    ----------
+    generation : "sdr", "ddr", "qdr", "fdr", "edr", "hdr" or "ndr"
+        Generation, which determines the rate of a lane.
+    lanes : 1, 2, 4, 8 or 12
+        Number of lanes.
+
+    Raises
+    ------
+    ScenarioError
+        If the generation or the number of lanes is unknown.
 
     Examples
     --------

@@ -2,13 +2,15 @@
 
 Bytes of a packet, with n bytes of data::
 
-    physical 2 + source and target id + transaction 0 or 2 + address 0, 4, 6 or 8 + n to a multiple of 8
-    + CRC 2, or 4 if header and data exceed 80 B, all filled to a multiple of 4; + control symbol 4 or 8
+    physical 2 + source and target id + transaction 0 or 2 + address 0, 4, 6 or 8
+    + n to a multiple of 8 + CRC 2, or 4 if header and data exceed 80 B
+    + padding of all these to a multiple of 4 + control symbol 4 or 8
 
-Sources: RapidIO 4.0 part 6 annex D, and RapidIO 2.2 part 6 table 2-4. One control symbol a packet is counted, since it
-can end one packet and start the next. A packet is complete with the symbol that ends it, so the symbol counts in a
-latency too. Clock compensation (one sequence in 5000 characters) and acknowledgements are left out, so a bound stays a
-bound.
+Sources: RapidIO 4.0 part 6 annex D, and RapidIO 2.2 part 6 table 2-4. Each packet counts one
+control symbol, which can end one packet and start the next. A packet is complete with the symbol
+that ends it, so the symbol also counts in a latency. Clock compensation (one sequence in 5000
+characters) and acknowledgements are neglected. So goodputs stay upper bounds, and latencies lower
+bounds.
 """
 
 from __future__ import annotations
@@ -37,19 +39,22 @@ OPERATION_BYTES = {
     "swrite": 0,
     "nwrite": 2,  # transaction and size, source transaction id
     "nwrite_r": 2,
-    "nread": 2,  # of the answer: transaction and status, target transaction id
+    "nread": 2,  # of the response: transaction and status, target transaction id
     "message": 2,  # length, segment size, letter, mailbox, segment
 }
 WITH_ADDRESS = ("swrite", "nwrite", "nwrite_r")
 PROPAGATION_S_PER_M = 4.87e-9
-"""Delay of fibre with a refractive index of 1.46 [s/m], RapidIO 4.0 annex D."""
+"""Propagation delay of fibre with a refractive index of 1.46 [s/m], RapidIO 4.0 annex D."""
 
 LANES = (1, 2, 4, 8, 16)
 CODED_BAUD_SHARE = {
     **dict.fromkeys((1.25e9, 2.5e9, 3.125e9, 5e9, 6.25e9), 8 / 10),
     **dict.fromkeys((10.3125e9, 12.5e9, 25.78125e9), 64 / 67),
 }
-"""Data bits per symbol, by baud of a lane: 8b/10b coding up to 6.25 GBd, 64b/67b above (RapidIO 4.0)."""
+"""Data bits per symbol, by baud of a lane.
+
+8b/10b coding up to 6.25 GBd, 64b/67b coding above (RapidIO 4.0).
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,14 +64,15 @@ class Framing(AnyFraming):
     Parameters
     ----------
     operation : "swrite", "nwrite", "nwrite_r", "nread" or "message"
-        Operation: streaming write, write, write with response, read (its response), or message.  Only packets in the
-        direction of the data are counted.
+        Operation: streaming write, write, write with response, read (its response), or message.
+        Only packets in the direction of the data are counted.
     device_id_bits : 8 or 16
         Width of the source id and of the destination id [bit].
     address_bits : 34, 50 or 66
         Width of the address in a write [bit].
     control_symbol_bytes : 4 or 8
-        Size of a control symbol: 4 with IDLE1 (short symbols), 8 with IDLE2 and IDLE3 (above 5.5 GBd).
+        Size of a control symbol: 4 with IDLE1 (short symbols), 8 with IDLE2 and IDLE3 (above 5.5
+        GBd).
 
     Examples
     --------
@@ -126,8 +132,15 @@ def link_rate_bps(lanes: int = 4, baud: float = 5e9) -> float:
 
     Parameters
     ----------
+    lanes : 1, 2, 4, 8 or 16
+        Number of lanes.
     baud : float
-        Symbols per second of one lane.
+        Symbols per second of one lane [Bd].
+
+    Raises
+    ------
+    ScenarioError
+        If the number of lanes or the baud is unknown.
 
     Examples
     --------
@@ -145,6 +158,11 @@ def packet_bytes(data_bytes: ArrayLike, framing: Framing) -> NDArray[np.int64]:
     """Size of a RapidIO packet on the wire [B], with its CRCs and padding, without control symbols.
 
     The result has the shape of `data_bytes`, from 1 to 256 B.
+
+    Raises
+    ------
+    ScenarioError
+        If a packet cannot carry the data.
 
     Examples
     --------

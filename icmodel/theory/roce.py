@@ -5,9 +5,10 @@ Bytes around the data of a packet::
     version 1:  Ethernet 14 + GRH 40 + BTH 12 + ICRC 4 + FCS 4                         = 74
     version 2:  Ethernet 14 + IPv4 20 or IPv6 40 + UDP 8 + BTH 12 + ICRC 4 + FCS 4     = 62 or 82
 
-The wire adds 20 B for preamble and gap. The first packet of a write adds a RETH of 16 B. Source: InfiniBand
-Architecture Specification, annexes A16 (version 1) and A17 (version 2); header bytes as in Linux
-``include/rdma/ib_pack.h``. Acknowledgements travel in the other direction and are left out.
+The wire adds 20 B for preamble and gap. The first packet of a write adds a RETH of 16 B. Source:
+InfiniBand Architecture Specification, annexes A16 (version 1) and A17 (version 2); header bytes as
+in Linux ``include/rdma/ib_pack.h``. Acknowledgements travel in the other direction, and are
+neglected.
 """
 
 from __future__ import annotations
@@ -39,13 +40,18 @@ class Framing(_rdma.RdmaFraming):
     mtu_bytes : 256, 512, 1024, 2048 or 4096
         RDMA path MTU, not Ethernet's: data bytes of a full packet [B].
     operation : "send", "write", "read" or "datagram"
-        For a read, only packets in the direction of its data count.
+        RDMA operation. For a read, only packets in the direction of its data count.
     vlan_tags : 0, 1 or 2
         Number of VLAN tags of 4 B.
     ip_version : 4 or 6
         IP version of RoCE version 2; version 1 has no IP.
     as_counted : bool
         Whether to count bytes as port counters do: without preamble and gap.
+
+    Raises
+    ------
+    ScenarioError
+        If a value is not allowed, or version 1 is combined with IP version 6.
 
     Examples
     --------
@@ -73,12 +79,12 @@ class Framing(_rdma.RdmaFraming):
 
     @property
     def gap_bytes(self) -> int:
-        """Gap behind each packet [B]; 0 if bytes are counted as port counters do."""
+        """Interpacket gap [B]; 0 if bytes are counted as port counters do."""
         return 0 if self.as_counted else GAP_BYTES
 
     @property
     def packet_bytes(self) -> int:
-        """Overhead of every packet [B]: the bytes of headers and checksums around its data."""
+        """Overhead of every packet [B]: the headers and checksums around its data."""
         network = _rdma.GRH_BYTES if self.version == 1 else IP_BYTES[self.ip_version] + UDP_BYTES
         link = ETHERNET_BYTES + VLAN_TAG_BYTES * self.vlan_tags
         uncounted = 0 if self.as_counted else PREAMBLE_AND_GAP_BYTES

@@ -1,8 +1,9 @@
-"""ZMTP: the header that ZeroMQ puts before each message on TCP.
+"""ZMTP: the header of each ZeroMQ message on TCP.
 
-The header has a byte of flags, then the size of the body: 1 byte for a body up to 255 B, 8 for a longer one (RFC
-15/ZMTP 2.0 of ØMQ 3, RFC 23/ZMTP 3.0 of ØMQ 4).  ØMQ 2 counted the flags with the body: from 254 B on its header had
-10 B (RFC 13/ZMTP 1.0). That additional byte is neglected here.  Messages have one part.
+The header is a byte of flags, then the size of the body: 1 byte for a body up to 255 B, 8 for a
+longer one (RFC 15/ZMTP 2.0 of ØMQ 3, RFC 23/ZMTP 3.0 of ØMQ 4). ØMQ 2 counted the flags with the
+body, so its header had 10 B for bodies from 254 B on (RFC 13/ZMTP 1.0). That additional byte is
+neglected here. Messages have one part.
 """
 
 from __future__ import annotations
@@ -12,11 +13,11 @@ from numpy.typing import ArrayLike, NDArray
 
 SHORT_BYTES, LONG_BYTES = 2, 9
 MOST_SHORT_BYTES = 255
-"""Greatest body of a ZeroMQ message that has the short header [B]."""
+"""Greatest body of a ZeroMQ message with the short header [B]."""
 
 
 def framed_bytes(payload_bytes: ArrayLike) -> NDArray[np.float64]:
-    """Size of ZeroMQ messages with their headers [B]; the result has the shape of `payload_bytes` [B].
+    """Size of ZeroMQ messages with their headers [B]; in the shape of `payload_bytes` [B].
 
     Examples
     --------
@@ -28,9 +29,9 @@ def framed_bytes(payload_bytes: ArrayLike) -> NDArray[np.float64]:
 
 
 def payload_of(framed: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Greatest ZeroMQ message [B] that fits with its header into a number of bytes.
+    """Greatest ZeroMQ message [B] that fits, with its header, into each size in `framed` [B].
 
-    The result has the shape of `framed` [B], without elements that have no space for a message.
+    Sizes without space for a message are left out of the result.
 
     Examples
     --------
