@@ -14,7 +14,9 @@ from icmodel.dataset import load as load_dataset
 from icmodel.system import load
 
 EACH = pytest.mark.parametrize("campaign", CAMPAIGNS.values(), ids=CAMPAIGNS)
-AT_OTHER_RATES = pytest.mark.parametrize("campaign", [RATES, SAME_HOSTS], ids=["rates", "rates-same-hosts"])
+AT_OTHER_RATES = pytest.mark.parametrize(
+    "campaign", [RATES, SAME_HOSTS], ids=["rates", "rates-same-hosts"]
+)
 
 
 @EACH
@@ -66,7 +68,9 @@ def test_hosts_were_measured_at_the_rate_of_the_copy() -> None:
 
 
 @AT_OTHER_RATES
-def test_hosts_were_measured_at_twice_and_ten_times_the_rate_of_the_copy(campaign: Campaign) -> None:
+def test_hosts_were_measured_at_twice_and_ten_times_the_rate_of_the_copy(
+    campaign: Campaign,
+) -> None:
     own = load_dataset(campaign.dataset).interconnect.line_rate_bps
     assert own is not None
     links = [link for one in campaign.asked() for link in one.system.links.values()]
