@@ -1,7 +1,7 @@
-"""Benchmarks, side by side with what one would take instead: speed, accuracy, choosing, probing."""
+"""Benchmarks beside alternative tools: speed, accuracy, choice of runs, and probing."""
 
 import os
 
-# Before numpy is imported: matrices of some hundred rows are inverted here, and threads that wait for
-# each other make that several times slower on a busy machine.
+# Set before numpy is imported. Benchmarks invert matrices of some hundred rows. On a busy machine,
+# BLAS threads that wait for each other make that several times slower.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")

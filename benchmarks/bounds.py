@@ -23,7 +23,7 @@ TIMED = ("total flow", "separate flow")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Hold bounds against simulations, and print a table; 1 if a bound is below one of them."""
+    """Compare bounds with simulations and print a table; return 1 if a bound is too low."""
     asked = _parser().parse_args(arguments)
     document: Document = {"schema_version": 1, **held(modules().held, asked.systems, asked.seed)}
     document["whole"] = whole(whole_modules().held, asked.whole, asked.seed)
@@ -39,18 +39,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def code(document: Document) -> int:
-    """Exit code: 1 if any bound is too low."""
+    """Return the exit code: 1 if any bound is too low."""
     return 1 if document["broken"] or document["whole"]["broken"] else 0
 
 
 def modules() -> ModuleType:
-    """Random systems and their simulation, loaded from the tests."""
+    """Load random systems and their simulation from the tests."""
     from_tests("packet_simulation")
     return from_tests("bounds_systems")
 
 
 def whole_modules() -> ModuleType:
-    """Random whole systems and their simulation, loaded from the tests."""
+    """Load random whole systems and their simulation from the tests."""
     for name in ("simulated_packets", "simulated_ports", "system_simulation", "drawn_systems"):
         from_tests(name)
     from_tests("system_contradictions")
@@ -58,7 +58,10 @@ def whole_modules() -> ModuleType:
 
 
 def whole(compare: Callable[[int], Any], count: int, seed: int) -> Document:
-    """Bound over greatest simulated value of so many whole systems, by scheduler, forwarding and form."""
+    """Compare bounds with greatest simulated values of ``count`` whole systems.
+
+    Ratios are grouped by scheduler, forwarding and form.
+    """
     ratios: dict[tuple[str, str, str], list[float]] = {}
     broken: list[str] = []
     unbounded = 0
@@ -81,7 +84,7 @@ def whole(compare: Callable[[int], Any], count: int, seed: int) -> Document:
 
 
 def held(compare: Callable[[int], Any], count: int, seed: int) -> Document:
-    """Bound over greatest simulated value, by scheduler and analysis, over so many systems."""
+    """Compare bounds with greatest simulated values of systems, by scheduler and analysis."""
     ratios: dict[tuple[str, str], list[float]] = {}
     broken: list[str] = []
     for done in range(count):
@@ -94,13 +97,13 @@ def held(compare: Callable[[int], Any], count: int, seed: int) -> Document:
     rows = [
         {"scheduler": kind, "what": what, **spread(found)}
         for (kind, what), found in sorted(ratios.items())
-        if min(found) < float("inf")  # the linear programme has hardly any of queues without order
+        if min(found) < float("inf")  # the LP has hardly any bound under arbitrary multiplexing
     ]
     return {"systems": count, "seed": seed, "broken": broken, "tightness": rows}
 
 
 def spread(ratios: Sequence[float]) -> dict[str, float]:
-    """Count, how many are finite, and of those least, median and 95th percentile."""
+    """Return the count, and the count, least, median and 95th percentile of the finite ratios."""
     finite = sorted(ratio for ratio in ratios if ratio < float("inf"))
     return {
         "count": len(ratios),
@@ -112,7 +115,7 @@ def spread(ratios: Sequence[float]) -> dict[str, float]:
 
 
 def cases() -> Document:
-    """Bounds of Saihu's demo here, over what its tools print, in µs."""
+    """Return icmodel's bounds for Saihu's demo, and those that Saihu's tools print [µs]."""
     sys.path.insert(0, str(TESTS))
     try:
         known = from_tests("test_system_bounds_known")
@@ -129,7 +132,7 @@ def cases() -> Document:
 
 
 def timed(flows: int, ports: int, scheduler: Any) -> Document:
-    """CPU seconds for the bounds of a large network by total and separate flow analysis."""
+    """Measure the CPU time of bounds of a large network by total and separate flow analysis."""
     made = modules().large(flows, ports, scheduler)
     begin = time.process_time()
     found = bounds(made, TIMED)
@@ -146,7 +149,7 @@ def timed(flows: int, ports: int, scheduler: Any) -> Document:
 
 
 def text(document: Document) -> str:
-    """The tables for people."""
+    """Return the tables as text."""
     lines = [
         f"{'scheduler':<24}{'what':<24}{'count':>8}{'finite':>8}{'median':>8}{'95th':>8}{'least':>8}"
     ]
@@ -168,7 +171,7 @@ def text(document: Document) -> str:
 
 
 def _whole(document: Document) -> list[str]:
-    """The table of whole systems, and each bound that is too low."""
+    """Return the table of whole systems, and each bound that is too low."""
     lines = [f"{'whole systems':<10}{'by':>22}  {'count':>24}{'median':>8}{'95th':>8}{'least':>8}"]
     lines += [
         f"{row['what']:<10}{row['by']:<12}{row['kind']:<26}{row['count']:>8,}"

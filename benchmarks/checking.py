@@ -1,4 +1,4 @@
-"""No time counts before the answers are right: some of them again, by the slow twin of the tests."""
+"""Check of answers before their time counts, by the tests' slow twin (reference model)."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ SHOWN = 5
 
 
 class WrongAnswerError(RuntimeError):
-    """What was to be timed does not answer rightly."""
+    """The code to be timed gives a wrong answer."""
 
 
 def twin_module() -> ModuleType:
-    """The slow twin, loaded from the tests."""
+    """Load the slow twin from the tests."""
     return from_tests("model_twin")
 
 
 def from_tests(name: str) -> ModuleType:
-    """A module of the tests, loaded by its path; what it imports of them is loaded before it."""
+    """Load a module of the tests by its path. Test modules that it imports must be loaded first."""
     if name not in sys.modules:
         spec = importlib.util.spec_from_file_location(name, TESTS / f"{name}.py")
         assert spec is not None
@@ -69,7 +69,7 @@ def check(model: Model, asked: Columns, answers: xr.Dataset, count: int) -> int:
 def disagreements(
     model: Model, asked: Columns, answers: xr.Dataset, chosen: NDArray[np.int64]
 ) -> Iterator[str]:
-    """One sentence for every answer that differs."""
+    """Yield a sentence for every answer that differs."""
     twin = twin_module().Twin(model.data, model.variant)
     columns = {str(name): answers[str(name)].to_numpy() for name in answers}
     limits = columns.pop("bottleneck")
@@ -81,7 +81,7 @@ def disagreements(
             yield f"bottleneck of {scenario}: {BOTTLENECKS[limits[index]]}, not {truth.bottleneck}"
         for name in sorted(values.keys() | columns.keys()):
             if name.startswith("packets_") and model.variant != "appendix-h":
-                continue  # no curve; tests/test_model_packets.py knows their truth
+                continue  # no curve; tests/test_model_packets.py checks them
             told = float(columns[name][index]) if name in columns else math.nan
             expected = values.get(name, math.nan)
             if not same(told, expected):
@@ -89,13 +89,13 @@ def disagreements(
 
 
 def _values(metrics: Mapping[str, object]) -> dict[str, float]:
-    """The value of each metric the twin answers."""
+    """Return the value of each metric that the twin answers."""
     found = {name: getattr(metric, "ends", None) for name, metric in metrics.items()}
     return {name: float(ends[1]) for name, ends in found.items() if ends is not None}
 
 
 def same(told: float, expected: float) -> bool:
-    """Equal but for rounding; no answer is the same as no answer."""
+    """Whether two values are equal except for rounding; NaN (no answer) equals NaN."""
     if math.isnan(told) or math.isnan(expected):
         return math.isnan(told) and math.isnan(expected)
     return math.isclose(told, expected, rel_tol=RELATIVE, abs_tol=ABSOLUTE)

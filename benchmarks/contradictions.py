@@ -1,4 +1,8 @@
-"""Millions of random questions, thousands of random systems, none answered in contradiction: ``python -m benchmarks.contradictions``."""
+"""Search for contradictions in answers to random questions and systems.
+
+``python -m benchmarks.contradictions`` asks millions of questions and predicts thousands of
+systems.
+"""
 
 from __future__ import annotations
 
@@ -19,15 +23,15 @@ if TYPE_CHECKING:
     from types import ModuleType
 
 BATCH = 2_000
-"""Questions asked at once."""
+"""Number of questions of one call."""
 WILD = 10
-"""Of a batch, questions of any kind that both ways of asking must answer or refuse alike."""
+"""Questions per batch of any kind; ``predict`` and ``predict_many`` must agree on refusals."""
 SEED = 2026
 
 
 @dataclass
 class Count:
-    """What was asked of a dataset by a variant, and what contradicted itself."""
+    """Counts of questions and contradictions for one dataset and variant."""
 
     dataset: str
     variant: str
@@ -37,7 +41,7 @@ class Count:
 
     @property
     def contradictions(self) -> int:
-        """Of all rules."""
+        """Number of contradictions of all rules."""
         return sum(self.by_rule.values())
 
     def add(self, found: Sequence[Any]) -> None:
@@ -48,7 +52,7 @@ class Count:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Ask, and print a table; 1 if any answer contradicts another."""
+    """Ask all questions and print a table; return 1 if any answer contradicts another."""
     parser = _parser()
     asked = parser.parse_args(arguments)
     if unknown := set(asked.rule or ()) - system_rules().RULES.keys():
@@ -72,7 +76,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def count(name: str, variant: str, questions: int, seed: int) -> Count:
-    """What of so many questions to one model is answered in contradiction."""
+    """Count the contradictions among ``questions`` random questions to one model."""
     rules, drawn = modules()
     model = Model(load(name), variant)
     told = Count(name, variant)
@@ -91,7 +95,7 @@ def count(name: str, variant: str, questions: int, seed: int) -> Count:
 
 @dataclass
 class Systems:
-    """How many systems were predicted, by which rules, and in how many each was broken."""
+    """Number of predicted systems, the checked rules, and the number of systems that break each."""
 
     systems: int
     rules: list[str]
@@ -100,7 +104,7 @@ class Systems:
 
 
 def count_systems(systems: int, seed: int, rules: Sequence[str] | None = None) -> Systems:
-    """In how many of so many random systems the prediction breaks each rule."""
+    """Count the random systems whose prediction breaks a rule, for each rule."""
     known = system_rules()
     told = Systems(systems, list(rules or known.RULES))
     for done in range(systems):
@@ -115,14 +119,14 @@ def count_systems(systems: int, seed: int, rules: Sequence[str] | None = None) -
 
 
 def system_rules() -> ModuleType:
-    """The rules and random systems of the tests, loaded from there."""
+    """Load the rules and the random systems from the tests."""
     for name in ("simulated_packets", "simulated_ports", "system_simulation", "drawn_systems"):
         from_tests(name)
     return from_tests("system_contradictions")
 
 
 def systems_text(told: Systems) -> str:
-    """A line for each rule that systems break, with an example, and how many systems there were."""
+    """Return a line for each broken rule with an example, and the number of systems."""
     lines = []
     for rule, times in sorted(told.by_rule.items()):
         lines += [f"    {times:>10,}  {rule}", f"{'':16}{told.examples[rule]}"]
@@ -131,13 +135,13 @@ def systems_text(told: Systems) -> str:
 
 
 def modules() -> tuple[ModuleType, ModuleType]:
-    """The rules and the questions of the tests, loaded from there."""
+    """Load the rules and the random questions from the tests."""
     drawn = from_tests("drawn")
     return from_tests("contradictions"), drawn
 
 
 def text(counts: Sequence[Count]) -> str:
-    """A line a model, and below it each rule that was broken with an example."""
+    """Return a line for each model, and below it each broken rule with an example."""
     lines = [f"{'dataset':<28}{'variant':<12}{'questions':>12}{'contradictions':>16}"]
     for one in counts:
         found = one.contradictions

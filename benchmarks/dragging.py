@@ -1,4 +1,4 @@
-"""Time of an answer while two pages of ``icmodel serve`` are dragged at once, as the browser sees it.
+"""Response times in the browser while two pages of ``icmodel serve`` are dragged at once.
 
 python -m benchmarks.dragging
 """
@@ -15,13 +15,13 @@ PLACES = (
     "#/?dataset=ethernet-10g-2012&payload=1448+B",
     "#/?dataset=lab-1g-2026&payload=1448+B&protocol=tcp&requested_goodput=100+Mb/s",
 )
-"""A page of `corrected` and a page of `hybrid`."""
+"""A page with the variant `corrected`, and a page with `hybrid`."""
 MOVES, PAUSE_MS = 300, 12
 TIMES = """performance.getEntriesByType("resource").filter(one => one.name.endsWith("pages/answers")).map(one => one.duration)"""
 
 
 def dragged(pages: list[Page]) -> list[list[float]]:
-    """Drag the marker of each page in turn; returns the times of the answers by page [ms]."""
+    """Drag the marker of each page in turn; return the response times by page [ms]."""
     boxes = []
     for page in pages:
         page.evaluate(

@@ -1,6 +1,7 @@
-"""Limit: the look-up tables alone, without the laws around them, compiled by numba if it is installed.
+"""Limit: look-ups in the tables alone, without the laws, compiled if numba is installed.
 
-No part of icmodel needs numba. The figure says how far numpy is from compiled code that reads the same tables.
+icmodel itself does not need numba. The figure shows how far numpy is from compiled code that reads
+the same tables.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ INSTALLED = find_spec("numba") is not None
 
 
 class Packed(NamedTuple):
-    """Tables as plain arrays: what `fill` reads."""
+    """Tables as plain arrays, the input of `fill`."""
 
     coefficients: Floats
     cell_of: Ints
@@ -79,7 +80,7 @@ def fill(
 
 
 class Limit:
-    """`fill` for the questions of one protocol, compiled, in threads."""
+    """Answers by `fill` to the questions of one protocol, in threads, compiled on request."""
 
     def __init__(self, model: Model, asked: Columns, metrics: tuple[str, ...]) -> None:
         protocol = model.data.protocols[int(asked["protocol"][0])]
@@ -115,7 +116,7 @@ class Limit:
         return self
 
     def whole(self, threads: int | None = None) -> Floats:
-        """All questions, in as many threads as the machine has processors by default."""
+        """Answer all questions, by default in as many threads as the machine has processors."""
         size, count = len(self.columns[0]), threads or os.cpu_count() or 1
         out = np.empty((len(self.packed.tables), size))
         ends = np.linspace(0, size, count + 1).astype(int).tolist()

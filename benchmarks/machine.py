@@ -1,4 +1,4 @@
-"""What ran the benchmarks, and how busy it was."""
+"""Machine of the benchmarks: versions, CPUs and load."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ LIBRARIES = ("numpy", "scipy", "xarray")
 
 
 def machine() -> Document:
-    """Versions, CPUs this process may use, and the load average where the system tells one."""
+    """Return versions, CPUs that this process may use, and the load average if known."""
     return {
         "python": platform.python_version(),
         **{name: version(name) for name in LIBRARIES},
@@ -23,12 +23,12 @@ def machine() -> Document:
 
 
 def cpus() -> int:
-    """CPUs this process may run on."""
+    """Return the number of CPUs that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
 
 def load_average() -> list[float] | None:
-    """Over 1, 5 and 15 minutes."""
+    """Return the load average over 1, 5 and 15 minutes; None if the system has none."""
     return [round(load, 2) for load in os.getloadavg()] if hasattr(os, "getloadavg") else None

@@ -1,6 +1,6 @@
 """Peak memory beyond the answers, at several numbers of points, each in a process of its own.
 
-``python -m benchmarks.memory HOW POINTS`` is that process: it answers, and prints one line of JSON.
+``python -m benchmarks.memory HOW POINTS`` is that process. It answers, and prints one line of JSON.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from pathlib import Path
 from benchmarks.pairs import Document, say, spread
 
 BLOCK = 262_144
-"""Points asked at once where they are swept in blocks."""
+"""Number of points of a block, for sweeps in blocks."""
 SWEPT, AT_ONCE = "in blocks", "in one call"
 ROOT = Path(__file__).resolve().parent.parent
-# A process inherits the peak of the one that starts it; one that stays small stands between.
+# A process inherits the peak memory of its parent, so a small process starts it.
 SMALL = "import subprocess, sys; sys.exit(subprocess.run(sys.argv[1:]).returncode)"
 
 
 def memory(sizes: Sequence[int], repeats: int) -> Document:
-    """Peak resident bytes beyond answers (and questions the caller holds), and what they grow by.
+    """Measure peak resident bytes beyond answers (and questions that the caller holds).
 
-    ``growth`` is that of the greatest number of points over that of the least.
+    ``growth`` is their ratio between the greatest and the least number of points.
     """
     found: Document = {"block": BLOCK, "points": list(sizes)}
     for how in (SWEPT, AT_ONCE):
@@ -59,20 +59,20 @@ def _probe(how: str, points: int) -> dict[str, int]:
 
 
 def peak_bytes() -> int:
-    """The most memory this process ever had resident."""
+    """Return the peak resident memory of this process [B]."""
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak if sys.platform == "darwin" else peak * 1024
 
 
 def probe(how: str, points: int) -> dict[str, int]:
-    """Answer that many random scenarios, and say what memory it took."""
+    """Answer random scenarios, and return the memory used."""
     kept, given = (_sweep if how == SWEPT else _call)(points)
     beyond = peak_bytes() - kept - given
     return {"beyond_bytes": beyond, "answers_bytes": kept, "questions_bytes": given}
 
 
 def _sweep(points: int) -> tuple[int, int]:
-    """Draw, ask and keep the answers block by block: bytes of the answers, none of questions."""
+    """Draw and answer questions block by block; return bytes of answers, and 0 for questions."""
     import numpy as np
 
     from benchmarks.questions import DATASET, answer, questions
@@ -91,7 +91,7 @@ def _sweep(points: int) -> tuple[int, int]:
 
 
 def _call(points: int) -> tuple[int, int]:
-    """Ask all in one call: bytes of the answers and of the questions."""
+    """Answer all questions in one call; return the bytes of answers and of questions."""
     from benchmarks.questions import DATASET, answer, questions
     from icmodel.dataset import load
     from icmodel.model import Model

@@ -40,11 +40,14 @@ ROOMS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "bounds": ((f"{SYSTEM}/bounds/*.py",), ("system_bounds_*",)),
     "sharing": ((f"{SYSTEM}/sharing/*.py",), ("system_sharing_*", "system_prediction_arrival")),
 }
-"""Modules, and the test files that judge each of them besides those of its own or its folder's name."""
+"""Modules of each room, and further test files that judge them.
+
+Test files named after a module or its folder judge it too.
+"""
 SHARING = {"tables", "laws", "judging"}
-"""Rooms whose tests share what tests/conftest.py makes; for others it costs a second of imports and is left out."""
+"""Rooms whose tests use fixtures of tests/conftest.py; others skip its second of imports."""
 WARM = "numpy scipy.optimize scipy.sparse scipy.special xarray pydantic.main typer rich hypothesis pytest _hypothesis_pytestplugin"
-"""Packages that the parent imports once, so that no child has to."""
+"""Packages that the parent process imports once, so that no child has to."""
 PROFILE = "mutants"
 EXAMPLES = "tests/test_doctests.py::test_examples_print_what_they_show"
 FIRST_LIMIT_S, TIMES_AS_LONG = 600, 10
@@ -89,7 +92,7 @@ UNTOUCHED_FUNCTIONS = {"__repr__", "_repr_html_", "__str__"}
 
 @dataclass(frozen=True, slots=True)
 class Mutant:
-    """One change to a tree: the child `old` of a node, in a field or a list of it, becomes `new`."""
+    """Change of a syntax tree: the child `old` of a node, in a field or its list, becomes `new`."""
 
     parent: ast.AST
     field: str
@@ -98,20 +101,20 @@ class Mutant:
     new: ast.AST
 
     def put(self) -> None:
-        """Change the tree, for good."""
+        """Change the tree, permanently."""
         if self.index is None:
             setattr(self.parent, self.field, self.new)
         else:
             getattr(self.parent, self.field)[self.index] = self.new
 
     def codes(self) -> tuple[str, str]:
-        """The code before and after, a line each."""
+        """Return the code before and after the change, one line each."""
         before, after = (" ".join(ast.unparse(node).split()) for node in (self.old, self.new))
         return before, after
 
 
 def mutants(tree: ast.AST) -> Iterator[Mutant]:
-    """Every mutant of a module; texts, annotations, decorators and imports for types stay."""
+    """Yield every mutant of a module; texts, annotations, decorators and imports stay unchanged."""
     for name, value in ast.iter_fields(tree):
         if name in UNTOUCHED_FIELDS:
             continue
@@ -189,7 +192,7 @@ def _statements(node: ast.AST) -> Iterator[ast.AST]:
 
 @dataclass
 class Serving(MetaPathFinder):
-    """Finder of one module, whose code is that of a tree in memory."""
+    """Import finder that serves one module from a syntax tree in memory."""
 
     name: str
     path: Path
@@ -207,7 +210,7 @@ class Serving(MetaPathFinder):
 
 @dataclass(frozen=True)
 class Module:
-    """A module of a package below `root`, and groups of words for pytest that judge it, tried in order."""
+    """Module of a package below `root`, and groups of pytest arguments that judge it, in order."""
 
     root: Path
     path: Path
@@ -215,17 +218,17 @@ class Module:
 
     @property
     def name(self) -> str:
-        """Its dotted name."""
+        """Dotted name of the module."""
         parts = self.path.relative_to(self.root).with_suffix("").parts
         return ".".join(parts).removesuffix(".__init__")
 
     @cached_property
     def tree(self) -> ast.Module:
-        """Its code, which children change and the parent never."""
+        """Syntax tree of the module, which child processes change and the parent never."""
         return ast.parse(self.path.read_text("utf-8"))
 
     def tested(self, words: Sequence[str], mutant: Mutant | None, limit_s: float) -> Outcome:
-        """Run tests in a child, with one mutant of the module or none."""
+        """Run tests in a child process, with one mutant of the module or none."""
 
         def work() -> int:
             if mutant is not None:
@@ -237,7 +240,7 @@ class Module:
 
 
 def run_tests(words: Sequence[str]) -> int:
-    """Run pytest up to the first failure, of which hypothesis then searches no smaller example."""
+    """Run pytest up to the first failure; hypothesis does not shrink failing examples."""
     import pytest
     from hypothesis import Phase, settings
 
@@ -252,21 +255,21 @@ def run_tests(words: Sequence[str]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How a child ended: exit code of pytest, or the negative number of a signal; its CPU seconds."""
+    """End of a child process: exit code of pytest or negative signal number, and CPU time [s]."""
 
     code: int
     cpu_s: float
 
 
 def in_child(work: Callable[[], int], limit_s: float) -> Outcome:
-    """Run something in a forked child that prints nothing, with a limit of CPU seconds and of memory."""
+    """Run a function in a silent forked child process, with limits of CPU time and memory."""
     child = os.fork()
     if child == 0:
         code = 70
         try:
             resource.setrlimit(resource.RLIMIT_CPU, (int(limit_s) + 1,) * 2)
             resource.setrlimit(resource.RLIMIT_DATA, (MOST_BYTES,) * 2)
-            signal.alarm(100 * int(limit_s) + 100)  # for one that waits for ever
+            signal.alarm(100 * int(limit_s) + 100)  # ends a child that waits forever
             silent = os.open(os.devnull, os.O_RDWR)
             for stream in (0, 1, 2):
                 os.dup2(silent, stream)
@@ -278,7 +281,10 @@ def in_child(work: Callable[[], int], limit_s: float) -> Outcome:
 
 
 def modules(room: str) -> list[Module]:
-    """The modules of a room: first the examples and the tests of the same name judge each, then the room's."""
+    """Return the modules of a room with their tests.
+
+    Doctests and tests of the same name come first, the other tests of the room second.
+    """
     patterns, others = ROOMS[room]
     found = []
     for path in sorted({path for one in patterns for path in ROOT.glob(one)}):
@@ -296,7 +302,7 @@ def modules(room: str) -> list[Module]:
 
 
 def files(pattern: str) -> list[str]:
-    """Files of tests, sorted."""
+    """Return the test files whose name matches a pattern, sorted."""
     return [str(path) for path in sorted((ROOT / "tests").glob(f"test_{pattern}.py"))]
 
 
@@ -329,7 +335,7 @@ def judged(modules: Sequence[Module], count: int, seed: int) -> Document:
 
 
 def limit(module: Module, words: Sequence[str]) -> float:
-    """CPU seconds that tests may take, from a run without a mutant."""
+    """Return the CPU time that tests may take [s], from a run without a mutant."""
     plain = module.tested(words, None, FIRST_LIMIT_S)
     if plain.code:
         raise RuntimeError(f"without a mutant, pytest ends with {plain.code}: {' '.join(words)}")
@@ -353,7 +359,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def text(document: Document) -> str:
-    """A table of the rooms, and the survivors."""
+    """Return a table of the rooms, and the survivors."""
     lines = [f"{'room':<12}{'mutants':>8}{'drawn':>8}{'killed':>8}{'survived':>10}"]
     for name, room in document["rooms"].items():
         counts = f"{room['mutants']:>8,}{room['drawn']:>8,}{room['killed']:>8,}"

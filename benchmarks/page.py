@@ -1,4 +1,4 @@
-"""One whole report, from typing the command to the page on disk, against the cold start."""
+"""Time of one report, from the command to the file on disk, against the cold start."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from benchmarks.start import PREDICT, CommandError, run
 
 USE_CASE = "imaging"
 VERDICTS = (0, 1, 3)
-"""Exit codes of an evaluation that was done: met, not met, undecided."""
+"""Exit codes of a completed evaluation: met, not met, undecided."""
 
 
 def page(programs: Path, repeats: int) -> Document:
-    """``icmodel evaluate imaging -o imaging.html`` against ``icmodel predict``, interleaved.
+    """Time ``icmodel evaluate imaging -o imaging.html`` against ``icmodel predict``, interleaved.
 
     Raises
     ------
     CommandError
-        If no whole page is written, or not the same bytes each time.
+        If a page is incomplete, or differs from the other pages in a byte.
     """
     pages: set[bytes] = set()
     with TemporaryDirectory() as name:

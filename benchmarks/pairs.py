@@ -1,7 +1,7 @@
 """Paired runs: contestants take turns, and each turn is compared with the others of its round.
 
-On a shared machine the speed of everything drifts; contestants that run one after the other
-(A B C A B C ...) drift together, so the ratio of one round holds where seconds do not.
+The speed of a shared machine drifts. Contestants that alternate (A B C A B C ...) drift together,
+so the ratio within a round is reliable, unlike seconds.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 Document = dict[str, Any]
-"""What --json prints: dicts, lists, texts and numbers."""
+"""Document that ``--json`` prints: dicts, lists, texts and numbers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class Spread:
     repeats: int
 
     def to_dict(self) -> dict[str, float]:
-        """As JSON has it."""
+        """Return the spread for JSON."""
         return asdict(self)
 
 
@@ -42,23 +42,23 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class Contestant:
-    """What is timed: a call whose result is thrown away, and how many points it answers."""
+    """Timed call, whose result is discarded, and the number of points that it answers."""
 
     run: Callable[[], object]
     points: int = 1
 
 
 Rounds = Mapping[str, Sequence[Turn]]
-"""The turns of each contestant; the k-th of all belong to one round."""
+"""Turns of each contestant; the k-th turns of all contestants are one round."""
 
 
 def spread(values: Sequence[float]) -> Spread:
-    """The spread of some values.
+    """Return the spread of some values.
 
     Raises
     ------
     ValueError
-        If there are none.
+        If there are no values.
     """
     if not values:
         raise ValueError("no repeats: run at least one")
@@ -66,7 +66,7 @@ def spread(values: Sequence[float]) -> Spread:
 
 
 def interleave(contestants: Mapping[str, Contestant], repeats: int, what: str) -> Rounds:
-    """Let the contestants take turns; one round before the first is not counted."""
+    """Run the contestants in turn; one warm-up round is not counted."""
     rounds: dict[str, list[Turn]] = {name: [] for name in contestants}
     for k in range(repeats + 1):
         say(f"{what}: " + (f"repeat {k} of {repeats}" if k else "warming up"))
@@ -78,7 +78,7 @@ def interleave(contestants: Mapping[str, Contestant], repeats: int, what: str) -
 
 
 def timed(contestant: Contestant) -> Turn:
-    """Run once; what it returns is freed before the next begins, but not within the time."""
+    """Time one run; its result is freed before the next run, but outside the measured time."""
     wall, cpu = time.perf_counter(), time.process_time()
     result = contestant.run()
     turn = Turn(time.perf_counter() - wall, time.process_time() - cpu, contestant.points)
@@ -87,29 +87,29 @@ def timed(contestant: Contestant) -> Turn:
 
 
 def speed_ratio(rounds: Rounds, ours: str, theirs: str, *, cpu: bool = False) -> Spread:
-    """How many times the points per (CPU) second of ``theirs`` are those of ``ours``."""
+    """Return points per (CPU) second of ``ours`` over those of ``theirs``, in each round."""
     pairs = zip(rounds[ours], rounds[theirs], strict=True)
     return spread([_per_point(their, cpu) / _per_point(our, cpu) for our, their in pairs])
 
 
 def time_ratio(rounds: Rounds, ours: str, theirs: str) -> Spread:
-    """How many times as long ``ours`` takes as ``theirs``, a run each."""
+    """Return the wall time of a run of ``ours`` over that of ``theirs``, in each round."""
     pairs = zip(rounds[ours], rounds[theirs], strict=True)
     return spread([our.wall_s / their.wall_s for our, their in pairs])
 
 
 def points_per_s(turns: Sequence[Turn]) -> Spread:
-    """Points per second of wall time."""
+    """Return points per second of wall time."""
     return spread([1 / _per_point(turn, cpu=False) for turn in turns])
 
 
 def cpus_used(turns: Sequence[Turn]) -> Spread:
-    """CPUs that worked for a run: threads count only where the machine had a CPU left for them."""
+    """Return CPU time over wall time: threads count only if the machine had a CPU for them."""
     return spread([turn.cpu_s / turn.wall_s for turn in turns])
 
 
 def seconds(turns: Sequence[Turn]) -> Spread:
-    """Wall seconds of a run."""
+    """Return the wall seconds of a run."""
     return spread([turn.wall_s for turn in turns])
 
 
@@ -118,5 +118,5 @@ def _per_point(turn: Turn, cpu: bool) -> float:
 
 
 def say(words: str) -> None:
-    """Progress, to standard error."""
+    """Print progress on standard error."""
     print(words, file=sys.stderr, flush=True)

@@ -55,7 +55,7 @@ VERSIONS = {
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run what is asked for and print it; 1 if a tool is missing or failed."""
+    """Run the chosen questions and print tables; return 1 if a tool is missing or failed."""
     asked = _parser().parse_args(arguments)
     try:
         document = measure(asked.only or list(QUESTIONS), asked.pairs, asked.icprobe)
@@ -69,7 +69,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def measure(names: Sequence[str], pairs: int, icprobe: Path | None = None) -> Document:
-    """The document of some questions, as ``--json`` writes it."""
+    """Measure some questions, and return the document that ``--json`` writes."""
     started = time.monotonic()
     binary = find_icprobe(icprobe)
     document: Document = {
@@ -93,12 +93,12 @@ def measure(names: Sequence[str], pairs: int, icprobe: Path | None = None) -> Do
 
 
 def version(words: Sequence[str | Path]) -> str:
-    """The first line of what a tool says of itself."""
+    """Return the first line of the version that a tool prints."""
     return run(words).strip().splitlines()[0]
 
 
 def answer(question: Question, tools: Sequence[Tool], pairs: int) -> Document:
-    """All rounds of one question, judged."""
+    """Run and judge all rounds of one question."""
     if question.measure == "paced":
         return paced(question, tools, pairs)
     more = question.measure != "rtt/2"
@@ -112,14 +112,14 @@ def answer(question: Question, tools: Sequence[Tool], pairs: int) -> Document:
 
 
 def contestant(tool: Tool, question: Question, ask: Callable[[Question], Told]) -> Contestant[Told]:
-    """A tool with its question."""
+    """Make a contestant of a tool and its question."""
     if isinstance(tool, Sockperf):
         return Contestant(partial(ask, question), partial(tool.prepare, question))
     return Contestant(partial(ask, question))
 
 
 def paced(question: Question, tools: Sequence[Tool], pairs: int) -> Document:
-    """Rate and send-time error of the two tools that pace frame by frame."""
+    """Measure rate and send-time error of the two tools that pace frame by frame."""
     contestants = {
         tool.name: contestant(tool, question, tool.pace)
         for tool in tools
@@ -135,7 +135,7 @@ def paced(question: Question, tools: Sequence[Tool], pairs: int) -> Document:
 
 
 def pacing(runs: Sequence[Pacing], asked_fps: int) -> Document:
-    """Runs without a stall, and those with one apart."""
+    """Summarise runs without a stall, and separately runs with one."""
     parts = {
         "steady": [run for run in runs if not run.stalled],
         "stalled": [run for run in runs if run.stalled],

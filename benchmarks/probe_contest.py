@@ -1,4 +1,4 @@
-"""Alternating rounds of the tools, and the ratio of the judged one to the best of the others."""
+"""Rounds in which tools alternate, and the ratio of the judged tool to its best rival."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from benchmarks.pairs import Document, say, spread
 from benchmarks.probe_others import Watch
 
 TRIAL_ROUNDS = 5
-"""After so many rounds a rival that is hopeless no longer takes part."""
+"""Number of rounds after which hopeless rivals no longer take part."""
 HOPELESS = 0.85
-"""Of the best rival's median: what is further off than that cannot be the best of the end."""
+"""Least ratio to the best rival's median with which a rival can still become the best."""
 CALM_CORES = 0.05
-"""Others may use so much of the machine during a round."""
+"""Greatest CPU use by other processes in a calm round [cores]."""
 MORE_ROUNDS = 0.5
-"""Of the asked rounds so many more, where others disturbed some."""
+"""Maximum number of extra rounds in place of disturbed ones, over the requested rounds."""
 CONFIDENCE = 0.95
 
 Told = TypeVar("Told")
-"""What one run of a tool tells."""
+"""Result of one run of a tool."""
 
 
 @dataclass(frozen=True, slots=True)
 class Contestant(Generic[Told]):
-    """A tool with its question: one run, and what may be done before it while another one runs."""
+    """Tool with its question: one run, and its preparation while another tool runs."""
 
     ask: Callable[[], Told]
     prepare: Callable[[], None] = lambda: None
@@ -35,7 +35,7 @@ class Contestant(Generic[Told]):
 
 @dataclass(frozen=True, slots=True)
 class Round(Generic[Told]):
-    """What each tool told in one round, and how many cores others used meanwhile."""
+    """Results of all tools in one round, and cores that other processes used meanwhile."""
 
     told: Mapping[str, Told]
     others_cores: float
@@ -43,10 +43,10 @@ class Round(Generic[Told]):
 
 @dataclass(slots=True)
 class Contest(Generic[Told]):
-    """Rounds in which the tools take turns, forwards in one and backwards in the next.
+    """Rounds in which the tools alternate, in reverse order in every second round.
 
-    Others disturb some rounds; then there are more, and the calmest count. Which rounds count
-    never depends on what the tools told.
+    If other processes disturb rounds, more rounds are run, and the calmest ones count. This choice
+    never depends on the results of the tools.
     """
 
     contestants: Mapping[str, Contestant[Told]]
@@ -56,7 +56,7 @@ class Contest(Generic[Told]):
     def rounds(
         self, pairs: int, hopeful: Callable[[Sequence[Round[Told]]], set[str]] | None = None
     ) -> list[Round[Told]]:
-        """So many rounds; after the first few, only those that are ``hopeful`` go on."""
+        """Run ``pairs`` calm rounds; after `TRIAL_ROUNDS` only ``hopeful`` tools continue."""
         done: list[Round[Told]] = []
         names = list(self.contestants)
         most = pairs + math.floor(MORE_ROUNDS * pairs)
@@ -79,12 +79,12 @@ class Contest(Generic[Told]):
 
 
 def calm(one: Round[Told]) -> bool:
-    """Whether the tools had the machine for themselves."""
+    """Whether the machine was idle except for the tools."""
     return one.others_cores <= CALM_CORES
 
 
 def hopeful(rounds: Sequence[Round[float]], judged: str, more_is_better: bool) -> set[str]:
-    """The judged tool, and the rivals that may still turn out to be the best."""
+    """Return the judged tool, and the rivals that may still become the best."""
     medians = {
         name: statistics.median(one.told[name] for one in rounds)
         for name in rounds[0].told
@@ -98,7 +98,7 @@ def hopeful(rounds: Sequence[Round[float]], judged: str, more_is_better: bool) -
 
 
 def verdict(rounds: Sequence[Round[float]], judged: str, more_is_better: bool) -> Document:
-    """The judged tool against the best of the others by its own median, pair by pair."""
+    """Compare the judged tool, round by round, with the rival that has the best median."""
     names = sorted({name for one in rounds for name in one.told})
     told = {n: [one.told[n] for one in rounds if n in one.told] for n in names}
     rivals = [n for n in names if n != judged and len(told[n]) == len(rounds)]
@@ -113,7 +113,7 @@ def verdict(rounds: Sequence[Round[float]], judged: str, more_is_better: bool) -
 
 
 def disturbance(rounds: Sequence[Round[Told]]) -> Document:
-    """How many rounds were calm, and how much others used at most."""
+    """Return the number of calm rounds, and the greatest CPU use by other processes."""
     return {
         "calm_rounds": sum(map(calm, rounds)),
         "others_cores_most": max(one.others_cores for one in rounds),
@@ -122,7 +122,7 @@ def disturbance(rounds: Sequence[Round[Told]]) -> Document:
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """The median of some ratios and where the median of all such ratios lies."""
+    """Median of a sample of ratios, with the confidence interval of the population median."""
 
     median: float
     low: float
@@ -130,17 +130,17 @@ class Interval:
     pairs: int
 
     def to_dict(self) -> Document:
-        """As JSON has it."""
+        """Return the interval for JSON."""
         return {"median": self.median, "low": self.low, "high": self.high, "pairs": self.pairs}
 
 
 def median_interval(values: Sequence[float]) -> Interval:
-    """Median with its distribution-free interval between two order statistics.
+    """Return the median with its distribution-free interval between two order statistics.
 
-    The k-th smallest and the k-th greatest of n values enclose the median of all with a
+    The k-th smallest and the k-th greatest of n values enclose the population median with a
     probability of 1 - 2 P(X < k), X binomial with n and 1/2 (David and Nagaraja, Order Statistics,
-    section 7.1); k is the greatest that keeps it at 95 % or more. Fewer than six values do not
-    reach it: their interval is from the least to the greatest.
+    section 7.1). k is the greatest that keeps the probability at 95 % or more. Fewer than six
+    values do not reach 95 %; their interval runs from the least to the greatest.
     """
     ordered = sorted(values)
     n = len(ordered)

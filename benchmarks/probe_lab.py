@@ -1,4 +1,4 @@
-"""The network the measuring tools are raced in: two hosts of `icprobe lab`, one core each."""
+"""Test network for the comparison of measuring tools: two hosts of `icprobe lab`, one core each."""
 
 from __future__ import annotations
 
@@ -18,17 +18,18 @@ BUILT = ROOT / "calibration" / "target" / "release" / "icprobe"
 TOPOLOGY = "direct"
 SENDER, RECEIVER = "A", "B"
 PATIENCE_S = 30.0
-"""A tool that has not ended by then never will."""
+"""Time after which a command or tool counts as hung [s]."""
 
 
 class ToolError(RuntimeError):
-    """A tool is missing, failed, or said something else than it should."""
+    """A tool is missing, failed, or printed something unexpected."""
 
 
 class Lab:
-    """Two hosts on one cable; what runs on a host is kept on its core, and so are its packets.
+    """Two hosts on one cable; the processes and packets of a host are kept on its core.
 
-    The sender has the lowest core and the receiver the highest, as icprobe divides one machine.
+    The sender has the lowest core and the receiver the highest, as icprobe divides a single
+    machine.
     """
 
     def __init__(self, icprobe: Path, folder: Path, topology: str = TOPOLOGY) -> None:
@@ -43,7 +44,7 @@ class Lab:
         self.processes: list[Process] = []
 
     def up(self) -> None:
-        """Build it, and have what each host receives processed on its own core."""
+        """Build the network, and steer received packets of each host to its own core (RPS)."""
         run((self.icprobe, "key", self.key))
         told = json.loads(run((self.icprobe, "lab", "up", self.topology, "--as", self.name)))
         for host in told["hosts"]:
@@ -54,14 +55,14 @@ class Lab:
             self.run(name, ("sh", "-c", f"echo {mask} > {queue}"), pinned=False)
 
     def down(self) -> None:
-        """Take it away, which ends all that runs in it."""
-        run((self.icprobe, "lab", "down", self.name), (0, 2))  # 2: it never stood
+        """Tear down the network, which ends all processes in it."""
+        run((self.icprobe, "lab", "down", self.name), (0, 2))  # 2: it was never built
         for process in self.processes:
             if not process.told():
                 process.interrupt()
 
     def command(self, host: str, words: Sequence[str | Path], *, pinned: bool = True) -> list[str]:
-        """What runs some words on a host, on the host's core unless the tool pins itself."""
+        """Return the command line that runs ``words`` on a host, by default on the host's core."""
         there = (self.icprobe, "lab", "exec", "--lab", self.name, host, "--")
         core = ("taskset", "-c", str(self.core[host])) if pinned else ()
         return [str(word) for word in (*there, *core, *words)]
@@ -74,11 +75,11 @@ class Lab:
         pinned: bool = True,
         codes: Sequence[int] = (0,),
     ) -> str:
-        """Run some words on a host and return what they printed."""
+        """Run a command on a host and return its output."""
         return run(self.command(host, words, pinned=pinned), codes)
 
     def start(self, host: str, words: Sequence[str | Path], *, pinned: bool = True) -> Process:
-        """Start some words on a host; they end with the lab at the latest."""
+        """Start a command on a host; it ends with the lab at the latest."""
         named = ("sh", "-c", 'echo $$; exec "$@"', "sh", *words)
         process = Process(self.command(host, named, pinned=pinned))
         self.processes = [one for one in self.processes if not one.told()]
@@ -87,13 +88,13 @@ class Lab:
 
 
 def cpu_mask(core: int) -> str:
-    """A core as the kernel writes masks: groups of 32 bits, the highest first."""
+    """Return a core as a CPU mask of the kernel: groups of 32 bits, the highest first."""
     return f"{1 << core % 32:x}" + ",00000000" * (core // 32)
 
 
 @contextmanager
 def standing(icprobe: Path, topology: str = TOPOLOGY) -> Iterator[Lab]:
-    """A lab that is taken away in the end."""
+    """Build a lab, yield it, and tear it down afterwards."""
     with TemporaryDirectory() as folder:
         lab = Lab(icprobe, Path(folder), topology)
         try:
@@ -104,32 +105,32 @@ def standing(icprobe: Path, topology: str = TOPOLOGY) -> Iterator[Lab]:
 
 
 class Process:
-    """What was started on a host, and is still to be asked for what it printed."""
+    """Process started on a host, whose output is still to be read."""
 
     def __init__(self, command: Sequence[str]) -> None:
         self.command = " ".join(command)
         self.process = subprocess.Popen(
             command,
-            bufsize=0,  # what is not read yet stays in the pipe
+            bufsize=0,  # unread output stays in the pipe
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
         )
         assert self.process.stdout is not None
         self.output = self.process.stdout
-        self.number = int(self.output.readline())  # its own, not that of what leads to the host
+        self.number = int(self.output.readline())  # PID of the tool, not of its launcher
 
     def told(self) -> bool:
-        """Whether it has ended and all it printed was read."""
+        """Whether the process has ended and all its output was read."""
         return self.output.closed
 
     def hold_after(self, word: str) -> None:
-        """Stop it where it has printed a line with a word, until its result is wanted.
+        """Stop the process (SIGSTOP) when it has printed ``word``, until `result` is called.
 
         Raises
         ------
         ToolError
-            If it ended without.
+            If the process ends without printing the word.
         """
         told = b""
         while word.encode() not in told:
@@ -141,12 +142,12 @@ class Process:
         self._send(signal.SIGSTOP)
 
     def result(self) -> str:
-        """Let it go on to its end, and return what it printed since.
+        """Continue the process (SIGCONT) to its end, and return its further output.
 
         Raises
         ------
         ToolError
-            If it does not end, or ends with a failure.
+            If the process does not end in time, or fails.
         """
         self._send(signal.SIGCONT)
         printed = self._rest(PATIENCE_S)
@@ -155,14 +156,14 @@ class Process:
         return printed
 
     def interrupt(self) -> str:
-        """Interrupt it, as Ctrl-C does, and return what it printed since it was last read."""
+        """Interrupt the process like Ctrl-C, and return its unread output."""
         if self.process.poll() is None:
             self._send(signal.SIGINT)
             self._send(signal.SIGCONT)
         return self._rest(5)
 
     def _send(self, number: signal.Signals) -> None:
-        with suppress(ProcessLookupError):  # it has ended: what it printed says why
+        with suppress(ProcessLookupError):  # it has ended; its output says why
             os.kill(self.number, number)
 
     def _rest(self, patience_s: float) -> str:
@@ -175,12 +176,12 @@ class Process:
 
 
 def run(words: Sequence[str | Path], codes: Sequence[int] = (0,)) -> str:
-    """Run a command and return what it printed.
+    """Run a command and return its output.
 
     Raises
     ------
     ToolError
-        If it takes too long or its exit code is none of ``codes``.
+        If the command takes too long, or its exit code is not in ``codes``.
     """
     command = [str(word) for word in words]
     try:
@@ -201,12 +202,12 @@ def run(words: Sequence[str | Path], codes: Sequence[int] = (0,)) -> str:
 
 
 def listening(lab: Lab, protocol: str, port: int) -> None:
-    """Wait until somebody on the receiving host listens on a port.
+    """Wait until a process on the receiving host listens on a port.
 
     Raises
     ------
     ToolError
-        If nobody does within five seconds.
+        If no process listens within five seconds.
     """
     kind = {"tcp": "-tln", "udp": "-uln"}[protocol]
     until = time.monotonic() + 5
@@ -219,12 +220,12 @@ def listening(lab: Lab, protocol: str, port: int) -> None:
 
 
 def find_icprobe(given: Path | None) -> Path:
-    """The given binary, else the one that was built here, else the one on the path.
+    """Return the path of icprobe: the given binary, the one built here, or the one on PATH.
 
     Raises
     ------
     ToolError
-        If there is none.
+        If there is no icprobe.
     """
     found = given or (BUILT if BUILT.is_file() else shutil.which("icprobe"))
     if found is None or not Path(found).is_file():

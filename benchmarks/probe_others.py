@@ -1,4 +1,4 @@
-"""How much of the machine others used meanwhile: what is raced on it then is raced on less."""
+"""CPU use by other processes during a benchmark, which then has less of the machine."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from typing import NamedTuple
 
 PROC = Path("/proc")
 KERNEL = 2
-"""Parent of all kernel threads, whose work for the tools is the tools'."""
+"""Parent of all kernel threads; their work counts as work of the tools."""
 
 
 class Process(NamedTuple):
-    """What /proc/PID/stat says (proc(5))."""
+    """Numbers of /proc/PID/stat (proc(5))."""
 
     number: int
     parent: int
     ticks: int
-    """CPU time it and the children it has waited for used so far, in ticks."""
+    """CPU time so far of the process and of the children it has waited for, in ticks."""
 
 
 def process(line: str) -> Process:
-    """A process of its stat line; its name stands in brackets and may hold anything."""
+    """Parse a stat line; the process name is in brackets and may contain any characters."""
     fields = line.rpartition(")")[2].split()
     return Process(int(line.split(" ", 1)[0]), int(fields[1]), sum(map(int, fields[11:15])))
 
 
 def others(running: list[Process], own: int) -> dict[int, int]:
-    """Ticks of the processes that are neither kernel threads nor one's own nor come of it."""
+    """Return the ticks of all processes except kernel threads, ``own`` and its descendants."""
     parents = {one.number: one.parent for one in running}
 
     def foreign(number: int) -> bool:
@@ -51,7 +51,7 @@ def _running() -> Iterator[Process]:
 
 
 class Watch:
-    """Others' use of the machine since it was made or last asked."""
+    """CPU use by other processes since the watch was made or last asked."""
 
     def __init__(self) -> None:
         self._look()
@@ -61,7 +61,10 @@ class Watch:
         self._ticks = others(list(_running()), os.getpid())
 
     def cores(self) -> float:
-        """Cores that others used since; those that came and went count once their parent knows."""
+        """Return the cores used by other processes.
+
+        A process that has ended counts once its parent has waited for it.
+        """
         since, before = self._since, self._ticks
         self._look()
         used = sum(max(0, now - before.get(who, 0)) for who, now in self._ticks.items())

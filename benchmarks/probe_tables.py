@@ -1,4 +1,4 @@
-"""The measured document of the tools' race as text for people."""
+"""Text tables of the document that compares the measuring tools."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ Part = Mapping[str, Any]
 """A part of the document."""
 
 LEAST_RATIO = 0.95
-"""The median of the ratios reaches it, and the interval reaches 1."""
+"""Least median of the ratios to meet; the interval must also reach 1."""
 RTT_OFF = 0.05
 RATE_OFF = 0.001
 UNITS = {"goodput": (1e-6, "Mb/s"), "frames": (1e-3, "k/s"), "rtt/2": (1e6, "µs")}
 
 
 def text(document: Part) -> str:
-    """Every question with its ratio, then every tool's values."""
+    """Return every question with its ratio, then every tool's values."""
     return "\n".join(_lines(document)) + "\n"
 
 
@@ -53,7 +53,7 @@ def _ratio(name: str, found: Part) -> str:
 
 
 def met(found: Part) -> bool:
-    """Whether a question's ratio is as good as it has to be."""
+    """Whether a question's ratio meets its target."""
     ratio = found["ratio"]
     if found["measure"] == "rtt/2":
         return bool(ratio["median"] <= 1 + RTT_OFF)

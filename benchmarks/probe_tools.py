@@ -1,6 +1,6 @@
-"""How each measuring tool is asked for the same stream, and what of its answer counts.
+"""Measuring tools that measure the same stream, and parsers of their output.
 
-All values are the receiver's: what a sender thinks it sent says nothing of what arrived.
+All values are those of the receiver, since a sender's count says nothing about arrival.
 """
 
 from __future__ import annotations
@@ -17,41 +17,41 @@ from typing import Any
 from benchmarks.probe_lab import RECEIVER, SENDER, Lab, Process, ToolError, listening
 
 BUFFER_BYTES = 1 << 20
-"""Asked for as the send and the receive buffer of every data socket."""
+"""Requested size of the send and the receive buffer of every data socket."""
 SECONDS = 1
-"""Length of every run's window."""
+"""Length of the measured window of every run [s]."""
 WARM_UP_S = 0.2
-"""What icprobe sends before its window; the other tools count from their first frame on."""
+"""Warm-up of icprobe before its window [s]; the other tools count from their first frame on."""
 REPLY_EVERY = 10
-"""sockperf writes down a send time for each frame that is answered; this one in so many is."""
+"""sockperf logs send times of answered frames only; one frame in this many is answered."""
 STALL_S = 1e-3
-"""A frame that leaves this late shows that something else had the core."""
+"""A frame sent later than this [s] shows that the sender was descheduled."""
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What all tools are asked: a protocol, a payload, and what is measured."""
+    """Question for all tools: protocol, payload, and measured quantity."""
 
     protocol: str
     payload_bytes: int
     measure: str
-    """goodput, frames, rtt/2 or paced."""
+    """Measured quantity: goodput, frames, rtt/2 or paced."""
     rate_fps: int | None = None
 
     @property
     def name(self) -> str:
-        """For people and as a key of the document."""
+        """Name for tables, and key in the JSON document."""
         return f"{self.protocol} {self.payload_bytes} B {self.measure}"
 
     @property
     def bits(self) -> int:
-        """Bits of a frame."""
+        """Payload of a frame in bits."""
         return 8 * self.payload_bytes
 
 
 @dataclass(frozen=True, slots=True)
 class Pacing:
-    """How well a tool kept to the asked rate in one run."""
+    """Pacing of one run: achieved rate, errors of send times, and whether the sender stalled."""
 
     achieved_fps: float
     error_p50_s: float
@@ -60,7 +60,7 @@ class Pacing:
 
 
 class Tool(ABC):
-    """One of the tools, with what it keeps running on the receiving host."""
+    """Base class of a measuring tool, with its server on the receiving host."""
 
     name: str
     port: int
@@ -70,34 +70,34 @@ class Tool(ABC):
 
     @abstractmethod
     def start(self) -> None:
-        """Start the server that answers all its runs, if it has one."""
+        """Start the server for all runs, if the tool has one."""
 
     @abstractmethod
     def can(self, question: Question) -> bool:
-        """Whether the tool measures that at all."""
+        """Whether the tool can measure the quantity of a question."""
 
     @abstractmethod
     def ask(self, question: Question) -> float:
-        """Measure once: goodput in b/s, frames a second, or seconds."""
+        """Measure once, and return a goodput [b/s], a frame rate [1/s] or a time [s]."""
 
     def sockets(self, question: Question) -> Sequence[str]:
-        """What makes its data sockets like those of the others: buffers, and Nagle's algorithm off."""
+        """Return options that give all tools the same data sockets: buffer sizes, and no Nagle."""
         return ()
 
 
 class Icprobe(Tool):
-    """The one to be judged."""
+    """icprobe, the tool that is judged."""
 
     name, port = "icprobe", 20120
 
     def start(self) -> None:
-        """Start its responder."""
+        """Start the responder of icprobe."""
         to = ("--bind", self.lab.address[RECEIVER], "--key", self.lab.key)
         self.lab.start(RECEIVER, (self.lab.icprobe, "serve", *to), pinned=False)
         listening(self.lab, "tcp", self.port)
 
     def can(self, question: Question) -> bool:
-        """All of them."""
+        """Return True: icprobe measures every quantity."""
         return True
 
     def ask(self, question: Question) -> float:
@@ -109,12 +109,12 @@ class Icprobe(Tool):
         return icprobe_pacing(self.record(question))
 
     def sockets(self, question: Question) -> Sequence[str]:
-        """Its buffers, and no Nagle."""
+        """Return the options for buffer sizes and for no Nagle."""
         size = f"{BUFFER_BYTES} B"
         return ("--no-nagle", "--send-buffer", size, "--receive-buffer", size)
 
     def record(self, question: Question) -> dict[str, Any]:
-        """The record of one run."""
+        """Run icprobe once and return its record."""
         words: list[str | Path] = [self.lab.icprobe, "run", "--to", self.lab.address[RECEIVER]]
         words += ["--key", self.lab.key, "--protocol", question.protocol]
         words += ["--payload", f"{question.payload_bytes} B", "--duration", f"{SECONDS} s"]
@@ -124,13 +124,13 @@ class Icprobe(Tool):
         if question.rate_fps:
             words += ["--rate", f"{question.rate_fps}/s"]
         found: dict[str, Any] = json.loads(
-            self.lab.run(SENDER, words, pinned=False, codes=(0, 1))  # 1: flagged, as stalled
+            self.lab.run(SENDER, words, pinned=False, codes=(0, 1))  # 1: flagged, such as stalled
         )
         return found
 
 
 def icprobe_value(record: Mapping[str, Any], question: Question) -> float:
-    """What a record says of a question."""
+    """Return the value that a record of icprobe has for a question."""
     result = record["result"]
     if question.measure == "rtt/2":
         return float(result["rtt_half_p50_s"])
@@ -139,7 +139,7 @@ def icprobe_value(record: Mapping[str, Any], question: Question) -> float:
 
 
 def icprobe_pacing(record: Mapping[str, Any]) -> Pacing:
-    """What a record says of its pacing; a stall is here what it is for the others, a frame sent late."""
+    """Return the pacing of a record; as for the other tools, a late frame counts as a stall."""
     pacing = record["pacing"]
     return Pacing(
         pacing["achieved_fps"],
@@ -150,21 +150,21 @@ def icprobe_pacing(record: Mapping[str, Any]) -> Pacing:
 
 
 class Iperf3(Tool):
-    """https://github.com/esnet/iperf."""
+    """iperf3: https://github.com/esnet/iperf."""
 
     name, port = "iperf3", 5201
 
     def start(self) -> None:
-        """Start its server."""
+        """Start the server of iperf3."""
         self.lab.start(RECEIVER, ("iperf3", "--server"))
         listening(self.lab, "tcp", self.port)
 
     def can(self, question: Question) -> bool:
-        """Streams."""
+        """Whether the question asks for goodput or frames."""
         return question.measure in ("goodput", "frames")
 
     def ask(self, question: Question) -> float:
-        """Measure once; a bit rate of 0 is none."""
+        """Measure once; ``--bitrate 0`` means no limit."""
         words = ["iperf3", "--client", self.lab.address[RECEIVER], "--json"]
         words += ["--time", str(SECONDS), "--length", str(question.payload_bytes)]
         words += ["--udp", "--bitrate", "0"] if question.protocol == "udp" else []
@@ -172,13 +172,13 @@ class Iperf3(Tool):
         return iperf3_value(self.lab.run(SENDER, words), question)
 
     def sockets(self, question: Question) -> Sequence[str]:
-        """Its buffers, and of TCP no Nagle."""
+        """Return the options for buffer sizes, and with TCP for no Nagle."""
         nagle = () if question.protocol == "udp" else ("--no-delay",)
         return ("--window", str(BUFFER_BYTES), *nagle)
 
 
 def iperf3_value(printed: str, question: Question) -> float:
-    """What its JSON says the server received."""
+    """Return the received goodput [b/s] or frame rate [1/s] of iperf3's JSON output."""
     try:
         bps = float(json.loads(printed)["end"]["sum_received"]["bits_per_second"])
     except (ValueError, KeyError) as error:
@@ -187,21 +187,21 @@ def iperf3_value(printed: str, question: Question) -> float:
 
 
 class Nuttcp(Tool):
-    """https://www.nuttcp.net."""
+    """nuttcp: https://www.nuttcp.net."""
 
     name, port = "nuttcp", 5000
 
     def start(self) -> None:
-        """Start its server, in the foreground."""
+        """Start the server of nuttcp in the foreground."""
         self.lab.start(RECEIVER, ("nuttcp", "-S", "--nofork", "-P", str(self.port)))
         listening(self.lab, "tcp", self.port)
 
     def can(self, question: Question) -> bool:
-        """Streams."""
+        """Whether the question asks for goodput or frames."""
         return question.measure in ("goodput", "frames")
 
     def ask(self, question: Question) -> float:
-        """Measure once; UDP has a limit of 1 Mb/s unless it is taken away."""
+        """Measure once; ``-Ru`` removes the default limit of 1 Mb/s for UDP."""
         words = ["nuttcp", f"-T{SECONDS}", f"-l{question.payload_bytes}"]
         words += [f"-w{BUFFER_BYTES // 1024}", f"-P{self.port}", "-fparse"]
         words += ["-u", "-Ru"] if question.protocol == "udp" else ["-D"]
@@ -209,7 +209,7 @@ class Nuttcp(Tool):
 
 
 def nuttcp_value(printed: str, question: Question) -> float:
-    """What its parsable line says: the rate received, in 10^6 b/s."""
+    """Return the received goodput [b/s] or frame rate [1/s]; nuttcp prints 10^6 b/s."""
     rate = re.search(r"rate_Mbps=([\d.]+)", printed)
     if not rate:
         raise ToolError(f"nuttcp told no rate: {printed[-300:]}")
@@ -218,10 +218,10 @@ def nuttcp_value(printed: str, question: Question) -> float:
 
 
 class Sockperf(Tool):
-    """https://github.com/Mellanox/sockperf.
+    """sockperf: https://github.com/Mellanox/sockperf.
 
-    Its client sleeps for two seconds before it sends. It is started while another tool runs and
-    stopped there until it is its turn.
+    The client sleeps for two seconds before it sends. So it is started while another tool runs, and
+    is stopped (SIGSTOP) until its turn.
     """
 
     name, port = "sockperf", 11111
@@ -234,14 +234,14 @@ class Sockperf(Tool):
         self._ready: tuple[Process, Process] | None = None
 
     def start(self) -> None:
-        """Nothing: the server counts from its start on, so each run has its own."""
+        """Do nothing: the server counts from its start on, so each run starts its own."""
 
     def can(self, question: Question) -> bool:
-        """All of them, up to the largest datagram, of TCP too."""
+        """Whether the payload fits into the largest datagram, a limit also with TCP."""
         return question.payload_bytes <= self.MOST_BYTES
 
     def prepare(self, question: Question) -> None:
-        """Start the server of a run, and its client up to its sleep."""
+        """Start the server of a run, and its client up to the client's sleep."""
         common = ["-i", self.lab.address[RECEIVER], "-p", str(self.port)]
         common += self.sockets(question)
         common += ["--tcp"] if question.protocol == "tcp" else []
@@ -261,15 +261,15 @@ class Sockperf(Tool):
         return ("throughput", *self.throughput(question))
 
     def sockets(self, question: Question) -> Sequence[str]:
-        """Its buffers."""
+        """Return the option for buffer sizes."""
         return ("--buffer-size", str(BUFFER_BYTES))
 
     def throughput(self, question: Question) -> Sequence[str]:
-        """Nagle's algorithm is on in this mode alone, and this switches it over."""
+        """Return the option that toggles Nagle's algorithm, which is on in this mode only."""
         return ("--tcp-avoid-nodelay",) if question.protocol == "tcp" else ()
 
     def _run(self, question: Question) -> tuple[str, str]:
-        """What client and server printed; both block in the kernel, as is their default."""
+        """Return the output of client and server; by default both block in the kernel."""
         if not self._ready:
             self.prepare(question)
         assert self._ready is not None
@@ -293,7 +293,10 @@ class Sockperf(Tool):
 
 
 def sockperf_received_fps(client: str, server: str) -> float:
-    """Frames the server handled over the seconds the client took: it tells no received rate itself."""
+    """Return frames handled by the server over the client's seconds [1/s].
+
+    sockperf prints no received rate itself.
+    """
     sent = re.search(r"Total of \d+ messages sent in ([\d.]+) sec", client)
     received = re.search(r"Total (\d+) messages received and handled", server)
     if not sent or not received:
@@ -302,7 +305,7 @@ def sockperf_received_fps(client: str, server: str) -> float:
 
 
 def sockperf_rtt_half_s(client: str) -> float:
-    """Its median latency, which is half a round trip, in microseconds."""
+    """Return sockperf's median latency [s], which is half a round trip and printed in µs."""
     median = re.search(r"percentile 50\.000 =\s*([\d.]+)", client)
     if not median:
         raise ToolError(f"sockperf told no median: {client[-300:]}")
@@ -310,7 +313,7 @@ def sockperf_rtt_half_s(client: str) -> float:
 
 
 def sockperf_send_times_s(log: str) -> list[float]:
-    """Send times of the answered frames, from the full log."""
+    """Return the send times of the answered frames [s], from the full log."""
     rows = re.findall(r"^\d+, ([\d.]+), [\d.]+, [\d.]+$", log, re.MULTILINE)
     if len(rows) < 3:
         raise ToolError(f"sockperf logged no send times: {log[-300:]}")
@@ -318,7 +321,7 @@ def sockperf_send_times_s(log: str) -> list[float]:
 
 
 def sockperf_dropped(client: str) -> int:
-    """Answers that never came, and are missing from the full log."""
+    """Return the number of lost answers, which are missing from the full log."""
     dropped = re.search(r"# dropped messages = (\d+)", client)
     if not dropped:
         raise ToolError(f"sockperf told no losses: {client[-300:]}")
@@ -326,10 +329,10 @@ def sockperf_dropped(client: str) -> int:
 
 
 def pacing_of(sent_s: Sequence[float], stride: int) -> Pacing:
-    """How well the send times of every so-many-th frame keep to a grid of their own.
+    """Return the pacing of the send times of every ``stride``-th frame, against a fitted grid.
 
-    The grid's step is the median slope of pairs half the run apart (a short Theil-Sen), so that a
-    stall does not bend it, and its origin the frame that was least late.
+    The step of the grid is the median slope of pairs half the run apart (a reduced Theil-Sen
+    estimator), so that a stall does not distort it. Its origin is the frame that was least late.
     """
     half = len(sent_s) // 2
     step = statistics.median(
@@ -342,10 +345,10 @@ def pacing_of(sent_s: Sequence[float], stride: int) -> Pacing:
 
 
 def quantile(ascending: Sequence[float], q: float) -> float:
-    """The smallest value that at least the share ``q`` does not exceed."""
+    """Return the smallest value that at least the share ``q`` of values does not exceed."""
     rank = max(1, -int(-q * len(ascending) // 1))
     return ascending[rank - 1]
 
 
 TOOLS: tuple[type[Tool], ...] = (Icprobe, Iperf3, Sockperf, Nuttcp)
-"""The judged one first; sockperf neither first nor last, so that it can be prepared."""
+"""All tools, icprobe first. sockperf is neither first nor last, so that it can be prepared."""

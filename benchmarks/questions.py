@@ -1,6 +1,6 @@
 """Random scenarios with every parameter varied, drawn block by block into columns.
 
-The k-th scenario is the same however many are drawn.
+The k-th scenario does not depend on the number of scenarios.
 """
 
 from __future__ import annotations
@@ -33,9 +33,10 @@ NUMBERS = ("rate_fps", "other_goodput_bps", "distance_m")
 def questions(
     data: Dataset, points: int, first: int = 0, protocols: tuple[str, ...] = ()
 ) -> Columns:
-    """Scenarios ``first`` to ``first + points`` of some protocols or all, one column a parameter.
+    """Draw scenarios ``first`` to ``first + points``, one column per parameter.
 
-    ``first`` is a multiple of ``DRAWN_AT_ONCE``. No more than a block is held beside the columns.
+    Empty ``protocols`` mean all. ``first`` is a multiple of ``DRAWN_AT_ONCE``. Memory beyond the
+    columns holds at most one block.
     """
     codes = np.array([data.protocols.index(name) for name in protocols or data.protocols])
     columns: Columns = {name: np.empty(points, dtype=np.int64) for name in WHOLE}
@@ -48,7 +49,7 @@ def questions(
 
 
 def _draw(data: Dataset, codes: NDArray[np.int64], block: int) -> Columns:
-    """One block of scenarios of the protocols with these codes; its own stream of random numbers."""
+    """Draw one block of scenarios of the protocols with these codes, by its own random stream."""
     rng = np.random.default_rng([SEED, block])
     n = DRAWN_AT_ONCE
     protocol = codes[rng.integers(0, len(codes), n)]
@@ -68,7 +69,7 @@ def _draw(data: Dataset, codes: NDArray[np.int64], block: int) -> Columns:
 
 
 def payload_ranges(data: Dataset) -> NDArray[np.int64]:
-    """Least and greatest payload with a goodput of each protocol [B], shape (protocols, 2)."""
+    """Return least and greatest payload with a goodput, by protocol [B], shape (protocols, 2)."""
     ranges = []
     for protocol in data.protocols:
         payloads = [
@@ -81,7 +82,7 @@ def payload_ranges(data: Dataset) -> NDArray[np.int64]:
 
 
 def one(data: Dataset, asked: Columns, index: int) -> Scenario:
-    """One of the scenarios as a person would ask it."""
+    """Return one of the scenarios as a `Scenario`."""
     values = {name: column[index].item() for name, column in asked.items() if name != "protocol"}
     return Scenario(protocol=data.protocols[int(asked["protocol"][index])], **values)
 
@@ -92,6 +93,6 @@ def answer(
     threads: int | None = None,
     metrics: tuple[str, ...] | None = None,
 ) -> xarray.Dataset:
-    """Values of some metrics, or of all and the bottleneck, of every scenario."""
+    """Predict some metrics of every scenario, by default all metrics and the bottleneck."""
     columns: dict[str, Any] = dict(asked)
     return model.predict_many(intervals=False, threads=threads, metrics=metrics, **columns)

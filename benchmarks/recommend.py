@@ -1,4 +1,4 @@
-"""How long a search over many designs takes: ``python -m benchmarks.recommend``."""
+"""Time of a search over many designs: ``python -m benchmarks.recommend``."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ STREAM = {
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Search the imaging system with more choices than it has, and print how long that took."""
+    """Search the imaging system with additional choices, and print the time."""
     asked = _parser().parse_args(arguments)
     document = {"schema_version": 1, **searched(asked.payloads, asked.networks)}
     print(json.dumps(document, indent=2) if asked.json else text(document), end="")
@@ -33,7 +33,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def searched(payloads: int, networks: int) -> Document:
-    """Search so many payloads of pictures in so many counts of interfaces."""
+    """Search ``payloads`` payloads of pictures in ``networks`` counts of interfaces."""
     file = wide(payloads, networks)
     begun = time.perf_counter(), time.process_time()
     found = recommend(file, Model(DATASET))
@@ -42,7 +42,7 @@ def searched(payloads: int, networks: int) -> Document:
 
 
 def wide(payloads: int, networks: int) -> OpenSystem:
-    """The imaging system with choices for pictures, cores, priorities and interfaces."""
+    """Return the imaging system with choices for pictures, cores, priorities and interfaces."""
     file = load_open("imaging")
     sizes = STREAM["payload_bytes"][: 1 + payloads]
     choices = Choices.model_validate(
@@ -59,7 +59,7 @@ def wide(payloads: int, networks: int) -> OpenSystem:
 
 
 def text(document: Document) -> str:
-    """A line for people."""
+    """Return the result as one line of text."""
     return (
         f"{document['designs']:,} designs of imaging, {document['scored']:,} scored, "
         f"{document['checked']} predicted in full: {document['cpu_s']:.2f} s of CPU, "

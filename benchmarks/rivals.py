@@ -1,4 +1,4 @@
-"""What one would take instead: SciPy and xarray on one grid over the parameters."""
+"""Alternatives to icmodel: SciPy and xarray on one grid over the parameters."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ class Grid:
 
 
 def grid(model: Model) -> Grid:
-    """The model's mean latency of TCP at the model's own payload knots and load levels.
+    """Tabulate the model's mean latency of TCP at the model's own payload knots and load levels.
 
-    Unlimited stands as one more load level at twice the greatest, where a line to it can be drawn;
-    the other endpoints send as much as the one asked about. What the model does not answer is 0.
+    The unlimited load is one more level, at twice the greatest, so that interpolation reaches it.
+    The other endpoints send as much as the asked one. Points without an answer are 0.
     """
     payloads, loads = knots(model)
     unlimited = 2 * loads[-1]
@@ -63,7 +63,7 @@ def grid(model: Model) -> Grid:
 
 
 def knots(model: Model) -> tuple[Floats, Floats]:
-    """Payload knots within the protocol's own payloads [B], and finite load levels [b/s]."""
+    """Return payload knots within the protocol's payloads [B], and finite load levels [b/s]."""
     least, most = payload_ranges(model.data)[model.data.protocols.index(PROTOCOL)]
     law = law_of(model.variant, model.data, Fitting())
     prepared = law.prepare(TableRequest(NO_OPTIONS, model.data.protocols))
@@ -74,7 +74,7 @@ def knots(model: Model) -> tuple[Floats, Floats]:
 
 
 def places(on: Grid, asked: Columns) -> Floats:
-    """Where the scenarios lie on the grid, shape (n, 5), moved onto its edges where outside."""
+    """Return the scenarios as grid coordinates, shape (n, 5), clipped to the edges of the grid."""
     load = asked["rate_fps"] * asked["payload_bytes"] * 8
     columns = (asked["payload_bytes"], load, *(asked[name] for name in AXES[2:]))
     found = np.empty((len(load), len(AXES)))
@@ -84,18 +84,18 @@ def places(on: Grid, asked: Columns) -> Floats:
 
 
 class Scipy:
-    """RegularGridInterpolator, linear."""
+    """Linear interpolation by RegularGridInterpolator."""
 
     def __init__(self, on: Grid, asked: Columns) -> None:
         self.interpolator = RegularGridInterpolator(on.axes, on.values, method="linear")
         self.places = places(on, asked)
 
     def whole(self) -> Floats:
-        """All points in one call, as its manual shows it."""
+        """Interpolate all points in one call, as in SciPy's manual."""
         return np.asarray(self.interpolator(self.places))
 
     def in_blocks(self, block: int = IN_BLOCKS) -> Floats:
-        """The same, cut into blocks that stay in the cache: the best one gets out of it."""
+        """Interpolate in blocks that stay in the CPU cache, the fastest way to use it."""
         out = np.empty(len(self.places))
         for start in range(0, len(out), block):
             here = slice(start, start + block)
@@ -104,7 +104,7 @@ class Scipy:
 
 
 class Xarray:
-    """DataArray.interp at the first ``points`` of the scenarios."""
+    """Interpolation by DataArray.interp at the first ``points`` scenarios."""
 
     def __init__(self, on: Grid, asked: Columns, points: int) -> None:
         self.array = xr.DataArray(on.values, dict(zip(AXES, on.axes, strict=True)), AXES)
@@ -115,12 +115,12 @@ class Xarray:
         }
 
     def whole(self) -> xr.DataArray:
-        """All points in one call."""
+        """Interpolate all points in one call."""
         return self.array.interp(self.places)
 
 
 class Copy:
-    """np.copyto of as many bytes as the answers have, between arrays that are in memory already."""
+    """Copy of as many bytes as the answers have, by np.copyto between existing arrays."""
 
     def __init__(self, answers: xr.Dataset) -> None:
         self.source = [answers[str(name)].to_numpy() for name in answers]
@@ -128,7 +128,7 @@ class Copy:
 
     @property
     def nbytes(self) -> int:
-        """Bytes copied."""
+        """Number of copied bytes."""
         return sum(array.nbytes for array in self.source)
 
     def whole(self) -> None:

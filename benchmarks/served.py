@@ -11,12 +11,12 @@ from contextlib import contextmanager
 from playwright.sync_api import Browser, sync_playwright
 
 CHROMIUM = shutil.which("chromium-headless-shell") or shutil.which("chromium")
-"""The browser without windows, which needs a third less CPU, or the whole one."""
+"""Path of Chromium's headless shell, which needs a third less CPU, or of the whole browser."""
 
 
 @contextmanager
 def headless_browser() -> Iterator[Browser]:
-    """Yield a headless Chromium that asks nothing of its maker; it is closed afterwards."""
+    """Yield a headless Chromium without background networking; it is closed afterwards."""
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(
             executable_path=CHROMIUM,

@@ -21,7 +21,7 @@ DATASET = "ethernet-10g-2012"
 
 
 def scenarios(count: int, seed: int = 30) -> Sheet:
-    """Draw scenarios of three protocols with a column of their own, all within the dataset."""
+    """Draw scenarios of three protocols, all within the dataset, with one additional column."""
     rng = np.random.default_rng(seed)
     head = ("camera", "protocol", "payload [B]", "rate [1/s]", "cores", "switches")
     greatest = {"tcp": 65_535, "udp": 65_507, "ethernet": 1500}

@@ -19,11 +19,11 @@ from benchmarks.throughput import Sizes, throughput
 
 SECTIONS = ("throughput", "memory", "start", "report")
 REPEATS, FEW_REPEATS = 7, 3
-"""Of what is quick, and of what takes a full run."""
+"""Repeats of quick benchmarks, and of full runs."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run what is asked for and print it; 1 if an answer was wrong or a command failed."""
+    """Run and print the chosen benchmarks; return 1 if an answer was wrong or a command failed."""
     asked = _parser().parse_args(arguments)
     try:
         document = measure(asked.only or SECTIONS, asked.points, asked.repeats)
@@ -35,7 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def measure(sections: Sequence[str], points: int, repeats: int) -> Document:
-    """The document of some sections, as ``--json`` prints it."""
+    """Run some sections, and return the document that ``--json`` prints."""
     document: Document = {"schema_version": 1, "machine": machine()}
     if "memory" in sections:
         document["memory"] = memory((max(points // 10, 1), points), min(repeats, FEW_REPEATS))

@@ -1,4 +1,4 @@
-"""From typing a command to its answer: the installed wheel against importing numpy."""
+"""Cold start: time of a command of the installed wheel, against importing numpy."""
 
 from __future__ import annotations
 
@@ -28,17 +28,20 @@ BUILT_FROM = (
 PREDICT = ("predict", "--protocol", "tcp", "--payload", "1448 B")
 LAB = (*PREDICT, "--dataset", "lab-1g-2026")
 TARGETS = ((PREDICT, 2.5), (LAB, 4.0))
-"""Commands, and seconds of their cold start over those of ``python -c "import numpy"``."""
+"""Commands, and targets of their cold start over that of ``python -c "import numpy"``."""
 RIVALS = ("import numpy", "python")
 
 
 class CommandError(RuntimeError):
-    """A command did not do what is to be timed."""
+    """A command to be timed failed, or did something else."""
 
 
 @contextmanager
 def installed() -> Iterator[Path]:
-    """Programs of a throwaway environment with the wheel and what it requires, bytecode compiled."""
+    """Install the wheel with its requirements and bytecode in a temporary environment.
+
+    Yields the folder of the programs.
+    """
     with TemporaryDirectory() as name:
         folder = Path(name)
         say("building the wheel and installing it into a new environment")
@@ -51,7 +54,7 @@ def installed() -> Iterator[Path]:
 
 
 def wheel(folder: Path) -> Path:
-    """The wheel, built in ``folder`` from a copy of the sources: building leaves traces in them."""
+    """Build the wheel in ``folder`` from a copy of the sources, since building changes them."""
     source = folder / "source"
     source.mkdir()
     for name in BUILT_FROM:
@@ -71,7 +74,7 @@ def _pip(folder: Path, *words: str | Path) -> None:
 
 
 def environment() -> dict[str, str]:
-    """The environment without what would change how Python starts."""
+    """Return the environment without variables that change how Python starts."""
     return {
         name: value
         for name, value in os.environ.items()
@@ -80,12 +83,12 @@ def environment() -> dict[str, str]:
 
 
 def run(command: Sequence[str | Path], folder: Path, codes: Sequence[int]) -> str:
-    """Run a command and return what it printed.
+    """Run a command and return its output.
 
     Raises
     ------
     CommandError
-        If its exit code is none of ``codes``.
+        If its exit code is not in ``codes``.
     """
     done = subprocess.run(
         [str(word) for word in command],
@@ -103,12 +106,12 @@ def run(command: Sequence[str | Path], folder: Path, codes: Sequence[int]) -> st
 
 
 def cold_start(programs: Path, repeats: int) -> Document:
-    """``icmodel predict`` against ``import numpy`` and against Python alone, interleaved.
+    """Time ``icmodel predict`` against ``import numpy`` and against Python alone, interleaved.
 
     Raises
     ------
     CommandError
-        If a command fails, or the package was installed without its bytecode.
+        If a command fails, or the package was installed without bytecode.
     """
     with TemporaryDirectory() as name:
         elsewhere = Path(name)

@@ -21,12 +21,12 @@ from icmodel.system.prediction.judging import judge_requirements
 
 DATASET = "ethernet-10g-2012"
 SIZES = ((100, 20), (1_000, 50), (3_000, 150), (10_000, 500), (30_000, 1_500), (100_000, 5_000))
-"""Streams and switches, ascending: the greatest memory of the process is then that of the last size."""
+"""Streams and switches, ascending: the peak memory of the process is that of the last size."""
 HOSTS, BRANCHES = 4, 4
-"""Hosts at a switch, and switches below it."""
+"""Hosts at each switch, and switches below each switch."""
 HOST_BPS, TRUNK_BPS = 10e9, 100e9
 FULLEST = 0.5
-"""Load of the fullest port, headers left out."""
+"""Load of the fullest port, without headers."""
 
 T = TypeVar("T")
 
@@ -35,7 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Predict systems of several sizes, and print what each step takes."""
     asked = _parser().parse_args(arguments)
     model = Model(DATASET)
-    predict(expand(SystemDocument.model_validate(tree(1, 2, asked.seed))), model)  # makes tables
+    predict(expand(SystemDocument.model_validate(tree(1, 2, asked.seed))), model)  # builds tables
     sizes = [(streams, switches) for streams, switches in SIZES if streams <= asked.streams]
     document: Document = {
         "schema_version": 1,
@@ -46,12 +46,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def timed(streams: int, switches: int, model: Model, seed: int) -> Document:
-    """CPU seconds of reading a system, of its means, of means and bounds, and of judging; and memory."""
+    """Measure CPU seconds of reading, means, means with bounds, and judging; and memory."""
     described = tree(streams, switches, seed)
     system, read_s = _cpu(lambda: expand(SystemDocument.model_validate(described)))
     means, means_s = _cpu(lambda: predict(system, model, worst=False))
     whole, whole_s = _cpu(lambda: predict(system, model))
-    # bounds limit mean latencies, and nothing else
+    # Bounds limit mean latencies only.
     assert [one.goodput_bps for one in means.streams.values()] == [
         one.goodput_bps for one in whole.streams.values()
     ]
@@ -78,7 +78,7 @@ def _cpu(work: Callable[[], T]) -> tuple[T, float]:
 
 
 def tree(streams: int, switches: int, seed: int) -> dict[str, Any]:
-    """A system file's tables: switches in a tree, hosts at each, streams between any two of them."""
+    """Make the tables of a system file: a tree of switches with hosts, and random streams."""
     draw = random.Random(seed)
     hosts = [f"h{switch}-{1 + place}" for switch in range(switches) for place in range(HOSTS)]
     ends = [draw.sample(hosts, 2) for _ in range(streams)]
@@ -109,7 +109,7 @@ def tree(streams: int, switches: int, seed: int) -> dict[str, Any]:
 
 
 def _most(ends: Sequence[Sequence[str]]) -> int:
-    """Streams of the host that sends or receives most."""
+    """Return the number of streams of the host that sends or receives the most."""
     return max(max(Counter(side).values()) for side in zip(*ends, strict=True))
 
 
@@ -122,7 +122,7 @@ def _links(switches: int) -> Iterator[dict[str, Any]]:
 
 
 def text(document: Document) -> str:
-    """A line a system, for people."""
+    """Return one line of text per system."""
     lines = [
         f"{one['streams']:,} streams over {one['switches']} switches ({one['hops']:,} hops), "
         f"{one['bounded']:,} with a bound, s of CPU: {one['read_cpu_s']:.2f} to read, "

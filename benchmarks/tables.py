@@ -1,4 +1,4 @@
-"""The measured document as text for people."""
+"""Text tables of the measured document."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Part = Mapping[str, Any]
 
 
 def text(document: Part) -> str:
-    """Each section that was run, ratios first."""
+    """Return the text of each section that was run, ratios first."""
     writers = {"throughput": _throughput, "memory": _memory, "start": _start, "report": _report}
     lines = [_machine("machine", document["machine"])]
     for name, write in writers.items():

@@ -1,4 +1,4 @@
-"""predict_many on random scenarios against looking up one grid, and against copying memory."""
+"""Speed of predict_many on random scenarios, against look-ups in one grid and copies of memory."""
 
 from __future__ import annotations
 
@@ -42,13 +42,16 @@ LIMIT = "tables alone, by numba"
 LIMITS = (LIMIT,) if limit.INSTALLED else ()
 """Compiled tables, timed for questions of one protocol."""
 RATIO_TARGET, SPEED_TARGET = 10.0, 15e6
-"""For questions of one protocol: points per second of one metric over those of RegularGridInterpolator, and points
-per second of all metrics."""
+"""Targets for questions of one protocol.
+
+The first is points per second of one metric over those of RegularGridInterpolator, the second is
+points per second of all metrics.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """How much is run."""
+    """Numbers of points and of repeats."""
 
     points: int = 10_000_000
     one_protocol_points: int = 2_000_000
@@ -60,7 +63,7 @@ class Sizes:
 
 
 def throughput(sizes: Sizes) -> Document:
-    """Interleaved repeats on fewer points for the spread, and the full run."""
+    """Run interleaved repeats on fewer points for the spread, and the full run."""
     model = Model(load(DATASET))
     on = grid(model)
     parts = {}
@@ -121,7 +124,7 @@ def _race(model: Model, on: Grid, asked: Columns, repeats: int, sizes: Sizes) ->
 
 
 def _ratios(rounds: Rounds) -> Document:
-    """Ratios of points per second, and of points per CPU second, each with its spread."""
+    """Return ratios of points per second, and of points per CPU second, each with its spread."""
     return {
         kind: {
             ours: {

@@ -1,4 +1,4 @@
-"""Living workbook against the model: random questions, recalculated by LibreOffice, and their greatest deviation.
+"""Workbook with formulas against the model: random questions, recalculated by LibreOffice.
 
 Run ``python -m benchmarks.workbook``, or with the number of questions and names of datasets.
 """
@@ -31,12 +31,12 @@ from icmodel.sheets.sheet import unit_of_metric
 from icmodel.sheets.workbook import keywords_of
 
 QUESTIONS = 10_000
-"""Number of questions of a whole run, divided among the datasets."""
+"""Number of questions of a full run, divided among the datasets."""
 CALC = "soffice"
 
 
 class Deviation(NamedTuple):
-    """Greatest relative deviation of numbers, the number of compared numbers and texts, and what differs beyond."""
+    """Comparison of a workbook: greatest relative deviation and its place, counts, differences."""
 
     greatest: float
     where: str
@@ -47,7 +47,7 @@ class Deviation(NamedTuple):
 
 
 def random_questions(data: Dataset, found: Lookup, count: int, seed: int) -> list[tuple[Cell, ...]]:
-    """Draw questions of all protocols: sizes, loads and counts inside, at the edges of and outside the dataset."""
+    """Draw questions of all protocols: inside, at the edges of, and outside the dataset."""
     rng = np.random.default_rng(seed)
     axes = found.tables.axes
     knots, levels = axes.knots, [*axes.loads.tolist(), 1e9, 9.4e9]
@@ -83,7 +83,7 @@ def random_questions(data: Dataset, found: Lookup, count: int, seed: int) -> lis
 
 
 def recalculated(places: Sequence[Path]) -> list[Path]:
-    """Let LibreOffice open workbooks and store them with its values; the files lie in a folder beside the first."""
+    """Let LibreOffice recalculate workbooks and store them in a folder beside the first."""
     folder = places[0].parent
     profile, stored = f"-env:UserInstallation={(folder / 'profile').as_uri()}", folder / "stored"
     command = [CALC, profile, "--headless", "--convert-to", "xlsx", "--outdir", str(stored)]
@@ -136,7 +136,7 @@ def compare(
 
 
 def truth_of(model: Model, question: Sequence[Cell]) -> tuple[dict[str, Estimate], str, str]:
-    """Estimates, reason of a refusal or of an unknown goodput, and bottleneck."""
+    """Return the model's estimates, reason of a refusal or unknown goodput, and bottleneck."""
     try:
         found = model.predict(**keywords_of(dict(zip(INPUTS, question, strict=True))))
     except IcmodelError as error:
@@ -148,7 +148,10 @@ def truth_of(model: Model, question: Sequence[Cell]) -> tuple[dict[str, Estimate
 def measured(
     names: Sequence[str], count: int, seed: int = 30
 ) -> Iterator[tuple[str, Deviation, float]]:
-    """Compare the workbook of each dataset with the model: name, deviation and time of LibreOffice [s]."""
+    """Compare the workbook of each dataset with the model.
+
+    Yields name, deviation, and time of LibreOffice [s].
+    """
     for name in names:
         data = load(name)
         found = lookup_of(data, NO_OPTIONS)
@@ -164,7 +167,7 @@ def measured(
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Print the deviation of each dataset; the exit code is 1 if anything deviates beyond rounding."""
+    """Print the deviation of each dataset; return 1 if anything deviates beyond rounding."""
     count = int(arguments[0]) if arguments else 0
     names = arguments[1:] or list(catalogue())
     wrong = False

@@ -19,7 +19,7 @@ PERCENT = Decimal("0.01")
 UNLIMITED = Decimal("inf")
 RATE_STEP = Decimal(10)  # kS/s are printed to two decimals
 MODE = "ddsperf-2019"
-COUNT_BYTES = 8  # the counter every sample of the throughput example carries beside its payload
+COUNT_BYTES = 8  # counter that every sample of the throughput example has besides its payload
 LATENCIES = ("mean", "min", "p50", "p90", "p99", "max")
 PING = {"cpu_send_process_cores": "ping", "cpu_recv_process_cores": "pong"}
 STREAM = {"cpu_send_process_cores": "pub", "cpu_recv_process_cores": "sub"}
@@ -37,7 +37,7 @@ def row(
     load_bps: Decimal | None = UNLIMITED,
     step: Decimal | None = None,
 ) -> Row:
-    """One number; ``step`` is the last printed digit where rounding to it matters."""
+    """Make the row of one number; ``step`` is its last printed digit, if rounding matters."""
     return Row(
         protocol="dds",
         metric=metric,
@@ -56,7 +56,7 @@ def row(
 def cpu_rows(
     cells: Cells, sides: dict[str, str], source: str, load_bps: Decimal | None
 ) -> Iterator[Row]:
-    """Busy cores of each process: median user plus median system percent of its threads."""
+    """Yield busy cores of each process: median user plus median system percent of its threads."""
     for metric, side in sides.items():
         percent = sum(Decimal(cells[f"{side}_cpu_{mode}_pct_median"]) for mode in ("user", "sys"))
         yield row(
@@ -70,7 +70,7 @@ def cpu_rows(
 
 
 def latency_rows() -> Iterator[Row]:
-    """Half round trips: the median over the seconds of a run of each second's statistic."""
+    """Yield half round trips: for each statistic, its median over the seconds of a run."""
     for cells in transcription(f"{NAME}/latency_summary.csv"):
         for name in LATENCIES:
             yield row(
@@ -84,7 +84,7 @@ def latency_rows() -> Iterator[Row]:
 
 
 def throughput_rows() -> Iterator[Row]:
-    """Rate, goodput, loss and CPU of one unlimited publisher."""
+    """Yield rate, goodput, loss and CPU of one unlimited publisher."""
     source = "throughput_summary"
     for cells in transcription(f"{NAME}/throughput_summary.csv"):
         size = int(cells["size_bytes"])
@@ -105,7 +105,7 @@ def throughput_rows() -> Iterator[Row]:
 
 
 def polling_rows() -> Iterator[Row]:
-    """The 2016 variants of delivery and subscriber: rate and goodput of whole samples."""
+    """Yield rate and goodput of whole samples, for the 2016 variants of delivery and subscriber."""
     for cells in transcription(f"{NAME}/throughput_polling_2016.csv"):
         size = int(cells["payload_bytes"]) + COUNT_BYTES
         for metric, value in (
@@ -116,7 +116,7 @@ def polling_rows() -> Iterator[Row]:
 
 
 def rows() -> Iterator[Row]:
-    """Every row of the dataset."""
+    """Yield every row of the dataset."""
     yield from latency_rows()
     yield from throughput_rows()
     yield from polling_rows()

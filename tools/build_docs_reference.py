@@ -1,11 +1,18 @@
-"""Make the pages of docs/reference that say what is in the program and in data/.
+"""Make the pages of docs/reference that describe the program and the datasets.
 
     python tools/build_docs_reference.py
 
-``cli.md`` from the typer app, ``api.md`` from signatures and docstrings, ``http.md`` and ``openapi.json`` from the server, ``datasets/`` from
-``data/``, the tables of keys of ``usecase-format.md``, ``system-format.md`` and ``dataset-format.md`` and
-the JSON Schemas from the documents' classes, the parts of ``probe.md`` from the probe: its help, the schema of its
-record, its flags, plans and topologies. A test fails when a page is not what this script makes.
+Pages and their sources:
+
+- ``cli.md``: the typer app
+- ``api.md``: signatures and docstrings
+- ``http.md`` and ``openapi.json``: the server
+- ``datasets/``: ``data/``
+- tables of keys in ``usecase-format.md``, ``system-format.md`` and ``dataset-format.md``, and the
+  JSON Schemas: the documents' classes
+- parts of ``probe.md``: the probe's help, schema of its record, flags, plans and topologies
+
+A test fails if a page differs from the output of this script.
 """
 
 from __future__ import annotations
@@ -29,7 +36,7 @@ from icmodel.usecase import usecase_schema
 
 
 def pages() -> dict[str, str]:
-    """Every made file of docs/reference: name and text."""
+    """Make every generated file of docs/reference: name -> text."""
     openapi = openapi_document()
     made = {
         "dataset-format.md": with_part(_page("dataset-format.md"), "keys", keys(DATASET_TABLES)),
@@ -58,7 +65,7 @@ def _schema(schema: Mapping[str, object]) -> str:
 
 
 def write(pages_of: Callable[[], Mapping[str, str]] = pages) -> None:
-    """Write every made page."""
+    """Write every generated page."""
     for name, text in pages_of().items():
         (REFERENCE / name).parent.mkdir(exist_ok=True)
         (REFERENCE / name).write_text(text, encoding="utf-8", newline="\n")

@@ -1,4 +1,4 @@
-"""Build data/ethernet-10g-2012 from the thesis' tables and sentences and README's rules.
+"""Build data/ethernet-10g-2012 from the thesis' tables and sentences by the README's rules.
 
 Usage: ``python tools/build_ethernet_10g_2012.py [FOLDER]`` writes below FOLDER, by default the
 repository's data. dataset.toml and README.md are written by hand; this script writes points.csv
@@ -22,7 +22,7 @@ NAME = "ethernet-10g-2012"
 
 
 def rows() -> list[Row]:
-    """Every row of the dataset."""
+    """Return every row of the dataset."""
     return with_options(
         [*goodput_rows(), *loss_rows(), *latency_rows(), *cpu_rows(), *table_rows()]
     )

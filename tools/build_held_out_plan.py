@@ -1,9 +1,9 @@
-"""Write calibration/plans/held-out.toml, which the planner of `icmodel calibrate` makes the payloads of.
+"""Write calibration/plans/held-out.toml, with payloads from the planner of `icmodel calibrate`.
 
     python tools/build_held_out_plan.py
 
-`icprobe campaign` runs the lists it is given and derives nothing. A test fails when the plan is not
-what this script makes.
+`icprobe campaign` runs the given lists and derives nothing. A test fails if the plan differs from
+the output of this script.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ PLAN = Path(__file__).resolve().parent.parent / "calibration" / "plans" / "held-
 PROTOCOLS = ("tcp", "udp")
 LOADS = ("1 %", "50 %", "94 %")
 ONE_OF = 4
-"""Of the payloads between the least and the greatest, one of so many is held out."""
+"""One in this many of the payloads between the least and the greatest is held out."""
 
 HEAD = """\
 # Made by tools/build_held_out_plan.py.
@@ -85,12 +85,12 @@ held_out = true
 
 
 def plan() -> str:
-    """The text of the plan."""
+    """Return the text of the plan."""
     return HEAD + "".join(_grids()) + FOOT
 
 
 def _grids() -> Iterator[str]:
-    """Two grids of each protocol and load; at each load other payloads are held out."""
+    """Yield two grids per protocol and load; each load holds out other payloads."""
     for protocol in PROTOCOLS:
         asked = payloads(protocol, Settings.of("the lab", least_payload_bytes=1))
         for first, load in enumerate(LOADS):

@@ -19,11 +19,11 @@ MIB = 2**20  # perftest's MB
 BITS = 8
 HALF = Decimal("0.5")
 UNLIMITED = Decimal("inf")
-MESSAGE_BYTES = 120  # what every round_trip_rate run exchanged
+MESSAGE_BYTES = 120  # message size of every round_trip_rate run
 SIX_DIGITS = Context(prec=6)
 FOUR_DIGITS = Context(prec=4)  # user and system seconds have three to four digits
 
-SECTIONS = {  # section of the results file -> fabric, and who echoes
+SECTIONS = {  # section of the results file -> fabric, and machine that echoes
     "Tests over 1Gb motherboard Ethernet": ("1gbe", "pc"),
     "Tests over 10Gb MHQH29C-XTR Ethernet": ("10gbe", "pc"),
     "Tests over 10Gb MHQH29C-XTR RoCEv1 RDMA": ("rocev1", "pc"),
@@ -42,14 +42,14 @@ Run = tuple[str, str, int]  # section, transport, threads
 
 
 def busy_cores(cells: Cells, side: str) -> Decimal:
-    """User and system seconds of one process over the length of its run."""
+    """Return user and system seconds of one process over the length of its run."""
     elapsed_s = int(cells["num_exchanges"]) * Decimal(cells["usec_per_iter"]) * MICRO
     busy_s = Decimal(cells[f"{side}_user_s"]) + Decimal(cells[f"{side}_system_s"])
     return FOUR_DIGITS.divide(busy_s, elapsed_s)
 
 
 def pingpong_rows() -> Iterator[Row]:
-    """The full round trip as printed, half of it by name, and the CPU of both processes."""
+    """Yield the printed round trip, half of it, and the CPU of both processes."""
     for cells in transcription(f"{NAME}/ibv_pingpong.csv"):
         round_trip_s = Decimal(cells["usec_per_iter"]) * MICRO
         for metric, value, basis, rule in (
@@ -76,7 +76,7 @@ def pingpong_rows() -> Iterator[Row]:
 
 
 def write_rows() -> Iterator[Row]:
-    """Average goodput (MiB/s) and message rate; the printed peak is no goodput of a run."""
+    """Yield average goodput (MiB/s) and message rate; the printed peak is not a run's goodput."""
     for cells in transcription(f"{NAME}/ib_write_bw.csv"):
         goodput_bps = Decimal(cells["bw_avg_mib_s"]) * MIB * BITS
         frames_per_s = Decimal(cells["msg_rate_mpps"]) * MEGA
@@ -100,7 +100,7 @@ def write_rows() -> Iterator[Row]:
 
 
 def runs() -> dict[Run, dict[str, list[Cells]]]:
-    """Threads by run and side; rows that stand twice in the file are taken once."""
+    """Return the threads by run and side; duplicate rows of the file count once."""
     found: dict[Run, dict[str, list[Cells]]] = {}
     for cells in transcription(f"{NAME}/round_trip_rate.csv"):
         transport, side = cells["role"].split("_")
@@ -112,12 +112,12 @@ def runs() -> dict[Run, dict[str, list[Cells]]]:
 
 
 def thread_seconds(cells: Cells) -> Decimal:
-    """Mean round trip of one thread: it has one message under way at a time."""
+    """Return the mean round trip of one thread [s], which has one message in flight at a time."""
     return Decimal(cells["seconds"]) / int(cells["messages"])
 
 
 def process_cores(threads: list[Cells]) -> Decimal:
-    """Busy cores of one side: user and system over elapsed seconds, summed over its threads."""
+    """Return busy cores of one side: user and system over elapsed seconds, summed over threads."""
     shares = (
         (Decimal(cells["user_s"]) + Decimal(cells["system_s"])) / Decimal(cells["seconds"])
         for cells in threads
@@ -126,13 +126,13 @@ def process_cores(threads: list[Cells]) -> Decimal:
 
 
 def mean_round_trip(threads: list[Cells]) -> Decimal:
-    """Mean over all messages of all threads."""
+    """Return the mean round trip over all messages of all threads [s]."""
     seconds = sum((Decimal(cells["seconds"]) for cells in threads), Decimal(0))
     return seconds / sum(int(cells["messages"]) for cells in threads)
 
 
 def echo_row(run: Run, metric: str, value: Decimal | int, basis: str, rule: str) -> Row:
-    """One number of one echo run; ``cores`` are its threads, one a core."""
+    """Make the row of one number of an echo run; ``cores`` are its threads, one per core."""
     section, transport, threads = run
     fabric, server = SECTIONS[section]
     return Row(
@@ -149,7 +149,10 @@ def echo_row(run: Run, metric: str, value: Decimal | int, basis: str, rule: str)
 
 
 def round_trip_row(run: Run, threads: list[Cells], part: Decimal, metric: str, rule: str) -> Row:
-    """The mean round trip (or ``part`` of it) with the slowest and fastest thread around it."""
+    """Make the row of the mean round trip (or ``part`` of it).
+
+    Its range is from the fastest to the slowest thread.
+    """
     row = echo_row(
         run, metric, SIX_DIGITS.plus(part * mean_round_trip(threads)), "derived", f"; {rule}"
     )
@@ -160,7 +163,7 @@ def round_trip_row(run: Run, threads: list[Cells], part: Decimal, metric: str, r
 
 
 def echo_rows() -> Iterator[Row]:
-    """Rate, round trip and CPU of every run, seen from the client."""
+    """Yield rate, round trip and CPU of every run, as the client measured them."""
     for run, sides in runs().items():
         client, server = sides["client"], sides["server"]
         rate = sum(int(cells["messages_per_s"]) for cells in client)
@@ -176,7 +179,7 @@ def echo_rows() -> Iterator[Row]:
 
 
 def rows() -> Iterator[Row]:
-    """Every row of the dataset."""
+    """Yield every row of the dataset."""
     yield from pingpong_rows()
     yield from write_rows()
     yield from echo_rows()

@@ -21,7 +21,7 @@ Cells = dict[str, str]
 
 
 def row(cells: Cells, metric: str, value: Decimal, load_bps: Decimal | None) -> Row:
-    """One printed number, of one process or several on each of two nodes."""
+    """Make the row of one printed number, of one process or several on each of two nodes."""
     return Row(
         protocol="mpi",
         metric=metric,
@@ -37,7 +37,10 @@ def row(cells: Cells, metric: str, value: Decimal, load_bps: Decimal | None) -> 
 
 
 def rows() -> Iterator[Row]:
-    """Half round trips of one pair; goodput of one pair and of several; empty messages left out."""
+    """Yield half round trips of one pair, and goodput of one pair and of several.
+
+    Empty messages are left out.
+    """
     for cells in transcription(f"{NAME}/single_pair.csv"):
         if cells["size_bytes"] == "0":
             continue
@@ -51,5 +54,5 @@ def rows() -> Iterator[Row]:
 
 
 def goodput_bps(cells: Cells) -> Decimal:
-    """The printed MB/s in b/s."""
+    """Return the printed MB/s in b/s."""
     return Decimal(cells["bandwidth_MBps"]) * MEGA * BITS

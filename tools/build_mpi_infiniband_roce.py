@@ -22,7 +22,7 @@ Cells = dict[str, str]
 
 
 def row(cells: Cells, metric: str, value: Decimal, load_bps: Decimal | None) -> Row:
-    """One printed number; one MPI process on each of two nodes."""
+    """Make the row of one printed number; one MPI process on each of two nodes."""
     return Row(
         protocol="mpi",
         metric=metric,
@@ -38,7 +38,10 @@ def row(cells: Cells, metric: str, value: Decimal, load_bps: Decimal | None) -> 
 
 
 def rows() -> Iterator[Row]:
-    """Half round trips and goodput of one stream; empty messages and sums of both ways left out."""
+    """Yield half round trips and goodput of one stream.
+
+    Empty messages, and sums of both directions, are left out.
+    """
     for cells in transcription(f"{NAME}/p2p_single_pair.csv"):
         if cells["size_bytes"] == "0":
             continue

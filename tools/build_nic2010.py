@@ -17,8 +17,8 @@ MICRO = Decimal("0.000001")
 MEGA = Decimal(1_000_000)
 PERCENT = Decimal("0.01")
 UNLIMITED = Decimal("inf")
-CUT_BPS = Decimal("1.01") * MEGA  # whole Mb/s cut off in each run, the mean cut to 0.01 Mb/s
-LATENCY_REPEATS = 5  # section 4.1; said of netperf's latency only
+CUT_BPS = Decimal("1.01") * MEGA  # each run is cut to whole Mb/s, the mean to 0.01 Mb/s
+LATENCY_REPEATS = 5  # section 4.1; stated of netperf's latency only
 
 NETPERF_LATENCY = {
     "baseline": "Latency [us] Baseline",
@@ -38,14 +38,14 @@ NETPERF_STREAM = (
     ("4.2.6", "aladar-aranyka", "checksum-tso-sg"),
 )
 ZEROMQ_STREAM = (("4.2.7", "baseline"), ("4.2.8", "checksum-tso-sg"))
-SENDER_CPU = {  # printed column of a machine pair -> what it says of the sender
+SENDER_CPU = {  # machine pair -> printed column, and metric of the sender
     "janos-csaba": ("CPU load [%]", "cpu_send_cores"),
     "aladar-aranyka": ("CPU load / proc [%]", "cpu_send"),
 }
 
 
 def printed(table: str) -> Iterator[tuple[int, dict[str, str]]]:
-    """Payload in bytes and the printed cells of each row of a table."""
+    """Yield payload [B] and printed cells of each row of a table."""
     for cells in transcription(f"nic2010/table_{table.replace('.', '_')}.csv"):
         yield int(next(iter(cells.values()))), cells
 
@@ -62,7 +62,7 @@ def point(
     span: tuple[Decimal, Decimal] | tuple[None, None] = (None, None),
     n: int | None = None,
 ) -> Row:
-    """One printed number: one process at each end of a straight cable, nobody else on it."""
+    """Make the row of one number: one process at each end of a cable without other traffic."""
     return Row(
         protocol=protocol,
         metric=metric,
@@ -84,7 +84,7 @@ def point(
 def latency_rows(
     protocol: str, table: str, columns: dict[str, str], pair: dict[str, str], n: int | None
 ) -> Iterator[Row]:
-    """Half round trips of an idle ping-pong, one column an offload profile."""
+    """Yield half round trips of an idle ping-pong; each column is an offload profile."""
     for payload_bytes, cells in printed(table):
         for offload, column in columns.items():
             yield point(
@@ -100,7 +100,7 @@ def latency_rows(
 
 
 def netperf_stream_rows(table: str, machine: str, offload: str) -> Iterator[Row]:
-    """Goodput (printed "MB/s" are Mb/s) and sending CPU of one netperf TCP stream."""
+    """Yield goodput (printed "MB/s" are Mb/s) and sending CPU of one netperf TCP stream."""
     options = {"offload": offload, "machine": machine}
     column, metric = SENDER_CPU[machine]
     for payload_bytes, cells in printed(table):
@@ -113,15 +113,15 @@ def netperf_stream_rows(table: str, machine: str, offload: str) -> Iterator[Row]
 def span_of(
     one: Decimal, other: Decimal, agree: bool
 ) -> tuple[Decimal, Decimal] | tuple[None, None]:
-    """The range from one to the other where they do not agree, else none."""
+    """Return the range between two values, or (None, None) if they agree."""
     return (None, None) if agree else (min(one, other), max(one, other))
 
 
 def zeromq_stream_rows(table: str, offload: str) -> Iterator[Row]:
-    """Goodput (printed "MB/s" are Mb/s), messages/s and receiving CPU of one ØMQ stream.
+    """Yield goodput (printed "MB/s" are Mb/s), messages/s and receiving CPU of one ØMQ stream.
 
-    Where throughput and messages/s of a printed row contradict each other, both points keep their
-    printed value and carry the range that spans the two.
+    If throughput and messages/s of a printed row contradict each other, both points keep their
+    printed value, with a range that spans the two.
     """
     for payload_bytes, cells in printed(table):
         bits = payload_bytes * 8
@@ -141,7 +141,7 @@ def zeromq_stream_rows(table: str, offload: str) -> Iterator[Row]:
 
 
 def ethernet_rows() -> Iterator[Row]:
-    """Every number of tables 4.1.1 and 4.2.1 to 4.2.6."""
+    """Yield every number of tables 4.1.1 and 4.2.1 to 4.2.6."""
     pair = {"machine": "aladar-aranyka"}
     yield from latency_rows("tcp", "4.1.1", NETPERF_LATENCY, pair, LATENCY_REPEATS)
     for table, machine, offload in NETPERF_STREAM:
@@ -149,7 +149,7 @@ def ethernet_rows() -> Iterator[Row]:
 
 
 def zeromq_rows() -> Iterator[Row]:
-    """Every number of tables 4.1.2, 4.2.7 and 4.2.8."""
+    """Yield every number of tables 4.1.2, 4.2.7 and 4.2.8."""
     yield from latency_rows("zeromq", "4.1.2", ZEROMQ_LATENCY, {}, None)
     for table, offload in ZEROMQ_STREAM:
         yield from zeromq_stream_rows(table, offload)

@@ -1,4 +1,4 @@
-"""Build the datasets made of published result files.
+"""Build the datasets made from published result files.
 
 Run ``python tools/build_published.py [FOLDER]``; the default folder is ``data``. The description of
 each dataset is the hand-written ``data/<id>/dataset.toml``; only its seal is replaced.

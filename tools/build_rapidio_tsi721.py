@@ -22,7 +22,7 @@ READ_TIMES = {"mean": "avg_us", "min": "min_us", "max": "max_us"}
 
 
 def write_rows() -> Iterator[Row]:
-    """Goodput and CPU of DMA writes; the computed link occupancy is no row."""
+    """Yield goodput and CPU of DMA writes; the computed link occupancy is left out."""
     for cells in transcription(f"{NAME}/dma_write_throughput.csv"):
         for metric, value in (
             ("goodput_bps", Decimal(cells["MBps"]) * MEGA * BITS),
@@ -40,7 +40,7 @@ def write_rows() -> Iterator[Row]:
 
 
 def read_rows() -> Iterator[Row]:
-    """Round trips of processor loads through an outbound window, and their halves by name."""
+    """Yield round trips of processor loads through an outbound window, and half round trips."""
     for cells in transcription(f"{NAME}/obwin_read_latency.csv"):
         for statistic, column in READ_TIMES.items():
             round_trip_s = Decimal(cells[column]) * MICRO
@@ -59,6 +59,6 @@ def read_rows() -> Iterator[Row]:
 
 
 def rows() -> Iterator[Row]:
-    """Every row of the dataset."""
+    """Yield every row of the dataset."""
     yield from write_rows()
     yield from read_rows()

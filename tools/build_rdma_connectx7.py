@@ -24,7 +24,7 @@ Key = tuple[str, str, int]  # test, queue pairs, payload in bytes
 
 
 def repeats() -> dict[Key, list[Decimal]]:
-    """Average goodput [b/s] of each setting: one run in each direction between the two hosts."""
+    """Return average goodput [b/s] by setting: one run in each direction between the two hosts."""
     found: dict[Key, list[Decimal]] = {}
     for cells in transcription(f"{NAME}/perftest_cpu_rdma.csv"):
         key = (cells["test"], cells["qp"], int(cells["size_bytes"]))
@@ -33,19 +33,19 @@ def repeats() -> dict[Key, list[Decimal]]:
 
 
 def rounding(runs: list[Decimal]) -> Decimal:
-    """Half of the last digit perftest prints."""
+    """Return half a unit of the last digit that perftest prints [b/s]."""
     return (FINE_STEP_BPS if max(runs) < FINE_BELOW_BPS else STEP_BPS) / 2
 
 
 def spread(runs: list[Decimal]) -> Decimal | None:
-    """Sample standard deviation [b/s]; none where the runs print alike."""
+    """Return the sample standard deviation [b/s], or None if all runs print the same number."""
     if len(set(runs)) == 1:
         return None
     return statistics.stdev(runs).quantize(ONE_BPS, ROUND_HALF_EVEN)
 
 
 def rows() -> Iterator[Row]:
-    """Mean, sample standard deviation and range of the runs of each setting."""
+    """Yield mean, sample standard deviation and range of the runs of each setting."""
     for (test, queue_pairs, payload_bytes), runs in repeats().items():
         yield Row(
             protocol=PROTOCOLS[test],

@@ -1,4 +1,4 @@
-"""Rows of data/rdma-connectx7-ed2: those of the first edition, and between memories of GPUs.
+"""Rows of data/rdma-connectx7-ed2: those of the first edition, and rows between GPU memories.
 
 ``build_published.py`` writes them; the rules are in data/rdma-connectx7-ed2/README.md.
 """
@@ -17,7 +17,7 @@ MEGA = Decimal(1_000_000)
 
 
 def rows() -> Iterator[Row]:
-    """Every row with the memory it was measured between."""
+    """Yield every row with the kind of memory between which it was measured."""
     for row in first.rows():
         yield replace(row, options={**row.options, "memory": "host"})
     for cells in transcription(f"{first.NAME}/perftest_gpu_rdma.csv"):

@@ -1,7 +1,8 @@
 """Build the wheel and the source archive of a release: the same commit gives the same bytes.
 
-``python tools/build_release.py DIST`` builds what is committed. All times in the archives are those of the commit.
-The wheel gets a software bill of materials (CycloneDX, in ``.dist-info/sboms`` as PEP 770 says).
+``python tools/build_release.py DIST`` builds the committed state. All times in the archives are
+those of the commit. The wheel gets a software bill of materials (CycloneDX, in ``.dist-info/sboms``
+as PEP 770 says).
 """
 
 from __future__ import annotations
@@ -73,7 +74,7 @@ def build(root: Path, dist: Path) -> tuple[Path, Path]:
 
 
 def normalised(sdist: Path, epoch: int) -> bytes:
-    """Return a source archive with sorted members, one time and no owner."""
+    """Return a source archive with sorted members, one timestamp and no owner."""
     packed = io.BytesIO()
     with (
         tarfile.open(sdist) as old,
@@ -172,13 +173,13 @@ def bill_of_materials(source: Path, commit: str, epoch: int) -> dict[str, Any]:
 
 
 def version_of(source: Path) -> str:
-    """Version of a checkout, as ``icmodel/__init__.py`` states it."""
+    """Return the version of a checkout, as ``icmodel/__init__.py`` states it."""
     text = (source / "icmodel" / "__init__.py").read_text(encoding="utf-8")
     return text.split('__version__ = "')[1].split('"')[0]
 
 
 def name_of(requirement: str) -> str:
-    """Name of the package that a requirement asks for."""
+    """Return the name of the package that a requirement asks for."""
     from packaging.requirements import Requirement
 
     return Requirement(requirement).name.lower()

@@ -37,7 +37,7 @@ MIDDLEWARE = {
 
 
 def printed_number(text: str) -> Decimal:
-    """A number as printed with its decimal prefix: ``13.4 M`` is 13 400 000."""
+    """Parse a printed number with its decimal prefix: ``13.4 M`` is 13 400 000."""
     match = re.fullmatch(r"([0-9.]+) ?([kM]?)", text)
     if match is None:
         raise ValueError(f"{text!r} is no number with a prefix of k or M")
@@ -45,12 +45,12 @@ def printed_number(text: str) -> Decimal:
 
 
 def argument_bytes(signature: str) -> int | None:
-    """Bytes of an argument list: count times element size; ``v`` has none."""
+    """Return the bytes of an argument list: count times element size, or None for ``v``."""
     return None if signature == "v" else ELEMENT_BYTES[signature[0]] * int(signature[1:])
 
 
 def round_trip(calls: Row) -> Row:
-    """The mean round trip of synchronous calls, 1/(calls per second), six significant digits."""
+    """Make a row of the mean round trip of synchronous calls: 1/(calls per second), six digits."""
     return replace(
         calls,
         metric="rtt_mean_s",
@@ -62,7 +62,7 @@ def round_trip(calls: Row) -> Row:
 
 
 def delivered_goodput(messages: Row, payload_bytes: int) -> Row:
-    """The goodput of messages that reached the receiver: messages/s x payload x 8."""
+    """Make the row of the goodput of received messages: messages/s x payload x 8."""
     return replace(
         messages,
         metric="goodput_bps",
@@ -76,7 +76,7 @@ def delivered_goodput(messages: Row, payload_bytes: int) -> Row:
 
 
 def signature_rows(test: str) -> Iterator[Row]:
-    """Messages per second of every signature; of TEST2 also the goodput they amount to."""
+    """Yield messages per second of every signature, and for TEST2 also their goodput."""
     for cells in transcription(f"cxrmi/{test}.csv"):
         machine, signature = cells["machine"], cells["signature"]
         messages = Row(
@@ -97,7 +97,7 @@ def signature_rows(test: str) -> Iterator[Row]:
 
 
 def summary_row(printed_machine: str, test: str, value: Decimal) -> Row:
-    """One cell of the summary; its M6 is read as ZeroC Ice on M5 (an inference, see README)."""
+    """Make the row of a summary cell; M6 is read as ZeroC Ice on M5 (an inference, see README)."""
     inferred = printed_machine == "M6"
     where = f"{printed_machine} (read as Ice on M5)" if inferred else printed_machine
     options = {"machine": "m5" if inferred else printed_machine.lower(), "test": test}
@@ -118,7 +118,7 @@ def summary_row(printed_machine: str, test: str, value: Decimal) -> Row:
 
 
 def summary_rows() -> Iterator[Row]:
-    """The summary of TEST1 to TEST7; of TEST5, synchronous calls, also the round trip."""
+    """Yield the summary of TEST1 to TEST7, and for TEST5 (synchronous calls) the round trip."""
     for cells in transcription("cxrmi/summary.csv"):
         for column, text in cells.items():
             if not column.startswith("test") or text == "-":
@@ -130,7 +130,7 @@ def summary_rows() -> Iterator[Row]:
 
 
 def loopback_rows() -> list[Row]:
-    """All rows of rmi-loopback."""
+    """Return all rows of rmi-loopback."""
     return [*signature_rows("test1"), *signature_rows("test2"), *summary_rows()]
 
 
@@ -138,7 +138,7 @@ def loopback_rows() -> list[Row]:
 
 
 def empty_call_rows() -> Iterator[Row]:
-    """Synchronous calls without parameters, and the round trip they amount to."""
+    """Yield rates of synchronous calls without parameters, and their round trips."""
     for cells in transcription("cxrmi/henning_latency.csv"):
         sizes = f"request {cells['send_message_bytes']} B reply {cells['receive_message_bytes']} B"
         for network in ("loopback", "gigabit"):
@@ -158,7 +158,7 @@ def empty_call_rows() -> Iterator[Row]:
 
 
 def throughput_rows(table: str) -> Iterator[Row]:
-    """One of the two throughput tables: a buffer of bytes, or a vector of structs."""
+    """Yield one of the two throughput tables: a buffer of bytes, or a vector of structs."""
     argument, payload_bytes = THROUGHPUT_TABLES[table]
     for cells in transcription(f"cxrmi/henning_{table}.csv"):
         for column in list(cells)[1:]:
@@ -179,7 +179,7 @@ def throughput_rows(table: str) -> Iterator[Row]:
 
 
 def gigabit_rows() -> list[Row]:
-    """All rows of rmi-1g-2009."""
+    """Return all rows of rmi-1g-2009."""
     return [*empty_call_rows(), *throughput_rows("500kb"), *throughput_rows("struct")]
 
 

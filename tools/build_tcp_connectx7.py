@@ -22,7 +22,7 @@ Key = tuple[str, str, int, int]  # MTU, interface, block in bytes, streams
 
 
 def runs() -> dict[Key, list[Decimal]]:
-    """Goodput at the receiver [b/s] of every run of each setting."""
+    """Return goodput at the receiver [b/s] of every run, by setting."""
     found: dict[Key, list[Decimal]] = {}
     for file in FILES:
         for cells in transcription(f"{NAME}/{file}.csv"):
@@ -33,7 +33,7 @@ def runs() -> dict[Key, list[Decimal]]:
 
 
 def rows() -> Iterator[Row]:
-    """Mean and sample standard deviation of the runs of each setting."""
+    """Yield mean and sample standard deviation of the runs of each setting."""
     for (mtu, interface, block_bytes, streams), goodputs in runs().items():
         yield Row(
             protocol="tcp",

@@ -24,24 +24,24 @@ DEFAULT_SETTING = {"io_threads": "1", "batch_bytes": "8192"}
 
 
 class Statements:
-    """The stated numbers by key, in SI."""
+    """Stated numbers by key, in SI."""
 
     def __init__(self) -> None:
         self._rows = {row["key"]: row for row in transcription("zmq100g/statements.csv")}
 
     def number(self, key: str, column: str) -> Decimal:
-        """The printed ``low``, ``value`` or ``high`` of a statement, in seconds or bits/s."""
+        """Return the printed ``low``, ``value`` or ``high`` of a statement [s or b/s]."""
         row = self._rows[key]
         return Decimal(row[column]) * UNIT[row["unit"]]
 
     def payload(self, key: str) -> int:
-        """The message size a statement names in bytes."""
+        """Return the message size of a statement [B]."""
         text = self._rows[key]["payload"]
         return KB if text == "one kB" else int(text.removesuffix(" bytes"))
 
 
 def half_round_trips(said: Statements) -> list[Row]:
-    """Half a round trip of small messages: libzmq as stated, CZMQ with its stated surcharge."""
+    """Make rows of half round trips of small messages: libzmq, and CZMQ with its addition."""
     low, high = (said.number("small_message_latency", end) for end in ("low", "high"))
     added = said.number("czmq_added_latency", "high")
     libzmq = Row(
@@ -72,7 +72,7 @@ def half_round_trips(said: Statements) -> list[Row]:
 
 
 def pings(said: Statements) -> list[Row]:
-    """Round trips of the ICMP ping tool at its default and at its largest size."""
+    """Make rows of round trips of the ICMP ping tool at its default and at its largest size."""
     return [
         Row(
             protocol="icmp",
@@ -91,7 +91,7 @@ def pings(said: Statements) -> list[Row]:
 
 
 def peak_one_thread(said: Statements) -> Row:
-    """The peak over all message sizes with one I/O thread and an MTU of 1500 B."""
+    """Make the row of the peak over all message sizes with one I/O thread and an MTU of 1500 B."""
     low, high = (said.number("peak_one_io_thread", end) for end in ("low", "high"))
     return Row(
         protocol="zeromq",
@@ -109,7 +109,7 @@ def peak_one_thread(said: Statements) -> Row:
 
 
 def peak_several_threads(said: Statements) -> Row:
-    """The peak at certain message sizes with several I/O threads and connections."""
+    """Make the row of the peak at certain sizes, with several I/O threads and connections."""
     value = said.number("peak_several_io_threads", "value")
     return Row(
         protocol="zeromq",
@@ -127,7 +127,10 @@ def peak_several_threads(said: Statements) -> Row:
 
 
 def tuned_buffers(said: Statements) -> Row:
-    """More than 15 Gb/s at 1 kB with tuned batch buffers; the open upper end is the line rate."""
+    """Make the row of more than 15 Gb/s at 1 kB with tuned batch buffers.
+
+    The open upper end is the line rate.
+    """
     low = said.number("batch_buffers_small", "low")
     return Row(
         protocol="zeromq",
@@ -151,7 +154,7 @@ def tuned_buffers(said: Statements) -> Row:
 
 
 def rows() -> list[Row]:
-    """All rows of the dataset."""
+    """Return all rows of the dataset."""
     said = Statements()
     return [
         *half_round_trips(said),

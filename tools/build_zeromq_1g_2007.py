@@ -21,7 +21,7 @@ RUNS = 3
 
 
 def small_messages() -> Row:
-    """Over 2 million small messages a second; above stands what the wire could carry at most."""
+    """Make the row of over 2 million small messages a second; its upper end is the wire's limit."""
     said = {row["key"]: row for row in transcription("zmq01/statements.csv")}
     low = Decimal(said["small_message_rate"]["low"]) * MILLION
     return Row(

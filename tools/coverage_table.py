@@ -1,8 +1,8 @@
-"""Coverage of the intervals of every bundled dataset, measured, and its page of the reference.
+"""Reference page of the measured coverage of the intervals of every bundled dataset.
 
-`python tools/coverage_table.py` writes docs/reference/coverage.md from the file that lies beside each
-dataset; with the word `measure`, and names of datasets, it measures them anew first, else all, which
-takes a quarter of an hour.
+`python tools/coverage_table.py` writes docs/reference/coverage.md from the coverage file in the
+folder of each dataset. `python tools/coverage_table.py measure [DATASET]...` measures the coverage
+first, by default of all datasets, which takes a quarter of an hour.
 """
 
 from __future__ import annotations
@@ -22,9 +22,11 @@ from icmodel.validate.validation import HELD_OUT
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "reference" / "coverage.md"
 MOST, LARGE = 100, 5000
-"""Points that are left out at most, drawn evenly, of a dataset with more rows than this; of others all.
+"""Maximum number of left-out points, drawn evenly, of a dataset with more rows than ``LARGE``.
 
-`hybrid`, which is fitted anew for each, is asked for the held-out runs alone there."""
+Of other datasets all points are left out. `hybrid`, which is fitted anew for each point, is scored
+on held-out runs only if the dataset is large.
+"""
 BEGIN, END = "<!-- table of coverage: begin -->", "<!-- table of coverage: end -->"
 
 
@@ -46,12 +48,12 @@ def measure(name: str) -> None:
 
 
 def known() -> dict[str, dict[str, Kinds]]:
-    """What is kept beside the bundled datasets."""
+    """Return the stored coverage of the bundled datasets."""
     return {name: dict(load(name).coverage) for name in catalogue()}
 
 
 def table(found: Mapping[str, Mapping[str, Kinds]]) -> str:
-    """One line a dataset, variant, kind of folds and metric."""
+    """Return a table with a line per dataset, variant, kind of folds and metric."""
     head = (
         "| dataset | variant | folds | metric | rows | median error | median half width | covered | 95 % of it |\n"
         "| --- | --- | --- | --- | --- | --- | --- | --- | --- |\n"
@@ -83,7 +85,7 @@ def _share(score: Mapping[str, Any], key: str) -> str:
 
 
 def with_table(text: str, found: Mapping[str, Mapping[str, Kinds]]) -> str:
-    """The page with the table between its two marks renewed."""
+    """Return the page with a new table between its two marks."""
     before, _, rest = text.partition(BEGIN)
     _, _, after = rest.partition(END)
     return f"{before}{BEGIN}\n{table(found)}{END}{after}"

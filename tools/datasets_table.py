@@ -1,4 +1,4 @@
-"""Print the table of data/README.md from the datasets: python tools/datasets_table.py."""
+"""Write the table of data/README.md from the datasets: python tools/datasets_table.py."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ HEAD = "| dataset | what | protocols | rows |\n| --- | --- | --- | --- |\n"
 
 
 def table() -> str:
-    """One line a dataset folder: id, title, protocols and number of rows."""
+    """Return a table with a line per dataset folder: id, title, protocols and number of rows."""
     return HEAD + "".join(_line(path.parent) for path in sorted(DATA.glob("*/dataset.toml")))
 
 
@@ -25,7 +25,7 @@ def _line(folder: Path) -> str:
 
 
 def with_table(text: str) -> str:
-    """The text with the table between its two marks renewed."""
+    """Return the text with a new table between its two marks."""
     before, _, rest = text.partition(BEGIN)
     _, _, after = rest.partition(END)
     return f"{before}{BEGIN}\n{table()}{END}{after}"

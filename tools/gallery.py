@@ -10,7 +10,7 @@ from icmodel.cli import main as icmodel
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 COMMAND = re.compile(r"^\$ icmodel (?P<words>.+?)(?P<name>[\w-]+\.svg)(?: +# exit \d)?$", re.M)
-"""A command whose last word is the picture that it writes."""
+"""Pattern of a command whose last word is the picture file that it writes."""
 
 
 def names() -> list[str]:
@@ -24,7 +24,7 @@ def commands() -> list[re.Match[str]]:
 
 
 def main() -> None:
-    """Run every command, and keep its picture."""
+    """Run every command, and store its picture."""
     for found in commands():
         icmodel([*shlex.split(found["words"]), str(DOCS / "gallery" / found["name"])])
 

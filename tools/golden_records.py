@@ -1,9 +1,9 @@
-"""Make the golden records of the probe anew: real runs, in test networks of this machine.
+"""Make the golden records of the probe: real runs in test networks of this machine.
 
     make probe && sudo .venv/bin/python tools/golden_records.py
 
-Each run is made between two hosts of a lab. What names this machine is then replaced by neutral
-words (:data:`NEUTRAL`); no other value of a record is touched. Flags stay as they come.
+Each run is made between two hosts of a lab. Values that name this machine are then replaced by
+neutral words (:data:`NEUTRAL`). All other values of a record stay unchanged, flags included.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ PROBE = ROOT / "calibration" / "target" / "release" / "icprobe"
 GOLDEN = ROOT / "calibration" / "tests" / "golden"
 LAB = "golden"
 DONE = (0, 1)
-"""A run is done, or done and flagged."""
+"""Exit codes of icprobe: the run is done, or done and flagged."""
 
 SHORT = ["--duration", "300 ms", "--warmup", "50 ms"]
 PACED = ["--rate", "1000/s", *SHORT]
@@ -47,7 +47,7 @@ RUNS: dict[str, tuple[str, list[str]]] = {
     ),
     "zeromq": ("direct", ["--protocol", "zeromq", "--payload", "256 B", *PACED]),
 }
-"""Name of the file: topology, and what ``icprobe run`` is asked."""
+"""Name of the file -> topology, and arguments of ``icprobe run``."""
 
 PLAN = """\
 name = "golden"
@@ -77,25 +77,25 @@ payload = "1472 B"
 load = "10 %"
 held_out = true
 """
-"""The campaign of which all records are kept."""
+"""Plan of a campaign, whose records are all kept."""
 
 NEUTRAL: dict[str, str] = {
     "hostname": "golden",
     "kernel_cmdline": "quiet",
     "boot_id": "00000000-0000-4000-8000-000000000000",
 }
-"""Key, wherever it stands in a record: what stands there instead."""
+"""Key, anywhere in a record -> value that replaces the value of the record."""
 
 
 def neutral(value: Any) -> Any:
-    """A record, or a part of it, without what names this machine."""
+    """Return a record, or a part of it, without the values that name this machine."""
     if isinstance(value, dict):
         return {key: NEUTRAL.get(key) or neutral(inner) for key, inner in value.items()}
     return [neutral(inner) for inner in value] if isinstance(value, list) else value
 
 
 def probe(*words: str | Path) -> str:
-    """What icprobe prints for these words."""
+    """Run icprobe with some arguments, and return its output."""
     done = subprocess.run([PROBE, *words], capture_output=True, text=True, check=False)
     if done.returncode not in DONE:
         raise SystemExit(f"icprobe {' '.join(map(str, words))}: {done.stderr}")
@@ -104,7 +104,7 @@ def probe(*words: str | Path) -> str:
 
 @contextlib.contextmanager
 def lab(topology: str) -> Iterator[dict[str, str]]:
-    """A lab while it is needed: host and its first address."""
+    """Build a lab, yield the first address of each host, and tear the lab down."""
     hosts = json.loads(probe("lab", "up", topology, "--as", LAB))["hosts"]
     try:
         yield {host["name"]: host["addresses"][0] for host in hosts}
@@ -113,7 +113,7 @@ def lab(topology: str) -> Iterator[dict[str, str]]:
 
 
 def record(topology: str, asked: list[str], key: Path) -> str:
-    """The record of one run from A to B."""
+    """Return the record of one run from A to B."""
     cores = str(json.loads(probe("environment"))["cpus"])
     asked = [cores if word == "{every core}" else word for word in asked]
     with lab(topology) as address:
@@ -130,7 +130,7 @@ def record(topology: str, asked: list[str], key: Path) -> str:
 
 
 def campaign(folder: Path) -> str:
-    """The records of :data:`PLAN`."""
+    """Run the campaign of :data:`PLAN`, and return its records."""
     plan, records = folder / "golden.toml", folder / "records.jsonl"
     plan.write_text(PLAN, encoding="utf-8")
     probe("campaign", plan, "-o", records, "--lab")
@@ -147,7 +147,7 @@ def keep(name: str, text: str) -> None:
 
 
 def main() -> None:
-    """Make those that are named on the command line, or all."""
+    """Make the records named on the command line, or all."""
     names = sys.argv[1:] or [*RUNS, "campaign"]
     with tempfile.TemporaryDirectory() as folder:
         key = Path(folder) / "probe.key"

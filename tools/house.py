@@ -34,7 +34,7 @@ class Figures:
 
 
 def main() -> int:
-    """Print a line a room, and one for all."""
+    """Print a line per room, and one for all."""
     files = [measure(path) for path in sorted((ROOT / "icmodel").rglob("*.py"))]
     rooms = sorted({one.room for one in files})
     rows = [row(room, [one for one in files if one.room == room]) for room in rooms]
@@ -44,7 +44,7 @@ def main() -> int:
 
 
 def measure(path: Path) -> Figures:
-    """Figures of a file; its room is its folder below the package, ``top`` for loose modules."""
+    """Return the figures of a file; its room is its folder below the package, or ``top``."""
     text = path.read_text(encoding="utf-8")
     tree = ast.parse(text)
     names = Counter(
@@ -69,14 +69,14 @@ def measure(path: Path) -> Figures:
 
 
 def code_lines(text: str) -> Iterator[int]:
-    """Numbers of the lines that hold a token other than a comment or layout."""
+    """Yield the numbers of lines with a token other than a comment or layout."""
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
         if token.type not in LAYOUT and token.type != tokenize.ENDMARKER:
             yield from range(token.start[0], token.end[0] + 1)
 
 
 def docstring_lines(tree: ast.Module) -> Iterator[int]:
-    """Numbers of the lines of texts that stand as statements."""
+    """Yield the numbers of lines of texts that are statements."""
     for node in ast.walk(tree):
         match node:
             case ast.Expr(value=ast.Constant(value=str())):
@@ -84,7 +84,7 @@ def docstring_lines(tree: ast.Module) -> Iterator[int]:
 
 
 def row(room: str, files: list[Figures]) -> tuple[str, ...]:
-    """The cells of one room."""
+    """Return the cells of one room."""
     functions = sum(one.functions for one in files)
     used_once = sum(one.used_once for one in files)
     return (

@@ -92,7 +92,7 @@ def licence(name: str) -> str:
 
 
 def vendored() -> Iterator[tuple[str, str, str]]:
-    """Yield each library that the pages of the workbench bring along: its name, version and licence."""
+    """Yield each library bundled with the pages of the workbench: its name, version and licence."""
     for path in sorted(VENDOR.glob("*.LICENSE.txt")):
         name = path.name.partition(".")[0]
         code = next(VENDOR.glob(f"{name}.*.js")).read_text(encoding="utf-8")
@@ -117,7 +117,7 @@ def crate_licences() -> Iterator[tuple[str, str]]:
         node = nodes[todo.pop()]
         for dependency in node["deps"]:
             kinds = {kind["kind"] for kind in dependency["dep_kinds"]}
-            if None in kinds and dependency["pkg"] not in seen:  # neither of tests nor of builds
+            if None in kinds and dependency["pkg"] not in seen:  # no dev or build dependency
                 seen.add(dependency["pkg"])
                 todo.append(dependency["pkg"])
     for crate in seen:

@@ -1,7 +1,7 @@
-"""Run the notebooks of docs/notebooks cell by cell, and keep what they show.
+"""Run the notebooks of docs/notebooks cell by cell, and store their outputs.
 
-``python tools/notebooks.py`` writes the outputs anew; a test compares them. A cell shows what it prints, and the
-value of its last line: as a plot, as HTML, or as text.
+``python tools/notebooks.py`` writes the outputs anew; a test compares them. The output of a cell is
+its printed text, and the value of its last line: as a plot, as HTML, or as text.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def run_cell(source: str, names: dict[str, Any], count: int) -> list[Cell]:
 
 
 def shown(value: Any) -> Cell:
-    """Return what a notebook shows of a value, by media type."""
+    """Return the representations of a value in a notebook, by media type."""
     if hasattr(value, "_repr_mimebundle_"):
         bundle = value._repr_mimebundle_()
     else:

@@ -1,4 +1,4 @@
-"""Photograph the pages of ``icmodel serve`` for the guide: ``python -m tools.page_screenshots``."""
+"""Take screenshots of ``icmodel serve`` for the guide: ``python -m tools.page_screenshots``."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ SHOTS = {
     "what-if-phone": (QUESTION, PHONE, "dark"),
     "what-if-system": ("#/systems?name=imaging&stream=picture-1", (1200, 800), "light"),
 }
-"""Name of a picture -> place, size of the window [px], and colours."""
+"""Name of a picture -> URL fragment, size of the window [px], and colour scheme."""
 READY = "html[data-pending='0']:not(:has(.waiting))"
 
 
 def main() -> None:
-    """Serve, and write every picture."""
+    """Start a server, and write every picture."""
     with served_browser() as (browser, address):
         for name, (place, (width, height), colours) in SHOTS.items():
             page = browser.new_page(

@@ -1,4 +1,4 @@
-"""Write a dataset folder: rows in the fixed order, exact decimals, the seal in dataset.toml."""
+"""Write a dataset folder: rows in a fixed order, exact decimals, and the seal in dataset.toml."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Number = Decimal | int | None
 
 @dataclass(frozen=True)
 class Row:
-    """One number of a dataset; SI units, ``None`` = not said, ``Decimal('inf')`` = unlimited."""
+    """One number of a dataset; SI units, ``None`` = not stated, ``Decimal('inf')`` = unlimited."""
 
     protocol: str
     metric: str
@@ -39,12 +39,12 @@ class Row:
 
 
 def points_csv(rows: Iterable[Row]) -> bytes:
-    """The bytes of points.csv, as `icmodel.dataset.write` writes them.
+    """Return the bytes of points.csv, as `icmodel.dataset.write` writes them.
 
     Raises
     ------
     DatasetError
-        If two rows are of one point and metric.
+        If two rows have the same point and metric.
     """
     rows = list(rows)
     options = sorted({name for row in rows for name in row.options})
@@ -78,7 +78,7 @@ def _float(number: Number) -> float | None:
 
 
 def write_dataset(name: str, rows: Iterable[Row], toml_text: str, data: Path = DATA) -> Path:
-    """Write points.csv and dataset.toml (``sha256 = "..."`` in the text is replaced by the seal)."""
+    """Write points.csv and dataset.toml; the seal replaces ``sha256 = "..."`` in the text."""
     folder = data / name
     folder.mkdir(parents=True, exist_ok=True)
     body = points_csv(rows)
@@ -93,7 +93,7 @@ def write_dataset(name: str, rows: Iterable[Row], toml_text: str, data: Path = D
 
 
 def transcription(relative: str) -> list[dict[str, str]]:
-    """The rows of tools/transcriptions/<relative>, numbers as the source prints them."""
+    """Read the rows of tools/transcriptions/<relative>, with numbers as the source prints them."""
     path = Path(__file__).resolve().parent / "transcriptions" / relative
     with path.open(encoding="utf-8", newline="") as handle:
         return list(csv.DictReader(handle))

@@ -1,4 +1,4 @@
-"""The drawing of a bundled system in the guide: `python tools/system_drawing.py` writes it anew."""
+"""Write the drawing of a bundled system in the guide: `python tools/system_drawing.py`."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Accuracy, side by side: icmodel and what one would take instead, on the same folds."""
+"""Accuracy of icmodel and of alternative predictors, on the same cross-validation folds."""

@@ -48,11 +48,11 @@ PREDICTORS: Mapping[str, Contestant] = {
 }
 NAMES = (*PREDICTORS, EXTRA_P)
 MOST = 400
-"""Folds of a dataset at most, unless told: drawn evenly by a fixed seed."""
+"""Default maximum number of folds of a dataset, drawn evenly by a fixed seed."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Race, print, and return the exit code."""
+    """Run and print a race, and return the exit code."""
     asked = _parser().parse_args(arguments)
     names = asked.predictor or list(NAMES)
     journal = Journal(asked.journal)
@@ -73,7 +73,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _entries(only: Sequence[str] | None, *, made_up: bool) -> dict[str, list[Dataset]]:
-    """The datasets that are raced on, by name."""
+    """Return the datasets of the race, by name."""
     if made_up:
         return {name: one for name, one in family().items() if only is None or name in only}
     return {one.id: [one] for one in map(load, only or catalogue())}
@@ -81,7 +81,7 @@ def _entries(only: Sequence[str] | None, *, made_up: bool) -> dict[str, list[Dat
 
 @contextmanager
 def contestants(names: Sequence[str], constants: Chosen) -> Iterator[dict[str, Contestant]]:
-    """The predictors of some names, in that order; Extra-P only while it can be installed."""
+    """Yield the named predictors in that order; Extra-P only if it can be installed."""
     with ExitStack() as stack:
         found = {}
         for name in names:

@@ -1,15 +1,18 @@
-"""Choose the constants of `hybrid` without having seen what they are scored on.
+"""Choose the constants of `hybrid` without the dataset that they are scored on.
 
-``python -m benchmarks.accuracy.choose`` prints the constants chosen on all datasets, which are what ships, and
-of each dataset those chosen on all others, by which it is scored (`benchmarks.accuracy`).
+``python -m benchmarks.accuracy.choose`` prints the constants chosen on all datasets, which are
+shipped. For each dataset it prints the constants chosen on all others, by which it is scored
+(`benchmarks.accuracy`).
 
-What the candidates of a fit say of a row that was left out does not depend on the constants: they only say
-how the candidates are blended.  So each metric is fitted once a fold, what its candidates say of the rows
-left out and how far off they were at the others is kept, and any number of settings is scored from that.  (From
-one fit of all rows it cannot be told: a row stands in the errors of its neighbours, by which it would be
-blended.)  The loss of a setting on a dataset is the mean, over its metrics, of the mean log error and of the log of the
-tails (90 and 95 %); datasets count alike.  The search goes along one constant after another from the middle of
-a coarse grid until none gains 2 %.  What widens intervals is chosen then: so that those of rows beside breaks hold nine in ten.
+A candidate's prediction of a left-out row does not depend on the constants, which only blend the
+candidates. So each metric is fitted once per fold. The predictions of the left-out rows and the
+errors at the other rows are kept, and any number of settings is scored from them. (One fit of all
+rows does not suffice: a row is part of the errors of its neighbours, by which it would be blended.)
+
+The loss of a setting on a dataset is the mean, over its metrics, of the mean log error and of the
+log of the tails (90 and 95 %). All datasets have the same weight. The search varies one constant
+after another, from the middle of a coarse grid, until no step gains 2 %. Then the constant that
+widens intervals is chosen, so that intervals hold nine in ten rows beside breaks.
 """
 
 from __future__ import annotations
@@ -37,7 +40,7 @@ from icmodel.validate.folds import scored
 from icmodel.validate.scores import FAR
 
 Grid = dict[str, tuple[float, ...]]
-"""What is tried of each constant."""
+"""Values to try of each constant."""
 BLEND: Grid = {
     "octaves": (0.7, 1.5, 3.0),
     "other_label": (0.1, 0.3, 1.0),
@@ -49,24 +52,24 @@ BLEND: Grid = {
 }
 INTERVALS: Grid = {"doubt": (0.0, 1.0, 2.0, 3.0, 5.0, 8.0, 12.0)}
 GAIN = 0.02
-"""A step of the search must gain 2 % at least: less is the luck of these folds."""
+"""Least gain of a step of the search (2 %); a smaller gain may be chance."""
 LEAST_ERROR, LEAST_TAIL = 1e-3, 1e-4
-"""Added to an error before its logarithm is averaged, and the least tail that counts: less is exact."""
+"""Offset added to an error before its logarithm is averaged, and least tail that counts."""
 TAILS = (0.9, 0.95)
 SEAL = 16
-"""Characters of a seal in a file's name."""
+"""Number of characters of a seal in a file name."""
 SHARED = 0.1
-"""Datasets that share more than this part of their rows are editions of one: who saw one saw both."""
+"""Datasets that share more than this part of their rows count as editions of one dataset."""
 
 
 Chosen = Callable[[Dataset], Constants]
-"""The constants for a dataset."""
+"""Function from a dataset to its constants."""
 Loss = Callable[[Constants, str], float]
-"""Of a setting on a dataset."""
+"""Function from a setting and a dataset's name to the loss."""
 
 
 def loss_of_points(gathered: Mapping[str, Evidences]) -> Loss:
-    """The loss of the blend, each worked out once."""
+    """Return the loss function of the blend, with cached values."""
 
     @cache
     def loss(constants: Constants, name: str) -> float:
@@ -83,7 +86,10 @@ def _loss(ones: Sequence[Evidence], constants: Constants) -> float:
 
 
 def loss_of_intervals(gathered: Mapping[str, Evidences]) -> Loss:
-    """How far the coverage beside breaks is from what it shall be, worked out once; 0 without any break."""
+    """Return the loss function of intervals, with cached values.
+
+    The loss is the difference between the coverage beside breaks and its target; 0 without breaks.
+    """
 
     @cache
     def loss(constants: Constants, name: str) -> float:
@@ -96,7 +102,7 @@ def loss_of_intervals(gathered: Mapping[str, Evidences]) -> Loss:
 def chosen(
     loss: Loss, names: Sequence[str], grid: Grid, start: Constants, gain: float = 0.0
 ) -> Constants:
-    """The setting with the least mean loss over some datasets, along one constant after another.
+    """Find the setting with the least mean loss over some datasets, one constant after another.
 
     A step that gains less than ``gain`` is not taken.
     """
@@ -116,16 +122,16 @@ def chosen(
 
 
 def middle(grid: Grid) -> Constants:
-    """Where a search begins: the middle of what is tried of each constant."""
+    """Return the start of a search: the middle of the values to try of each constant."""
     return replace(SHIPPED, **{name: values[len(values) // 2] for name, values in grid.items()})
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The constants chosen on all datasets, and those chosen without each and what shares its rows.
+    """Constants chosen on all datasets, and those chosen without each dataset and its editions.
 
-    ``beside`` is how the intervals of the latter do at rows beside breaks of each: how many hold, how many lie beyond
-    three half-widths, and how many there are.
+    ``beside`` counts, for each dataset, rows beside breaks under the latter constants: rows inside
+    their intervals, rows beyond three half-widths, and all rows.
     """
 
     every: Constants
@@ -133,12 +139,12 @@ class Choice:
     beside: Mapping[str, tuple[int, int, int]]
 
     def unseen(self, data: Dataset) -> Constants:
-        """Constants that did not see a dataset: of one that chose nothing, those chosen on all."""
+        """Return the constants chosen without a dataset; those chosen on all if it took no part."""
         return self.without.get(data.id, self.every)
 
 
 def choose(names: Sequence[str], folder: Path | None = None) -> Choice:
-    """Choose on some datasets; a folder keeps the evidence of each and the choice, which are not made again."""
+    """Choose constants on some datasets; ``folder`` caches the evidence of each and the choice."""
     datasets = {one.id: one for one in map(load, names)}
     seals = [f"{name}-{seal_of(one)[:SEAL]}" for name, one in datasets.items()]
     together = hashlib.sha256(" ".join(seals).encode()).hexdigest()[:SEAL]
@@ -160,7 +166,7 @@ def _gathered(data: Dataset) -> Evidences:
 
 
 def _chosen_by(datasets: Mapping[str, Dataset], gathered: Mapping[str, Evidences]) -> Choice:
-    """First the blend, by folds of one point, and then the intervals, by folds of breaks."""
+    """Choose the blend by leave-one-out folds, then the intervals by folds at breaks."""
     points, intervals = loss_of_points(gathered), loss_of_intervals(gathered)
 
     def best(known: Sequence[str]) -> Constants:
@@ -177,7 +183,7 @@ def _chosen_by(datasets: Mapping[str, Dataset], gathered: Mapping[str, Evidences
 
 
 def _kept(folder: Path | None, name: str, make: Callable[[], Any]) -> Any:
-    """What a file of a folder keeps, made and kept where there is none."""
+    """Load a value from its file in ``folder``; make and store it if there is no file."""
     if folder is None:
         return make()
     path = folder / f"{name}.pickle"
@@ -191,7 +197,7 @@ def _kept(folder: Path | None, name: str, make: Callable[[], Any]) -> Any:
 
 
 def held(breaks: Sequence[Beside], constants: Constants) -> tuple[int, int, int]:
-    """How many rows beside breaks lie in their intervals, how many far out, and how many there are."""
+    """Count rows beside breaks: inside their intervals, far outside, and all."""
     found = [one.off_and_half(constants) for one in breaks]
     off, half = np.concatenate([np.empty((2, 0)), *(np.stack(one) for one in found)], axis=1)
     known = np.isfinite(off)
@@ -199,24 +205,24 @@ def held(breaks: Sequence[Beside], constants: Constants) -> tuple[int, int, int]
 
 
 class Unseen:
-    """The constants for a dataset by those that share no row with it; chosen when first asked for."""
+    """Constants for a dataset, chosen on first use without the dataset and its editions."""
 
     def __init__(self, folder: Path | None) -> None:
         self._choice = lru_cache(maxsize=1)(partial(choose, tuple(catalogue()), folder))
 
     def __call__(self, data: Dataset) -> Constants:
-        """Of a dataset that chose nothing those that ship."""
+        """Return the constants for a dataset; the shipped ones if it is not bundled."""
         return self._choice().unseen(data) if data.id in catalogue() else SHIPPED
 
 
 def _related(one: Dataset, other: Dataset) -> bool:
-    """Whether two datasets are one, or editions that share rows."""
+    """Whether two datasets are the same, or editions that share rows."""
     rows = [{(p.metric, p.payload_bytes, p.value) for p in scored(data)} for data in (one, other)]
     return len(rows[0] & rows[1]) > SHARED * min(map(len, rows))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Choose, print, and return the exit code."""
+    """Choose and print the constants, and return the exit code."""
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.accuracy.choose", description=__doc__.split("\n")[0]
     )
@@ -228,7 +234,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def text(choice: Choice) -> str:
-    """The constants as a table: chosen on all, what ships, and chosen without each."""
+    """Return a table of constants: chosen on all datasets, shipped, and chosen without each."""
     names = [one.name for one in fields(Constants)]
     rows = {"on all": choice.every, "ships": SHIPPED}
     rows |= {f"without {name}": one for name, one in choice.without.items()}
@@ -246,7 +252,7 @@ def text(choice: Choice) -> str:
 
 
 if __name__ == "__main__":
-    # The kept choice is pickled under the name of the module, which is not __main__.
+    # Imported by name, so that pickles name this module instead of __main__.
     from benchmarks.accuracy import choose as module
 
     raise SystemExit(module.main())

@@ -1,8 +1,8 @@
 """Predictors of one curve at a time: interpolation, one Hockney line, SimGrid-style factors.
 
-Each is given its best chance: interpolation goes on log axes wherever all numbers are positive,
-along the payload where rows stand on both sides and else along the load, and beyond the rows it
-goes on along the line of the last two.  Hockney and SimGrid model the time of one message, with
+Each gets its best chance. Interpolation uses log axes if all numbers are positive. It runs along
+the payload, or along the load if only there rows stand on both sides. Beyond the rows it
+extrapolates the line through the last two. Hockney and SimGrid model the time of one message with
 relative weights, so that microseconds count as much as milliseconds.
 """
 
@@ -32,31 +32,31 @@ from icmodel.estimate import Estimate
 from icmodel.validate.folds import Fold
 
 Between = Callable[[Floats, Floats, float], float]
-"""Value at a place between the first and the last x."""
+"""Function that returns the value at a place between the first and the last x."""
 
 
 # --- interpolation ------------------------------------------------------------------------------
 
 
 def linear(x: Floats, y: Floats, at: float) -> float:
-    """On the straight between two neighbours."""
+    """Interpolate linearly between two neighbours."""
     return float(np.interp(at, x, y))
 
 
 def pchip(x: Floats, y: Floats, at: float) -> float:
-    """Monotone cubic pieces (Fritsch and Carlson)."""
+    """Interpolate by monotone cubic pieces (Fritsch and Carlson)."""
     return float(PchipInterpolator(x, y)(at))
 
 
 def akima(x: Floats, y: Floats, at: float) -> float:
-    """Akima's cubic pieces, the modified ones that do not overshoot at steps."""
+    """Interpolate by Akima's cubic pieces, modified so that they do not overshoot at steps."""
     if len(x) < 3:
         return linear(x, y, at)
     return float(Akima1DInterpolator(x, y, method="makima")(at))
 
 
 def interpolated(between: Between) -> Contestant:
-    """A predictor that interpolates each curve by one method."""
+    """Make a predictor that interpolates each curve by one method."""
 
     def answer(fold: Fold, point: Point) -> Estimate:
         line, load = along_payload(fold, point), along_load(fold, point)
@@ -91,7 +91,7 @@ def _anywhere(x: Floats, y: Floats, at: float, between: Between) -> float:
 
 
 def hockney(data: Dataset) -> Answerer:
-    """Time of a message = α + β · size: one line a curve (Hockney 1994)."""
+    """Make a predictor with time of a message = α + β · size, one line per curve (Hockney 1994)."""
     del data
 
     def answer(fold: Fold, point: Point) -> Estimate:
@@ -114,7 +114,7 @@ def _times(fold: Fold, point: Point, model: str) -> Line:
 
 
 def affine(x: Floats, y: Floats) -> tuple[float, float]:
-    """Intercept and slope with the least sum of squared relative errors."""
+    """Return intercept and slope with the least sum of squared relative errors."""
     design = np.column_stack([np.ones_like(x), x]) / y[:, None]
     solution = np.linalg.lstsq(design, np.ones_like(y), rcond=None)[0]
     return float(solution[0]), float(solution[1])
@@ -123,14 +123,14 @@ def affine(x: Floats, y: Floats) -> tuple[float, float]:
 # --- SimGrid-style factors ----------------------------------------------------------------------
 
 FEWEST = 3
-"""Points of a segment: two make an exact line that no error speaks against."""
+"""Least number of points of a segment: a line fits two points exactly, whatever their errors."""
 
 
 def simgrid_factors(data: Dataset) -> Answerer:
-    """Time of a message affine in each of several size segments, as SimGrid's calibration makes it.
+    """Make a predictor with an affine time in each size segment, like SimGrid's calibration.
 
-    As many segments as the Bayesian information criterion pays for, the best of all such cuts; a
-    size between two segments belongs to the lower one, as SimGrid's factor tables have it.
+    The segments are the cut with the least Bayesian information criterion (BIC). A size between two
+    segments belongs to the lower one, as in SimGrid's factor tables.
     """
     del data
 
@@ -148,7 +148,7 @@ def simgrid_factors(data: Dataset) -> Answerer:
 
 
 def segments(x: Floats, y: Floats) -> list[int]:
-    """Where each segment starts, and the end: the cut with the least BIC, found exactly."""
+    """Return the start of each segment and the end, for the cut with exactly the least BIC."""
     n = len(x)
     cost = {(i, j): _squares(x[i:j], y[i:j]) for i in range(n) for j in range(i + FEWEST, n + 1)}
     best: dict[tuple[int, int], tuple[float, list[int]]] = {(0, 0): (0.0, [0])}
@@ -171,5 +171,8 @@ def _squares(x: Floats, y: Floats) -> float:
 
 
 def _bic(squares: float, n: int, count: int) -> float:
-    """Two numbers a segment, and its end; a floor of 0.1 % since no time is known better."""
+    """Return the BIC of a cut: each segment has two numbers and an end.
+
+    Errors have a floor of 0.1 %, since no time is known better.
+    """
     return float(n * np.log(squares / n + 1e-6) + (3 * count - 1) * np.log(n))

@@ -1,7 +1,7 @@
-"""Evidence: what fits say of rows that were left out, by which constants are chosen.
+"""Evidence by which constants are chosen: predictions of left-out rows by the candidates of fits.
 
-What the candidates of a fit say of such rows does not depend on the constants of the blend: one fit a fold serves
-for any number of settings.
+The predictions of the candidates do not depend on the constants of the blend. So one fit per fold
+serves any number of settings.
 """
 
 from __future__ import annotations
@@ -34,20 +34,24 @@ from icmodel.validate.folds import (
 )
 
 MOST = 25
-"""Folds of one point of a dataset."""
+"""Maximum number of leave-one-out folds of a dataset."""
 MOST_ROWS = 5000
-"""A dataset with more rows has no part in a choice: its folds take too long, and it is unseen by all."""
+"""Greatest number of rows of a dataset that takes part in a choice; folds of others take too long.
+
+Larger datasets are unseen by every choice.
+"""
 MOST_BREAKS = 12
-"""Folds of breaks of a dataset."""
+"""Maximum number of folds at breaks of a dataset."""
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What the fit of a metric says of rows that a fold left out, whatever the constants.
+    """Predictions of a metric's fit at the rows that a fold left out, independent of the constants.
 
-    ``known`` are the fit's own rows, ``errors`` (candidates, rows) those at them, each left out in turn.  ``predicted``
-    is of the rows that the fold left out, ``truth`` (n,) their log times.  ``scales`` (n,) turns a relative change of
-    their values into the kind of their errors; ``sign`` is 1 if the metric rises with the log time, otherwise -1.
+    ``known`` are the fit's own rows, and ``errors`` (candidates, rows) the errors at them, each
+    left out in turn. ``predicted`` are the candidates' predictions at the n left-out rows, and
+    ``truth`` (n,) the true log times. ``scales`` (n,) converts a relative change of a value into
+    the kind of its error. ``sign`` is 1 if the metric rises with the log time, otherwise -1.
     """
 
     known: Known
@@ -59,12 +63,12 @@ class Evidence:
     is_maximum: bool = False
 
     def blend(self, constants: Constants) -> Blend:
-        """The blend of the fit's candidates."""
+        """Return the blend of the fit's candidates."""
         distances = self.known.distances(self.known.sites)
         return blend(distances, self.errors, is_maximum=self.is_maximum, constants=constants)
 
     def off(self, constants: Constants) -> Floats:
-        """The errors of the blend at the rows, as the benchmark counts them."""
+        """Return the errors of the blend at the left-out rows, as the benchmark counts them."""
         blended = self.blend(constants)
         near = blended.nearness(self.predicted.distances)
         log_time, _ = blended.at(self.predicted.log_time, near)
@@ -73,7 +77,7 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class Beside:
-    """The same of rows beside a break that left on all curves, with what an interval is made of."""
+    """Evidence at rows beside a break, left out on all curves, with the parts of an interval."""
 
     evidence: Evidence
     deviations: Floats
@@ -81,7 +85,7 @@ class Beside:
     chosen: int
 
     def off_and_half(self, constants: Constants) -> tuple[Floats, Floats]:
-        """How far the blend is off at the rows, and the half-widths of its intervals there, in log time."""
+        """Return errors of the blend at the rows, and half-widths of its intervals, in log time."""
         own, predicted = self.evidence, self.evidence.predicted
         blended = own.blend(constants)
         width = widths(blended, self.deviations, self.spread, self.chosen)
@@ -93,14 +97,17 @@ class Beside:
 
 @dataclass(frozen=True, slots=True)
 class Evidences:
-    """Of a dataset: by metric what folds of one point say, and what folds of breaks say."""
+    """Evidence of a dataset: of leave-one-out folds by metric, and of folds at breaks."""
 
     points: Mapping[str, Sequence[Evidence]]
     breaks: Sequence[Beside]
 
 
 def evidences(data: Dataset) -> Evidences:
-    """Those of each metric with enough rows; none of a dataset without any."""
+    """Gather the evidence of each metric with enough rows.
+
+    A dataset with no such metric, or with too many rows, has none.
+    """
     metrics = [metric for metric, n in counts(scored(data)).items() if n >= LEAST_ROWS]
     points: dict[str, list[Evidence]] = {}
     if not metrics or len(data.points) > MOST_ROWS:
@@ -122,7 +129,10 @@ def evidences(data: Dataset) -> Evidences:
 
 
 def _evidence(fits: Fits, metric: str, fold: Fold) -> tuple[Evidence, Fit] | None:
-    """Of the rows of a fold; of carried goodputs, and rows without payload, nothing is fitted."""
+    """Return the evidence at the rows of a fold, and the fit.
+
+    Goodputs at limited loads and rows without payload are not fitted.
+    """
     regimes = zip(fold.test, regimes_of(fits.data, fold.test), strict=True)
     rows = [
         (point, regime)

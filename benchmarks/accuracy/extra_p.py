@@ -1,7 +1,7 @@
 """Extra-P 4.2 as a predictor: its own search over sums of powers and logarithms, curve by curve.
 
-It runs in an environment of its own, since it needs another numpy, and models the time of one
-message, which grows with the size as its search expects.
+It runs in an environment of its own, since it needs another version of numpy. It models the time of
+one message, which grows with the size, as its search expects.
 """
 
 from __future__ import annotations
@@ -37,17 +37,17 @@ HERE = Path(__file__).resolve().parent
 PINS = HERE / "extra_p.txt"
 WORKER = HERE / "extra_p_worker.py"
 MICRO = 1e-6
-"""Extra-P takes numbers far below 1 for noise: times are handed over in microseconds."""
+"""Extra-P treats numbers far below 1 as noise, so times are passed in microseconds."""
 
 
 @contextmanager
 def extra_p() -> Iterator[Contestant]:
-    """Extra-P as a contestant, in a throwaway environment.
+    """Yield Extra-P as a contestant, in a temporary environment.
 
     Raises
     ------
     CommandError
-        If the environment cannot be made, such as without a network.
+        If the environment cannot be made, for example without a network.
     """
     with TemporaryDirectory() as name:
         say("installing Extra-P into an environment of its own")
@@ -60,7 +60,7 @@ def extra_p() -> Iterator[Contestant]:
             env=environment(),
             text=True,
         ) as worker:
-            _read(worker)  # it is ready, or this says that it is not
+            _read(worker)  # wait until it is ready; raises CommandError if it ended
             yield contestant(worker)
             worker.terminate()
 
@@ -75,7 +75,7 @@ def _environment(folder: Path) -> Path:
 
 
 def contestant(worker: subprocess.Popen[str]) -> Contestant:
-    """A predictor that asks a running worker."""
+    """Make a predictor that asks a running worker."""
 
     def answer(fold: Fold, point: Point) -> Estimate:
         line = along_payload(fold, point)

@@ -1,9 +1,9 @@
-"""Runs in Extra-P's environment: a line of JSON in is one curve, a line out is its answer.
+"""Worker in Extra-P's environment: reads a curve per line of JSON, and writes an answer per line.
 
-In: ``{"x": [...], "y": [...], "at": number}``.  Out: ``{"value": number}`` or ``{"why": text}``.
-Before the first line in, ``{"value": 1.0}`` is written: a curve of its own was modelled, so all that
-is needed is there.  Nine points and more go to Extra-P's segmented modeler, five and more to its
-basic one, as its own manual asks.
+Input: ``{"x": [...], "y": [...], "at": number}``. Output: ``{"value": number}`` or ``{"why":
+text}``. On start the worker models a test curve and writes ``{"value": 1.0}``, which shows that
+nothing is missing. A curve of nine points or more goes to Extra-P's segmented modeler, of five or
+more to its basic one, as its manual asks.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ FEWEST, SEGMENTED = 5, 9
 
 
 def answer(x: Sequence[float], y: Sequence[float], at: float) -> dict[str, object]:
-    """The value of Extra-P's model of a curve at one place."""
+    """Return the value of Extra-P's model of a curve at ``at``, or the reason for none."""
     if len(x) < FEWEST:
         return {"why": "fewer than five other points on the curve, which Extra-P needs"}
     modeler = SegmentedModeler() if len(x) >= SEGMENTED else SingleParameterModeler()

@@ -1,4 +1,4 @@
-"""Rows as numbers, for predictors that learn from features."""
+"""Features of rows, for predictors that learn from features."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from benchmarks.accuracy.predictor import Floats
 from icmodel.dataset import Dataset, Point
 
 UNLIMITED = 2.0
-"""Where an unlimited load stands among the limited ones: at so many times the greatest."""
+"""An unlimited load counts as this many times the greatest limited load."""
 
 
 @dataclass(frozen=True, slots=True)
 class Features:
-    """Columns of one protocol and metric: logarithms of sizes and loads, counts, options by value.
+    """Columns of one protocol and metric: log of payload and load, counts, one-hot options.
 
-    Only what differs within the dataset is a column, scaled to a spread of 1.
+    Only quantities that differ within the dataset are columns, scaled to a standard deviation of 1.
     """
 
     levels: tuple[tuple[int, str], ...]
@@ -28,7 +28,7 @@ class Features:
     spread: Floats
 
     def of(self, points: Sequence[Point]) -> Floats:
-        """A row of numbers a point."""
+        """Return a row of features for each point."""
         raw = _raw(points, self.levels, self.full_bps)
         varying = self.spread > 0
         scaled: Floats = (raw[:, varying] - self.centre[varying]) / self.spread[varying]
@@ -36,7 +36,7 @@ class Features:
 
 
 def features(data: Dataset, points: Sequence[Point]) -> Features:
-    """The columns that some rows of a dataset differ in."""
+    """Make the columns in which some rows of a dataset differ."""
     limited = [p.load_bps for p in points if p.load_bps and math.isfinite(p.load_bps)]
     full = UNLIMITED * max(limited, default=1.0)
     levels = tuple(

@@ -1,9 +1,9 @@
-"""Predictors of scikit-learn: a Gaussian process and gradient boosting, one a protocol and metric.
+"""Predictors of scikit-learn, per protocol and metric: Gaussian process and gradient boosting.
 
-Both learn the logarithm of the value wherever all are positive.  The Gaussian process finds its
-kernel's parameters anew on the training rows of each fold: from three starts in the first fold, and
-in a few steps from what that found in the others; where there are more than 300 rows, which would
-take minutes a fold, it keeps those of the first.
+Both learn the logarithm of the value if all values are positive. The Gaussian process tunes its
+kernel on the training rows of each fold: from three starts in the first fold, and in a few steps
+from that result in the others. With more than 300 rows, which would take minutes per fold, it keeps
+the kernel of the first fold.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from icmodel.validate.folds import Fold, scored
 
 SEED = 1
 FEWEST = 5
-"""Rows to learn from."""
+"""Least number of rows to learn from."""
 MOST_TUNED = 300
-"""Rows on which the kernel's parameters are found anew in each fold: the time grows with the cube."""
+"""Greatest number of rows with which each fold tunes the kernel: time grows with the cube."""
 
 STEPS = 5
 """Steps of the optimiser in every fold after the first."""
@@ -38,17 +38,17 @@ Kind = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What is learned: the value, or its logarithm where all are positive."""
+    """Learned quantity: the value, or its logarithm if all values are positive."""
 
     logarithmic: bool
 
     def of(self, points: Sequence[Point]) -> Floats:
-        """The numbers to be learned."""
+        """Return the numbers to learn."""
         values = np.array([p.value for p in points])
         return np.log(values) if self.logarithmic else values
 
     def back(self, number: float) -> float:
-        """A learned number as a value; far beyond any row it is infinite, which is no answer."""
+        """Convert a learned number to a value; on overflow to infinity, which is no answer."""
         if not self.logarithmic:
             return number
         return math.exp(number) if number < 700 else math.inf
@@ -56,7 +56,7 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """One protocol and metric of a dataset, ready to be learned."""
+    """One protocol and metric of a dataset, prepared for learning."""
 
     columns: Features
     target: Target
@@ -64,18 +64,18 @@ class Task:
 
 
 def task(data: Dataset, kind: Kind) -> Task:
-    """The columns and target of one protocol and metric, laid out on all its rows."""
+    """Make the columns and the target of one protocol and metric, from all its rows."""
     rows = tuple(p for p in (*scored(data), *data.held_out) if (p.protocol, p.metric) == kind)
     return Task(features(data, rows), Target(min(p.value for p in rows) > 0), rows)
 
 
 def training_rows(fold: Fold, kind: Kind) -> list[Point]:
-    """The rows of a fold to learn one protocol and metric from.
+    """Return the rows of a fold from which one protocol and metric is learned.
 
     Raises
     ------
     Unanswerable
-        If they are fewer than five.
+        If there are fewer than five rows.
     """
     rows = [p for p in fold.train.points if (p.protocol, p.metric) == kind]
     if len(rows) < FEWEST:
@@ -84,7 +84,7 @@ def training_rows(fold: Fold, kind: Kind) -> list[Point]:
 
 
 def gaussian_process(data: Dataset) -> Answerer:
-    """A Gaussian process: Matérn 3/2 with a length for each column, and noise."""
+    """Make a Gaussian process: Matérn 3/2 with a length scale for each column, and noise."""
     tasks: dict[Kind, Task] = {}
     kernels: dict[Kind, Any] = {}
     fitted: dict[Kind, tuple[Fold, Any]] = {}
@@ -107,7 +107,7 @@ def gaussian_process(data: Dataset) -> Answerer:
 
 
 def _fitted(one: Task, rows: Sequence[Point], kernel: Any) -> Any:
-    """A process on some rows; its kernel from several starts where none is known yet."""
+    """Fit a process to some rows; if no kernel is known yet, tune it from several starts."""
     columns = one.columns.of(rows)
     if kernel is None:
         process = _process(_start(columns.shape[1]), tune=True, restarts=2)
@@ -128,7 +128,7 @@ def _start(columns: int) -> Any:
 
 
 def _near(objective: Any, start: Floats, bounds: Any) -> tuple[Floats, float]:
-    """A few steps from a start that is good already: one row less moves an optimum little."""
+    """Optimise in a few steps from a good start: one row less moves an optimum little."""
     from scipy.optimize import minimize
 
     found = minimize(
@@ -152,7 +152,7 @@ def _process(kernel: Any, *, tune: bool, restarts: int) -> Any:
 
 
 def boosting(data: Dataset) -> Answerer:
-    """Gradient boosting: 200 trees of depth 4, learning rate 0.1."""
+    """Make a gradient-boosting predictor: 200 trees of depth 4, learning rate 0.1."""
     tasks: dict[Kind, Task] = {}
     fitted: dict[Kind, tuple[Fold, Any]] = {}
 

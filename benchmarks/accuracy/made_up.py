@@ -1,14 +1,15 @@
-"""Made-up datasets that follow physics: never used to choose a constant, scored like measured ones.
+"""Synthetic datasets that follow physics: no constant is chosen by them, scored like measured ones.
 
-A message costs its sender and its receiver so much a message, a byte and a packet.  A pipeline is as slow as
-its slowest station, the wire among them, so that goodput has plateaus.  Beside the wire's packets there are
-breaks that nobody announces: from some size on a stack announces a message and waits for the answer, and
-copies less of it (eager and rendezvous protocols of MPI).  Runs differ by a factor, and the slowest message of a run has
-waited for a stall, many times as long as a lone message takes and of no other length than chance's.  All numbers are
-drawn by a seed, around those of hosts of 2009 to 2025.
+Sender and receiver have costs per message, byte and packet. A pipeline is as slow as its slowest
+station, the wire among them, so that goodput has plateaus. Besides breaks at full packets there are
+undocumented ones: above some size a stack announces a message, waits for the answer, and copies
+less of it (eager and rendezvous protocols of MPI). Runs differ by a random factor. The slowest
+message of a run has waited for a stall of random length, many times as long as the latency of a
+lone message. All numbers are drawn by a seed, around those of hosts of 2009 to 2025.
 
-Three kinds of links, twelve or thirty sizes, one configuration or three sisters, whose costs differ by some
-ten percent and whose stacks change their protocol at sizes of their own.
+There are three kinds of links, twelve or thirty sizes, and one configuration or three sister
+configurations. The costs of sisters differ by some ten percent, and their stacks change their
+protocol at sizes of their own.
 """
 
 from __future__ import annotations
@@ -31,39 +32,42 @@ SPARSE, DENSE = 12, 30
 ALONE, SISTERS = ("first",), ("first", "second", "third")
 GREATEST_BYTES = 2**22
 SWITCHES_BYTES = (2048, 4096, 8192, 12288, 16384, 17408, 32768, 65536, 131072, 262144)
-"""Where stacks change their protocol."""
+"""Payloads at which stacks change their protocol."""
 MOST_RUNS = 5
 NOISE, NOISES_APART = 0.01, 0.7
-"""Relative standard deviation of a run: its median over the datasets, and how far their logarithms differ."""
+"""Relative standard deviation of a run: median over datasets, and deviation of its logarithm."""
 STALL, STALLS_APART = 20.0, 0.7
-"""Stalls over what a lone message takes: their median over the datasets, and how far its logarithms differ."""
+"""Stall over latency of a lone message: median over datasets, and deviation of its logarithm."""
 LEAST_APART, MOST_APART = 0.5, 1.6
-"""How far the logarithms of the stalls of one dataset differ, at least and at most."""
+"""Least and greatest standard deviation of the log of stalls within one dataset."""
 SYSTEMS_APART, SISTERS_APART = 0.4, 0.1
-"""How far the logarithms of costs differ, from one dataset to another and from one sister to another."""
+"""Standard deviation of the log of costs between datasets, and between sister configurations."""
 
 
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """What a side works on a message: a message [s], a byte [s/B], a packet [s]."""
+    """Time that a side works on a message: per message [s], per byte [s/B] and per packet [s]."""
 
     frame_s: float
     byte_s: float
     packet_s: float
 
     def varied(self, random: Random, apart: float) -> Costs:
-        """Costs around these."""
+        """Draw costs around these; ``apart`` is the standard deviation of their logarithms."""
         factors = random.lognormal(0.0, apart, 3)
         return Costs(*(factors * (self.frame_s, self.byte_s, self.packet_s)).tolist())
 
     def of(self, payload: Floats, packets: Floats) -> Floats:
-        """Time of messages in so many packets [s]."""
+        """Return the time of messages that take ``packets`` packets [s]."""
         return self.frame_s + self.byte_s * payload + self.packet_s * packets
 
 
 @dataclass(frozen=True, slots=True)
 class System:
-    """A kind of link and what runs on it; ``lone_s`` is what an empty message takes beside its costs."""
+    """Kind of link, with its protocols and costs.
+
+    ``lone_s`` is the latency of an empty message in addition to its costs.
+    """
 
     name: str
     link: Interconnect
@@ -106,7 +110,7 @@ SYSTEMS = (SOCKETS, MPI, RDMA)
 
 @dataclass(frozen=True, slots=True)
 class Stack:
-    """One configuration of a system: its costs, and from where on it copies less but waits for an answer."""
+    """Configuration of a system: its costs, and the size above which it waits but copies less."""
 
     lone_s: float
     send: Costs
@@ -115,9 +119,10 @@ class Stack:
     copied: float
 
     def runs(self, wire: Wire, payload: Floats, slower: Floats) -> dict[str, Floats]:
-        """What runs find, (runs, payloads) of each metric.
+        """Return the results of runs by metric, shape (runs, payloads).
 
-        ``slower`` (runs, payloads) is by how much hosts were slower than they are on average: a wire never is.
+        ``slower`` (runs, payloads) is the slowdown of the hosts over their average; a wire has
+        none.
         """
         packets, wire_s = wire.packets(payload), wire.serialisation_s(payload)
         bound_s = 8 * payload / wire.goodput_bound_bps(payload, wire_s)
@@ -136,7 +141,7 @@ class Stack:
 
 
 def family(seeds: int = SEEDS) -> dict[str, list[Dataset]]:
-    """All made-up datasets by name; those of one name differ in the seed alone."""
+    """Make all synthetic datasets, by name; datasets of one name differ in the seed only."""
     return {
         _name(system, count, names): [made_up(system, count, names, seed) for seed in range(seeds)]
         for system in SYSTEMS
@@ -150,7 +155,7 @@ def _name(system: System, count: int, names: tuple[str, ...]) -> str:
 
 
 def made_up(system: System, count: int, names: tuple[str, ...], seed: int) -> Dataset:
-    """The dataset of a system with about so many sizes, of some configurations, by a seed."""
+    """Make the dataset of a system with about ``count`` sizes and the named configurations."""
     random = np.random.default_rng([seed, count, len(names), *system.name.encode()])
     tool = Tool(NOISE * random.lognormal(0.0, NOISES_APART), int(random.integers(1, MOST_RUNS + 1)))
     stalls = Stalls.drawn(
@@ -186,7 +191,7 @@ def made_up(system: System, count: int, names: tuple[str, ...], seed: int) -> Da
 
 
 def _base(system: System, random: Random) -> Stack:
-    """What the configurations of one dataset and protocol lie around."""
+    """Draw the stack around which the configurations of one dataset and protocol lie."""
     switch_bytes, copied = math.inf, 1.0
     if system.switches:
         switch_bytes, copied = float(random.choice(SWITCHES_BYTES)), random.uniform(0.3, 0.9)
@@ -200,7 +205,7 @@ def _base(system: System, random: Random) -> Stack:
 
 
 def _sister(base: Stack, random: Random) -> Stack:
-    """One of the configurations: half of them change their protocol at a size of their own."""
+    """Draw one of the configurations; half of them change their protocol at a size of their own."""
     switch_bytes = base.switch_bytes
     if math.isfinite(switch_bytes) and random.random() < 0.5:
         switch_bytes = float(random.choice(SWITCHES_BYTES))
@@ -215,19 +220,19 @@ def _sister(base: Stack, random: Random) -> Stack:
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """What measures: how far its runs differ, as a factor, and how many it takes of each point."""
+    """Measuring tool: standard deviation of the log factor between runs, and runs per point."""
 
     noise: float
     runs: int
 
     def slower(self, points: int, random: Random) -> Floats:
-        """By how much the hosts are slower in each run of each point, (runs, points)."""
+        """Draw the slowdown of the hosts in each run of each point, shape (runs, points)."""
         return random.lognormal(0.0, self.noise, (self.runs, points))
 
     def points(
         self, protocol: str, stack: str, payload: Floats, runs: dict[str, Floats]
     ) -> Iterator[Point]:
-        """A row a payload and metric: the mean of the runs; their spread where there are several."""
+        """Yield a row per payload and metric: mean of the runs, and deviation of several runs."""
         for metric, found in runs.items():
             for size, column in zip(payload.astype(int).tolist(), found.T, strict=True):
                 yield Point(
@@ -242,7 +247,11 @@ class Tool:
 
 @dataclass(frozen=True, slots=True)
 class Stalls:
-    """Stalls of one dataset: so many times what a lone message takes, their logarithms so far apart."""
+    """Stalls of one dataset.
+
+    Their median is ``times`` the latency of a lone message; ``apart`` is the standard deviation of
+    their logarithms.
+    """
 
     random: Random
     times: float
@@ -250,11 +259,11 @@ class Stalls:
 
     @classmethod
     def drawn(cls, random: Random) -> Stalls:
-        """Those of a dataset."""
+        """Draw the parameters of a dataset's stalls."""
         times = STALL * random.lognormal(0.0, STALLS_APART)
         return cls(random, times, random.uniform(LEAST_APART, MOST_APART))
 
     def of(self, lone_s: float, points: int) -> Floats:
-        """The longest stall of each point [s]."""
+        """Draw the longest stall of each point [s]."""
         found: Floats = lone_s * self.times * self.random.lognormal(0.0, self.apart, points)
         return found

@@ -1,4 +1,4 @@
-"""icmodel's own variants as predictors."""
+"""Variants of icmodel as predictors."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from icmodel.validate.questions import answers_of
 
 
 def variant(name: str, constants: Callable[[Dataset], Constants] = lambda _: SHIPPED) -> Contestant:
-    """One variant of the model; of its fits the constants may depend on the dataset that is scored."""
+    """Make a predictor of a variant; the constants of its fits may depend on the scored dataset."""
 
     def answerer(data: Dataset) -> Answerer:
         own = constants(data)

@@ -1,4 +1,4 @@
-"""Predictor: what every contestant is, and the forms in which rows are handed to it."""
+"""Interface of predictors, and the forms in which they receive rows."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from icmodel.validate.folds import Fold, curve
 Floats = NDArray[np.float64]
 
 Answerer = Callable[[Fold], Sequence[Estimate]]
-"""Learns a fold's training rows and answers its test rows, one estimate each."""
+"""Function that learns a fold's training rows and answers its test rows, one estimate each."""
 Contestant = Callable[[Dataset], Answerer]
-"""Makes an answerer for the folds of one dataset."""
+"""Function that makes an answerer for the folds of one dataset."""
 
 PER_SECOND = ("frames_per_s", "packets_sent_per_s", "packets_received_per_s")
 TIMES = ("latency_", "rtt_")
@@ -30,7 +30,7 @@ class Unanswerable(Exception):  # noqa: N818  (says more than an Error at its en
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """The training rows beside one test row: the same metric along one axis, all else equal."""
+    """Training rows beside a test row: same metric along one axis, other parameters equal."""
 
     x: Floats
     y: Floats
@@ -38,19 +38,19 @@ class Line:
 
     @property
     def inside(self) -> bool:
-        """Whether training rows stand on both sides."""
+        """Whether there are training rows on both sides of the test row."""
         return len(self.x) > 0 and bool(self.x[0] < self.at < self.x[-1])
 
 
 def guess(value: float, low: float = math.nan, high: float = math.nan) -> Estimate:
-    """An answer without icmodel's bases; one that is no number is none."""
+    """Make an estimate from a value and its interval; absent if the value is not finite."""
     if not math.isfinite(value):
         return absent("the answer is no finite number")
     return Estimate(value, low, high, "interpolated")
 
 
 def one_by_one(answer: Callable[[Fold, Point], Estimate]) -> Answerer:
-    """An answerer that takes rows one at a time and turns refusals into absent estimates."""
+    """Make an answerer that takes rows one at a time and turns refusals into absent estimates."""
 
     def answers(fold: Fold) -> list[Estimate]:
         found = []
@@ -65,7 +65,7 @@ def one_by_one(answer: Callable[[Fold, Point], Estimate]) -> Answerer:
 
 
 def along_payload(fold: Fold, point: Point) -> Line:
-    """Training rows of the curve that a test row lies on.
+    """Return the training rows on the curve of a test row.
 
     Raises
     ------
@@ -87,7 +87,7 @@ def along_payload(fold: Fold, point: Point) -> Line:
 
 
 def along_load(fold: Fold, point: Point) -> Line:
-    """Training rows at a test row's payload and other loads; unlimited ones have no place."""
+    """Return the training rows at a test row's payload and other loads, except unlimited ones."""
     if point.load_bps is None or math.isinf(point.load_bps):
         return _line([], 1.0)
     here = curve(fold.train, point)[:-1]
@@ -112,24 +112,24 @@ def _line(rows: Sequence[tuple[float, float]], at: float) -> Line:
 
 
 def is_time_or_rate(metric: str) -> bool:
-    """Whether a metric is a time, or a rate that the time of one message makes."""
+    """Whether a metric is a time, or a rate that follows from the time of one message."""
     return metric.startswith(TIMES) or metric.endswith("goodput_bps") or metric in PER_SECOND
 
 
 def to_time(metric: str, payload_bytes: Floats, value: Floats) -> Floats:
-    """The time of one message [s] that a metric means, itself where it is neither time nor rate."""
+    """Convert a rate to the time of one message [s]; other metrics stay unchanged."""
     if metric.endswith("_bps"):
         return payload_bytes * 8 / value
     return 1 / value if metric in PER_SECOND else value
 
 
 def from_time(metric: str, payload_bytes: float, seconds: float) -> float:
-    """The metric that a time of one message makes.
+    """Convert the time of one message back to a metric.
 
     Raises
     ------
     Unanswerable
-        If the time is not above 0: a rate of it is none.
+        If the metric is a rate, and the time is not above 0.
     """
     if not metric.endswith("_bps") and metric not in PER_SECOND:
         return seconds

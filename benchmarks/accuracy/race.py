@@ -1,4 +1,4 @@
-"""The race: every predictor on the same folds of every dataset, and who was closest."""
+"""Race: scores of every predictor on the same folds of every dataset."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ TENTHS = 10
 
 @dataclass(frozen=True, slots=True)
 class Race:
-    """What came of one dataset: the score of each predictor and metric, of the same rows."""
+    """Result for one dataset: the score of each predictor and metric, on the same rows."""
 
     dataset: str
     folds: int
@@ -39,14 +39,14 @@ class Race:
 
 @dataclass(frozen=True, slots=True)
 class Lap:
-    """The folds of one dataset of a race."""
+    """Folds of one dataset of a race."""
 
     data: Dataset
     folds: Sequence[Fold]
 
 
 def metrics_with_enough_rows(datasets: Sequence[Dataset]) -> tuple[str, ...]:
-    """The metrics that are scored: at least 30 measured or tabulated rows in all."""
+    """Return the scored metrics: those with at least 30 measured or tabulated rows in all."""
     rows = [point for data in datasets for point in scored(data)]
     return tuple(m for m, n in counts(rows).items() if n >= LEAST_ROWS)
 
@@ -60,7 +60,7 @@ def race(
     say: Say,
     journal: Journal = NOTHING_KEPT,
 ) -> Race:
-    """Every predictor on the folds of one dataset; whose scores a journal has does not run again."""
+    """Score every predictor on the folds of one dataset; scores in the journal are reused."""
     return race_together(
         data.id, [data], predictors, kind=kind, most=most, say=say, journal=journal
     )
@@ -76,7 +76,7 @@ def race_together(
     say: Say,
     journal: Journal = NOTHING_KEPT,
 ) -> Race:
-    """The same over several datasets that count as one: ``most`` folds of each."""
+    """Score every predictor on several datasets that count as one, with ``most`` folds of each."""
     metrics = metrics_with_enough_rows(datasets)
     laps = [Lap(data, _folds(data, kind, metrics, most)) for data in datasets] if metrics else []
     folds = sum(len(lap.folds) for lap in laps)
@@ -89,20 +89,20 @@ def race_together(
             progress = _Progress(say, f"{name}: {predictor}", folds)
             found = _run(laps, contestant, metrics, progress)
             known = {metric: asdict(one) for metric, one in found.items()}
-            if any(one.n for one in found.values()):  # a missing package may be there next time
+            if any(one.n for one in found.values()):  # a missing package may be installed next time
                 journal.keep(key, known)
         scores[predictor] = {metric: _score(said) for metric, said in known.items()}
     return Race(name, folds, scores)
 
 
 class _Progress:
-    """Says at every tenth of its folds how far a predictor is."""
+    """Progress of a predictor, printed after every tenth of its folds."""
 
     def __init__(self, say: Say, who: str, folds: int) -> None:
         self._say, self._who, self._folds, self._done = say, who, folds, 0
 
     def __call__(self) -> None:
-        """One fold more."""
+        """Count one more fold."""
         self._done += 1
         done, folds = self._done, self._folds
         if done * TENTHS // folds > (done - 1) * TENTHS // folds and done < folds:
@@ -110,7 +110,7 @@ class _Progress:
 
 
 def _score(said: Mapping[str, object]) -> Score:
-    """A score as a journal keeps it."""
+    """Make a score from its form in the journal."""
     coverage = said["coverage"]
     held = Coverage(**coverage) if isinstance(coverage, dict) else None
     errors = Errors(**said["errors"])  # type: ignore[arg-type]
@@ -135,7 +135,7 @@ def _folds(data: Dataset, kind: str, metrics: Sequence[str], most: int | None) -
 def _run(
     laps: Sequence[Lap], contestant: Contestant, metrics: Sequence[str], told: Callable[[], None]
 ) -> dict[str, Score]:
-    """The scores of one predictor."""
+    """Return the scores of one predictor, by metric."""
     outcomes = by_metric(
         outcome(fold.name, point, one)
         for lap in laps
@@ -149,7 +149,7 @@ def _run(
 def _answers(
     lap: Lap, contestant: Contestant, told: Callable[[], None]
 ) -> Iterator[tuple[Fold, Sequence[Estimate]]]:
-    """What a predictor answers to each fold; one that is not there answers nothing, and says so."""
+    """Yield each fold with its estimates; without the predictor's package they are all absent."""
     try:
         answerer = contestant(lap.data)
     except ImportError as error:
@@ -163,7 +163,7 @@ def _answers(
 
 
 def document(races: Sequence[Race]) -> dict[str, dict[str, dict[str, dict[str, object]]]]:
-    """``{dataset: {predictor: {metric: {...}}}}``, errors as ratios; unknown numbers ``None``."""
+    """Return ``{dataset: {predictor: {metric: {...}}}}``: errors are ratios, unknown ones None."""
     return {
         one.dataset: {
             predictor: {metric: _entry(found) for metric, found in metrics.items()}

@@ -1,4 +1,4 @@
-"""The race as text: mean ranks, a table a dataset, then who was closest how often, and where we were not."""
+"""Text of a race: mean ranks, a table per dataset, counts of the closest, and icmodel's losses."""
 
 from __future__ import annotations
 
@@ -12,22 +12,24 @@ from icmodel.validate.scores import FAR, Coverage, Score
 
 OURS = "hybrid"
 ENOUGH = 0.9
-"""Only who answered this part of the rows anyone answered can be closest: the easy ones are no race."""
+"""Part of the rows answered by anyone that a predictor must answer, so that it can be closest.
+
+Otherwise a predictor could win by easy rows alone.
+"""
 TIE = 5e-5
-"""Errors no further apart are printed alike: both are closest."""
+"""Errors that differ by at most this are printed alike and count as equal."""
 
 HALF = 0.5
-"""Of the metrics that we and anyone else answer, who answers fewer than this part is no rival on a
-dataset as a whole."""
+"""Part of the metrics answered by us and anyone else that a rival on a dataset must answer."""
 UNTOLD = 0.9
-"""A metric whose least median error is above this is told by nobody: nothing can be won there."""
+"""A metric whose least median error is above this is predicted by nobody, and does not count."""
 
 NUMBERS = ("median", "p95")
 
 
 @dataclass(frozen=True, slots=True)
 class Final:
-    """Who was closest in one number of one metric of one dataset, and how far we were from it."""
+    """Closest predictors in one number of one metric of one dataset, their error, and our error."""
 
     dataset: str
     metric: str
@@ -44,7 +46,7 @@ class Final:
 
 
 def text(races: Sequence[Race], kind: str) -> str:
-    """Everything for people."""
+    """Return all tables and conclusions as text."""
     judged = finals(races)
     lines = [*_ranked(races), *_covered(races), ""] if judged else []
     lines.append(f"errors by {kind}, the same folds for all; relative, of ratios absolute")
@@ -85,7 +87,7 @@ def _error(kind: str, number: float) -> str:
 
 
 def finals(races: Sequence[Race]) -> list[Final]:
-    """Who was closest, for each dataset, metric, and both median and 95th percentile."""
+    """Find the closest predictors for each dataset and metric, by median and by 95th percentile."""
     return [
         final
         for one in races
@@ -107,7 +109,7 @@ def _final(one: Race, metric: str, number: str) -> Final | None:
 
 
 def _able(one: Race, metric: str, number: str) -> dict[str, float]:
-    """The error of each predictor that answered enough rows of a metric."""
+    """Return the error of each predictor that answered enough rows of a metric."""
     scores = {name: metrics[metric] for name, metrics in one.scores.items()}
     rows = max(found.n for found in scores.values())
     return {
@@ -119,10 +121,10 @@ def _able(one: Race, metric: str, number: str) -> dict[str, float]:
 
 @dataclass(frozen=True, slots=True)
 class Together:
-    """How far a rival is from us over the metrics of a dataset that both answer.
+    """Errors of a rival over ours, over the metrics of a dataset that both answer.
 
-    ``ratio`` is the geometric mean of its errors over ours: above 1 we are closer.  A rival answers
-    at least half of the metrics that we and anyone else do.
+    ``ratio`` is the geometric mean of its errors over ours: above 1 we are closer. A rival answers
+    at least half of the metrics that we and anyone else answer.
     """
 
     dataset: str
@@ -133,7 +135,7 @@ class Together:
 
 
 def together(races: Sequence[Race]) -> list[Together]:
-    """Every rival on every dataset with us; the nearest first."""
+    """Compare every rival with us on every dataset; the closest rival comes first."""
     found = []
     for one in races:
         for number in NUMBERS:
@@ -147,7 +149,7 @@ def together(races: Sequence[Race]) -> list[Together]:
 
 
 def _logs(one: Race, rival: str, number: str) -> list[float]:
-    """Log of a rival's error over ours, for each metric that both answer and somebody tells."""
+    """Return log(rival's error / our error) for each counted metric that both answer."""
     logs = []
     for metric in next(iter(one.scores.values())):
         able = _able(one, metric, number)
@@ -159,23 +161,23 @@ def _logs(one: Race, rival: str, number: str) -> list[float]:
 
 
 def ahead(rivals: Sequence[Together], number: str) -> list[str]:
-    """The datasets on which no rival is closer than we are, over all metrics together."""
+    """Return the datasets on which no rival is closer than we are, over all metrics together."""
     here = [rival for rival in rivals if rival.number == number]
     behind = {rival.dataset for rival in here if rival.ratio < 1 - TIE}
     return [name for name in dict.fromkeys(rival.dataset for rival in here) if name not in behind]
 
 
 def mean_ranks(races: Sequence[Race], number: str) -> dict[str, float]:
-    """The mean rank of each predictor over all metrics of all datasets, the best first.
+    """Return the mean rank of each predictor over all metrics of all datasets, the best first.
 
-    Errors printed alike share their ranks; who answers fewer than nine in ten of what anyone answered is
-    last there.
+    Errors printed alike share their ranks. A predictor that answers fewer than nine in ten of the
+    rows answered by anyone is last.
     """
     ranks: dict[str, list[float]] = {}
     for one in races:
         for metric in next(iter(one.scores.values())) if one.folds else ():
             able = _able(one, metric, number)
-            if len(able) < 2:  # no race
+            if len(able) < 2:  # nobody to compare with
                 continue
             for name in one.scores:
                 ranks.setdefault(name, []).append(_rank(able, name, len(one.scores)))
@@ -192,7 +194,7 @@ def _rank(able: Mapping[str, float], name: str, last: int) -> float:
 
 
 def won_datasets(judged: Sequence[Final]) -> Mapping[str, tuple[int, int]]:
-    """For each number: the datasets in most of whose metrics we were closest, and all datasets."""
+    """Count, for each number, the datasets on which we are closest in most metrics, and all."""
     names = list(dict.fromkeys(final.dataset for final in judged))
     found = {}
     for number in NUMBERS:
@@ -213,7 +215,7 @@ def _ranked(races: Sequence[Race]) -> Iterator[str]:
 
 
 def _covered(races: Sequence[Race]) -> Iterator[str]:
-    """How often intervals held, over all rows of each predictor that has any."""
+    """Yield the coverage of the intervals of each predictor that has intervals."""
     counted: dict[str, list[Coverage]] = {}
     for one in races:
         for name, metrics in one.scores.items():

@@ -1,1 +1,1 @@
-"""The application's own work: predictions against runs of tools that do more with a frame."""
+"""Application time per frame: predictions against runs of tools that work more on each frame."""

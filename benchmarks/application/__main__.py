@@ -33,7 +33,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _fold(folder: Path) -> None:
-    """A dataset of icprobe's runs that nobody disturbed."""
+    """Make a dataset of icprobe's undisturbed runs."""
     words: list[str | Path] = [
         sys.executable,
         "-m",

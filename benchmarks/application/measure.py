@@ -1,4 +1,4 @@
-"""Measure the same streams with icprobe and with tools that do more with a frame, taking turns in one lab."""
+"""Measure the same streams in one lab with icprobe and with tools that work more on each frame."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ RECORDS, RUNS = "records.jsonl", "runs.csv"
 TOPOLOGY = "direct-1g"
 PROTOCOLS = ("tcp", "udp")
 PAYLOADS = (64, 128, 256, 512, 1448, 4096, 16384, 65507)
-"""Useful bytes of a frame; the last is the greatest datagram, which sockperf takes of TCP too."""
+"""Payloads of a frame [B]; the last is the largest datagram, which limits sockperf with TCP too."""
 PACED = ((64, 2000), (64, 20_000), (1448, 800), (1448, 8000), (65507, 20), (65507, 200))
 """Payloads and rates [1/s] of icprobe's paced runs: 1 and 10 Mb/s, 10 and 100 Mb/s."""
 ROUNDS = 3
 CALM_CORES = 0.05
-"""A run during which others used more of the machine does not count and is made again."""
+"""A run during which other processes used more cores than this does not count and is repeated."""
 HISTOGRAM_DIGITS = 2
 LOOK_S = 0.3
-"""How long the machine is watched before a run, until it is calm."""
+"""Time for which the machine is watched before a run, repeated until it is calm [s]."""
 
 
 class Run(NamedTuple):
-    """One run of a tool: what its receiver counted [b/s], and how many cores others used meanwhile."""
+    """One run of a tool: goodput at its receiver [b/s], and cores used by other processes."""
 
     round: int
     tool: str
@@ -41,40 +41,40 @@ class Run(NamedTuple):
 
 
 class PlainIcprobe(Icprobe):
-    """icprobe with the system's own sockets, its records kept."""
+    """icprobe with default sockets of the system; keeps the last record."""
 
     def sockets(self, question: Question) -> Sequence[str]:
-        """As they come."""
+        """Return no options: sockets have the system's defaults."""
         return ()
 
     def record(self, question: Question) -> dict[str, Any]:
-        """The record of one run, the last of which is the one to keep."""
+        """Run icprobe once, keep its record in ``last``, and return it."""
         self.last = super().record(question)
         return self.last
 
 
 class PlainIperf3(Iperf3):
-    """iperf3 with the system's own sockets."""
+    """iperf3 with default sockets of the system."""
 
     def sockets(self, question: Question) -> Sequence[str]:
-        """As they come."""
+        """Return no options: sockets have the system's defaults."""
         return ()
 
 
 class PlainSockperf(Sockperf):
-    """sockperf with the system's own sockets, and Nagle's algorithm on as it comes in this mode."""
+    """sockperf with default sockets of the system; Nagle's algorithm stays on in this mode."""
 
     def sockets(self, question: Question) -> Sequence[str]:
-        """As they come."""
+        """Return no options: sockets have the system's defaults."""
         return ()
 
     def throughput(self, question: Question) -> Sequence[str]:
-        """As it comes."""
+        """Return no options: Nagle's algorithm keeps its default."""
         return ()
 
 
 def measure(icprobe: Path, folder: Path, within_s: float) -> bool:
-    """The runs that are not in the folder yet, in turns; whether all are there in the end."""
+    """Measure the runs that the folder lacks, tools in turn; return whether all are measured."""
     until = time.monotonic() + within_s
     done = {one[:5] for one in read_runs(folder / RUNS) if one.others_cores <= CALM_CORES}
     with standing(icprobe, TOPOLOGY) as lab:
@@ -94,7 +94,7 @@ def measure(icprobe: Path, folder: Path, within_s: float) -> bool:
 
 
 def _calm(until: float) -> bool:
-    """Wait until nobody else uses the machine; whether that came before a time."""
+    """Wait until other processes are idle; return False if this takes beyond ``until``."""
     watch = Watch()
     while time.monotonic() < until:
         time.sleep(LOOK_S)
@@ -104,7 +104,7 @@ def _calm(until: float) -> bool:
 
 
 def _questions() -> Iterator[tuple[int, Question]]:
-    """Every round asks all at full speed; every second one icprobe at low rates too."""
+    """Yield the questions of each round: all at full speed, and in every second paced ones."""
     for number in range(1, ROUNDS + 1):
         for protocol in PROTOCOLS:
             for payload in PAYLOADS:
@@ -115,7 +115,7 @@ def _questions() -> Iterator[tuple[int, Question]]:
 
 
 def read_runs(path: Path) -> list[Run]:
-    """The runs of a file; none where there is no file."""
+    """Read the runs of a file; return an empty list if there is no file."""
     if not path.exists():
         return []
     with path.open(encoding="utf-8", newline="") as file:
@@ -130,7 +130,7 @@ def _run(row: Mapping[str, str]) -> Run:
 
 
 def _append(folder: Path, number: int, question: Question, tool: Tool) -> None:
-    """Measure once and write it down, disturbed or not."""
+    """Measure once and append the run to the files, disturbed or not."""
     watch = Watch()
     goodput_bps = tool.ask(question)
     others = watch.cores()
@@ -149,7 +149,7 @@ def _append(folder: Path, number: int, question: Question, tool: Tool) -> None:
 
 
 def calm_records(folder: Path) -> Path:
-    """The records of icprobe's runs that nobody disturbed, in a file of their own."""
+    """Write the records of icprobe's undisturbed runs to a file, and return its path."""
     runs = [run for run in read_runs(folder / RUNS) if run.tool == Icprobe.name]
     lines = (folder / RECORDS).read_text(encoding="utf-8").splitlines()
     kept = [line for line, run in zip(lines, runs, strict=True) if run.others_cores <= CALM_CORES]

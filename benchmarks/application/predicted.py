@@ -1,4 +1,4 @@
-"""Learn what a tool adds to a frame from two payloads, and predict the others."""
+"""Learn the time per frame that a tool adds from two payloads, and predict the other payloads."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ from icmodel.statistics import median
 DATASET = "lab-1g-application"
 JUDGE = "icprobe"
 LEARNED = (64, 256)
-"""Payloads that say what a tool adds [B]: the ends of what the hosts limit here."""
+"""Payloads from which the added time is learned [B]: the ends of the range that hosts limit."""
 BURST_BYTES = 125_000
-"""Depth of the link's token bucket: so much passes beyond the line rate in a run."""
+"""Depth of the link's token bucket [B], which passes beyond the line rate in a run."""
 FILLS = 0.97
-"""From this part of theory's bound on a tool fills the wire, which is no feat to predict."""
+"""From this part of theory's bound on, the wire limits a tool, which is easy to predict."""
 
 Reached = Mapping[tuple[str, str, int], float]
-"""Tool, protocol and payload [B] to the median goodput [b/s] of calm runs."""
+"""Median goodput [b/s] of calm runs, by tool, protocol and payload [B]."""
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One payload of one tool that nothing was learned from."""
+    """One payload of one tool, from which nothing was learned."""
 
     tool: str
     protocol: str
@@ -43,19 +43,19 @@ class Case:
 
     @property
     def error(self) -> float:
-        """How far the prediction is off, relative."""
+        """Relative error of the prediction."""
         return self.told.value / self.real_bps - 1
 
     @property
     def held(self) -> bool:
-        """Whether the interval holds it; what the bucket let pass beyond the line is not asked of one."""
+        """Whether the interval contains the goodput, less what the token bucket let pass."""
         beyond = self.real_bps - self.theory_bps
         real = self.theory_bps if 0 < beyond <= 8 * BURST_BYTES / SECONDS else self.real_bps
         return self.told.low <= real <= self.told.high
 
     @property
     def held_strictly(self) -> bool:
-        """Whether the interval holds it as it was counted."""
+        """Whether the interval contains the goodput as it was counted."""
         return self.told.low <= self.real_bps <= self.told.high
 
     @property
@@ -65,7 +65,7 @@ class Case:
 
 
 def reached(runs: Sequence[Run]) -> Reached:
-    """What each tool reached as fast as it goes, of the runs nobody disturbed."""
+    """Return the median goodput of each tool in unlimited, undisturbed runs."""
     found: dict[tuple[str, str, int], list[float]] = {}
     for run in runs:
         if run.rate_fps is None and run.others_cores <= CALM_CORES:
@@ -75,7 +75,7 @@ def reached(runs: Sequence[Run]) -> Reached:
 
 
 def results(like: Dataset, tool: str, known: Reached, payloads: Sequence[int]) -> Dataset:
-    """What a tool reached at some payloads, as a dataset of the same link."""
+    """Make a dataset of a tool's goodput at some payloads, with the same link."""
     points = tuple(
         Point(
             line=0, protocol=protocol, payload_bytes=payload, load_bps=math.inf, cores=1, switches=None,
@@ -91,13 +91,13 @@ def results(like: Dataset, tool: str, known: Reached, payloads: Sequence[int]) -
 
 
 def learned(model: Model, known: Reached) -> dict[str, tuple[OwnWork, ...]]:
-    """What each tool adds to a frame."""
+    """Return the application time that each tool adds to a frame."""
     tools = sorted({tool for tool, _, _ in known} - {JUDGE})
     return {tool: own_work(model, results(model.data, tool, known, LEARNED)) for tool in tools}
 
 
 def cases(model: Model, known: Reached) -> Iterator[Case]:
-    """Every payload but those that said what a tool adds."""
+    """Yield a case for every payload from which nothing was learned."""
     for tool, works in learned(model, known).items():
         for one in works:
             for (who, protocol, payload), real_bps in sorted(known.items()):
@@ -109,12 +109,12 @@ def cases(model: Model, known: Reached) -> Iterator[Case]:
 
 
 def record(folder: Path) -> tuple[Model, Reached]:
-    """The model of icprobe's runs in a folder, and what each tool reached."""
+    """Load the model of icprobe's runs in a folder, and the goodput of each tool."""
     return Model(folder / DATASET, "hybrid"), reached(read_runs(folder / RUNS))
 
 
 def text(model: Model, known: Reached) -> str:
-    """What was learned, every case, and how near they are."""
+    """Return the learned times, every case, and a summary of the errors."""
     found = list(cases(model, known))
     lines = [f"learned from {' and '.join(map(str, LEARNED))} B, over {JUDGE}'s own time a frame:"]
     for tool, works in learned(model, known).items():

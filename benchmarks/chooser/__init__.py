@@ -1,1 +1,1 @@
-"""How many runs the calibration loop saves: its choice against random and grid choice."""
+"""Runs that the calibration loop saves: its choice against random and grid choice."""

@@ -43,7 +43,7 @@ def main(words: Sequence[str] | None = None) -> int:
 
 
 def _known(journal: Journal, key: Key) -> list[Outcome]:
-    """The outcomes of a seed that was played; none where it was not."""
+    """Return the outcomes of a seed from the journal, or an empty list."""
     found = journal.known(key)
     return [Outcome(**one) for one in found] if isinstance(found, list) else []
 
@@ -87,7 +87,7 @@ def _parser() -> argparse.ArgumentParser:
 def _arenas(
     asked: argparse.Namespace,
 ) -> list[tuple[str, list[tuple[int, Callable[[], Arena]]]]]:
-    """Of each system its seeds, and how the arena of each is made."""
+    """Return, for each system, its seeds with functions that make their arenas."""
     seeds = range(asked.first_seed, asked.first_seed + asked.seeds)
     if asked.records is not None:
         told = [record for path in asked.records for record in _read(path)]
@@ -106,9 +106,9 @@ def _arenas(
 
 
 def _read(path: Path) -> list[Record]:
-    """Records without their histograms, which are most of their length.
+    """Read records without their histograms, which are most of their length.
 
-    Of a folded dataset those that it did not keep apart.
+    Of a folded dataset, records that it kept apart are left out.
     """
     apart: set[str] = set()
     if path.is_dir():

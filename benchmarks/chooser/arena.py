@@ -1,4 +1,4 @@
-"""Arena: runs that may be bought, what they answer, and the truth a model of them is held against."""
+"""Arena: runs that may be bought, their records, and the truth to compare a model with."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from icmodel.calibrate.testbed import Refused
 from icmodel.fold.flags import spoilers
 
 REPEATS = 3
-"""Of each run in the full grid of a made-up system."""
+"""Repeats of each run in the full grid of a synthetic system."""
 TESTS = 240
-"""Places where a made-up system's truth is asked, drawn over the domain by payload's logarithm."""
+"""Number of questions to a synthetic system, drawn log-uniformly in the payload."""
 
 Turn = tuple[Run, int]
 Values = Mapping[str, float]
@@ -28,9 +28,9 @@ Values = Mapping[str, float]
 
 @dataclass(frozen=True)
 class Arena:
-    """One system for one seed: the full grid as turns, what each answers, and the questions.
+    """One system for one seed: the full grid as turns, the record of each, and the questions.
 
-    ``beside`` is how often a run that is not in the grid may be bought.
+    ``beside`` is the number of times that a run outside the grid may be bought.
     """
 
     name: str
@@ -48,9 +48,9 @@ class Arena:
 
 
 def made_up(truth: Truth, seed: int, noise: float = 1.0) -> Arena:
-    """A made-up system: its noise and the places of the questions follow from the seed.
+    """Make the arena of a synthetic system; noise and questions follow from the seed.
 
-    ``noise`` is how many times the usual one there is.
+    ``noise`` is a factor of the default noise.
     """
     settings = Settings.of(
         system=truth.name, mtu_bytes=truth.mtu_bytes, line_rate_bps=truth.line_rate_bps
@@ -69,10 +69,10 @@ def made_up(truth: Truth, seed: int, noise: float = 1.0) -> Arena:
 
 
 def recorded(records: Iterable[Record], settings: Settings, seed: int) -> Arena:
-    """A campaign that was carried out: its full grid, and its held-out points as questions.
+    """Make the arena of a measured campaign: its full grid, with its held-out points as questions.
 
-    The seed says which repeat of a run is handed out first. The truth of a question is the mean of
-    its repeats: it has their noise, and less of it than one run.
+    The seed determines the order of the repeats of a run. The truth of a question is the mean of
+    its repeats, which has less noise than one run.
     """
     told = [one for one in records if _is_plain(one)]
     held: dict[Run, list[Record]] = {}
@@ -94,7 +94,7 @@ def recorded(records: Iterable[Record], settings: Settings, seed: int) -> Arena:
 
 
 def _held_out(record: Record) -> bool:
-    """Whether the plan keeps a run from every fit."""
+    """Whether the plan holds a run out of every fit."""
     return bool((record.get("plan") or {}).get("held_out"))
 
 
@@ -109,11 +109,11 @@ PLAIN = {
     "io_threads": 1,
     "zeromq_socket": "push-pull",
 }
-"""What a run of the loop asks, and where it says nothing icprobe does."""
+"""Settings of the calibration loop's runs; icprobe's defaults for what the loop does not set."""
 
 
 def _is_plain(record: Record) -> bool:
-    """Of the grid, with no option: what a run of the loop can ask, and no reference run."""
+    """Whether the loop could ask a run: no options are set, and it is no reference run."""
     point, plan = record["point"], record.get("plan") or {}
     plain = all(point.get(name, value) == value for name, value in PLAIN.items())
     return plain and plan.get("kind", "grid") != "reference"
@@ -138,7 +138,7 @@ def _record(answer: Record | Refused) -> Record:
 
 
 def _means(repeats: Sequence[Record]) -> dict[str, float]:
-    """Of each metric over the repeats whose flags leave it as it is."""
+    """Return the mean of each metric over the repeats whose flags do not spoil it."""
     found = {}
     for metric in METRICS:
         kept = [one["result"] for one in repeats if not spoilers(one["flags"], metric, (), ())]

@@ -1,4 +1,4 @@
-"""Contest: each strategy's error on the same budget, over that of the full grid."""
+"""Contest: error of each strategy with the same budget, over the error of the full grid."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from icmodel.solve import REFUSALS
 
 QUARTER = 0.25
 MOST_ERROR = 1.0
-"""An error counts as 100 % at most, and so does a question that is refused."""
+"""Greatest error that counts (100 %), also for a refused question."""
 LEAST_ERROR = 1e-4
-"""Below it an error counts as this: ratios of rounding say nothing."""
+"""Least error that counts, since ratios of rounding errors mean nothing."""
 
 Errors = Mapping[str, float]
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """One strategy on one arena: runs bought, and the mean error of each metric."""
+    """Result of one strategy on one arena: bought runs, and the mean error of each metric."""
 
     strategy: str
     share: float
@@ -39,7 +39,7 @@ class Outcome:
 
 
 def contest(arena: Arena, seed: int, shares: Sequence[float] = (QUARTER,)) -> list[Outcome]:
-    """Every strategy at every share of the full grid's runs, and the full grid itself."""
+    """Score every strategy at every share of the full grid's runs, and the full grid itself."""
     whole = errors(arena, arena.turns)
     found = [Outcome("full grid", 1.0, len(arena.turns), whole, 1.0)]
     for share in shares:
@@ -52,7 +52,7 @@ def contest(arena: Arena, seed: int, shares: Sequence[float] = (QUARTER,)) -> li
 
 
 def errors(arena: Arena, turns: Iterable[Turn]) -> dict[str, float]:
-    """The mean error of the model of some turns at the questions, by metric."""
+    """Return the mean error, by metric, of a model of some turns at the arena's questions."""
     data = table([_named(arena, run, repeat) for run, repeat in turns], arena.settings)
     model = Model(data, arena.settings.aim.variant)
     found: dict[str, list[float]] = {metric: [] for metric in METRICS}
@@ -63,7 +63,7 @@ def errors(arena: Arena, turns: Iterable[Turn]) -> dict[str, float]:
 
 
 def _named(arena: Arena, run: Run, repeat: int) -> Mapping[str, object]:
-    """A record without its place in a campaign: here the strategy is the plan."""
+    """Return a record without its ``plan``, since here the strategy is the plan."""
     record = arena.answer(run, repeat)
     return {key: value for key, value in record.items() if key != "plan"}
 
@@ -93,12 +93,12 @@ def _error(metric: str, value: float, truth: float) -> float:
 
 
 def ratio(mine: Errors, whole: Errors) -> float:
-    """The geometric mean over the metrics of one error over another."""
+    """Return the geometric mean, over the metrics, of the ratio of two errors."""
     return math.exp(fmean(math.log(mine[name] / whole[name]) for name in whole))
 
 
 def spread(ratios: Sequence[float]) -> dict[str, float]:
-    """Median and quartiles over the seeds, and how many of them reach the full grid."""
+    """Return median and quartiles over the seeds, and how many seeds reach the full grid."""
     low, middle, high = np.quantile(ratios, [0.25, 0.5, 0.75])
     reached = sum(one <= 1.0 for one in ratios)
     return {

@@ -1,4 +1,4 @@
-"""Base of systems that the benchmark plays: made up, or recorded."""
+"""Base class of the benchmark's testbeds: synthetic or recorded."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Self
 
 
 class Ready:
-    """Base of a system that needs no preparation and leaves nothing to clean up."""
+    """Base class of a testbed that needs no preparation and no cleanup."""
 
     def __enter__(self) -> Self:
         return self

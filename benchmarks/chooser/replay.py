@@ -1,4 +1,4 @@
-"""Replay: a system that returns recorded runs, each repeat from a record of its own."""
+"""Replay: a testbed that returns recorded runs, each repeat from a record of its own."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from icmodel.calibrate.testbed import Refused
 
 
 class Replay(Ready):
-    """A system that returns records made earlier.
+    """Testbed that returns records made earlier.
 
     Parameters
     ----------
@@ -28,15 +28,15 @@ class Replay(Ready):
 
     @property
     def runs(self) -> tuple[Run, ...]:
-        """The runs that were recorded, sorted."""
+        """Recorded runs, sorted."""
         return tuple(sorted(self._repeats))
 
     def repeats(self, run: Run) -> int:
-        """The number of records of a run."""
+        """Return the number of records of a run."""
         return len(self._repeats.get(run, ()))
 
     def measure(self, run: Run, repeat: int) -> Record | Refused:
-        """The record of this repeat; refused if it was not recorded."""
+        """Return the record of this repeat; refuse a repeat that was not recorded."""
         known = self._repeats.get(run, [])
         if repeat >= len(known):
             return Refused(f"{len(known)} repeats of it were recorded")

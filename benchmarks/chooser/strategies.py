@@ -1,4 +1,4 @@
-"""Strategies: which turns of the grid are bought for a budget of so many runs."""
+"""Strategies that choose the turns of the grid to buy for a budget of runs."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from icmodel.calibrate.planner import Planner
 from icmodel.calibrate.runs import Record, Run
 
 BATCH = 16
-"""Runs that are chosen at a time here: each as if those before had been measured."""
+"""Number of runs chosen at a time, each as if the runs before it had been measured."""
 
 Strategy = Callable[[Arena, int, int], list[Turn]]
-"""From arena, budget in runs and seed to the turns that are bought."""
+"""Function from arena, budget in runs and seed to the bought turns."""
 
 
 def chosen(arena: Arena, budget: int, seed: int) -> list[Turn]:
-    """As `icmodel calibrate` chooses: its opening, then run by run what helps most."""
+    """Choose like `icmodel calibrate`: its opening, then run by run the most useful one."""
     sampling = replace(arena.settings.sampling, batch=BATCH)
     planner = Planner(replace(arena.settings, sampling=sampling))
     repeats = Counter(run for run, _ in arena.turns)
@@ -48,7 +48,7 @@ def chosen(arena: Arena, budget: int, seed: int) -> list[Turn]:
 
 
 def at_random(arena: Arena, budget: int, seed: int) -> list[Turn]:
-    """By lot, after the same first round."""
+    """Choose at random, after the same first round."""
     first = list(arena.first)[:budget]
     rest = sorted(set(arena.turns) - set(first))
     order = np.random.default_rng([seed, 11]).permutation(len(rest))
@@ -56,7 +56,7 @@ def at_random(arena: Arena, budget: int, seed: int) -> list[Turn]:
 
 
 def even_grid(arena: Arena, budget: int, seed: int) -> list[Turn]:
-    """A coarser grid: every so many payloads of each curve, both ends among them, once each."""
+    """Choose a coarser grid: evenly spaced payloads of each curve with both ends, once each."""
     curves: dict[tuple[str, float], list[Run]] = {}
     for run in arena.runs:
         curves.setdefault((run.protocol, run.load_bps), []).append(run)

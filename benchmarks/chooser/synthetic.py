@@ -1,4 +1,4 @@
-"""Made-up systems whose truth is known: costs a frame, a byte and a packet on both sides."""
+"""Synthetic systems with known truth: costs per frame, byte and packet on both sides."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ HOST = {"hostname": "made up"}
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """Time of one core for one frame [s]: a frame's, a packet's, a byte's, and above a break."""
+    """Time of one core for one frame [s]: per frame, packet and byte, and extra above a break."""
 
     frame_s: float
     packet_s: float
@@ -28,7 +28,7 @@ class Cost:
     break_byte_s: float = 0.0
 
     def of(self, payload_bytes: int, count: int) -> float:
-        """Of one frame in so many packets."""
+        """Return the time of one frame that takes ``count`` packets [s]."""
         extra = 0.0
         if payload_bytes > self.break_bytes:
             extra = self.break_s + self.break_byte_s * (payload_bytes - self.break_bytes)
@@ -37,7 +37,7 @@ class Cost:
 
 @dataclass(frozen=True, slots=True)
 class Truth:
-    """Both hosts and the wire between them; TCP costs a factor of what UDP costs."""
+    """True costs of both hosts and the wire; TCP costs ``tcp_factor`` times as much as UDP."""
 
     name: str
     send: Cost
@@ -50,7 +50,7 @@ class Truth:
     waiting: float
 
     def result(self, run: Run) -> dict[str, float]:
-        """What a run measures when nothing disturbs it."""
+        """Return the undisturbed results of a run."""
         count = int(packets([run], self.mtu_bytes)[0])
         factor = self.tcp_factor if run.protocol == "tcp" else 1.0
         send_s = factor * self.send.of(run.payload_bytes, count)
@@ -75,7 +75,10 @@ class Truth:
     def _latency(
         self, asked_fps: float, send_s: float, recv_s: float, wire_s: float, goodput_bps: float
     ) -> float:
-        """Base, each station once, waiting at the slowest, and at most a full buffer."""
+        """Return the mean latency [s]: base, service at each station, and waiting at the slowest.
+
+        Waiting is at most the time of a full buffer.
+        """
         slowest = max(send_s, recv_s, wire_s)
         full = 8.0 * self.buffer_bytes / goodput_bps
         load = asked_fps * slowest
@@ -85,28 +88,28 @@ class Truth:
 
 @dataclass(frozen=True, slots=True)
 class Noise:
-    """How far a run is from the truth: relative deviations, and that of a CPU share."""
+    """Noise of a run: relative deviations, and absolute deviation of a CPU share."""
 
     goodput: float = 0.02
     latency: float = 0.08
     cpu: float = 0.01
 
     def times(self, factor: float) -> Noise:
-        """So many times as much of each; with 0 a run tells the truth."""
+        """Return the noise times a factor; with 0 a run measures the truth."""
         return Noise(self.goodput * factor, self.latency * factor, self.cpu * factor)
 
 
 class Synthetic(Ready):
-    """A system that measures a truth with noise; the same repeat is always the same record.
+    """Testbed that measures a truth with noise; the same repeat always gives the same record.
 
     Parameters
     ----------
     truth : Truth
-        What it measures.
+        True costs of the system.
     seed : int
-        Of the noise.
+        Seed of the noise.
     noise : Noise
-        How much of it.
+        Amount of noise.
     """
 
     def __init__(self, truth: Truth, seed: int, noise: Noise | None = None) -> None:
@@ -116,7 +119,7 @@ class Synthetic(Ready):
         self._noise = noise or Noise()
 
     def measure(self, run: Run, repeat: int) -> Record | Refused:
-        """One run: the truth, disturbed by what follows from seed, run and repeat."""
+        """Measure one run: the truth with noise that follows from seed, run and repeat."""
         draw = np.random.default_rng([self._seed, int(run.identity, 16), repeat])
         true, noise = self.truth.result(run), self._noise
         common, late, first, second = draw.standard_normal(4)
@@ -142,7 +145,7 @@ class Synthetic(Ready):
         }
 
     def _full(self, run: Run) -> bool:
-        """Whether the path carries less than was asked."""
+        """Whether the path carries less than the offered load."""
         return self.truth.result(run)["goodput_bps"] < run.load_bps * (1.0 - 1e-9)
 
 
@@ -168,7 +171,7 @@ TUNING = Truth(
     "tuning", Cost(0.8e-6, 0.5e-6, 0.12e-9), Cost(1.1e-6, 0.9e-6, 0.2e-9),
     10e9, 1500, 18e-6, 2e6, 0.8, 0.5,
 )  # fmt: skip
-"""The one the chooser was tried out on; no result is of it."""
+"""System on which the chooser was tuned; it is in no result."""
 
 TRUTHS = (
     Truth(
@@ -187,4 +190,4 @@ TRUTHS = (
         1e9, 1500, 60e-6, 0.25e6, 0.9, 0.3,
     ),
 )  # fmt: skip
-"""Those the results are of."""
+"""Systems of the results."""

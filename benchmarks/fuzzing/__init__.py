@@ -1,1 +1,1 @@
-"""Fuzzing: damaged files and requests, made from right ones under the guidance of coverage, for every reader of icmodel."""
+"""Coverage-guided fuzzing of every reader of icmodel, with mutated files and requests."""

@@ -1,7 +1,8 @@
 """The command ``python -m benchmarks.fuzzing [TARGET...] --minutes N``.
 
-A fault is any error but icmodel's own, a warning of numbers, an input that takes too long, too much memory, or the end
-of the process. Each fault is kept with its shortest input in ``.cache/fuzzing/TARGET/faults``, and the fuzzer goes on.
+A fault is an error that icmodel does not raise itself, a numeric warning, excessive time or memory
+for an input, or a crash of the process. Each fault is stored with its shortest input in
+``.cache/fuzzing/TARGET/faults``. Fuzzing then continues.
 """
 
 from __future__ import annotations
@@ -19,7 +20,10 @@ from benchmarks.fuzzing.targets import TARGETS, place
 
 
 def run(name: str, seconds: float, *, blind: bool) -> str:
-    """Fuzz a target for some time, in as many processes as its faults end; return the line of its result."""
+    """Fuzz a target for some time, and return a line with the result.
+
+    A new process starts after each crash.
+    """
     folder = FOLDER / name
     folder.mkdir(parents=True, exist_ok=True)
     began = time.monotonic()
@@ -42,7 +46,7 @@ def run(name: str, seconds: float, *, blind: bool) -> str:
 
 
 def repeat(name: str, path: Path) -> None:
-    """Give a target one kept input, without a fuzzer around it."""
+    """Run a target on one stored input, without the fuzzer."""
     own = place()
     try:
         TARGETS[name].ask(path.read_bytes().split(SEPARATOR), own)
@@ -51,7 +55,7 @@ def repeat(name: str, path: Path) -> None:
 
 
 def main() -> None:
-    """Read the command line, and fuzz the targets in turn."""
+    """Parse the command line, and fuzz the targets one after another."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.fuzzing", description=__doc__)
     parser.add_argument("target", nargs="*", help=f"targets, by default all: {', '.join(TARGETS)}")
     parser.add_argument("--minutes", type=float, default=1.0, help="time of each target")

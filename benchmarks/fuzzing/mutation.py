@@ -1,4 +1,7 @@
-"""Mutations of inputs: tokens and lines of texts, and values of JSON and TOML, so that many get beyond the parser."""
+"""Mutations of inputs: tokens and lines of texts, and values of JSON and TOML.
+
+A document with a mutated value stays well-formed, so that many inputs pass the parser.
+"""
 
 from __future__ import annotations
 
@@ -22,13 +25,13 @@ WORDS = (
     *(b"\xff", b"\xed\xa0\x80", b"\\ud800", b"\\u0000", b"\x1b[31m", b"\xef\xbb\xbf", b"\xc2\xb5s"),
     *(b"0 B", b"1 GiB", b"1e300 b/s", b"0/s", b"1 ns..1 s", b"-5 us", b"100 %", b"=1+1", b"../x"),
 )
-"""Texts at the edges of what a file can hold."""
+"""Edge cases of texts in a file."""
 VALUES: tuple[Any, ...] = (
     *(None, True, 0, -1, 1, 3, 2**53, 2**64, 10**400, 0.5, 1e308, -1e308, 5e-324),
     *(float("inf"), float("nan"), "", "x", "1e400", "-5 us", "0 B", "1 GiB", "10 Gb/s", "0/s"),
     *("\x00", "\ud800", "1 ns..1 s", "a.b", [], [1], [[]], ["x", "x"], {}, {"a": 1}, {"": {}}),
 )
-"""Values at the edges of what a document can hold."""
+"""Edge cases of values in a document."""
 
 # --- texts ------------------------------------------------------------------------------------
 
@@ -38,7 +41,7 @@ def _replace(tokens: list[bytes], rng: random.Random) -> None:
 
 
 def _vary_number(tokens: list[bytes], rng: random.Random) -> None:
-    """Change a number so that it stays one of its kind."""
+    """Scale and shift a number; a whole number stays whole."""
     numbers = [at for at, token in enumerate(tokens) if NUMBER.fullmatch(token)]
     if not numbers:
         return
@@ -94,7 +97,7 @@ def _changed_text(text: bytes, rng: random.Random) -> bytes:
 
 def _changed_document(part: bytes, rng: random.Random) -> bytes | None:
     """Change a value of a JSON or TOML document; None if the part is neither."""
-    from icmodel.documents import toml_text  # not before coverage is measured
+    from icmodel.documents import toml_text  # imported only after coverage is set up
     from icmodel.errors import IcmodelError
 
     write: Callable[[Any], str] = json.dumps
@@ -111,7 +114,7 @@ def _changed_document(part: bytes, rng: random.Random) -> bytes | None:
     _change_value(document, rng.choice(places), rng)
     try:
         return write(document).encode("utf-8", "surrogatepass")
-    except (ValueError, IcmodelError):  # no JSON, or a value that TOML does not have
+    except (ValueError, IcmodelError):  # not valid in JSON, or a value that TOML lacks
         return None
 
 

@@ -1,7 +1,7 @@
-"""One process that fuzzes one target: ``python -m benchmarks.fuzzing.session TARGET SECONDS [blind]``.
+"""Process that fuzzes one target: ``python -m benchmarks.fuzzing.session TARGET SECONDS [blind]``.
 
-With atheris, libFuzzer prefers inputs that reach new code of icmodel, and ends the process. Blind, the inputs come from
-the mutations alone: some times as many in the same time.
+With atheris, libFuzzer prefers inputs that reach new code of icmodel, and ends the process. In
+blind mode, inputs come from mutations alone; several times as many are run in the same time.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 PACKAGE = f"{Path(__file__).resolve().parents[2] / 'icmodel'}/"
 """Folder of icmodel's code."""
 FOLDER = Path(".cache/fuzzing")
-"""Folder of what is kept of each target: corpus, seeds, faults and counts."""
+"""Folder with corpus, seeds, faults and counts of each target."""
 LONGEST_S = 5.0
 """Greatest CPU time of one input [s]."""
 HANGS_S = 60
@@ -38,13 +38,13 @@ MOST_MEMORY = 3 * 2**30
 LONGEST_INPUT = 100_000
 """Greatest length of an input [B]."""
 MOST_KEPT = 300
-"""Greatest number of accepted inputs that a blind session changes further."""
+"""Maximum number of accepted inputs that a blind session mutates further."""
 COUNTS = struct.Struct("QQd")
-"""Executions, executions that the reader refused, and their CPU time [s]; the form of the file ``counts``."""
+"""Format of the file ``counts``: executions, refused executions, and CPU time [s]."""
 
 
 class Session:
-    """The inputs given to a target, and the faults that are kept."""
+    """Fuzzing of one target: runs inputs, counts them, and stores faults."""
 
     def __init__(self, target: Target, folder: Path, counts: mmap.mmap) -> None:
         self.target, self.folder, self.counts = target, folder, counts
@@ -52,10 +52,10 @@ class Session:
         self.refusal = importlib.import_module("icmodel.errors").IcmodelError
 
     def read(self, body: bytes) -> bool:
-        """Give the target one input, and keep the fault if there is one; return whether it was accepted."""
+        """Run the target on one input and store a fault; return whether the input was accepted."""
         own = self.place / "input"
         own.mkdir()
-        (self.folder / "last").write_bytes(body)  # of a process that ends without a word
+        (self.folder / "last").write_bytes(body)  # in case the process crashes
         began, refused, faulty = time.process_time(), False, False
         try:
             self.target.ask(body.split(SEPARATOR), own)
@@ -65,7 +65,7 @@ class Session:
                 self.keep("no-sentence", "an error without a sentence", body)
         except (KeyboardInterrupt, SystemExit):
             raise
-        except BaseException as error:  # a panic of Rust is no Exception
+        except BaseException as error:  # a Rust panic is no Exception
             faulty = True
             self.keep(fault_name(error), "".join(traceback.format_exception(error)), body)
         took_s = time.process_time() - began
@@ -77,7 +77,7 @@ class Session:
         return not refused and not faulty
 
     def keep(self, name: str, told: str, body: bytes) -> None:
-        """Keep a fault with its input, unless a shorter input is known."""
+        """Store a fault with its input, unless a shorter input is stored."""
         kept = self.folder / "faults" / name
         if not kept.exists() or kept.stat().st_size > len(body):
             kept.write_bytes(body)
@@ -85,7 +85,7 @@ class Session:
 
 
 def fault_name(error: BaseException) -> str:
-    """Name of a fault: the kind of error, and the innermost line of icmodel that it came through."""
+    """Name a fault by the class of its error, and by icmodel's innermost line in the traceback."""
     frames = traceback.extract_tb(error.__traceback__)
     inside = [frame for frame in frames if frame.filename.startswith(PACKAGE)]
     if not inside:
@@ -95,7 +95,7 @@ def fault_name(error: BaseException) -> str:
 
 
 def opened_counts(folder: Path) -> mmap.mmap:
-    """Return the counts of a target, which outlive the process."""
+    """Return the counts of a target as a memory-mapped file, which outlives the process."""
     path = folder / "counts"
     if not path.exists():
         path.write_bytes(bytes(COUNTS.size))
@@ -104,7 +104,7 @@ def opened_counts(folder: Path) -> mmap.mmap:
 
 
 def guided(session: Session, seconds: float) -> None:
-    """Fuzz by libFuzzer, which ends the process."""
+    """Fuzz with libFuzzer, which ends the process."""
     import atheris
 
     def mutate(body: bytes, most: int, seed: int) -> bytes:
@@ -125,7 +125,7 @@ def guided(session: Session, seconds: float) -> None:
 
 
 def blind(session: Session, seconds: float) -> None:
-    """Fuzz by mutations of the seeds, and of inputs that were accepted."""
+    """Fuzz with mutations of the seeds and of accepted inputs."""
     rng, ends_s = random.Random(), time.monotonic() + seconds
     bodies = [path.read_bytes() for path in sorted((session.folder / "seeds").iterdir())]
     most = len(bodies) + MOST_KEPT

@@ -1,4 +1,4 @@
-"""Targets: each reader of icmodel as a function of the bytes of an input, with right inputs to begin from."""
+"""Fuzz targets: each reader of icmodel as a function of input bytes, with valid seed inputs."""
 
 from __future__ import annotations
 
@@ -41,25 +41,25 @@ ROOT = Path(__file__).resolve().parents[2]
 CASES = ROOT / "tests" / "cases"
 GOLDEN = ROOT / "calibration" / "tests" / "golden"
 SMALL = "zeromq-100g-2019"
-"""A dataset of few rows, which a model reads in milliseconds."""
+"""Dataset with few rows, which a model reads in milliseconds."""
 
 
 @dataclass(frozen=True)
 class Target:
-    """A reader: ``ask`` gives it the files of an input and a folder; ``seeds`` yields the files of right inputs."""
+    """Reader to fuzz: ``ask`` runs it on the files of an input; ``seeds`` yields valid inputs."""
 
     ask: Callable[[Sequence[bytes], Path], object]
     seeds: Callable[[], Iterator[Sequence[bytes]]]
 
 
 def place() -> Path:
-    """A new folder in memory."""
+    """Make a new folder, in memory if /dev/shm exists."""
     memory = Path("/dev/shm")
     return Path(tempfile.mkdtemp(prefix="icmodel-fuzz-", dir=memory if memory.is_dir() else None))
 
 
 def files_of(parts: Sequence[bytes], names: Sequence[str], folder: Path) -> list[Path]:
-    """Write the parts of an input as files of these names; a missing part is no file."""
+    """Write the parts of an input as files with these names; a missing part makes no file."""
     written = []
     for name, part in zip(names, parts, strict=False):
         (folder / name).write_bytes(part)
@@ -68,7 +68,7 @@ def files_of(parts: Sequence[bytes], names: Sequence[str], folder: Path) -> list
 
 
 def archive(names: Sequence[str], parts: Sequence[bytes]) -> bytes:
-    """Pack parts into a ZIP archive under their names; a single part is the archive itself."""
+    """Pack parts into a ZIP archive under their names; return a single part unchanged."""
     if len(parts) == 1:
         return parts[0]
     body = io.BytesIO()
@@ -79,7 +79,7 @@ def archive(names: Sequence[str], parts: Sequence[bytes]) -> bytes:
 
 
 def members(body: bytes, names: Sequence[str]) -> list[bytes]:
-    """The files of a ZIP archive by name."""
+    """Return the named files of a ZIP archive."""
     with zipfile.ZipFile(io.BytesIO(body)) as packed:
         return [packed.read(name) for name in names]
 
@@ -91,7 +91,7 @@ SEAL = re.compile(rb'(?m)^sha256 = "[0-9a-f]*"')
 
 
 def dataset(parts: Sequence[bytes], folder: Path) -> None:
-    """Check, load and ask a dataset whose seals fit its files."""
+    """Load, ask and check a dataset, after its seals are set to fit its files."""
     document, *rest = parts
     for part in (rest[:1] + rest[2:])[:2]:
         document = SEAL.sub(
@@ -111,7 +111,7 @@ def dataset(parts: Sequence[bytes], folder: Path) -> None:
 
 
 def datasets() -> Iterator[Sequence[bytes]]:
-    """Small datasets, one with held-out runs."""
+    """Yield small datasets, one with held-out runs."""
     for folder in sorted(one.parent for one in shipped("data").glob("*/dataset.toml")):
         text = re.sub(rb'(?m)^id = ".*"', b'id = "own"', (folder / "dataset.toml").read_bytes())
         rows = (folder / "points.csv").read_bytes().splitlines(keepends=True)
@@ -152,7 +152,7 @@ SHEETS = (
 
 
 def sheet(parts: Sequence[bytes], folder: Path) -> None:
-    """Read a CSV or XLSX sheet, answer it, and write it as both."""
+    """Read a CSV or XLSX sheet, answer it, and write the answers in both formats."""
     name, body = (
         ("own.csv", parts[0]) if len(parts) == 1 else ("own.xlsx", archive(OF_SHEET, parts[1:]))
     )
@@ -166,7 +166,7 @@ def sheet(parts: Sequence[bytes], folder: Path) -> None:
 
 
 def scenario_sheets() -> Iterator[Sequence[bytes]]:
-    """CSV texts, and the parts of the XLSX files of the same rows; once the file as it is."""
+    """Yield CSV texts, parts of XLSX files with the same rows, and one whole XLSX file."""
     folder = place()
     for number, text in enumerate(SHEETS):
         yield (text,)
@@ -183,14 +183,14 @@ def scenario_sheets() -> Iterator[Sequence[bytes]]:
 
 
 def records(parts: Sequence[bytes], folder: Path) -> None:
-    """Fold records into a dataset, and fold its folder again."""
+    """Fold records into a dataset, and rebuild its folder."""
     files = files_of(parts, ("a.jsonl", "b.jsonl", "c.jsonl"), folder)
     fold.fold_files(files, folder / "folded", fold.Settings())
     fold.rebuild(folder / "folded")
 
 
 def folded_records() -> Iterator[Sequence[bytes]]:
-    """Records of icprobe, each of a part of its histogram."""
+    """Yield records of icprobe: up to three in one file, and two in separate files."""
     for path in sorted(GOLDEN.glob("*.jsonl")):
         lines = path.read_bytes().splitlines(keepends=True)
         yield (b"".join(lines[:3]),)
@@ -198,7 +198,7 @@ def folded_records() -> Iterator[Sequence[bytes]]:
 
 
 def folded_folder(parts: Sequence[bytes], folder: Path) -> None:
-    """Rebuild a folded folder whose account or page was changed."""
+    """Rebuild a folded dataset whose folded.json or README.md was mutated."""
     shutil.copytree(_folded(), folder / "folded")
     files_of(parts, ("folded.json", "README.md"), folder / "folded")
     fold.rebuild(folder / "folded")
@@ -212,7 +212,7 @@ def _folded() -> Path:
 
 
 def folded_folders() -> Iterator[Sequence[bytes]]:
-    """The account and the page of a folded folder."""
+    """Yield folded.json and README.md of a folded dataset."""
     yield (_folded() / "folded.json").read_bytes(), (_folded() / "README.md").read_bytes()
 
 
@@ -220,7 +220,10 @@ def folded_folders() -> Iterator[Sequence[bytes]]:
 
 
 def results(parts: Sequence[bytes], folder: Path) -> None:
-    """Ingest an output of another tool, first with what it says itself, then with labels; write the dataset."""
+    """Ingest output of another tool, and write the dataset.
+
+    One part is ingested with labels, two parts without.
+    """
     files = files_of(parts, ("a.txt", "b.txt"), folder)
     labels = ingest.read_labels(
         {"payload": "1448 B", "protocol": "tcp", "host_cores": 2}, "fuzzing"
@@ -233,7 +236,7 @@ def results(parts: Sequence[bytes], folder: Path) -> None:
 
 
 def outputs() -> Iterator[Sequence[bytes]]:
-    """Outputs of all tools in the tests."""
+    """Yield outputs of all tools in the tests."""
     for path in sorted((*CASES.glob("ingest/*/*"), *CASES.glob("ingest_found/*"))):
         body = path.read_bytes()
         if path.suffix not in (".gz", ".xlsx", ".toml") and len(body) < 30_000:
@@ -245,7 +248,7 @@ OF_TABLE = ("xl/worksheets/sheet2.xml", "xl/workbook.xml", "xl/_rels/workbook.xm
 
 
 def table(parts: Sequence[bytes], folder: Path) -> None:
-    """Ingest a table with the meaning of its columns and the labels of its file."""
+    """Ingest a table with a mapping of its columns, and with labels by file."""
     mapping, labels, *rest = parts
     name, body = (
         ("own.csv", rest[0]) if len(rest) == 1 else ("own.xlsx", archive(OF_TABLE, rest[1:]))
@@ -261,7 +264,7 @@ def table(parts: Sequence[bytes], folder: Path) -> None:
 
 
 def tables() -> Iterator[Sequence[bytes]]:
-    """Tables as CSV and XLSX with their maps."""
+    """Yield tables as CSV and XLSX with their mappings."""
     for path in sorted(CASES.glob("ingest/table/*.csv")):
         mapping = path.with_suffix(".toml").read_bytes()
         yield (
@@ -275,13 +278,13 @@ def tables() -> Iterator[Sequence[bytes]]:
     yield mapping, b"", b"", book
 
 
-# --- kept fits --------------------------------------------------------------------------------
+# --- stored fits ------------------------------------------------------------------------------
 
 OF_FIT = ("seal.npy", "keys.npy", "points.npy", "ends.npy")
 
 
 def fit(parts: Sequence[bytes], folder: Path) -> None:
-    """Read a kept fit."""
+    """Read a stored fit, and write it again if it is valid."""
     (folder / "fit.json").write_bytes(parts[0])
     (folder / "fit.npz").write_bytes(archive(OF_FIT, parts[1:]) if len(parts) > 1 else b"")
     found = read(folder, "0" * 64)
@@ -290,7 +293,7 @@ def fit(parts: Sequence[bytes], folder: Path) -> None:
 
 
 def fits() -> Iterator[Sequence[bytes]]:
-    """The kept fit of the lab's dataset, with few of its curves."""
+    """Yield the stored fit of the lab's dataset, with few of its metrics and curves."""
     folder = shipped("data") / "lab-1g-2026"
     text = re.sub(
         rb'"seal": "[0-9a-f]*"', b'"seal": "%s"' % (b"0" * 64), (folder / "fit.json").read_bytes()
@@ -303,7 +306,7 @@ def fits() -> Iterator[Sequence[bytes]]:
 
 
 def read_few(document: dict[str, Any], path: Path) -> list[bytes]:
-    """Three curves of a kept fit as arrays of NumPy."""
+    """Return three curves of a stored fit, each array as the bytes of a .npy file."""
     import numpy as np
 
     with np.load(path) as arrays:
@@ -336,21 +339,21 @@ def system_file(parts: Sequence[bytes], folder: Path) -> None:
 
 
 def system_files() -> Iterator[Sequence[bytes]]:
-    """The bundled systems, and an example of most keys."""
+    """Yield the bundled systems, and an example with most keys."""
     yield (system.new_system_text("own").encode(),)
     for path in sorted((shipped("usecases") / "systems").glob("*.toml")):
         yield (path.read_bytes(),)
 
 
 def imported(parts: Sequence[bytes], folder: Path) -> None:
-    """Import a system from a file of another tool, and load what was made of it."""
+    """Import a system from a file of another tool, and load the result."""
     (folder / "own.json").write_bytes(parts[0])
     text, _ = import_system(folder / "own.json")
     system.read_system(text, folder=None)
 
 
 def imports() -> Iterator[Sequence[bytes]]:
-    """Saihu's two formats and node-link JSON, from the tests and from exports."""
+    """Yield files in Saihu's two formats and in node-link JSON, from the tests and from exports."""
     for path in sorted(CASES.glob("formats/*")):
         yield (path.read_bytes(),)
     for name in ("lab-switch", "lab-four-senders"):
@@ -372,7 +375,7 @@ def _ethernet() -> Any:
 
 
 def use_cases() -> Iterator[Sequence[bytes]]:
-    """The bundled use cases, and an example of most keys."""
+    """Yield the bundled use cases, and an example with most keys."""
     yield (usecase.new_usecase_text("own").encode(),)
     for path in sorted(shipped("usecases").glob("*.toml")):
         yield (path.read_bytes(),)
@@ -382,7 +385,7 @@ def use_cases() -> Iterator[Sequence[bytes]]:
 
 
 def state(parts: Sequence[bytes], folder: Path) -> None:
-    """Continue a calibration whose files were changed."""
+    """Continue a calibration whose files were mutated."""
     own = folder / "calibration"
     own.mkdir()
     files_of(parts, ("loop.json", "records.jsonl", "refused.jsonl"), own)
@@ -392,7 +395,7 @@ def state(parts: Sequence[bytes], folder: Path) -> None:
 
 
 def states() -> Iterator[Sequence[bytes]]:
-    """Settings, records and refused runs of a calibration."""
+    """Yield settings, records and refused runs of a calibration."""
     settings = calibrate.Settings("lab direct")
     lines = []
     for step, line in enumerate((GOLDEN / "tcp-unlimited.jsonl").read_bytes().splitlines()[:2]):
@@ -415,7 +418,7 @@ def states() -> Iterator[Sequence[bytes]]:
 
 
 def verification(parts: Sequence[bytes], folder: Path) -> None:
-    """Continue a verification whose files were changed."""
+    """Continue a verification whose files were mutated."""
     own = folder / "verification"
     own.mkdir()
     files_of(parts, ("verification.json", "prediction.json", "pass-001.jsonl"), own)
@@ -425,7 +428,7 @@ def verification(parts: Sequence[bytes], folder: Path) -> None:
 
 
 def verifications() -> Iterator[Sequence[bytes]]:
-    """Settings, prediction and one pass of a verification."""
+    """Yield settings, prediction and one pass of a verification."""
     record = json.loads((GOLDEN / "udp-paced.jsonl").read_bytes().splitlines()[0])
     record["verification"] = {
         "stream": "s",
@@ -456,7 +459,7 @@ def _result(kind: str) -> dict[str, Any]:
 
 
 def against(parts: Sequence[bytes], folder: Path) -> None:
-    """Compare an earlier result with today's."""
+    """Compare an earlier result with a new one."""
     (folder / "old.json").write_bytes(parts[0])
     old = read_result(folder / "old.json")
     kind = "system" if "streams" in old else "usecase"
@@ -464,7 +467,7 @@ def against(parts: Sequence[bytes], folder: Path) -> None:
 
 
 def earlier_results() -> Iterator[Sequence[bytes]]:
-    """Results of a system and of a use case."""
+    """Yield results of a system and of a use case."""
     for kind in ("system", "usecase"):
         yield (json.dumps(_result(kind)).encode(),)
 
@@ -482,7 +485,7 @@ def masthead(parts: Sequence[bytes], folder: Path) -> None:
 
 
 def mastheads() -> Iterator[Sequence[bytes]]:
-    """A template and a logo."""
+    """Yield a template and a logo."""
     yield (
         TEMPLATE,
         b'<?xml version="1.0"?><svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"/>',
@@ -493,7 +496,7 @@ def mastheads() -> Iterator[Sequence[bytes]]:
 
 
 class Here(Workshop):
-    """Workshop that answers long questions in this process too, so that coverage and memory are seen."""
+    """Workshop that runs long jobs in this process, so that coverage and memory are seen."""
 
     async def long(self, function: Callable[[Unpack[Ts]], bytes], *words: *Ts) -> bytes:
         """Answer in a thread."""
@@ -511,15 +514,15 @@ def _client() -> tuple[asyncio.AbstractEventLoop, httpx.AsyncClient]:
 
 
 class WrongAnswerError(Exception):
-    """Answer of the server in the wrong form."""
+    """Answer of the server in a wrong format."""
 
 
 DEFECTS: list[BaseException] = []
-"""The defects that the server has admitted, with their traceback."""
+"""Unhandled errors of the server, with their tracebacks."""
 
 
 def admit(**_: object) -> None:
-    """Keep the error that the server handles, in place of printing it."""
+    """Store the unhandled error of the server in `DEFECTS`, instead of printing it."""
     error = sys.exception()
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
@@ -528,7 +531,7 @@ def admit(**_: object) -> None:
 
 
 def request(parts: Sequence[bytes], folder: Path) -> None:
-    """Send a body to a route; the answer is a document or a problem."""
+    """Send a body to a route; the answer must be a document or problem details."""
     loop, client = _client()
     head, body = (*parts, b"")[:2]
     try:
@@ -554,7 +557,7 @@ def request(parts: Sequence[bytes], folder: Path) -> None:
 
 
 def requests() -> Iterator[Sequence[bytes]]:
-    """A request of each route."""
+    """Yield requests of the routes."""
     question = {
         "payload": "1448 B",
         "rate": "1000/s",

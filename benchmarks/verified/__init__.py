@@ -1,1 +1,1 @@
-"""Systems of the lab, predicted before they were built and measured: ``python -m benchmarks.verified``."""
+"""Lab systems, predicted before they were built and measured: ``python -m benchmarks.verified``."""

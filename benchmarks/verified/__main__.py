@@ -1,9 +1,9 @@
 """``python -m benchmarks.verified predict | measure | table``: prediction first, measurement after, side by side.
 
-`predict` writes the prediction of every system into ``predicted/``, to be committed before anything is
-measured; `measure` builds and plays the systems and writes what they did into ``measured/``, in pieces of
-``--minutes``; `table` prints both, with ``--page`` into docs/background/verified.md as well.  ``--campaign rates``
-takes the systems at other rates than measured.
+`predict` writes the prediction of every system into ``predicted/``, to be committed before anything
+is measured. `measure` builds and runs the systems, and writes the results into ``measured/``;
+``--minutes`` limits one call. `table` prints both, with ``--page`` into docs/background/verified.md
+as well. ``--campaign rates`` takes the systems at other rates than measured.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from icmodel.verify.folder import PREDICTION, Folder
 
 PAGE = HERE.parents[1] / "docs" / "background" / "verified.md"
 ABOUT_S = 8.0
-"""Time of one pass of a system, its network built."""
+"""Approximate time of one pass of a system [s], construction of its network included."""
 KEPT = ("goodput_bps", "latency_mean_s", "latency_p99_s", "latency_max_s", "loss_rate")
 CPU = ("cpu_send_process_cores", "cpu_recv_process_cores")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Predict, measure or tell."""
+    """Predict, measure or print the table."""
     asked = _parser().parse_args(arguments)
     campaign, work = CAMPAIGNS[asked.campaign], asked.work / asked.campaign
     if asked.what == "table":
@@ -50,7 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _put(page: Path, campaign: str, told: str) -> None:
-    """Replace what stands in a page between the marks of a campaign."""
+    """Replace the text between the marks of a campaign in a page."""
     begin, end = (f"<!-- {campaign}: {edge} -->\n" for edge in ("begin", "end"))
     before, _, rest = page.read_text(encoding="utf-8").partition(begin)
     _, found, behind = rest.partition(end)
@@ -74,7 +74,7 @@ def _wish(campaign: Campaign, repeats: int) -> VerifyOptions:
 
 
 def _measure(campaign: Campaign, work: Path, limit_s: float) -> int:
-    """Measure the systems that are not measured yet, as long as there is time; 1 if some are left."""
+    """Measure the remaining systems while there is time; return 1 if some are left."""
     begun_s = time.monotonic()
     for one in campaign.asked():
         place = campaign.measured / f"{one.name}.json"
@@ -90,7 +90,7 @@ def _measure(campaign: Campaign, work: Path, limit_s: float) -> int:
 
 
 def _folder(campaign: Campaign, one: Asked, work: Path) -> Path:
-    """The folder of a verification, which begins with the prediction that is committed."""
+    """Return the folder of a verification, prepared with the committed prediction."""
     folder, made = work / one.name, campaign.predicted / f"{one.name}.json"
     if not made.exists():
         raise SystemExit(f"{made} is missing: run `predict` first, and commit it")
@@ -101,7 +101,7 @@ def _folder(campaign: Campaign, one: Asked, work: Path) -> Path:
 
 
 def _told(found: Verification) -> Mapping[str, Any]:
-    """What each pass measured of each stream, and after which prediction."""
+    """Return the measurements of each pass and stream, and the hash of the prediction."""
     names = tuple(found.lab.system.streams)
     passes = Folder(found.folder).passes(found.stored, names)
     return {

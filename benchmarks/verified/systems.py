@@ -1,4 +1,4 @@
-"""The systems that are verified: bundled ones with requests of their own, and ones at other rates than measured."""
+"""Verified systems: bundled ones with new requests, and systems at other rates than measured."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ HERE = Path(__file__).parent
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A system with some requests, and the name of both."""
+    """System with certain requests, and the name of this combination."""
 
     name: str
     system: System
@@ -31,15 +31,15 @@ class Campaign:
     Parameters
     ----------
     dataset : str
-        What speaks for the lab's hosts.
+        Dataset of the lab's hosts.
     slower : float
-        Factor by which the lab plays every rate slower.
+        Factor by which the lab divides every rate.
     repeats : int
         Passes of each system.
     folder : str
-        Where predictions and measurements are, below ``predicted`` and ``measured``.
+        Folder of predictions and measurements, below ``predicted`` and ``measured``.
     aims : mapping
-        By how much a median may differ from its prediction.
+        Target of the relative error of medians, by metric.
     """
 
     dataset: str
@@ -59,21 +59,27 @@ class Campaign:
         return HERE / "measured" / self.folder
 
     def asked(self) -> Iterator[Asked]:
-        """Every system with its requests."""
+        """Yield every system with its requests."""
         return other_rates() if self.folder else fresh_requests()
 
 
 MEETING = Campaign(str(HERE / "lab-20m"), 5.0, 5, "", {"goodput_bps": 0.1, "latency_mean_s": 0.2})
-"""Streams that meet, on links of the rate at which their hosts were measured: a fifth of each bundled system's."""
+"""Streams that share links, at the rate at which their hosts were measured.
+
+It is a fifth of each bundled system's rate.
+"""
 RATES = Campaign("lab-1g-2026", 1.0, 3, "rates", {"goodput_bps": 0.03, "latency_mean_s": 0.3})
-"""Links of a tenth and of half of the rate at which the hosts were measured."""
+"""Links with a tenth and with half of the rate at which the hosts were measured."""
 SAME_HOSTS = replace(RATES, dataset=str(HERE / "lab-250m"), slower=4.0, folder="rates-same-hosts")
-"""The same systems at a quarter of these rates: a tenth and half of 250 Mb/s, at which their own hosts were measured."""
+"""The same systems at a quarter of these rates, with hosts of the same machine.
+
+These hosts were measured at 250 Mb/s. So the links have a tenth and half of the measured rate.
+"""
 CAMPAIGNS = {"meeting": MEETING, "rates": RATES, "rates-same-hosts": SAME_HOSTS}
 
 
 def fresh_requests() -> Iterator[Asked]:
-    """Every bundled system of the lab with each of its fresh requests."""
+    """Yield every bundled lab system with each set of its new requests."""
     document = tomllib.loads((HERE / "requests.toml").read_text(encoding="utf-8"))
     for system, variants in document.items():
         for name, requests in variants.items():
@@ -81,7 +87,7 @@ def fresh_requests() -> Iterator[Asked]:
 
 
 def asking(system: System, requests: Sequence[str]) -> System:
-    """The system whose streams ask for these goodputs, in their order."""
+    """Return a system whose streams request these goodputs, in the order of the streams."""
     pairs = zip(system.streams.items(), requests, strict=True)
     return replace(system, streams={name: _stream(one, text) for (name, one), text in pairs})
 
@@ -99,7 +105,7 @@ def _stream(stream: Stream, request: str) -> Stream:
 
 
 def other_rates() -> Iterator[Asked]:
-    """Every system of ``rates.toml`` at each of its rates."""
+    """Yield every system of ``rates.toml`` at each of its rates."""
     document = tomllib.loads((HERE / "rates.toml").read_text(encoding="utf-8"))
     for name, one in document.items():
         for rate in one["rates"]:
@@ -142,7 +148,7 @@ def _stream_table(text: str, rate_bps: float) -> dict[str, object]:
     ends, protocol, payload, request, *more = text.replace(" %", "%").split()
     source, sink = ends.split(">")
     paced = request != "unlimited"
-    lossy = paced and protocol == "udp"  # what arrives is compared, whatever is lost
+    lossy = paced and protocol == "udp"  # received goodput is compared, whatever the loss
     goodput = f"{parse_ratio(request) * rate_bps:.0f} b/s" if paced else ""
     return {
         "name": f"{source}-{sink}",

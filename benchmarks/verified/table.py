@@ -1,4 +1,4 @@
-"""What was predicted and measured, side by side, as the page docs/background/verified.md has it."""
+"""Predicted and measured numbers side by side, for the page docs/background/verified.md."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from icmodel.verify.folder import LEAST_OVERLAP, Pass
 from icmodel.verify.lab_system import lab_system
 
 WIDEST = 10.0
-"""The upper end of an interval over the lower one, above which it says little."""
+"""Ratio of upper to lower end of an interval, above which the interval says little."""
 NAMES = {
     "goodput_bps": "goodput",
     "latency_mean_s": "mean latency",
@@ -30,7 +30,7 @@ NAMES = {
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One number of one stream."""
+    """One metric of one stream, predicted and measured."""
 
     system: str
     stream: str
@@ -39,14 +39,14 @@ class Row:
 
     @property
     def off(self) -> float:
-        """Relative difference of the median; of a loss rate the difference."""
+        """Relative error of the median; for a loss rate the absolute error."""
         if self.metric == "loss_rate":
             return abs(self.compared.median - self.compared.value)
         return abs(self.compared.ratio - 1)
 
 
 def rows(campaign: Campaign) -> tuple[list[Row], list[Bounded]]:
-    """Every number and every bound of all systems that were measured."""
+    """Return every metric and every bound of all measured systems."""
     found: list[Row] = []
     bounds: list[Bounded] = []
     for one in campaign.asked():
@@ -60,7 +60,7 @@ def rows(campaign: Campaign) -> tuple[list[Row], list[Bounded]]:
 
 
 def _read(one: Asked, campaign: Campaign) -> tuple[Mapping[str, Any], list[Pass]]:
-    """The prediction that was made first, and the passes that count."""
+    """Return the stored prediction of a system, and its passes that count."""
     body = (campaign.predicted / f"{one.name}.json").read_bytes()
     told = json.loads((campaign.measured / f"{one.name}.json").read_bytes())
     assert told["prediction_sha256"] == hashlib.sha256(body).hexdigest(), one.name
@@ -83,11 +83,11 @@ def _known(result: Mapping[str, Any]) -> Mapping[str, Any]:
     return {name: value for name, value in result.items() if value is not None}
 
 
-# --- telling ----------------------------------------------------------------------------------
+# --- text -------------------------------------------------------------------------------------
 
 
 def text(campaign: Campaign) -> str:
-    """The summary and the table, as Markdown."""
+    """Return summary and table as Markdown."""
     found, bounds = rows(campaign)
     if not found:
         return "Not measured yet.\n"
@@ -134,7 +134,7 @@ def _line(name: str, some: Sequence[Row], aim: float | None) -> str:
 
 
 def _width(row: Row) -> float:
-    """The upper end of an interval over its lower one."""
+    """Return the ratio of upper to lower end of an interval."""
     one = row.compared
     return one.high / one.low if one.low > 0 else math.inf
 

@@ -157,13 +157,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"icmodel: {message}", file=sys.stderr)  # noqa: T201
 
     warnings.showwarning = print_warning  # type: ignore[assignment]
-    # Set before numpy is imported. The matrices of a fit are small, so threads of numpy only wait.
+    # Set before numpy is imported. The matrices of a fit are small, so more BLAS threads only wait.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")  # if the terminal has no µ, print ?
     code = _run(None)
-    gc.freeze()  # the process ends now: nothing is left to collect
+    gc.freeze()  # the process ends now: skip the last garbage collection
     return code
 
 

@@ -204,7 +204,7 @@ def exit_code(made: Calibration, *, has_target: bool) -> int:
     return UNDECIDED if has_target and made.result.reason != "error" else 0
 
 
-# --- what is printed in the end ---------------------------------------------------------------
+# --- printed result ---------------------------------------------------------------------------
 
 
 def calibration_sections(made: Calibration) -> Iterator[Section]:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 CHARTED = ("goodput_bps", "cpu_send", "cpu_recv")
 """Metrics that the workbook of a sweep shows in a chart, in addition to mean times."""
 WIDE = 50
-"""From this ratio of greatest to least swept value on, the axis of a chart is logarithmic."""
+"""Least ratio of greatest to least swept value for which the axis of a chart is logarithmic."""
 
 
 def write_grid_workbook(columns: Columns, path: Path, progress: Progress | None = None) -> None:

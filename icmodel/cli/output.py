@@ -110,7 +110,7 @@ def emit(answer: Answer, *, as_json: bool, output: Path | None) -> None:
 # --- standard output --------------------------------------------------------------------------
 
 
-class PipeClosed(Exception):  # noqa: N818  (a reader who left is no error)
+class PipeClosed(Exception):  # noqa: N818  (a closed pipe is no error)
     """Standard output was closed by the program that reads it, such as head; not a user error."""
 
 
@@ -203,7 +203,7 @@ def write_workbook(
     records: Iterable[Mapping[str, object]], document: Mapping[str, object], path: Path
 ) -> None:
     """Write an XLSX file: a sheet with the values of the CSV file, then intervals, basis and sources."""
-    from icmodel.sheets import Page, Sheet, document_pages, write_pages  # for this format alone
+    from icmodel.sheets import Page, Sheet, document_pages, write_pages  # only this format needs it
 
     lines = list(records)
     head = tuple(lines[0]) if lines else ()
@@ -266,7 +266,7 @@ def progress_bar(name: str) -> Iterator[Callable[[int, int], None] | None]:
 
 @contextmanager
 def interruptible(advice: str) -> Iterator[None]:
-    """Handle SIGTERM, and SIGHUP where the system has it, like Ctrl-C, so that started processes are ended first.
+    """Handle SIGTERM and SIGHUP like Ctrl-C, so that started processes are ended first.
 
     ``advice`` is printed when the work is interrupted.
     """

@@ -61,7 +61,7 @@ def serve(*, port: Port = None, host: Host = "127.0.0.1", no_browser: NoBrowser 
     listening = listen(host, port)
     place = Place.of(host, listening.getsockname()[1])
     before = signal.getsignal(signal.SIGINT)
-    if before is signal.default_int_handler:  # imports would lose an interrupt
+    if before is signal.default_int_handler:  # an import may swallow KeyboardInterrupt
         signal.signal(signal.SIGINT, lambda *_: os._exit(0))
     print_text(f"{place.address}\n")
     if not no_browser:

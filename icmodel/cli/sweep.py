@@ -205,7 +205,7 @@ def sweep(
         emit(answer, as_json=as_json, output=output)
 
 
-# --- for people -------------------------------------------------------------------------------
+# --- printed text -----------------------------------------------------------------------------
 
 
 def grid_sections(grid: Grid, *, every: bool) -> Iterator[Section]:

@@ -45,8 +45,8 @@ def draw(sections: Iterable[Section]) -> None:
 def fit_to_width(table: Table[str], width: int) -> Table[str] | None:
     """Wrap the cells of a table until its lines have at most ``width`` characters.
 
-    The widest column is narrowed first. Numbers and pieces of text are not broken. If the table
-    does not fit even so, the result is None.
+    The widest column is narrowed first. Numbers and pieces of text are not broken. Returns None if
+    the table does not fit.
 
     Examples
     --------

@@ -242,7 +242,7 @@ def rapidio(
     emit_limits(link, frames, as_json=as_json, output=output)
 
 
-# --- answering --------------------------------------------------------------------------------
+# --- answers ----------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)

@@ -150,7 +150,7 @@ def validate_rows(
     emit(answer, as_json=as_json, output=output)
 
 
-# --- for people -------------------------------------------------------------------------------
+# --- printed text -----------------------------------------------------------------------------
 
 
 def validation_sections(validation: Validation, kinds: Sequence[str]) -> Iterator[Section]:

@@ -128,7 +128,7 @@ def verify(
     return found.exit_code
 
 
-# --- what is printed --------------------------------------------------------------------------
+# --- printed result ---------------------------------------------------------------------------
 
 COLUMNS = ("#predicted", "#from", "#to", "#measured", "#least", "#most", "#ratio", "inside")
 CORES = "cpu_process_cores"

@@ -1,4 +1,4 @@
-"""Routes of the HTTP API: the words, answers and sentences of the command line."""
+"""Routes of the HTTP API, with the options, answers and error messages of the command line."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from icmodel.web.problems import answers, problem_of
 from icmodel.web.work import Workshop, check_dataset, dataset, warm_model
 
 POSTED = (400, 408, 413, 415)
-"""Further statuses of a refused request with a body."""
+"""Further HTTP statuses of refused requests that have a body."""
 LARGEST_GRID = 4000
 """Greatest number of points of a grid; the command line allows more."""
 
@@ -49,7 +49,7 @@ Kind = Literal[
 
 
 class Index(Part):
-    """What a server answers."""
+    """Version, variants, and names of datasets, use cases and systems of a server."""
 
     schema_version: Version
     icmodel: str
@@ -61,19 +61,19 @@ class Index(Part):
 
 
 class UseCaseText(UseCaseDocument):
-    """A use case, and its text."""
+    """Use case with its TOML text."""
 
     toml: str
 
 
 class SystemText(SystemDocument):
-    """A system, and its text."""
+    """System with its TOML text."""
 
     toml: str
 
 
 class IngestedText(Ingested):
-    """What was ingested, and the files of the dataset by name."""
+    """Result of an ingest, and the files of the dataset by name."""
 
     folder: dict[str, str]
 
@@ -103,7 +103,7 @@ def as_json(body: bytes) -> Response:
 
 
 def found(name: str, find: Callable[[str], Any]) -> Any:
-    """Return what an address names; an unknown name becomes a problem with status 404."""
+    """Find the object that a URL names; an unknown name becomes a problem with status 404."""
     try:
         return find(name)
     except IcmodelError as error:
@@ -119,7 +119,7 @@ def found(name: str, find: Callable[[str], Any]) -> Any:
     summary="Predict one stream: every metric, and why",
 )
 async def predict(body: bodies.PredictBody, shop: Shop) -> Response:
-    """Answer what `icmodel predict --json` prints."""
+    """Return the output of `icmodel predict --json`."""
 
     def work() -> bytes:
         warm = warm_model(body.dataset, body.variant)
@@ -140,7 +140,7 @@ async def predict(body: bodies.PredictBody, shop: Shop) -> Response:
     "/sweep", responses=answers(Grid, *POSTED), summary="Predict a grid over any parameters"
 )
 async def sweep(body: bodies.SweepBody, shop: Shop) -> Response:
-    """Answer what `icmodel sweep --json` prints, up to 4000 points."""
+    """Return the output of `icmodel sweep --json`, for up to 4000 points."""
 
     def work() -> bytes:
         warm = warm_model(body.dataset, body.variant)
@@ -164,7 +164,7 @@ async def sweep(body: bodies.SweepBody, shop: Shop) -> Response:
     summary="Compare datasets, protocols or variants; or a use case everywhere",
 )
 async def compare(body: bodies.CompareBody, shop: Shop) -> Response:
-    """Answer what `icmodel compare --json` prints; with a use case, every interconnect is a row."""
+    """Return the output of `icmodel compare --json`; with a use case, a row per interconnect."""
     names, question = split_names(body.dataset), body.question()
     if body.usecase is not None or body.toml is not None:
         others = {**question.texts(), "option": question.option, "variant": body.variant}
@@ -196,7 +196,7 @@ async def compare(body: bodies.CompareBody, shop: Shop) -> Response:
     summary="Judge a use case: met, not met or undecided",
 )
 async def evaluate(body: bodies.EvaluateBody, shop: Shop) -> Response:
-    """Answer what `icmodel evaluate --json` prints."""
+    """Return the output of `icmodel evaluate --json`."""
     words = (body.usecase, body.toml, body.dataset, body.variant, body.candidate, body.strict)
     return as_json(await shop.long(jobs.evaluate, *words))
 
@@ -207,7 +207,7 @@ async def evaluate(body: bodies.EvaluateBody, shop: Shop) -> Response:
     summary="Predict every stream, link and device of a system",
 )
 async def system(body: bodies.PredictSystemBody, shop: Shop) -> Response:
-    """Answer what `icmodel system predict --json` prints."""
+    """Return the output of `icmodel system predict --json`."""
     words = (body.system, body.toml, body.dataset, body.variant, body.cycles)
     return as_json(await shop.long(jobs.predict_system, *words))
 
@@ -218,7 +218,7 @@ async def system(body: bodies.PredictSystemBody, shop: Shop) -> Response:
     summary="Check the text of a system",
 )
 async def check_system(body: bodies.CheckBody, shop: Shop) -> Response:
-    """Answer what `icmodel system check --json` prints."""
+    """Return the output of `icmodel system check --json`."""
     return as_json(await shop.long(jobs.check_system, body.toml))
 
 
@@ -228,7 +228,7 @@ async def check_system(body: bodies.CheckBody, shop: Shop) -> Response:
     summary="Find designs of a system that meet its requirements",
 )
 async def recommend(body: bodies.SystemBody, shop: Shop) -> Response:
-    """Answer what `icmodel recommend --json` prints."""
+    """Return the output of `icmodel recommend --json`."""
     words = (body.system, body.toml, body.dataset, body.variant)
     return as_json(await shop.long(jobs.recommend, *words))
 
@@ -239,14 +239,14 @@ async def recommend(body: bodies.SystemBody, shop: Shop) -> Response:
     summary="Make a dataset of other tools' results",
 )
 async def ingest(body: bodies.IngestBody, shop: Shop) -> Response:
-    """Answer what `icmodel ingest --json` prints, and the files of the dataset under `folder`.
+    """Return the output of `icmodel ingest --json`, and the files of the dataset under `folder`.
 
     Nothing stays on the server.
     """
     return as_json(await shop.long(jobs.ingest, *body.asked()))
 
 
-# --- what there is ----------------------------------------------------------------------------
+# --- lists and descriptions -------------------------------------------------------------------
 
 
 @router.get("/", responses=answers(Index), summary="What this server answers")
@@ -267,7 +267,7 @@ async def index() -> Response:
 
 @router.get("/datasets", responses=answers(Datasets), summary="List the bundled datasets")
 async def datasets(shop: Shop) -> Response:
-    """Answer what `icmodel datasets list --json` prints."""
+    """Return the output of `icmodel datasets list --json`."""
 
     def work() -> bytes:
         entries = [showing.dataset_entry(dataset(name)) for name in catalogue()]
@@ -282,7 +282,7 @@ async def datasets(shop: Shop) -> Response:
     summary="Show a dataset: axes, values, options, metrics and source",
 )
 async def show_dataset(name: DatasetName, shop: Shop) -> Response:
-    """Answer what `icmodel datasets show --json` prints."""
+    """Return the output of `icmodel datasets show --json`."""
 
     def work() -> bytes:
         return jobs.body_of(showing.dataset_document(found(name, dataset)))
@@ -302,7 +302,7 @@ async def points(
     metric: Names = [],  # noqa: B006
     option: Annotated[list[str], Query(max_length=64, description="KEY=VALUE")] = [],  # noqa: B006
 ) -> Response:
-    """Answer what `icmodel datasets points --json` prints."""
+    """Return the output of `icmodel datasets points --json`."""
 
     def work() -> bytes:
         data = found(name, dataset)
@@ -314,7 +314,7 @@ async def points(
 
 @router.get("/usecases", responses=answers(UseCases), summary="List the bundled use cases")
 async def usecases(shop: Shop) -> Response:
-    """Answer what `icmodel usecases list --json` prints."""
+    """Return the output of `icmodel usecases list --json`."""
 
     def work() -> bytes:
         entries = [showing.usecase_entry(load_usecase(name)) for name in usecase_names()]
@@ -329,7 +329,7 @@ async def usecases(shop: Shop) -> Response:
     summary="Show a use case, with its text",
 )
 async def show_usecase(name: UseCaseName, shop: Shop) -> Response:
-    """Answer what `icmodel usecases show --json` prints, and the TOML text under `toml`."""
+    """Return the output of `icmodel usecases show --json`, and the TOML text under `toml`."""
 
     def work() -> bytes:
         case = found(name, lambda known: jobs.usecase_of(known, None))
@@ -341,7 +341,7 @@ async def show_usecase(name: UseCaseName, shop: Shop) -> Response:
 
 @router.get("/systems", responses=answers(Systems), summary="List the bundled systems")
 async def systems(shop: Shop) -> Response:
-    """Answer what `icmodel system list --json` prints."""
+    """Return the output of `icmodel system list --json`."""
 
     def work() -> bytes:
         entries = [showing.system_entry(load(name)) for name in system_names()]
@@ -354,7 +354,7 @@ async def systems(shop: Shop) -> Response:
     "/systems/{name}", responses=answers(SystemText, 404), summary="Show a system, with its text"
 )
 async def show_system(name: SystemName, shop: Shop) -> Response:
-    """Answer what `icmodel system show --json` prints, and the TOML text under `toml`."""
+    """Return the output of `icmodel system show --json`, and the TOML text under `toml`."""
     return as_json(await shop.quick(found, name, jobs.show_system))
 
 
@@ -370,6 +370,9 @@ async def validation(
     folds: Annotated[list[Kind], Query(max_length=8)] = [],  # noqa: B006
     most: Annotated[int, Query(ge=1, le=100, description="Folds of each kind")] = 12,
 ) -> Response:
-    """Answer what `icmodel validate --json` prints for a few folds, and the stored coverage under `kept`."""
+    """Return the output of `icmodel validate --json` for a few folds.
+
+    The key `kept` holds the stored coverage.
+    """
     found(name, check_dataset)
     return as_json(await shop.long(jobs.validate, name, variant, folds, most))

@@ -1,7 +1,7 @@
-"""Bodies of requests: the words of the command line as JSON.
+"""Bodies of requests: the options of the command line as JSON.
 
-A quantity is a text with its unit, a count is a number, and a name stands for itself. The fields of a question and
-their descriptions are those of `icmodel.questions.words.Question`.
+A quantity is a text with its unit, a count is a number, and a name is a text. The fields of a
+question and their descriptions are those of `icmodel.questions.words.Question`.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ TEXTS = {
     for kind in (Question, LabelOptions, DatasetOptions)
     for one in fields(kind)
 }
-"""Dataclass of words and name of a field -> description of the field."""
+"""Dataclass of options and name of a field -> description of the field."""
 LARGEST_FILE = 4 * 2**20
 """Greatest number of characters of an uploaded file."""
 DATASET = Field(
@@ -48,24 +48,24 @@ SEVERAL: Any = Field([], description="Names; if the list is empty, the default."
 
 
 class Body(BaseModel):
-    """A request; unknown keys are errors, and numbers are no texts."""
+    """Request body. Unknown keys are errors, and a number is not accepted as a text."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
 
 def described(name: str, *examples: object) -> Any:
-    """A field of a question, described as the command line describes it."""
+    """Make a field of a question, with the help text of its command-line option."""
     return Field(None, description=TEXTS[Question, name], examples=list(examples) or None)
 
 
 def labelled(name: str) -> Any:
-    """A label of results, or a part of a dataset's description, described as the command line does."""
+    """Make a field for a label or a dataset's description, with the help text of its option."""
     text = TEXTS.get((LabelOptions, name)) or TEXTS[DatasetOptions, name]
     return Field(None, description=text)
 
 
 def words_of(body: Body, kind: type[Any]) -> dict[str, Any]:
-    """Return the fields of a dataclass of words that a request has, in the words of the command line."""
+    """Return a request's values for the fields of a dataclass of options, as command-line texts."""
     words = {one.name: getattr(body, one.name) for one in fields(kind)}
     texts: dict[str, Any] = {n: str(word) for n, word in words.items() if word is not None}
     if "option" in texts:
@@ -97,12 +97,12 @@ class QuestionBody(Body):
     )
 
     def question(self) -> Question:
-        """Return the question in the words of the command line."""
+        """Return the question as texts of the command line."""
         return Question(**words_of(self, Question))
 
 
 class PredictBody(QuestionBody):
-    """What `icmodel predict` takes."""
+    """Input of `icmodel predict`."""
 
     dataset: Word = DATASET
     variant: Word | None = VARIANT
@@ -118,12 +118,12 @@ class PredictBody(QuestionBody):
     goodput: Word | None = Field(None, description="Goodput to carry; needs solve.")
 
     def extras(self) -> Extras:
-        """Return the wishes beyond the question."""
+        """Return the options beyond the question: those of message and solve."""
         return Extras(self.message, self.message_within, self.solve, self.goodput)
 
 
 class SweepBody(QuestionBody):
-    """What `icmodel sweep` takes; each parameter may be a list or a range as text."""
+    """Input of `icmodel sweep`; each parameter may be a list or a range as text."""
 
     dataset: Word = DATASET
     variant: Word | None = VARIANT
@@ -138,7 +138,7 @@ class SweepBody(QuestionBody):
 
 
 class CompareBody(QuestionBody):
-    """What `icmodel compare` takes: a question, or a use case for every interconnect."""
+    """Input of `icmodel compare`: a question, or a use case for every interconnect."""
 
     dataset: Names = SEVERAL
     variant: Names = SEVERAL
@@ -154,7 +154,7 @@ class CompareBody(QuestionBody):
 
 
 class EvaluateBody(Body):
-    """What `icmodel evaluate` takes; the use case is bundled, or the text of one."""
+    """Input of `icmodel evaluate`; the use case is a bundled name or a TOML text."""
 
     usecase: Word | None = Field(
         None, description="Name of a bundled use case.", examples=["imaging"]
@@ -169,7 +169,7 @@ class EvaluateBody(Body):
 
 
 class SystemBody(Body):
-    """What `icmodel system` and `icmodel recommend` take; the system is bundled, or the text of one."""
+    """Input of `icmodel system` and `icmodel recommend`, with a bundled name or a TOML text."""
 
     system: Word | None = Field(
         None, description="Name of a bundled system.", examples=["lab-direct"]
@@ -183,7 +183,7 @@ class SystemBody(Body):
 
 
 class PredictSystemBody(SystemBody):
-    """What `icmodel system predict` takes."""
+    """Input of `icmodel system predict`."""
 
     cycles: Word = Field(
         "refuse", description="Bounds of streams that wait in a cycle: refuse or fixed-point."
@@ -204,7 +204,7 @@ class UploadedFile(Body):
 
 
 class IngestBody(Body):
-    """What `icmodel ingest` takes; labels stand for all files."""
+    """Input of `icmodel ingest`; labels apply to all files."""
 
     files: Annotated[list[UploadedFile], Field(min_length=1, max_length=500)]
     name: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")] = Field(
@@ -229,7 +229,7 @@ class IngestBody(Body):
     default_variant: Word | None = labelled("default_variant")
 
     def asked(self) -> tuple[Any, ...]:
-        """Return names and texts of the files, the id, the tool, the labels and the description of the dataset."""
+        """Return the arguments of `icmodel.web.jobs.ingest`."""
         labels = LabelOptions(**words_of(self, LabelOptions))
         description = DatasetOptions(**words_of(self, DatasetOptions))
         files = [(file.name, file.text) for file in self.files]

@@ -29,7 +29,7 @@ class Curves(BaseModel):
 
 
 def form(dataset: str, variant: str, protocol: str) -> Form:
-    """Return the choices and ranges of a bundled dataset; empty texts are its defaults."""
+    """Return the choices and ranges of a bundled dataset; empty texts mean its defaults."""
     return curves.form(warm_model(dataset, variant or None).model, protocol)
 
 

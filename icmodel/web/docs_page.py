@@ -11,7 +11,7 @@ Document = Mapping[str, Any]
 
 
 def docs_page(openapi: Document) -> str:
-    """Return the page as HTML, without a script and without anything from outside.
+    """Return the page as HTML, without scripts or external resources.
 
     Parameters
     ----------

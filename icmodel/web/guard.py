@@ -1,8 +1,8 @@
-"""Guard of the server: who may ask (host, token, origin), how large and how slow a request may be, and headers.
+"""Guard of the server: checks of host, token and origin, limits of requests, and security headers.
 
-The guard stands before every route. It reads the whole body within `BODY_S`, so that no route waits for a slow
-client. A page of another site reaches nothing: the browser names the site in Origin or Sec-Fetch-Site, or the name
-under which it found this server in Host.
+The guard runs before every route. It reads the whole body within `BODY_S`, so that no route waits
+for a slow client. It refuses requests from pages of other sites: the browser states the site in
+Origin or Sec-Fetch-Site, or the domain name used for this server in Host.
 """
 
 from __future__ import annotations
@@ -116,11 +116,11 @@ class Guard:
 
     @property
     def cookie(self) -> str:
-        """Name of the cookie; cookies do not tell ports apart, so the name does."""
+        """Name of the cookie. It contains the port, since browsers share cookies between ports."""
         return f"icmodel-{self.place.port}"
 
     def has_token(self, headers: Headers) -> bool:
-        """Whether a request brings the token, in the header Authorization or in the cookie."""
+        """Whether a request has the token, in the header Authorization or in the cookie."""
         kind, _, bearer = headers.get("authorization", "").partition(" ")
         given = [bearer.strip()] if kind.lower() == "bearer" else []
         given.append(cookie_parser(headers.get("cookie", "")).get(self.cookie, ""))
@@ -190,7 +190,7 @@ async def cancel_when_closed(receive: Receive, work: anyio.CancelScope) -> None:
 
 
 def replay(body: bytes, receive: Receive) -> Receive:
-    """Return a receive function that gives a body that was read, and then what the client sends."""
+    """Return a receive function: first the body that was read, then the client's messages."""
     given = False
 
     async def again() -> Message:

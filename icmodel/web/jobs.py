@@ -1,4 +1,4 @@
-"""Long computations, as functions that a worker process calls: words in, the bytes of a JSON document out."""
+"""Long computations for worker processes: request parameters in, bytes of a JSON document out."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ TEXT = "the TOML text"
 
 
 def body_of(document: Mapping[str, object]) -> bytes:
-    """Write a document as JSON without blanks, in UTF-8."""
+    """Encode a document as compact JSON in UTF-8."""
     text = json.dumps(document, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     return text.encode()
 
 
-# --- what is asked ----------------------------------------------------------------------------
+# --- use case and system of a request ---------------------------------------------------------
 
 
 def one_of(kind: str, name: str | None, toml: str | None, error: type[IcmodelError]) -> None:
@@ -43,7 +43,7 @@ def usecase_of(name: str | None, toml: str | None) -> UseCase:
     Raises
     ------
     UseCaseError
-        If there is no such use case, or the text breaks the format.
+        If there is no such use case, or the text violates the format.
     """
     one_of("usecase", name, toml, UseCaseError)
     if toml is not None:
@@ -56,12 +56,14 @@ def usecase_of(name: str | None, toml: str | None) -> UseCase:
 
 
 def system_of(name: str | None, toml: str | None) -> OpenSystem:
-    """Return the system of a request: bundled, or read from its text, which names bundled datasets only.
+    """Return the system of a request: bundled, or read from its text.
+
+    The text may name only bundled datasets.
 
     Raises
     ------
     NetworkError
-        If there is no such system, the text breaks the format, or a dataset is not bundled.
+        If there is no such system, the text violates the format, or a dataset is not bundled.
     """
     one_of("system", name, toml, NetworkError)
     if toml is None:
@@ -85,7 +87,7 @@ def evaluate(
     candidate: str | None,
     strict: bool,
 ) -> bytes:
-    """Answer `icmodel evaluate`."""
+    """Return the JSON answer of `icmodel evaluate`."""
     from icmodel.questions.judging import evaluate_with_notes
 
     check_dataset(dataset)
@@ -98,7 +100,7 @@ def evaluate(
 def compare_usecase(
     usecase: str | None, toml: str | None, datasets: list[str], rates: str | None
 ) -> bytes:
-    """Answer `icmodel compare --usecase`."""
+    """Return the JSON answer of `icmodel compare --usecase`."""
     from icmodel.interconnects import compare_interconnects, ranked_document
     from icmodel.questions.comparing import parse_rates
 
@@ -113,7 +115,7 @@ def compare_usecase(
 def predict_system(
     name: str | None, toml: str | None, dataset: str | None, variant: str | None, cycles: str
 ) -> bytes:
-    """Answer `icmodel system predict`."""
+    """Return the JSON answer of `icmodel system predict`."""
     from icmodel.system import predict
 
     if dataset is not None:
@@ -126,7 +128,7 @@ def predict_system(
 def recommend(
     name: str | None, toml: str | None, dataset: str | None, variant: str | None
 ) -> bytes:
-    """Answer `icmodel recommend`."""
+    """Return the JSON answer of `icmodel recommend`."""
     from icmodel.recommend import recommend as search
 
     if dataset is not None:
@@ -135,7 +137,7 @@ def recommend(
 
 
 def check_system(toml: str) -> bytes:
-    """Answer `icmodel system check` for a text."""
+    """Return the JSON answer of `icmodel system check` for a TOML text."""
     from icmodel.questions.showing import check_document
 
     system = system_of(None, toml).system()
@@ -143,7 +145,7 @@ def check_system(toml: str) -> bytes:
 
 
 def show_system(name: str) -> bytes:
-    """Answer `icmodel system show`, with the text of the system."""
+    """Return the JSON answer of `icmodel system show`, with the TOML text of the system."""
     from icmodel.questions.showing import system_document
     from icmodel.system.loads import loads
 
@@ -160,9 +162,10 @@ def ingest(
     labels: LabelOptions,
     description: DatasetOptions,
 ) -> bytes:
-    """Answer `icmodel ingest` for uploaded texts; ``folder`` holds the files of the dataset.
+    """Return the JSON answer of `icmodel ingest` for uploaded texts.
 
-    The files live in a temporary folder, which is removed at the end. Messages do not name it.
+    ``folder`` in the answer holds the files of the dataset. The temporary folder of the files is
+    removed at the end, and messages do not name it.
     """
     from icmodel.ingest import dataset_of, name_in, write_ingested
     from icmodel.ingest import ingest as ingest_files
@@ -193,7 +196,10 @@ def ingest(
 
 
 def validate(name: str, variant: str | None, kinds: Sequence[str], most: int) -> bytes:
-    """Answer `icmodel validate`, with at most ``most`` folds of each kind, and the kept coverage."""
+    """Return the JSON answer of `icmodel validate`, and the stored coverage.
+
+    Each kind has at most ``most`` folds.
+    """
     from icmodel.validate import Wishes, document
     from icmodel.validate import validate as score
     from icmodel.validate.validation import KINDS

@@ -1,7 +1,7 @@
-"""Routes of the pages: what the pages need beyond the API's own answers.
+"""Routes of the pages, beyond those of the HTTP API.
 
-An answer of the what-if page takes milliseconds and is given in a thread, by a model that stays in memory. A report
-is made in a worker process.
+A thread answers the what-if page within milliseconds, by a model kept in memory. A worker process
+makes reports.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Section(Body):
 
 
 class Page(Body):
-    """A page as its report has it: the answer first, then the sections."""
+    """Content of a report as a page: the answer first, then the sections."""
 
     title: str
     question: str
@@ -54,21 +54,21 @@ class Refused(Body):
 
 
 class UseCasePage(Page):
-    """The page of a use case, and the names of its candidates."""
+    """Page of a use case, and the names of its candidates."""
 
     candidate: str
     candidates: list[str]
 
 
 class SystemPage(Page):
-    """The page of a system: its drawing, and each stream with its cables and boxes in drawing order."""
+    """Page of a system: its drawing, and each stream with its cables and boxes in drawing order."""
 
     svg: str
     streams: list[dict[str, Any]]
 
 
 class AskedUseCase(Body):
-    """The text of a use case, and of what it is asked."""
+    """TOML text of a use case, and options of its evaluation."""
 
     toml: Toml
     dataset: Word = DATASET
@@ -77,14 +77,14 @@ class AskedUseCase(Body):
 
 
 class AskedComparison(Body):
-    """A use case to compare: a bundled name, or its text."""
+    """Use case to compare: the name of a bundled one, or its TOML text."""
 
     usecase: Word | None = None
     toml: Toml | None = None
 
 
 class Left(Body):
-    """A dataset, and the variant that predicts its left-out rows; empty for its default."""
+    """Dataset to validate, and variant of the model; empty for the dataset's default."""
 
     dataset: Word
     variant: str = Field("", max_length=40)
@@ -99,7 +99,7 @@ class Left(Body):
     summary="Answer questions with texts, verdicts and reasons",
 )
 async def answers(asked: Asked, shop: Shop) -> Answers:
-    """Answer up to eight questions; a question without an answer has the reason in place of it."""
+    """Answer up to eight questions. A question without an answer gets the reason instead."""
     questions = [(one, asked.requirements) for one in asked.questions]
     return await shop.quick(lambda: Answers(answers=[answer(*one) for one in questions]))
 
@@ -131,7 +131,7 @@ async def show_form(dataset: Name, shop: Shop, variant: Name = "", protocol: Nam
     responses=statuses(UseCasePage | Refused, *POSTED, 503),
 )
 async def usecase(body: AskedUseCase, shop: Shop) -> Response:
-    """Judge a use case; every mistake in its text is answered with its line."""
+    """Judge a use case. If its text is wrong, return every mistake with its line."""
     words = (body.toml, body.dataset, body.candidate, body.strict)
     return as_json(await shop.long(reports.usecase_page, *words))
 
@@ -142,7 +142,7 @@ async def usecase(body: AskedUseCase, shop: Shop) -> Response:
     responses=statuses(SystemPage | Refused, *POSTED, 503),
 )
 async def system(body: CheckBody, shop: Shop) -> Response:
-    """Predict and draw a system; every mistake in its text is answered with its line."""
+    """Predict and draw a system. If its text is wrong, return every mistake with its line."""
     return as_json(await shop.long(reports.system_page, body.toml))
 
 
@@ -152,7 +152,10 @@ async def system(body: CheckBody, shop: Shop) -> Response:
     responses=statuses(Page | Refused, *POSTED, 503),
 )
 async def compare(body: AskedComparison, shop: Shop) -> Response:
-    """Rank the interconnects for a use case, with reasons; every mistake in its text is answered with its line."""
+    """Rank the interconnects for a use case, with reasons.
+
+    If the text of the use case is wrong, return every mistake with its line.
+    """
     return as_json(await shop.long(reports.compare_page, body.usecase, body.toml))
 
 
@@ -162,7 +165,7 @@ async def compare(body: AskedComparison, shop: Shop) -> Response:
     responses=statuses(IngestedText | Refused, *POSTED, 503),
 )
 async def ingest(body: IngestBody, shop: Shop) -> Response:
-    """Answer like /api/v1/ingest; if no file can be taken, answer why."""
+    """Answer like /api/v1/ingest. If no file can be used, return the reason."""
     return as_json(await shop.long(reports.ingested, *body.asked()))
 
 
@@ -188,5 +191,5 @@ styles = APIRouter()
 
 @styles.get("/drawing.css", include_in_schema=False)
 async def drawing_styles() -> Response:
-    """Return the styles of the drawings of systems, which the reports have inside."""
+    """Return the style sheet of system drawings; reports contain the same styles inline."""
     return Response(drawing.STYLES.read_text(encoding="utf-8"), media_type="text/css")

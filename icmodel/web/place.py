@@ -1,4 +1,4 @@
-"""Place of the server: its address, its listening socket, and the token that others than this machine need."""
+"""Address of the server, its listening socket, and the token that other machines need."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Place:
     port : int
         Port on which the server listens.
     token : str
-        Secret that every request must bring; empty on loopback, where none is needed.
+        Secret that every request must contain; empty on loopback, where none is needed.
     """
 
     host: str = "127.0.0.1"
@@ -46,8 +46,8 @@ class Place:
     def knows(self, host: str) -> bool:
         """Whether a Host header names this server.
 
-        If the server listens on all addresses, every IP address is allowed: a foreign page can make its own name
-        lead here, but no name that it does not own.
+        If the server listens on all addresses, any IP address is allowed. DNS rebinding needs a
+        domain name of the attacker, and such a name stays refused.
         """
         name, _, port = host.rpartition(":") if not host.endswith("]") else (host, "", "")
         name, port = (name, port) if name else (host, "")
@@ -60,7 +60,7 @@ class Place:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a host is this machine alone."""
+    """Whether a host is a loopback address or localhost."""
     return host == "localhost" or (is_address(host) and ipaddress.ip_address(host).is_loopback)
 
 
@@ -85,7 +85,7 @@ def listen(host: str, port: int | None) -> socket.socket:
         raise ReportError(
             f"port {port} is not possible: ports run from 0 to 65535, 0 for any free one"
         )
-    try:  # once, since a lookup may take long
+    try:  # resolve only once, since a lookup may be slow
         family, *_, address = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)[0]
     except (OSError, UnicodeError) as error:
         reason = getattr(error, "strerror", None) or "it is no host name"

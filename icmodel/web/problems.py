@@ -29,7 +29,7 @@ MEANINGS = {
     500: "icmodel has a defect.",
     503: "The answer takes too long, or too much memory.",
 }
-"""Status -> meaning."""
+"""HTTP status -> meaning."""
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 
@@ -52,7 +52,10 @@ SCHEMAS: dict[str, Any] = models_json_schema(
 
 
 def answers(model: Any, *further: int) -> dict[int | str, dict[str, Any]]:
-    """Describe the answer of a route and its problems, `further` ones too, for the OpenAPI document."""
+    """Describe the answer and the problems of a route for the OpenAPI document.
+
+    ``further`` are statuses beyond those of every route.
+    """
     content = {MEDIA_TYPE: {"schema": {"$ref": REFERENCE.format(model="ProblemDetails")}}}
     told: dict[int | str, dict[str, Any]] = {200: {"model": model, "description": "The answer."}}
     for status in sorted((401, 403, 422, 429, 500, *further)):
@@ -61,7 +64,7 @@ def answers(model: Any, *further: int) -> dict[int | str, dict[str, Any]]:
 
 
 class Problem(Exception):  # noqa: N818  (the name that RFC 9457 gives it)
-    """A refused request: its HTTP status, a sentence, and what else the answer says."""
+    """Refused request: HTTP status, sentence, and further parts of the answer."""
 
     def __init__(
         self,

@@ -1,6 +1,6 @@
-"""Documents of the pages beside the what-if page: the blocks of the reports, and what a drawing is about.
+"""Documents of the pages other than the what-if page: blocks of the reports, and data of drawings.
 
-Each function is called in a worker process: words in, the bytes of a JSON document out.
+A worker process calls each function: request parameters in, bytes of a JSON document out.
 """
 
 from __future__ import annotations
@@ -27,9 +27,12 @@ from icmodel.web.jobs import body_of, ingest, system_of, usecase_of
 from icmodel.web.work import check_dataset
 
 MOST_FOLDS = 40
-"""Greatest number of rows that one validation leaves out, so that a page can wait for the answer."""
+"""Maximum number of rows that a validation leaves out, so that its page need not wait long."""
 STYLE = re.compile(r"<style>.*?</style>", re.DOTALL)
-"""Style sheet inside a drawing; the page has it in a file, since its policy allows no inline style."""
+"""Pattern of the style sheet inside a drawing.
+
+The page loads it from a file, since its Content-Security-Policy allows no inline style.
+"""
 
 
 def refusal(error: IcmodelError) -> bytes:
@@ -88,7 +91,7 @@ def compare_page(usecase: str | None, toml: str | None) -> bytes:
 
 
 def system_page(toml: str) -> bytes:
-    """Return the page of a system: its drawing, tables, and the way and the terms of each stream."""
+    """Return the page of a system: drawing, tables, and path and latency terms of each stream."""
     try:
         system = system_of(None, toml).checked()
         found = predict(system)
@@ -119,7 +122,7 @@ def system_page(toml: str) -> bytes:
 
 
 def ingested(*asked: Any) -> bytes:
-    """Return what is ingested, or why no file can be taken."""
+    """Return the result of an ingest, or the reason if no file can be used."""
     try:
         return ingest(*asked)
     except IcmodelError as error:

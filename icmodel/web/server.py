@@ -1,4 +1,4 @@
-"""Server process: the application of pages and API, and its life from the first line to Ctrl-C."""
+"""Server process: the application of pages and API, which runs until Ctrl-C."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ STATIC = Path(__file__).parent / "static"
 COMPRESSED_BYTES = 2_000
 """Least size of a compressed answer [B]."""
 HEAD_S, IDLE_S = 10.0, 30
-"""Time within which the head of a request must arrive, and time after which an idle connection is closed [s]."""
+"""Time limits for the head of a request, and for an idle connection [s]."""
 
 
 def make_app(place: Place, workshop: Workshop | None = None) -> FastAPI:
@@ -110,12 +110,12 @@ class Impatient(H11Protocol):
     deadline: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Begin to wait for the first request."""
+        """Start the deadline for the head of the first request."""
         super().connection_made(transport)
         self.deadline = self.loop.call_later(HEAD_S, transport.close)
 
     def data_received(self, data: bytes) -> None:
-        """Read some bytes; the time runs on until they complete the head of a request."""
+        """Read some bytes; the deadline holds until the head of a request is complete."""
         super().data_received(data)
         if self.conn.their_state is not h11.IDLE:
             self.stop_waiting()
@@ -123,19 +123,19 @@ class Impatient(H11Protocol):
             self.deadline = self.loop.call_later(HEAD_S, self.transport.close)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Wait no longer."""
+        """Cancel the deadline of a lost connection."""
         self.stop_waiting()
         super().connection_lost(exc)
 
     def stop_waiting(self) -> None:
-        """Forget the time at which the connection would be closed."""
+        """Cancel the deadline, at which the connection would be closed."""
         if self.deadline is not None:
             self.deadline.cancel()
         self.deadline = None
 
 
 def run(place: Place, listening: socket.socket) -> None:
-    """Serve at a place, on its listening socket.
+    """Run the server of a place, on its listening socket.
 
     Raises
     ------
@@ -146,12 +146,12 @@ def run(place: Place, listening: socket.socket) -> None:
 
 
 def make_server(place: Place) -> uvicorn.Server:
-    """Make the server of a place, with its limits of time."""
+    """Make the server of a place, with its timeouts."""
     config = uvicorn.Config(
         make_app(place),
         http=Impatient,
         log_level="critical",
-        # asyncio warns of a worker process for whose end two of its parts waited.
+        # asyncio warns if two of its parts wait for the end of the same worker process.
         log_config={"version": 1, "loggers": {"asyncio": {"level": "ERROR"}}},
         access_log=False,
         server_header=False,

@@ -1,4 +1,4 @@
-"""The answers of the what-if page: each number with its text, as the command line prints it.
+"""Answers of the what-if page: each number with its text, as the command line prints it.
 
 The page in the browser prints these texts and computes nothing.
 """
@@ -33,7 +33,7 @@ from icmodel.web.bodies import Body
 from icmodel.web.work import warm_model
 
 MOST_QUESTIONS = 8
-"""Greatest number of questions of one request: the own, four pinned, and others in the same plot."""
+"""Maximum number of questions of a request: the own one, four pinned, and three in its plot."""
 MOST_REQUIREMENTS = 12
 
 
@@ -59,9 +59,9 @@ class Metric(BaseModel):
 
 
 class Judged(BaseModel):
-    """A requirement that a person typed, and its outcome.
+    """Requirement typed by a user, and its outcome.
 
-    ``limit`` is in SI. ``problem`` says why the typed words cannot be read; else it is empty.
+    ``limit`` is in SI. ``problem`` says why the text cannot be parsed; otherwise it is empty.
     """
 
     asked: str

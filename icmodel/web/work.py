@@ -1,8 +1,9 @@
-"""Work of the server: models in memory, short answers in threads, long ones in worker processes.
+"""Execution of requests: models in memory, short answers in threads, long ones in worker processes.
 
-A prediction takes milliseconds: a thread answers, with a model that stays in memory. The size of a grid is checked
-before any point is predicted. An evaluation, a system or a search may take long and cannot be interrupted: a worker
-process answers, with bounded memory, and is killed when its time is over.
+A prediction takes milliseconds, so a thread computes it with a model in memory. The size of a grid
+is checked before any point is predicted. An evaluation, a system or a search may take long and
+cannot be interrupted. So a worker process with limited memory computes it, and is killed after
+`LONGEST_S`.
 """
 
 from __future__ import annotations
@@ -62,14 +63,14 @@ def check_dataset(name: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class WarmModel:
-    """A model that stays in memory, and the lock that one thread at a time holds to ask it."""
+    """Model kept in memory, and the lock that a thread holds while it uses the model."""
 
     model: Model
     lock: Lock = field(default_factory=Lock)
 
 
 def warm_model(name: str, variant: str | None) -> WarmModel:
-    """Return the model of a bundled dataset; it is made once.
+    """Return the model of a bundled dataset, which is made on first use and cached.
 
     Raises
     ------
@@ -87,7 +88,7 @@ def _warm_model(name: str, variant: str) -> WarmModel:
     return WarmModel(Model(dataset(name), variant))
 
 
-# --- places to work ---------------------------------------------------------------------------
+# --- threads and worker processes -------------------------------------------------------------
 
 
 class Workshop:
@@ -98,7 +99,7 @@ class Workshop:
         self.waiting = waiting
 
     async def quick(self, function: Callable[[Unpack[Ts]], T], *words: *Ts) -> T:
-        """Answer in a thread.
+        """Run a function in a thread.
 
         Raises
         ------
@@ -109,7 +110,7 @@ class Workshop:
         return await anyio.to_thread.run_sync(function, *words, limiter=self.threads)
 
     async def long(self, function: Callable[[Unpack[Ts]], bytes], *words: *Ts) -> bytes:
-        """Answer in a worker process, which is killed after `LONGEST_S`.
+        """Run a function in a worker process, which is killed after `LONGEST_S`.
 
         Raises
         ------
@@ -126,14 +127,14 @@ class Workshop:
         except TimeoutError:
             raise Problem(503, f"the answer takes longer than {LONGEST_S:g} s: {advice}") from None
         except (MemoryError, BrokenWorkerProcess, ProcessLookupError):
-            # The last is anyio's, of a worker process that Ctrl-C ended before it could ignore Ctrl-C.
+            # anyio raises the last if Ctrl-C ended a worker process before it ignored SIGINT.
             memory = f"{MOST_MEMORY // 2**30} GiB"
             raise Problem(503, f"the answer needs more than {memory} of memory: {advice}") from None
 
     async def warm_up(self) -> None:
-        """Do what the first requests would wait for: imports, the default dataset, a worker process.
+        """Import modules, load the default dataset and start a worker process in advance.
 
-        If that fails, the first requests say why.
+        Errors are ignored here; the first requests report them.
         """
         with suppress(Problem, IcmodelError):
             await self.quick(prepare)
@@ -150,7 +151,7 @@ class Workshop:
 
 
 def prepare() -> bytes:
-    """Load what most answers need."""
+    """Import the modules, and prepare the model, that most answers need."""
     import icmodel.system.prediction
     import icmodel.usecase  # noqa: F401
     from icmodel.sweep import sweep
@@ -162,9 +163,9 @@ def prepare() -> bytes:
 
 
 def bounded(function: Callable[[Unpack[Ts]], T], *words: *Ts) -> T:
-    """Call a function in a worker process, with bounded memory where the system can bound it.
+    """Call a function in a worker process, with a memory limit if the operating system has one.
 
-    Ctrl-C in a terminal reaches worker processes too: the server alone answers it, and kills them.
+    Ctrl-C in a terminal also reaches worker processes. They ignore it; the server kills them.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if sys.platform != "win32":

@@ -1,1 +1,1 @@
-"""The pages of docs/reference that are made from the program, from data/ and from the probe."""
+"""Pages of docs/reference that are made from the program, from data/ and from the probe."""

@@ -1,4 +1,4 @@
-"""The page of the command line: every command of the typer app."""
+"""Page of the command line: every command of the typer app."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Parameter = TyperArgument | TyperOption
 
 
 def cli_page() -> str:
-    """Every command of the typer app with its arguments and options."""
+    """Make the page: every command of the typer app with its arguments and options."""
     from icmodel.cli import app  # the top floor, only here
 
     intro = "Every command prints `--help`. Quantities are texts with a [unit](units.md).\n"

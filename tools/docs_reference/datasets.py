@@ -1,4 +1,4 @@
-"""The pages of the bundled datasets: what each has, where, and how to cite it."""
+"""Pages of the bundled datasets: rows, ranges and citation of each."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from icmodel.dataset import Dataset, Point, catalogue, load
 
 
 def dataset_pages() -> dict[str, str]:
-    """A page for each bundled dataset, and their list: file name below docs/reference and text."""
+    """Make a page for each bundled dataset, and their list: file below docs/reference -> text."""
     sets = [load(name) for name in catalogue()]
     rows = [
         (f"[`{one.id}`]({one.id}.md)", one.title, ", ".join(one.protocols), str(len(one.points)))
@@ -24,7 +24,7 @@ def dataset_pages() -> dict[str, str]:
 
 
 def _dataset_page(data: Dataset) -> str:
-    """What a dataset has, where, and how to cite it."""
+    """Make the page of a dataset: its link, rows, options, limits and citation."""
     edition = data.document.get("edition", "")
     parts = [
         f"# {data.id}\n\n{MADE}\n"
@@ -48,7 +48,7 @@ def _link(data: Dataset) -> Iterator[tuple[str, ...]]:
 
 
 def _coverage(data: Dataset) -> Iterator[tuple[str, ...]]:
-    """Each metric of each protocol: between which payloads and loads, at which core counts."""
+    """Yield each metric of each protocol, with ranges of payload and load, and core counts."""
     groups: dict[tuple[str, str], list[Point]] = {}
     for point in data.points:
         groups.setdefault((point.protocol, point.metric), []).append(point)

@@ -1,4 +1,4 @@
-"""A numpy docstring as Markdown."""
+"""Conversion of numpy docstrings to Markdown."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ PROSE = ("Notes", "Examples")
 
 
 def docstring(text: str) -> str:
-    """A numpy docstring as Markdown: prose, then each section as a list, or as paragraphs and examples."""
+    """Convert a numpy docstring to Markdown: prose, then each section as a list or paragraphs."""
     title = "|".join(SECTIONS)
     parts = re.split(rf"(?m)^({title})\n-+\n", prose(text))
     out = [parts[0].strip() + "\n"]
@@ -22,14 +22,14 @@ def docstring(text: str) -> str:
 
 
 def _paragraphs(body: str) -> str:
-    """Paragraphs; a session of Python is shown as it is."""
+    """Convert paragraphs; a Python session becomes a code block."""
     blocks = re.split(r"\n\s*\n", body.strip())
     shown = (f"```text\n{block}\n```" if block.startswith(">>>") else block for block in blocks)
     return "\n\n".join(shown) + "\n"
 
 
 def _items(body: str) -> str:
-    """`name : type` lines with an indented meaning as a list."""
+    """Convert `name : type` lines with an indented meaning to a list."""
     items: list[list[str]] = []
     for line in body.strip().splitlines():
         if line.startswith(" ") and items:

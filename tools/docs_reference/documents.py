@@ -1,4 +1,4 @@
-"""The tables of keys of the formats of datasets, use cases and systems, from the documents' classes."""
+"""Tables of the keys of dataset, use-case and system files, made from the document classes."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ SYSTEM_TABLES: Mapping[str, type[BaseModel]] = {
 
 
 def keys(tables: Mapping[str, type[BaseModel]]) -> str:
-    """A table of keys for each table of a document."""
+    """Make a table of keys for each table of a document."""
     return "\n".join(_keys(place, model) for place, model in tables.items())
 
 
@@ -106,7 +106,7 @@ KINDS: Mapping[object, str] = {
 
 
 def _kind(annotation: object) -> str:
-    """A type for people."""
+    """Return a type in plain words."""
     if annotation in KINDS:
         return KINDS[annotation]
     origin, inner = typing.get_origin(annotation), typing.get_args(annotation)

@@ -1,4 +1,4 @@
-"""The page of the HTTP API, from the OpenAPI document of the server."""
+"""Page of the HTTP API, from the OpenAPI document of the server."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ with problem details (`application/problem+json`): `type`, `title`, `status`, `d
 
 
 def openapi_document() -> Mapping[str, Any]:
-    """The OpenAPI document of a server on loopback."""
+    """Return the OpenAPI document of a server on loopback."""
     document: Mapping[str, Any] = make_app(Place()).openapi()
     return document
 
 
 def http_page(openapi: Mapping[str, Any]) -> str:
-    """The page with a section for each request."""
+    """Make the page, with a section for each request."""
     sections = (
         section(openapi, method.upper(), path, operation)
         for path, operations in openapi["paths"].items()
@@ -38,7 +38,7 @@ def http_page(openapi: Mapping[str, Any]) -> str:
 def section(
     openapi: Mapping[str, Any], method: str, path: str, operation: Mapping[str, Any]
 ) -> Iterator[str]:
-    """The parts of one request: its keys, and its answers."""
+    """Yield the parts of one request: its keys, and its answers."""
     yield f"\n## {method} {path}\n\n{operation['summary']}. {operation.get('description', '')}\n\n"
     rows = [
         (f"`{one['name']}`", type_name(openapi, one["schema"]), one.get("description", ""))

@@ -11,7 +11,7 @@ BEGIN, END = "<!-- made: {} begin -->", "<!-- made: {} end -->"
 
 
 def with_part(text: str, name: str, part: str) -> str:
-    """The text with what stands between two marks renewed."""
+    """Return the text with a new part between two marks."""
     before, begin, rest = text.partition(BEGIN.format(name))
     _, end, after = rest.partition(END.format(name))
     if not begin or not end:
@@ -20,29 +20,29 @@ def with_part(text: str, name: str, part: str) -> str:
 
 
 def row(*cells: str) -> str:
-    """One line of a Markdown table."""
+    """Return one line of a Markdown table."""
     return "| " + " | ".join(cell.replace("\n", " ").replace("|", "\\|") for cell in cells) + " |\n"
 
 
 def table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
-    """A Markdown table; nothing when it has no rows."""
+    """Return a Markdown table, or an empty text if there are no rows."""
     if not rows:
         return ""
     return row(*head) + row(*("---" for _ in head)) + "".join(row(*cells) for cells in rows)
 
 
 def prose(text: str) -> str:
-    """Docstring markup as Markdown: roles and double backticks become code."""
+    """Convert docstring markup to Markdown: roles and double backticks become code."""
     text = re.sub(r":[a-z]+:`~?([^`]+)`", r"`\1`", inspect.cleandoc(text))
     text = text.replace("``", "`").replace("::\n", ":\n")
     return re.sub(r"\x08\n((?:[^\n]+(?:\n|$))+)", _shown_lines, text)
 
 
 def _shown_lines(found: re.Match[str]) -> str:
-    """A paragraph after click's mark for lines that stay as they are."""
+    """Make a code block of a paragraph after click's mark for unwrapped lines."""
     return f"```text\n{found[1].strip()}\n```\n"
 
 
 def one_line(text: str) -> str:
-    """A text as prose without its line breaks."""
+    """Return a text as prose without its line breaks."""
     return " ".join(prose(text).split())

@@ -1,4 +1,4 @@
-"""Where the pages stand, and where the probe does that they are made from."""
+"""Folders of the reference pages and of the probe."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The parts of the page of icprobe: its commands, flags, plans and topologies, and its record."""
+"""Parts of the page of icprobe: its commands, flags, plans and topologies, and its record."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ COMMANDS = re.compile(r"(?ms)^Commands:\n(.*?)\n\n")
 
 
 def probe_page(text: str) -> str:
-    """The page of icprobe with its parts renewed: its commands, record, flags, plans and topologies.
+    """Return the page of icprobe with new parts: commands, record, flags, plans and topologies.
 
-    The commands are those of the binary that `make probe` built; without it they stay as they are.
+    The commands are those of the binary that `make probe` built; without it they stay unchanged.
     """
     parts = {
         "record": record_keys(),
@@ -36,7 +36,7 @@ def probe_page(text: str) -> str:
 
 
 def probe_flags() -> str:
-    """Every flag, as the source explains it."""
+    """Return a table of every flag, as the source explains it."""
     source = (PROBE / "src" / "flags.rs").read_text(encoding="utf-8")
     rows = [
         (f"`{word}`", " ".join(line.removeprefix("/// ") for line in about.splitlines()))
@@ -46,7 +46,7 @@ def probe_flags() -> str:
 
 
 def probe_commands(binary: Path) -> str:
-    """What every command of this icprobe prints as its help."""
+    """Return the help of every command of an icprobe binary."""
     return "\n".join(
         f"### {' '.join(('icprobe', *path))}\n\n```text\n{said}\n```\n"
         for path, said in _helps(binary, ())

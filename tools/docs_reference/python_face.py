@@ -1,4 +1,4 @@
-"""The page of the Python names: signatures and docstrings."""
+"""Page of the public Python names: signatures and docstrings."""
 
 from __future__ import annotations
 
@@ -73,15 +73,15 @@ ROOMS: Mapping[str, tuple[str, ...]] = {
     "icmodel.system.formats": ("import_system", "export_system"),
     "icmodel.verify": ("Verification", "VerifyOptions"),
 }
-"""Public rooms below the public face; an empty tuple is everything public that is defined there."""
+"""Public modules below `icmodel` -> names; an empty tuple means all public names defined there."""
 
 
 INNER = frozenset({"Dataset.html_facts", "Model.ground", "Model.question", "Model.rules"})
-"""What is public for icmodel's own rooms only."""
+"""Members that are public for icmodel's own modules only."""
 
 
 def api_page() -> str:
-    """Every public name with its signature and docstring."""
+    """Make the page: every public name with its signature and docstring."""
     intro = (
         "The names of `import icmodel`, and after them the rooms below. A quantity with a unit "
         "suffix is a number in SI; without, a text with its [unit](units.md).\n"
@@ -122,7 +122,7 @@ def _entry(name: str, thing: object) -> str:
 
 
 def _is_record(thing: object) -> bool:
-    """Whether a dataclass is read and not made by a user: its fields are then a table."""
+    """Whether a user only reads a dataclass and never makes it; its fields are then a table."""
     text = inspect.getdoc(thing) or ""
     return (
         isinstance(thing, type) and dataclasses.is_dataclass(thing) and "Parameters\n" not in text
@@ -130,7 +130,7 @@ def _is_record(thing: object) -> bool:
 
 
 def _signature(name: str, thing: object) -> str:
-    """A signature as it is written, one parameter a line when it is long."""
+    """Return a signature as it is written, with one parameter per line if it is long."""
     if not callable(thing):
         return name
     made = inspect.signature(thing)
@@ -158,7 +158,7 @@ def _parameters(made: inspect.Signature) -> Iterator[str]:
 
 
 def _annotation(annotation: object) -> str:
-    """An annotation as it is written, without the modules it comes from."""
+    """Return an annotation as it is written, without names of modules."""
     if annotation is inspect.Parameter.empty:
         return ""
     text = annotation if isinstance(annotation, str) else inspect.formatannotation(annotation)
@@ -166,7 +166,7 @@ def _annotation(annotation: object) -> str:
 
 
 def _members(thing: type) -> str:
-    """Fields of a record, then the public methods and properties defined in the class."""
+    """Return the fields of a record, then the public methods and properties of the class."""
     parts = [_fields(thing)] if _is_record(thing) else []
     for name, member in vars(thing).items():
         if name.startswith("_") or f"{thing.__name__}.{name}" in INNER:
@@ -187,5 +187,5 @@ def _fields(thing: type) -> str:
 
 
 def _first(thing: object) -> str:
-    """First sentence of a docstring."""
+    """Return the first paragraph of a docstring on one line."""
     return one_line((inspect.getdoc(thing) or "").partition("\n\n")[0])

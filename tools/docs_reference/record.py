@@ -1,4 +1,4 @@
-"""A table of keys for every part of a record, from the schema that the probe prints."""
+"""Tables of the keys of every part of a record, from the schema that the probe prints."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SchemaPart = Mapping[str, typing.Any]
 
 
 def record_keys() -> str:
-    """A table of keys for every part of a record, from the schema that the program prints."""
+    """Make a table of keys for every part of a record, from the schema that the probe prints."""
     schema = json.loads((PROBE / "record.schema.json").read_text(encoding="utf-8"))
     known = schema["$defs"]
     places: dict[str, list[str]] = {}
@@ -34,7 +34,7 @@ def record_keys() -> str:
 
 @functools.cache
 def field_order() -> Mapping[str, tuple[str, ...]]:
-    """The keys of each table as the source and every record have them; a schema sorts them."""
+    """Return the keys of each table in the order of source and records; a schema sorts them."""
     order: dict[str, tuple[str, ...]] = {}
     for path in sorted((PROBE / "src").rglob("*.rs")):
         source = path.read_text(encoding="utf-8")
@@ -45,7 +45,7 @@ def field_order() -> Mapping[str, tuple[str, ...]]:
 
 
 def _properties(part: SchemaPart, name: str) -> list[tuple[str, SchemaPart]]:
-    """The keys of a table with their schemas, in the order of a record."""
+    """Return the keys of a table with their schemas, in the order of a record."""
     place = field_order()[name].index
     return sorted(part["properties"].items(), key=lambda one: place(one[0]))
 
@@ -53,7 +53,7 @@ def _properties(part: SchemaPart, name: str) -> list[tuple[str, SchemaPart]]:
 def _parts(
     part: SchemaPart, known: SchemaPart, path: str = "", of: str = "Record"
 ) -> Iterator[tuple[str, str]]:
-    """Path and definition of every table; `*` is either end, `[]` each one of a list."""
+    """Yield path and definition of every table; `*` is either end, `[]` each item of a list."""
     for key, inner in _properties(part, of):
         place, target = f"{path}{key}", inner
         while "items" in target:
@@ -100,7 +100,7 @@ SCHEMA_KINDS = {
 
 
 def _schema_kind(part: SchemaPart, known: SchemaPart) -> str:
-    """The kind of a value for people."""
+    """Return the kind of a value in plain words."""
     name = _definition(part)
     if name.startswith("Ends"):
         each = known[name]["properties"]["send"]

@@ -1,6 +1,6 @@
-"""Goodput as the rules of the README read it: value, low, high, basis and source of each point.
+"""Goodput by the rules of the README: value, low, high, basis and source of each point.
 
-The other metrics ask here whether a load is carried at a payload.
+Modules of other metrics ask here whether a load is carried (below capacity) at a payload.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ MOST_CORES = 4
 
 @dataclass(frozen=True)
 class Goodput:
-    """One goodput point [b/s]."""
+    """Goodput point [b/s]."""
 
     value: Decimal
     low: Decimal | None
@@ -47,7 +47,7 @@ class Goodput:
 
 
 def plateau(key: str, source: str = "") -> Goodput:
-    """A plateau the thesis states, with the range its print rounds."""
+    """Return a plateau stated in the thesis, with the range of its rounding."""
     return Goodput(stated(key), *rounding(key), "stated", source or place(key))
 
 
@@ -55,7 +55,7 @@ def plateau(key: str, source: str = "") -> Goodput:
 
 
 def tcp_four_cores(payload: int) -> Goodput:
-    """README rule R1 under 256 B, the stated plateau from there on."""
+    """Return goodput by README rule R1 below 256 B, and the stated plateau from 256 B on."""
     if payload >= TCP_LINE_END:
         return plateau("tcp plateau", "IC2012 §6.6.1, §6.1.1")
     share = Decimal(payload) / TCP_LINE_END
@@ -67,7 +67,7 @@ def tcp_four_cores(payload: int) -> Goodput:
 
 
 def tcp_one_core(payload: int) -> Goodput:
-    """README rule R2 under 4096 B, the stated plateau from there on."""
+    """Return goodput by README rule R2 below 4096 B, and the stated plateau from 4096 B on."""
     if payload >= TCP_ONE_CORE_LINE_END:
         return plateau("tcp plateau", "IC2012 §6.1.1")
     value = floor_figures(stated("tcp plateau") * payload / TCP_ONE_CORE_LINE_END)
@@ -77,7 +77,10 @@ def tcp_one_core(payload: int) -> Goodput:
 
 
 def tcp_without_nagle(payload: int) -> Goodput:
-    """README rule R10: less from most at 1 B to least at 256 B, the plateau from 512 B on."""
+    """Return goodput by README rule R10: less than with Nagle up to 256 B, then the plateau.
+
+    The reduction falls from its most at 1 B to its least at 256 B.
+    """
     on = tcp_four_cores(payload)
     least, most = stated("nagle off least less"), stated("nagle off most less")
     source = rule(10, "IC2012 §6.4.1")
@@ -95,7 +98,7 @@ def tcp_without_nagle(payload: int) -> Goodput:
 
 
 def udp_four_cores(payload: int) -> Goodput:
-    """UDP with 10 Gb/s offered in sum: README rules R4 to R7 and the stated plateau."""
+    """Return goodput with 10 Gb/s offered in sum: README rules R4 to R7, and the stated plateau."""
     if payload <= UDP_LINE_END:
         return _udp_line(payload)
     if payload in (LARGEST_ALIGNED, LARGEST_UDP):
@@ -113,7 +116,7 @@ def udp_four_cores(payload: int) -> Goodput:
 
 
 def _udp_line(payload: int) -> Goodput:
-    """README rule R4: the line from the origin to theory's maximum at 1024 B."""
+    """Return goodput by README rule R4: a line from the origin to theory's maximum at 1024 B."""
     top = expected_goodput_bps("udp", UDP_LINE_END)
     value = floor_figures(top * payload / UDP_LINE_END)
     packet_limited = stated("packet rate") * payload * 8
@@ -123,7 +126,7 @@ def _udp_line(payload: int) -> Goodput:
 
 
 def _udp_fragmented(payload: int) -> Goodput:
-    """README rule R5: half the packet rate at two packets, then a line up to 7392 B."""
+    """Return goodput by README rule R5: half the packet rate at two packets, a line to 7392 B."""
     per_packet = expected_goodput_bps("udp", UDP_LINE_END) / UDP_LINE_END
     start = per_packet / packets("udp", TWO_PACKETS) * TWO_PACKETS
     along = Decimal(payload - TWO_PACKETS) / (RECOVERED - TWO_PACKETS)
@@ -135,7 +138,7 @@ def _udp_fragmented(payload: int) -> Goodput:
 
 
 def udp_limited(payload: int) -> Goodput:
-    """UDP with 9.6 Gb/s offered in sum: aligned sizes and the largest frame."""
+    """Return goodput with 9.6 Gb/s offered in sum, for aligned sizes and the largest frame."""
     if payload == LARGEST_UDP:
         high = floor_figures(expected_goodput_bps("udp", payload))
         value = stated("udp plateau")
@@ -147,7 +150,7 @@ def udp_limited(payload: int) -> Goodput:
 
 
 def udp_one_core(payload: int) -> Goodput:
-    """README rule R9; at the largest frame R7."""
+    """Return goodput by README rule R9, and by R7 at the largest frame."""
     if payload == LARGEST_UDP:
         high = floor_figures(expected_goodput_bps("udp", payload))
         low = stated("udp plateau") / 4
@@ -156,15 +159,15 @@ def udp_one_core(payload: int) -> Goodput:
 
 
 def udp_one_core_sent_bps() -> Decimal:
-    """What one core sends at the largest frame: half of the plateau, as R9."""
+    """Return the sent rate of one core at the largest frame [b/s]: half of the plateau, as R9."""
     return stated("udp plateau") / 2
 
 
-# --- direct Ethernet and the counts between ---------------------------------------------------
+# --- direct Ethernet, and core counts between -------------------------------------------------
 
 
 def ethernet_four_cores(payload: int) -> Goodput:
-    """Table 6-2; its goodput is rounded to 1 Mb/s."""
+    """Return goodput of table 6-2, which is rounded to 1 Mb/s."""
     printed = {
         int(line["Payload size (B)"]): Decimal(line["Benchmarked goodput 4cpus (Gb/s)"]) * GBPS
         for line in transcription("ic2012/table_6_2.csv")
@@ -174,14 +177,14 @@ def ethernet_four_cores(payload: int) -> Goodput:
 
 
 def one_core(protocol: str, payload: int, four: Goodput) -> Goodput:
-    """README rule R9: half of four cores, between a quarter and the expectation."""
+    """Return goodput by README rule R9: half of four cores, from a quarter to the expectation."""
     bound = min(four.high or four.value, floor_figures(expected_goodput_bps(protocol, payload)))
     low = figures(four.value / 4, 4)
     return Goodput(figures(four.value / 2, 4), low, bound, "assumed", rule(9))
 
 
 def between(cores: int, one: Goodput, four: Goodput) -> Goodput:
-    """README rule R3 (E11): linear between one core and four, from one range to the other."""
+    """Return goodput by README rule R3 (E11): linear from one core to four; both ranges joined."""
     weight = Decimal(cores - 1) / (MOST_CORES - 1)
     value = figures(one.value + weight * (four.value - one.value), 4)
     low = min(one.low or one.value, four.low or four.value)
@@ -190,23 +193,23 @@ def between(cores: int, one: Goodput, four: Goodput) -> Goodput:
     return Goodput(value, low, high, "derived" if known else "assumed", rule(3))
 
 
-# --- what the other metrics ask ---------------------------------------------------------------
+# --- capacity, for other metrics --------------------------------------------------------------
 
 
 @cache
 def capacity_bps(protocol: str, payload: int, nagle: str = "on") -> Decimal:
-    """The most that four cores reached at a payload, at whatever load."""
+    """Return the greatest goodput of four cores at a payload, over all loads [b/s]."""
     if protocol == "tcp":
         return (tcp_four_cores if nagle == "on" else tcp_without_nagle)(payload).value
     return max(udp_four_cores(payload).value, udp_limited_or_none(payload))
 
 
 def udp_limited_or_none(payload: int) -> Decimal:
-    """Goodput at 9.6 Gb/s offered where it was taken, else 0."""
+    """Return goodput at 9.6 Gb/s offered, or 0 for payloads without such a run."""
     taken = payload in UDP_ALIGNED or payload == LARGEST_UDP
     return udp_limited(payload).value if taken else Decimal(0)
 
 
 def carried(protocol: str, payload: int, load: Decimal, nagle: str = "on") -> bool:
-    """Whether a load is no more than what the payload reaches (E14)."""
+    """Whether a load is at most the capacity at a payload (E14)."""
     return load != UNLIMITED and load <= CARRIED * capacity_bps(protocol, payload, nagle)

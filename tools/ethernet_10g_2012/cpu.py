@@ -47,7 +47,7 @@ STEP = "1E-4"
 
 
 def cpu_rows() -> Iterator[Row]:
-    """All CPU curves over payload, for every load that the thesis lists."""
+    """Yield all CPU curves over payload, for every load that the thesis lists."""
     for load in [*CPU_LOADS, UNLIMITED]:
         for metric in SIDES:
             for payload in TCP:
@@ -100,7 +100,7 @@ def _row(
 
 
 def _wide(protocol: str, metric: str, value: Decimal) -> tuple[Decimal, Decimal]:
-    """From half the value to half as much again and 5 points, within the stated limit."""
+    """Return the range from half the value to 1.5 times it plus 0.05, up to the stated limit."""
     high = min(value * Decimal("1.5") + Decimal("0.05"), _most(protocol, metric))
     return to_step(value / 2, STEP), max(to_step(high, STEP), value)
 
@@ -109,13 +109,13 @@ def _wide(protocol: str, metric: str, value: Decimal) -> tuple[Decimal, Decimal]
 
 
 def _along(payload: int, first: int, last: int, start: Decimal, end: Decimal) -> Decimal:
-    """Linear in log2 of the payload, the axis of the figures."""
+    """Interpolate linearly in log2 of the payload, the axis of the figures."""
     share = (octaves(payload) - octaves(first)) / (octaves(last) - octaves(first))
     return start + share * (end - start)
 
 
 def tcp_by_rule(metric: str, payload: int, load: Decimal) -> Decimal:
-    """README rules R25 to R27, without what table 8-2 adds."""
+    """Return CPU utilisation of TCP by README rules R25 to R27, without table 8-2."""
     if payload < PEAK:
         unlimited = _along(payload, 1, PEAK // 2, AT_1_B[metric], AT_128_B[metric])
         paced = unlimited
@@ -139,7 +139,7 @@ def _tcp(metric: str, payload: int, load: Decimal) -> Row:
 
 
 def _predicted(metric: str) -> Row:
-    """README rule R19: what table 8-2 leaves for 5 Gb/s beside the 0.1 Gb/s row."""
+    """Make the 5 Gb/s row by README rule R19, from table 8-2 and the 0.1 Gb/s row."""
     below = _tcp(metric, LARGEST_TCP, LOW_LOAD)
     target = prediction.cpu(SIDES[metric])
     value, high, low = (
@@ -152,7 +152,7 @@ def _predicted(metric: str) -> Row:
 
 
 def _without_nagle(metric: str, payload: int, load: Decimal) -> Row:
-    """README rule R31: at 9.4 Gb/s more for small sizes, less for 128 to 4096 B."""
+    """Make a row by README rule R31: at 9.4 Gb/s more for small sizes, less for 128 to 4096 B."""
     value = tcp_by_rule(metric, payload, load)
     changed = load == HIGH_LOAD or not carried("tcp", payload, HIGH_LOAD, "off")
     if changed and payload < 128:
@@ -167,7 +167,7 @@ def _without_nagle(metric: str, payload: int, load: Decimal) -> Row:
 
 
 def udp_unlimited(metric: str, payload: int) -> Decimal:
-    """README rule R28."""
+    """Return CPU utilisation of UDP at unlimited load, by README rule R28."""
     at = UDP_UNLIMITED[metric].get(payload)
     if at is not None:
         return Decimal(at)
@@ -178,7 +178,7 @@ def udp_unlimited(metric: str, payload: int) -> Decimal:
 
 
 def udp_by_rule(metric: str, payload: int, load: Decimal) -> Decimal:
-    """README rules R28 and R29."""
+    """Return CPU utilisation of UDP by README rules R28 and R29."""
     unlimited = udp_unlimited(metric, payload)
     if load == UNLIMITED:
         return unlimited
@@ -199,7 +199,7 @@ def _udp(metric: str, payload: int, load: Decimal) -> Row:
 
 
 def _switched(metric: str, payload: int, load: Decimal) -> Row:
-    """README rule R30: the sender uses more where a switch lets it send more than arrives."""
+    """Make a row by README rule R30: more CPU of the sender if it sends more than arrives."""
     value = udp_by_rule(metric, payload, load)
     more = metric == SEND and payload <= SMALL_END and not carried("udp", payload, load)
     if more:

@@ -1,4 +1,4 @@
-"""Rows of goodput, and of what was sent."""
+"""Rows of goodput and of sent rates."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ from ethernet_10g_2012.rows import (
 from points import Row, transcription
 
 REPEATED = 1448
-"""The payload of table 4-5, whose ten runs stand in the curve."""
+"""Payload of table 4-5 [B], whose ten runs give the point of the curve."""
 
 
 def goodput_rows() -> Iterator[Row]:
-    """Every goodput curve, and the stated numbers that are not a lone stream's."""
+    """Yield every goodput curve, and stated numbers of several senders and of sent rates."""
     yield from _tcp()
     yield from _udp()
     yield from _ethernet()
@@ -69,7 +69,7 @@ def _by_cores(
     one: Callable[[int], Goodput],
     four: Callable[[int], Goodput],
 ) -> Iterator[Row]:
-    """The curves of one, two and three cores."""
+    """Yield the curves of one, two and three cores."""
     for payload in payloads:
         least, most = one(payload), four(payload)
         yield _row(protocol, payload, 1, least, UNLIMITED)
@@ -110,7 +110,7 @@ def _ethernet() -> Iterator[Row]:
 
 
 def _sent() -> Iterator[Row]:
-    """What the transmitter put out while the receiver lost frames (§6.1.2.2)."""
+    """Yield the sent rate while the receiver lost frames (§6.1.2.2)."""
     low, high = rounding("udp sent in overload")
     for payload in (LARGEST_ALIGNED, LARGEST_UDP):
         yield Row(
@@ -130,7 +130,7 @@ def _sent() -> Iterator[Row]:
 
 
 def _shared() -> Iterator[Row]:
-    """Two senders, one receiver: one core an interface, through a switch, unlimited (§6.5)."""
+    """Yield rows of two unlimited senders to one receiver by a switch, one core each (§6.5)."""
     of_class = [
         ("af41 against af11", "af11 against af41"),
         ("af11 against af41", "af41 against af11"),

@@ -38,7 +38,7 @@ NONBLOCKING = {"read": "nonblocking"}
 
 @dataclass(frozen=True)
 class Spread:
-    """One latency number [s], its range and the rule it comes from."""
+    """One latency number [s], its range and the rule that gives it."""
 
     value: Decimal
     low: Decimal
@@ -48,7 +48,7 @@ class Spread:
 
 
 def latency_rows() -> Iterator[Row]:
-    """All latency curves over payload, for every load that the thesis lists."""
+    """Yield all latency curves over payload, for every load that the thesis lists."""
     for load in sorted([*LATENCY_LOADS, TABLE_LOAD, UNLIMITED]):
         for payload in _tcp_payloads(load):
             yield from _rows("tcp", payload, load, tcp(payload, load))
@@ -97,7 +97,7 @@ def _rows(
 
 
 def _spread(value: Decimal, low: Decimal, high: Decimal, source: str) -> Spread:
-    """An assumed number, rounded to 10 ns, its range kept around it."""
+    """Make an assumed number, rounded to 10 ns, with a range that contains it."""
     rounded = to_step(value, STEP)
     return Spread(
         rounded, min(to_step(low, STEP), rounded), max(to_step(high, STEP), rounded), source
@@ -105,7 +105,7 @@ def _spread(value: Decimal, low: Decimal, high: Decimal, source: str) -> Spread:
 
 
 def _rise(load: Decimal, least: Decimal, most: Decimal) -> Decimal:
-    """Linear in the load, from the least at 0.1 Gb/s to the most at 9.4 Gb/s."""
+    """Interpolate linearly in the load, from ``least`` at 0.1 Gb/s to ``most`` at 9.4 Gb/s."""
     return least + (most - least) * (load - LOWEST_LOAD) / (HIGHEST_LOAD - LOWEST_LOAD)
 
 
@@ -113,7 +113,7 @@ def _rise(load: Decimal, least: Decimal, most: Decimal) -> Decimal:
 
 
 def tcp(payload: int, load: Decimal) -> dict[str, Spread]:
-    """The four numbers of TCP at a payload and load."""
+    """Return the four latency metrics of TCP at a payload and load."""
     if not carried("tcp", payload, load):
         return _tcp_overload(payload)
     if payload == LARGEST_TCP and load == TABLE_LOAD:
@@ -125,7 +125,7 @@ def tcp(payload: int, load: Decimal) -> dict[str, Spread]:
 
 
 def tcp_by_rule(payload: int, load: Decimal) -> dict[str, Spread]:
-    """Rules R14 to R17, without what tables 4-6 and 8-2 add."""
+    """Return latency metrics of TCP by rules R14 to R17, without tables 4-6 and 8-2."""
     least = minimum_latency_s("tcp", payload)
     offset = _rise(load, stated("tcp least offset"), stated("tcp most offset"))
     above = _rise(load, stated("tcp least minimum offset"), stated("tcp most minimum offset"))
@@ -144,20 +144,23 @@ def tcp_by_rule(payload: int, load: Decimal) -> dict[str, Spread]:
 
 
 def _deviation(load: Decimal) -> Spread:
-    """README rule R15: from 5 to 40 µs with the load, either protocol."""
+    """Return the deviation of both protocols by README rule R15: 5 to 40 µs, linear in the load."""
     value = _rise(load, 5 * US, 40 * US)
     return _spread(value, value / 3, value * 3, rule(15, "IC2012 §6.2.1"))
 
 
 def _maximum(load: Decimal) -> Spread:
-    """README rule R17: under 0.6 ms, or the conclusion's 1 ms, either protocol."""
+    """Return the maximum by README rule R17, for both protocols.
+
+    It is under 0.6 ms; the conclusion states 1 ms.
+    """
     value = _rise(load, MS / 4, stated("tcp most maximum") - MS / 10)
     high = stated("tcp most maximum in conclusion")
     return _spread(value, value / 2, high, rule(17, "IC2012 §6.2.1"))
 
 
 def _from_table(metric: str) -> Spread:
-    """README rule R18: table 4-6's 65500 B at 65535 B, theory's difference added."""
+    """Return a metric by README rule R18: table 4-6 at 65500 B, corrected by theory to 65535 B."""
     longer = minimum_latency_s("tcp", LARGEST_TCP)
     more = longer - minimum_latency_s("tcp", tables.LATENCY_PAYLOAD)
     if metric == STD:
@@ -167,7 +170,7 @@ def _from_table(metric: str) -> Spread:
 
 
 def _predicted_mean() -> Spread:
-    """README rule R19: what table 8-2 leaves for 2.5 Gb/s beside the 5 Gb/s row."""
+    """Return the mean at 2.5 Gb/s by README rule R19, from table 8-2 and the 5 Gb/s row."""
     upper = tcp_by_rule(LARGEST_TCP, PREDICTED_LOADS[1])[MEAN]
     return _predicted(prediction.mean_latency(), upper)
 
@@ -177,7 +180,7 @@ def _predicted_deviation() -> Spread:
 
 
 def _predicted(target: Decimal, upper: Spread) -> Spread:
-    """The lower load's row; its range is that of the assumed row, carried through the line."""
+    """Return the row of the lower load; its range follows from the range of the assumed row."""
     value, low, high = (
         prediction.lower_row(target, end, PREDICTED_LOADS)
         for end in (upper.value, upper.high, upper.low)
@@ -187,7 +190,7 @@ def _predicted(target: Decimal, upper: Spread) -> Spread:
 
 
 def _tcp_overload(payload: int) -> dict[str, Spread]:
-    """README rule R20: buffers full, whatever the load."""
+    """Return latency metrics by README rule R20: full buffers, independent of the load."""
     source = rule(20, "IC2012 §6.2.1")
     least_mean, most_mean = stated("tcp least overload mean"), stated("tcp most overload mean")
     mean, deviation = (least_mean + most_mean) / 2, MS / 2
@@ -211,7 +214,11 @@ def _tcp_overload(payload: int) -> dict[str, Spread]:
 
 
 def tcp_without_nagle(payload: int, load: Decimal) -> Spread:
-    """README rule R24: half of the offset where the load is carried, dearer where it is not."""
+    """Return the mean latency without Nagle by README rule R24.
+
+    Below capacity the offset is halved. In overload the mean is greater below 1024 B, otherwise
+    less.
+    """
     source = rule(24, "IC2012 §6.4.2")
     if carried("tcp", payload, load, "off"):
         least = minimum_latency_s("tcp", payload)
@@ -229,7 +236,7 @@ def tcp_without_nagle(payload: int, load: Decimal) -> Spread:
 
 
 def udp(payload: int, load: Decimal) -> dict[str, Spread]:
-    """The four numbers of UDP at a payload and load."""
+    """Return the four latency metrics of UDP at a payload and load."""
     if payload in (LARGEST_ALIGNED, LARGEST_UDP) and load in OVERLOAD_LOADS:
         source = rule(23, "IC2012 §6.2.2")
         held = udp_by_rule(payload, HIGHEST_LOAD)
@@ -243,7 +250,7 @@ def udp(payload: int, load: Decimal) -> dict[str, Spread]:
 
 
 def udp_by_rule(payload: int, load: Decimal) -> dict[str, Spread]:
-    """Rules R21 for mean and minimum, R15 and R17 for deviation and maximum."""
+    """Return latency metrics: mean and minimum by rule R21, deviation by R15, maximum by R17."""
     least = minimum_latency_s("udp", payload)
     smallest, greatest = stated("udp least offset"), stated("udp most offset")
     offset = udp_offset(payload, load)
@@ -261,7 +268,7 @@ def udp_by_rule(payload: int, load: Decimal) -> dict[str, Spread]:
 
 
 def udp_offset(payload: int, load: Decimal) -> Decimal:
-    """README rule R21: grows with the payload so that 65507 B is 120 µs above 1472 B."""
+    """Return the offset by README rule R21: with it, 65507 B takes 120 µs more than 1472 B."""
     span = LARGEST_UDP - LEAST_LATENCY_PAYLOAD
     theory = minimum_latency_s("udp", LARGEST_UDP) - minimum_latency_s("udp", 1472)
     by_payload = (stated("udp large over small") - theory) * span / (LARGEST_UDP - 1472)
@@ -271,7 +278,7 @@ def udp_offset(payload: int, load: Decimal) -> Decimal:
 
 
 def _udp_overload(payload: int) -> dict[str, Spread]:
-    """README rule R22: the sender's buffers full."""
+    """Return latency metrics by README rule R22: the sender's buffers are full."""
     source = rule(22, "IC2012 §6.2.2")
     mean, deviation = stated("udp overload mean"), stated("udp overload deviation")
     least = minimum_latency_s("udp", payload)

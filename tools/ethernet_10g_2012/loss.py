@@ -28,13 +28,13 @@ from ethernet_10g_2012.rows import (
 from points import Row, transcription
 
 SMALL_END = 512
-"""Sizes up to here count as the small ones of §6.5.1: there the packet rate limits the sender."""
+"""Greatest of the small sizes of §6.5.1 [B], at which the packet rate limits the sender."""
 UNSEEN = Decimal("0.05")
-"""How much loss a sentence would not have passed over."""
+"""Loss above which the thesis would have mentioned it."""
 
 
 def loss_rows() -> Iterator[Row]:
-    """All loss curves; TCP loses nothing and has none."""
+    """Yield all loss curves; TCP loses nothing and has none."""
     for payload in sorted({*UDP, *UDP_ALIGNED}):
         cores = (1, 2, 3, 4) if payload in UDP else (4,)
         for count in cores:
@@ -79,7 +79,10 @@ def _share_lost(received: Decimal, sent: Decimal) -> Decimal:
 
 
 def _overload_loss(cores: int) -> tuple[Decimal, tuple[Decimal, Decimal]]:
-    """README rule R7: what four cores and one core send less what arrives; R3 between."""
+    """Return loss and its range by README rule R7 at one and four cores, and by R3 between.
+
+    Loss is the share of the sent rate that does not arrive.
+    """
     sent = stated("udp sent in overload")
     four = udp_four_cores(LARGEST_UDP)
     most = _share_lost(UDP_OVERLOADED_BPS, sent)
@@ -105,7 +108,7 @@ def _unlimited(payload: int, cores: int) -> Row:
 
 
 def _switched(payload: int) -> Row:
-    """README rule R13: the stated range at small sizes, as without a switch at the others."""
+    """Make a row by README rule R13: the stated range at small sizes, else as without a switch."""
     if payload <= SMALL_END:
         low, high = stated("switched udp least loss"), stated("switched udp most loss")
         source = rule(13, "IC2012 §6.5.1.1, §6.5.1.4")
@@ -129,7 +132,7 @@ def _decimals(ends: tuple[Decimal, Decimal | int]) -> tuple[Decimal, Decimal]:
 
 
 def _ethernet() -> Iterator[Row]:
-    """README rule R11: packets sent and not received, of table 6-2."""
+    """Yield rows by README rule R11: packets sent but not received in table 6-2."""
     for line in transcription("ic2012/table_6_2.csv"):
         sent = Decimal(line["Packets sent /second"])
         received = Decimal(line["Packets received /second"])

@@ -1,4 +1,4 @@
-"""Words the rows share: grids, loads, rules, rounding, and numbers as the thesis states them."""
+"""Shared parts of rows: grids, loads, rules, rounding, and numbers stated in the thesis."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LATENCY_LOADS = [Decimal(load) for load in ("0.1E9", "2.5E9", "5E9", "7.5E9", "9
 CPU_LOADS = [Decimal(load) for load in ("0.1E9", "5E9", "9.4E9")]
 UDP_LIMITED = Decimal("9.6E9")
 CARRIED = Decimal("1.005")
-"""A load counts as carried up to this times the benchmarked goodput (E14)."""
+"""A load counts as carried up to this multiple of the benchmarked goodput (E14)."""
 
 SI = {
     "Gb/s": Decimal("1E9"),
@@ -32,7 +32,7 @@ SI = {
 
 
 def rule(number: int, said: str = "") -> str:
-    """The source of a row made by a rule of the dataset's README."""
+    """Return the source of a row made by a rule of the dataset's README."""
     return f"README rule R{number}" + (f", from {said}" if said else "")
 
 
@@ -45,45 +45,45 @@ def _statements() -> dict[str, tuple[Decimal, Decimal, str]]:
 
 
 def stated(key: str) -> Decimal:
-    """A number that the thesis states in a sentence, in SI."""
+    """Return a number that the thesis states in a sentence, in SI."""
     number, unit, _ = _statements()[key]
     return number * unit
 
 
 def place(key: str) -> str:
-    """Where the thesis states it."""
+    """Return the place where the thesis states a number."""
     return _statements()[key][2]
 
 
 def rounding(key: str) -> tuple[Decimal, Decimal]:
-    """The numbers that would be printed like it: half a unit of its last digit either way."""
+    """Return the range that rounds to a stated number: half a unit of its last digit either way."""
     number, unit, _ = _statements()[key]
     half = Decimal((0, (5,), int(number.as_tuple().exponent) - 1))
     return (number - half) * unit, (number + half) * unit
 
 
 def figures(value: Decimal, digits: int, rounding_mode: str = ROUND_HALF_EVEN) -> Decimal:
-    """A number cut to some significant digits."""
+    """Round a number to some significant digits."""
     return Context(prec=digits, rounding=rounding_mode).plus(value)
 
 
 def floor_figures(value: Decimal, digits: int = 4) -> Decimal:
-    """A number cut down, so that what touches a bound does not pass it."""
+    """Round a number down to some significant digits, so that it does not exceed a bound."""
     return figures(value, digits, ROUND_FLOOR)
 
 
 def to_step(value: Decimal, step: str) -> Decimal:
-    """A number rounded to a multiple of ``step``, a power of ten."""
+    """Round a number to a multiple of ``step``, a power of ten."""
     return value.quantize(Decimal(step), ROUND_HALF_EVEN)
 
 
 def octaves(payload_bytes: int) -> Decimal:
-    """log2 of a payload, the axis of the thesis' figures."""
+    """Return log2 of a payload, the axis of the thesis' figures."""
     return Decimal(payload_bytes).ln() / Decimal(2).ln()
 
 
 def with_options(rows: Iterable[Row]) -> list[Row]:
-    """The rows, every TCP row saying how Nagle's algorithm was set."""
+    """Return the rows, with the setting of Nagle's algorithm in every TCP row."""
     return [
         replace(row, options={"nagle": "on", **row.options}) if row.protocol == "tcp" else row
         for row in rows

@@ -1,4 +1,4 @@
-"""The tabulated numbers, run by run where the thesis prints the runs, and the curves' points."""
+"""Tabulated numbers: single runs if the thesis prints them, and points of curves."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ RUNS = [str(run) for run in range(1, 11)]
 
 
 def table_rows() -> Iterator[Row]:
-    """Every tabulated number that is a point; table 6-2's goodput stands among the goodput."""
+    """Yield every tabulated number that is a point, except table 6-2's goodput (`goodput_rows`)."""
     yield from _table_4_1()
     yield from _goodput_by_cpu("4-2", "a-to-b")
     yield from _goodput_by_cpu("4-3", "b-to-a")
@@ -43,7 +43,7 @@ def table_rows() -> Iterator[Row]:
 
 
 def printed(table: str, name_column: str) -> dict[str, dict[str, str]]:
-    """A transcribed table: the rest of each line under its name."""
+    """Read a transcribed table: name of each line -> the rest of the line."""
     lines = transcription(f"ic2012/table_{table.replace('-', '_')}.csv")
     return {
         line[name_column]: {key: text for key, text in line.items() if key != name_column}
@@ -52,7 +52,7 @@ def printed(table: str, name_column: str) -> dict[str, dict[str, str]]:
 
 
 def latency_runs(table: str) -> dict[str, list[Decimal]]:
-    """The ten runs of table 4-4 or 4-6 by metric [s]."""
+    """Return the ten runs of table 4-4 or 4-6, by metric [s]."""
     return {
         LATENCY[name]: [Decimal(cells[run]) * MICRO for run in RUNS]
         for name, cells in printed(table, "statistic (us)").items()
@@ -88,7 +88,7 @@ def _table_4_1() -> Iterator[Row]:
 
 
 def _latency_runs(table: str, read: str) -> Iterator[Row]:
-    """Ten runs, and their mean with its spread: table 4-6's mean is the curve's point."""
+    """Yield ten runs, and their mean with its spread; table 4-6's mean is a point of the curve."""
     for metric, values in latency_runs(table).items():
         for run, value in enumerate(values, start=1):
             yield _latency(metric, value, table, {"read": read, "test": f"run-{run:02}"})
@@ -97,7 +97,7 @@ def _latency_runs(table: str, read: str) -> Iterator[Row]:
 
 
 def _summary(values: list[Decimal]) -> tuple[Decimal, dict[str, Decimal | int]]:
-    """Mean of some runs, their standard deviation, range and count."""
+    """Return the mean of some runs, and their standard deviation, range and count."""
     std = figures(statistics.stdev(values), 3)
     return statistics.mean(values), {
         "std": std, "low": min(values), "high": max(values), "n": len(values),
@@ -165,7 +165,7 @@ def _packets() -> Iterator[Row]:
 
 
 def rule_18_point(metric: str) -> tuple[Decimal, Decimal, Decimal]:
-    """Mean, least and greatest of table 4-6's ten runs, from which rule R18 starts [s]."""
+    """Return mean, least and greatest of table 4-6's ten runs, from which rule R18 starts [s]."""
     values = latency_runs("4-6")[metric]
     return statistics.mean(values), min(values), max(values)
 

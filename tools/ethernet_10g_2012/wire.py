@@ -1,6 +1,6 @@
-"""What the wire allows, exactly, as the original computed it (IC2012 §6, tables 6-1 and 6-3).
+"""Limits of the wire, exactly as the original computed them (IC2012 §6, tables 6-1 and 6-3).
 
-Unpadded: the original leaves Ethernet's least payload of 46 B out.
+Frames are not padded: the original ignores Ethernet's least payload of 46 B.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ ETHERNET_BYTES = 38
 IP_BYTES = 20
 UDP_BYTES = 8
 TCP_BYTES = 32
-"""20 B and the timestamp option of 12 B."""
+"""Header of 20 B, and the timestamp option of 12 B."""
 UDP_FRAGMENT_BYTES = 1480
 TCP_SEGMENT_BYTES = 1448
 
 
 def packets(protocol: str, payload_bytes: int) -> int:
-    """Packets a frame takes: §6.1.2.1 for UDP, §6.1.1 for TCP, one for direct Ethernet."""
+    """Return the packets of a frame: §6.1.2.1 for UDP, §6.1.1 for TCP, one for direct Ethernet."""
     if protocol == "udp":
         return -(-(payload_bytes + UDP_BYTES) // UDP_FRAGMENT_BYTES)
     if protocol == "tcp":
@@ -28,7 +28,7 @@ def packets(protocol: str, payload_bytes: int) -> int:
 
 
 def wire_bytes(protocol: str, payload_bytes: int) -> int:
-    """Bytes a frame takes on the wire, headers, preamble and gap included."""
+    """Return the bytes of a frame on the wire, headers, preamble and gap included."""
     count = packets(protocol, payload_bytes)
     if protocol == "udp":
         return payload_bytes + UDP_BYTES + count * (ETHERNET_BYTES + IP_BYTES)
@@ -38,11 +38,11 @@ def wire_bytes(protocol: str, payload_bytes: int) -> int:
 
 
 def expected_goodput_bps(protocol: str, payload_bytes: int) -> Decimal:
-    """The original's expected maximum: line rate × payload / wire bytes of the frame (§6.1)."""
+    """Return the original's expected maximum: line rate × payload / wire bytes (§6.1)."""
     return Decimal(LINE_RATE_BPS) * payload_bytes / wire_bytes(protocol, payload_bytes)
 
 
 def minimum_latency_s(protocol: str, payload_bytes: int) -> Decimal:
-    """The original's minimum: 1 m of cable and the frame's bits at 0.1 ns each (§6.2)."""
+    """Return the original's minimum: 1 m of cable, and the frame's bits at 0.1 ns each (§6.2)."""
     bits = wire_bytes(protocol, payload_bytes) * 8
     return CABLE_S + Decimal(bits) / LINE_RATE_BPS

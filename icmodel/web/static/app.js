@@ -1,4 +1,4 @@
-// The shell: navigation, colours, and one page at a time.
+// Shell of the workbench: navigation, colour theme, and one page at a time.
 import { fill, h, problem } from "./dom.js";
 import { comparePage } from "./compare.js";
 import { datasetsPage } from "./datasets.js";
@@ -39,7 +39,7 @@ async function show() {
   fill(main);
   const mine = (shown = { name, page: null });
   try {
-    // A page may write into the address: `put` keeps it without a further step in the browser's history.
+    // A page may change the address: `put` replaces it without a new entry in the browser's history.
     const put = (query) => shown === mine && history.replaceState(null, "", `#/${name}?${query}`);
     mine.page = await PAGES[name][1](main, parameters, put);
   } catch (error) {

@@ -1,4 +1,4 @@
-// Blocks of a report as elements: the same content as in the report's other formats.
+// Blocks of a report as HTML elements, with the same content as in the report's other formats.
 import { badge, bars, basisBadge, facts, h, list, scroll } from "./dom.js";
 
 const BASES = new Set(["measured", "tabulated", "stated", "theory", "derived", "interpolated", "assumed", "extrapolated"]);
@@ -42,7 +42,7 @@ function drawGauge({ limit, low, high, value, at_least: atLeast }) {
 
 export const show = (block) => SHOW[block.kind](block);
 
-/** A verdict in one sentence with its parts, and then the sections; those named in `folded` are closed. */
+/** Make a report: the verdict with its parts, then the sections; sections named in `folded` are closed. */
 export function report({ outcome, sentence, parts, sections }, folded = []) {
   const verdict = sentence && h("section", { class: `verdict ${outcome.replace(" ", "-")}`, "aria-label": "The verdict" },
     h("p", {}, badge(outcome)), h("p", { class: "sentence" }, sentence), facts(parts));

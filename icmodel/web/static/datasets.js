@@ -1,4 +1,4 @@
-// The page of datasets: what each holds, where it extrapolates, and other tools' files.
+// Page of datasets: contents, extrapolated ranges, and ingest of other tools' files.
 import { basisBadge, button, download, fill, get, h, post, problem, say, scroll, select, text, waiting } from "./dom.js";
 import { report } from "./blocks.js";
 import { plot, plotTable } from "./plot.js";
@@ -39,7 +39,7 @@ export async function datasetsPage(main, parameters, put) {
     }
   }
 
-  /** Draw a metric over the payload with its points; a pale ground shows where the model extrapolates. */
+  /** Draw a metric over the payload with its points; the background is shaded where the model extrapolates. */
   async function showCurve(host) {
     const form = await get(`pages/form?${new URLSearchParams({ dataset: id, protocol })}`);
     protocol = form.protocol;
@@ -53,7 +53,7 @@ export async function datasetsPage(main, parameters, put) {
     fill(host, h("h2", {}, "Points and curve"), h("div", { class: "choices" },
       select("Protocol", form.protocols, protocol, choose((value) => (protocol = value))),
       select("Metric", form.metrics.map((one) => [one, form.words[one]]), metric, choose((value) => (metric = value)))), canvas, reading, numbers);
-    const [switches] = form.ranges.find(({ name }) => name === "switches").text.match(/^\d+/) ?? ["0"]; // as measured
+    const [switches] = form.ranges.find(({ name }) => name === "switches").text.match(/^\d+/) ?? ["0"]; // least benchmarked
     const question = { dataset: id, protocol, words: { switches }, extrapolate: true };
     const { curves } = await post("pages/curves", { questions: [question], over: "payload", metric, beyond: true });
     const { x, value, basis, error } = curves[0];
@@ -102,7 +102,7 @@ export async function datasetsPage(main, parameters, put) {
 
   // --- ingest --------------------------------------------------------------------------------
 
-  /** Ask what the files do not say, and show what icmodel takes from them. */
+  /** Ask for labels that the files do not state, and show the result of the ingest. */
   function ingest(chosen) {
     if (!chosen.length) return;
     const outcome = h("div", { class: "result" });

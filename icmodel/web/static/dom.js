@@ -15,10 +15,10 @@ export function h(name, attributes = {}, ...children) {
 
 const parts = (children) => children.flat(Infinity).filter((one) => one !== null && one !== undefined && one !== false && one !== "");
 
-/** Replace what an element contains. */
+/** Replace the contents of an element. */
 export const fill = (host, ...children) => host.replaceChildren(...parts(children));
 
-/** Tell readers of the screen a short text. */
+/** Announce a short text to screen readers. */
 export function say(text) {
   document.getElementById("live").textContent = text;
 }
@@ -45,7 +45,7 @@ export const get = (path) => request(path);
 export const post = (path, body) =>
   request(path, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) });
 
-/** Return a function that runs `work` once at a time; of calls meanwhile only the latest runs next. */
+/** Return a function that runs one `work` at a time; of the calls made meanwhile, only the latest runs next. */
 export function latest(work) {
   let running = false, next = null;
   return async function call(...given) {
@@ -87,7 +87,7 @@ const UNITS = [
   [/^cpu_(send|recv)|loss_rate$/, " %", [[0.01, ""]]],
 ];
 
-/** Print a number in SI with the unit of its name, as the command line reads it. */
+/** Format an SI number with the unit that its name states, so that the command line can parse it. */
 export function text(name, value, digits = 4) {
   const [, unit, steps] = UNITS.find(([pattern]) => pattern.test(name)) ?? [null, "", [[1, ""]]];
   const size = Math.abs(value) * (1 + 1e-9);
@@ -145,11 +145,11 @@ export const facts = (pairs, style = "facts") =>
 
 export const list = (items, style = null) => (items.length ? h("ul", { class: style }, items.map((item) => h("li", {}, item))) : null);
 
-/** A part that is wider than a narrow window scrolls alone; the keyboard reaches it. */
+/** Wrap wide content, so that it scrolls by itself and can be focused by keyboard. */
 export const scroll = (label, ...children) =>
   h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": label }, children);
 
-/** A table: heads are texts or elements, and each row is a list of cells. */
+/** Make a table: heads are texts or elements, and each row is a list of cells. */
 export function table(label, heads, rows) {
   const head = h("tr", {}, heads.map((one) => (one instanceof Node ? one : h("th", { scope: "col" }, one))));
   const body = rows.map((row) => h("tr", {}, row.map((cell) => (cell?.tagName === "TH" ? cell : h("td", {}, cell)))));

@@ -1,15 +1,15 @@
-// A TOML text beside what it says: its numbers as fields, and errors at their line.
+// Editor of a TOML text: its quantities as input fields, and mistakes marked at their lines.
 import { button, download, fill, h, list, settled } from "./dom.js";
 
 const HEAD = /^\s*\[\[?\s*([\w.-]+)\s*\]\]?/;
 const NAME = /^\s*(?:name|between)\s*=\s*(.+)/;
 const QUANTITY = /([\w-]+)\s*=\s*("[0-9][^"]*"|-?[0-9][0-9_.e+-]*)(?=\s*[,}\]#]|\s*$)/g;
 const SKIPPED = new Set(["schema_version", "propagation_s_per_m"]);
-/** Texts that were edited and are right, by the name of the bundled file that they began with. */
+/** Edited texts without mistakes, by the name of the bundled file from which they started. */
 export const drafts = new Map();
 const BARE = { spellcheck: "false", autocomplete: "off" };
 
-/** Find the quantities of a TOML text by table: title of the table, and key, value and place of each. */
+/** Find the quantities of a TOML text by table: title of the table, and key, value and position of each quantity. */
 export function quantities(toml) {
   const tables = [{ title: "file", found: [] }];
   toml.split("\n").forEach((line, at) => {
@@ -27,7 +27,7 @@ export function quantities(toml) {
   return tables.filter((one) => one.found.length);
 }
 
-/** An editor; `onchange(text)` is called soon after a change. */
+/** Make an editor; it calls `onchange(text)` 250 ms after the last change. */
 export function editor(label, onchange) {
   const gutter = h("pre", { class: "gutter", "aria-hidden": "true" }), marks = h("div", { class: "marks" });
   const refusal = h("div", { class: "problem", id: "toml-problem", role: "alert" });
@@ -35,7 +35,7 @@ export function editor(label, onchange) {
   const numbers = h("div", { class: "quantities" });
   const soon = settled(() => onchange(area.value), 250);
 
-  /** Show a text: its numbers, and the numbers of its lines. */
+  /** Show the line numbers and the quantities of the text. */
   function show() {
     gutter.textContent = area.value.split("\n").map((_, at) => at + 1).join("\n");
     showFields();
@@ -50,7 +50,7 @@ export function editor(label, onchange) {
     marks.style.transform = `translateY(${-area.scrollTop}px)`;
   });
 
-  /** Show the numbers of the text as fields, by table. */
+  /** Show the quantities of the text as input fields, by table. */
   function showFields() {
     const field = (one) => h("label", {}, h("span", {}, one.key),
       h("input", { type: "text", value: one.value, "data-line": one.at + 1, onchange: (event) => replace(one, event.target.value), ...BARE }));
@@ -105,7 +105,7 @@ export function editor(label, onchange) {
       button("Save as TOML", () => download(`${name()}.toml`, area.value))),
     panels, refusal);
 
-  /** Show mistakes, each at its line; none if the text is right. */
+  /** Mark mistakes at their lines; without mistakes, remove all marks. */
   function fail(mistakes = []) {
     const lines = mistakes.map((one) => one.line).filter(Boolean);
     fill(refusal, list(mistakes.map(({ line, message }) => `${line ? `Line ${line}: ` : ""}${message}`), "mistakes"));

@@ -6,7 +6,7 @@ const FIELDS = { payload: "payload_bytes", load: "goodput_bps", cores: "cores" }
 const TITLES = { payload: "payload", load: "requested goodput", cores: "cores" };
 const LIMIT_GAP = 6, FONT = "12px system-ui, sans-serif";
 
-/** The colour of a custom property, as a canvas takes it. */
+/** Resolve a CSS custom property to a colour that a canvas accepts. */
 function colour(name, alpha = 1) {
   const probe = h("i", { class: "hidden" });
   probe.style.color = `var(${name})`;
@@ -19,8 +19,8 @@ function colour(name, alpha = 1) {
 export const seriesColour = (index) => `var(${SERIES[index]})`;
 
 /**
- * A plot in `host`. `onmove(x, done)` is called while the marker is dragged; `draw(shown)` takes
- * {over, metric, words, log, curves, names, here, limits}.
+ * Make a plot in `host`. It calls `onmove(x, done)` while the marker is dragged; its `draw(shown)` takes
+ * {over, metric, log, curves, names, here, limits}.
  */
 export function plot(host, onmove) {
   let u = null, shown = null, bounds = [0, 1];
@@ -31,7 +31,7 @@ export function plot(host, onmove) {
     shown = next;
     u?.destroy();
     const tables = shown.curves.map((curve) => [curve.x, curve.value, curve.low, curve.high]);
-    const data = window.uPlot.join(tables.reverse()); // the question's own curve is drawn last, above the others
+    const data = window.uPlot.join(tables.reverse()); // draw the question's own curve last, above the others
     const { over, metric, log } = shown;
     const every = shown.curves.flatMap((curve) => curve.x);
     bounds = [Math.min(...every), Math.max(...every)];
@@ -71,7 +71,7 @@ export function plot(host, onmove) {
   const upTo = (most) => Math.max(most, ...shown.limits.map((one) => one.limit)) * 1.06;
   const tick = (name, value, skip) => (value === null || skip ? "" : value === 0 ? "0" : text(name, value, 6));
 
-  /** Draw a pale ground where the first curve is extrapolated. */
+  /** Shade the background where the first curve is extrapolated. */
   function ground(chart) {
     const { ctx, bbox } = chart, { x, basis } = shown.curves[0];
     ctx.save();
@@ -125,7 +125,7 @@ export function plot(host, onmove) {
     ctx.restore();
   }
 
-  /** Tell the benchmarked point, or the value, nearest to the pointer. */
+  /** Show a tooltip with the benchmarked point near the pointer, or with the values of the curves there. */
   function hover(chart) {
     const { left, top, idx } = chart.cursor;
     tip.hidden = left < 0 || idx === null;
@@ -210,7 +210,7 @@ export function plot(host, onmove) {
   };
 }
 
-/** The numbers of a plot as a table, for readers who cannot see it. */
+/** Make a table of the numbers of a plot, for users who cannot see it. */
 export function plotTable({ over, metric, curves, names }) {
   const rows = curves.flatMap((curve, index) => {
     const wanted = new Set(curve.points.map((point) => point.x));

@@ -1,6 +1,6 @@
-// The question of the what-if page: its parameters, and its place in the address.
+// Question of the what-if page: its parameters, and its encoding in the address.
 
-/** Groups of parameters: name in words of the command line, label, SI name, example, and whether it may be empty. */
+/** Groups of parameters: name of the option, label, SI name, example, and whether it may be empty. */
 export const GROUPS = [
   ["Stream", [
     ["payload", "Payload", "payload_bytes", "64 KiB", false],
@@ -78,21 +78,21 @@ export function write(state) {
   return parameters.toString();
 }
 
-/** All questions of the page: the own one, the same on other datasets, and the pinned ones. */
+/** Return all questions of the page: its own, the same with other datasets or variants, and the pinned ones. */
 export function questions(state) {
   const { question, others, pins } = state;
   const options = (other) => (other.dataset === question.dataset ? question.options : {});
   return [question, ...others.map((other) => ({ ...question, ...other, options: options(other) })), ...pins];
 }
 
-/** Leave out what an axis replaces, so that one curve serves every place on it. */
+/** Remove the parameters that an axis varies, so that one curve serves all their values. */
 export function along(question, over) {
   const words = { ...question.words };
   for (const name of over === "load" ? ["rate", "requested_goodput"] : [over]) delete words[name];
   return { ...question, words };
 }
 
-/** A short name of a question: what differs from the own one. */
+/** Name a question by its differences from the page's own question. */
 export function nameOf(question, own) {
   const parts = [];
   for (const name of ["dataset", "variant", "protocol"]) if (question[name] && question[name] !== own[name]) parts.push(question[name]);

@@ -1,4 +1,4 @@
-// The page of systems: the drawing, its streams, and the file beside it.
+// Page of systems: the drawing, its streams, and the file beside it.
 import { badge, bars, facts, fill, get, h, latest, list, post, problem, say, scroll, select, waiting } from "./dom.js";
 import { report } from "./blocks.js";
 import { editor } from "./editor.js";
@@ -43,7 +43,7 @@ export async function systemsPage(main, parameters, put) {
       rest > 0 && h("p", { class: "hint" }, `and ${rest} more: the tables below have the worst of each group`));
   }
 
-  /** Show the path of a stream in the drawing, and its terms beside it. */
+  /** Highlight the path of a stream in the drawing, and show its numbers and latency terms. */
   function pick(next) {
     stream = next;
     put(new URLSearchParams({ name, ...(stream ? { stream } : {}) }));

@@ -1,4 +1,4 @@
-// The page of use cases: a verdict that follows the numbers of the file.
+// Page of use cases: the verdict is updated after each edit of the file.
 import { check, fill, get, h, latest, post, problem, say, select, waiting } from "./dom.js";
 import { report } from "./blocks.js";
 import { drafts, editor } from "./editor.js";

@@ -1,4 +1,4 @@
-// The page of validation: errors and coverage of a dataset's left-out rows, and the worst points.
+// Page of validation: errors and coverage of a dataset's left-out rows, and the worst points.
 import { fill, get, h, post, problem, say, select, waiting } from "./dom.js";
 import { report } from "./blocks.js";
 

@@ -1,4 +1,4 @@
-// The what-if page: a question on the left, its answer at once on the right.
+// What-if page: a question on the left, and its live answer on the right.
 import {
   badge, bars, basisBadge, button, check, cross, fill, get, h, latest, list, post, problem, rangeBar, say, select, settled, table, text,
 } from "./dom.js";
@@ -57,7 +57,7 @@ export async function whatifPage(main, parameters, put) {
 
   // --- changes -------------------------------------------------------------------------------
 
-  /** Change the state; the address follows, and a finished change can be undone. */
+  /** Change the state. A finished change (`done`) updates the address and can be undone. */
   function change(work, done = true) {
     work();
     const query = write(state);
@@ -169,7 +169,7 @@ export async function whatifPage(main, parameters, put) {
     return h("div", { class: "option", title: meaning }, select(axis, shown, chosen, set, { name: `option.${axis}` }));
   }
 
-  /** Show the state in the fields; the field that is typed into keeps its text. */
+  /** Show the state in the fields, except in the field that has the focus. */
   function showFields() {
     const { words } = state.question;
     for (const [name, { input, clear }] of Object.entries(fields)) {
@@ -180,7 +180,7 @@ export async function whatifPage(main, parameters, put) {
     redo.disabled = history.at === history.past.length - 1;
   }
 
-  /** Put the sliders where the server understood the texts, and without an answer where the fields begin. */
+  /** Set each slider to the value that the server parsed, or to its field's placeholder if there is none. */
   function place(scenario) {
     for (const { input, slider, range, si } of Object.values(fields)) {
       if (document.activeElement === slider) continue;
@@ -262,7 +262,7 @@ export async function whatifPage(main, parameters, put) {
       rangeBar(one.low, one.value, one.high, most), h("p", { class: "span" }, one.interval, " ", basisBadge(one.basis)));
   }
 
-  /** A part of the reasons. It is made when it is open or printed, and stays open while the answer changes. */
+  /** Collapsible part of the reasons. Its content is made only while it is open or printed; it stays open when the answer changes. */
   const opened = new Set(), paper = matchMedia("print");
   paper.addEventListener("change", () => own && !own.error && showWhy());
   function fold(name, title, make) {
@@ -335,7 +335,7 @@ export async function whatifPage(main, parameters, put) {
     fill(numbers.lastChild, refused, plotTable(shown));
   }
 
-  /** Where the question stands on the axis of the plot; null if the question has no answer. */
+  /** Return the operating point of the question in the plot; null if the question has no answer. */
   function operatingPoint() {
     if (own.error) return null;
     const { payload_bytes: payload, requested_goodput_bps: load, cores } = own.scenario;
@@ -353,7 +353,7 @@ export async function whatifPage(main, parameters, put) {
       h("span", { class: "spring" }), otherChoice());
   }
 
-  /** Choose another dataset or variant for the same question, in the same plot. */
+  /** Make the selection of another dataset or variant for the same question in the same plot. */
   function otherChoice() {
     const taken = new Set(state.others.map((one) => `${one.dataset}|${one.variant}|${one.protocol}`));
     const variants = form.variants.filter((one) => one !== (state.question.variant || form.default_variant));
