@@ -140,11 +140,12 @@ measure: toolchain develop
 	$(BIN)/python -m benchmarks.recommend
 	$(BIN)/python -m benchmarks.systems
 	$(BIN)/python -m benchmarks.mutants
+	$(BIN)/python -m pytest -m 'alone and long'
 	HYPOTHESIS_PROFILE=thorough $(BIN)/python -m pytest -m '(hypothesis or sampled or long) and not alone' --numprocesses 2
 
 # What measures in Python, with nothing beside it.
 alone: develop
-	$(BIN)/python -m pytest -m alone
+	$(BIN)/python -m pytest -m 'alone and not long'
 
 # The rest on both processors, file by file, the longest first; the third worker computes while another waits for a
 # process, a network or a page.

@@ -91,6 +91,7 @@ def test_a_step_that_gains_too_little_is_not_taken() -> None:
     assert (found.power, found.octaves) == (middle(BLEND).power, 3.0)
 
 
+@pytest.mark.long
 def test_rows_beside_a_break_are_held_by_intervals_that_are_wide_enough() -> None:
     breaks = evidences(made_up(RDMA, 30, ALONE, seed=0)).breaks
     constants = Constants(doubt=0.0, power=0.0)

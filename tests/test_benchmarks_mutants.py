@@ -49,6 +49,7 @@ def judged(folder: Path, tests: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.long
 def test_a_mutant_that_tests_notice_is_killed_and_another_survives(tmp_path: Path) -> None:
     done = judged(tmp_path, JUDGING)
     assert done.returncode == 0, done.stderr

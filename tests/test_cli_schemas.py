@@ -65,7 +65,7 @@ COMMANDS = {
     "system check": ["system check lab-dscp"],
     "recommend": ["recommend motion-control", "recommend SYSTEM"],
     "verify": ["verify lab-direct --repeats 0 -o FOLDER"],
-    "validate": ["validate ethernet-1g-2010"],
+    "validate": ["validate ethernet-1g-2010 --variant corrected"],
     "theory": [
         f"theory {link} --payload '64 B, 1 KiB'"
         for link in ("ethernet", "infiniband", "roce", "rapidio")

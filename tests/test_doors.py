@@ -112,7 +112,7 @@ def questions(model: Model, count: int, seed: int) -> list[dict[str, Any]]:
 
 
 @pytest.mark.sampled
-@pytest.mark.parametrize(("dataset", "variant"), MODELS)
+@pytest.mark.parametrize(("dataset", "variant"), mostly_long(MODELS, MODELS[:3]))
 def test_many_questions_and_sweeps_answer_as_one_does(dataset: str, variant: str) -> None:
     model = model_of(dataset, variant)
     for question in questions(model, times(8), 28):
@@ -367,7 +367,7 @@ ETHERNET = tuple(one for one in MODELS if one[0] in ("ethernet-10g-2012", "lab-1
 
 
 @pytest.mark.sampled
-@pytest.mark.parametrize(("dataset", "variant"), ETHERNET)
+@pytest.mark.parametrize(("dataset", "variant"), mostly_long(ETHERNET, ETHERNET[:3]))
 def test_a_system_of_one_stream_says_what_predict_says(dataset: str, variant: str) -> None:
     model = model_of(dataset, variant)
     known = 0

@@ -35,7 +35,7 @@ from icmodel.scenario import Hosts, Where
 from icmodel.tables import Row
 from icmodel.tables.curves import alone, curves_of
 from icmodel.tables.wire import frames_on_wire
-from search import times
+from search import mostly_long, times
 
 LAB = lab()
 MODEL = Model(LAB, "hybrid")
@@ -94,7 +94,7 @@ def test_above_the_greatest_carried_load_cpu_goes_on_to_the_unlimited_run(payloa
     assert held.value == pytest.approx(told(CORRECTED, highest).value)
 
 
-@pytest.mark.parametrize("protocol", ["tcp", "udp"])
+@pytest.mark.parametrize("protocol", mostly_long(["tcp", "udp"], ["tcp"]))
 def test_beside_the_edge_of_a_load_the_load_itself_answers(protocol: str) -> None:
     """Not the next lower one: within a piece of the curve it had bent the answer towards that."""
     load, sizes = 6e9, np.arange(600, 8192)

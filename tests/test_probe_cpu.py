@@ -11,6 +11,7 @@ import pytest
 
 from probe_lab import REALTIME, STOOD_STILL, TRIES, Lab, standing
 from probe_record import Record
+from search import mostly_long
 
 CORES = sorted(os.sched_getaffinity(0))
 MODES = ("user", "system", "irq", "softirq", "steal", "guest", "idle")
@@ -75,7 +76,7 @@ TRAFFIC = {
 
 
 @pytest.mark.alone
-@pytest.mark.parametrize("traffic", TRAFFIC)
+@pytest.mark.parametrize("traffic", mostly_long(TRAFFIC, ["as fast as it goes"]))
 @pytest.mark.parametrize("direction", [(), ("--reverse",)], ids=["there", "back"])
 def test_counters_are_read_at_the_edges_of_the_window(
     direct: Lab, traffic: str, direction: tuple[str, ...]
@@ -152,7 +153,7 @@ BILLS = [
 
 
 @pytest.mark.alone
-@pytest.mark.parametrize(("side", "protocol", "options"), BILLS)
+@pytest.mark.parametrize(("side", "protocol", "options"), mostly_long(BILLS, BILLS[::2]))
 def test_an_end_reports_the_time_that_the_kernel_charged(
     direct: Lab, side: str, protocol: str, options: tuple[str, ...]
 ) -> None:

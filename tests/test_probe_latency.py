@@ -15,6 +15,7 @@ from icmodel.theory.ethernet import Framing
 from probe_lab import REALTIME, TRIES, Lab, frames, standing, undisturbed
 from probe_record import QUANTILES, Record, bucket_of
 from probe_wire import Seen
+from search import mostly_long
 
 PROTOCOLS = [("tcp", 1448), ("udp", 1472), ("ethernet", 1500), ("zeromq", 1000)]
 HALF_NS = 0.5e-9
@@ -103,7 +104,7 @@ def watched(lab: Lab, protocol: str) -> tuple[Record, list[Seen]]:
 
 
 @pytest.mark.alone
-@pytest.mark.parametrize("protocol", ["udp", "ethernet"])
+@pytest.mark.parametrize("protocol", mostly_long(["udp", "ethernet"], ["udp"]))
 def test_each_latency_is_the_networks_and_then_the_readers(direct: Lab, protocol: str) -> None:
     """No frame is read before the interface has it, and the window is as long as it took to come."""
     record, seen = watched(direct, protocol)
@@ -180,7 +181,7 @@ def tampered(lab: Lab, protocol: str) -> tuple[Record, list[Seen]]:
 
 
 @pytest.mark.alone
-@pytest.mark.parametrize("protocol", ["udp", "ethernet"])
+@pytest.mark.parametrize("protocol", mostly_long(["udp", "ethernet"], ["ethernet"]))
 def test_copies_latecomers_and_strangers_are_told_apart(direct: Lab, protocol: str) -> None:
     """Somebody sends frames twice, before their time, and under the name of another run."""
     record, seen = tampered(direct, protocol)

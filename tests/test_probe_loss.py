@@ -9,6 +9,7 @@ import pytest
 
 from probe_lab import REALTIME, TRIES, Lab, frames, standing
 from probe_record import Record
+from search import mostly_long
 
 FRAMES = {10: 500, 100: 1000, 1000: 2000}
 """Multiples: the last frame of a run is one that the rule drops, and nothing comes after it."""
@@ -49,7 +50,10 @@ def loses(lab: Lab, protocol: str, payload_bytes: int, *options: str) -> tuple[R
 
 @pytest.mark.parametrize(
     ("protocol", "payload_bytes", "every"),
-    [("udp", 1472, 10), ("udp", 1472, 1000), ("ethernet", 1500, 10), ("ethernet", 1500, 100)],
+    mostly_long(
+        [("udp", 1472, 10), ("udp", 1472, 1000), ("ethernet", 1500, 10), ("ethernet", 1500, 100)],
+        [("udp", 1472, 1000), ("ethernet", 1500, 10)],
+    ),
 )
 def test_what_is_lost_is_what_the_rule_dropped(
     probe: Path, tmp_path: Path, protocol: str, payload_bytes: int, every: int
@@ -62,7 +66,9 @@ def test_what_is_lost_is_what_the_rule_dropped(
         assert record["result"]["frames_sent"] == FRAMES[every]
 
 
-@pytest.mark.parametrize(("protocol", "payload_bytes"), [("udp", 64), ("ethernet", 64)])
+@pytest.mark.parametrize(
+    ("protocol", "payload_bytes"), mostly_long([("udp", 64), ("ethernet", 64)], [("udp", 64)])
+)
 def test_the_streams_of_a_run_lose_together_what_the_rule_dropped(
     probe: Path, tmp_path: Path, protocol: str, payload_bytes: int
 ) -> None:
@@ -74,7 +80,7 @@ def test_the_streams_of_a_run_lose_together_what_the_rule_dropped(
         assert (lost(record), dropped) == (60, 60)
 
 
-@pytest.mark.parametrize("protocol", ["udp", "ethernet"])
+@pytest.mark.parametrize("protocol", mostly_long(["udp", "ethernet"], ["ethernet"]))
 def test_a_window_inside_a_run_loses_its_part(probe: Path, tmp_path: Path, protocol: str) -> None:
     topology = f"loss-{protocol}-100"
     with standing(probe, topology, tmp_path) as lab, lab.serving("--allow-realtime"):
@@ -106,7 +112,9 @@ def hit(count: int, packets: int, every: int) -> int:
 FRAGMENTED = [(4000, 3, 3, 10), (1473, 2, 1, 10), (2952, 2, 2, 100), (65507, 45, 45, 1000)]
 
 
-@pytest.mark.parametrize(("payload_bytes", "packets", "counted", "every"), FRAGMENTED)
+@pytest.mark.parametrize(
+    ("payload_bytes", "packets", "counted", "every"), mostly_long(FRAGMENTED, FRAGMENTED[1::2])
+)
 def test_a_frame_is_lost_with_any_of_its_fragments(
     probe: Path, tmp_path: Path, payload_bytes: int, packets: int, counted: int, every: int
 ) -> None:

@@ -136,6 +136,7 @@ def test_no_design_of_a_front_is_dominated(imaging: Recommendation, mended: Reco
             )
 
 
+@pytest.mark.long
 @settings(max_examples=times(5), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.permutations(['"tcp"', '"udp"']), st.permutations(['"1448 B"', '"8192 B"', '"65535 B"']))
 def test_the_order_of_choices_changes_nothing(

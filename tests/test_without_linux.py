@@ -31,8 +31,8 @@ print(json.dumps(codes), file=sys.stderr)
 COMMANDS = {
     "predict --protocol tcp --payload 1448B --json": 0,
     "predict --from scenarios.csv -o answers.xlsx": 0,
-    "evaluate imaging -o imaging.html": 1,
-    "system imaging -o imaging.pdf": 1,
+    "evaluate imaging": 1,
+    "system motion-control -o motion-control.html": 1,
     "sweep --protocol udp --payload 64B..1472B:9 -o swept.csv": 0,
     "datasets check own": 0,
     "theory ethernet --protocol udp --payload 1473B": 0,

@@ -109,8 +109,9 @@ def loss_rate(
     limited = (share.crowded or less) and share.sent_bps > 0
     if share.elastic or own.absent or goodput.absent or not limited:
         return own
-    ends = (goodput.value, goodput.high, goodput.low)
-    lost = [min(max(1 - end / share.sent_bps, 0.0), 1.0) for end in ends]
+    # A rounding error of the goodput is no loss: a requirement of no loss would count as surely missed.
+    kept = [end / share.sent_bps for end in (goodput.value, goodput.high, goodput.low)]
+    lost = [1 - max(ratio, 0.0) if ratio < 1 - SAME else 0.0 for ratio in kept]
     return derived(replace(own, why=goodput.why), lost, ("assumed",))
 
 
