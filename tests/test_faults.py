@@ -26,12 +26,12 @@ from icmodel.cli import WRONG, main
 from icmodel.errors import ClusterError, ReportError, is_disk_error, unwritable
 from icmodel.files import alone, write
 from icmodel.fits import store
-from icmodel.sweep import connect
 from icmodel.web.place import listen
+from icmodel.workers import connect
 from ingest_cases import CASES
 from small_case import small_dataset
 
-RUNNING = importlib.import_module("icmodel.sweep.running")
+POOL = importlib.import_module("icmodel.workers.pool")
 RESULTS = CASES / "libzmq" / "local_thr.txt"
 COMMANDS = {
     "x.csv": "sweep --payload '64 B..65535 B:300' --cores 1,4 -o {disk}/x.csv",
@@ -358,7 +358,7 @@ def closing(connection: socket.socket) -> None:
 def test_a_scheduler_that_is_half_there_is_reported(
     answer: Callable[[socket.socket], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(RUNNING, "WAIT_S", 1)
+    monkeypatch.setattr(POOL, "WAIT_S", 1)
     accepted = []
     with socket.create_server(("127.0.0.1", 0)) as server:
 

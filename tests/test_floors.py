@@ -22,7 +22,7 @@ FLOORS = (
     ("scenario", "files"),
     ("reading", "estimate"),
     ("requirement", "dataset", "plotting", "theory"),
-    ("tables",),
+    ("tables", "workers"),
     ("fits",),
     ("laws",),
     ("model",),

@@ -5,16 +5,11 @@ from __future__ import annotations
 import importlib
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
@@ -24,28 +19,16 @@ from hypothesis import strategies as st
 
 import icmodel
 from icmodel.cli import main
-from icmodel.errors import ClusterError, IcmodelError, OutOfDomain, ReportError
-from icmodel.sweep import Axis, Grid, connect, grid_of, sweep, sweep_to_file
+from icmodel.errors import ClusterError, OutOfDomain, ReportError
+from icmodel.sweep import Axis, Grid, grid_of, sweep, sweep_to_file
 from icmodel.sweep.files import write_grid_csv
 from icmodel.sweep.grid import Blocks
-from icmodel.sweep.running import Job, answer_block
-from icmodel.sweep.targets import MANIFEST, TARGETS, block_columns
+from icmodel.sweep.running import sweep_id
+from icmodel.sweep.targets import MANIFEST, block_columns
 from search import mostly_long
+from sweep_case import BLOCK, CENTRAL, FORMATS, QUESTION, content
 
 RUNNING = importlib.import_module("icmodel.sweep.running")
-CENTRAL = "ethernet-10g-2012"
-QUESTION: dict[str, Any] = {
-    "protocol": "tcp,udp",
-    "payload": "64 B..60 kB:11",
-    "cores": "1,4",
-    "rate": "100/s..20000/s:7",
-    "switches": "1",
-    "outside": "nan",
-    "metrics": ["goodput_bps", "latency_mean_s", "bottleneck"],
-}
-BLOCK = 30
-"""Points of a block in these tests, so that the 308 points are in 22 blocks of up to 14."""
-FORMATS = tuple(TARGETS)
 
 
 @pytest.fixture(scope="module")
@@ -62,17 +45,6 @@ def asked(model: icmodel.Model) -> Grid:
     """The grid of the question."""
     ranges = {k: v for k, v in QUESTION.items() if k not in ("outside", "metrics")}
     return grid_of(model, ranges, "nan", QUESTION["metrics"], intervals=True)
-
-
-def content(path: Path) -> dict[str, bytes]:
-    """Bytes of every file of a sweep, by its name within the sweep."""
-    if path.is_file():
-        return {"": path.read_bytes()}
-    return {
-        str(one.relative_to(path)): one.read_bytes()
-        for one in sorted(path.rglob("*"))
-        if one.is_file()
-    }
 
 
 # --- blocks -----------------------------------------------------------------------------------
@@ -130,67 +102,6 @@ def test_processes_and_threads_write_the_same_bytes(model: icmodel.Model, tmp_pa
     assert content(threads) == content(processes)
     assert told[-1] == (308, 308)
     assert told == sorted(told)
-
-
-@contextmanager
-def cluster(workers: int) -> Iterator[tuple[str, list[subprocess.Popen[bytes]]]]:
-    """A Dask scheduler and workers, each a process of its own; yields the address and the workers."""
-    started: list[subprocess.Popen[bytes]] = []
-
-    def start(*words: str) -> subprocess.Popen[bytes]:
-        command = (sys.executable, "-m", "distributed.cli.dask_" + words[0], *words[1:])
-        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        started.append(process)
-        return process
-
-    port = 18_786 + os.getpid() % 10_000
-    address = f"tcp://127.0.0.1:{port}"
-    try:
-        start("scheduler", "--host", "127.0.0.1", "--port", str(port), "--no-dashboard")
-        flags = ("--nthreads", "1", "--no-dashboard", "--no-nanny", "--host", "127.0.0.1")
-        yield address, [start("worker", address, *flags) for _ in range(workers)]
-    finally:
-        for process in started:
-            process.kill()
-        for process in started:
-            process.wait()
-
-
-def connected(address: str, workers: int) -> Any:
-    """A client, as soon as scheduler and workers are there."""
-    for _ in range(30):
-        try:
-            client = connect(address)
-            break
-        except ClusterError:
-            time.sleep(1)
-    client.wait_for_workers(workers, timeout=60)
-    return client
-
-
-@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning")
-def test_a_dask_cluster_writes_the_same_bytes_also_if_a_worker_is_lost(
-    model: icmodel.Model, tmp_path: Path
-) -> None:
-    with cluster(2) as (address, workers), connected(address, 2) as client:
-        for extension in FORMATS:
-            own = sweep_to_file(model, tmp_path / f"own{extension}", **QUESTION)
-            there = tmp_path / f"cluster{extension}"
-            sweep_to_file(model, there, client=client, **QUESTION)
-            assert content(own) == content(there)
-
-        def kill(done: int, total: int) -> None:
-            if done > total / 4:
-                workers[0].kill()
-
-        lost = sweep_to_file(model, tmp_path / "lost.csv", client=client, progress=kill, **QUESTION)
-        assert workers[0].wait(10) != 0
-        assert content(lost) == content(tmp_path / "own.csv")
-
-        # By the command line, which connects by itself.
-        words = ["--payload", "64 B, 1448 B", "--cluster", address]
-        assert main(["sweep", *words, "-o", str(tmp_path / "line.parquet")]) == 0
-        assert pq.read_table(tmp_path / "line.parquet").num_rows == 2
 
 
 # --- interruptions ----------------------------------------------------------------------------
@@ -343,29 +254,8 @@ def test_an_earlier_sweep_is_replaced(model: icmodel.Model, tmp_path: Path) -> N
         assert content(path) != first
 
 
-def test_workers_of_another_version_or_dataset_are_refused(model: icmodel.Model) -> None:
-    job = Job.of(model, asked(model), ".csv")
-    assert isinstance(answer_block(job, 0), bytes)
-    with pytest.raises(ClusterError, match=r"a worker has icmodel .* and the sweep needs 9\.9"):
-        answer_block(replace(job, version="9.9"), 0)
-    with pytest.raises(ClusterError, match="a worker has another dataset"):
-        answer_block(replace(job, sha256="0" * 64), 0)
-    with pytest.raises(IcmodelError, match="there is no dataset"):
-        answer_block(replace(job, dataset="no-such"), 0)
-
-
-def test_workers_load_an_edited_copy_of_a_bundled_dataset_from_its_folder(
+def test_a_lost_process_is_one_sentence_and_keeps_the_finished_blocks(
     model: icmodel.Model, tmp_path: Path
-) -> None:
-    copy = tmp_path / CENTRAL
-    shutil.copytree(model.data.folder, copy)
-    job = Job.of(icmodel.Model(copy, "corrected"), asked(model), ".csv")
-    assert Path(job.dataset).samefile(copy)
-    assert Job.of(model, asked(model), ".csv").dataset == CENTRAL
-
-
-def test_a_lost_process_and_a_missing_scheduler_are_one_sentence(
-    model: icmodel.Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def kill(done: int, total: int) -> None:
         for child in multiprocessing_children():
@@ -378,9 +268,6 @@ def test_a_lost_process_and_a_missing_scheduler_are_one_sentence(
         model, tmp_path / "grid.csv", progress=lambda done, total: told.append(done), **QUESTION
     )
     assert told[0] > 14
-    monkeypatch.setattr(RUNNING, "WAIT_S", 1)
-    with pytest.raises(ClusterError, match="no Dask scheduler answers"):
-        connect("tcp://127.0.0.1:9")
 
 
 def multiprocessing_children() -> list[int]:
@@ -391,15 +278,15 @@ def multiprocessing_children() -> list[int]:
 
 def test_the_sweep_id_changes_with_whatever_decides_the_bytes() -> None:
     axes = (Axis("protocol", ("tcp",), fixed=True), Axis("payload_bytes", (64, 1448)))
-    job = Job("1", CENTRAL, "a" * 64, "corrected", Grid(axes), ".csv", 10)
-    others = [
-        replace(job, version="2"),
-        replace(job, sha256="b" * 64),
-        replace(job, variant="hybrid"),
-        replace(job, grid=Grid(axes[1:])),
-        replace(job, grid=replace(Grid(axes), outside="nan")),
-        replace(job, format=".zarr"),
-        replace(job, most=11),
-    ]
-    assert len({job.sweep_id, *(other.sweep_id for other in others)}) == 1 + len(others)
-    assert replace(job, dataset="elsewhere").sweep_id == job.sweep_id
+    grid = Grid(axes)
+    told = {
+        sweep_id("1", "a" * 64, "corrected", grid, ".csv", 10),
+        sweep_id("2", "a" * 64, "corrected", grid, ".csv", 10),
+        sweep_id("1", "b" * 64, "corrected", grid, ".csv", 10),
+        sweep_id("1", "a" * 64, "hybrid", grid, ".csv", 10),
+        sweep_id("1", "a" * 64, "corrected", Grid(axes[1:]), ".csv", 10),
+        sweep_id("1", "a" * 64, "corrected", replace(grid, outside="nan"), ".csv", 10),
+        sweep_id("1", "a" * 64, "corrected", grid, ".zarr", 10),
+        sweep_id("1", "a" * 64, "corrected", grid, ".csv", 11),
+    }
+    assert len(told) == 8

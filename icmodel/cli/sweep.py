@@ -34,6 +34,7 @@ from icmodel.cli.output import (
     progress_bar,
 )
 from icmodel.cli.predict import fit_notes
+from icmodel.cli.workers import Cluster, check_workers, client_of
 from icmodel.errors import ScenarioError
 from icmodel.estimate import BASES, BOTTLENECKS, Estimate, estimated, plural
 from icmodel.files import check_place
@@ -97,14 +98,6 @@ Workers = Annotated[
     int | None,
     option("workers", "N", "Number of worker processes; needs -o FILE.", "threads of one process"),
 ]
-Cluster = Annotated[
-    str | None,
-    option(
-        "cluster",
-        "ADDRESS",
-        "Address of a Dask scheduler whose workers compute the sweep, e.g. tcp://host:8786.",
-    ),
-]
 MOST_IN_MEMORY = 1 << 20
 """Greatest number of points of a sweep that is computed in memory, if its format can be written block by block."""
 
@@ -145,7 +138,7 @@ def sweep(
     icmodel sweep --payload "64 B..65535 B:200log" --rate "100/s..20000/s:500" -o grid.zarr
     icmodel sweep --payload "256 B" --option nagle=on,off --metric latency_mean_s --json
     """  # noqa: D301
-    from icmodel.sweep import connect, sweep_to_file
+    from icmodel.sweep import sweep_to_file
 
     in_blocks = output is not None and output.suffix.lower() in TARGETS
     if output is not None:
@@ -158,10 +151,7 @@ def sweep(
         raise ScenarioError(
             "--workers and --cluster need an output file: add -o grid.zarr, .parquet or .csv"
         )
-    if workers is not None and cluster is not None:
-        raise ScenarioError("--workers and --cluster are both given: give only one")
-    if workers is not None and workers < 1:
-        raise ScenarioError(f"--workers {workers} is not a number of processes: give 1 or more")
+    check_workers(workers, cluster)
     model = Model(dataset, variant, cache=not no_cache)
     wishes = GridWishes(tuple(split_names(metric)), extrapolate, allow_gaps)
     asked = asked_grid(model.data, question, split_names(protocol), wishes)
@@ -169,8 +159,7 @@ def sweep(
         points = asked.points(model)
         large = points > MOST_IN_MEMORY or output.suffix.lower() == ZARR
         if large or workers is not None or cluster is not None:
-            client = None if cluster is None else connect(cluster)
-            with progress_bar("sweep") as progress, client or nullcontext():
+            with client_of(cluster) as client, progress_bar("sweep") as progress:
                 sweep_to_file(
                     model,
                     output,

@@ -2,7 +2,7 @@
 
 from icmodel.sweep.grid import LARGEST_SWEEP, Grid, grid_of, sweep
 from icmodel.sweep.ranges import COUNTS, Axis, axes_of, is_textual, range_values
-from icmodel.sweep.running import connect, sweep_to_file
+from icmodel.sweep.running import sweep_to_file
 
 __all__ = [
     "COUNTS",
@@ -10,7 +10,6 @@ __all__ = [
     "Axis",
     "Grid",
     "axes_of",
-    "connect",
     "grid_of",
     "is_textual",
     "range_values",

@@ -1,0 +1,231 @@
+"""Pools of workers: this process, its threads, worker processes, or the workers of a Dask cluster.
+
+Items and their order do not depend on the kind of worker. So all kinds give the same answers, in the same order.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from queue import Empty, Queue
+from threading import Thread
+from typing import Any, Protocol, TypeVar, TypeVarTuple
+
+from icmodel import __version__
+from icmodel.errors import ClusterError
+from icmodel.workers.jobs import answer, pickled
+
+WAIT_S = 10
+"""Greatest time to wait for a Dask scheduler or for its first worker [s]."""
+AHEAD = 2
+"""Number of items that are submitted ahead for each worker. More would only need memory."""
+
+Arguments = TypeVarTuple("Arguments")
+Item = TypeVar("Item")
+Answer = TypeVar("Answer")
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """Names of the work in messages: the whole, such as ``sweep``; a piece, such as ``block``; and the advice to repeat."""
+
+    whole: str
+    piece: str
+    again: str = "repeat the command"
+
+
+class Answering(Protocol):
+    """Interface of an item that is being answered.
+
+    Futures of the standard library and of Dask have this interface.
+    """
+
+    def result(self) -> Any:
+        """Wait for the answer, and return it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Later:
+    """Item that this thread answers when its result is read."""
+
+    compute: Callable[[], Any]
+
+    def result(self) -> Any:
+        """Compute the answer."""
+        return self.compute()
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """Workers that answer the items of jobs.
+
+    Parameters
+    ----------
+    work : Work
+        Names of the work in messages.
+    submit : callable
+        Starts a function with arguments in a worker.
+    ahead : int
+        Greatest number of items in progress at a time.
+    shared : bool
+        Whether the workers share the memory of this process, so that jobs are not pickled.
+    """
+
+    work: Work
+    submit: Callable[..., Answering]
+    ahead: int = 1
+    shared: bool = True
+
+    def job(
+        self,
+        make: Callable[[*Arguments], Callable[[Item], Answer]],
+        *arguments: *Arguments,
+    ) -> Callable[[Iterable[Item]], Iterator[Answer]]:
+        """Make a function that answers items by the workers, in the order of the items.
+
+        Parameters
+        ----------
+        make : callable
+            Function of a module. It makes the answering function from ``arguments``, once in each process.
+        """
+        if self.shared:
+            return partial(self._answers, partial(self.submit, make(*arguments)))
+        whole = self.work.whole
+        job = pickled((make, arguments), whole)
+
+        def start(item: Item) -> Answering:
+            return self.submit(answer, __version__, whole, job, pickled(item, whole))
+
+        return partial(self._answers, start)
+
+    def _answers(
+        self, start: Callable[[Item], Answering], items: Iterable[Item]
+    ) -> Iterator[Answer]:
+        """Start items, and yield their answers in order."""
+        waiting: deque[Answering] = deque()
+        for item in items:
+            waiting.append(start(item))
+            if len(waiting) >= self.ahead:
+                yield waiting.popleft().result()
+        for answering in waiting:
+            yield answering.result()
+
+
+@contextmanager
+def pool(
+    work: Work, workers: int | None = None, client: Any = None, *, threads: int = 1
+) -> Iterator[Pool]:
+    """Start threads or worker processes, or use the workers of a Dask cluster.
+
+    Parameters
+    ----------
+    workers : int, optional
+        Number of worker processes.
+    client : distributed.Client, optional
+        Client of a Dask cluster whose workers answer, in place of ``workers``.
+    threads : int
+        Number of threads of this process that answer without ``workers`` and ``client``. With 1, this thread answers
+        an item when its answer is read.
+
+    Raises
+    ------
+    ClusterError
+        If a worker process ends, or the cluster has no workers or is lost.
+    """
+    if client is not None:
+        yield from _cluster(work, client)
+    elif workers is not None:
+        yield from _processes(work, workers)
+    elif threads > 1:
+        yield from _threads(work, threads)
+    else:
+        yield Pool(work, lambda compute, item: Later(partial(compute, item)))
+
+
+def _threads(work: Work, count: int) -> Iterator[Pool]:
+    """Start threads of this process."""
+    from concurrent.futures import ThreadPoolExecutor  # not needed by one thread
+
+    threads = ThreadPoolExecutor(count)
+    try:
+        yield Pool(work, threads.submit, AHEAD * count)
+    finally:
+        threads.shutdown(cancel_futures=True)
+
+
+def _processes(work: Work, count: int) -> Iterator[Pool]:
+    """Start worker processes of this machine."""
+    from concurrent.futures import BrokenExecutor, ProcessPoolExecutor  # not needed by threads
+    from multiprocessing import get_context
+
+    processes = ProcessPoolExecutor(count, get_context("spawn"))
+    try:
+        yield Pool(work, processes.submit, AHEAD * count, shared=False)
+    except BrokenExecutor as error:
+        raise ClusterError(
+            f"a worker process ended before its answer, perhaps for lack of memory: {work.again}"
+        ) from error
+    finally:
+        processes.shutdown(cancel_futures=True)
+
+
+def _cluster(work: Work, client: Any) -> Iterator[Pool]:
+    """Use the workers of a Dask cluster; Dask gives a lost worker's item to another worker."""
+    from concurrent.futures import CancelledError
+
+    from distributed import KilledWorker
+
+    try:
+        client.wait_for_workers(1, timeout=WAIT_S)
+        count = max(sum(client.nthreads().values()), 1)
+        yield Pool(work, partial(client.submit, pure=False), AHEAD * count, shared=False)
+    except TimeoutError as error:
+        raise ClusterError(
+            f"the Dask cluster has no workers after {WAIT_S} s: start one with `dask worker ADDRESS`"
+        ) from error
+    except KilledWorker as error:
+        raise ClusterError(
+            f"several workers of the Dask cluster ended at the same {work.piece}, perhaps for lack of "
+            f"memory: {work.again}"
+        ) from error
+    except (CancelledError, OSError) as error:
+        raise ClusterError(f"the Dask scheduler is lost: {work.again}") from error
+
+
+def connect(address: str) -> Any:
+    """Return a client of the Dask scheduler at an address, such as ``tcp://host:8786``.
+
+    Raises
+    ------
+    ClusterError
+        If distributed is not installed, or no scheduler answers.
+    """
+    try:
+        from distributed import Client
+    except ImportError as error:
+        raise ClusterError(
+            "--cluster needs distributed, which is not installed: run pip install 'icmodel[cluster]'"
+        ) from error
+    answers: Queue[Any] = Queue()
+
+    def ask() -> None:
+        try:
+            answers.put(Client(address, timeout=WAIT_S))  # type: ignore[no-untyped-call]
+        except (OSError, ValueError) as error:
+            answers.put(error)
+
+    # In a thread, since Dask waits forever if an address accepts connections but never answers.
+    Thread(target=ask, daemon=True).start()
+    try:
+        found = answers.get(timeout=2 * WAIT_S)
+    except Empty as error:
+        found = error
+    if isinstance(found, Exception):
+        raise ClusterError(
+            f"no Dask scheduler answers at {address}: start one with `dask scheduler`, and give its "
+            "address, such as tcp://host:8786"
+        ) from found
+    return found

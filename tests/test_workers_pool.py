@@ -1,0 +1,126 @@
+"""Workers of every kind give the answers of one process, in its order, also if one is lost; missing ones are reported."""
+
+from __future__ import annotations
+
+import importlib
+import subprocess
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+import icmodel
+from cluster_case import cluster, connected
+from icmodel.cli import main
+from icmodel.errors import ClusterError
+from icmodel.sweep import sweep_to_file
+from icmodel.workers import Work, connect, pool
+from sweep_case import BLOCK, CENTRAL, FORMATS, QUESTION, content
+
+POOL = importlib.import_module("icmodel.workers.pool")
+SUM = Work("sum", "number")
+NOBODY = "tcp://127.0.0.1:9"
+pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning")
+
+
+def halves(number: int) -> Callable[[int], float]:
+    """A job: an item over a number, but for one item that is refused."""
+
+    def half(item: int) -> float:
+        if item == 13:
+            raise ClusterError("thirteen")
+        return item / number
+
+    return half
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_answers_come_in_order_and_refusals_in_their_place(threads: int) -> None:
+    with pool(SUM, threads=threads) as team:
+        ask = team.job(halves, 2)
+        assert list(ask(range(10))) == [item / 2 for item in range(10)]
+        assert list(ask([])) == []
+        found = ask([1, 13, 4])
+        assert next(found) == 0.5
+        with pytest.raises(ClusterError, match="thirteen"):
+            next(found)
+
+
+@pytest.mark.parametrize(("threads", "most"), [(1, 1), (2, 2 * POOL.AHEAD)])
+def test_few_items_are_begun_ahead_and_none_by_one_process(threads: int, most: int) -> None:
+    begun: list[int] = []
+
+    def items() -> Iterator[int]:
+        for item in range(10):
+            begun.append(item)
+            yield item
+
+    with pool(SUM, threads=threads) as team:
+        answers = team.job(halves, 2)(items())
+        assert begun == []
+        next(answers)
+        assert begun == list(range(most))
+
+
+# --- the same answers ---------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """A cluster of two workers, and its client."""
+
+    address: str
+    workers: list[subprocess.Popen[bytes]]
+    client: Any
+
+
+@pytest.fixture(scope="module")
+def dask() -> Iterator[Cluster]:
+    with cluster(2) as (address, workers), connected(address, 2) as client:
+        yield Cluster(address, workers, client)
+
+
+@pytest.fixture(autouse=True)
+def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importlib.import_module("icmodel.sweep.running"), "BLOCK_POINTS", BLOCK)
+
+
+@pytest.fixture(scope="module")
+def model() -> icmodel.Model:
+    return icmodel.Model(CENTRAL, "corrected")
+
+
+def test_a_cluster_sweeps_into_the_same_bytes_also_if_a_worker_is_lost(
+    model: icmodel.Model, dask: Cluster, tmp_path: Path
+) -> None:
+    for extension in FORMATS:
+        own = sweep_to_file(model, tmp_path / f"own{extension}", **QUESTION)
+        there = tmp_path / f"cluster{extension}"
+        sweep_to_file(model, there, client=dask.client, **QUESTION)
+        assert content(own) == content(there)
+
+    def kill(done: int, total: int) -> None:
+        if done > total / 4:
+            dask.workers[0].kill()
+
+    lost = tmp_path / "lost.csv"
+    sweep_to_file(model, lost, client=dask.client, progress=kill, **QUESTION)
+    assert dask.workers[0].wait(10) != 0
+    assert content(lost) == content(tmp_path / "own.csv")
+
+    # By the command line, which connects by itself.
+    words = ["--payload", "64 B, 1448 B", "--cluster", dask.address]
+    assert main(["sweep", *words, "-o", str(tmp_path / "line.parquet")]) == 0
+    assert pq.read_table(tmp_path / "line.parquet").num_rows == 2
+
+
+# --- refusals -----------------------------------------------------------------------------------
+
+
+def test_a_missing_scheduler_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(POOL, "WAIT_S", 1)
+    with pytest.raises(ClusterError, match="no Dask scheduler answers"):
+        connect(NOBODY)
