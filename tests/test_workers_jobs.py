@@ -15,6 +15,8 @@ from icmodel import __version__
 from icmodel.dataset import Dataset, load
 from icmodel.errors import ClusterError, DatasetError
 from icmodel.model import Model
+from icmodel.validate import Wishes
+from icmodel.validate.validation import HELD_OUT, LEAVE_ONE, Plan
 from icmodel.workers.jobs import answer, name_for_workers, pickled, same_dataset
 
 CENTRAL = "ethernet-10g-2012"
@@ -36,10 +38,20 @@ def test_a_job_is_small_and_its_answer_the_same(data: Dataset) -> None:
     assert answer(__version__, "sum", job, pickled(2, "sum")) == len(data.points) + 3
 
 
-def test_a_model_is_small_too(data: Dataset) -> None:
-    model = Model(data, "hybrid")
-    assert len(body := pickled(model, "test")) < 1000
-    assert pickle.loads(body) == model
+def test_models_and_plans_of_folds_are_small_too(data: Dataset) -> None:
+    model, plan = Model(data, "hybrid"), Plan(LEAVE_ONE, data, ("goodput_bps",), Wishes())
+    assert len(plan) > 20
+    for one in (model, plan):
+        assert len(body := pickled(one, "test")) < 1000
+        assert pickle.loads(body) == one
+    again: Plan = pickle.loads(pickled(plan, "test"))
+    assert [again[at].name for at in (0, -1 + len(plan))] == [
+        plan[0].name,
+        plan[len(plan) - 1].name,
+    ]
+    with pytest.raises(IndexError):
+        plan[len(plan)]
+    assert len(Plan(HELD_OUT, data, (), Wishes())) == 0
 
 
 def test_a_dataset_that_no_folder_has_is_sent_with_its_rows(data: Dataset) -> None:

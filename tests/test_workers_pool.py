@@ -15,10 +15,14 @@ import pytest
 import icmodel
 from cluster_case import cluster, connected
 from icmodel.cli import main
+from icmodel.dataset import Dataset
 from icmodel.errors import ClusterError
 from icmodel.sweep import sweep_to_file
+from icmodel.system import OpenSystem
 from icmodel.workers import Work, connect, pool
+from search import mostly_long
 from sweep_case import BLOCK, CENTRAL, FORMATS, QUESTION, content
+from workers_case import WISHES, asked, searched, validated
 
 POOL = importlib.import_module("icmodel.workers.pool")
 SUM = Work("sum", "number")
@@ -67,6 +71,29 @@ def test_few_items_are_begun_ahead_and_none_by_one_process(threads: int, most: i
 
 # --- the same answers ---------------------------------------------------------------------------
 
+PARTS: dict[str, Callable[..., str]] = {
+    "validation": lambda data, system, **workers: validated(data, **workers),
+    "search": lambda data, system, **workers: searched(system, **workers),
+}
+
+
+@pytest.fixture(scope="module")
+def asked_of_all(tmp_path_factory: pytest.TempPathFactory) -> tuple[Dataset, OpenSystem]:
+    return asked(tmp_path_factory.mktemp("asked"))
+
+
+@pytest.fixture(scope="module")
+def own(asked_of_all: tuple[Dataset, OpenSystem]) -> dict[str, str]:
+    """The answers of this process."""
+    return {name: part(*asked_of_all) for name, part in PARTS.items()}
+
+
+@pytest.mark.parametrize("part", mostly_long(tuple(PARTS), ("search",)))
+def test_processes_find_what_one_process_finds(
+    part: str, asked_of_all: tuple[Dataset, OpenSystem], own: dict[str, str]
+) -> None:
+    assert PARTS[part](*asked_of_all, workers=1) == own[part]
+
 
 @dataclass(frozen=True)
 class Cluster:
@@ -91,6 +118,18 @@ def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(scope="module")
 def model() -> icmodel.Model:
     return icmodel.Model(CENTRAL, "corrected")
+
+
+def test_a_cluster_validates_and_searches_alike(
+    dask: Cluster, asked_of_all: tuple[Dataset, OpenSystem], own: dict[str, str], tmp_path: Path
+) -> None:
+    assert own == {name: part(*asked_of_all, client=dask.client) for name, part in PARTS.items()}
+
+    # By the command line, which connects by itself.
+    data, place = asked_of_all[0], tmp_path / "found.json"
+    words = ["--folds", ",".join(WISHES.kinds), "--most", str(WISHES.most), "-o", str(place)]
+    assert main(["validate", str(data.folder), *words, "--cluster", dask.address]) == 0
+    assert place.read_text() == own["validation"]
 
 
 def test_a_cluster_sweeps_into_the_same_bytes_also_if_a_worker_is_lost(
@@ -118,6 +157,22 @@ def test_a_cluster_sweeps_into_the_same_bytes_also_if_a_worker_is_lost(
 
 
 # --- refusals -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("command", [["recommend", "imaging"], ["validate", "rmi-1g-2009"]])
+def test_commands_refuse_impossible_workers(
+    command: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(POOL, "WAIT_S", 1)
+    for words, said in (
+        (["--workers", "2", "--cluster", NOBODY], "--workers and --cluster are both given"),
+        (["--workers", "0"], "--workers 0 is not a number of processes: give 1 or more"),
+        (["--cluster", NOBODY], f"no Dask scheduler answers at {NOBODY}"),
+    ):
+        assert main([*command, *words]) == 2
+        told = capsys.readouterr().err
+        assert said in told
+        assert told.count("\n") == 1
 
 
 def test_a_missing_scheduler_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:

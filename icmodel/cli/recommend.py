@@ -18,6 +18,7 @@ from icmodel.cli.options import (
 )
 from icmodel.cli.output import Answer, Section, Table, check_file, emit, hanging, progress_bar
 from icmodel.cli.reports import PAGE_FILES, MastheadChoice, page_writers, with_masthead
+from icmodel.cli.workers import Cluster, Workers, check_workers, client_of
 from icmodel.estimate import plural
 from icmodel.requirement import MET, SIGNS
 
@@ -42,6 +43,8 @@ def recommend(
     variant: VariantName = None,
     head: MastheadChoice,
     no_cache: NoCache = False,
+    workers: Workers = None,
+    cluster: Cluster = None,
     as_json: AsJson = False,
     output: Output = None,
 ) -> int:
@@ -53,7 +56,8 @@ def recommend(
     design beats in CPU, latency, headroom, interfaces and cost alike. It also shows the fewest
     changes to the file's own design that meet all requirements. Exit codes: 0 a design surely meets
     all requirements, 3 a design may meet them, 1 no design does. -o FILE writes .json, .txt,
-    .xlsx or a report, one page first: .pdf, .html or .md.
+    .xlsx or a report, one page first: .pdf, .html or .md. --workers predicts designs in processes,
+    --cluster on a Dask cluster; the answer is the same.
 
     \b
     icmodel recommend imaging
@@ -65,9 +69,18 @@ def recommend(
 
     if output is not None:
         check_file(output, (".json", ".txt", ".xlsx", *PAGE_FILES))
+    check_workers(workers, cluster)
     masthead = head.masthead(output)
-    with progress_bar("predicting designs") as watch:
-        found = search(name, dataset, variant, cache=not no_cache, watch=watch)
+    with client_of(cluster) as client, progress_bar("predicting designs") as watch:
+        found = search(
+            name,
+            dataset,
+            variant,
+            cache=not no_cache,
+            watch=watch,
+            workers=workers,
+            client=client,
+        )
 
     def write_sheets(path: Path) -> None:
         write_pages(document_pages(found.to_dict()), path)

@@ -23,6 +23,7 @@ from icmodel.cli.output import (
 )
 from icmodel.cli.plot import PLOT_FILES, write_plot
 from icmodel.cli.reports import PAGE_FILES, MastheadChoice, page_writers, with_masthead
+from icmodel.cli.workers import Cluster, Workers, check_workers, client_of
 from icmodel.dataset import load
 from icmodel.dataset.coverage import FILE
 from icmodel.errors import ScenarioError
@@ -102,6 +103,8 @@ def validate_rows(
     choice: FoldChoice,
     plot: Plot = None,
     keep: Keep = False,
+    workers: Workers = None,
+    cluster: Cluster = None,
     head: MastheadChoice,
     as_json: AsJson = False,
     output: Output = None,
@@ -112,7 +115,8 @@ def validate_rows(
     or the runs that a campaign held out. The answer shows the errors by metric and region, the share of rows inside their 90 %
     intervals, the noise between repeats, and the worst points. Only measured and tabulated rows are
     fitted and scored. A metric with fewer than 30 such rows is not scored. -o FILE writes tables, or a
-    report, one page first: .pdf, .html or .md.
+    report, one page first: .pdf, .html or .md. --workers answers folds in processes, --cluster on a
+    Dask cluster; the scores are the same.
 
     \b
     icmodel validate mpi-infiniband-roce --variant corrected --folds leave-one-out
@@ -125,14 +129,15 @@ def validate_rows(
         check_file(plot, PLOT_FILES)
     if output is not None:
         check_file(output, (*ANSWER_FILES, *PAGE_FILES))
+    check_workers(workers, cluster)
     masthead = head.masthead(output)
     if keep and (choice.runs is not None or choice.metric):
         raise ScenarioError(
             "--keep stores all metrics of the dataset's own rows: leave --runs and --metric out"
         )
     wishes, data = choice.wishes(), load(name)
-    with progress_bar("folds") as progress:
-        validation = validate(data, variant, wishes, progress)
+    with client_of(cluster) as client, progress_bar("folds") as progress:
+        validation = validate(data, variant, wishes, progress, workers=workers, client=client)
     if plot is not None:
         from icmodel.report.error_plot import error_plot
 

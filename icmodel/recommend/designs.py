@@ -117,6 +117,13 @@ class Design:
             found |= {f"{name}.{key}": text for key, text in texts.items()}
         return found
 
+    def opened(self) -> OpenSystem:
+        """Change the document of this design's network to the chosen variants."""
+        file = self.space.networks[self.network].open
+        chosen = {name: loads.variants[index] for name, loads, index in self._tables()}
+        streams = tuple(chosen[table.name].apply(table) for table in file.document.streams)
+        return replace(file, document=file.document.model_copy(update={"streams": streams}))
+
     def system(self) -> System:
         """Build the system of this design, by expanding the changed document.
 
@@ -125,11 +132,7 @@ class Design:
         NetworkError
             If the system contradicts itself.
         """
-        file = self.space.networks[self.network].open
-        chosen = {name: loads.variants[index] for name, loads, index in self._tables()}
-        streams = tuple(chosen[table.name].apply(table) for table in file.document.streams)
-        document = file.document.model_copy(update={"streams": streams})
-        return replace(file, document=document).checked()
+        return self.opened().checked()
 
     def _tables(self) -> Iterator[tuple[str, TableLoads, int]]:
         return zip(self.space.names, self.space.loads[self.network], self.variants, strict=True)

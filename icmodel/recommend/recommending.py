@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -28,6 +29,7 @@ from icmodel.system.network import MESSAGE
 from icmodel.system.prediction.answers import DatasetChoice
 from icmodel.system.prediction.result import by_requirement
 from icmodel.usecase.result import needed_measurement
+from icmodel.workers import Work, pool
 
 MOST_FRONT, MOST_MENDS, MOST_UNDECIDED = 12, 3, 6
 """Greatest number of designs returned: on the Pareto front, with the fewest changes, and undecided."""
@@ -38,6 +40,8 @@ Overloaded designs are left out.
 """
 TRIES = 12
 """Greatest number of further designs of each kind to predict, if predictions are worse than the scores."""
+
+SEARCH = Work("search", "design")
 
 Watch = Callable[[int, int], None]
 """Type of a progress function: called with the number of designs predicted so far, and the greatest number."""
@@ -52,6 +56,8 @@ def recommend(
     cache: bool = True,
     most: int = MOST_DESIGNS,
     watch: Watch | None = None,
+    workers: int | None = None,
+    client: Any = None,
 ) -> Recommendation:
     """Search the choices of a system for the designs that meet every requirement.
 
@@ -73,6 +79,10 @@ def recommend(
         Greatest number of scored designs. If there are more, the designs closest to the file's own are scored.
     watch : callable, optional
         Called with the number of designs predicted in full so far, and the greatest number.
+    workers : int, optional
+        Number of worker processes that predict designs in full; by default, this process predicts them.
+    client : distributed.Client, optional
+        Client of a Dask cluster whose workers predict the designs, in place of ``workers``.
 
     Returns
     -------
@@ -84,6 +94,8 @@ def recommend(
     ------
     NetworkError, DatasetError, ScenarioError
         If the system contradicts itself, or a dataset is missing or damaged.
+    ClusterError
+        If a worker ends, or has another version of icmodel or of a dataset.
 
     Examples
     --------
@@ -98,20 +110,22 @@ def recommend(
     models = _load_models(file, dataset, variant, cache=cache)
     space = search_space(file, models, most)
     budget = 1 + MOST_FRONT + MOST_MENDS + MOST_UNDECIDED + 3 * TRIES
-    checks = Checks(space, models, budget, watch)
-    own = checks.predict(0)
-    assert own is not None  # a file that contradicts itself was refused earlier
-
-    # Designs that meet all requirements, designs closest to the file, and undecided designs.
     outcomes, document = space.scores.outcomes, file.document
-    unchecked = checks.predict_front(np.flatnonzero(outcomes == MET_ALONE), MET, MOST_FRONT)
-    if own.verdict != MET:
-        checks.predict_nearest()
-    met = checks.having(MET)
-    fits = space.scores.objectives[:, OBJECTIVES.index("fullest_ratio")] <= 1
-    may_meet = np.flatnonzero((outcomes == UNDECIDED_ALONE) & (fits | (not met)))
-    left = checks.predict_front(may_meet, UNDECIDED, MOST_BESIDE if met else MOST_UNDECIDED)
-    unchecked += 0 if met else left
+    with pool(SEARCH, workers, client) as team:
+        checks = Checks(space, team.job(checker, models), budget, watch)
+        (own,) = checks.predict([0])
+        assert own is not None  # a file that contradicts itself was refused earlier
+
+        # Designs that meet all requirements, designs closest to the file, and undecided designs.
+        unchecked = checks.predict_front(np.flatnonzero(outcomes == MET_ALONE), MET, MOST_FRONT)
+        if own.verdict != MET:
+            checks.predict_nearest()
+        met = checks.having(MET)
+        fits = space.scores.objectives[:, OBJECTIVES.index("fullest_ratio")] <= 1
+        may_meet = np.flatnonzero((outcomes == UNDECIDED_ALONE) & (fits | (not met)))
+        most_undecided = MOST_BESIDE if met else MOST_UNDECIDED
+        left = checks.predict_front(may_meet, UNDECIDED, most_undecided)
+        unchecked += 0 if met else left
 
     fewest = min((design.changes for design in met), default=0)
     mends = sorted((design for design in met if design.changes == fewest), key=_by_objectives)
@@ -151,6 +165,30 @@ def _load_models(
 
 
 @dataclass(frozen=True, slots=True)
+class Question:
+    """Question to a worker: the file of a design, and the parts of the answer that the search knows already."""
+
+    opened: OpenSystem
+    changed: dict[str, str]
+    chosen: dict[str, str]
+    scored: list[float]
+    changes: int
+
+
+def checker(models: Models) -> Callable[[Question], Checked | None]:
+    """Make the function that predicts a design in full; its answer is ``None`` if the design contradicts itself."""
+
+    def check(asked: Question) -> Checked | None:
+        try:
+            prediction = predict(asked.opened.checked(), models)
+        except NetworkError:
+            return None
+        return _checked(prediction, asked)
+
+    return check
+
+
+@dataclass(frozen=True, slots=True)
 class Checks:
     """Full predictions of designs, made so far in a search.
 
@@ -158,32 +196,33 @@ class Checks:
 
     Parameters
     ----------
+    check : callable
+        Predicts designs in full, in their order. Workers may predict designs ahead that are never read.
     most : int
         Greatest number of designs to predict.
     """
 
     space: SearchSpace
-    models: Models
+    check: Callable[[Iterable[Question]], Iterator[Checked | None]]
     most: int
     watch: Watch | None
     known: dict[int, Checked | None] = field(default_factory=dict)
 
-    def predict(self, index: int) -> Checked | None:
-        """Predict a design in full, or return the earlier prediction; ``None`` if the design contradicts itself."""
-        if index not in self.known:
-            design, scores = self.space.design(index), self.space.scores
-            try:
-                prediction = predict(design.system(), self.models)
-            except NetworkError:
-                self.known[index] = None
-            else:
-                objectives = scores.objectives[index].tolist()
-                texts = (design.changed, design.chosen)
-                changes = int(scores.changes[index])
-                self.known[index] = _checked(prediction, texts, objectives, changes)
-            if self.watch is not None:
-                self.watch(len(self.known), self.most)
-        return self.known[index]
+    def predict(self, indices: Sequence[int]) -> Iterator[Checked | None]:
+        """Predict designs in full, and yield them in order; earlier predictions are not repeated."""
+        new = [index for index in indices if index not in self.known]
+        answers = self.check(map(self._question, new))
+        for index in indices:
+            if index not in self.known:
+                self.known[index] = next(answers)
+                if self.watch is not None:
+                    self.watch(len(self.known), self.most)
+            yield self.known[index]
+
+    def _question(self, index: int) -> Question:
+        design, scores = self.space.design(index), self.space.scores
+        scored, changes = scores.objectives[index].tolist(), int(scores.changes[index])
+        return Question(design.opened(), design.changed, design.chosen, scored, changes)
 
     def having(self, verdict: str) -> tuple[Checked, ...]:
         """All designs predicted in full that have the given verdict."""
@@ -205,8 +244,7 @@ class Checks:
             best = left[pareto_front(objectives[left])].tolist()
             new = [index for index in best if index not in self.known]
             chosen = spread(objectives[new], min(most, tries)) if new else ()
-            for place in chosen:
-                self.predict(new[place])
+            list(self.predict([new[place] for place in chosen]))
             tries -= len(chosen)
             failed = []
             for index in (index for index in best if index in self.known):
@@ -223,11 +261,13 @@ class Checks:
         scores = self.space.scores
         left = np.flatnonzero(scores.outcomes == MET_ALONE)
         order = left[np.lexsort((scores.objectives[left, 0], scores.changes[left]))]
+        nearest = order[: MOST_MENDS + TRIES].tolist()
+        designs = self.predict(nearest)
         met = fewest = 0
-        for index in order[: MOST_MENDS + TRIES].tolist():
+        for index in nearest:
             if met == MOST_MENDS or (met and scores.changes[index] > fewest):
                 return
-            design = self.predict(index)
+            design = next(designs)
             if design is not None and design.verdict == MET:
                 met, fewest = met + 1, design.changes
 
@@ -239,18 +279,13 @@ class Checks:
         return Searched(self.space.counts, may, undecided, fail, len(known), unchecked, unpredicted)
 
 
-def _checked(
-    prediction: SystemPrediction,
-    texts: tuple[dict[str, str], dict[str, str]],
-    scored: list[float],
-    changes: int,
-) -> Checked:
+def _checked(prediction: SystemPrediction, asked: Question) -> Checked:
     """Summarise the full prediction of a design; objectives that the prediction lacks keep their score."""
     streams, devices = prediction.streams.values(), prediction.devices.values()
     cores = math.fsum(device.cpu_cores.value for device in devices)
     means = [stream.metrics["latency_mean_s"].value for stream in streams]
     latency_s = math.nan if any(map(math.isnan, means)) else max(means, default=0.0)
-    objectives = dict(zip(OBJECTIVES, scored, strict=True))
+    objectives = dict(zip(OBJECTIVES, asked.scored, strict=True))
     for name, value in (("cpu_cores", cores), ("latency_mean_s", latency_s)):
         objectives[name] = math.inf if math.isnan(value) else value
     bases = [one.verdict.estimate.basis for one in prediction.judged]
@@ -262,17 +297,16 @@ def _checked(
         )
         for metric in ("cpu_send_cores", "cpu_recv_cores")
     )
-    changed, chosen = texts
     return Checked(
-        changed=changed,
-        chosen=chosen,
+        changed=asked.changed,
+        chosen=asked.chosen,
         verdict=prediction.verdict,
         basis=weakest(bases) if bases else "",
         objectives=tuple(objectives[name] for name in OBJECTIVES),
         cpu_send_cores=send,
         cpu_recv_cores=recv,
         open=tuple(_open_requirements(prediction)),
-        changes=changes,
+        changes=asked.changes,
     )
 
 

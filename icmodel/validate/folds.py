@@ -45,7 +45,7 @@ class Fold:
 
 @dataclass(frozen=True, slots=True)
 class Folds:
-    """Collection of folds, made one by one during iteration, since each fold holds a whole dataset.
+    """Sequence of folds; each is made when it is read, since each fold holds a whole dataset.
 
     Parameters
     ----------
@@ -66,11 +66,14 @@ class Folds:
     def __len__(self) -> int:
         return len(self.names)
 
+    def __getitem__(self, number: int) -> Fold:
+        name = self.names[number]
+        out = {id(point) for point in self.left_out[name]}
+        rest = tuple(point for point in self.known if id(point) not in out)
+        return Fold(text(name), replace(self.data, points=rest), self.asked[name])
+
     def __iter__(self) -> Iterator[Fold]:
-        for name in self.names:
-            out = {id(point) for point in self.left_out[name]}
-            rest = tuple(point for point in self.known if id(point) not in out)
-            yield Fold(text(name), replace(self.data, points=rest), self.asked[name])
+        return map(self.__getitem__, range(len(self)))
 
 
 def is_scored(point: Point) -> bool:

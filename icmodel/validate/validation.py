@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import chain, count
+from functools import cached_property
+from itertools import count
+from typing import Any
 
 from icmodel.dataset import Dataset, Point
 from icmodel.dataset.repeats import Noise, Repeats, noise, repeats
@@ -39,6 +41,7 @@ from icmodel.validate.scores import (
     score,
     worst,
 )
+from icmodel.workers import Work, pool
 
 LEAVE_ONE, LEAVE_CURVE, LEAVE_BREAK, LEAVE_SIZES, HELD_OUT = (
     "leave-one-out",
@@ -55,6 +58,7 @@ WHY_NO_FOLDS = {
     HELD_OUT: "it has no held-out runs of these metrics",
 }
 """Reasons why a dataset may have no folds of a kind, by kind of fold."""
+FOLDS = Work("validation", "fold")
 Progress = Callable[[int, int], None]
 """Type of a progress function: called with the number of folds done so far, and the total number."""
 
@@ -135,6 +139,9 @@ def validate(
     variant: str | None = None,
     wishes: Wishes | None = None,
     progress: Progress | None = None,
+    *,
+    workers: int | None = None,
+    client: Any = None,
 ) -> Validation:
     """Score a variant of the model on rows to which it was not fitted.
 
@@ -146,6 +153,10 @@ def validate(
         Options of the validation; by default all kinds of folds and all metrics.
     progress : callable, optional
         Called after each fold with the number of folds done and in total.
+    workers : int, optional
+        Number of worker processes that answer the folds; by default, this process answers them.
+    client : distributed.Client, optional
+        Client of a Dask cluster whose workers answer the folds, in place of ``workers``.
 
     Raises
     ------
@@ -153,15 +164,17 @@ def validate(
         If the variant or a kind of fold does not exist.
     DatasetError
         If a requested metric has no scored rows, or no requested kind has a fold.
+    ClusterError
+        If a worker ends, or has another version of icmodel or of the dataset.
     """
     asked = wishes or Wishes()
     model = Model(data, variant)  # raises immediately if the variant does not exist
     known = counts(scored(data))
     _check(data, asked, known)
     rows = {m: known.get(m, 0) for m in data.metrics if m in (asked.metrics or data.metrics)}
-    chosen = [metric for metric, n in rows.items() if n >= LEAST_ROWS]
-    plans = {kind: make_folds(kind, data, chosen, asked) for kind in KINDS if kind in asked.kinds}
-    plans = {kind: plan for kind, plan in plans.items() if plan}
+    chosen = tuple(metric for metric, n in rows.items() if n >= LEAST_ROWS)
+    every = (Plan(kind, data, chosen, asked) for kind in KINDS if kind in asked.kinds)
+    plans = {plan.kind: plan for plan in every if len(plan)}
     if chosen and not plans:
         reasons = {kind: WHY_NO_FOLDS[kind] for kind in asked.kinds}
         if not data.held_out and HELD_OUT in reasons:
@@ -171,7 +184,7 @@ def validate(
             f"{', and '.join(dict.fromkeys(reasons.values()))}; choose another kind of folds, such as "
             f"{LEAVE_ONE}, or another dataset"
         )
-    total, done = sum(map(_length, plans.values())), count(1)
+    total, done = sum(map(len, plans.values())), count(1)
 
     def one_more() -> None:
         if progress is not None:
@@ -182,17 +195,13 @@ def validate(
     }
     runs = _runs(data, asked) if HELD_OUT in plans else ()
     trials = []
-    for kind, plan in plans.items():
-        outcomes: list[Outcome] = []
-        for fold in chain.from_iterable(plan):
-            predicted = answers(fold, model.variant, chosen)
-            outcomes += (
-                outcome(fold.name, point, one)
-                for point, one in zip(fold.test, predicted, strict=True)
-                if point.metric in chosen
-            )
-            one_more()
-        trials.append(score_trial(kind, data, outcomes, _length(plan), near, asked))
+    with pool(FOLDS, workers, client) as team:
+        for kind, plan in plans.items():
+            outcomes: list[Outcome] = []
+            for found in team.job(tester, plan, model.variant)(range(len(plan))):
+                outcomes += found
+                one_more()
+            trials.append(score_trial(kind, data, outcomes, len(plan), near, asked))
     return Validation(
         data=data,
         variant=model.variant,
@@ -217,36 +226,67 @@ def _check(data: Dataset, asked: Wishes, known: Mapping[str, int]) -> None:
             )
 
 
-Plan = Sequence[Folds | tuple[Fold, ...]]
+@dataclass(frozen=True)
+class Plan:
+    """Folds of one kind for the chosen metrics. A pickled plan has no folds: another process makes them again."""
+
+    kind: str
+    data: Dataset
+    chosen: tuple[str, ...]
+    asked: Wishes
+
+    def __len__(self) -> int:
+        return sum(map(len, self.parts))
+
+    def __getitem__(self, number: int) -> Fold:
+        for folds in self.parts:
+            if number < len(folds):
+                return folds[number]
+            number -= len(folds)
+        raise IndexError(number)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return Plan, (self.kind, self.data, self.chosen, self.asked)
+
+    @cached_property
+    def parts(self) -> Sequence[Folds | tuple[Fold, ...]]:
+        """Sequences of folds of this kind; empty if there is nothing to leave out."""
+        data, chosen, asked = self.data, self.chosen, self.asked
+        if not chosen:
+            return ()
+        if self.kind == LEAVE_ONE:
+            return (leave_one_out(data, *chosen, most=asked.most),)
+        if self.kind == LEAVE_CURVE:
+            curves = leave_a_curve_out(data, *chosen, most=asked.most)
+            return (curves,) if len(curves) > 1 else ()
+        if self.kind in (LEAVE_BREAK, LEAVE_SIZES):
+            leave = leave_a_break_out if self.kind == LEAVE_BREAK else leave_break_sizes_out
+            return tuple(
+                leave(data, metric, breaks_bytes=asked.breaks_bytes, most=asked.most)
+                for metric in chosen
+            )
+        held = held_out(data, _runs(data, asked))
+        return (held,) if any(p.metric in chosen for fold in held for p in fold.test) else ()
 
 
-def make_folds(kind: str, data: Dataset, chosen: Sequence[str], asked: Wishes) -> Plan:
-    """Make the folds of one kind for the chosen metrics; empty if there is nothing to leave out."""
-    if not chosen:
-        return ()
-    if kind == LEAVE_ONE:
-        return (leave_one_out(data, *chosen, most=asked.most),)
-    if kind == LEAVE_CURVE:
-        curves = leave_a_curve_out(data, *chosen, most=asked.most)
-        return (curves,) if len(curves) > 1 else ()
-    if kind in (LEAVE_BREAK, LEAVE_SIZES):
-        leave = leave_a_break_out if kind == LEAVE_BREAK else leave_break_sizes_out
-        breaks = (
-            leave(data, metric, breaks_bytes=asked.breaks_bytes, most=asked.most)
-            for metric in chosen
-        )
-        return tuple(folds for folds in breaks if len(folds))
-    held = held_out(data, _runs(data, asked))
-    return (held,) if any(p.metric in chosen for fold in held for p in fold.test) else ()
+def tester(plan: Plan, variant: str) -> Callable[[int], list[Outcome]]:
+    """Make the function that predicts the test rows of a fold, by number, and compares them."""
+
+    def outcomes(number: int) -> list[Outcome]:
+        fold = plan[number]
+        predicted = answers(fold, variant, plan.chosen)
+        return [
+            outcome(fold.name, point, one)
+            for point, one in zip(fold.test, predicted, strict=True)
+            if point.metric in plan.chosen
+        ]
+
+    return outcomes
 
 
 def _runs(data: Dataset, asked: Wishes) -> tuple[Point, ...]:
     """Held-out runs to test: those of the dataset named in the options, or the dataset's own."""
     return data.held_out if asked.runs is None else runs_of(data, asked.runs)
-
-
-def _length(plan: Plan) -> int:
-    return sum(len(folds) for folds in plan)
 
 
 def score_trial(

@@ -1,0 +1,50 @@
+"""A search and a validation that are cheap, as documents of one process or of other workers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from icmodel.dataset import Dataset
+from icmodel.documents import json_text
+from icmodel.recommend.recommending import recommend
+from icmodel.system import OpenSystem
+from icmodel.validate import Wishes, document, validate
+from icmodel.validate.validation import LEAVE_BREAK, LEAVE_CURVE, LEAVE_ONE
+from recommend_case import opened, too_slow
+from validate_case import law
+
+CHOICES = """
+[choices.streams.picture]
+rate = ["6700/s", "as-produced", "whole-messages"]
+
+[choices.streams.control]
+priority = [0, 6]
+"""
+"""Choices whose search ends at the fewest changes, so that workers predict designs ahead that are never read."""
+WISHES = Wishes(kinds=(LEAVE_ONE, LEAVE_CURVE, LEAVE_BREAK), most=8)
+
+
+def asked(folder: Path) -> tuple[Dataset, OpenSystem]:
+    """A dataset to validate, and a system to search."""
+    return law(folder), opened(folder, CHOICES, too_slow())
+
+
+def validated(data: Dataset, **workers: Any) -> str:
+    """The validation as a document; its progress is checked."""
+    told: list[tuple[int, int]] = []
+    found = validate(data, None, WISHES, lambda *done: told.append(done), **workers)
+    total = sum(trial.folds for trial in found.trials)
+    assert told == [(done, total) for done in range(1, total + 1)]
+    return json_text(document(found))
+
+
+def searched(system: OpenSystem, **workers: Any) -> str:
+    """The recommendation as a document; its progress is checked."""
+    told: list[int] = []
+    found = recommend(system, watch=lambda done, _: told.append(done), **workers)
+    assert told == list(range(1, found.searched.checked + 1))
+    assert (
+        found.searched.checked < found.searched.may_meet
+    )  # the search ends before the last design
+    return json_text(found.to_dict())
