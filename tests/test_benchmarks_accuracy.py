@@ -5,9 +5,9 @@ from __future__ import annotations
 import io
 import json
 import math
-import subprocess
+import pickle
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -48,6 +48,7 @@ from icmodel.fits.constants import Constants
 from icmodel.validate.folds import Fold, leave_one_out, scored
 from icmodel.validate.scores import Score
 from icmodel.validate.validation import LEAVE_BREAK, LEAVE_CURVE, LEAVE_ONE, LEAVE_SIZES
+from icmodel.workers.jobs import pickled
 from validate_case import LOADS, METRICS, PAYLOADS, edited, law
 
 
@@ -68,9 +69,10 @@ def by_law(data: Dataset, metric: str, values: Mapping[int, float]) -> Dataset:
 
 def errors(data: Dataset, contestant: Contestant, most: int | None = None) -> list[float]:
     """Relative errors of the answers with rows on both sides, leave-one-out."""
-    answerer = contestant(data)
+    folds = list(leave_one_out(data, most=most))
+    answerer = contestant(data, folds)
     found = []
-    for fold in leave_one_out(data, most=most):
+    for fold in folds:
         for point, said in zip(fold.test, answerer(fold), strict=True):
             if point.payload_bytes not in (PAYLOADS[0], PAYLOADS[-1]):
                 assert not said.absent, said.why
@@ -142,12 +144,12 @@ def test_what_a_predictor_cannot_answer_is_an_absent_estimate_with_its_reason(
 ) -> None:
     cpu = replace(data, points=tuple(p for p in data.points if p.metric == "cpu_recv"))
     fold = next(iter(leave_one_out(cpu)))
-    (said,) = hockney(cpu)(fold)
+    (said,) = hockney(cpu, [fold])(fold)
     assert said.absent
     assert "not about cpu_recv" in said.why
     alone = replace(fold, train=replace(fold.train, points=fold.test))
     for contestant in (interpolated(linear), simgrid_factors, gaussian_process, boosting):
-        (said,) = contestant(cpu)(alone)
+        (said,) = contestant(cpu, [alone])(alone)
         assert said.absent
         assert said.why
     assert guess(math.inf).absent
@@ -171,10 +173,35 @@ def test_the_learners_find_a_smooth_law(data: Dataset) -> None:
     assert np.median(errors(smooth, boosting, 10)) < 0.05  # other loads have the same values
 
 
+@pytest.mark.filterwarnings("ignore")
+def test_a_learner_answers_a_fold_alike_whichever_folds_it_answered_before(data: Dataset) -> None:
+    """Each worker of a race answers other folds; all start from the kernel of the first one."""
+    folds = list(leave_one_out(data, "latency_mean_s", most=3))
+    said = [
+        [answerer(fold) for fold in some]
+        for some in (folds, folds[1:], folds[2:])
+        for answerer in [gaussian_process(data, folds)]
+    ]
+    assert said[0][1:] == said[1]
+    assert said[1][1:] == said[2]
+
+
+@pytest.mark.parametrize("name", [one for one in command.PREDICTORS if one != "hybrid"])
+@pytest.mark.filterwarnings("ignore")
+def test_a_worker_s_copy_of_a_predictor_answers_alike(name: str, data: Dataset) -> None:
+    lap = race.Lap(data, LEAVE_ONE, METRICS, 2)
+    answerer = command.PREDICTORS[name](data, lap)
+    sent = pickled((lap, answerer), "race")
+    assert len(sent) < 2000
+    other, copy = pickle.loads(sent)
+    assert list(copy(other[1])) == list(answerer(lap[1]))
+
+
 # --- Extra-P ------------------------------------------------------------------------------------
 
 STAND_IN = """
 import json, sys
+print(json.dumps({"value": 1.0}), flush=True)
 for line in sys.stdin:
     asked = json.loads(line)
     known = len(asked["x"]) > 4
@@ -185,19 +212,16 @@ for line in sys.stdin:
 
 def test_extra_p_is_asked_line_by_line(data: Dataset) -> None:
     """A stand-in that speaks the worker's protocol; Extra-P itself needs a network to install."""
-    worker = subprocess.Popen(
-        [sys.executable, "-c", STAND_IN], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    )
-    with worker:
-        answerer = extra_p.contestant(worker)(data)
-        fold = next(iter(leave_one_out(data, "latency_mean_s")))
-        (said,) = answerer(fold)
-        size = fold.test[0].payload_bytes or 0
-        assert said.value == pytest.approx(2 * size * extra_p.MICRO)
-        few = replace(fold, train=replace(fold.train, points=fold.train.points[:9]))
-        (said,) = answerer(few)
-        assert (said.absent, said.why) == (True, "too short")
-        worker.terminate()
+    command = (sys.executable, "-c", STAND_IN)
+    fold = next(iter(leave_one_out(data, "latency_mean_s")))
+    answerer = extra_p.contestant(command, data, [fold])
+    (said,) = answerer(fold)
+    size = fold.test[0].payload_bytes or 0
+    assert said.value == pytest.approx(2 * size * extra_p.MICRO)
+    few = replace(fold, train=replace(fold.train, points=fold.train.points[:9]))
+    (said,) = answerer(few)
+    assert (said.absent, said.why) == (True, "too short")
+    extra_p.started(command).communicate()
 
 
 def test_extra_p_s_pins_are_whole_and_leave_its_window_toolkit_out() -> None:
@@ -216,8 +240,8 @@ def test_extra_p_s_pins_are_whole_and_leave_its_window_toolkit_out() -> None:
 def always(times: float) -> Contestant:
     """A contestant that is told the truth, and gives it times a number."""
 
-    def contestant(data: Dataset) -> Answerer:
-        del data
+    def contestant(data: Dataset, folds: Sequence[Fold]) -> Answerer:
+        del data, folds
 
         def answer(fold: Fold, point: Point) -> Estimate:
             return guess(point.value * times, point.value, point.value * times)
@@ -227,8 +251,8 @@ def always(times: float) -> Contestant:
     return contestant
 
 
-def silent(data: Dataset) -> Answerer:
-    del data
+def silent(data: Dataset, folds: Sequence[Fold]) -> Answerer:
+    del data, folds
 
     def answer(fold: Fold, point: Point) -> Estimate:
         raise Unanswerable("will not say")
@@ -244,7 +268,7 @@ def some_metric(factor: float) -> Contestant:
             raise Unanswerable("another metric")
         return guess(factor * point.value)
 
-    return lambda data: one_by_one(answer)
+    return lambda data, folds: one_by_one(answer)
 
 
 FIELD: dict[str, Contestant] = {
@@ -298,8 +322,8 @@ def test_ranks_are_means_over_all_metrics_ties_share_and_the_silent_are_last(dat
 
 
 def test_who_answers_the_easy_rows_alone_is_not_the_closest(data: Dataset) -> None:
-    def choosy(data: Dataset) -> Answerer:
-        del data
+    def choosy(data: Dataset, folds: Sequence[Fold]) -> Answerer:
+        del data, folds
 
         def answer(fold: Fold, point: Point) -> Estimate:
             if (point.payload_bytes or 0) > 100:
@@ -341,7 +365,7 @@ def test_a_metric_that_nobody_tells_decides_nothing(data: Dataset) -> None:
 
 
 def test_a_race_that_was_cut_off_goes_on_from_its_journal(data: Dataset, tmp_path: Path) -> None:
-    def gone(data: Dataset) -> Answerer:
+    def gone(data: Dataset, folds: Sequence[Fold]) -> Answerer:
         raise AssertionError("asked again")
 
     def run(field: Mapping[str, Contestant], most: int = 6) -> Mapping[str, Mapping[str, Score]]:
@@ -359,7 +383,7 @@ def test_a_race_that_was_cut_off_goes_on_from_its_journal(data: Dataset, tmp_pat
 
 
 def test_who_could_not_answer_is_asked_again(data: Dataset, tmp_path: Path) -> None:
-    def missing(data: Dataset) -> Answerer:
+    def missing(data: Dataset, folds: Sequence[Fold]) -> Answerer:
         raise ImportError("no such package", name="package")
 
     for contestant, answered in ((missing, 0), (always(1.1), 6)):
@@ -400,7 +424,9 @@ def test_the_constants_of_hybrid_may_depend_on_the_dataset(data: Dataset) -> Non
 
         return constants
 
-    said = [variant("hybrid", chosen(power))(data)(fold)[0].value for power in (0.0, 10.0, 10.0)]
+    said = [
+        variant("hybrid", chosen(power))(data, [fold])(fold)[0].value for power in (0.0, 10.0, 10.0)
+    ]
     assert asked == ["law-1g"] * 3
     assert said[0] != said[1] == said[2]
 

@@ -22,7 +22,7 @@ from icmodel.system import OpenSystem
 from icmodel.workers import Work, connect, pool
 from search import mostly_long
 from sweep_case import BLOCK, CENTRAL, FORMATS, QUESTION, content
-from workers_case import WISHES, asked, searched, validated
+from workers_case import WISHES, asked, raced, searched, validated
 
 POOL = importlib.import_module("icmodel.workers.pool")
 SUM = Work("sum", "number")
@@ -74,6 +74,7 @@ def test_few_items_are_begun_ahead_and_none_by_one_process(threads: int, most: i
 PARTS: dict[str, Callable[..., str]] = {
     "validation": lambda data, system, **workers: validated(data, **workers),
     "search": lambda data, system, **workers: searched(system, **workers),
+    "race": lambda data, system, **workers: raced(data, **workers),
 }
 
 
@@ -120,7 +121,7 @@ def model() -> icmodel.Model:
     return icmodel.Model(CENTRAL, "corrected")
 
 
-def test_a_cluster_validates_and_searches_alike(
+def test_a_cluster_validates_searches_and_races_alike(
     dask: Cluster, asked_of_all: tuple[Dataset, OpenSystem], own: dict[str, str], tmp_path: Path
 ) -> None:
     assert own == {name: part(*asked_of_all, client=dask.client) for name, part in PARTS.items()}

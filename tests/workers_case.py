@@ -1,10 +1,12 @@
-"""A search and a validation that are cheap, as documents of one process or of other workers."""
+"""A search, a validation and a race that are cheap, as documents of one process or of other workers."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
 
+from benchmarks.accuracy import race
+from benchmarks.accuracy.models import variant
 from icmodel.dataset import Dataset
 from icmodel.documents import json_text
 from icmodel.recommend.recommending import recommend
@@ -23,10 +25,11 @@ priority = [0, 6]
 """
 """Choices whose search ends at the fewest changes, so that workers predict designs ahead that are never read."""
 WISHES = Wishes(kinds=(LEAVE_ONE, LEAVE_CURVE, LEAVE_BREAK), most=8)
+FIELD = {name: variant(name) for name in ("appendix-h", "corrected")}
 
 
 def asked(folder: Path) -> tuple[Dataset, OpenSystem]:
-    """A dataset to validate, and a system to search."""
+    """A dataset to validate and to race on, and a system to search."""
     return law(folder), opened(folder, CHOICES, too_slow())
 
 
@@ -48,3 +51,9 @@ def searched(system: OpenSystem, **workers: Any) -> str:
         found.searched.checked < found.searched.may_meet
     )  # the search ends before the last design
     return json_text(found.to_dict())
+
+
+def raced(data: Dataset, **workers: Any) -> str:
+    """The race as a document."""
+    found = race.race(data, FIELD, kind=LEAVE_ONE, most=4, say=lambda _: None, **workers)
+    return json_text(race.document([found]))

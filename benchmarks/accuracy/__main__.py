@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -22,7 +21,7 @@ from benchmarks.accuracy.curves import (
 from benchmarks.accuracy.extra_p import extra_p
 from benchmarks.accuracy.learners import boosting, gaussian_process
 from benchmarks.accuracy.made_up import family
-from benchmarks.accuracy.models import variant
+from benchmarks.accuracy.models import shipped, variant
 from benchmarks.accuracy.predictor import Contestant
 from benchmarks.accuracy.race import document, race_together
 from benchmarks.accuracy.table import OURS, text
@@ -30,8 +29,8 @@ from benchmarks.journal import Journal
 from benchmarks.pairs import say
 from benchmarks.start import CommandError
 from icmodel.dataset import Dataset, catalogue, load
-from icmodel.fits.constants import SHIPPED
 from icmodel.validate.validation import KINDS, LEAVE_ONE
+from icmodel.workers import connect
 
 EXTRA_P = "extra-p"
 PREDICTORS: Mapping[str, Contestant] = {
@@ -56,14 +55,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     asked = _parser().parse_args(arguments)
     names = asked.predictor or list(NAMES)
     journal = Journal(asked.journal)
-    constants = (lambda _: SHIPPED) if asked.shipped else Unseen(asked.evidence)
+    constants = shipped if asked.shipped else Unseen(asked.evidence)
     entries = _entries(asked.only, made_up=asked.made_up)
     with ExitStack() as stack:
+        client = stack.enter_context(connect(asked.cluster)) if asked.cluster else None
         predictors = stack.enter_context(contestants(names, constants))
         found = [
             race_together(
                 name, datasets, predictors,
                 kind=asked.folds, most=asked.most, say=say, journal=journal,
+                workers=asked.workers, client=client,
             )
             for name, datasets in entries.items()
         ]  # fmt: skip
@@ -126,10 +127,13 @@ def _parser() -> argparse.ArgumentParser:
         type=Path,
         help="a file that keeps each predictor's scores as they come; those in it are not made again",
     )
+    shared = parser.add_mutually_exclusive_group()
+    shared.add_argument("--workers", type=int, metavar="N", help="processes that answer the folds")
+    shared.add_argument(
+        "--cluster", metavar="ADDRESS", help="a Dask scheduler whose workers answer the folds"
+    )
     return parser
 
 
 if __name__ == "__main__":
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # rivals warn of their own fits
-        raise SystemExit(main())
+    raise SystemExit(main())

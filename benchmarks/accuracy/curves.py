@@ -8,7 +8,8 @@ relative weights, so that microseconds count as much as milliseconds.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 from scipy.interpolate import Akima1DInterpolator, PchipInterpolator
@@ -58,19 +59,20 @@ def akima(x: Floats, y: Floats, at: float) -> float:
 def interpolated(between: Between) -> Contestant:
     """Make a predictor that interpolates each curve by one method."""
 
-    def answer(fold: Fold, point: Point) -> Estimate:
-        line, load = along_payload(fold, point), along_load(fold, point)
-        if load.inside and not line.inside:
-            line = load
-        if len(line.x) < 2:
-            raise Unanswerable("fewer than two other points on the curve")
-        return guess(_on_log_axes(line, between))
-
-    def contestant(data: Dataset) -> Answerer:
-        del data
-        return one_by_one(answer)
+    def contestant(data: Dataset, folds: Sequence[Fold]) -> Answerer:
+        del data, folds
+        return one_by_one(partial(_interpolate, between))
 
     return contestant
+
+
+def _interpolate(between: Between, fold: Fold, point: Point) -> Estimate:
+    line, load = along_payload(fold, point), along_load(fold, point)
+    if load.inside and not line.inside:
+        line = load
+    if len(line.x) < 2:
+        raise Unanswerable("fewer than two other points on the curve")
+    return guess(_on_log_axes(line, between))
 
 
 def _on_log_axes(line: Line, between: Between) -> float:
@@ -90,18 +92,18 @@ def _anywhere(x: Floats, y: Floats, at: float, between: Between) -> float:
 # --- Hockney ------------------------------------------------------------------------------------
 
 
-def hockney(data: Dataset) -> Answerer:
+def hockney(data: Dataset, folds: Sequence[Fold]) -> Answerer:
     """Make a predictor with time of a message = α + β · size, one line per curve (Hockney 1994)."""
-    del data
+    del data, folds
+    return one_by_one(_hockney)
 
-    def answer(fold: Fold, point: Point) -> Estimate:
-        line = _times(fold, point, "Hockney's line")
-        if len(line.x) < 2:
-            raise Unanswerable("fewer than two other points on the curve")
-        alpha, beta = affine(line.x, line.y)
-        return guess(from_time(point.metric, line.at, alpha + beta * line.at))
 
-    return one_by_one(answer)
+def _hockney(fold: Fold, point: Point) -> Estimate:
+    line = _times(fold, point, "Hockney's line")
+    if len(line.x) < 2:
+        raise Unanswerable("fewer than two other points on the curve")
+    alpha, beta = affine(line.x, line.y)
+    return guess(from_time(point.metric, line.at, alpha + beta * line.at))
 
 
 def _times(fold: Fold, point: Point, model: str) -> Line:
@@ -126,25 +128,25 @@ FEWEST = 3
 """Least number of points of a segment: a line fits two points exactly, whatever their errors."""
 
 
-def simgrid_factors(data: Dataset) -> Answerer:
+def simgrid_factors(data: Dataset, folds: Sequence[Fold]) -> Answerer:
     """Make a predictor with an affine time in each size segment, like SimGrid's calibration.
 
     The segments are the cut with the least Bayesian information criterion (BIC). A size between two
     segments belongs to the lower one, as in SimGrid's factor tables.
     """
-    del data
+    del data, folds
+    return one_by_one(_simgrid_factors)
 
-    def answer(fold: Fold, point: Point) -> Estimate:
-        line = _times(fold, point, "SimGrid's factors")
-        if len(line.x) < FEWEST:
-            raise Unanswerable("fewer than three other points on the curve")
-        starts = segments(line.x, line.y)
-        which = max(0, int(np.searchsorted(line.x[starts[:-1]], line.at, side="right")) - 1)
-        here = slice(starts[which], starts[which + 1])
-        alpha, beta = affine(line.x[here], line.y[here])
-        return guess(from_time(point.metric, line.at, alpha + beta * line.at))
 
-    return one_by_one(answer)
+def _simgrid_factors(fold: Fold, point: Point) -> Estimate:
+    line = _times(fold, point, "SimGrid's factors")
+    if len(line.x) < FEWEST:
+        raise Unanswerable("fewer than three other points on the curve")
+    starts = segments(line.x, line.y)
+    which = max(0, int(np.searchsorted(line.x[starts[:-1]], line.at, side="right")) - 1)
+    here = slice(starts[which], starts[which + 1])
+    alpha, beta = affine(line.x[here], line.y[here])
+    return guess(from_time(point.metric, line.at, alpha + beta * line.at))
 
 
 def segments(x: Floats, y: Floats) -> list[int]:

@@ -11,10 +11,12 @@ import os
 import subprocess
 import sys
 import venv
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache, partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from threading import Lock
 
 from benchmarks.accuracy.predictor import (
     Answerer,
@@ -36,6 +38,9 @@ from icmodel.validate.folds import Fold
 HERE = Path(__file__).resolve().parent
 PINS = HERE / "extra_p.txt"
 WORKER = HERE / "extra_p_worker.py"
+ONE_AT_A_TIME = Lock()
+"""Threads of a Dask worker take turns at the pipes of one Extra-P."""
+Command = tuple[str, ...]
 MICRO = 1e-6
 """Extra-P treats numbers far below 1 as noise, so times are passed in microseconds."""
 
@@ -51,18 +56,13 @@ def extra_p() -> Iterator[Contestant]:
     """
     with TemporaryDirectory() as name:
         say("installing Extra-P into an environment of its own")
-        python = _environment(Path(name))
-        with subprocess.Popen(
-            [python, str(WORKER)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            env=environment(),
-            text=True,
-        ) as worker:
-            _read(worker)  # wait until it is ready; raises CommandError if it ended
-            yield contestant(worker)
+        command = (str(_environment(Path(name))), str(WORKER))
+        worker = started(command)  # ready, or raises CommandError
+        try:
+            yield partial(contestant, command)
+        finally:
             worker.terminate()
+            worker.communicate()
 
 
 def _environment(folder: Path) -> Path:
@@ -74,21 +74,41 @@ def _environment(folder: Path) -> Path:
     return python
 
 
-def contestant(worker: subprocess.Popen[str]) -> Contestant:
-    """Make a predictor that asks a running worker."""
+def contestant(command: Command, data: Dataset, folds: Sequence[Fold]) -> Answerer:
+    """Make a predictor that asks Extra-P. Each process starts its own Extra-P by the command."""
+    del data, folds
+    return one_by_one(partial(_answer, command))
 
-    def answer(fold: Fold, point: Point) -> Estimate:
-        line = along_payload(fold, point)
-        timed = is_time_or_rate(point.metric) and bool((line.y > 0).all())
-        y = to_time(point.metric, line.x, line.y) / MICRO if timed else line.y
-        value = _ask(worker, {"x": line.x.tolist(), "y": y.tolist(), "at": line.at})
-        return guess(from_time(point.metric, line.at, value * MICRO) if timed else value)
 
-    def answerer(data: Dataset) -> Answerer:
-        del data
-        return one_by_one(answer)
+@cache
+def started(command: Command) -> subprocess.Popen[str]:
+    """Start Extra-P and wait until it is ready. It ends with the process that started it.
 
-    return answerer
+    Raises
+    ------
+    CommandError
+        If it cannot be started.
+    """
+    worker = subprocess.Popen(
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env=environment(),
+        text=True,
+    )
+    _read(worker)
+    return worker
+
+
+def _answer(command: Command, fold: Fold, point: Point) -> Estimate:
+    line = along_payload(fold, point)
+    timed = is_time_or_rate(point.metric) and bool((line.y > 0).all())
+    y = to_time(point.metric, line.x, line.y) / MICRO if timed else line.y
+    with ONE_AT_A_TIME:
+        asked = {"x": line.x.tolist(), "y": y.tolist(), "at": line.at}
+        value = _ask(started(command), asked)
+    return guess(from_time(point.metric, line.at, value * MICRO) if timed else value)
 
 
 def _ask(worker: subprocess.Popen[str], curve: dict[str, object]) -> float:

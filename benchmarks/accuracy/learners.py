@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Sequence
-from dataclasses import dataclass
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -83,27 +85,81 @@ def training_rows(fold: Fold, kind: Kind) -> list[Point]:
     return rows
 
 
-def gaussian_process(data: Dataset) -> Answerer:
-    """Make a Gaussian process: Matérn 3/2 with a length scale for each column, and noise."""
-    tasks: dict[Kind, Task] = {}
-    kernels: dict[Kind, Any] = {}
-    fitted: dict[Kind, tuple[Fold, Any]] = {}
+@dataclass(eq=False)
+class Learner(ABC):
+    """Learner of a fold by protocol and metric; what it learned is kept for the other rows of the fold."""
 
-    def answer(fold: Fold, point: Point) -> Estimate:
+    data: Dataset
+    folds: Sequence[Fold]
+    tasks: dict[Kind, Task] = field(default_factory=dict, init=False)
+    learned: dict[Kind, tuple[Fold, Any]] = field(default_factory=dict, init=False)
+
+    def __call__(self, fold: Fold, point: Point) -> Estimate:
+        """Answer one row.
+
+        Raises
+        ------
+        Unanswerable
+            If there are too few rows to learn from.
+        """
         kind = (point.protocol, point.metric)
         rows = training_rows(fold, kind)
-        if kind not in tasks:
-            tasks[kind] = task(data, kind)
-        one = tasks[kind]
-        if kind not in fitted or fitted[kind][0] is not fold:
-            process = _fitted(one, rows, kernels.get(kind))
-            kernels.setdefault(kind, process.kernel_)
-            fitted[kind] = (fold, process)
-        mean, std = fitted[kind][1].predict(one.columns.of([point]), return_std=True)
+        known = self.learned.get(kind)
+        if known is None or known[0] is not fold:
+            known = self.learned[kind] = (fold, self.learn(kind, fold, rows))
+        return self.answer(self.task(kind), known[1], point)
+
+    def task(self, kind: Kind) -> Task:
+        """Return a protocol and metric, prepared for learning."""
+        if kind not in self.tasks:
+            self.tasks[kind] = task(self.data, kind)
+        return self.tasks[kind]
+
+    @abstractmethod
+    def learn(self, kind: Kind, fold: Fold, rows: Sequence[Point]) -> Any:
+        """Learn from the training rows of a fold."""
+
+    @abstractmethod
+    def answer(self, one: Task, learned: Any, point: Point) -> Estimate:
+        """Predict a row."""
+
+
+def gaussian_process(data: Dataset, folds: Sequence[Fold]) -> Answerer:
+    """Make a Gaussian process: Matérn 3/2 with a length scale for each column, and noise."""
+    return one_by_one(GaussianProcess(data, folds))
+
+
+@dataclass(eq=False)
+class GaussianProcess(Learner):
+    """Gaussian process; its kernel starts from that of the first fold with the protocol and metric."""
+
+    firsts: dict[Kind, tuple[Fold, Any]] = field(default_factory=dict, init=False)
+
+    def learn(self, kind: Kind, fold: Fold, rows: Sequence[Point]) -> Any:
+        """Fit the process to the rows of a fold."""
+        first, process = self.first(kind)
+        return process if first is fold else _fitted(self.task(kind), rows, process.kernel_)
+
+    def first(self, kind: Kind) -> tuple[Fold, Any]:
+        """Return the first fold of a protocol and metric, in the order of all folds, and its process."""
+        if kind not in self.firsts:
+            fold, rows = next(first_rows(self.folds, kind))
+            self.firsts[kind] = (fold, _fitted(self.task(kind), rows, None))
+        return self.firsts[kind]
+
+    def answer(self, one: Task, learned: Any, point: Point) -> Estimate:
+        """Predict the mean, with the interval of a normal distribution."""
+        mean, std = learned.predict(one.columns.of([point]), return_std=True)
         ends = (mean[0] + side * NORMAL * std[0] for side in (0, -1, 1))
         return guess(*(one.target.back(float(end)) for end in ends))
 
-    return one_by_one(answer)
+
+def first_rows(folds: Sequence[Fold], kind: Kind) -> Iterator[tuple[Fold, Sequence[Point]]]:
+    """Yield the folds that test a protocol and metric and have enough training rows, with these rows."""
+    for fold in folds:
+        if any((point.protocol, point.metric) == kind for point in fold.test):
+            with suppress(Unanswerable):
+                yield fold, training_rows(fold, kind)
 
 
 def _fitted(one: Task, rows: Sequence[Point], kernel: Any) -> Any:
@@ -151,26 +207,25 @@ def _process(kernel: Any, *, tune: bool, restarts: int) -> Any:
     )
 
 
-def boosting(data: Dataset) -> Answerer:
+def boosting(data: Dataset, folds: Sequence[Fold]) -> Answerer:
     """Make a gradient-boosting predictor: 200 trees of depth 4, learning rate 0.1."""
-    tasks: dict[Kind, Task] = {}
-    fitted: dict[Kind, tuple[Fold, Any]] = {}
+    return one_by_one(Boosting(data, folds))
 
-    def answer(fold: Fold, point: Point) -> Estimate:
+
+class Boosting(Learner):
+    """Gradient boosting of scikit-learn."""
+
+    def learn(self, kind: Kind, fold: Fold, rows: Sequence[Point]) -> Any:
+        """Fit trees to the rows of a fold."""
         from sklearn.ensemble import GradientBoostingRegressor  # type: ignore[import-untyped]
 
-        kind = (point.protocol, point.metric)
-        rows = training_rows(fold, kind)
-        if kind not in tasks:
-            tasks[kind] = task(data, kind)
-        one = tasks[kind]
-        if kind not in fitted or fitted[kind][0] is not fold:
-            trees = GradientBoostingRegressor(
-                n_estimators=200, max_depth=4, learning_rate=0.1, random_state=SEED
-            )
-            trees.fit(one.columns.of(rows), one.target.of(rows))
-            fitted[kind] = (fold, trees)
-        value = fitted[kind][1].predict(one.columns.of([point]))[0]
-        return guess(one.target.back(float(value)))
+        del fold
+        one = self.task(kind)
+        trees = GradientBoostingRegressor(
+            n_estimators=200, max_depth=4, learning_rate=0.1, random_state=SEED
+        )
+        return trees.fit(one.columns.of(rows), one.target.of(rows))
 
-    return one_by_one(answer)
+    def answer(self, one: Task, learned: Any, point: Point) -> Estimate:
+        """Predict by the sum of the trees."""
+        return guess(one.target.back(float(learned.predict(one.columns.of([point]))[0])))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from benchmarks.accuracy.predictor import Answerer, Contestant
 from icmodel.dataset import Dataset
@@ -14,19 +15,25 @@ from icmodel.validate.folds import Fold
 from icmodel.validate.questions import answers_of
 
 
-def variant(name: str, constants: Callable[[Dataset], Constants] = lambda _: SHIPPED) -> Contestant:
+def shipped(data: Dataset) -> Constants:
+    """Return the shipped constants, for any dataset."""
+    del data
+    return SHIPPED
+
+
+def variant(name: str, constants: Callable[[Dataset], Constants] = shipped) -> Contestant:
     """Make a predictor of a variant; the constants of its fits may depend on the scored dataset."""
 
-    def answerer(data: Dataset) -> Answerer:
-        own = constants(data)
-
-        def answer(fold: Fold) -> Sequence[Estimate]:
-            try:
-                model = Model(fold.train, name, cache=False, constants=own)
-            except IcmodelError as error:
-                return [absent(str(error)) for _ in fold.test]
-            return answers_of(model, fold.train, fold.test)
-
-        return answer
+    def answerer(data: Dataset, folds: Sequence[Fold]) -> Answerer:
+        del folds
+        return partial(_answer, name, constants(data))
 
     return answerer
+
+
+def _answer(name: str, constants: Constants, fold: Fold) -> Sequence[Estimate]:
+    try:
+        model = Model(fold.train, name, cache=False, constants=constants)
+    except IcmodelError as error:
+        return [absent(str(error)) for _ in fold.test]
+    return answers_of(model, fold.train, fold.test)

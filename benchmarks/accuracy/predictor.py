@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,8 +17,8 @@ from icmodel.validate.folds import Fold, curve
 Floats = NDArray[np.float64]
 
 Answerer = Callable[[Fold], Sequence[Estimate]]
-"""Function that learns a fold's training rows and answers its test rows, one estimate each."""
-Contestant = Callable[[Dataset], Answerer]
+"""Function that learns a fold's training rows and answers its test rows. It can be pickled for workers."""
+Contestant = Callable[[Dataset, Sequence[Fold]], Answerer]
 """Function that makes an answerer for the folds of one dataset."""
 
 PER_SECOND = ("frames_per_s", "packets_sent_per_s", "packets_received_per_s")
@@ -51,17 +52,17 @@ def guess(value: float, low: float = math.nan, high: float = math.nan) -> Estima
 
 def one_by_one(answer: Callable[[Fold, Point], Estimate]) -> Answerer:
     """Make an answerer that takes rows one at a time and turns refusals into absent estimates."""
+    return partial(_one_by_one, answer)
 
-    def answers(fold: Fold) -> list[Estimate]:
-        found = []
-        for point in fold.test:
-            try:
-                found.append(answer(fold, point))
-            except Unanswerable as refusal:
-                found.append(absent(str(refusal)))
-        return found
 
-    return answers
+def _one_by_one(answer: Callable[[Fold, Point], Estimate], fold: Fold) -> list[Estimate]:
+    found = []
+    for point in fold.test:
+        try:
+            found.append(answer(fold, point))
+        except Unanswerable as refusal:
+            found.append(absent(str(refusal)))
+    return found
 
 
 def along_payload(fold: Fold, point: Point) -> Line:

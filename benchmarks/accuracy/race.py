@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import cached_property
+from typing import Any
 
-from benchmarks.accuracy.predictor import Contestant
+from benchmarks.accuracy.predictor import Answerer, Contestant
 from benchmarks.journal import Journal
 from icmodel.dataset import Dataset
-from icmodel.estimate import Estimate, absent
+from icmodel.estimate import absent
 from icmodel.validate.folds import (
     LEAST_ROWS,
     Fold,
@@ -20,12 +23,14 @@ from icmodel.validate.folds import (
     leave_one_out,
     scored,
 )
-from icmodel.validate.scores import Coverage, Errors, Score, by_metric, outcome, score
+from icmodel.validate.scores import Coverage, Errors, Outcome, Score, by_metric, outcome, score
 from icmodel.validate.validation import HELD_OUT, LEAVE_BREAK, LEAVE_CURVE, LEAVE_ONE, LEAVE_SIZES
+from icmodel.workers import Pool, Work, pool
 
 Say = Callable[[str], None]
 NOTHING_KEPT = Journal(None)
 TENTHS = 10
+RACE = Work("race", "fold")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,12 +42,38 @@ class Race:
     scores: Mapping[str, Mapping[str, Score]]
 
 
-@dataclass(frozen=True, slots=True)
-class Lap:
-    """Folds of one dataset of a race."""
+@dataclass(frozen=True)
+class Lap(Sequence[Fold]):
+    """Folds of one dataset of a race. A pickled lap has no folds: another process makes them again."""
 
     data: Dataset
-    folds: Sequence[Fold]
+    kind: str
+    metrics: tuple[str, ...]
+    most: int | None
+
+    def __len__(self) -> int:
+        return len(self.folds)
+
+    def __getitem__(self, number: int) -> Fold:  # type: ignore[override]
+        return self.folds[number]
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return Lap, (self.data, self.kind, self.metrics, self.most)
+
+    @cached_property
+    def folds(self) -> Sequence[Fold]:
+        """All folds, each made once."""
+        data, kind, most = self.data, self.kind, self.most
+        if kind == LEAVE_ONE:
+            return list(leave_one_out(data, most=most))
+        if kind == LEAVE_CURVE:
+            return list(leave_a_curve_out(data, most=most))
+        if kind in (LEAVE_BREAK, LEAVE_SIZES):
+            leave = leave_a_break_out if kind == LEAVE_BREAK else leave_break_sizes_out
+            return [fold for metric in self.metrics for fold in leave(data, metric, most=most)]
+        if kind == HELD_OUT:
+            return held_out(data)
+        raise ValueError(f"there is no kind of fold {kind!r}")
 
 
 def metrics_with_enough_rows(datasets: Sequence[Dataset]) -> tuple[str, ...]:
@@ -59,11 +90,14 @@ def race(
     most: int | None,
     say: Say,
     journal: Journal = NOTHING_KEPT,
+    workers: int | None = None,
+    client: Any = None,
 ) -> Race:
     """Score every predictor on the folds of one dataset; scores in the journal are reused."""
     return race_together(
-        data.id, [data], predictors, kind=kind, most=most, say=say, journal=journal
-    )
+        data.id, [data], predictors,
+        kind=kind, most=most, say=say, journal=journal, workers=workers, client=client,
+    )  # fmt: skip
 
 
 def race_together(
@@ -75,23 +109,34 @@ def race_together(
     most: int | None,
     say: Say,
     journal: Journal = NOTHING_KEPT,
+    workers: int | None = None,
+    client: Any = None,
 ) -> Race:
-    """Score every predictor on several datasets that count as one, with ``most`` folds of each."""
+    """Score every predictor on several datasets that count as one, with ``most`` folds of each.
+
+    ``workers`` processes, or those of a Dask cluster (``client``), may answer the folds; the scores are the same.
+    """
     metrics = metrics_with_enough_rows(datasets)
-    laps = [Lap(data, _folds(data, kind, metrics, most)) for data in datasets] if metrics else []
-    folds = sum(len(lap.folds) for lap in laps)
+    laps = [Lap(data, kind, metrics, most) for data in datasets] if metrics else []
+    folds = sum(map(len, laps))
     scores = {}
-    for predictor, contestant in predictors.items():
-        key = [name, *(data.sha256 for data in datasets), kind, most, predictor]
-        known = journal.known(key)
-        if not isinstance(known, dict):
-            say(f"{name}: {predictor}, {folds} folds")
-            progress = _Progress(say, f"{name}: {predictor}", folds)
-            found = _run(laps, contestant, metrics, progress)
-            known = {metric: asdict(one) for metric, one in found.items()}
-            if any(one.n for one in found.values()):  # a missing package may be installed next time
-                journal.keep(key, known)
-        scores[predictor] = {metric: _score(said) for metric, said in known.items()}
+    with pool(RACE, workers, client) as team:
+        for predictor, contestant in predictors.items():
+            key = [name, *(data.sha256 for data in datasets), kind, most, predictor]
+            known = journal.known(key)
+            if not isinstance(known, dict):
+                say(f"{name}: {predictor}, {folds} folds")
+                progress = _Progress(say, f"{name}: {predictor}", folds)
+                outcomes = by_metric(
+                    one for lap in laps for one in _outcomes(team, lap, contestant, progress)
+                )
+                found = {metric: score(rows) for metric, rows in outcomes.items()}
+                known = {metric: asdict(one) for metric, one in found.items()}
+                if any(
+                    one.n for one in found.values()
+                ):  # a missing package may be installed next time
+                    journal.keep(key, known)
+            scores[predictor] = {metric: _score(said) for metric, said in known.items()}
     return Race(name, folds, scores)
 
 
@@ -117,49 +162,37 @@ def _score(said: Mapping[str, object]) -> Score:
     return Score(**{**said, "coverage": held, "errors": errors})  # type: ignore[arg-type]
 
 
-def _folds(data: Dataset, kind: str, metrics: Sequence[str], most: int | None) -> list[Fold]:
-    if kind == LEAVE_ONE:
-        return list(leave_one_out(data, most=most))
-    if kind == LEAVE_CURVE:
-        return list(leave_a_curve_out(data, most=most))
-    if kind == LEAVE_BREAK:
-        return [fold for metric in metrics for fold in leave_a_break_out(data, metric, most=most)]
-    if kind == LEAVE_SIZES:
-        every = (leave_break_sizes_out(data, metric, most=most) for metric in metrics)
-        return [fold for folds in every for fold in folds]
-    if kind == HELD_OUT:
-        return list(held_out(data))
-    raise ValueError(f"there is no kind of fold {kind!r}")
-
-
-def _run(
-    laps: Sequence[Lap], contestant: Contestant, metrics: Sequence[str], told: Callable[[], None]
-) -> dict[str, Score]:
-    """Return the scores of one predictor, by metric."""
-    outcomes = by_metric(
-        outcome(fold.name, point, one)
-        for lap in laps
-        for fold, ones in _answers(lap, contestant, told)
-        for point, one in zip(fold.test, ones, strict=True)
-        if point.metric in metrics
-    )
-    return {metric: score(rows) for metric, rows in outcomes.items()}
-
-
-def _answers(
-    lap: Lap, contestant: Contestant, told: Callable[[], None]
-) -> Iterator[tuple[Fold, Sequence[Estimate]]]:
-    """Yield each fold with its estimates; without the predictor's package they are all absent."""
+def _outcomes(
+    team: Pool, lap: Lap, contestant: Contestant, told: Callable[[], None]
+) -> Iterator[Outcome]:
+    """Yield the outcomes of all folds; without the predictor's package all estimates are absent."""
     try:
-        answerer = contestant(lap.data)
+        answerer = contestant(lap.data, lap)
     except ImportError as error:
-        why = f"needs {error.name}, which is not installed"
-        for fold in lap.folds:
-            yield fold, [absent(why)] * len(fold.test)
+        why = absent(f"needs {error.name}, which is not installed")
+        tests = ((fold, point) for fold in lap for point in fold.test)
+        yield from (outcome(f.name, p, why) for f, p in tests if p.metric in lap.metrics)
         return
-    for fold in lap.folds:
-        yield fold, answerer(fold)
+    for found in team.job(runner, lap, answerer)(range(len(lap))):
+        yield from found
         told()
+
+
+def runner(lap: Lap, answerer: Answerer) -> Callable[[int], list[Outcome]]:
+    """Make the function that answers a fold, by number, and compares the answers."""
+
+    def outcomes(number: int) -> list[Outcome]:
+        fold = lap[number]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # rivals warn of their own fits
+            said = answerer(fold)
+        return [
+            outcome(fold.name, point, one)
+            for point, one in zip(fold.test, said, strict=True)
+            if point.metric in lap.metrics
+        ]
+
+    return outcomes
 
 
 def document(races: Sequence[Race]) -> dict[str, dict[str, dict[str, dict[str, object]]]]:
