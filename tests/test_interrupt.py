@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -74,6 +75,27 @@ def test_an_interruption_is_quiet_at_any_moment(
     assert code in (0, INTERRUPTED), said  # 0: it was done already
     if delay_s == 0.0:
         assert code == INTERRUPTED
+
+
+@pytest.mark.parametrize("delay_s", mostly_long((0.4, 0.6, 0.8, 1.0, 1.4, 2.0), (0.8,)))
+def test_worker_processes_end_quietly_with_the_command(delay_s: float, tmp_path: Path) -> None:
+    """A terminal sends Ctrl-C to all processes of a command, also to those that still start."""
+    running = subprocess.Popen(
+        [sys.executable, "-c", UP, "validate", "ethernet-1g-2010", "--workers", "2"],
+        cwd=tmp_path,
+        env=ENVIRONMENT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=heard,
+        start_new_session=True,
+    )
+    assert running.stdout is not None
+    running.stdout.readline()
+    time.sleep(delay_s)
+    os.killpg(running.pid, signal.SIGINT)
+    _, said = running.communicate(timeout=60)
+    assert (running.returncode, said) == (INTERRUPTED, "")
 
 
 def test_two_interruptions_are_as_quiet_as_one(tmp_path: Path) -> None:

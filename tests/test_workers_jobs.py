@@ -17,7 +17,7 @@ from icmodel.errors import ClusterError, DatasetError
 from icmodel.model import Model
 from icmodel.validate import Wishes
 from icmodel.validate.validation import HELD_OUT, LEAVE_ONE, Plan
-from icmodel.workers.jobs import answer, name_for_workers, pickled, same_dataset
+from icmodel.workers.jobs import answer, name_for_workers, pickled, prepare, same_dataset
 
 CENTRAL = "ethernet-10g-2012"
 
@@ -76,6 +76,8 @@ def test_workers_of_another_version_or_dataset_refuse_in_one_sentence(data: Data
     assert answer(__version__, "sweep", job, item) == data.points
     with pytest.raises(ClusterError, match=r"a worker has icmodel .* and the sweep needs 9\.9"):
         answer("9.9", "sweep", b"not even a pickle", item)
+    with pytest.raises(ClusterError, match=r"and the sweep needs 9\.9"):
+        prepare("9.9", "sweep", b"not even a pickle")
     with pytest.raises(ClusterError, match=r"a worker has another dataset .* and the search needs"):
         same_dataset(CENTRAL, "0" * 64, "search")
     with pytest.raises(DatasetError, match="there is no dataset"):

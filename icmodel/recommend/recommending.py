@@ -108,11 +108,12 @@ def recommend(
     """
     file = name if isinstance(name, OpenSystem) else load_open(name)
     models = _load_models(file, dataset, variant, cache=cache)
-    space = search_space(file, models, most)
     budget = 1 + MOST_FRONT + MOST_MENDS + MOST_UNDECIDED + 3 * TRIES
-    outcomes, document = space.scores.outcomes, file.document
     with pool(SEARCH, workers, client) as team:
-        checks = Checks(space, team.job(checker, models), budget, watch)
+        check = team.job(checker, models)  # processes start while this one scores
+        space = search_space(file, models, most)
+        outcomes, document = space.scores.outcomes, file.document
+        checks = Checks(space, check, budget, watch)
         (own,) = checks.predict([0])
         assert own is not None  # a file that contradicts itself was refused earlier
 

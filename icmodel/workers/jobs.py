@@ -29,12 +29,24 @@ def answer(version: str, whole: str, job: bytes, item: bytes) -> Any:
 
     Parameters
     ----------
+    item : bytes
+        The item, made by `pickled`. The other parameters are those of `prepare`.
+    """
+    prepare(version, whole, job)
+    return _answering(job)(pickle.loads(item))
+
+
+def prepare(version: str, whole: str, job: bytes) -> None:
+    """Prepare a job in a worker, so that its first answer comes sooner.
+
+    Parameters
+    ----------
     version : str
         Version of icmodel that the job needs.
     whole : str
         Name of the work in messages, such as ``sweep``.
-    job, item : bytes
-        A function that makes the answering function, with its arguments; and the item. Both are made by `pickled`.
+    job : bytes
+        A function that makes the answering function, with its arguments; made by `pickled`.
 
     Raises
     ------
@@ -46,7 +58,7 @@ def answer(version: str, whole: str, job: bytes, item: bytes) -> Any:
             f"a worker has icmodel {__version__}, and the {whole} needs {version}: install the same "
             "version on all workers"
         )
-    return _answering(job)(pickle.loads(item))
+    _answering(job)
 
 
 @lru_cache(maxsize=2)

@@ -5,6 +5,8 @@ Items and their order do not depend on the kind of worker. So all kinds give the
 
 from __future__ import annotations
 
+import os
+import signal
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -16,12 +18,15 @@ from typing import Any, Protocol, TypeVar, TypeVarTuple
 
 from icmodel import __version__
 from icmodel.errors import ClusterError
-from icmodel.workers.jobs import answer, pickled
+from icmodel.workers.jobs import answer, pickled, prepare
 
 WAIT_S = 10
 """Greatest time to wait for a Dask scheduler or for its first worker [s]."""
 AHEAD = 2
 """Number of items that are submitted ahead for each worker. More would only need memory."""
+
+INTERRUPTED = 130
+"""Exit code of a process that Ctrl-C ended, as of a shell."""
 
 Arguments = TypeVarTuple("Arguments")
 Item = TypeVar("Item")
@@ -72,12 +77,15 @@ class Pool:
         Greatest number of items in progress at a time.
     shared : bool
         Whether the workers share the memory of this process, so that jobs are not pickled.
+    early : int
+        Number of workers that start, and prepare a job, before there is an item.
     """
 
     work: Work
     submit: Callable[..., Answering]
     ahead: int = 1
     shared: bool = True
+    early: int = 0
 
     def job(
         self,
@@ -95,6 +103,10 @@ class Pool:
             return partial(self._answers, partial(self.submit, make(*arguments)))
         whole = self.work.whole
         job = pickled((make, arguments), whole)
+        for _ in range(self.early):
+            self.submit(
+                prepare, __version__, whole, job
+            )  # an error comes again with the first item
 
         def start(item: Item) -> Answering:
             return self.submit(answer, __version__, whole, job, pickled(item, whole))
@@ -161,15 +173,41 @@ def _processes(work: Work, count: int) -> Iterator[Pool]:
     from concurrent.futures import BrokenExecutor, ProcessPoolExecutor  # not needed by threads
     from multiprocessing import get_context
 
-    processes = ProcessPoolExecutor(count, get_context("spawn"))
+    processes = ProcessPoolExecutor(count, get_context("spawn"), end_on_interrupt)
+
+    def submit(*call: Any) -> Answering:
+        with interrupts_held():
+            return processes.submit(*call)
+
     try:
-        yield Pool(work, processes.submit, AHEAD * count, shared=False)
+        yield Pool(work, submit, AHEAD * count, shared=False, early=count)
     except BrokenExecutor as error:
         raise ClusterError(
             f"a worker process ended before its answer, perhaps for lack of memory: {work.again}"
         ) from error
     finally:
         processes.shutdown(cancel_futures=True)
+
+
+@contextmanager
+def interrupts_held() -> Iterator[None]:
+    """Hold Ctrl-C back in this thread, and in processes that it starts, where the system can."""
+    if not hasattr(signal, "pthread_sigmask"):  # as on Windows
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def end_on_interrupt() -> None:
+    """End this worker process without a traceback upon Ctrl-C, which a terminal sends to all processes of a command."""
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, lambda *_: os._exit(INTERRUPTED))
+    if hasattr(signal, "pthread_sigmask"):
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
 
 
 def _cluster(work: Work, client: Any) -> Iterator[Pool]:
