@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import checkout
@@ -16,15 +17,21 @@ from icmodel.workers import connect
 
 
 @contextmanager
-def cluster(workers: int) -> Iterator[tuple[str, list[subprocess.Popen[bytes]]]]:
-    """A Dask scheduler and workers, each a process of its own; yields the address and the workers."""
+def cluster(
+    workers: int, path: Path = checkout.ROOT
+) -> Iterator[tuple[str, list[subprocess.Popen[bytes]]]]:
+    """A Dask scheduler and workers, each a process of its own; yields the address and the workers.
+
+    They import icmodel from the folder ``path``.
+    """
     started: list[subprocess.Popen[bytes]] = []
 
     def start(*words: str) -> subprocess.Popen[bytes]:
         command = (sys.executable, "-m", "distributed.cli.dask_" + words[0], *words[1:])
         process = subprocess.Popen(
             command,
-            env={**os.environ, "PYTHONPATH": str(checkout.ROOT)},
+            cwd=path,
+            env={**os.environ, "PYTHONPATH": str(path)},
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import shutil
 import subprocess
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
+import checkout
 import icmodel
 from cluster_case import cluster, connected
 from icmodel.cli import main
@@ -19,6 +21,7 @@ from icmodel.dataset import Dataset
 from icmodel.errors import ClusterError
 from icmodel.sweep import sweep_to_file
 from icmodel.system import OpenSystem
+from icmodel.validate import validate
 from icmodel.workers import Work, connect, pool
 from search import mostly_long
 from sweep_case import BLOCK, CENTRAL, FORMATS, QUESTION, content
@@ -158,6 +161,29 @@ def test_a_cluster_sweeps_into_the_same_bytes_also_if_a_worker_is_lost(
 
 
 # --- refusals -----------------------------------------------------------------------------------
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("other", ["version", "dataset"])
+def test_workers_of_another_version_or_dataset_are_refused(
+    other: str, model: icmodel.Model, tmp_path: Path
+) -> None:
+    package = shutil.copytree(checkout.ROOT / "icmodel", tmp_path / "icmodel")
+    if other == "version":
+        (tmp_path / "data").symlink_to(checkout.ROOT / "data")
+        (tmp_path / "usecases").symlink_to(checkout.ROOT / "usecases")
+        face = package / "__init__.py"
+        text = face.read_text(encoding="utf-8")
+        face.write_text(text.replace(icmodel.__version__, "9.9"), encoding="utf-8")
+        said = "a worker has icmodel 9.9, and the (sweep|validation) needs"
+    else:
+        shutil.copytree(icmodel.load("rmi-1g-2009").folder, tmp_path / "data" / CENTRAL)
+        said = "a worker has another dataset .*, and the (sweep|validation) needs"
+    with cluster(1, tmp_path) as (address, _), connected(address, 1) as client:
+        with pytest.raises(ClusterError, match=said):
+            sweep_to_file(model, tmp_path / "grid.csv", client=client, **QUESTION)
+        with pytest.raises(ClusterError, match=said):
+            validate(model.data, "corrected", WISHES, client=client)
 
 
 @pytest.mark.parametrize("command", [["recommend", "imaging"], ["validate", "rmi-1g-2009"]])
