@@ -5,6 +5,7 @@ Items and their order do not depend on the kind of worker. So all kinds give the
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 from collections import deque
@@ -173,7 +174,7 @@ def _processes(work: Work, count: int) -> Iterator[Pool]:
     from concurrent.futures import BrokenExecutor, ProcessPoolExecutor  # not needed by threads
     from multiprocessing import get_context
 
-    processes = ProcessPoolExecutor(count, get_context("spawn"), end_on_interrupt)
+    processes = ProcessPoolExecutor(count, get_context("spawn"), begin, gc.get_threshold())
 
     def submit(*call: Any) -> Answering:
         with interrupts_held():
@@ -202,8 +203,12 @@ def interrupts_held() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def end_on_interrupt() -> None:
-    """End this worker process without a traceback upon Ctrl-C, which a terminal sends to all processes of a command."""
+def begin(*thresholds: int) -> None:
+    """Begin a worker process, which collects garbage as seldom as the process that starts it.
+
+    Upon Ctrl-C it ends without a traceback. A terminal sends Ctrl-C to all processes of a command.
+    """
+    gc.set_threshold(*thresholds)
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, lambda *_: os._exit(INTERRUPTED))
     if hasattr(signal, "pthread_sigmask"):
