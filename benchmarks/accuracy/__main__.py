@@ -29,6 +29,7 @@ from benchmarks.journal import Journal
 from benchmarks.pairs import say
 from benchmarks.start import CommandError
 from icmodel.dataset import Dataset, catalogue, load
+from icmodel.errors import ClusterError
 from icmodel.validate.validation import KINDS, LEAVE_ONE
 from icmodel.workers import connect
 
@@ -57,17 +58,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     journal = Journal(asked.journal)
     constants = shipped if asked.shipped else Unseen(asked.evidence)
     entries = _entries(asked.only, made_up=asked.made_up)
-    with ExitStack() as stack:
-        client = stack.enter_context(connect(asked.cluster)) if asked.cluster else None
-        predictors = stack.enter_context(contestants(names, constants))
-        found = [
-            race_together(
-                name, datasets, predictors,
-                kind=asked.folds, most=asked.most, say=say, journal=journal,
-                workers=asked.workers, client=client,
-            )
-            for name, datasets in entries.items()
-        ]  # fmt: skip
+    try:
+        with ExitStack() as stack:
+            client = stack.enter_context(connect(asked.cluster)) if asked.cluster else None
+            predictors = stack.enter_context(contestants(names, constants))
+            found = [
+                race_together(
+                    name, datasets, predictors,
+                    kind=asked.folds, most=asked.most, say=say, journal=journal,
+                    workers=asked.workers, client=client,
+                )
+                for name, datasets in entries.items()
+            ]  # fmt: skip
+    except ClusterError as error:
+        raise SystemExit(str(error)) from error
     told = json.dumps(document(found), indent=2) + "\n" if asked.json else text(found, asked.folds)
     sys.stdout.write(told)
     return 0
