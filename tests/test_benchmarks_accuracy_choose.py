@@ -25,7 +25,7 @@ from fits_case import sites
 from icmodel.dataset import load
 from icmodel.fits.constants import SHIPPED, Constants
 from icmodel.fits.fit import Candidates
-from icmodel.fits.kernel import Known
+from icmodel.fits.kernel import MeasuredSites
 
 WANTED = replace(middle(BLEND), power=10.0, octaves=0.7, root=0.25)
 
@@ -51,8 +51,10 @@ def test_evidence_is_the_blend_of_what_was_told_without_the_row() -> None:
     """Two candidates, one always right, one 10 % too long; the row says what the first says."""
     where, asked = sites([16, 64, 256, 1024]), sites([512])
     errors = np.array([[1e-9] * 4, [0.1] * 4])
-    told = Candidates(Known(where, ()).distances(asked), np.array([[1.0], [1.1]]), np.ones(1))
-    one = Evidence(Known(where, ()), errors, told, np.array([1.0]), np.array([2.0]), sign=1)
+    told = Candidates(
+        MeasuredSites(where, ()).distances(asked), np.array([[1.0], [1.1]]), np.ones(1)
+    )
+    one = Evidence(MeasuredSites(where, ()), errors, told, np.array([1.0]), np.array([2.0]), sign=1)
     assert one.off(Constants(power=10.0)) == pytest.approx(0.0, abs=1e-9)
     assert one.off(Constants(power=0.0)) == pytest.approx(2 * np.expm1(0.05))
     slower = replace(one, sign=-1)

@@ -41,7 +41,7 @@ from icmodel.calibrate.surface import (
 )
 from icmodel.calibrate.testbed import Refused
 from icmodel.errors import RecordError
-from icmodel.fits.kernel import Known
+from icmodel.fits.kernel import MeasuredSites
 from icmodel.fits.observations import Observations
 from icmodel.fits.process import process
 
@@ -180,7 +180,7 @@ def _after(before: Surface, run: Run, asked: tuple[Run, ...]) -> np.ndarray:
     sites = before.axes.sites((*before.seen.runs, run))
     nothing = np.zeros(len(sites))
     rows = Observations(sites, nothing, nothing, nothing)
-    apart = Known(sites, LABELS).distances(sites)
+    apart = MeasuredSites(sites, LABELS).distances(sites)
     more = process(known.mechanism, known.kernel, rows, apart, nothing)
     again = replace(before, process=replace(more, scale=known.scale), sites=sites)
     return again.predict(asked)[1]

@@ -25,7 +25,7 @@ def test_a_median_is_fitted_for_itself_and_the_rest_of_its_kind_over_it() -> Non
     rows = [p._replace(metric="latency_p50_s") for p in LAB.points if p.metric == "latency_mean_s"]
     data = replace(LAB, points=(*LAB.points, *rows))
     fits = Fits(data, partial(frames_on_wire, data))
-    median, mean = fits.of("latency_p50_s"), fits.of("latency_mean_s")
+    median, mean = fits.fitted_metric("latency_p50_s"), fits.fitted_metric("latency_mean_s")
     assert median is not None
     assert mean is not None
     assert median.over is None
@@ -35,15 +35,15 @@ def test_a_median_is_fitted_for_itself_and_the_rest_of_its_kind_over_it() -> Non
 def test_a_metric_of_two_rows_has_no_fit() -> None:
     few = dataset([row("udp", size, math.inf, "latency_mean_s", np.ones(2)) for size in (64, 128)])
     fits = Fits(few, partial(frames_on_wire, few))
-    assert fits.of("latency_mean_s") is None
+    assert fits.fitted_metric("latency_mean_s") is None
     assert np.isnan(fits.value("latency_mean_s", places(few, [64.0], math.inf, UNLIMITED))).all()
 
 
 def test_every_metric_is_fitted_once_and_the_watch_is_told() -> None:
     told: list[tuple[int, int]] = []
     fits = Fits(LAB, partial(frames_on_wire, LAB), lambda done, of: told.append((done, of)))
-    first = fits.of("sent_bps")
-    assert fits.of("sent_bps") is first
+    first = fits.fitted_metric("sent_bps")
+    assert fits.fitted_metric("sent_bps") is first
     assert told == [(1, len(LAB.metrics)), (2, len(LAB.metrics))]  # beside it the goodput
 
 
@@ -57,7 +57,7 @@ def places(data: Dataset, payloads: list[float], load_bps: float, regime: str) -
 
 
 def wire() -> TheoryPackets:
-    goodput = FITS.of("goodput_bps")
+    goodput = FITS.fitted_metric("goodput_bps")
     assert goodput is not None
     return TheoryPackets(goodput)
 

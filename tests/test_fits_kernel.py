@@ -17,7 +17,7 @@ from icmodel.fits.kernel import (
     Covariance,
     Distances,
     Kernel,
-    Known,
+    MeasuredSites,
     groups_of,
     variance,
 )
@@ -50,7 +50,9 @@ def test_every_covariance_is_one(payloads: list[int], form: str, jump: float, fa
     groups = groups_of(where)[form]
     kernel = Kernel(form, jump=jump, label_distances=dict.fromkeys(groups, far))
     parts = shares(len(where))
-    found = Covariance(kernel, Known(where, groups).distances(where), parts @ parts.T).values
+    found = Covariance(
+        kernel, MeasuredSites(where, groups).distances(where), parts @ parts.T
+    ).values
     assert found == pytest.approx(found.T)
     assert np.linalg.eigvalsh(found).min() > -1e-8
     assert np.diag(found) == pytest.approx(variance(kernel, parts))
@@ -60,7 +62,7 @@ def test_every_covariance_is_one(payloads: list[int], form: str, jump: float, fa
 def test_slopes_are_those_of_small_steps(form: str) -> None:
     where = mixed([16, 100, 1000, 1500, 3000, 9000])
     groups = groups_of(where)[form]
-    apart, parts = Known(where, groups).distances(where), shares(6)
+    apart, parts = MeasuredSites(where, groups).distances(where), shares(6)
     kernel = Kernel(form).on(groups)
     outer = np.cos(np.arange(36.0)).reshape(6, 6)
     outer = outer + outer.T
@@ -94,7 +96,7 @@ GROUPS = groups_of(WHERE)
 
 def test_labels_differ_by_column_or_where_one_site_alone_has_a_label() -> None:
     asked = sites([16, 16], [["tcp", "x"], ["sctp", "y"]])
-    differ = Known(WHERE, (*GROUPS[PRODUCT], *GROUPS[JOINED])).distances(asked).differ
+    differ = MeasuredSites(WHERE, (*GROUPS[PRODUCT], *GROUPS[JOINED])).distances(asked).differ
     assert differ[0, ""].tolist() == [[0, 0, 1], [1, 1, 1]]
     assert differ[1, ""].tolist() == [[0, 1, 0], [1, 0, 1]]
     assert differ[0, "udp"].tolist() == [[0, 0, 1], [0, 0, 1]]
@@ -103,7 +105,7 @@ def test_labels_differ_by_column_or_where_one_site_alone_has_a_label() -> None:
 
 def test_a_group_in_which_none_differ_is_left_out() -> None:
     one = WHERE.take(np.array([0]))
-    assert set(Known(one, GROUPS[JOINED]).distances(WHERE.take(np.array([1]))).differ) == {
+    assert set(MeasuredSites(one, GROUPS[JOINED]).distances(WHERE.take(np.array([1]))).differ) == {
         (1, "x"),
         (1, "y"),
     }
@@ -111,7 +113,7 @@ def test_a_group_in_which_none_differ_is_left_out() -> None:
 
 def test_distances_are_octaves_and_those_of_payload_have_a_sign() -> None:
     asked = replace(sites([32, 8192]), load_bps=np.array([4.0, 0.5]))
-    apart = Known(sites([64, 1448]), ()).distances(asked)
+    apart = MeasuredSites(sites([64, 1448]), ()).distances(asked)
     assert apart.payload[:, 0] == pytest.approx([-1, 7])
     assert apart.offered[:, 0] == pytest.approx([2, 1])
     assert apart.broken[:, 0].tolist() == [0, 1]
@@ -120,19 +122,19 @@ def test_distances_are_octaves_and_those_of_payload_have_a_sign() -> None:
 def test_as_fast_as_it_goes_is_beside_the_limit_that_is_carried_as_well() -> None:
     known = replace(sites([1000]), load_bps=np.array([8e6]), frames_per_s=np.array([1e3]))
     unlimited = replace(sites([1000, 1000]), frames_per_s=np.array([1e3, 4e3]))
-    apart = Known(known, ()).distances(unlimited)
+    apart = MeasuredSites(known, ()).distances(unlimited)
     assert apart.offered[:, 0] == pytest.approx([np.log2(8e6)])
-    assert apart.carried[:, 0] == pytest.approx([0, 2])
+    assert apart.throughput[:, 0] == pytest.approx([0, 2])
 
 
 def test_where_no_flow_is_known_what_was_asked_counts() -> None:
     known = replace(sites([64, 64]), load_bps=np.array([1.0, 8.0]))
-    apart = Known(known, ()).distances(known)
-    assert apart.carried.tolist() == apart.offered.tolist() == [[0, 3], [3, 0]]
+    apart = MeasuredSites(known, ()).distances(known)
+    assert apart.throughput.tolist() == apart.offered.tolist() == [[0, 3], [3, 0]]
 
 
 def test_sites_that_differ_in_payload_alone_share_a_row_of_the_rest() -> None:
-    apart = Known(WHERE, GROUPS[PRODUCT]).distances(sites([1, 2, 3, 4], [["tcp", "x"]] * 4))
+    apart = MeasuredSites(WHERE, GROUPS[PRODUCT]).distances(sites([1, 2, 3, 4], [["tcp", "x"]] * 4))
     assert apart.payload.shape == (4, 3)
     assert apart.offered.shape == (1, 3)
     assert {differ.shape for differ in apart.differ.values()} == {(1, 3)}
@@ -156,7 +158,7 @@ def check_pairs(apart: Distances, count: int) -> None:
     for name in ("payload", "broken"):
         matrix = apart.along(getattr(apart, name))
         assert pairs.along(getattr(pairs, name)).tolist() == matrix[rows, columns].tolist()
-    for name in ("offered", "carried", "ends"):
+    for name in ("offered", "throughput", "ends"):
         matrix = np.broadcast_to(getattr(apart, name), (count, count))
         assert getattr(pairs, name).tolist() == matrix[rows, columns].tolist()
     for group, matrix in apart.differ.items():
@@ -169,12 +171,12 @@ def check_pairs(apart: Distances, count: int) -> None:
 )
 def test_vectors_of_pairs_are_those_of_the_matrix(where: Sites) -> None:
     """Of sites of one curve too, whose loads and labels are one row for all."""
-    check_pairs(Known(where, EVERY).distances(where), len(where))
+    check_pairs(MeasuredSites(where, EVERY).distances(where), len(where))
 
 
 @pytest.mark.parametrize("rows", [[0, 2], [1, 3, 4], [0, 1, 2, 3, 4, 5]])
 def test_a_part_has_the_distances_of_its_sites_and_groups(rows: list[int]) -> None:
-    apart, own = Known(MIXED, EVERY).distances(MIXED), np.array(rows)
+    apart, own = MeasuredSites(MIXED, EVERY).distances(MIXED), np.array(rows)
     part = apart.part(own, own, EVERY)
     for name in ("payload", "broken"):
         matrix = apart.along(getattr(apart, name))[np.ix_(own, own)]

@@ -9,14 +9,14 @@ import pytest
 from scipy.stats import multivariate_normal
 
 from fits_case import sites
-from icmodel.fits.kernel import JOINED, PRODUCT, Covariance, Kernel, Known, groups_of
+from icmodel.fits.kernel import JOINED, PRODUCT, Covariance, Kernel, MeasuredSites, groups_of
 from icmodel.fits.likelihood import Piece, likeliest, negative_log_likelihood, piece_of
 from icmodel.fits.observations import Sites
 
 
 def covariance(kernel: Kernel, where: Sites) -> np.ndarray:
     """Covariance of sites whose only cost takes all the time."""
-    apart = Known(where, tuple(kernel.label_distances)).distances(where)
+    apart = MeasuredSites(where, tuple(kernel.label_distances)).distances(where)
     return Covariance(kernel, apart, np.ones((len(where), len(where)))).values
 
 
@@ -31,7 +31,7 @@ def drawn(form: str, seed: int, noise: float, count: int = 40) -> tuple[Kernel, 
     noisy += noise * np.eye(len(where))
     values = np.linalg.cholesky(noisy) @ random.standard_normal(len(where))
     rows = piece_of(
-        Known(where, groups).distances(where),
+        MeasuredSites(where, groups).distances(where),
         np.ones((len(where), 1)),
         values,
         np.zeros(len(where)),

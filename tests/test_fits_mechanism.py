@@ -75,7 +75,7 @@ def test_hosts_at_their_limit_have_costs_of_their_own_from_five_rows_on() -> Non
     assert found.parameters == 6
     few = together(below, at_limit.take(np.arange(4)))
     shared = Mechanism(COSTS, few, np.log(time[:9]))
-    assert (shared.costs("one", full=True) == shared.costs("one")).all()
+    assert shared.costs("one", full=True) == shared.costs("one")
     assert Mechanism(CONSTANT, where, np.log(time)).parameters == 1
 
 
@@ -106,4 +106,4 @@ def test_non_negative_least_squares_meets_its_conditions(
 def test_costs_are_never_negative_even_where_times_fall_with_the_payload() -> None:
     where = sites([64, 256, 1024, 4096, 8192])
     costs = Mechanism(COSTS, where, np.log([4e-6, 3e-6, 2e-6, 1e-6, 1e-6])).costs("one")
-    assert (costs >= 0).all()
+    assert min(costs) >= 0

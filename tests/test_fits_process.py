@@ -9,7 +9,7 @@ import pytest
 
 from fits_case import PAYLOADS, lab, sites
 from icmodel.fits.fit import fit
-from icmodel.fits.kernel import JOINED, PRODUCT, Covariance, Kernel, Known, groups_of
+from icmodel.fits.kernel import JOINED, PRODUCT, Covariance, Kernel, MeasuredSites, groups_of
 from icmodel.fits.mechanism import CONSTANT, COSTS, Mechanism
 from icmodel.fits.observations import Observations, observations
 from icmodel.fits.process import (
@@ -39,7 +39,7 @@ def one(form: str) -> tuple[Process, np.ndarray]:
     observed = Observations(
         WHERE, np.exp(log_time), np.full(len(WHERE), 1e-4), np.full(len(WHERE), 0.01)
     )
-    apart = Known(WHERE, groups).distances(WHERE)
+    apart = MeasuredSites(WHERE, groups).distances(WHERE)
     found = process(mechanism, Kernel(form).on(groups), observed, apart, log_time)
     return found, log_time - mechanism.at(WHERE).log_time
 
@@ -61,7 +61,7 @@ def test_leaving_out_in_closed_form_is_leaving_out(form: str) -> None:
 def test_it_is_less_sure_far_from_its_rows(form: str) -> None:
     found, _ = one(form)
     asked = sites([3000, 10_000_000], [["a"], ["a"]])
-    apart = Known(WHERE, groups_of(WHERE)[form]).distances(asked)
+    apart = MeasuredSites(WHERE, groups_of(WHERE)[form]).distances(asked)
     modelled = found.mechanism.at(asked)
     near, far = found.deviation(modelled, found.covariance(modelled, apart))
     assert far > 1.5 * near
@@ -69,7 +69,7 @@ def test_it_is_less_sure_far_from_its_rows(form: str) -> None:
 
 def test_its_covariance_is_that_of_its_kernel() -> None:
     found, _ = one(PRODUCT)
-    apart = Known(WHERE, groups_of(WHERE)[PRODUCT]).distances(WHERE)
+    apart = MeasuredSites(WHERE, groups_of(WHERE)[PRODUCT]).distances(WHERE)
     told = Covariance(found.kernel, apart, found.shares @ found.shares.T).values
     noise = np.linalg.inv(found.inverse) - told
     expected = found.kernel.noise + 1e-4 / found.scale**2
@@ -84,7 +84,7 @@ def test_twins_leave_together() -> None:
     log_time = np.log(1e-6 + 1e-9 * where.payload_bytes) + 0.1 * np.arange(8)
     nothing = np.zeros(8)
     mechanism = Mechanism(COSTS, where, log_time)
-    apart = Known(where, ()).distances(where)
+    apart = MeasuredSites(where, ()).distances(where)
     observed = Observations(where, np.exp(log_time), nothing, nothing)
     found = process(mechanism, Kernel().on(()), observed, apart, log_time)
     residual = log_time - mechanism.at(where).log_time
@@ -118,7 +118,7 @@ def part(name: str) -> Part:
     some = WHERE_PROTOCOL.take(rows)
     variance = np.full(len(rows), 0.01)
     observed = Observations(some, np.exp(LOG_TIME[rows]), variance, variance)
-    apart = Known(some, GROUPS).distances(some)
+    apart = MeasuredSites(some, GROUPS).distances(some)
     kernel = KERNELS[name].on(GROUPS)
     return Part(rows, process(MECHANISM, kernel, observed, apart, LOG_TIME[rows]))
 
@@ -129,7 +129,7 @@ PARTED = ProtocolProcesses({name: part(name) for name in ROWS})
 def asked(parted: ProtocolProcesses, names: list[str]) -> tuple[np.ndarray, np.ndarray]:
     """Log time and deviation at 100, 200, ... bytes of some protocols."""
     where = sites(100.0 * np.arange(1, len(names) + 1), [[name] for name in names])
-    apart, modelled = Known(WHERE_PROTOCOL, GROUPS).distances(where), MECHANISM.at(where)
+    apart, modelled = MeasuredSites(WHERE_PROTOCOL, GROUPS).distances(where), MECHANISM.at(where)
     crosses = parted.crosses(where, modelled, apart)
     return parted.log_time(crosses), parted.deviation(crosses)
 
@@ -192,7 +192,7 @@ def through(rows: np.ndarray) -> Process:
     observed = Observations(
         some, np.exp(LOG_TIME_ELSEWHERE[rows]), np.zeros(len(rows)), np.zeros(len(rows))
     )
-    apart = Known(some, groups).distances(some)
+    apart = MeasuredSites(some, groups).distances(some)
     return process(mechanism, Kernel().on(groups), observed, apart, LOG_TIME_ELSEWHERE[rows])
 
 
@@ -204,7 +204,9 @@ def test_the_closed_form_is_that_of_fitting_without_them() -> None:
         own = np.arange(3 * k, 3 * k + 3)
         rest = np.setdiff1d(np.arange(12), own)
         without = through(rest)
-        apart = Known(where.take(rest), groups_of(where)["product"]).distances(where.take(own))
+        apart = MeasuredSites(where.take(rest), groups_of(where)["product"]).distances(
+            where.take(own)
+        )
         modelled = without.mechanism.at(where.take(own))
         told = without.log_time(modelled, without.covariance(modelled, apart))
         assert found[k] == pytest.approx(np.sqrt(np.mean((LOG_TIME_ELSEWHERE[own] - told) ** 2)))

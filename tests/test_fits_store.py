@@ -181,7 +181,7 @@ def made() -> Kept:
     kept = Kept(SEAL)
     fits = Fits(LAB_KEPT, partial(frames_on_wire, LAB_KEPT), kept=kept)
     for metric in (*LAB_KEPT.metrics, "no_such_metric_s"):
-        fits.of(metric)
+        fits.fitted_metric(metric)
     kept.curves[b"a" * 16] = np.array([[1.0, 2.0], [0.5, 1.5], [1.5, np.inf]])
     kept.curves[b"b" * 16] = np.array([[3.0], [2.0], [4.0]])
     return kept
@@ -212,7 +212,7 @@ def test_fits_from_kept_numbers_are_those_that_were_searched_for(made: Kept) -> 
     again = Fits(LAB_KEPT, carrier, kept=Kept(SEAL, dict(made.metrics)))
     first = Fits(LAB_KEPT, carrier)
     for metric in LAB_KEPT.metrics:
-        one, other = first.of(metric), again.of(metric)
+        one, other = first.fitted_metric(metric), again.fitted_metric(metric)
         assert one is not None
         assert other is not None
         for a, b in zip(one.at(one.fit.sites), other.at(one.fit.sites), strict=True):

@@ -26,7 +26,7 @@ from fits_case import (
 from icmodel.dataset import RATIOS, Point
 from icmodel.errors import OutOfDomain, UnitError
 from icmodel.fits.fits import Fits
-from icmodel.fits.hosts import ON_WIRE, frames
+from icmodel.fits.hosts import ON_WIRE, frame_times
 from icmodel.fits.observations import observations, quantity
 from icmodel.fits.refine import Refiner
 from icmodel.fits.regimes import achieved_shares
@@ -422,9 +422,9 @@ def test_no_question_is_fitted_to_hosts_that_its_variant_does_not_know(
 def test_where_the_wire_hid_the_host_the_busy_share_says_how_fast_it_is() -> None:
     old, new = (replace(sites([1000.0]), least_s=np.array([8000.0 / rate])) for rate in (1e9, 1e11))
     here = old.least_s
-    known = frames(here, np.array([0.25]), old, new, Hosts(1e11))
+    known = frame_times(here, np.array([0.25]), old, new, Hosts(1e11))
     assert known.there_s[0] == pytest.approx(here[0] / 4)
-    unknown = frames(here, np.array([math.nan]), old, new, Hosts(1e11))
+    unknown = frame_times(here, np.array([math.nan]), old, new, Hosts(1e11))
     assert unknown.there_s[0] == pytest.approx(here[0])
     assert unknown.fastest_s[0] == pytest.approx(new.least_s[0])
 
@@ -466,7 +466,7 @@ def test_the_ends_of_what_arrives_are_the_ranks_that_leave_a_tenth_outside(
 def test_hosts_that_hardly_differ_have_curves_that_hardly_differ(data: icmodel.Dataset) -> None:
     """Value and ends, at the rows' payloads too, within what counts as the wire's limit."""
     own = Refiner(Fits(data, partial(frames_on_wire, data)))
-    nearly = own.changed(Hosts(None, 1 + 1e-9), partial(frames_on_wire, data))
+    nearly = own.for_hosts(Hosts(None, 1 + 1e-9), partial(frames_on_wire, data))
     knots, checked = own.knots(data.protocols, {}), 0
     rows = alone([Row(k, point) for k, point in enumerate(data.points)])
     for metric in data.metrics:

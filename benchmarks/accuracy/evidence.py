@@ -19,7 +19,7 @@ from icmodel.fits.blend import Blend, blend, widths
 from icmodel.fits.constants import Constants
 from icmodel.fits.fit import Candidates, Fit
 from icmodel.fits.fits import Fits
-from icmodel.fits.kernel import Known
+from icmodel.fits.kernel import MeasuredSites
 from icmodel.fits.observations import DIRECT, label, sites
 from icmodel.fits.regimes import LIMITED, regimes_of
 from icmodel.fits.threads import one_thread
@@ -48,13 +48,13 @@ MOST_BREAKS = 12
 class Evidence:
     """Predictions of a metric's fit at the rows that a fold left out, independent of the constants.
 
-    ``known`` are the fit's own rows, and ``errors`` (candidates, rows) the errors at them, each
+    ``measured`` are the fit's own rows, and ``errors`` (candidates, rows) the errors at them, each
     left out in turn. ``predicted`` are the candidates' predictions at the n left-out rows, and
     ``truth`` (n,) the true log times. ``scales`` (n,) converts a relative change of a value into
     the kind of its error. ``sign`` is 1 if the metric rises with the log time, otherwise -1.
     """
 
-    known: Known
+    measured: MeasuredSites
     errors: Floats
     predicted: Candidates
     truth: Floats
@@ -64,14 +64,14 @@ class Evidence:
 
     def blend(self, constants: Constants) -> Blend:
         """Return the blend of the fit's candidates."""
-        distances = self.known.distances(self.known.sites)
+        distances = self.measured.distances(self.measured.sites)
         return blend(distances, self.errors, is_maximum=self.is_maximum, constants=constants)
 
     def off(self, constants: Constants) -> Floats:
         """Return the errors of the blend at the left-out rows, as the benchmark counts them."""
         blended = self.blend(constants)
-        near = blended.nearness(self.predicted.distances)
-        log_time, _ = blended.at(self.predicted.log_time, near)
+        row_weights = blended.row_weights(self.predicted.distances)
+        log_time, _ = blended.at(self.predicted.log_time, row_weights)
         return np.asarray(self.scales * np.abs(np.expm1(self.sign * (log_time - self.truth))))
 
 
@@ -89,9 +89,11 @@ class Beside:
         own, predicted = self.evidence, self.evidence.predicted
         blended = own.blend(constants)
         width = widths(blended, self.deviations, self.spread, self.chosen)
-        near = blended.nearness(predicted.distances)
-        log_time, disagreement = blended.at(predicted.log_time, near)
-        half = width.of_run(width.of_mean(near, predicted.deviation, disagreement), near)
+        row_weights = blended.row_weights(predicted.distances)
+        log_time, disagreement = blended.at(predicted.log_time, row_weights)
+        half = width.of_run(
+            width.of_mean(row_weights, predicted.deviation, disagreement), row_weights
+        )
         return np.abs(log_time - own.truth), half
 
 
@@ -140,7 +142,7 @@ def _evidence(fits: Fits, metric: str, fold: Fold) -> tuple[Evidence, Fit] | Non
         if point.metric == metric and point.payload_bytes is not None
         if metric != "goodput_bps" or regime != LIMITED
     ]
-    fitted = fits.of(metric) if rows else None
+    fitted = fits.fitted_metric(metric) if rows else None
     if fitted is None:
         return None
     values = np.array([point.value for point, _ in rows])
@@ -150,12 +152,14 @@ def _evidence(fits: Fits, metric: str, fold: Fold) -> tuple[Evidence, Fit] | Non
     with one_thread(), np.errstate(divide="ignore"):
         where = fits.flowing(metric, sites(fits.data, fits.carrier, payload, load_bps, labels))
         truth = fitted.log_time(values, where)
-        told = fitted.fit.candidates(where)
+        predicted = fitted.fit.candidates(where)
     size = values + fitted.quantity.shift
     if kind(metric) != ABSOLUTE:
         size = np.divide(size, values, out=np.full_like(size, np.nan), where=values > 0)
     sign = 1 if fitted.quantity.kind == DIRECT else -1
     fit = fitted.fit
     blended = fit.blend
-    one = Evidence(fit.known, blended.candidates, told, truth, size, sign, blended.is_maximum)
+    one = Evidence(
+        fit.measured, blended.candidates, predicted, truth, size, sign, blended.is_maximum
+    )
     return one, fit

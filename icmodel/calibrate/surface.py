@@ -15,7 +15,7 @@ from icmodel.arrays import Floats
 from icmodel.calibrate.grid import curves, packets
 from icmodel.calibrate.runs import GOODPUT, Observed, Run
 from icmodel.dataset.rows import RATIOS
-from icmodel.fits.kernel import LABEL_DISTANCE, Covariance, Group, Kernel, Known, variance
+from icmodel.fits.kernel import LABEL_DISTANCE, Covariance, Group, Kernel, MeasuredSites, variance
 from icmodel.fits.likelihood import likeliest, piece_of
 from icmodel.fits.mechanism import CONSTANT, COSTS, QUEUE, Mechanism
 from icmodel.fits.observations import Observations, Sites, flowing
@@ -105,7 +105,7 @@ class Surface:
 
     def _covariance(self, left: Sites, right: Sites) -> Floats:
         first, second = (self.process.mechanism.at(sites).shares for sites in (left, right))
-        distances = Known(right, LABELS).distances(left)
+        distances = MeasuredSites(right, LABELS).distances(left)
         return Covariance(self.process.kernel, distances, first @ second.T).values
 
     def goodput_bps(self, runs: Sequence[Run]) -> Floats:
@@ -143,7 +143,7 @@ def surface(seen: Observed, axes: Axes, kernel: Kernel | None = None) -> Surface
     nothing = np.zeros(len(sites))
     observed = Observations(sites, seen.values, nothing, nothing)
     kernel = kernel or _likeliest(mechanism, sites, log_time)
-    apart = Known(sites, LABELS).distances(sites)
+    apart = MeasuredSites(sites, LABELS).distances(sites)
     return Surface(seen, axes, process(mechanism, kernel, observed, apart, log_time), sites)
 
 
@@ -191,7 +191,7 @@ def _likeliest(mechanism: Mechanism, sites: Sites, log_time: Floats) -> Kernel:
     modelled = mechanism.at(part)
     residual = log_time[some] - modelled.log_time
     scale = scale_of(residual)
-    apart = Known(part, LABELS).distances(part)
+    apart = MeasuredSites(part, LABELS).distances(part)
     rows = piece_of(apart, modelled.shares, residual / scale, np.zeros(len(some)))
     return likeliest(PRIOR, [rows])
 

@@ -54,7 +54,7 @@ class Blend:
         Errors of the blend before and after its value is lowered.  Only maxima are lowered.
     disagreement : array (rows,)
         Mean distance of the candidates from the blend.
-    others : array (rows, rows)
+    left_out_row_weights : array (rows, rows)
         Weight of each other row (column) when a row is predicted; each matrix row sums to 1.
     is_maximum : bool
         Whether the metric is the greatest latency of a run.
@@ -66,12 +66,12 @@ class Blend:
     plain: Floats
     errors: Floats
     disagreement: Floats
-    others: Floats
+    left_out_row_weights: Floats
     is_maximum: bool = False
     constants: Constants = SHIPPED
 
     def at(
-        self, predicted: Floats, nearness: Floats, unsure: Floats | float = 1.0
+        self, predicted: Floats, row_weights: Floats, unsure: Floats | float = 1.0
     ) -> tuple[Floats, Floats]:
         """Blend the candidates' predictions at n sites.
 
@@ -79,7 +79,7 @@ class Blend:
         ----------
         predicted : array (candidates, n)
             Log time predicted by each candidate; NaN if a candidate makes no prediction.
-        nearness : array (n, rows)
+        row_weights : array (n, rows)
             Weight of each known row at each site.
         unsure : array (n,)
             Ratio of the uncertainty at each site to that at a left-out row.  It is 0 at a row
@@ -90,26 +90,28 @@ class Blend:
         (array (n,), array (n,))
             The blended log time, and the candidates' mean distance from their weighted mean.
         """
-        weights = _weights(nearness, self.candidates, self.constants, self.is_maximum)
+        weights = _candidate_weights(row_weights, self.candidates, self.constants, self.is_maximum)
         log_time, apart = _mixed(predicted, weights)
         if self.is_maximum:
-            log_time = log_time - _lean(nearness, self.plain, unsure, self.constants)
+            log_time = log_time - _lean(row_weights, self.plain, unsure, self.constants)
         return log_time, apart
 
-    def nearness(self, distances: Distances) -> Floats:
+    def row_weights(self, distances: Distances) -> Floats:
         """Weight of each known row at each of n sites, (n, rows); each site's weights sum to 1."""
-        near = _near(distances, self.constants)
-        return _normalised(near, 1.0 / near.shape[1], self.constants)
+        raw = _raw_row_weights(distances, self.constants)
+        return _normalised(raw, 1.0 / raw.shape[1], self.constants)
 
-    def usual_weights(self) -> Floats:
+    def mean_candidate_weights(self) -> Floats:
         """Mean weight of each candidate over all left-out rows, (candidates,); the sum is 1."""
-        weights = _weights(self.others, self.candidates, self.constants, self.is_maximum)
+        weights = _candidate_weights(
+            self.left_out_row_weights, self.candidates, self.constants, self.is_maximum
+        )
         known = np.where(np.isnan(self.candidates), 0.0, weights)
         return np.asarray((known / known.sum(axis=0)).mean(axis=1))
 
     def nearby_left_out(self, rows: Floats) -> Floats:
         """Weighted mean of a quantity (rows,) over the neighbours of each left-out row."""
-        return np.asarray(self.others @ rows)
+        return np.asarray(self.left_out_row_weights @ rows)
 
 
 def blend(
@@ -133,40 +135,42 @@ def blend(
     constants : Constants
         Constants of the weights.
     """
-    near = _near(distances, constants)
-    np.fill_diagonal(near, 0.0)
-    others = _normalised(near, 1.0 / max(len(near) - 1, 1), constants)
-    np.fill_diagonal(others, 0.0)
-    weights = _weights(others, candidates, constants, is_maximum)
+    raw = _raw_row_weights(distances, constants)
+    np.fill_diagonal(raw, 0.0)
+    left_out = _normalised(raw, 1.0 / max(len(raw) - 1, 1), constants)
+    np.fill_diagonal(left_out, 0.0)
+    weights = _candidate_weights(left_out, candidates, constants, is_maximum)
     plain, disagreement = _mixed(candidates, weights)
-    errors = plain + _lean(others, plain, 1.0, constants) if is_maximum else plain
-    return Blend(candidates, plain, errors, disagreement, others, is_maximum, constants)
+    errors = plain + _lean(left_out, plain, 1.0, constants) if is_maximum else plain
+    return Blend(candidates, plain, errors, disagreement, left_out, is_maximum, constants)
 
 
-def _near(distances: Distances, constants: Constants) -> Floats:
+def _raw_row_weights(distances: Distances, constants: Constants) -> Floats:
     """Unnormalised weights (n, rows) of the rows at each site, by payload, load and labels.
 
     A row also counts less if its position on its curve (below, inside, above) differs from the
     site's.
     """
     payload = distances.along(-np.abs(distances.payload) / constants.octaves)
-    near = np.exp(payload - distances.offered)
+    weights = np.exp(payload - distances.offered)
     for (_, label), differs in distances.differ.items():
         if not label:
-            near *= np.where(differs, constants.other_label, 1.0)
-    return np.asarray(near * np.where(distances.ends, constants.other_end, 1.0))
+            weights *= np.where(differs, constants.other_label, 1.0)
+    return np.asarray(weights * np.where(distances.ends, constants.other_end, 1.0))
 
 
-def _normalised(near: Floats, equal: float, constants: Constants) -> Floats:
+def _normalised(raw: Floats, equal: float, constants: Constants) -> Floats:
     """Scale the weights of rows at each site (n, rows) to a sum of 1, and mix in equal weights.
 
     ``equal`` is the weight of each row if all rows counted equally.
     """
-    total, share = np.maximum(near.sum(axis=1, keepdims=True), TINY), constants.everywhere
-    return np.asarray((1.0 - share) * (near / total) + share * equal)
+    total, share = np.maximum(raw.sum(axis=1, keepdims=True), TINY), constants.everywhere
+    return np.asarray((1.0 - share) * (raw / total) + share * equal)
 
 
-def _weights(nearness: Floats, errors: Floats, constants: Constants, is_maximum: bool) -> Floats:
+def _candidate_weights(
+    row_weights: Floats, errors: Floats, constants: Constants, is_maximum: bool
+) -> Floats:
     """Weight of each candidate at each site, (candidates, n); the best candidate has weight 1.
 
     For maxima, the loss of errors that are too high is exponential, like the LINEX loss (A.
@@ -175,24 +179,24 @@ def _weights(nearness: Floats, errors: Floats, constants: Constants, is_maximum:
     """
     if is_maximum:
         too_high, too_low = (np.maximum(sign * errors, 0.0) for sign in (-1, 1))
-        exponent = constants.steep * _typical(nearness, too_high, constants.root)
+        exponent = constants.steep * _typical(row_weights, too_high, constants.root)
         typical = np.expm1(np.minimum(exponent, MOST_LOSS)) / constants.steep
-        typical = typical + _typical(nearness, too_low, constants.root) + LEAST_ERROR
+        typical = typical + _typical(row_weights, too_low, constants.root) + LEAST_ERROR
     else:
-        typical = _typical(nearness, np.abs(errors), constants.root) + LEAST_ERROR
+        typical = _typical(row_weights, np.abs(errors), constants.root) + LEAST_ERROR
     best = np.minimum(typical.min(axis=1, keepdims=True), 1 / TINY)
     return np.asarray(((typical / best) ** -constants.power).T)
 
 
-def _typical(nearness: Floats, sizes: Floats, root: float) -> Floats:
+def _typical(row_weights: Floats, sizes: Floats, root: float) -> Floats:
     """Typical error of each candidate near each site, (n, candidates): a weighted power mean.
 
     ``sizes`` (candidates, rows) are absolute errors.  If all of them are NaN, the result is
     infinite.
     """
     known = ~np.isnan(sizes)
-    roots = nearness @ (np.where(known, sizes, 0.0) ** root).T
-    weight = nearness @ known.astype(np.float64).T
+    roots = row_weights @ (np.where(known, sizes, 0.0) ** root).T
+    weight = row_weights @ known.astype(np.float64).T
     mean = np.where(weight > TINY, roots / np.maximum(weight, TINY), np.inf)
     return np.asarray(mean ** (1 / root))
 
@@ -209,7 +213,9 @@ def _mixed(predicted: Floats, weights: Floats) -> tuple[Floats, Floats]:
     return mean, (weights * np.abs(known - mean)).sum(axis=0)
 
 
-def _lean(nearness: Floats, plain: Floats, unsure: Floats | float, constants: Constants) -> Floats:
+def _lean(
+    row_weights: Floats, plain: Floats, unsure: Floats | float, constants: Constants
+) -> Floats:
     """Log of the factor by which predicted maxima are lowered at each site, (n,).
 
     It is ln cosh(e), where e is the standard error of the blend at nearby rows.  Assume that the
@@ -217,7 +223,7 @@ def _lean(nearness: Floats, plain: Floats, unsure: Floats | float, constants: Co
     of both is 1 / cosh(e) times the blend.  Errors of 10 % lower a value by 0.5 %.  Errors of a
     factor of 3 lower it by 40 %.
     """
-    typical = _typical(nearness, np.abs(plain)[None], constants.root)[:, 0]
+    typical = _typical(row_weights, np.abs(plain)[None], constants.root)[:, 0]
     error = PER_TYPICAL * typical * unsure
     return np.asarray(np.logaddexp(error, -error) - np.log(2.0))
 
@@ -254,12 +260,12 @@ class Widths:
     chosen: int
     widest: float = WIDEST
 
-    def of_mean(self, nearness: Floats, deviation: Floats, disagreement: Floats) -> Floats:
+    def of_mean(self, row_weights: Floats, deviation: Floats, disagreement: Floats) -> Floats:
         """Half-width (n,) of the 90 % interval for the mean of many runs, in log time.
 
         Parameters
         ----------
-        nearness : array (n, rows)
+        row_weights : array (n, rows)
             Weight of each known row at each site.
         deviation : array (n,)
             Standard deviation of the first process at each site.
@@ -267,14 +273,14 @@ class Widths:
             Mean distance of the candidates from the blend at each site.
         """
         rows = np.stack([self.deviations, np.abs(self.blend.errors)], axis=1)
-        usual, off = (nearness @ rows).T
+        usual, off = (row_weights @ rows).T
         off = off + LEAST_ERROR + self.blend.constants.doubt * disagreement
         half = self.factor * (off * deviation / usual)
         return np.asarray(np.minimum(half, self.widest))
 
-    def of_run(self, of_mean: Floats, nearness: Floats) -> Floats:
+    def of_run(self, of_mean: Floats, row_weights: Floats) -> Floats:
         """Half-width (n,) of the 90 % interval for one new run, from that of the mean."""
-        return np.hypot(of_mean, NORMAL * (nearness @ self.spread))
+        return np.hypot(of_mean, NORMAL * (row_weights @ self.spread))
 
 
 def widths(blended: Blend, deviations: Floats, spread: Floats, chosen: int) -> Widths:

@@ -22,7 +22,7 @@ from icmodel.fits.kernel import (
     Distances,
     Group,
     Kernel,
-    Known,
+    MeasuredSites,
     groups_of,
 )
 from icmodel.fits.likelihood import Hyperparameters, Kernels, likeliest, piece_of
@@ -47,19 +47,19 @@ class Design:
     """Design of a Gaussian process: the cost model below it, and the form of its kernel.
 
     If ``constant``, the cost model is a constant.  Otherwise it is the metric's best cost model.
-    If ``own``, each protocol with enough rows has an independent process with separate
+    If ``per_protocol``, each protocol with enough rows has an independent process with separate
     hyperparameters.
     """
 
     constant: bool
     form: str
-    own: bool = False
+    per_protocol: bool = False
 
 
 DESIGNS = (
-    Design(False, PRODUCT, own=True),
-    Design(True, PRODUCT),
-    Design(True, JOINED),
+    Design(constant=False, form=PRODUCT, per_protocol=True),
+    Design(constant=True, form=PRODUCT),
+    Design(constant=True, form=JOINED),
 )
 """Designs of the Gaussian processes in a fit, which differ so that their errors differ."""
 CANDIDATES = (
@@ -97,7 +97,7 @@ class Candidates:
 class Fit:
     """Fit of a metric in log time: candidate predictors, their blend, and its intervals."""
 
-    known: Known
+    measured: MeasuredSites
     processes: tuple[ProtocolProcesses, ...]
     plain: ProtocolProcesses
     """The first Gaussian process of the fit, before outliers lose weight.
@@ -112,7 +112,7 @@ class Fit:
     @property
     def sites(self) -> Sites:
         """Sites (payload, load and labels) of the measured rows."""
-        return self.known.sites
+        return self.measured.sites
 
     @property
     def mechanism(self) -> Mechanism:
@@ -126,8 +126,8 @@ class Fit:
 
     def at(self, sites: Sites) -> tuple[Floats, Floats]:
         """Predict the log time at n sites, and its 90 % half-width for one new run."""
-        log_time, half, near = self._at(sites)
-        return log_time, self.widths.of_run(half, near)
+        log_time, half, row_weights = self._at(sites)
+        return log_time, self.widths.of_run(half, row_weights)
 
     def mean_at(self, sites: Sites) -> tuple[Floats, Floats]:
         """Predict the log time at n sites, and its 90 % half-width for the mean of many runs."""
@@ -136,7 +136,7 @@ class Fit:
 
     def candidates(self, sites: Sites) -> Candidates:
         """Predict the log time at n sites by each candidate."""
-        distances = self.known.distances(sites)
+        distances = self.measured.distances(sites)
         modelled = {one: one.at(sites) for one in {each.mechanism for each in self.processes}}
         physics = modelled[self.mechanism]
         crosses = [one.crosses(sites, modelled[one.mechanism], distances) for one in self.processes]
@@ -147,18 +147,22 @@ class Fit:
     def _at(self, sites: Sites) -> tuple[Floats, Floats, Floats]:
         """Predict log time (n,), half-width for the mean (n,), and row weights (n, rows)."""
         found = self.candidates(sites)
-        near = self.blend.nearness(found.distances)
-        usual = near @ self.widths.deviations
+        row_weights = self.blend.row_weights(found.distances)
+        usual = row_weights @ self.widths.deviations
         unsure = np.minimum(found.deviation / usual, 1.0)
-        log_time, disagreement = self.blend.at(found.log_time, near, unsure)
-        return log_time, self.widths.of_mean(near, found.deviation, disagreement), near
+        log_time, disagreement = self.blend.at(found.log_time, row_weights, unsure)
+        return (
+            log_time,
+            self.widths.of_mean(row_weights, found.deviation, disagreement),
+            row_weights,
+        )
 
 
 def fit(
     observed: Observations,
     log_time: Floats,
     like: Fit | None = None,
-    known: Hyperparameters | None = None,
+    hyperparameters: Hyperparameters | None = None,
     *,
     is_maximum: bool = False,
     constants: Constants = SHIPPED,
@@ -174,7 +178,7 @@ def fit(
     like : Fit, optional
         Fit of a similar metric; the search for hyperparameters starts from its kernels, and so
         takes few steps.  It is ignored if there are at most ``MOST_ROWS`` rows.
-    known : Hyperparameters, optional
+    hyperparameters : Hyperparameters, optional
         Hyperparameters found before for the same rows, which replace the search.
     is_maximum : bool
         Whether the metric is the greatest latency of a run.
@@ -184,17 +188,20 @@ def fit(
     if len(log_time) <= MOST_ROWS:
         like = None  # a search is fast with few rows
     groups = groups_of(observed.sites)
-    known_sites = Known(observed.sites, (*groups[PRODUCT], *groups[JOINED]))
-    distances = known_sites.distances(observed.sites)
-    rows = _Rows(observed, log_time, groups, known_sites, distances, parts_of(observed.sites))
-    kinds = (known.mechanism,) if known else possible_kinds(observed.sites)
+    measured = MeasuredSites(observed.sites, (*groups[PRODUCT], *groups[JOINED]))
+    distances = measured.distances(observed.sites)
+    rows = _Rows(observed, log_time, groups, measured, distances, parts_of(observed.sites))
+    kinds = (hyperparameters.mechanism,) if hyperparameters else possible_kinds(observed.sites)
     physics = rows.easiest([Mechanism(kind, observed.sites, log_time) for kind in kinds])
     constant = Mechanism(CONSTANT, observed.sites, log_time)
     processes: list[ProtocolProcesses] = []
     for number, design in enumerate(DESIGNS):
         mechanism = constant if design.constant else physics
         near = like.processes[number].kernels if like else {}
-        kernels = known.kernels[number] if known else rows.likeliest(mechanism, design, near)
+        if hyperparameters:
+            kernels = hyperparameters.kernels[number]
+        else:
+            kernels = rows.likeliest(mechanism, design, near)
         if not processes:
             plain = rows.through(mechanism, kernels)
             rows = rows.with_robust_variance(plain)
@@ -202,10 +209,10 @@ def fit(
     curves = Curves(observed.sites, log_time, physics.at(observed.sites).log_time)
     errors = np.stack([one.errors for one in processes] + [*curves.errors])
     blended = blend(rows.distances, errors, is_maximum=is_maximum, constants=constants)
-    fitted = physics.parameters + len(NUMBERS) + len(rows.groups[PRODUCT])
+    parameters = physics.parameters + len(NUMBERS) + len(rows.groups[PRODUCT])
     beyond = np.sqrt(np.maximum(observed.spread**2 - observed.variance, 0.0))
-    measured = widths(blended, plain.deviations, beyond, fitted)
-    return Fit(rows.known, tuple(processes), plain, curves, blended, measured)
+    interval_widths = widths(blended, plain.deviations, beyond, parameters)
+    return Fit(rows.measured, tuple(processes), plain, curves, blended, interval_widths)
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,7 +222,7 @@ class _Rows:
     observed: Observations
     log_time: Floats
     groups: Mapping[str, tuple[Group, ...]]
-    known: Known
+    measured: MeasuredSites
     distances: Distances
     parts: Mapping[str, Ints]
 
@@ -250,7 +257,9 @@ class _Rows:
         groups = self.groups[design.form]
         prior = Kernel(design.form).on(groups)
         found = {}
-        for name, rows in (self.parts if design.own else whole(self.observed.sites)).items():
+        for name, rows in (
+            self.parts if design.per_protocol else whole(self.observed.sites)
+        ).items():
             sites = self.observed.sites.take(rows)
             modelled = mechanism.at(sites)
             residual = self.log_time[rows] - modelled.log_time
@@ -259,7 +268,7 @@ class _Rows:
             pieces = []
             for where in _pieces(sites):
                 part = sites.take(where)
-                distances = Known(part, groups).distances(part)
+                distances = MeasuredSites(part, groups).distances(part)
                 shares = modelled.shares[where]
                 pieces.append(piece_of(distances, shares, residual[where] / scale, variance[where]))
             start = near[name].on(groups) if name in near else None

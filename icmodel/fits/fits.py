@@ -51,20 +51,20 @@ class Fits:
         self.data = data
         self.kept = Kept("") if kept is None else kept
         self.carrier, self.constants = carrier, constants
-        self.of = lru_cache(maxsize=None)(self._watched)
+        self.fitted_metric = lru_cache(maxsize=None)(self._fit_and_report)
         """Function from a metric's name to its fit; ``None`` if the metric has too few rows."""
         # Cached, since curves of many metrics are drawn at the same sites.
         self._flowing = lru_cache(maxsize=256)(
             lambda where: flowing(where, self.value("goodput_bps", unlimited(where)))
         )
         self._watch = watch
-        self._known: set[str] = set()
+        self._fitted_names: set[str] = set()
         self._values: dict[tuple[object, ...], Floats] = {}
 
     def is_fitted(self, metric: str) -> bool:
         """Whether a metric of the dataset has enough rows for a fit."""
         if metric not in self.kept.metrics:
-            self.of(metric)
+            self.fitted_metric(metric)
         return self.kept.metrics[metric] is not None
 
     def is_packet_multiple(self, metric: str) -> bool:
@@ -76,7 +76,7 @@ class Fits:
         """Predict the value of a metric at n sites from its fit, (n,); NaN if it has no fit."""
         key = (metric, where.payload_bytes.tobytes(), where.labels.tobytes())
         if key not in self._values:
-            fitted = self.of(metric)
+            fitted = self.fitted_metric(metric)
             nothing = np.full(len(where), np.nan)
             self._values[key] = nothing if fitted is None else fitted.value(where)
         return self._values[key]
@@ -95,17 +95,17 @@ class Fits:
             return found
         return replace(found, frames_per_s=np.where(where.at_limit, 0.0, found.frames_per_s))
 
-    def _watched(self, metric: str) -> FittedMetric | None:
+    def _fit_and_report(self, metric: str) -> FittedMetric | None:
         """Fit or restore a metric, add its fit to ``kept``, and report progress."""
         # Imported here: it takes a tenth of the time of a prediction without fits.
         from icmodel.fits.fitted import Fitter, kept_metric
 
-        fitter = Fitter(self.data, self.carrier, self.of, self.flowing, self.constants)
+        fitter = Fitter(self.data, self.carrier, self.fitted_metric, self.flowing, self.constants)
         with one_thread():
-            fitted = fitter.fitted(metric, self.kept.metrics.get(metric))
+            fitted = fitter.fit_metric(metric, self.kept.metrics.get(metric))
             if metric not in self.kept.metrics:
                 self.kept.metrics[metric] = None if fitted is None else kept_metric(fitted)
         if self._watch is not None and metric in self.data.metrics:
-            self._known.add(metric)
-            self._watch(len(self._known), len(self.data.metrics))
+            self._fitted_names.add(metric)
+            self._watch(len(self._fitted_names), len(self.data.metrics))
         return fitted

@@ -137,7 +137,7 @@ class Fitter:
 
     Parameters
     ----------
-    of : callable
+    fitted_metric : callable
         Function from the name of a metric to its fit; ``None`` if the metric has too few rows.
     flowing : callable
         Function of a metric's name and sites that adds the throughput, if the metric's fit may use
@@ -148,14 +148,14 @@ class Fitter:
 
     data: Dataset
     carrier: Carrier
-    of: Callable[[str], FittedMetric | None]
+    fitted_metric: Callable[[str], FittedMetric | None]
     flowing: Callable[[str, Sites], Sites]
     constants: Constants = SHIPPED
 
-    def fitted(self, metric: str, known: KeptMetric | None) -> FittedMetric | None:
+    def fit_metric(self, metric: str, kept: KeptMetric | None) -> FittedMetric | None:
         """Fit a metric; ``None`` if the metric has too few rows.
 
-        If ``known`` is given, its hyperparameters replace the search.
+        If ``kept`` is given, its hyperparameters replace the search.
         """
         observed = observations(self.data, metric, self.carrier)
         if observed is None:
@@ -168,13 +168,13 @@ class Fitter:
         first = self._first_of_kind(metric)
         over = None
         if first.endswith(MEDIAN) and metric.endswith(MULTIPLES):
-            median = self.of(first)
+            median = self.fitted_metric(first)
             over = median if median is not None and median.quantity == measure else None
         log_time = measure.log_time(values, observed.sites.payload_bytes)
         if over is not None:
             log_time = log_time - over.at(observed.sites)[0]
-        like = None if known else self._like(metric, over, len(observed.sites))
-        numbers = known.hyperparameters if known else None
+        like = None if kept else self._like(metric, over, len(observed.sites))
+        numbers = kept.hyperparameters if kept else None
         found = fit(
             observed, log_time, like, numbers,
             is_maximum=MAXIMUM in metric, constants=self.constants,
@@ -189,7 +189,7 @@ class Fitter:
         """
         if not metric.startswith(PACKETS):
             return None
-        goodput = self.of("goodput_bps")
+        goodput = self.fitted_metric("goodput_bps")
         complete = where.frames_per_s.all() and (where.labels[:, PAYLOAD] != NO_PAYLOAD).all()
         if goodput is None or not complete:
             return None
@@ -205,7 +205,7 @@ class Fitter:
         first = self._first_of_kind(metric)
         if over is not None:
             first = first.removesuffix(MEDIAN) + MEAN
-        like = None if first == metric else self.of(first)
+        like = None if first == metric else self.fitted_metric(first)
         if like is None or len(like.fit.sites) < min(rows, MOST_ROWS):
             return None  # more rows determine the kernels better
         return like.fit
@@ -229,8 +229,10 @@ def kept_metric(fitted: FittedMetric) -> KeptMetric:
     """Extract the stored form of a metric's fit: hyperparameters, costs and mean weights."""
     found = fitted.fit
     costs = {
-        name: [rounded(cost) for cost in found.mechanism.costs(name).tolist()]
+        name: [rounded(cost) for cost in found.mechanism.costs(name)]
         for name in found.sites.by_protocol
     }
-    weights = dict(zip(CANDIDATES, map(rounded, found.blend.usual_weights().tolist()), strict=True))
+    weights = dict(
+        zip(CANDIDATES, map(rounded, found.blend.mean_candidate_weights().tolist()), strict=True)
+    )
     return KeptMetric(found.hyperparameters, fitted.packets is not None, costs, weights)

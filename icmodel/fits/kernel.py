@@ -65,9 +65,9 @@ class Distances:
         of a sum of two absolute distances need not be positive definite.
     column : array (right,) or (pairs,)
         Index of the distinct distance for each right site or pair.
-    offered, carried : array
+    offered, throughput : array
         Distance in octaves between offered loads, and between throughputs.  The unlimited load is
-        far from every limited load in ``offered``, and close to the greatest one in ``carried``.
+        far from every limited load in ``offered``, and close to the greatest one in ``throughput``.
     ends : array of bool
         Whether the position codes of the two sites differ: below, inside or above the measured
         payloads of their curve.
@@ -81,7 +81,7 @@ class Distances:
     broken: Floats
     column: Ints
     offered: Floats
-    carried: Floats
+    throughput: Floats
     ends: Bools
     differ: Mapping[Group, Floats]
 
@@ -105,7 +105,7 @@ class Distances:
             self.broken[row].reshape(-1)[some],
             np.searchsorted(some, every),
             pairs(self.offered),
-            pairs(self.carried),
+            pairs(self.throughput),
             pairs(self.ends),
             {group: pairs(differs) for group, differs in self.differ.items()},
         )
@@ -127,13 +127,13 @@ class Distances:
             self.broken[left],
             self.column[right],
             cut(self.offered),
-            cut(self.carried),
+            cut(self.throughput),
             cut(self.ends),
             {group: cut(d) for group, d in self.differ.items() if group in groups},
         )
 
 
-class Known:
+class MeasuredSites:
     """Sites of the measured rows, prepared to compute the distances of other sites from them.
 
     Parameters
@@ -151,14 +151,14 @@ class Known:
             column: np.unique(sites.labels[:, column]) for column, label in groups if not label
         }
         self._labels = self._compared(sites)
-        payload, self._offered, self._carried, packets = _axes(sites)
+        payload, self._offered, self._throughput, packets = _axes(sites)
         distinct, self._column = np.unique(payload + 1j * packets, return_inverse=True)
         self._payload, self._packets = distinct.real, distinct.imag
         self._between = {
             key: (sites.payload_bytes[rows].min(), sites.payload_bytes[rows].max())
             for key, rows in sites.by_curve.items()
         }
-        self._ends = self._standing(sites, own=True)
+        self._own_positions = self._positions(sites, left_out=True)
 
     def distances(self, sites: Sites) -> Distances:
         """Compute the distances of sites (left) from the measured rows (right).
@@ -166,7 +166,7 @@ class Known:
         If the sites differ only in payload, a single row of offered loads and labels applies to
         all.
         """
-        payload, offered, carried, packets = _axes(sites)
+        payload, offered, throughput, packets = _axes(sites)
         rows = 1 if len(sites.by_curve) == 1 else len(sites)
         compared = self._compared(sites.take(np.arange(rows)))
         differs = compared[:, :, None] != self._labels[:, None]
@@ -178,24 +178,24 @@ class Known:
             packets[:, None] - self._packets,
             self._column,
             np.abs(offered[:rows, None] - self._offered),
-            np.abs(carried[:, None] - self._carried),
-            self._standing(sites)[:, None] != self._ends,
+            np.abs(throughput[:, None] - self._throughput),
+            self._positions(sites)[:, None] != self._own_positions,
             differ,
         )
 
-    def _standing(self, sites: Sites, *, own: bool = False) -> Ints:
+    def _positions(self, sites: Sites, *, left_out: bool = False) -> Ints:
         """Position code of each site: −1 below, 0 between or 1 above the rows, or ``NO_CURVE``.
 
-        With ``own``, the sites are the rows themselves.  The two outer rows then count as beyond
-        the curve, as they are when they are left out.
+        With ``left_out``, the sites are the rows themselves, each left out in turn.  The two outer
+        rows then count as beyond the curve.
         """
         found = np.full(len(sites), NO_CURVE)
         for key, where in sites.by_curve.items():
             least, most = self._between.get(key, (0.0, 0.0))
             if least < most:
                 payload = sites.payload_bytes[where]
-                below = payload <= least if own else payload < least
-                above = payload >= most if own else payload > most
+                below = payload <= least if left_out else payload < least
+                above = payload >= most if left_out else payload > most
                 found[where] = above.astype(np.int64) - below
         return found
 
@@ -225,8 +225,8 @@ def _axes(sites: Sites) -> tuple[Floats, Floats, Floats, Floats]:
     """
     offered = np.log2(sites.load_bps)
     flow_bps = 8 * sites.payload_bytes * sites.frames_per_s
-    carried = np.log2(flow_bps, out=offered.copy(), where=flow_bps > 0)
-    return np.log2(sites.payload_bytes), offered, carried, np.minimum(sites.packets, 2.0)
+    throughput = np.log2(flow_bps, out=offered.copy(), where=flow_bps > 0)
+    return np.log2(sites.payload_bytes), offered, throughput, np.minimum(sites.packets, 2.0)
 
 
 def _smooth(distance: Floats) -> tuple[Floats, Floats]:
@@ -335,12 +335,12 @@ class Covariance:
         self._squares = (self._warped / kernel.length) ** 2
         if kernel.form == JOINED:
             squares = distances.along(self._squares)
-            squares += (distances.carried / kernel.load_length) ** 2
+            squares += (distances.throughput / kernel.load_length) ** 2
             squares += labels
             self._alike, self._own = np.ones(1), np.zeros(1)
             smooth, self._falling = _smooth(np.sqrt(squares))
         else:
-            self._alike = np.exp(-distances.carried / kernel.load_length - labels)
+            self._alike = np.exp(-distances.throughput / kernel.load_length - labels)
             self._own = self._alike * (kernel.costs * self._shares + kernel.level)
             some, self._falling = _smooth(np.sqrt(self._squares))
             smooth = distances.along(some)
@@ -364,13 +364,13 @@ class Covariance:
         warped = bent * distances.along(self._warped) / kernel.length**2
         found["jump"] = kernel.jump * _sum(warped, distances.along(distances.broken))
         if kernel.form == JOINED:
-            found["load_length"] = -_sum(bent, (distances.carried / kernel.load_length) ** 2)
+            found["load_length"] = -_sum(bent, (distances.throughput / kernel.load_length) ** 2)
             by_label = 0.5 * bent
         else:
             found["costs"] = kernel.costs * _sum(outer * self._alike, self._shares)
             found["level"] = kernel.level * _sum(outer, self._alike)
             by_label = -outer * (self._own + self._rest)
-            found["load_length"] = -_sum(by_label, distances.carried) / kernel.load_length
+            found["load_length"] = -_sum(by_label, distances.throughput) / kernel.load_length
         labels = dict.fromkeys(kernel.label_distances, 0.0)
         for group in self._differing():
             labels[group] = kernel.label_distances[group] * _sum(by_label, distances.differ[group])

@@ -8,7 +8,9 @@ its protocol, and give the uncertainty.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,12 +19,12 @@ from icmodel.fits.observations import Sites
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-Working = tuple[str, bool | None]
+CostKey = tuple[str, bool | None]
 """Key of a set of costs: (protocol, whether hosts are at their limit); ``None`` covers both."""
-ANY: Working = ("", None)
+ANY: CostKey = ("", None)
 """Key of the costs fitted to all protocols together."""
 
-LEAST_ROWS = 5
+LEAST_COST_ROWS = 5
 """Least number of rows for separate costs of a protocol, or of one state of its hosts.
 
 With fewer rows, the costs of the next larger group apply: the protocol, then all protocols.
@@ -40,6 +42,55 @@ The kind ``constant`` is not listed: its only parameter is the median.
 """
 SHORTEST_S = 1e-300
 """Lower limit of times [s], so that their logarithm stays finite."""
+
+
+class ConstantCosts(NamedTuple):
+    """Cost of the kind ``constant``: the time [s]."""
+
+    time_s: float
+
+
+class FrameCosts(NamedTuple):
+    """Costs of the kind ``costs``: per frame [s], per byte [s/B] and per packet [s]."""
+
+    per_frame: float
+    per_byte: float
+    per_packet: float
+
+
+class QueueCosts(NamedTuple):
+    """Costs of the kind ``queue``: those of ``costs``, of queued frames, and of the full buffer.
+
+    ``per_queued_frame`` is in s, and ``per_queued_byte`` in s/B.  ``buffer_frames`` and
+    ``buffer_bytes`` are the content of the full buffer.
+    """
+
+    per_frame: float
+    per_byte: float
+    per_packet: float
+    per_queued_frame: float
+    per_queued_byte: float
+    buffer_frames: float
+    buffer_bytes: float
+
+
+class WorkCosts(NamedTuple):
+    """Costs of the kind ``work``: a constant, then per frame [s], per byte [s/B], per packet [s]."""
+
+    constant: float
+    per_frame: float
+    per_byte: float
+    per_packet: float
+
+
+Costs = ConstantCosts | FrameCosts | QueueCosts | WorkCosts
+COSTS_OF: Mapping[str, type[Costs]] = {
+    CONSTANT: ConstantCosts,
+    COSTS: FrameCosts,
+    QUEUE: QueueCosts,
+    WORK: WorkCosts,
+}
+"""Costs of each kind of cost model, in the order of the arrays of costs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,56 +131,50 @@ class Mechanism:
     >>> data = icmodel.load("infiniband-qdr-connectx2")
     >>> rows = observations(data, "rtt_mean_s", partial(frames_on_wire, data))
     >>> model = Mechanism(COSTS, rows.sites, np.log(rows.values))
-    >>> per_frame_s, per_byte_s, per_packet_s = model.costs("rdma-write")
-    >>> f"{per_frame_s:.1e} s a frame, {per_byte_s:.1e} s a byte"
+    >>> costs = model.costs("rdma-write")
+    >>> f"{costs.per_frame:.1e} s a frame, {costs.per_byte:.1e} s a byte"
     '2.4e-06 s a frame, 7.1e-10 s a byte'
     """
 
     def __init__(self, kind: str, sites: Sites, log_time: Floats) -> None:
         self.kind = kind
-        self._of: dict[Working, Floats] = {ANY: _fit(kind, sites, log_time)}
+        self._costs: dict[CostKey, Floats] = {ANY: _fit(kind, sites, log_time)}
         for protocol, members in sites.by_protocol.items():
-            if len(members) >= LEAST_ROWS:
-                self._of[protocol, None] = _fit(kind, sites.take(members), log_time[members])
-        for working, members in _workings(sites).items():
-            if len(members) >= LEAST_ROWS and kind != CONSTANT:
-                self._of[working] = _fit(kind, sites.take(members), log_time[members])
-        used = {self._known(working) for working in _workings(sites)}
-        self.parameters = sum(int((self._of[one] > 0).sum()) for one in used)
+            if len(members) >= LEAST_COST_ROWS:
+                self._costs[protocol, None] = _fit(kind, sites.take(members), log_time[members])
+        for key, members in _sites_by_key(sites).items():
+            if len(members) >= LEAST_COST_ROWS and kind != CONSTANT:
+                self._costs[key] = _fit(kind, sites.take(members), log_time[members])
+        used = {self._most_specific(key) for key in _sites_by_key(sites)}
+        self.parameters = sum(int((self._costs[one] > 0).sum()) for one in used)
         """Number of positive costs that predictions at the rows use."""
 
-    def costs(self, protocol: str, full: bool | None = None) -> Floats:
-        """Return the fitted costs of a protocol, (costs,), in an order that depends on the kind.
-
-        - ``constant``: the time [s].
-        - ``costs``: per frame [s], per byte [s/B], per packet [s].
-        - ``queue``: these, then per queued frame [s], per queued byte [s/B], and the content of the
-          full buffer in frames and in bytes [B].
-        - ``work``: a constant, then per frame [s], per byte [s/B], per packet [s].
+    def costs(self, protocol: str, full: bool | None = None) -> Costs:
+        """Return the fitted costs of a protocol, by name; the names depend on the kind.
 
         ``full`` selects hosts at their limit (true), below it (false), or in both states
         (``None``).
         """
-        return self._of[self._known((protocol, full))]
+        return COSTS_OF[self.kind](*self._costs[self._most_specific((protocol, full))].tolist())
 
     def at(self, sites: Sites) -> Modelled:
         """Predict the log time at n sites, and the share of each cost in the time."""
         parts = _features(self.kind, sites)
-        for working, members in _workings(sites).items():
-            parts[members] *= self.costs(*working)
+        for key, members in _sites_by_key(sites).items():
+            parts[members] *= self._costs[self._most_specific(key)]
         time = np.maximum(parts.sum(axis=1), SHORTEST_S)
         return Modelled(np.log(time), parts / time[:, None])
 
-    def _known(self, working: Working) -> Working:
+    def _most_specific(self, key: CostKey) -> CostKey:
         """Return the key of the most specific costs for a protocol and the state of its hosts."""
-        protocol, _ = working
-        return next(one for one in (working, (protocol, None), ANY) if one in self._of)
+        protocol, _ = key
+        return next(one for one in (key, (protocol, None), ANY) if one in self._costs)
 
 
-def _workings(sites: Sites) -> dict[Working, Ints]:
+def _sites_by_key(sites: Sites) -> dict[CostKey, Ints]:
     """Indices of sites, by protocol and by whether hosts are at their limit."""
     full = sites.at_limit
-    found: dict[Working, Ints] = {}
+    found: dict[CostKey, Ints] = {}
     for protocol, members in sites.by_protocol.items():
         for one in (False, True):
             if len(rows := members[full[members] == one]):
@@ -140,18 +185,24 @@ def _workings(sites: Sites) -> dict[Working, Ints]:
 def _features(kind: str, sites: Sites) -> Floats:
     """Design matrix (n, costs): the factor of each cost in the time, such as the payload [B]."""
     ones = np.ones(len(sites))
-    if kind == CONSTANT:
-        return ones[:, None]
-    costs = np.stack([ones, sites.payload_bytes, sites.packets], axis=1)
-    if kind == COSTS:
-        return costs
+    columns = {
+        "time_s": ones,
+        "constant": ones,
+        "per_frame": ones,
+        "per_byte": sites.payload_bytes,
+        "per_packet": sites.packets,
+    }
     if kind == QUEUE:
         # At the limit, a full buffer adds the time to drain its frames and bytes.
         full = sites.at_limit & (sites.frames_per_s > 0)
         frame_s = np.divide(1.0, sites.frames_per_s, out=np.zeros(len(sites)), where=full)
-        queued = sites.queue, sites.queue * sites.payload_bytes
-        return np.column_stack([costs, *queued, frame_s, frame_s / sites.payload_bytes])
-    return np.column_stack([ones, costs * sites.frames_per_s[:, None]])
+        columns["per_queued_frame"] = sites.queue
+        columns["per_queued_byte"] = sites.queue * sites.payload_bytes
+        columns["buffer_frames"] = frame_s
+        columns["buffer_bytes"] = frame_s / sites.payload_bytes
+    if kind == WORK:
+        columns |= {name: columns[name] * sites.frames_per_s for name in FrameCosts._fields}
+    return np.stack([columns[name] for name in COSTS_OF[kind]._fields], axis=1)
 
 
 def possible_kinds(sites: Sites) -> tuple[str, ...]:

@@ -304,10 +304,10 @@ def flowing(where: Sites, capacity_bps: Floats) -> Sites:
     rho = np.minimum(
         np.divide(offered, capacity, out=np.ones_like(capacity), where=capacity > 0), FULLEST
     )
-    carried = np.where(limited, np.fmin(offered, capacity), np.where(unstated, 0.0, capacity))
+    throughput = np.where(limited, np.fmin(offered, capacity), np.where(unstated, 0.0, capacity))
     return replace(
         where,
-        frames_per_s=np.nan_to_num(carried),
+        frames_per_s=np.nan_to_num(throughput),
         queue=np.nan_to_num(np.where(limited, rho / (1 - rho), 0.0)),
     )
 

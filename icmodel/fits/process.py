@@ -34,8 +34,8 @@ class Process:
 
     ``scale`` is the root mean square of the residual, the unit of the process.  ``shares``
     (n, costs) are the shares of each cost in the times at the rows.  ``inverse`` (n, n) is the
-    precision matrix: the inverse of the rows' covariance with noise.  ``weights`` (n,) are the
-    precision matrix times the residual in units of ``scale``.  ``twins`` are groups of rows with
+    precision matrix: the inverse of the rows' covariance with noise.  ``representer_weights`` (n,)
+    are the precision matrix times the residual in units of ``scale``.  ``twins`` are groups of rows with
     equal payload, load and labels, which are left out together.
     """
 
@@ -44,21 +44,23 @@ class Process:
     scale: float
     shares: Floats
     inverse: Floats
-    weights: Floats
+    representer_weights: Floats
     twins: tuple[Ints, ...] = ()
 
     @property
     def errors(self) -> Floats:
         """Leave-one-out error of the log time at each row, (n,); twins are left out together.
 
-        The error of a single row is its weight divided by its diagonal element of the precision
-        matrix.  The errors of twins solve the linear system of their block of that matrix and their
-        weights (C. E. Rasmussen and C. K. I. Williams, Gaussian Processes for Machine Learning,
-        2006, eq. 5.12 for one row).
+        The error of a single row is its representer weight divided by its diagonal element of the
+        precision matrix.  The errors of twins solve the linear system of their block of that matrix and their
+        representer weights (C. E. Rasmussen and C. K. I. Williams, Gaussian Processes for Machine
+        Learning, 2006, eq. 5.12 for one row).
         """
-        found = self.weights / np.diag(self.inverse)
+        found = self.representer_weights / np.diag(self.inverse)
         for rows in self.twins:
-            found[rows] = np.linalg.solve(self.inverse[np.ix_(rows, rows)], self.weights[rows])
+            found[rows] = np.linalg.solve(
+                self.inverse[np.ix_(rows, rows)], self.representer_weights[rows]
+            )
         return np.asarray(self.scale * found)
 
     @property
@@ -79,7 +81,7 @@ class Process:
 
     def log_time(self, modelled: Modelled, cross: Floats) -> Floats:
         """Predict the log time at m sites, given their covariance ``cross`` (m, n) with rows."""
-        return np.asarray(modelled.log_time + self.scale * (cross @ self.weights))
+        return np.asarray(modelled.log_time + self.scale * (cross @ self.representer_weights))
 
     def deviation(self, modelled: Modelled, cross: Floats) -> Floats:
         """Standard deviation of a new row's log time at m sites, given ``cross`` (m, n)."""
@@ -127,8 +129,10 @@ def process(
     covariance = Covariance(kernel, distances, shares @ shares.T).values
     noisy = covariance + np.diag(kernel.noise + observed.variance / scale**2)
     inverse, _ = inverted(noisy)
-    weights = inverse @ residual / scale
-    return Process(mechanism, kernel, scale, shares, inverse, weights, observed.sites.twins)
+    representer_weights = inverse @ residual / scale
+    return Process(
+        mechanism, kernel, scale, shares, inverse, representer_weights, observed.sites.twins
+    )
 
 
 def parts_of(sites: Sites) -> dict[str, Ints]:
@@ -256,8 +260,8 @@ def left_out_together(process: Process, names: NDArray[np.str_]) -> Floats:
     """Root mean square error of each configuration (set of labels), if all its rows are left out.
 
     The errors of its rows solve the linear system of their block of the precision matrix and their
-    weights (C. E. Rasmussen and C. K. I. Williams, Gaussian Processes for Machine Learning, 2006,
-    eq. 5.12 for one row).
+    representer weights (C. E. Rasmussen and C. K. I. Williams, Gaussian Processes for Machine
+    Learning, 2006, eq. 5.12 for one row).
 
     Parameters
     ----------
@@ -275,7 +279,7 @@ def left_out_together(process: Process, names: NDArray[np.str_]) -> Floats:
     for k in range(int(group.max()) + 1):
         rows = np.flatnonzero(group == k)
         block = process.inverse[np.ix_(rows, rows)]
-        errors = process.scale * np.linalg.solve(block, process.weights[rows])
+        errors = process.scale * np.linalg.solve(block, process.representer_weights[rows])
         found.append(float(np.sqrt(np.mean(errors**2))))
     return np.array(found)
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from icmodel.dataset import RATIOS, Dataset, Point
 from icmodel.fits.buffers import SENDERS, Saturated, memory_by_rows, saturated
 from icmodel.fits.fits import Fits
-from icmodel.fits.hosts import ON_WIRE, Frames, changed, frames, widening
+from icmodel.fits.hosts import ON_WIRE, FrameTimes, frame_times, scale_to_hosts, widening
 from icmodel.fits.observations import (
     Carrier,
     Label,
@@ -66,15 +66,15 @@ class Refiner:
         self.data, self.carrier = fits.data, fits.carrier
         self.fits = fits
         self.hosts: Hosts | None = None
-        self.changed_carrier = fits.carrier
+        self.other_carrier = fits.carrier
         if other is not None:
-            self.hosts, self.changed_carrier = other
+            self.hosts, self.other_carrier = other
         self._drawn = fits.kept.curves
         self._payloads = lru_cache(maxsize=None)(partial(_payloads, fits.data))
-        self._known_frames: dict[tuple[Label, bytes], Frames] = {}
-        self._known_sites: dict[tuple[Label, float, bytes], Sites] = {}
+        self._cached_times: dict[tuple[Label, bytes], FrameTimes] = {}
+        self._cached_sites: dict[tuple[Label, float, bytes], Sites] = {}
 
-    def changed(self, hosts: Hosts, carrier: Carrier) -> Refiner:
+    def for_hosts(self, hosts: Hosts, carrier: Carrier) -> Refiner:
         """Make a refiner that draws curves from the same fits for other hosts or another link."""
         return Refiner(self.fits, (hosts, carrier))
 
@@ -85,9 +85,9 @@ class Refiner:
             return self
         if self.hosts.cpu_clock_ratio == 1.0:
             return Refiner(self.fits)
-        return self.changed(replace(self.hosts, line_rate_bps=None), self.carrier)
+        return self.for_hosts(replace(self.hosts, line_rate_bps=None), self.carrier)
 
-    def carried(self, protocols: Sequence[str]) -> Floats:
+    def achieved_shares(self, protocols: Sequence[str]) -> Floats:
         """Ratio of goodput to offered load below capacity: value, low and high, (3, protocols)."""
         return achieved_shares(self.data, protocols)
 
@@ -151,7 +151,7 @@ class Refiner:
         if self.hosts is not None:
             with one_thread():
                 ends = self._on_other_hosts(metric, curve, payload, ends, where)
-        return self._on(curve, payload, ends, where)
+        return self._drawn_curve(curve, payload, ends, where)
 
     def _payloads_of(self, curve: Curve, knots: Floats, where: Where) -> Floats:
         """Payloads [B] of a drawn curve: the measured payloads, the knots, and both ends.
@@ -171,7 +171,7 @@ class Refiner:
             found.update(knots[(knots >= least / reach) & (knots <= most * reach)].tolist())
         return np.array(sorted(found))
 
-    def _on(self, curve: Curve, payload: Floats, ends: Floats, where: Where) -> Curve:
+    def _drawn_curve(self, curve: Curve, payload: Floats, ends: Floats, where: Where) -> Curve:
         """Make a drawn curve from value, low and high, ``ends`` (3, n), at n payloads.
 
         Each point has the basis and rows of the measured points on both sides.
@@ -199,7 +199,7 @@ class Refiner:
 
         Each interval is extended to contain the measured point at its payload, if there is one.
         """
-        fitted = self.fits.of(metric)
+        fitted = self.fits.fitted_metric(metric)
         assert fitted is not None  # only fitted metrics are drawn
         regime = _regime(metric, curve, where)
         there = self.fits.flowing(metric, self._sites(metric, curve, payload, where))
@@ -208,7 +208,9 @@ class Refiner:
         if not own:
             half = np.hypot(half, fitted.elsewhere())
         if metric == "goodput_bps" and own:
-            log_time = log_time + self._to_rows(fitted, curve, payload, log_time, half, where)
+            log_time = log_time + self._correction_to_rows(
+                fitted, curve, payload, log_time, half, where
+            )
         ends = self._interval(fitted, metric, curve, payload, (log_time, half))
         if fitted.packets is not None and regime in (UNLIMITED, OVERLOAD):
             # Extrapolated, the fit may fall below the packet rate of full packets.
@@ -235,10 +237,10 @@ class Refiner:
             loads = [self.data.points[row].load_bps for row in curve.rows.tolist()]
             load_bps = max((load for load in loads if load and math.isfinite(load)), default=1.0)
         key = own, load_bps, payload.tobytes()
-        if key not in self._known_sites:
+        if key not in self._cached_sites:
             found = curve_sites(self.data, self.carrier, payload, load_bps, own)
-            self._known_sites[key] = found
-        return self._known_sites[key]
+            self._cached_sites[key] = found
+        return self._cached_sites[key]
 
     def _label(self, curve: Curve, regime: str, where: Where) -> Label:
         """Make the label (protocol, options, counts and regime) of the sites of a curve."""
@@ -279,36 +281,36 @@ class Refiner:
     ) -> Floats:
         """Scale value, low and high of a curve, ``ends`` (3, n), to the refiner's other hosts."""
         assert self.hosts is not None
-        frame = self._frames(self._label(curve, UNLIMITED, where), payload)
+        times = self._frame_times(self._label(curve, UNLIMITED, where), payload)
         rate = self.data.interconnect.line_rate_bps
         if self.fits.is_packet_multiple(metric):
             same = np.ones_like(payload)
-            wider = np.exp(widening(same, self.hosts, rate, of_change=same.astype(np.bool_)))
+            wider = np.exp(widening(same, self.hosts, rate, uncertain=same.astype(np.bool_)))
             return np.stack([ends[0], ends[1] / wider, ends[2] * wider])
-        found = changed(metric, _regime(metric, curve, where), ends, frame, rate)
+        found = scale_to_hosts(metric, _regime(metric, curve, where), ends, times, rate)
         if metric == "goodput_bps":
-            found[2] *= frame.there_s / frame.fastest_s
+            found[2] *= times.there_s / times.fastest_s
         return found
 
-    def _frames(self, own: Label, payload: Floats) -> Frames:
+    def _frame_times(self, own: Label, payload: Floats) -> FrameTimes:
         """Times per frame at full speed, on the dataset's hosts and on other hosts.
 
         They are cached, since all metrics of a configuration share them.
         """
         assert self.hosts is not None
         key = own, payload.tobytes()
-        if key not in self._known_frames:
+        if key not in self._cached_times:
             here, there = (
                 curve_sites(self.data, carrier, payload, math.inf, own)
-                for carrier in (self.carrier, self.changed_carrier)
+                for carrier in (self.carrier, self.other_carrier)
             )
             goodput = self.fits.value("goodput_bps", here)
             full = flowing(here, goodput)
             busy = np.fmax(*(self.fits.value(name, full) for name in BUSY))
             here_s = np.where(np.isnan(goodput), here.least_s, 8 * payload / goodput)
-            found = frames(here_s, busy, here, there, self.hosts)
-            self._known_frames[key] = replace(found, saturated=self._saturated(found))
-        return self._known_frames[key]
+            found = frame_times(here_s, busy, here, there, self.hosts)
+            self._cached_times[key] = replace(found, saturated=self._saturated(found))
+        return self._cached_times[key]
 
     @property
     def _rate_ratio(self) -> float:
@@ -322,16 +324,16 @@ class Refiner:
         """Whether send buffers can be predicted: on Ethernet slower than the dataset's own."""
         return self.data.interconnect.kind == "ethernet" and self._rate_ratio < 1
 
-    def _saturated(self, frame: Frames) -> Saturated | None:
+    def _saturated(self, times: FrameTimes) -> Saturated | None:
         """Send buffers of a saturated stream; ``None`` if unknown, or if the wire is not slower."""
-        protocol = str(frame.new.labels[0, 0])
+        protocol = str(times.new.labels[0, 0])
         if not self.knows_buffers or protocol not in SENDERS:
             return None
-        payload = frame.new.payload_bytes
-        packet = payload / frame.new.least_packets
+        payload = times.new.payload_bytes
+        packet = payload / times.new.least_packets
         memory = memory_by_rows(self.data, protocol, float(packet.max()))
-        ahead = np.maximum(frame.there_s / frame.here_s, 1.0)
-        at_sender = frame.here_s <= ON_WIRE * frame.old.least_s
+        ahead = np.maximum(times.there_s / times.here_s, 1.0)
+        at_sender = times.here_s <= ON_WIRE * times.old.least_s
         sender, ratio = SENDERS[protocol], self._rate_ratio
         return saturated(sender, payload, packet, memory, ahead, ratio, at_sender)
 
@@ -352,7 +354,7 @@ class Refiner:
         below, above = np.array(ranges).T
         return np.interp(at, own, below), np.interp(at, own, above)
 
-    def _to_rows(
+    def _correction_to_rows(
         self,
         fitted: FittedMetric,
         curve: Curve,

@@ -23,7 +23,7 @@ SHORT = 1.1
 The margin allows for frames lost or still queued at the end of a run (assumed).  A limited load
 is close to capacity if the best goodput is at most this multiple of the load.
 """
-LEAST_ROWS = 10
+LEAST_LIMITED_RUNS = 10
 """Least number of limited runs from which a protocol's ratio of goodput to load is estimated.
 
 With fewer runs, the ratio is 1.
@@ -132,7 +132,7 @@ def achieved_shares(data: Dataset, protocols: Sequence[str]) -> Floats:
     """Ratio of goodput to offered load below capacity: value, low and high, (3, protocols).
 
     The value is the median, at most 1.  Low and high are the order statistics of split conformal
-    prediction for 90 %.  A protocol with fewer than `LEAST_ROWS` limited runs has the ratio 1.
+    prediction for 90 %.  A protocol with fewer than `LEAST_LIMITED_RUNS` limited runs has the ratio 1.
 
     >>> import icmodel
     >>> shares = achieved_shares(icmodel.load("lab-1g-2026"), ["tcp", "udp"])
@@ -148,7 +148,7 @@ def achieved_shares(data: Dataset, protocols: Sequence[str]) -> Floats:
     for k, protocol in enumerate(protocols):
         ordered = sorted(shares.get(protocol, []))
         count = len(ordered)
-        if count >= LEAST_ROWS:
+        if count >= LEAST_LIMITED_RUNS:
             beyond = math.floor(round((1 - COVERAGE) / 2 * (count + 1), 9))  # 0.05 is inexact
             low = ordered[max(beyond - 1, 0)]
             high = ordered[min(count + 1 - beyond, count) - 1]

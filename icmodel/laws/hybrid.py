@@ -128,9 +128,9 @@ def law(data: Dataset, fitting: Fitting) -> Law:
             fabrics = {key: at_rate(link, rate_bps) for key, link in data.fabrics.items()}
             link = at_rate(data.interconnect, rate_bps)
             other = replace(data, interconnect=link, fabrics=fabrics)
-        changed = refiner.changed(hosts, partial(frames_on_wire, other))
-        made = law_on(other, keeping(FittedTables(other, changed, changes).prepare))
-        return other, made._replace(notes=slower_notes) if changed.knows_buffers else made
+        other_refiner = refiner.for_hosts(hosts, partial(frames_on_wire, other))
+        made = law_on(other, keeping(FittedTables(other, other_refiner, changes).prepare))
+        return other, made._replace(notes=slower_notes) if other_refiner.knows_buffers else made
 
     return law_on(data, keeping(tables.prepare))._replace(
         overload=Overload(over, in_overload), for_hosts=for_hosts
@@ -361,7 +361,7 @@ def _tables(
     tables = flow_tables(compile_, drawn.best, drawn.unlimited, drawn.loss)
     for count, curves in drawn.shared.items():
         tables[f"{SHARED}{count}"] = compile_.table("goodput_bps", curves)
-    tables[ACHIEVED] = achieved_table(compile_, refiner.carried(request.protocols))
+    tables[ACHIEVED] = achieved_table(compile_, refiner.achieved_shares(request.protocols))
     for metric, every in drawn.metrics.items():
         curves = without_switched(every, "udp") if metric == "cpu_recv" else every  # E7
         multiple = refiner.fits.is_packet_multiple(metric)
