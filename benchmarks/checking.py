@@ -82,10 +82,10 @@ def disagreements(
         for name in sorted(values.keys() | columns.keys()):
             if name.startswith("packets_") and model.variant != "appendix-h":
                 continue  # no curve; tests/test_model_packets.py checks them
-            told = float(columns[name][index]) if name in columns else math.nan
+            answered = float(columns[name][index]) if name in columns else math.nan
             expected = values.get(name, math.nan)
-            if not same(told, expected):
-                yield f"{name} of {scenario}: {told}, not {expected}"
+            if not same(answered, expected):
+                yield f"{name} of {scenario}: {answered}, not {expected}"
 
 
 def _values(metrics: Mapping[str, object]) -> dict[str, float]:
@@ -94,8 +94,8 @@ def _values(metrics: Mapping[str, object]) -> dict[str, float]:
     return {name: float(ends[1]) for name, ends in found.items() if ends is not None}
 
 
-def same(told: float, expected: float) -> bool:
+def same(answered: float, expected: float) -> bool:
     """Whether two values are equal except for rounding; NaN (no answer) equals NaN."""
-    if math.isnan(told) or math.isnan(expected):
-        return math.isnan(told) and math.isnan(expected)
-    return math.isclose(told, expected, rel_tol=RELATIVE, abs_tol=ABSOLUTE)
+    if math.isnan(answered) or math.isnan(expected):
+        return math.isnan(answered) and math.isnan(expected)
+    return math.isclose(answered, expected, rel_tol=RELATIVE, abs_tol=ABSOLUTE)

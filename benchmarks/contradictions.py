@@ -54,24 +54,24 @@ class Count:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Ask all questions and print a table; return 1 if any answer contradicts another."""
     parser = _parser()
-    asked = parser.parse_args(arguments)
-    if unknown := set(asked.rule or ()) - system_rules().RULES.keys():
+    options = parser.parse_args(arguments)
+    if unknown := set(options.rule or ()) - system_rules().RULES.keys():
         parser.error(f"there is no rule {sorted(unknown)[0]!r}: see tests/system_contradictions.py")
     pairs = [
         (name, variant)
-        for name in asked.only or catalogue()
-        for variant in asked.variant or VARIANTS
+        for name in options.only or catalogue()
+        for variant in options.variant or VARIANTS
     ]
-    share = -(-asked.questions // len(pairs))
-    counts = [count(name, variant, share, asked.seed) for name, variant in pairs]
-    systems = count_systems(asked.systems, asked.seed, asked.rule)
+    share = -(-options.questions // len(pairs))
+    counts = [count(name, variant, share, options.seed) for name, variant in pairs]
+    systems = count_systems(options.systems, options.seed, options.rule)
     document: Document = {
         "schema_version": 1,
         "counts": [asdict(one) for one in counts],
         "systems": asdict(systems),
     }
     printed = text(counts) + systems_text(systems)
-    print(json.dumps(document, indent=2) if asked.json else printed, end="")
+    print(json.dumps(document, indent=2) if options.json else printed, end="")
     return 1 if systems.by_rule or any(one.by_rule for one in counts) else 0
 
 

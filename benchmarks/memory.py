@@ -54,8 +54,8 @@ def _probe(how: str, points: int) -> dict[str, int]:
     own = [sys.executable, "-m", "benchmarks.memory", how, str(points)]
     command = [sys.executable, "-c", SMALL, *own]
     done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True)
-    told: dict[str, int] = json.loads(done.stdout)
-    return told
+    sizes: dict[str, int] = json.loads(done.stdout)
+    return sizes
 
 
 def peak_bytes() -> int:

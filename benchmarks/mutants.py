@@ -227,7 +227,7 @@ class Module:
         """Syntax tree of the module, which child processes change and the parent never."""
         return ast.parse(self.path.read_text("utf-8"))
 
-    def tested(self, words: Sequence[str], mutant: Mutant | None, limit_s: float) -> Outcome:
+    def tested(self, words: Sequence[str], mutant: Mutant | None, limit_s: float) -> ChildExit:
         """Run tests in a child process, with one mutant of the module or none."""
 
         def work() -> int:
@@ -254,14 +254,14 @@ def run_tests(words: Sequence[str]) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class ChildExit:
     """End of a child process: exit code of pytest or negative signal number, and CPU time [s]."""
 
     code: int
     cpu_s: float
 
 
-def in_child(work: Callable[[], int], limit_s: float) -> Outcome:
+def in_child(work: Callable[[], int], limit_s: float) -> ChildExit:
     """Run a function in a silent forked child process, with limits of CPU time and memory."""
     child = os.fork()
     if child == 0:
@@ -277,7 +277,7 @@ def in_child(work: Callable[[], int], limit_s: float) -> Outcome:
         finally:
             os._exit(code)
     _, status, used = os.wait4(child, 0)
-    return Outcome(os.waitstatus_to_exitcode(status), used.ru_utime + used.ru_stime)
+    return ChildExit(os.waitstatus_to_exitcode(status), used.ru_utime + used.ru_stime)
 
 
 def modules(room: str) -> list[Module]:

@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from benchmarks.pairs import Contestant, Document, interleave, seconds, time_ratio
+from benchmarks.pairs import Document, TimedCall, interleave, seconds, time_ratio
 from benchmarks.start import PREDICT, CommandError, run
 
 USE_CASE = "imaging"
@@ -27,8 +27,8 @@ def page(programs: Path, repeats: int) -> Document:
         folder = Path(name)
         rounds = interleave(
             {
-                "report": Contestant(lambda: pages.add(_write(programs, folder))),
-                "icmodel predict": Contestant(
+                "report": TimedCall(lambda: pages.add(_write(programs, folder))),
+                "icmodel predict": TimedCall(
                     partial(run, (programs / "icmodel", *PREDICT), folder, (0,))
                 ),
             },

@@ -1,6 +1,6 @@
-"""Paired runs: contestants take turns, and each turn is compared with the others of its round.
+"""Paired runs: calls take turns, and each turn is compared with the others of its round.
 
-The speed of a shared machine drifts. Contestants that alternate (A B C A B C ...) drift together,
+The speed of a shared machine drifts. Calls that alternate (A B C A B C ...) drift together,
 so the ratio within a round is reliable, unlike seconds.
 """
 
@@ -41,7 +41,7 @@ class Turn:
 
 
 @dataclass(frozen=True, slots=True)
-class Contestant:
+class TimedCall:
     """Timed call, whose result is discarded, and the number of points that it answers."""
 
     run: Callable[[], object]
@@ -49,7 +49,7 @@ class Contestant:
 
 
 Rounds = Mapping[str, Sequence[Turn]]
-"""Turns of each contestant; the k-th turns of all contestants are one round."""
+"""Turns of each call; the k-th turns of all calls are one round."""
 
 
 def spread(values: Sequence[float]) -> Spread:
@@ -65,23 +65,23 @@ def spread(values: Sequence[float]) -> Spread:
     return Spread(statistics.median(values), min(values), max(values), len(values))
 
 
-def interleave(contestants: Mapping[str, Contestant], repeats: int, what: str) -> Rounds:
-    """Run the contestants in turn; one warm-up round is not counted."""
-    rounds: dict[str, list[Turn]] = {name: [] for name in contestants}
+def interleave(calls: Mapping[str, TimedCall], repeats: int, what: str) -> Rounds:
+    """Run the calls in turn; one warm-up round is not counted."""
+    rounds: dict[str, list[Turn]] = {name: [] for name in calls}
     for k in range(repeats + 1):
         say(f"{what}: " + (f"repeat {k} of {repeats}" if k else "warming up"))
-        for name, contestant in contestants.items():
-            turn = timed(contestant)
+        for name, call in calls.items():
+            turn = timed(call)
             if k:
                 rounds[name].append(turn)
     return rounds
 
 
-def timed(contestant: Contestant) -> Turn:
+def timed(call: TimedCall) -> Turn:
     """Time one run; its result is freed before the next run, but outside the measured time."""
     wall, cpu = time.perf_counter(), time.process_time()
-    result = contestant.run()
-    turn = Turn(time.perf_counter() - wall, time.process_time() - cpu, contestant.points)
+    result = call.run()
+    turn = Turn(time.perf_counter() - wall, time.process_time() - cpu, call.points)
     del result
     return turn
 

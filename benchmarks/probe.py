@@ -16,8 +16,8 @@ from benchmarks.machine import load_average, machine
 from benchmarks.pairs import Document
 from benchmarks.probe_contest import (
     Contest,
-    Contestant,
-    Told,
+    Result,
+    ToolRun,
     disturbance,
     hopeful,
     verdict,
@@ -56,14 +56,14 @@ VERSIONS = {
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the chosen questions and print tables; return 1 if a tool is missing or failed."""
-    asked = _parser().parse_args(arguments)
+    options = _parser().parse_args(arguments)
     try:
-        document = measure(asked.only or list(QUESTIONS), asked.pairs, asked.icprobe)
+        document = measure(options.only or list(QUESTIONS), options.pairs, options.icprobe)
     except (ToolError, OSError) as error:
         print(f"benchmarks: {error}", file=sys.stderr)
         return 1
-    if asked.json:
-        asked.json.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
+    if options.json:
+        options.json.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
     print(text(document), end="")
     return 0
 
@@ -102,35 +102,33 @@ def answer(question: Question, tools: Sequence[Tool], pairs: int) -> Document:
     if question.measure == "paced":
         return paced(question, tools, pairs)
     more = question.measure != "rtt/2"
-    contestants = {
-        tool.name: contestant(tool, question, tool.ask) for tool in tools if tool.can(question)
-    }
+    runs = {tool.name: tool_run(tool, question, tool.ask) for tool in tools if tool.can(question)}
     judge = partial(hopeful, judged=Icprobe.name, more_is_better=more)
-    rounds = Contest(contestants, question.name).rounds(pairs, judge)
-    told = verdict(rounds, Icprobe.name, more)
-    return {"measure": question.measure} | told | disturbance(rounds)
+    rounds = Contest(runs, question.name).rounds(pairs, judge)
+    judged = verdict(rounds, Icprobe.name, more)
+    return {"measure": question.measure} | judged | disturbance(rounds)
 
 
-def contestant(tool: Tool, question: Question, ask: Callable[[Question], Told]) -> Contestant[Told]:
-    """Make a contestant of a tool and its question."""
+def tool_run(tool: Tool, question: Question, ask: Callable[[Question], Result]) -> ToolRun[Result]:
+    """Make the run of a tool that answers a question."""
     if isinstance(tool, Sockperf):
-        return Contestant(partial(ask, question), partial(tool.prepare, question))
-    return Contestant(partial(ask, question))
+        return ToolRun(partial(ask, question), partial(tool.prepare, question))
+    return ToolRun(partial(ask, question))
 
 
 def paced(question: Question, tools: Sequence[Tool], pairs: int) -> Document:
     """Measure rate and send-time error of the two tools that pace frame by frame."""
-    contestants = {
-        tool.name: contestant(tool, question, tool.pace)
+    runs = {
+        tool.name: tool_run(tool, question, tool.pace)
         for tool in tools
         if isinstance(tool, Icprobe | Sockperf)
     }
-    rounds = Contest(contestants, question.name).rounds(pairs)
-    told = {name: [one.told[name] for one in rounds] for name in contestants}
+    rounds = Contest(runs, question.name).rounds(pairs)
+    pacings = {name: [one.results[name] for one in rounds] for name in runs}
     return {
         "measure": question.measure,
         "asked_fps": question.rate_fps,
-        "tools": {name: pacing(runs, question.rate_fps or 1) for name, runs in told.items()},
+        "tools": {name: pacing(each, question.rate_fps or 1) for name, each in pacings.items()},
     } | disturbance(rounds)
 
 

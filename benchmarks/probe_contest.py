@@ -21,44 +21,44 @@ MORE_ROUNDS = 0.5
 """Maximum number of extra rounds in place of disturbed ones, over the requested rounds."""
 CONFIDENCE = 0.95
 
-Told = TypeVar("Told")
+Result = TypeVar("Result")
 """Result of one run of a tool."""
 
 
 @dataclass(frozen=True, slots=True)
-class Contestant(Generic[Told]):
+class ToolRun(Generic[Result]):
     """Tool with its question: one run, and its preparation while another tool runs."""
 
-    ask: Callable[[], Told]
+    ask: Callable[[], Result]
     prepare: Callable[[], None] = lambda: None
 
 
 @dataclass(frozen=True, slots=True)
-class Round(Generic[Told]):
+class Round(Generic[Result]):
     """Results of all tools in one round, and cores that other processes used meanwhile."""
 
-    told: Mapping[str, Told]
+    results: Mapping[str, Result]
     others_cores: float
 
 
 @dataclass(slots=True)
-class Contest(Generic[Told]):
+class Contest(Generic[Result]):
     """Rounds in which the tools alternate, in reverse order in every second round.
 
     If other processes disturb rounds, more rounds are run, and the calmest ones count. This choice
     never depends on the results of the tools.
     """
 
-    contestants: Mapping[str, Contestant[Told]]
+    tools: Mapping[str, ToolRun[Result]]
     what: str
     watch: Watch = field(default_factory=Watch)
 
     def rounds(
-        self, pairs: int, hopeful: Callable[[Sequence[Round[Told]]], set[str]] | None = None
-    ) -> list[Round[Told]]:
+        self, pairs: int, hopeful: Callable[[Sequence[Round[Result]]], set[str]] | None = None
+    ) -> list[Round[Result]]:
         """Run ``pairs`` calm rounds; after `TRIAL_ROUNDS` only ``hopeful`` tools continue."""
-        done: list[Round[Told]] = []
-        names = list(self.contestants)
+        done: list[Round[Result]] = []
+        names = list(self.tools)
         most = pairs + math.floor(MORE_ROUNDS * pairs)
         while len(done) < most and sum(map(calm, done)) < pairs:
             if len(done) == TRIAL_ROUNDS and hopeful:
@@ -68,17 +68,17 @@ class Contest(Generic[Told]):
         kept = sorted(range(len(done)), key=lambda k: (not calm(done[k]), done[k].others_cores))
         return [done[k] for k in sorted(kept[:pairs])]
 
-    def _round(self, names: Sequence[str]) -> Round[Told]:
+    def _round(self, names: Sequence[str]) -> Round[Result]:
         self.watch.cores()
-        told = {}
+        results = {}
         for name, following in zip(names, (*names[1:], None), strict=True):
             if following:
-                self.contestants[following].prepare()
-            told[name] = self.contestants[name].ask()
-        return Round(told, self.watch.cores())
+                self.tools[following].prepare()
+            results[name] = self.tools[name].ask()
+        return Round(results, self.watch.cores())
 
 
-def calm(one: Round[Told]) -> bool:
+def calm(one: Round[Result]) -> bool:
     """Whether the machine was idle except for the tools."""
     return one.others_cores <= CALM_CORES
 
@@ -86,8 +86,8 @@ def calm(one: Round[Told]) -> bool:
 def hopeful(rounds: Sequence[Round[float]], judged: str, more_is_better: bool) -> set[str]:
     """Return the judged tool, and the rivals that may still become the best."""
     medians = {
-        name: statistics.median(one.told[name] for one in rounds)
-        for name in rounds[0].told
+        name: statistics.median(one.results[name] for one in rounds)
+        for name in rounds[0].results
         if name != judged
     }
     if more_is_better:
@@ -99,20 +99,20 @@ def hopeful(rounds: Sequence[Round[float]], judged: str, more_is_better: bool) -
 
 def verdict(rounds: Sequence[Round[float]], judged: str, more_is_better: bool) -> Document:
     """Compare the judged tool, round by round, with the rival that has the best median."""
-    names = sorted({name for one in rounds for name in one.told})
-    told = {n: [one.told[n] for one in rounds if n in one.told] for n in names}
-    rivals = [n for n in names if n != judged and len(told[n]) == len(rounds)]
-    best = (max if more_is_better else min)(rivals, key=lambda n: statistics.median(told[n]))
-    ratios = [our / their for our, their in zip(told[judged], told[best], strict=True)]
+    names = sorted({name for one in rounds for name in one.results})
+    values = {n: [one.results[n] for one in rounds if n in one.results] for n in names}
+    rivals = [n for n in names if n != judged and len(values[n]) == len(rounds)]
+    best = (max if more_is_better else min)(rivals, key=lambda n: statistics.median(values[n]))
+    ratios = [our / their for our, their in zip(values[judged], values[best], strict=True)]
     return {
         "best": best,
         "ratio": median_interval(ratios).to_dict(),
-        "values": {name: spread(values).to_dict() for name, values in told.items()},
-        "rounds": [dict(one.told) for one in rounds],
+        "values": {name: spread(each).to_dict() for name, each in values.items()},
+        "rounds": [dict(one.results) for one in rounds],
     }
 
 
-def disturbance(rounds: Sequence[Round[Told]]) -> Document:
+def disturbance(rounds: Sequence[Round[Result]]) -> Document:
     """Return the number of calm rounds, and the greatest CPU use by other processes."""
     return {
         "calm_rounds": sum(map(calm, rounds)),

@@ -46,8 +46,8 @@ class Lab:
     def up(self) -> None:
         """Build the network, and steer received packets of each host to its own core (RPS)."""
         run((self.icprobe, "key", self.key))
-        told = json.loads(run((self.icprobe, "lab", "up", self.topology, "--as", self.name)))
-        for host in told["hosts"]:
+        built = json.loads(run((self.icprobe, "lab", "up", self.topology, "--as", self.name)))
+        for host in built["hosts"]:
             name = host["name"]
             self.address[name] = host["addresses"][0]
             queue = f"/sys/class/net/{host['interface']}/queues/rx-0/rps_cpus"
@@ -58,7 +58,7 @@ class Lab:
         """Tear down the network, which ends all processes in it."""
         run((self.icprobe, "lab", "down", self.name), (0, 2))  # 2: it was never built
         for process in self.processes:
-            if not process.told():
+            if not process.has_finished():
                 process.interrupt()
 
     def command(self, host: str, words: Sequence[str | Path], *, pinned: bool = True) -> list[str]:
@@ -82,7 +82,7 @@ class Lab:
         """Start a command on a host; it ends with the lab at the latest."""
         named = ("sh", "-c", 'echo $$; exec "$@"', "sh", *words)
         process = Process(self.command(host, named, pinned=pinned))
-        self.processes = [one for one in self.processes if not one.told()]
+        self.processes = [one for one in self.processes if not one.has_finished()]
         self.processes.append(process)
         return process
 
@@ -120,7 +120,7 @@ class Process:
         self.output = self.process.stdout
         self.number = int(self.output.readline())  # PID of the tool, not of its launcher
 
-    def told(self) -> bool:
+    def has_finished(self) -> bool:
         """Whether the process has ended and all its output was read."""
         return self.output.closed
 
@@ -132,13 +132,13 @@ class Process:
         ToolError
             If the process ends without printing the word.
         """
-        told = b""
-        while word.encode() not in told:
+        printed = b""
+        while word.encode() not in printed:
             line = self.output.readline()
             if not line:
                 self._rest(PATIENCE_S)
-                raise ToolError(f"{self.command}: {told.decode(errors='replace').strip()}")
-            told += line
+                raise ToolError(f"{self.command}: {printed.decode(errors='replace').strip()}")
+            printed += line
         self._send(signal.SIGSTOP)
 
     def result(self) -> str:
@@ -196,8 +196,8 @@ def run(words: Sequence[str | Path], codes: Sequence[int] = (0,)) -> str:
     except subprocess.TimeoutExpired as error:
         raise ToolError(f"{' '.join(command)}: did not end within {PATIENCE_S:g} s") from error
     if done.returncode not in codes:
-        told = done.stderr.strip() or done.stdout.strip()
-        raise ToolError(f"{' '.join(command)}: exit {done.returncode}: {told}")
+        reason = done.stderr.strip() or done.stdout.strip()
+        raise ToolError(f"{' '.join(command)}: exit {done.returncode}: {reason}")
     return done.stdout
 
 
@@ -212,8 +212,8 @@ def listening(lab: Lab, protocol: str, port: int) -> None:
     kind = {"tcp": "-tln", "udp": "-uln"}[protocol]
     until = time.monotonic() + 5
     while time.monotonic() < until:
-        told = lab.run(RECEIVER, ("ss", "-H", kind, f"sport = :{port}"), pinned=False)
-        if told.strip():
+        sockets = lab.run(RECEIVER, ("ss", "-H", kind, f"sport = :{port}"), pinned=False)
+        if sockets.strip():
             return
         time.sleep(0.02)
     raise ToolError(f"nobody listens on {protocol} port {port} of the receiving host")

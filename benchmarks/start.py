@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from benchmarks.pairs import Contestant, Document, interleave, say, seconds, time_ratio
+from benchmarks.pairs import Document, TimedCall, interleave, say, seconds, time_ratio
 
 ROOT = Path(__file__).resolve().parent.parent
 BUILT_FROM = (
@@ -127,7 +127,7 @@ def cold_start(programs: Path, repeats: int) -> Document:
                 raise CommandError(f"{name} printed no goodput: {printed}")
         _expect_bytecode(programs, elsewhere)
         rounds = interleave(
-            {n: Contestant(partial(run, c, elsewhere, (0,))) for n, c in commands.items()},
+            {n: TimedCall(partial(run, c, elsewhere, (0,))) for n, c in commands.items()},
             repeats,
             "cold start",
         )

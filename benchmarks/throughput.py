@@ -11,9 +11,9 @@ import numpy as np
 from benchmarks import limit
 from benchmarks.checking import WrongAnswerError, check
 from benchmarks.pairs import (
-    Contestant,
     Document,
     Rounds,
+    TimedCall,
     cpus_used,
     interleave,
     points_per_s,
@@ -31,7 +31,7 @@ OURS: dict[str, tuple[int | None, tuple[str, ...] | None]] = {
     ONE: (None, (METRIC,)),
     f"{ONE} threads=1": (1, (METRIC,)),
 }
-"""Threads and metrics of each of our contestants; ``None`` means all."""
+"""Threads and metrics of each of our calls; ``None`` means all."""
 RIVALS = (
     "RegularGridInterpolator",
     "RegularGridInterpolator in blocks",
@@ -94,8 +94,8 @@ def _race(model: Model, on: Grid, asked: Columns, repeats: int, sizes: Sizes) ->
     copy = Copy(answers)
     scipy = Scipy(on, asked)
     labelled = Xarray(on, asked, min(sizes.xarray_points, points))
-    contestants = {
-        name: Contestant(partial(answer, model, asked, threads, metrics), points)
+    calls = {
+        name: TimedCall(partial(answer, model, asked, threads, metrics), points)
         for name, (threads, metrics) in OURS.items()
     }
     runs: tuple[Callable[[], object], ...] = (
@@ -106,13 +106,13 @@ def _race(model: Model, on: Grid, asked: Columns, repeats: int, sizes: Sizes) ->
     )
     for name, run in zip(RIVALS, runs, strict=True):
         size = min(sizes.xarray_points, points) if name == "xarray.interp" else points
-        contestants[name] = Contestant(run, size)
+        calls[name] = TimedCall(run, size)
     if len(np.unique(asked["protocol"])) == 1:
         for name in LIMITS:
             columns = tuple(str(name) for name in answers if name != "bottleneck")
             compiled = limit.Limit(model, asked, columns).compiled()
-            contestants[name] = Contestant(compiled.whole, points)
-    rounds = interleave(contestants, repeats, f"{points} points")
+            calls[name] = TimedCall(compiled.whole, points)
+    rounds = interleave(calls, repeats, f"{points} points")
     return {
         "points": points,
         "xarray_points": min(sizes.xarray_points, points),

@@ -73,7 +73,7 @@ def frames(count: int) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class CommandResult:
     """How an `icprobe run` ended."""
 
     code: int
@@ -218,10 +218,10 @@ class Lab:
         words = [*target, *options] if "--key" not in options else [*target[:2], *options]
         return self.within(host, self.probe, "run", *words)
 
-    def ask(self, *options: str | Path, host: str = "A", to: str = "B") -> Outcome:
+    def ask(self, *options: str | Path, host: str = "A", to: str = "B") -> CommandResult:
         """One `icprobe run`, whatever comes of it."""
         done = ended(self.command(*options, host=host, to=to))
-        return Outcome(done.returncode, done.stdout, done.stderr)
+        return CommandResult(done.returncode, done.stdout, done.stderr)
 
     def run(self, protocol: str, payload_bytes: int, *options: str) -> Record:
         """One run that must succeed: no idle baseline and a brief warm-up unless options say else."""

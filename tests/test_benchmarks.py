@@ -15,8 +15,8 @@ import xarray as xr
 import checkout
 from benchmarks import checking, limit, memory, page, rivals, speed, start, tables
 from benchmarks.pairs import (
-    Contestant,
     Document,
+    TimedCall,
     Turn,
     cpus_used,
     interleave,
@@ -91,8 +91,8 @@ def assert_spread(found: Document, repeats: int) -> None:
 
 def test_contestants_take_turns_and_the_first_round_is_not_counted() -> None:
     order: list[str] = []
-    contestants = {name: Contestant(partial(order.append, name), 10) for name in "ab"}
-    rounds = interleave(contestants, 2, "a test")
+    calls = {name: TimedCall(partial(order.append, name), 10) for name in "ab"}
+    rounds = interleave(calls, 2, "a test")
     assert "".join(order) == "ababab"
     assert {name: len(turns) for name, turns in rounds.items()} == {"a": 2, "b": 2}
     assert all(turn.points == 10 for turns in rounds.values() for turn in turns)

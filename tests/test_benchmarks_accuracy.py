@@ -32,7 +32,7 @@ from benchmarks.accuracy.learners import boosting, gaussian_process
 from benchmarks.accuracy.models import variant
 from benchmarks.accuracy.predictor import (
     Answerer,
-    Contestant,
+    Predictor,
     Unanswerable,
     along_load,
     along_payload,
@@ -67,10 +67,10 @@ def by_law(data: Dataset, metric: str, values: Mapping[int, float]) -> Dataset:
     return edited(only, edit)
 
 
-def errors(data: Dataset, contestant: Contestant, most: int | None = None) -> list[float]:
+def errors(data: Dataset, predictor: Predictor, most: int | None = None) -> list[float]:
     """Relative errors of the answers with rows on both sides, leave-one-out."""
     folds = list(leave_one_out(data, most=most))
-    answerer = contestant(data, folds)
+    answerer = predictor(data, folds)
     found = []
     for fold in folds:
         for point, said in zip(fold.test, answerer(fold), strict=True):
@@ -148,8 +148,8 @@ def test_what_a_predictor_cannot_answer_is_an_absent_estimate_with_its_reason(
     assert said.absent
     assert "not about cpu_recv" in said.why
     alone = replace(fold, train=replace(fold.train, points=fold.test))
-    for contestant in (interpolated(linear), simgrid_factors, gaussian_process, boosting):
-        (said,) = contestant(cpu, [alone])(alone)
+    for predictor in (interpolated(linear), simgrid_factors, gaussian_process, boosting):
+        (said,) = predictor(cpu, [alone])(alone)
         assert said.absent
         assert said.why
     assert guess(math.inf).absent
@@ -214,7 +214,7 @@ def test_extra_p_is_asked_line_by_line(data: Dataset) -> None:
     """A stand-in that speaks the worker's protocol; Extra-P itself needs a network to install."""
     command = (sys.executable, "-c", STAND_IN)
     fold = next(iter(leave_one_out(data, "latency_mean_s")))
-    answerer = extra_p.contestant(command, data, [fold])
+    answerer = extra_p.asking_extra_p(command, data, [fold])
     (said,) = answerer(fold)
     size = fold.test[0].payload_bytes or 0
     assert said.value == pytest.approx(2 * size * extra_p.MICRO)
@@ -237,10 +237,10 @@ def test_extra_p_s_pins_are_whole_and_leave_its_window_toolkit_out() -> None:
 # --- the race -----------------------------------------------------------------------------------
 
 
-def always(times: float) -> Contestant:
-    """A contestant that is told the truth, and gives it times a number."""
+def always(times: float) -> Predictor:
+    """A predictor that is told the truth, and gives it times a number."""
 
-    def contestant(data: Dataset, folds: Sequence[Fold]) -> Answerer:
+    def predictor(data: Dataset, folds: Sequence[Fold]) -> Answerer:
         del data, folds
 
         def answer(fold: Fold, point: Point) -> Estimate:
@@ -248,7 +248,7 @@ def always(times: float) -> Contestant:
 
         return one_by_one(answer)
 
-    return contestant
+    return predictor
 
 
 def silent(data: Dataset, folds: Sequence[Fold]) -> Answerer:
@@ -260,7 +260,7 @@ def silent(data: Dataset, folds: Sequence[Fold]) -> Answerer:
     return one_by_one(answer)
 
 
-def some_metric(factor: float) -> Contestant:
+def some_metric(factor: float) -> Predictor:
     """Answers the goodput alone."""
 
     def answer(fold: Fold, point: Point) -> Estimate:
@@ -271,7 +271,7 @@ def some_metric(factor: float) -> Contestant:
     return lambda data, folds: one_by_one(answer)
 
 
-FIELD: dict[str, Contestant] = {
+FIELD: dict[str, Predictor] = {
     "hybrid": always(1.02),
     "linear": always(1.1),
     "shy": silent,
@@ -368,7 +368,7 @@ def test_a_race_that_was_cut_off_goes_on_from_its_journal(data: Dataset, tmp_pat
     def gone(data: Dataset, folds: Sequence[Fold]) -> Answerer:
         raise AssertionError("asked again")
 
-    def run(field: Mapping[str, Contestant], most: int = 6) -> Mapping[str, Mapping[str, Score]]:
+    def run(field: Mapping[str, Predictor], most: int = 6) -> Mapping[str, Mapping[str, Score]]:
         kept = Journal(tmp_path / "journal.jsonl")
         return race.race(data, field, kind=LEAVE_ONE, most=most, say=quiet, journal=kept).scores
 
@@ -386,9 +386,9 @@ def test_who_could_not_answer_is_asked_again(data: Dataset, tmp_path: Path) -> N
     def missing(data: Dataset, folds: Sequence[Fold]) -> Answerer:
         raise ImportError("no such package", name="package")
 
-    for contestant, answered in ((missing, 0), (always(1.1), 6)):
+    for predictor, answered in ((missing, 0), (always(1.1), 6)):
         kept = Journal(tmp_path / "journal.jsonl")
-        one = race.race(data, {"late": contestant}, kind=LEAVE_ONE, most=6, say=quiet, journal=kept)
+        one = race.race(data, {"late": predictor}, kind=LEAVE_ONE, most=6, say=quiet, journal=kept)
         assert one.scores["late"]["goodput_bps"].n == answered
 
 

@@ -13,7 +13,7 @@ import pytest
 import checkout
 from benchmarks.chooser.__main__ import _read, _summary
 from benchmarks.chooser.arena import Arena, made_up, recorded
-from benchmarks.chooser.contest import Outcome, contest, errors, ratio, spread
+from benchmarks.chooser.contest import StrategyScore, contest, errors, ratio, spread
 from benchmarks.chooser.strategies import STRATEGIES, even_grid
 from benchmarks.chooser.synthetic import TRUTHS, TUNING, Noise, Synthetic, Truth
 from icmodel.calibrate.grid import packets
@@ -131,8 +131,8 @@ def test_the_full_grid_is_the_measure_and_its_error_small() -> None:
 def test_each_metric_is_held_against_the_full_grid_seed_by_seed() -> None:
     seeds = [
         [
-            Outcome("full grid", 1.0, 40, {"goodput_bps": whole}, 1.0),
-            Outcome("chosen", 0.25, 10, {"goodput_bps": mine}, mine / whole),
+            StrategyScore("full grid", 1.0, 40, {"goodput_bps": whole}, 1.0),
+            StrategyScore("chosen", 0.25, 10, {"goodput_bps": mine}, mine / whole),
         ]
         for whole, mine in ((0.1, 0.2), (0.4, 0.4), (0.1, 0.3))
     ]

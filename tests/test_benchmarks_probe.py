@@ -13,7 +13,7 @@ import pytest
 import probe_record
 from benchmarks import probe as race
 from benchmarks import probe_contest, probe_lab, probe_others, probe_tables, probe_tools
-from benchmarks.probe_contest import Contest, Contestant, Round, median_interval, verdict
+from benchmarks.probe_contest import Contest, Round, ToolRun, median_interval, verdict
 from benchmarks.probe_lab import ToolError, cpu_mask
 from benchmarks.probe_tools import Pacing, Question, pacing_of
 
@@ -156,10 +156,10 @@ class Others(probe_others.Watch):
     """Others whose use of the machine is made up."""
 
     def __init__(self, cores: Sequence[float]) -> None:
-        self.told = itertools.chain.from_iterable((0.0, used) for used in cores)
+        self.used = itertools.chain.from_iterable((0.0, used) for used in cores)
 
     def cores(self) -> float:
-        return next(self.told)
+        return next(self.used)
 
 
 def contest(order: list[str], cores: Sequence[float], names: str = "abc") -> Contest[float]:
@@ -170,7 +170,7 @@ def contest(order: list[str], cores: Sequence[float], names: str = "abc") -> Con
     def prepare(name: str) -> None:
         order.append(name.upper())
 
-    tools = {name: Contestant(partial(ask, name), partial(prepare, name)) for name in names}
+    tools = {name: ToolRun(partial(ask, name), partial(prepare, name)) for name in names}
     return Contest(tools, "a test", Others(cores))
 
 
@@ -178,14 +178,14 @@ def test_tools_take_turns_forwards_and_backwards_and_the_next_is_prepared() -> N
     order: list[str] = []
     rounds = contest(order, [0.0] * 3).rounds(3)
     assert "".join(order) == "BaCbc" + "BcAba" + "BaCbc"
-    assert [list(one.told) for one in rounds] == [list("abc"), list("cba"), list("abc")]
+    assert [list(one.results) for one in rounds] == [list("abc"), list("cba"), list("abc")]
 
 
 def test_the_hopeless_leave_after_the_trial() -> None:
     order: list[str] = []
     pairs = probe_contest.TRIAL_ROUNDS + 2
     rounds = contest(order, [0.0] * pairs).rounds(pairs, lambda done: {"a", "c"})
-    assert [len(one.told) for one in rounds] == [3] * probe_contest.TRIAL_ROUNDS + [2, 2]
+    assert [len(one.results) for one in rounds] == [3] * probe_contest.TRIAL_ROUNDS + [2, 2]
 
 
 def test_disturbed_rounds_are_made_up_for_and_the_calmest_count() -> None:
@@ -296,7 +296,7 @@ def test_a_process_is_held_until_its_result_is_wanted() -> None:
     process = probe_lab.Process(["sh", "-c", script])
     process.hold_after("word")
     assert process.result() == "more\n"
-    assert process.told()
+    assert process.has_finished()
     with pytest.raises(ToolError, match="nothing here"):
         probe_lab.Process(["sh", "-c", "echo $$; echo nothing here"]).hold_after("word")
 

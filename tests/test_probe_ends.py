@@ -16,8 +16,8 @@ from jsonschema import Draft202012Validator
 
 from probe_lab import (
     PATIENCE_S,
+    CommandResult,
     Lab,
-    Outcome,
     Responder,
     children,
     ended,
@@ -48,7 +48,7 @@ def responder(direct: Lab) -> Iterator[Responder]:
         yield responder
 
 
-def says_why(outcome: Outcome, code: int, *words: str) -> None:
+def says_why(outcome: CommandResult, code: int, *words: str) -> None:
     """Nothing on standard output, one sentence with these words on standard error."""
     assert (outcome.code, outcome.out) == (code, ""), outcome
     sentence = outcome.said.strip()
@@ -135,7 +135,7 @@ def test_a_key_that_others_may_read_or_change_is_refused(
     key.chmod(mode)
     says_why(direct.ask(*TRAFFIC, "--key", key), WRONG, str(key), "chmod")
     serve = ended(direct.within("B", direct.probe, "serve", "--port", "20121", "--key", key))
-    says_why(Outcome(serve.returncode, serve.stdout, serve.stderr), WRONG, str(key), "chmod")
+    says_why(CommandResult(serve.returncode, serve.stdout, serve.stderr), WRONG, str(key), "chmod")
     key.chmod(0o600)
     assert direct.ask(*TRAFFIC, *frames(2), "--key", key).code in (DONE, FLAGGED)
 
@@ -159,7 +159,7 @@ def test_a_key_is_made_for_one_user_and_never_in_place_of_another(
     before = key.read_bytes()
     assert len(bytes.fromhex(before.decode())) == 32
     again = ended([str(probe), "key", str(key)])
-    says_why(Outcome(again.returncode, again.stdout, again.stderr), WRONG, str(key))
+    says_why(CommandResult(again.returncode, again.stdout, again.stderr), WRONG, str(key))
     assert key.read_bytes() == before
 
 
@@ -220,14 +220,14 @@ class Running:
         wait_until(lambda: received_packets(lab, self.receiver) > flows, "frames flow")
         self.process = children(self.launcher.pid)[0]
 
-    def end(self) -> Outcome:
+    def end(self) -> CommandResult:
         """Wait for the end of the run, which must come by itself."""
         try:
             out, said = self.launcher.communicate(timeout=PATIENCE_S)
         finally:
             self.launcher.kill()
         assert not Path(f"/proc/{self.process}").exists()
-        return Outcome(self.launcher.returncode, out, said)
+        return CommandResult(self.launcher.returncode, out, said)
 
 
 STREAMS = {

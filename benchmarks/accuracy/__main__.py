@@ -22,7 +22,7 @@ from benchmarks.accuracy.extra_p import extra_p
 from benchmarks.accuracy.learners import boosting, gaussian_process
 from benchmarks.accuracy.made_up import family
 from benchmarks.accuracy.models import shipped, variant
-from benchmarks.accuracy.predictor import Contestant
+from benchmarks.accuracy.predictor import Predictor
 from benchmarks.accuracy.race import document, race_together
 from benchmarks.accuracy.table import OURS, text
 from benchmarks.journal import Journal
@@ -34,7 +34,7 @@ from icmodel.validate.validation import KINDS, LEAVE_ONE
 from icmodel.workers import connect
 
 EXTRA_P = "extra-p"
-PREDICTORS: Mapping[str, Contestant] = {
+PREDICTORS: Mapping[str, Predictor] = {
     "appendix-h": variant("appendix-h"),
     "corrected": variant("corrected"),
     OURS: variant(OURS),
@@ -61,7 +61,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         with ExitStack() as stack:
             client = stack.enter_context(connect(asked.cluster)) if asked.cluster else None
-            predictors = stack.enter_context(contestants(names, constants))
+            predictors = stack.enter_context(chosen_predictors(names, constants))
             found = [
                 race_together(
                     name, datasets, predictors,
@@ -85,7 +85,7 @@ def _entries(only: Sequence[str] | None, *, made_up: bool) -> dict[str, list[Dat
 
 
 @contextmanager
-def contestants(names: Sequence[str], constants: Chosen) -> Iterator[dict[str, Contestant]]:
+def chosen_predictors(names: Sequence[str], constants: Chosen) -> Iterator[dict[str, Predictor]]:
     """Yield the named predictors in that order; Extra-P only if it can be installed."""
     with ExitStack() as stack:
         found = {}

@@ -16,9 +16,9 @@ from scipy.interpolate import Akima1DInterpolator, PchipInterpolator
 
 from benchmarks.accuracy.predictor import (
     Answerer,
-    Contestant,
     Floats,
     Line,
+    Predictor,
     Unanswerable,
     along_load,
     along_payload,
@@ -56,14 +56,14 @@ def akima(x: Floats, y: Floats, at: float) -> float:
     return float(Akima1DInterpolator(x, y, method="makima")(at))
 
 
-def interpolated(between: Between) -> Contestant:
+def interpolated(between: Between) -> Predictor:
     """Make a predictor that interpolates each curve by one method."""
 
-    def contestant(data: Dataset, folds: Sequence[Fold]) -> Answerer:
+    def predictor(data: Dataset, folds: Sequence[Fold]) -> Answerer:
         del data, folds
         return one_by_one(partial(_interpolate, between))
 
-    return contestant
+    return predictor
 
 
 def _interpolate(between: Between, fold: Fold, point: Point) -> Estimate:

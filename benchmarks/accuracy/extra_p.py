@@ -20,7 +20,7 @@ from threading import Lock
 
 from benchmarks.accuracy.predictor import (
     Answerer,
-    Contestant,
+    Predictor,
     Unanswerable,
     along_payload,
     from_time,
@@ -46,8 +46,8 @@ MICRO = 1e-6
 
 
 @contextmanager
-def extra_p() -> Iterator[Contestant]:
-    """Yield Extra-P as a contestant, in a temporary environment.
+def extra_p() -> Iterator[Predictor]:
+    """Yield Extra-P as a predictor, in a temporary environment.
 
     Raises
     ------
@@ -59,7 +59,7 @@ def extra_p() -> Iterator[Contestant]:
         command = (str(_environment(Path(name))), str(WORKER))
         worker = started(command)  # ready, or raises CommandError
         try:
-            yield partial(contestant, command)
+            yield partial(asking_extra_p, command)
         finally:
             worker.terminate()
             worker.communicate()
@@ -74,7 +74,7 @@ def _environment(folder: Path) -> Path:
     return python
 
 
-def contestant(command: Command, data: Dataset, folds: Sequence[Fold]) -> Answerer:
+def asking_extra_p(command: Command, data: Dataset, folds: Sequence[Fold]) -> Answerer:
     """Make a predictor that asks Extra-P. Each process starts its own Extra-P by the command."""
     del data, folds
     return one_by_one(partial(_answer, command))

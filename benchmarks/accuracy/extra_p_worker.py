@@ -43,12 +43,12 @@ def main() -> None:
     )
     print(json.dumps({"value": 1.0}), flush=True)
     for line in sys.stdin:
-        asked = json.loads(line)
+        request = json.loads(line)
         try:
-            told = answer(asked["x"], asked["y"], asked["at"])
+            reply = answer(request["x"], request["y"], request["at"])
         except (ArithmeticError, ValueError, IndexError, TypeError) as error:
-            told = {"why": f"Extra-P failed: {type(error).__name__}"}
-        print(json.dumps(told), flush=True)
+            reply = {"why": f"Extra-P failed: {type(error).__name__}"}
+        print(json.dumps(reply), flush=True)
 
 
 if __name__ == "__main__":

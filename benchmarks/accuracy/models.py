@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from benchmarks.accuracy.predictor import Answerer, Contestant
+from benchmarks.accuracy.predictor import Answerer, Predictor
 from icmodel.dataset import Dataset
 from icmodel.errors import IcmodelError
 from icmodel.estimate import Estimate, absent
@@ -21,7 +21,7 @@ def shipped(data: Dataset) -> Constants:
     return SHIPPED
 
 
-def variant(name: str, constants: Callable[[Dataset], Constants] = shipped) -> Contestant:
+def variant(name: str, constants: Callable[[Dataset], Constants] = shipped) -> Predictor:
     """Make a predictor of a variant; the constants of its fits may depend on the scored dataset."""
 
     def answerer(data: Dataset, folds: Sequence[Fold]) -> Answerer:

@@ -18,7 +18,7 @@ Floats = NDArray[np.float64]
 
 Answerer = Callable[[Fold], Sequence[Estimate]]
 """Function that learns a fold's training rows and answers its test rows. It can be pickled for workers."""
-Contestant = Callable[[Dataset, Sequence[Fold]], Answerer]
+Predictor = Callable[[Dataset, Sequence[Fold]], Answerer]
 """Function that makes an answerer for the folds of one dataset."""
 
 PER_SECOND = ("frames_per_s", "packets_sent_per_s", "packets_received_per_s")

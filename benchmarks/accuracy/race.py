@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
 
-from benchmarks.accuracy.predictor import Answerer, Contestant
+from benchmarks.accuracy.predictor import Answerer, Predictor
 from benchmarks.journal import Journal
 from icmodel.dataset import Dataset
 from icmodel.estimate import absent
@@ -84,7 +84,7 @@ def metrics_with_enough_rows(datasets: Sequence[Dataset]) -> tuple[str, ...]:
 
 def race(
     data: Dataset,
-    predictors: Mapping[str, Contestant],
+    predictors: Mapping[str, Predictor],
     *,
     kind: str,
     most: int | None,
@@ -103,7 +103,7 @@ def race(
 def race_together(
     name: str,
     datasets: Sequence[Dataset],
-    predictors: Mapping[str, Contestant],
+    predictors: Mapping[str, Predictor],
     *,
     kind: str,
     most: int | None,
@@ -121,14 +121,14 @@ def race_together(
     folds = sum(map(len, laps))
     scores = {}
     with pool(RACE, workers, client) as team:
-        for predictor, contestant in predictors.items():
-            key = [name, *(data.sha256 for data in datasets), kind, most, predictor]
+        for label, predictor in predictors.items():
+            key = [name, *(data.sha256 for data in datasets), kind, most, label]
             known = journal.known(key)
             if not isinstance(known, dict):
-                say(f"{name}: {predictor}, {folds} folds")
-                progress = _Progress(say, f"{name}: {predictor}", folds)
+                say(f"{name}: {label}, {folds} folds")
+                progress = _Progress(say, f"{name}: {label}", folds)
                 outcomes = by_metric(
-                    one for lap in laps for one in _outcomes(team, lap, contestant, progress)
+                    one for lap in laps for one in _outcomes(team, lap, predictor, progress)
                 )
                 found = {metric: score(rows) for metric, rows in outcomes.items()}
                 known = {metric: asdict(one) for metric, one in found.items()}
@@ -136,7 +136,7 @@ def race_together(
                     one.n for one in found.values()
                 ):  # a missing package may be installed next time
                     journal.keep(key, known)
-            scores[predictor] = {metric: _score(said) for metric, said in known.items()}
+            scores[label] = {metric: _score(said) for metric, said in known.items()}
     return Race(name, folds, scores)
 
 
@@ -163,11 +163,11 @@ def _score(said: Mapping[str, object]) -> Score:
 
 
 def _outcomes(
-    team: Pool, lap: Lap, contestant: Contestant, told: Callable[[], None]
+    team: Pool, lap: Lap, predictor: Predictor, told: Callable[[], None]
 ) -> Iterator[Outcome]:
     """Yield the outcomes of all folds; without the predictor's package all estimates are absent."""
     try:
-        answerer = contestant(lap.data, lap)
+        answerer = predictor(lap.data, lap)
     except ImportError as error:
         why = absent(f"needs {error.name}, which is not installed")
         tests = ((fold, point) for fold in lap for point in fold.test)

@@ -37,26 +37,26 @@ class Case:
     tool: str
     protocol: str
     payload_bytes: int
-    told: Estimate
+    predicted: Estimate
     real_bps: float
     theory_bps: float
 
     @property
     def error(self) -> float:
         """Relative error of the prediction."""
-        return self.told.value / self.real_bps - 1
+        return self.predicted.value / self.real_bps - 1
 
     @property
     def held(self) -> bool:
         """Whether the interval contains the goodput, less what the token bucket let pass."""
         beyond = self.real_bps - self.theory_bps
         real = self.theory_bps if 0 < beyond <= 8 * BURST_BYTES / SECONDS else self.real_bps
-        return self.told.low <= real <= self.told.high
+        return self.predicted.low <= real <= self.predicted.high
 
     @property
     def held_strictly(self) -> bool:
         """Whether the interval contains the goodput as it was counted."""
-        return self.told.low <= self.real_bps <= self.told.high
+        return self.predicted.low <= self.real_bps <= self.predicted.high
 
     @property
     def fills_the_wire(self) -> bool:
@@ -102,10 +102,10 @@ def cases(model: Model, known: Reached) -> Iterator[Case]:
         for one in works:
             for (who, protocol, payload), real_bps in sorted(known.items()):
                 if (who, protocol) == (tool, one.protocol) and payload not in LEARNED:
-                    asked = Scenario(protocol, payload, work=one.work)
-                    told = model.predict(asked).metrics["goodput_bps"]
-                    theory = model.greatest_goodput_bps(asked) or math.inf
-                    yield Case(tool, protocol, payload, told, real_bps, theory)
+                    scenario = Scenario(protocol, payload, work=one.work)
+                    predicted = model.predict(scenario).metrics["goodput_bps"]
+                    theory = model.greatest_goodput_bps(scenario) or math.inf
+                    yield Case(tool, protocol, payload, predicted, real_bps, theory)
 
 
 def record(folder: Path) -> tuple[Model, Reached]:
@@ -135,7 +135,7 @@ def text(model: Model, known: Reached) -> str:
 def _line(case: Case) -> str:
     told, low, high, real = (
         f"{number / 1e6:.0f}"
-        for number in (case.told.value, case.told.low, case.told.high, case.real_bps)
+        for number in (case.predicted.value, case.predicted.low, case.predicted.high, case.real_bps)
     )
     mark = "" if case.held else "  outside"
     return (

@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 
 from benchmarks.chooser.arena import Arena, made_up, recorded
-from benchmarks.chooser.contest import QUARTER, Outcome, contest, spread
+from benchmarks.chooser.contest import QUARTER, StrategyScore, contest, spread
 from benchmarks.chooser.synthetic import TRUTHS, TUNING
 from benchmarks.journal import Journal, Key
 from icmodel import units
@@ -25,32 +25,32 @@ SEEDS = 20
 
 def main(words: Sequence[str] | None = None) -> int:
     """Run the contest and print it."""
-    asked = _parser().parse_args(words)
-    shares = tuple(asked.share or (QUARTER,))
-    journal = Journal(asked.journal)
+    options = _parser().parse_args(words)
+    shares = tuple(options.share or (QUARTER,))
+    journal = Journal(options.journal)
     document = {}
-    for name, arenas in _arenas(asked):
-        outcomes = []
+    for name, arenas in _arenas(options):
+        scores = []
         for seed, arena in arenas:
-            key = [name, seed, asked.variant, shares, asked.noise]
+            key = [name, seed, options.variant, shares, options.noise]
             known = _known(journal, key)
-            outcomes.append(known or _held(arena, seed, asked.variant, shares))
-            journal.keep(key, [asdict(one) for one in outcomes[-1]])
-            print(f"{name}, seed {seed}: {_line(outcomes[-1])}", file=sys.stderr, flush=True)
-        document[name] = _summary(outcomes)
-    print(json.dumps(document, indent=2) if asked.json else _text(document))
+            scores.append(known or _held(arena, seed, options.variant, shares))
+            journal.keep(key, [asdict(one) for one in scores[-1]])
+            print(f"{name}, seed {seed}: {_line(scores[-1])}", file=sys.stderr, flush=True)
+        document[name] = _summary(scores)
+    print(json.dumps(document, indent=2) if options.json else _text(document))
     return 0
 
 
-def _known(journal: Journal, key: Key) -> list[Outcome]:
-    """Return the outcomes of a seed from the journal, or an empty list."""
+def _known(journal: Journal, key: Key) -> list[StrategyScore]:
+    """Return the scores of a seed from the journal, or an empty list."""
     found = journal.known(key)
-    return [Outcome(**one) for one in found] if isinstance(found, list) else []
+    return [StrategyScore(**one) for one in found] if isinstance(found, list) else []
 
 
 def _held(
     make: Callable[[], Arena], seed: int, variant: str, shares: tuple[float, ...]
-) -> list[Outcome]:
+) -> list[StrategyScore]:
     arena = make()
     aim = replace(arena.settings.aim, variant=variant)
     return contest(replace(arena, settings=replace(arena.settings, aim=aim)), seed, shares)
@@ -85,22 +85,22 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _arenas(
-    asked: argparse.Namespace,
+    options: argparse.Namespace,
 ) -> list[tuple[str, list[tuple[int, Callable[[], Arena]]]]]:
     """Return, for each system, its seeds with functions that make their arenas."""
-    seeds = range(asked.first_seed, asked.first_seed + asked.seeds)
-    if asked.records is not None:
-        told = [record for path in asked.records for record in _read(path)]
+    seeds = range(options.first_seed, options.first_seed + options.seeds)
+    if options.records is not None:
+        records = [record for path in options.records for record in _read(path)]
         settings = Settings.of(
             system="replay",
-            line_rate_bps=units.parse_bps(asked.line_rate),
-            mtu_bytes=units.parse_bytes(asked.mtu),
+            line_rate_bps=units.parse_bps(options.line_rate),
+            mtu_bytes=units.parse_bytes(options.mtu),
         )
-        return [("replay", [(seed, partial(recorded, told, settings, seed)) for seed in seeds])]
-    truths = (TUNING,) if asked.tuning else TRUTHS
-    some = truths if asked.only is None else (truths[asked.only],)
+        return [("replay", [(seed, partial(recorded, records, settings, seed)) for seed in seeds])]
+    truths = (TUNING,) if options.tuning else TRUTHS
+    some = truths if options.only is None else (truths[options.only],)
     return [
-        (truth.name, [(seed, partial(made_up, truth, seed, asked.noise)) for seed in seeds])
+        (truth.name, [(seed, partial(made_up, truth, seed, options.noise)) for seed in seeds])
         for truth in some
     ]
 
@@ -121,13 +121,13 @@ def _read(path: Path) -> list[Record]:
     return [slim(record) for record in records if record["run"] not in apart]
 
 
-def _line(outcomes: Sequence[Outcome]) -> str:
-    return ", ".join(f"{one.strategy} {one.runs}: {one.ratio:.2f}" for one in outcomes)
+def _line(scores: Sequence[StrategyScore]) -> str:
+    return ", ".join(f"{one.strategy} {one.runs}: {one.ratio:.2f}" for one in scores)
 
 
-def _summary(seeds: Sequence[Sequence[Outcome]]) -> dict[str, object]:
+def _summary(seeds: Sequence[Sequence[StrategyScore]]) -> dict[str, object]:
     found: dict[str, object] = {}
-    wholes = [outcomes[0].errors for outcomes in seeds]
+    wholes = [scores[0].errors for scores in seeds]
     for column in zip(*seeds, strict=True):
         first = column[0]
         found[f"{first.strategy}, {first.share:.0%}"] = {
@@ -154,13 +154,13 @@ def _text(document: dict[str, dict[str, object]]) -> str:
     lines = []
     for name, strategies in document.items():
         lines += [name, "  strategy, share    runs  ratio (quartiles)   reached  errors (ratios)"]
-        for strategy, said in strategies.items():
-            ratio: dict[str, float] = said["ratio"]  # type: ignore[index]
-            told: dict[str, float] = said["errors"]  # type: ignore[index]
-            over: dict[str, float] = said["ratios"]  # type: ignore[index]
-            errors = ", ".join(f"{name} {told[name]:.2%} ({over[name]:.2f})" for name in told)
+        for strategy, summary in strategies.items():
+            ratio: dict[str, float] = summary["ratio"]  # type: ignore[index]
+            error: dict[str, float] = summary["errors"]  # type: ignore[index]
+            relative: dict[str, float] = summary["ratios"]  # type: ignore[index]
+            errors = ", ".join(f"{name} {error[name]:.2%} ({relative[name]:.2f})" for name in error)
             lines.append(
-                f"  {strategy:18} {said['runs']:>4}  {ratio['median']:.2f} "  # type: ignore[index]
+                f"  {strategy:18} {summary['runs']:>4}  {ratio['median']:.2f} "  # type: ignore[index]
                 f"({ratio['p25']:.2f}–{ratio['p75']:.2f})  {ratio['reached']}/{ratio['n']}  {errors}"
             )
     return "\n".join(lines)

@@ -28,7 +28,7 @@ Errors = Mapping[str, float]
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class StrategyScore:
     """Result of one strategy on one arena: bought runs, and the mean error of each metric."""
 
     strategy: str
@@ -38,16 +38,16 @@ class Outcome:
     ratio: float
 
 
-def contest(arena: Arena, seed: int, shares: Sequence[float] = (QUARTER,)) -> list[Outcome]:
+def contest(arena: Arena, seed: int, shares: Sequence[float] = (QUARTER,)) -> list[StrategyScore]:
     """Score every strategy at every share of the full grid's runs, and the full grid itself."""
     whole = errors(arena, arena.turns)
-    found = [Outcome("full grid", 1.0, len(arena.turns), whole, 1.0)]
+    found = [StrategyScore("full grid", 1.0, len(arena.turns), whole, 1.0)]
     for share in shares:
         budget = round(share * len(arena.turns))
         for name, strategy in STRATEGIES.items():
             bought = strategy(arena, budget, seed)
             mine = errors(arena, bought)
-            found.append(Outcome(name, share, len(bought), mine, ratio(mine, whole)))
+            found.append(StrategyScore(name, share, len(bought), mine, ratio(mine, whole)))
     return found
 
 
@@ -72,7 +72,7 @@ def _at(model: Model, run: Run, truth: Mapping[str, float]) -> dict[str, float]:
     rate = None if run.unlimited else run.load_bps / 8 / run.payload_bytes
     wanted = [metric for metric in METRICS if metric in truth]
     try:
-        said = model.predict(
+        predicted = model.predict(
             protocol=run.protocol,
             payload_bytes=run.payload_bytes,
             rate_fps=rate,
@@ -82,7 +82,7 @@ def _at(model: Model, run: Run, truth: Mapping[str, float]) -> dict[str, float]:
         ).metrics
     except REFUSALS:
         return dict.fromkeys(wanted, MOST_ERROR)
-    return {metric: _error(metric, said[metric].value, truth[metric]) for metric in wanted}
+    return {metric: _error(metric, predicted[metric].value, truth[metric]) for metric in wanted}
 
 
 def _error(metric: str, value: float, truth: float) -> float:

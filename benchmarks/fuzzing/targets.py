@@ -29,7 +29,7 @@ from icmodel.dataset import load, shipped
 from icmodel.dataset.check import check_dataset
 from icmodel.fits.store import read
 from icmodel.model import Model
-from icmodel.report.masthead import _template_values
+from icmodel.report.masthead import masthead as read_masthead
 from icmodel.system.formats import EXPORTS, export_system, import_system
 from icmodel.verify import folder as verified
 from icmodel.web import guard
@@ -481,7 +481,7 @@ logo = "logo.svg"
 def masthead(parts: Sequence[bytes], folder: Path) -> None:
     """Read the template of a report, with its logo."""
     paths = files_of(parts, ("template.toml", "logo.svg"), folder)
-    _template_values(paths[0])
+    read_masthead(template=paths[0])
 
 
 def mastheads() -> Iterator[Sequence[bytes]]:

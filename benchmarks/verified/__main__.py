@@ -31,32 +31,32 @@ CPU = ("cpu_send_process_cores", "cpu_recv_process_cores")
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Predict, measure or print the table."""
-    asked = _parser().parse_args(arguments)
-    campaign, work = CAMPAIGNS[asked.campaign], asked.work / asked.campaign
-    if asked.what == "table":
-        told = text(campaign)
-        print(told, end="")
-        if asked.page:
-            _put(PAGE, asked.campaign, told)
+    options = _parser().parse_args(arguments)
+    campaign, work = CAMPAIGNS[options.campaign], options.work / options.campaign
+    if options.what == "table":
+        table = text(campaign)
+        print(table, end="")
+        if options.page:
+            _put(PAGE, options.campaign, table)
         return 0
-    if asked.what == "predict":
+    if options.what == "predict":
         campaign.predicted.mkdir(exist_ok=True)
         for one in campaign.asked():
             verify(one.system, work / one.name, _wish(campaign, 0))
             stored = work / one.name / PREDICTION
             shutil.copy(stored, campaign.predicted / f"{one.name}.json")
         return 0
-    return _measure(campaign, work, 60 * asked.minutes)
+    return _measure(campaign, work, 60 * options.minutes)
 
 
-def _put(page: Path, campaign: str, told: str) -> None:
+def _put(page: Path, campaign: str, table: str) -> None:
     """Replace the text between the marks of a campaign in a page."""
     begin, end = (f"<!-- {campaign}: {edge} -->\n" for edge in ("begin", "end"))
     before, _, rest = page.read_text(encoding="utf-8").partition(begin)
     _, found, behind = rest.partition(end)
     if not found:
         raise SystemExit(f"{page} has no marks of the campaign {campaign}: add {begin}{end}")
-    page.write_text(before + begin + told + end + behind, encoding="utf-8")
+    page.write_text(before + begin + table + end + behind, encoding="utf-8")
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -84,7 +84,7 @@ def _measure(campaign: Campaign, work: Path, limit_s: float) -> int:
             return 1
         found = verify(one.system, _folder(campaign, one, work), _wish(campaign, campaign.repeats))
         campaign.measured.mkdir(exist_ok=True)
-        place.write_text(json.dumps(_told(found), indent=1) + "\n", encoding="utf-8")
+        place.write_text(json.dumps(_measured_document(found), indent=1) + "\n", encoding="utf-8")
         print(repr(found), flush=True)
     return 0
 
@@ -100,7 +100,7 @@ def _folder(campaign: Campaign, one: Asked, work: Path) -> Path:
     return folder
 
 
-def _told(found: Verification) -> Mapping[str, Any]:
+def _measured_document(found: Verification) -> Mapping[str, Any]:
     """Return the measurements of each pass and stream, and the hash of the prediction."""
     names = tuple(found.lab.system.streams)
     passes = Folder(found.folder).passes(found.stored, names)

@@ -62,8 +62,8 @@ def rows(campaign: Campaign) -> tuple[list[Row], list[Bounded]]:
 def _read(one: Asked, campaign: Campaign) -> tuple[Mapping[str, Any], list[Pass]]:
     """Return the stored prediction of a system, and its passes that count."""
     body = (campaign.predicted / f"{one.name}.json").read_bytes()
-    told = json.loads((campaign.measured / f"{one.name}.json").read_bytes())
-    assert told["prediction_sha256"] == hashlib.sha256(body).hexdigest(), one.name
+    measured = json.loads((campaign.measured / f"{one.name}.json").read_bytes())
+    assert measured["prediction_sha256"] == hashlib.sha256(body).hexdigest(), one.name
     passes = [
         Pass(
             number,
@@ -73,7 +73,7 @@ def _read(one: Asked, campaign: Campaign) -> tuple[Mapping[str, Any], list[Pass]
             },
             1.0,
         )
-        for number, each in enumerate(told["passes"], start=1)
+        for number, each in enumerate(measured["passes"], start=1)
         if each["overlap_ratio"] >= LEAST_OVERLAP
     ]
     return json.loads(body)["prediction"], passes
