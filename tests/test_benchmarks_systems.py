@@ -10,7 +10,7 @@ from benchmarks import systems
 from icmodel.system import check
 from icmodel.system.document import SystemDocument
 from icmodel.system.expansion import expand
-from icmodel.system.loads import loads
+from icmodel.system.loads import port_loads
 
 
 def test_the_smaller_system_is_predicted_and_told(capsys: pytest.CaptureFixture[str]) -> None:
@@ -24,5 +24,5 @@ def test_the_smaller_system_is_predicted_and_told(capsys: pytest.CaptureFixture[
 def test_what_is_drawn_contradicts_nothing_and_overfills_no_port() -> None:
     system = expand(SystemDocument.model_validate(systems.tree(300, 30, seed=2)))
     assert check(system) == ()
-    ratios = [one.ratio for one in loads(system)]
+    ratios = [one.ratio for one in port_loads(system)]
     assert 0.1 < max(ratios) < 0.6

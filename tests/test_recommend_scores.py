@@ -17,7 +17,7 @@ from icmodel.recommend.front import pareto_front, rounded
 from icmodel.recommend.scores import OBJECTIVES
 from icmodel.requirement import MET, OUTCOMES
 from icmodel.system import OpenSystem, System, SystemPrediction, load, load_open, predict
-from icmodel.system.loads import loads
+from icmodel.system.loads import port_loads
 from recommend_case import MODELS, SMALL, opened
 
 CORES, LATENCY, FULLEST, INTERFACES, COST = range(len(OBJECTIVES))
@@ -103,7 +103,7 @@ def test_the_front_is_that_of_predicting_every_design(
 
 
 def fullest_port(system: System) -> float:
-    return max(one.mean_bps / one.port.rate_bps for one in loads(system))
+    return max(one.mean_bps / one.port.rate_bps for one in port_loads(system))
 
 
 def test_the_fullest_is_no_less_than_the_fullest_port(small: SearchSpace) -> None:

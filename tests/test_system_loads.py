@@ -15,11 +15,11 @@ from icmodel.system import (
     read_system,
 )
 from icmodel.system.files import find_system
-from icmodel.system.loads import loads, port_cycle
+from icmodel.system.loads import port_cycle, port_loads
 
 
 def test_a_port_carries_the_sum_of_its_streams() -> None:
-    at = {one.port.name: one for one in loads(load("imaging"))}
+    at = {one.port.name: one for one in port_loads(load("imaging"))}
     picture = 1920 * 1920 * 32 * 30 * 1538 / 1448
     assert at["switch->qfhd-display#2"].mean_bps == pytest.approx(2 * picture)
     assert at["capturing-device-3->switch"].mean_bps == pytest.approx(picture)
@@ -27,7 +27,7 @@ def test_a_port_carries_the_sum_of_its_streams() -> None:
 
 
 def test_unlimited_streams_have_no_load() -> None:
-    assert list(loads(load("lab-two-senders"))) == []
+    assert list(port_loads(load("lab-two-senders"))) == []
 
 
 def two_switches(scheduler: str, priority: int) -> tuple[str, ...]:

@@ -35,7 +35,7 @@ from icmodel.system import (
     load,
     read_system,
 )
-from icmodel.system.loads import loads, overloads
+from icmodel.system.loads import overloads, port_loads
 from icmodel.system.prediction.answers import Answers
 from icmodel.system.prediction.arrival import Arrival, arrival, overloaded_hosts
 from icmodel.system.prediction.judging import ARRIVES, IN_TIME
@@ -388,7 +388,7 @@ ANY = settings(max_examples=times(12), suppress_health_check=[HealthCheck.too_sl
 @given(loaded())
 def test_no_requirement_is_met_while_a_port_is_overloaded(system: System) -> None:
     found = rooms.predict(system, None)
-    full = [one for one in overloads(loads(system)) if not one.within_s]
+    full = [one for one in overloads(port_loads(system)) if not one.within_s]
     if full:
         assert found.verdict == NOT_MET
     for one in found.streams.values():

@@ -8,7 +8,7 @@ import pytest
 
 import checkout
 from icmodel.system import Finding, System, load, load_checked, system_names
-from icmodel.system.loads import loads
+from icmodel.system.loads import port_loads
 from icmodel.usecase import derive, load_usecase
 
 CALIBRATION = checkout.ROOT / "calibration" / "topologies"
@@ -150,7 +150,7 @@ def test_the_industrial_line_sends_state_once_to_two_sinks() -> None:
     copies = [one for one in system.streams.values() if one.multicast == "state-1"]
     assert [one.sink for one in copies] == ["server", "panel"]
     assert copies[0].path[:2] == copies[1].path[:2] == ("plc-1->cell-1", "cell-1->core")
-    up = next(load for load in loads(system) if load.port.name == "plc-1->cell-1")
+    up = next(load for load in port_loads(system) if load.port.name == "plc-1->cell-1")
     assert sum(one.group == "state" for one in up.streams) == 1
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from icmodel.errors import VerificationError
 from icmodel.system import CreditBased, Dscp, Gates, Window, load
-from icmodel.system.loads import loads
+from icmodel.system.loads import port_loads
 from icmodel.verify.lab_system import (
     LAB_BUFFER_BYTES,
     MOST_BUSY,
@@ -33,8 +33,8 @@ def copy_of(name: str, slower: float = 1.0, members: int | None = None) -> LabSy
 
 def test_a_slower_lab_system_has_the_same_loads_and_bytes() -> None:
     given, copy = load("lab-four-senders"), copy_of("lab-four-senders", 5.0)
-    before = {one.port.name: one.mean_bps / one.port.rate_bps for one in loads(given)}
-    after = {one.port.name: one.mean_bps / one.port.rate_bps for one in loads(copy.system)}
+    before = {one.port.name: one.mean_bps / one.port.rate_bps for one in port_loads(given)}
+    after = {one.port.name: one.mean_bps / one.port.rate_bps for one in port_loads(copy.system)}
     assert after == pytest.approx(before)
     for name, stream in given.streams.items():
         built = copy.system.streams[name]

@@ -206,10 +206,10 @@ def show(name: SystemName, *, as_json: AsJson = False, output: Output = None) ->
     """  # noqa: D301
     from icmodel.cli.system_text import system_sections
     from icmodel.system import load
-    from icmodel.system.loads import loads
+    from icmodel.system.loads import port_loads
 
     shown = load(name)
-    at_ports = tuple(loads(shown))
+    at_ports = tuple(port_loads(shown))
     answer = Answer(
         sections=lambda: system_sections(shown, at_ports),
         document=lambda: system_document(shown, at_ports),

@@ -27,7 +27,7 @@ from icmodel.system.prediction.result import by_requirement
 
 if TYPE_CHECKING:
     from icmodel.system import System, SystemPrediction
-    from icmodel.system.loads import Load
+    from icmodel.system.loads import PortLoad
     from icmodel.system.prediction.result import Judged, StreamPrediction
 
 
@@ -37,7 +37,7 @@ MOST_LINES = 20
 """Maximum number of ports, and of streams, shown by ``icmodel system show``; JSON has all."""
 
 
-def system_sections(system: System, loads: tuple[Load, ...]) -> Iterator[Section]:
+def system_sections(system: System, port_loads: tuple[PortLoad, ...]) -> Iterator[Section]:
     """Yield the tables of ``icmodel system show``: groups, streams with their routes, and busiest ports."""
     yield Section(f"{system.name}: {system.title}", (f"source: {system.source}",))
 
@@ -66,7 +66,7 @@ def system_sections(system: System, loads: tuple[Load, ...]) -> Iterator[Section
         )
         columns = ("stream", "way", "protocol", "#payload", "#asks for", "#priority", "kind")
         yield Section(_counted("streams", len(system.streams)), Table(columns, streams))
-    if loads:
+    if port_loads:
         ports = tuple(
             (
                 load.port.name,
@@ -75,10 +75,10 @@ def system_sections(system: System, loads: tuple[Load, ...]) -> Iterator[Section
                 units.format_bps(load.port.rate_bps),
                 units.format_ratio(load.ratio, 3),
             )
-            for load in sorted(loads, key=lambda load: -load.ratio)[:MOST_LINES]
+            for load in sorted(port_loads, key=lambda load: -load.ratio)[:MOST_LINES]
         )
         table = Table(("port", "#streams", "#on the wire", "#of", "#load"), ports)
-        yield Section(_counted("busiest ports", len(loads)), table)
+        yield Section(_counted("busiest ports", len(port_loads)), table)
     if system.known_limits:
         yield Section("known limits", bullets(system.known_limits))
 

@@ -14,7 +14,7 @@ from icmodel.errors import OutOfDomain
 
 if TYPE_CHECKING:
     from icmodel.system import Finding, System
-    from icmodel.system.loads import Load
+    from icmodel.system.loads import PortLoad
     from icmodel.usecase import UseCase
 
 # --- datasets ---------------------------------------------------------------------------------
@@ -175,7 +175,7 @@ def system_entry(system: System) -> dict[str, object]:
     }
 
 
-def system_document(system: System, loads: tuple[Load, ...]) -> dict[str, object]:
+def system_document(system: System, port_loads: tuple[PortLoad, ...]) -> dict[str, object]:
     """Return a system as JSON: its parts by name, in the order of the system file."""
     names = ("group", "source", "sink", "path", "priority", "kind", "multicast")
     return {
@@ -194,7 +194,7 @@ def system_document(system: System, loads: tuple[Load, ...]) -> dict[str, object
                 "load_ratio": load.ratio,
                 "streams": [stream.name for stream in load.streams],
             }
-            for load in loads
+            for load in port_loads
         },
         "streams": {stream.name: json_of(stream, *names) for stream in system.streams.values()},
         "requirements": [

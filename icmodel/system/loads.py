@@ -18,7 +18,7 @@ TOLERANCE = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
-class Load:
+class PortLoad:
     """Load of a port: the rates that its streams request on average, and the rate that deadlines need.
 
     Parameters
@@ -47,7 +47,7 @@ class Load:
         return self.mean_bps / self.port.rate_bps
 
 
-def loads(system: System, packets: Packing | None = None) -> Iterator[Load]:
+def port_loads(system: System, packets: Packing | None = None) -> Iterator[PortLoad]:
     """Load of each port that sends streams, in the file's order.
 
     ``packets`` are the packets of the system's streams, if they are known already. The load counts the
@@ -57,7 +57,7 @@ def loads(system: System, packets: Packing | None = None) -> Iterator[Load]:
     Examples
     --------
     >>> from icmodel.system import load
-    >>> busiest = max(loads(load("imaging")), key=lambda one: one.ratio)
+    >>> busiest = max(port_loads(load("imaging")), key=lambda one: one.ratio)
     >>> busiest.port.name, round(busiest.ratio, 2)
     ('switch->qfhd-display#1', 0.75)
     """
@@ -73,7 +73,7 @@ def loads(system: System, packets: Packing | None = None) -> Iterator[Load]:
             mean = sum(rates)
             messages = [_Message.of(*each) for each in zip(asking, rates, strict=True)]
             due_bps, due_s = max([(mean, 0.0), *_due_rates(messages)])
-            yield Load(port, asking, tuple(rates), mean, due_bps, due_s)
+            yield PortLoad(port, asking, tuple(rates), mean, due_bps, due_s)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +120,7 @@ class Overload:
 
     Parameters
     ----------
-    load : Load
+    load : PortLoad
         Load of all streams of the port, or of the streams of one priority.
     asked_bps, most_bps : float
         Load of the port, and the greatest rate that the port can send [b/s].
@@ -131,7 +131,7 @@ class Overload:
         Priority whose share of the port is exceeded; ``None`` for all streams of the port.
     """
 
-    load: Load
+    load: PortLoad
     asked_bps: float
     most_bps: float
     within_s: float = 0.0
@@ -174,7 +174,7 @@ class Overload:
         )
 
 
-def overloads(at_ports: Iterable[Load]) -> Iterator[Overload]:
+def overloads(at_ports: Iterable[PortLoad]) -> Iterator[Overload]:
     """Yield the overloads of all ports, given the load of each port.
 
     For each port, the average rate is checked first, then the rate that deadlines need, then the rates
@@ -190,7 +190,7 @@ def overloads(at_ports: Iterable[Load]) -> Iterator[Overload]:
             yield from _priority_overloads(load)
 
 
-def _priority_overloads(load: Load) -> Iterator[Overload]:
+def _priority_overloads(load: PortLoad) -> Iterator[Overload]:
     """Yield an overload for each priority whose load exceeds the rate that the scheduler leaves to it."""
     port = load.port
     for priority in sorted({stream.priority for stream in load.streams}):

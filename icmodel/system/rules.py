@@ -14,7 +14,7 @@ from icmodel.dataset import catalogue, find, read_document
 from icmodel.errors import DatasetError
 from icmodel.mistakes import NODES, Fault, Place
 from icmodel.system.expansion import ANY_LINK, MOST_NAMES, NAMES
-from icmodel.system.loads import loads, overloads
+from icmodel.system.loads import overloads, port_loads
 from icmodel.system.network import Stream, System
 from icmodel.system.packing import wire
 from icmodel.system.schedulers import CreditBased
@@ -86,7 +86,7 @@ def too_steep_slopes(system: System) -> Iterator[PartFault]:
 
 def overloaded_ports(system: System) -> Iterator[PartFault]:
     """Find ports whose load exceeds the port's rate."""
-    for over in overloads(loads(system)):
+    for over in overloads(port_loads(system)):
         greatest = max(over.load.streams, key=lambda stream: stream.requested_goodput_bps)
         key = (greatest.group, over.most_bps, over.when)
         yield PartFault(key, over.ratio, Fault(over.sentence(system)))

@@ -30,7 +30,9 @@ def body_of(document: Mapping[str, object]) -> bytes:
 # --- use case and system of a request ---------------------------------------------------------
 
 
-def one_of(kind: str, name: str | None, toml: str | None, error: type[IcmodelError]) -> None:
+def require_exactly_one(
+    kind: str, name: str | None, toml: str | None, error: type[IcmodelError]
+) -> None:
     """Raise an error unless exactly one of a name and a text is given."""
     if (name is None) == (toml is None):
         given = "nothing" if name is None else "both"
@@ -45,7 +47,7 @@ def usecase_of(name: str | None, toml: str | None) -> UseCase:
     UseCaseError
         If there is no such use case, or the text violates the format.
     """
-    one_of("usecase", name, toml, UseCaseError)
+    require_exactly_one("usecase", name, toml, UseCaseError)
     if toml is not None:
         return read_usecase(toml, TEXT)
     if name not in usecase_names():
@@ -65,7 +67,7 @@ def system_of(name: str | None, toml: str | None) -> OpenSystem:
     NetworkError
         If there is no such system, the text violates the format, or a dataset is not bundled.
     """
-    one_of("system", name, toml, NetworkError)
+    require_exactly_one("system", name, toml, NetworkError)
     if toml is None:
         if name not in system_names():
             raise NetworkError(
@@ -147,12 +149,12 @@ def check_system(toml: str) -> bytes:
 def show_system(name: str) -> bytes:
     """Return the JSON answer of `icmodel system show`, with the TOML text of the system."""
     from icmodel.questions.showing import system_document
-    from icmodel.system.loads import loads
+    from icmodel.system.loads import port_loads
 
     opened = system_of(name, None)
     system = opened.system()
     text = find_system(name).read_text(encoding="utf-8")
-    return body_of({**system_document(system, tuple(loads(system))), "toml": text})
+    return body_of({**system_document(system, tuple(port_loads(system))), "toml": text})
 
 
 def ingest(

@@ -201,10 +201,10 @@ def capacity_bps(protocol: str, payload: int, nagle: str = "on") -> Decimal:
     """Return the greatest goodput of four cores at a payload, over all loads [b/s]."""
     if protocol == "tcp":
         return (tcp_four_cores if nagle == "on" else tcp_without_nagle)(payload).value
-    return max(udp_four_cores(payload).value, udp_limited_or_none(payload))
+    return max(udp_four_cores(payload).value, udp_limited_or_zero(payload))
 
 
-def udp_limited_or_none(payload: int) -> Decimal:
+def udp_limited_or_zero(payload: int) -> Decimal:
     """Return goodput at 9.6 Gb/s offered, or 0 for payloads without such a run."""
     taken = payload in UDP_ALIGNED or payload == LARGEST_UDP
     return udp_limited(payload).value if taken else Decimal(0)

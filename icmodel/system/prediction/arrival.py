@@ -15,7 +15,7 @@ from icmodel.arrays import Ints
 from icmodel.documents import json_of
 from icmodel.estimate import Estimate, absent, limit_name
 from icmodel.requirement import MET, NOT_MET, UNDECIDED
-from icmodel.system.loads import Load, Overload, overloads
+from icmodel.system.loads import Overload, PortLoad, overloads
 from icmodel.system.network import Stream, System
 from icmodel.system.prediction.answers import SIDES, Answers
 from icmodel.system.sharing import SAME
@@ -54,7 +54,7 @@ class Arrival:
 
 
 def overloaded_streams(
-    system: System, at_ports: Iterable[Load]
+    system: System, at_ports: Iterable[PortLoad]
 ) -> Mapping[str, Sequence[Overload]]:
     """Find the overloaded ports on the path of each stream: name of the stream -> overloads.
 

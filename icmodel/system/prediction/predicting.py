@@ -10,7 +10,7 @@ from icmodel.dataset import Dataset
 from icmodel.errors import NetworkError
 from icmodel.keywords import checks_keywords
 from icmodel.model import Model
-from icmodel.system.loads import loads
+from icmodel.system.loads import port_loads
 from icmodel.system.namesake import notes_on_usecase
 from icmodel.system.network import System
 from icmodel.system.packing import packing
@@ -100,7 +100,7 @@ def predict(
         raise NetworkError(f"the system {system.name} has no streams: add [[streams]] to predict")
     choice = DatasetChoice(dataset, variant, cache)
     packets = packing(system)
-    at_ports = tuple(loads(system, packets))
+    at_ports = tuple(port_loads(system, packets))
 
     # ask the datasets, and share the resources among streams
     questions = stream_questions(system, choice)

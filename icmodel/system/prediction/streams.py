@@ -10,7 +10,7 @@ import numpy as np
 
 from icmodel.estimate import Estimate, absent
 from icmodel.message import AT_ONCE, Message, sent_at_once
-from icmodel.system.loads import Load, Overload
+from icmodel.system.loads import Overload, PortLoad
 from icmodel.system.network import Stream, System
 from icmodel.system.packing import AT_ONCE as BURSTS
 from icmodel.system.prediction.answers import StreamQuestions
@@ -69,7 +69,7 @@ def stream_predictions(
     system: System,
     questions: StreamQuestions,
     rates: Throughput,
-    at_ports: Iterable[Load],
+    at_ports: Iterable[PortLoad],
     added: Sequence[AddedLatency],
     buffers: Buffers,
     paths: Sequence[PathTimes],

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from icmodel.arrays import Ints
 from icmodel.estimate import Estimate, absent, weakest
-from icmodel.system.loads import Load
+from icmodel.system.loads import PortLoad
 from icmodel.system.network import Device, Stream, Switch, System
 from icmodel.system.prediction.answers import SIDES
 from icmodel.system.prediction.buffers import Buffers
@@ -24,7 +24,7 @@ from icmodel.system.sharing import SAME
 
 
 def link_usage(
-    system: System, rates: Throughput, at_ports: Iterable[Load], buffers: Buffers
+    system: System, rates: Throughput, at_ports: Iterable[PortLoad], buffers: Buffers
 ) -> dict[str, LinkPrediction]:
     """Predict the load and the queue of every link in both directions, by name of the link."""
     carried = rates.resources.by_place(rates.allocation.load)
