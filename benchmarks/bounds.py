@@ -200,11 +200,15 @@ def _saihu(cases: Document) -> list[str]:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.bounds", description=__doc__)
-    parser.add_argument("--systems", type=_count, default=10_000, help="random systems")
-    parser.add_argument("--whole", type=_count, default=5_000, help="random whole systems")
-    parser.add_argument("--flows", type=_count, default=10_000, help="most of a large network")
-    parser.add_argument("--seed", type=int, default=0, help="of the first system")
-    parser.add_argument("--json", action="store_true", help="a document instead of tables")
+    parser.add_argument("--systems", type=_count, default=10_000, help="number of random systems")
+    parser.add_argument(
+        "--whole", type=_count, default=5_000, help="number of random whole systems"
+    )
+    parser.add_argument(
+        "--flows", type=_count, default=10_000, help="greatest number of flows of a large network"
+    )
+    parser.add_argument("--seed", type=int, default=0, help="seed of the first system")
+    parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
     return parser
 
 

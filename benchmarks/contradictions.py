@@ -158,13 +158,19 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.contradictions", description=__doc__
     )
-    parser.add_argument("--questions", type=_count, default=2_000_000, help="of all models")
-    parser.add_argument("--systems", type=_none_too, default=5_000, help="random systems")
-    parser.add_argument("--rule", action="append", help="of systems; may be given again")
-    parser.add_argument("--only", action="append", choices=catalogue(), help="may be given again")
-    parser.add_argument("--variant", action="append", choices=VARIANTS, help="may be given again")
-    parser.add_argument("--seed", type=int, default=SEED, help="of the random questions")
-    parser.add_argument("--json", action="store_true", help="a document instead of a table")
+    parser.add_argument(
+        "--questions", type=_count, default=2_000_000, help="questions to ask all models"
+    )
+    parser.add_argument("--systems", type=_none_too, default=5_000, help="number of random systems")
+    parser.add_argument("--rule", action="append", help="rule of systems to check; can be repeated")
+    parser.add_argument(
+        "--only", action="append", choices=catalogue(), help="dataset to check; can be repeated"
+    )
+    parser.add_argument(
+        "--variant", action="append", choices=VARIANTS, help="variant to check; can be repeated"
+    )
+    parser.add_argument("--seed", type=int, default=SEED, help="seed of the random questions")
+    parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
     return parser
 
 

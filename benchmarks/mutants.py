@@ -373,9 +373,11 @@ def text(document: Document) -> str:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.mutants", description=__doc__)
     parser.add_argument("rooms", nargs="*", type=_room, metavar="ROOM", help=", ".join(ROOMS))
-    parser.add_argument("--mutants", type=int, default=40, help="drawn of each room")
-    parser.add_argument("--seed", type=int, default=0, help="of the draw")
-    parser.add_argument("--json", action="store_true", help="a document instead of a table")
+    parser.add_argument(
+        "--mutants", type=int, default=40, help="number of mutants drawn in each room"
+    )
+    parser.add_argument("--seed", type=int, default=0, help="seed of the draw")
+    parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
     return parser
 
 

@@ -155,10 +155,12 @@ def _paced_part(runs: Sequence[Pacing], asked_fps: int) -> Mapping[str, object]:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.probe", description=__doc__)
-    parser.add_argument("--pairs", type=_count, default=PAIRS, help="rounds of each question")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="also write the whole document")
+    parser.add_argument(
+        "--pairs", type=_count, default=PAIRS, help="number of rounds of each question"
+    )
+    parser.add_argument("--json", type=Path, metavar="FILE", help="also write the result as JSON")
     parser.add_argument("--only", action="append", choices=list(QUESTIONS), metavar="QUESTION")
-    parser.add_argument("--icprobe", type=Path, metavar="FILE", help="the binary to be judged")
+    parser.add_argument("--icprobe", type=Path, metavar="FILE", help="icprobe binary to test")
     return parser
 
 

@@ -69,9 +69,14 @@ def text(document: Document) -> str:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.recommend", description=__doc__)
-    parser.add_argument("--payloads", type=int, default=len(PAYLOADS), help="beside aligned ones")
-    parser.add_argument("--networks", type=int, default=2, help="counts of interfaces")
-    parser.add_argument("--json", action="store_true", help="print a document")
+    parser.add_argument(
+        "--payloads",
+        type=int,
+        default=len(PAYLOADS),
+        help="number of payloads, besides aligned ones",
+    )
+    parser.add_argument("--networks", type=int, default=2, help="number of interface counts to try")
+    parser.add_argument("--json", action="store_true", help="print JSON")
     return parser
 
 

@@ -54,10 +54,16 @@ def measure(sections: Sequence[str], points: int, repeats: int) -> Document:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.speed", description=__doc__)
-    parser.add_argument("--points", type=_count, default=10_000_000, help="of the full run")
-    parser.add_argument("--repeats", type=_count, default=REPEATS, help="interleaved")
-    parser.add_argument("--only", action="append", choices=SECTIONS, help="may be given again")
-    parser.add_argument("--json", action="store_true", help="a document instead of tables")
+    parser.add_argument(
+        "--points", type=_count, default=10_000_000, help="number of points of the full run"
+    )
+    parser.add_argument(
+        "--repeats", type=_count, default=REPEATS, help="number of interleaved repeats"
+    )
+    parser.add_argument(
+        "--only", action="append", choices=SECTIONS, help="section; can be repeated"
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
     return parser
 
 

@@ -135,9 +135,11 @@ def text(document: Document) -> str:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.systems", description=__doc__)
-    parser.add_argument("--streams", type=int, default=100_000, help="most of a system")
-    parser.add_argument("--seed", type=int, default=1, help="of the systems")
-    parser.add_argument("--json", action="store_true", help="print a document")
+    parser.add_argument(
+        "--streams", type=int, default=100_000, help="greatest number of streams of a system"
+    )
+    parser.add_argument("--seed", type=int, default=1, help="seed of the systems")
+    parser.add_argument("--json", action="store_true", help="print JSON")
     return parser
 
 

@@ -163,7 +163,7 @@ def changes_since(old: Mapping[str, Any], new: Mapping[str, Any], file: str = ""
         earlier = _Result.of(old)
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise ReportError(
-            f"{name} is no complete result of icmodel evaluate or icmodel system: {advice}"
+            f"{name} is not a complete result of icmodel evaluate or icmodel system: {advice}"
         ) from error
     if (earlier.command, earlier.subject) != (today.command, today.subject):
         raise ReportError(
@@ -191,7 +191,7 @@ def read_result(path: Path) -> Mapping[str, Any]:
     except ValueError as reason:
         raise ReportError(f"{path} is not valid JSON: {reason}") from reason
     if not isinstance(document, dict):
-        raise ReportError(f"{path} is no JSON object: write it with --json or -o {path}")
+        raise ReportError(f"{path} is not a JSON object: write it with --json or -o {path}")
     return document
 
 
@@ -320,13 +320,13 @@ def _estimate(document: Mapping[str, Any]) -> Estimate:
     if value == value or low == low or high == high:
         low, high = 0.0 if low != low else low, math.inf if high != high else high
     if low > high:
-        raise ValueError(f"an interval ends at {high!r}, below its begin {low!r}")
+        raise ValueError(f"an interval has the upper end {high!r} below the lower end {low!r}")
     return Estimate(value, low, high, "")
 
 
 def _number(value: Any) -> float:
     if isinstance(value, str) or not math.isfinite(value):
-        raise ValueError(f"{value!r} is no finite number")
+        raise ValueError(f"{value!r} is not a finite number")
     return float(value)
 
 

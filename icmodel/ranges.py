@@ -135,13 +135,13 @@ VALID_RANGES: Mapping[str, ValidRange] = {
     "requested_goodput_bps": ValidRange(
         0,
         "not a goodput",
-        "a finite number of bits per second above 0, or leave it out for as fast as it goes",
+        "a finite number of bits per second above 0, or leave it out for an unlimited rate",
         above=True,
     ),
     "rate_fps": ValidRange(
         0,
         "not a rate",
-        "a finite number of frames per second above 0, or leave it out for as fast as it goes",
+        "a finite number of frames per second above 0, or leave it out for an unlimited rate",
         above=True,
     ),
 }

@@ -258,7 +258,7 @@ def parse_span(kind: str, text: str) -> tuple[float, float]:
         return (parse(kind, text),) * 2
     span = parse(kind, least), parse(kind, most)
     if span[0] > span[1]:
-        raise UnitError(f"{text!r} begins above its end: write the least value first")
+        raise UnitError(f"{text!r} is a descending range: write the lesser value first")
     return span
 
 

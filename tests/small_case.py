@@ -115,7 +115,7 @@ LOADS = ((Decimal(10**7), 1, "0.1"), (Decimal(5 * 10**8), 2, "0.4"), (INF, 20, "
 
 
 def rows() -> list[Row]:
-    """Goodput as fast as it goes; latency and receiving CPU at two loads and unlimited."""
+    """Goodput at unlimited rate; latency and receiving CPU at two loads and unlimited."""
     return [row for payload in GOODPUT_BPS for row in _rows_of(payload)]
 
 

@@ -99,7 +99,7 @@ class Chain:
         payload_bytes: int = 65535,
         **more: object,
     ) -> Stream:
-        """A stream of frames sent evenly, or as fast as it goes."""
+        """A stream of frames sent evenly, or at unlimited rate."""
         made = None if rate_fps is None else Producer("goodput", 1 / rate_fps, payload_bytes)
         return Stream(
             name,

@@ -77,7 +77,7 @@ def test_first_runs_that_the_hypervisor_disturbed_are_asked_until_one_counts() -
 def test_runs_that_the_hypervisor_disturbed_are_told_early_and_in_the_end(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Nobody spends a whole budget on runs that count for nothing without hearing of it."""
+    """Nobody spends a whole budget on unused runs without a warning."""
     limits = settings(most_steal=0.01)
     with calibration_progress() as watch:
         result = calibrate(Disturbed(), limits, tmp_path / "lab", watch)
@@ -89,7 +89,9 @@ def test_runs_that_the_hypervisor_disturbed_are_told_early_and_in_the_end(
     made = Calibration("lab", tmp_path / "lab", "lab", "", "hybrid", result)
     assert made.to_dict()["disturbed"] == result.progress.disturbed
     assert made.to_dict()["requirements"] == {}
-    assert f"disturbed {result.progress.disturbed} of them" in text_of(calibration_sections(made))
+    assert f"{result.progress.disturbed} runs not used because the hypervisor" in text_of(
+        calibration_sections(made)
+    )
 
 
 def progress(runs: int, *, scored: bool = False) -> Progress:
@@ -123,9 +125,7 @@ def test_runs_that_flags_spoilt_are_counted(tmp_path: Path) -> None:
         "lab", tmp_path, "lab", "", "hybrid", Result("budget", (whole_run, spoilt), (), stand)
     )
     assert made.to_dict()["spoilt"] == {"runs": 1, "flags": {"incomplete": 1}}
-    assert "nothing is taken of 1 of them, for their flags: incomplete 1" in text_of(
-        calibration_sections(made)
-    )
+    assert "1 run not used because of flags: incomplete 1" in text_of(calibration_sections(made))
 
 
 def test_undisturbed_runs_are_no_news(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -360,8 +360,8 @@ def test_damaged_records_are_said(tmp_path: Path) -> None:
     good = (folder / RECORDS).read_bytes()
     for bad, said in (
         (b"{\n", "line 1 is not valid JSON"),
-        (b'{"plan": {}}\n', "that no calibration wrote"),
-        (good.replace(b'"repeat":0', b'"repeat":1e400'), "that no calibration wrote"),
+        (b'{"plan": {}}\n', "has an invalid line"),
+        (good.replace(b'"repeat":0', b'"repeat":1e400'), "has an invalid line"),
     ):
         (folder / RECORDS).write_bytes(bad + good)
         with pytest.raises(CalibrationError, match=said):
@@ -383,7 +383,7 @@ def test_damaged_records_are_said(tmp_path: Path) -> None:
         ({"cores": 0}, "0 cores are not possible: give 1 to 64"),
         ({"mtu_bytes": 10}, "an MTU of 10 B is not possible"),
         ({"window_s": 0.0}, "a window of 0 s is not possible"),
-        ({"line_rate_bps": 0.0}, "carries nothing"),
+        ({"line_rate_bps": 0.0}, "a line rate of 0 b/s is not possible"),
     ],
 )
 def test_settings_that_cannot_be_are_refused(words: dict[str, Any], said: str) -> None:

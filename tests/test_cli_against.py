@@ -72,7 +72,7 @@ def test_a_report_is_written_beside_the_changes(run_icmodel: RunIcmodel) -> None
     [
         (None, "write the first result with -o old.json"),
         ("{}", "schema_version"),
-        ('{"schema_version": 1}', "is no complete result"),
+        ('{"schema_version": 1}', "is not a complete result"),
         ("no JSON", "is not valid JSON"),
     ],
 )

@@ -288,5 +288,5 @@ def test_all_and_why_show_the_rest(run_icmodel: RunIcmodel) -> None:
     assert "latency_std_s" in run_icmodel(f"{TABLE_8_1} --all").out
     why = run_icmodel(f"{TABLE_8_1} --why").out
     assert why.startswith(brief.removesuffix(f"{MORE}\n"))
-    for said in ("serialisation", "goodput, the least of", "rows it rests on"):
+    for said in ("serialisation", "goodput, the least of", "dataset rows used"):
         assert said in why

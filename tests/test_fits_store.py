@@ -106,7 +106,7 @@ def test_a_damaged_fit_is_said_and_made_anew(cache: Path, data: Dataset) -> None
     first = Model(data, "hybrid").predict(ASKED, metrics=METRICS)
     (text,) = cache.glob("*/" + TEXT)
     text.write_text(text.read_text(encoding="utf-8")[:-20], encoding="utf-8")
-    with pytest.warns(UserWarning, match=r"damaged .*: it is made again"):
+    with pytest.warns(UserWarning, match=r"damaged .*; fitting again"):
         again = Model(data, "hybrid").predict(ASKED, metrics=METRICS)
     assert again == first
     assert fits_made(data) == 0
@@ -261,7 +261,7 @@ def test_damage_is_an_error_that_names_the_folder_and_never_another_answer(
             assert found is not None
             assert all(np.array_equal(found.curves[key], made.curves[key]) for key in found.curves)
     (tmp_path / name).write_bytes(b"")
-    with pytest.raises(DamagedFit, match=re.escape(f"kept in {tmp_path} is damaged (")):
+    with pytest.raises(DamagedFit, match=re.escape(f"stored fit in {tmp_path} is damaged (")):
         read(tmp_path, SEAL)
 
 

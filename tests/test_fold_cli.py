@@ -84,7 +84,7 @@ def test_refusals_are_sentences(
     assert "the folder of the dataset is missing" in refused(capsys, records)
     assert "contains no dataset made by icmodel fold" in refused(capsys, tmp_path)
     assert "cannot be read" in refused(capsys, tmp_path / "none", "-o", tmp_path / "x")
-    assert "is no flag" in refused(capsys, records, "-o", tmp_path / "x", "--refuse", "slow")
+    assert "is not a flag" in refused(capsys, records, "-o", tmp_path / "x", "--refuse", "slow")
     assert "not compared" in refused(capsys, records, "-o", tmp_path / "x", "--apart", "mac")
     assert "not valid TOML" in refused(capsys, records, "-o", tmp_path / "x", "--about", records)
     assert "no variant 'best'" in refused(capsys, tmp_path / "none", "--variant", "best")

@@ -89,7 +89,7 @@ def test_a_person_may_tolerate_or_refuse_a_flag() -> None:
     assert spoilers(flags, "cpu_send", ("unsteered",), ()) == ()
     assert spoilers(flags, "goodput_bps", (), ("stalled",)) == ("stalled",)
     for option in ("tolerate", "refuse"):
-        with pytest.raises(RecordError, match=f"--{option} 'slow' is no flag"):
+        with pytest.raises(RecordError, match=f"--{option} 'slow' is not a flag"):
             Settings(**{option: ("slow",)})  # type: ignore[arg-type]
 
 

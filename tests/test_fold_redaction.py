@@ -59,7 +59,7 @@ def changed(before: str, after: str) -> Record:
     ],
 )
 def test_what_cannot_be_withheld_is_refused_and_not_shown(before: str, after: str) -> None:
-    with pytest.raises(RecordError, match="says mac in a form that cannot be redacted"):
+    with pytest.raises(RecordError, match="has mac in a form that cannot be redacted"):
         without(changed(before, after), ("mac",))
 
 

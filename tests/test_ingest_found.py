@@ -95,13 +95,13 @@ def test_a_paced_run_is_no_capacity() -> None:
 def test_a_dataset_of_paced_runs_predicts_up_to_their_rate_and_no_capacity(
     variant: str, tmp_path: Path
 ) -> None:
-    """At 1 Mb/s by default, a run is no "as fast as it goes: 1.05 Mb/s, measured"."""
+    """At 1 Mb/s by default, a run is no "unlimited: 1.05 Mb/s, measured"."""
     got = ingest([FOUND / "iperf3-udp-default.json"])
     model = Model(dataset_of(got, tmp_path / "paced", About()), variant)
     below = model.predict(protocol="udp", payload="1448 B", rate="80/s")
     assert below.goodput_bps.value == pytest.approx(80 * 1448 * 8)
     for rate in (None, 800.0):
-        with pytest.raises(OutOfDomain, match="at limited rates only, which state no capacity"):
+        with pytest.raises(OutOfDomain, match="at limited rates only, so its capacity is unknown"):
             model.predict(protocol="udp", payload="1448 B", rate_fps=rate)
 
 

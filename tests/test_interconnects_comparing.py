@@ -212,7 +212,7 @@ def test_why_names_the_unused_sources_and_a_page_has_the_table(
     page = tmp_path / "page.md"
     assert main([*ASKED, "-o", str(page)]) == 3
     written = page.read_text(encoding="utf-8")
-    assert "| link | Gb/s | protocol | verdict | stands on | decided by (required) |" in written
+    assert "| link | Gb/s | protocol | verdict | based on | decided by (required) |" in written
     assert "## What would decide" in written
 
 

@@ -200,7 +200,7 @@ LINE = f"compare --usecase imaging --rates 1,10 --dataset {TEN_GIGABIT}"
 def test_people_get_the_best_a_table_and_a_sentence_each(run_icmodel: RunIcmodel) -> None:
     printed = run_icmodel(LINE)
     assert printed.code == 3
-    assert "first of the open ones is Ethernet tcp 10 Gb/s: the wire carries 1.8" in printed.out
+    assert "the best undecided is Ethernet tcp 10 Gb/s: the wire carries 1.8" in printed.out
     rows = [cells for cells in printed.rows if len(cells) > 5 and cells[0].isdigit()]
     assert [int(cells[0]) for cells in rows] == list(range(1, len(rows) + 1))
     assert all(f"\n{n}. " in printed.out for n in range(1, len(rows) + 1))

@@ -147,7 +147,7 @@ class Change(NamedTuple):
 
 
 SYSTEM_CHANGES = (
-    Change('["camera", "sw"]', '["camrea", "sw"]', "'camrea', which is no device"),
+    Change('["camera", "sw"]', '["camrea", "sw"]', "'camrea', which is neither a device"),
     Change('["probe", "sw"]', '["probe", "probe"]', "probe is paired with itself"),
     Change('["island", "far"]', '["island", "islet"]', "no route from island", 'sink = "panel"'),
     Change('protocol = "ethernet"', 'protocol = "ethernt"', "is ethernet meant"),

@@ -20,7 +20,7 @@ HIGH_BPS = SENT_BPS * (1 + math.hypot(1.2 - 1, 0.8 / 0.6 - 1))
 
 
 def overloaded(loss: tuple[float, float, float] = LOSS) -> Dataset:
-    """Two payloads of UDP as fast as it goes, with ranges that the source says."""
+    """Two payloads of UDP at unlimited rate, with ranges that the source says."""
     ends = {"goodput_bps": GOODPUT, "loss_rate": loss}
     return dataset([ranged(size, name, ends[name]) for size in (512, 1024) for name in ends])
 

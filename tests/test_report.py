@@ -38,7 +38,7 @@ SECTIONS = [
     "Predictions",
     "Why",
     "Plots",
-    "What it rests on",
+    "Dataset rows used",
     "Sources",
 ]
 
@@ -268,14 +268,14 @@ def test_the_numbers_of_a_plot_are_its_points_and_the_scenario(small: Evaluation
     assert [name.removeprefix("#") for name in table.columns] == [
         "payload",
         "predicted",
-        "rests on",
+        "based on",
         "benchmarked",
         "theory bound",
     ]
     cells = [[cell.text for cell in row] for row in table.rows]
     assert [row[0] for row in cells] == ["64 B", "1024 B", "4096 B", "1024 B, this scenario"]
     assert cells[1][1].startswith("600 Mb/s (540 – 6")
-    assert cells[1][3] == "600 Mb/s, as fast as it goes (measured)"
+    assert cells[1][3] == "600 Mb/s at unlimited rate (measured)"
     assert cells[3][1] == "200 Mb/s (exact)"
 
 

@@ -105,7 +105,7 @@ def test_the_text_answers_first_and_fits_its_width(imaging: Evaluation) -> None:
     assert max(map(len, text.splitlines())) <= 80
     flat = " ".join(text.split())
     for said in (
-        "Asked of ethernet-10g-2012, variant corrected, candidate original.",
+        "Based on ethernet-10g-2012, variant corrected, candidate original.",
         "✗ not met Not met, on derived goodput: original misses 3 of 7",
         "picture.goodput_bps 3.538944 Gb/s 1920 × 1920 × 32 b × 30 Hz",
         "mean latency 113 µs",

@@ -234,7 +234,7 @@ def test_a_refused_point_is_named_and_leaves_nothing(model: icmodel.Model, tmp_p
 
 def test_foreign_folders_and_formats_are_refused(model: icmodel.Model, tmp_path: Path) -> None:
     (tmp_path / "mine.zarr").mkdir()
-    with pytest.raises(ReportError, match="a folder that no sweep wrote"):
+    with pytest.raises(ReportError, match="a folder not written by icmodel sweep"):
         sweep_to_file(model, tmp_path / "mine.zarr", **QUESTION)
     with pytest.raises(ReportError, match="unsupported file extension for a large sweep"):
         sweep_to_file(model, tmp_path / "grid.xlsx", **QUESTION)

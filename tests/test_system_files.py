@@ -112,7 +112,7 @@ DAMAGES = [
     ),
     # looped
     (TWO, 'protocol = "udp"', 'via = ["T", "S"]\nprotocol = "udp"', "passes S twice"),
-    (TWO, 'protocol = "udp"', 'via = ["B"]\nprotocol = "udp"', "via B, which is no switch"),
+    (TWO, 'protocol = "udp"', 'via = ["B"]\nprotocol = "udp"', "via B, which is not a switch"),
     # overloaded
     (TWO, '"50 Mb/s"', '"99 Mb/s"', "the interface of A at A->S must carry 103.4 Mb/s"),
     (

@@ -325,15 +325,18 @@ def _ports(parts: str, key: str, value: object) -> str:
         (_ports("flows", "path", {"a": 1}), "the flow f0 has no list of path"),
         ('{"servers": 3}', "servers must be a list"),
         ('{"servers": [{}]}', "a server has no name"),
-        ('{"servers": [], "flows": [{"name": "f", "path": ["x"]}]}', "'x', which is no server"),
-        (json.dumps(PORTS).replace('"10B"', '"10 apples"'), "'apples' is no unit of data"),
+        ('{"servers": [], "flows": [{"name": "f", "path": ["x"]}]}', "'x', which is not a server"),
+        (json.dumps(PORTS).replace('"10B"', '"10 apples"'), "'apples' is not a unit of data"),
         (json.dumps(PORTS).replace('[10, "1ms"]', "[10]"), "1 latencies and 2 rates"),
         (json.dumps(PORTS).replace('"10kbps"', "0"), "no burst or no rate"),
-        (PHYSICAL.replace('to="sink1"', 'to="sink9"'), "'sink9', which is no station"),
+        (PHYSICAL.replace('to="sink1"', 'to="sink9"'), "'sink9', which is neither a station"),
         (PHYSICAL.replace('"leaky-bucket"', '"periodic"'), "icmodel reads only leaky-bucket"),
         (PHYSICAL.replace('lb-rate="10kbps"', ""), "has no lb-rate"),
         ('{"nodes": [{}]}', "a node has no id"),
-        ('{"nodes": [{"id": 1}], "links": [{"source": 1, "target": 2}]}', "'2', which is no node"),
+        (
+            '{"nodes": [{"id": 1}], "links": [{"source": 1, "target": 2}]}',
+            "'2', which is not a node",
+        ),
     ],
 )
 def test_a_damaged_file_is_refused_in_a_sentence(text: str, said: str, tmp_path: Path) -> None:

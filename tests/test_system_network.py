@@ -90,11 +90,11 @@ def test_copies_of_a_multicast_set_are_sent_once_where_they_share_a_port() -> No
 @pytest.mark.parametrize(
     ("path", "said"),
     [
-        ((), "leads over nothing"),
-        (("a->s",), "leads over a, s, and not from a to b"),
-        (("a->s", "s->c"), "leads over a, s, c"),
-        (("a->s", "c->s", "s->b"), "link by link"),
-        (("a->x",), "'a->x', which is no port"),
+        ((), "is empty, which does not join a and b"),
+        (("a->s",), "is a, s, which does not join a and b by links"),
+        (("a->s", "s->c"), "is a, s, c, which"),
+        (("a->s", "c->s", "s->b"), "does not join a and b by links"),
+        (("a->x",), "'a->x', which is not a port"),
     ],
 )
 def test_a_path_that_is_not_joined_is_refused(path: tuple[str, ...], said: str) -> None:
@@ -104,9 +104,9 @@ def test_a_path_that_is_not_joined_is_refused(path: tuple[str, ...], said: str) 
 
 def test_a_name_that_is_nowhere_is_refused() -> None:
     small = system(stream())
-    with pytest.raises(NetworkError, match="'d', which is no device"):
+    with pytest.raises(NetworkError, match="'d', which is neither a device"):
         replace(small, links={"d<->s": Link("d<->s", ("d", "s"), 1e9)})
-    with pytest.raises(NetworkError, match="'d', which is no device"):
+    with pytest.raises(NetworkError, match="'d', which is neither a device"):
         system(replace(stream(), sink="d"))
 
 

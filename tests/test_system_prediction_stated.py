@@ -291,7 +291,7 @@ def test_times_are_in_order_and_within_the_bound(
     ("old", "new", "says"),
     [
         ('source = "manual, page 12"', "", "the device plc states its latency without a source"),
-        ('"100 us .. 400 us"', '"400 us .. 100 us"', "begins above its end"),
+        ('"100 us .. 400 us"', '"400 us .. 100 us"', "is a descending range"),
         ('"100 us .. 400 us"', '"100 .. 400 us"', "has no unit"),
         ('latency = "100 us .. 400 us"', "latency_s = [4e-4, 1e-4]", "is above the greatest"),
         ('latency = "100 us .. 400 us"', "latency_s = [1e-4]", "plc"),

@@ -63,5 +63,5 @@ def test_a_requirement_without_a_stream_is_about_the_only_one() -> None:
 
 
 def test_a_limit_of_another_kind_is_refused() -> None:
-    with pytest.raises(NetworkError, match="name a number of the same kind"):
+    with pytest.raises(NetworkError, match="name a number with the unit of the metric"):
         requirements_of("imaging", required('at_most = "picture.goodput_bps"', "latency_max_s"))

@@ -107,7 +107,7 @@ def test_a_given_way_passes_what_is_named() -> None:
     ("via", "said"),
     [
         (("s2",), "passes s1 twice on its route h0 -> s0 -> s1 -> s2 -> s1 -> h1"),
-        (("h1",), "via h1, which is no switch"),
+        (("h1",), "via h1, which is not a switch"),
     ],
 )
 def test_a_given_way_that_loops_or_passes_a_host_is_refused(

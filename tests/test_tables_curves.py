@@ -85,7 +85,7 @@ def test_processors_are_all_busy_at_most_unless_a_row_says_there_were_more(
 
 
 def goodput_row(payload: int, value: int, **more: Any) -> Row:
-    """A row of one core as fast as it goes, but for what is said."""
+    """A row of one core at unlimited rate, but for what is said."""
     said: dict[str, Any] = {"cores": 1, "load_bps": Decimal("inf")} | more
     return Row("tcp", "goodput_bps", value, "measured", "a test", payload_bytes=payload, **said)
 

@@ -78,8 +78,14 @@ def test_a_tsi721_stays_under_the_bound() -> None:
         (lambda: Framing(control_symbol_bytes=3), "control_symbol_bytes 3 is unknown"),
         (lambda: rapidio.link_rate_bps(3), "lanes 3 is unknown"),
         (lambda: rapidio.link_rate_bps(4, 20e9), "baud 20000000000.0 is unknown"),
-        (lambda: rapidio.packet_bytes(257, Framing()), "one RapidIO packet carries at most 256 B"),
-        (lambda: rapidio.packets(4097, Framing("message")), "message carries at most 4096 B"),
+        (
+            lambda: rapidio.packet_bytes(257, Framing()),
+            "one RapidIO packet: use frames of at most 256 B",
+        ),
+        (
+            lambda: rapidio.packets(4097, Framing("message")),
+            "message: use frames of at most 4096 B",
+        ),
         (lambda: rapidio.packets(0, Framing()), "at least 1 B"),
     ],
 )

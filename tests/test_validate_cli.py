@@ -44,7 +44,7 @@ def test_no_fold_at_all_is_one_sentence_that_says_what_to_do(
     assert main(["validate", "zeromq-1g-2010", "--folds", "held-out"]) == 2
     printed, said = capsys.readouterr()
     assert printed == ""
-    assert "zeromq-1g-2010 has nothing to ask for under held-out: it has no held-out runs" in said
+    assert "zeromq-1g-2010 has no folds of the kind held-out: it has no held-out runs" in said
     assert "such as leave-one-out" in said
 
 

@@ -172,7 +172,7 @@ def test_requirements_are_judged_by_the_server(visit: Visit) -> None:
     assert "goodput ≥ 3 Gb/s" in shown[0]
     assert "not met" in shown[1]
     assert "undecided" in shown[2]
-    assert "'speed' is no metric here" in shown[3]
+    assert "'speed' is not a metric here" in shown[3]
     visit.page.get_by_role("button", name="Remove speed > 3").click()
     visit.settle()
     assert visit.page.locator(".needs li").count() == 3

@@ -104,32 +104,37 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.accuracy", description=__doc__)
     parser.add_argument("--json", action="store_true", help="print a JSON document")
     parser.add_argument(
-        "--only", action="append", metavar="DATASET", help="name or path; can be repeated"
+        "--only",
+        action="append",
+        metavar="DATASET",
+        help="name or path of a dataset; can be repeated",
     )
     parser.add_argument(
-        "--made-up", action="store_true", help="the made-up family, which chose no constant"
+        "--made-up", action="store_true", help="use the synthetic datasets, which chose no constant"
     )
     parser.add_argument(
         "--evidence",
         type=Path,
-        help="a folder that keeps by what constants are chosen; what is in it is not gathered again",
+        help="folder that stores the evidence for the constants; stored evidence is used again",
     )
     parser.add_argument(
         "--shipped",
         action="store_true",
-        help="hybrid with the constants that ship, which have seen every dataset",
+        help="score hybrid with the shipped constants, which were chosen on every dataset",
     )
     parser.add_argument(
-        "--predictor", action="append", choices=NAMES, help="only these; can be repeated"
+        "--predictor", action="append", choices=NAMES, help="predictor to score; can be repeated"
     )
-    parser.add_argument("--folds", choices=KINDS, default=LEAVE_ONE, help="default: %(default)s")
     parser.add_argument(
-        "--most", type=int, default=MOST, help="folds of a dataset at most (%(default)s)"
+        "--folds", choices=KINDS, default=LEAVE_ONE, help="kind of folds (%(default)s)"
+    )
+    parser.add_argument(
+        "--most", type=int, default=MOST, help="maximum number of folds of a dataset (%(default)s)"
     )
     parser.add_argument(
         "--journal",
         type=Path,
-        help="a file that keeps each predictor's scores as they come; those in it are not made again",
+        help="file that stores the scores of each predictor; stored scores are used again",
     )
     shared = parser.add_mutually_exclusive_group()
     shared.add_argument("--workers", type=int, metavar="N", help="processes that answer the folds")

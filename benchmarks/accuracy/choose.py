@@ -226,8 +226,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.accuracy.choose", description=__doc__.split("\n")[0]
     )
-    parser.add_argument("--only", action="append", metavar="DATASET", help="can be repeated")
-    parser.add_argument("--evidence", type=Path, help="a folder that keeps what is gathered")
+    parser.add_argument(
+        "--only", action="append", metavar="DATASET", help="dataset; can be repeated"
+    )
+    parser.add_argument("--evidence", type=Path, help="folder that stores the evidence")
     asked = parser.parse_args(arguments)
     sys.stdout.write(text(choose(asked.only or catalogue(), asked.evidence)))
     return 0

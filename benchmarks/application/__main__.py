@@ -58,12 +58,12 @@ def _parser() -> argparse.ArgumentParser:
         "--measure",
         dest="folder",
         type=Path,
-        help="measure into this folder, or go on there; as root",
+        help="measure into this folder, or continue there; needs root",
     )
     parser.add_argument(
-        "--within", type=float, default=240.0, metavar="S", help="seconds of measuring [240]"
+        "--within", type=float, default=240.0, metavar="S", help="time to measure in seconds [240]"
     )
-    parser.add_argument("--icprobe", type=Path, help="the binary, if it is not built here")
+    parser.add_argument("--icprobe", type=Path, help="icprobe binary, if it is not built here")
     return parser
 
 

@@ -60,25 +60,35 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.chooser", description=__doc__)
     parser.add_argument("--seeds", type=int, default=SEEDS)
     parser.add_argument("--first-seed", type=int, default=1)
-    parser.add_argument("--share", type=float, action="append", help="of the full grid's runs")
+    parser.add_argument(
+        "--share",
+        type=float,
+        action="append",
+        help="share of the full grid's runs; can be repeated",
+    )
     parser.add_argument("--variant", default="hybrid")
     parser.add_argument(
         "--records",
         type=Path,
         nargs="+",
-        help="of a full grid and held-out points, to replay: files, or the folder of a dataset",
+        help="records to replay, of a full grid and held-out points: files, or the folder of a dataset",
     )
-    parser.add_argument("--line-rate", default="1 Gb/s", help="of the records' path")
-    parser.add_argument("--mtu", default="1500 B", help="of the records' path")
+    parser.add_argument("--line-rate", default="1 Gb/s", help="line rate of the records' path")
+    parser.add_argument("--mtu", default="1500 B", help="MTU of the records' path")
     parser.add_argument(
-        "--noise", type=float, default=1.0, help="times that of a made-up run; 0 is none (1)"
+        "--noise",
+        type=float,
+        default=1.0,
+        help="factor on the noise of synthetic runs; 0 is no noise (1)",
     )
-    parser.add_argument("--tuning", action="store_true", help="the system the chooser was tried on")
-    parser.add_argument("--only", type=int, help="one of the made-up systems, from 0")
+    parser.add_argument(
+        "--tuning", action="store_true", help="use the system that the chooser was tuned on"
+    )
+    parser.add_argument("--only", type=int, help="index of one synthetic system, from 0")
     parser.add_argument(
         "--journal",
         type=Path,
-        help="a file that keeps each seed's outcome as it comes; those in it are not made again",
+        help="file that stores the outcome of each seed; stored outcomes are used again",
     )
     parser.add_argument("--json", action="store_true")
     return parser

@@ -60,7 +60,9 @@ def main() -> None:
     parser.add_argument("target", nargs="*", help=f"targets, by default all: {', '.join(TARGETS)}")
     parser.add_argument("--minutes", type=float, default=1.0, help="time of each target")
     parser.add_argument("--blind", action="store_true", help="mutate without atheris and coverage")
-    parser.add_argument("--repeat", type=Path, metavar="FILE", help="give a target one input")
+    parser.add_argument(
+        "--repeat", type=Path, metavar="FILE", help="run a target once, with this input"
+    )
     words = parser.parse_args()
     if words.repeat:
         repeat(words.target[0], words.repeat)

@@ -65,7 +65,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--campaign", choices=tuple(CAMPAIGNS), default="meeting")
     parser.add_argument("--work", type=Path, help="folder of the records", default=Path("verified"))
     parser.add_argument("--page", action="store_true", help=f"put the table into {PAGE.name} too")
-    parser.add_argument("--minutes", type=float, default=1e9, help="begin no system after these")
+    parser.add_argument(
+        "--minutes", type=float, default=1e9, help="start no system after this time"
+    )
     return parser
 
 

@@ -59,7 +59,7 @@ class Grid:
             )
         if not self.loads or math.inf not in self.loads or min(self.loads) <= 0:
             raise CalibrationError(
-                "the loads must include infinity (as fast as possible); all others are shares of the "
+                "the loads must include infinity (unlimited rate); all others are shares of the "
                 "line rate above 0"
             )
 
@@ -96,8 +96,8 @@ class Setup:
             )
         if self.line_rate_bps is not None and self.line_rate_bps <= 0:
             raise CalibrationError(
-                f"a line rate of {self.line_rate_bps:g} b/s carries nothing: leave it out to take "
-                "the goodput of the first run, or give the rate of the line"
+                f"a line rate of {self.line_rate_bps:g} b/s is not possible: give a rate above 0, or leave "
+                "it out to use the goodput of the first run"
             )
 
 
@@ -187,8 +187,8 @@ class Sampling:
     def __post_init__(self) -> None:
         if self.most_steal is not None and not 0 <= self.most_steal < 1:
             raise CalibrationError(
-                f"{100 * self.most_steal:g} % of a core cannot be the most that a run may lose: give "
-                "0 % or more and less than 100 %"
+                f"most_steal of {100 * self.most_steal:g} % is not possible: give 0 % or more, and less than "
+                "100 %"
             )
 
 

@@ -78,7 +78,7 @@ def _claim(path: Path, settings: Settings) -> None:
         elif other := before.differing(settings):
             raise CalibrationError(
                 f"{path} holds a calibration with other settings: {', '.join(other)} differ; give "
-                "the same settings to go on, or another folder"
+                "the same settings to continue, or another folder"
             )
     elif any(one != new for one in path.iterdir()):
         raise CalibrationError(f"{path} is not empty and holds no calibration: give a new folder")
@@ -165,7 +165,7 @@ def _done(document: Mapping[str, Any], name: str) -> Done:
         repeat = int(mark["repeat"])
     except (KeyError, ValueError, TypeError, AttributeError, OverflowError) as error:
         raise CalibrationError(
-            f"{name} has a line that no calibration wrote ({error}): the file was changed; restore "
+            f"{name} has an invalid line ({error}): the file was changed; restore "
             "it, or calibrate into a new folder"
         ) from error
     if name == REFUSED:

@@ -288,7 +288,7 @@ def _number(address: str) -> str:
     try:
         found = socket.getaddrinfo(address, None, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
-        reason = getattr(error, "strerror", None) or "it is no host name"
+        reason = getattr(error, "strerror", None) or "it is not a host name"
         raise CalibrationError(
             f"the host name {address} does not resolve here ({reason}): give the host's "
             "address in the measured network with --address"

@@ -56,7 +56,7 @@ def refuse_undecidable(case: UseCase, settings: Settings) -> None:
         reasons = "; ".join(f"{' and '.join(names)}: {why}" for why, names in streams.items())
         raise CalibrationError(
             f"no run can decide the use case {case.name} with its default candidate "
-            f"{case.default_candidate} ({reasons})"
+            f"{case.default_candidate} ({reasons}): change these settings, or leave the use case out"
         )
 
 

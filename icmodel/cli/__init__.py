@@ -110,7 +110,7 @@ icmodel predicts whether an interconnect carries a use case. Begin with one of t
   icmodel predict --payload "1448 B" --rate 6700/s  one stream: goodput, latency, CPU load, loss
   icmodel evaluate imaging                          a use case: met, not met or undecided
   icmodel system imaging                            a whole system
-  icmodel datasets list                             the measurements that predictions rest on
+  icmodel datasets list                             the measurements behind the predictions
   icmodel ingest --help                             your own measurements, by iperf3 or other tools
 
 All commands: icmodel --help. Completion by Tab and the manual page: icmodel completion --help

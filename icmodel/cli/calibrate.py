@@ -15,7 +15,7 @@ from icmodel import units
 from icmodel.cli.options import AsJson, expand_options, make_app
 from icmodel.cli.output import Answer, Section, Table, emit, interruptible
 from icmodel.errors import CalibrationError, UnitError
-from icmodel.estimate import quantity_text
+from icmodel.estimate import plural, quantity_text
 from icmodel.probing import Probe, check_probe, find_probe
 from icmodel.questions.words import option_field, split_names
 from icmodel.requirement import MET, NOT_MET
@@ -216,15 +216,17 @@ def calibration_sections(made: Calibration) -> Iterator[Section]:
     ]
     if made.spoilt:
         flags = ", ".join(f"{name} {count}" for name, count in sorted(made.flags.items()))
-        lines.append(f"nothing is taken of {made.spoilt} of them, for their flags: {flags}")
+        lines.append(f"{plural(made.spoilt, 'run')} not used because of flags: {flags}")
     if end.disturbed:
-        lines.append(f"the hypervisor disturbed {end.disturbed} of them, which count for nothing")
+        lines.append(
+            f"{plural(end.disturbed, 'run')} not used because the hypervisor disturbed them"
+        )
     if end.verdict:
         lines.append(verdict_line(end))
     if not end.scores:
         lines.append(
             "it ended within the first round, so neither error nor verdict is known: "
-            "give more with --budget, and it goes on"
+            "continue with a larger --budget"
         )
     lines.append(f"dataset {made.dataset} in {made.folder}, variant {made.variant}")
     yield Section(f"calibrated {made.system}", tuple(lines))
@@ -235,7 +237,7 @@ def calibration_sections(made: Calibration) -> Iterator[Section]:
             for one in end.scores
         )
         columns = ("metric", "#left out", "#error", "#95 % below", "#noise of a run")
-        heading = "error at runs left out: relative, of shares of a processor the difference"
+        heading = "error of left-out runs (relative; CPU shares: absolute)"
         yield Section(heading, Table(columns, rows))
 
 
@@ -346,7 +348,7 @@ def step_lines(state: Progress) -> list[str]:
     if state.last is not None and state.runs == EARLY and 2 * state.disturbed > EARLY:
         return [
             f"the hypervisor disturbed {state.disturbed} of the first {state.runs} runs, which "
-            "count for nothing: interrupt and start anew in a quieter hour, or allow more with "
+            "are not used: interrupt and start again in a quieter hour, or allow more with "
             "--most-steal"
         ]
     return []

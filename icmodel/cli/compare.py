@@ -57,9 +57,9 @@ app = make_app()
 
 ANSWERS = {
     "carries": "Take",
-    "hosts open": "None surely carries it; first of the open ones is",
-    "hosts fail": "None carries it with measured hosts; nearest is",
-    "impossible": "None can carry it; nearest is",
+    "hosts open": "None surely carries it; the best undecided is",
+    "hosts fail": "None carries it with measured hosts; the nearest is",
+    "impossible": "None can carry it; the nearest is",
 }
 """Start of the printed answer, by the class of the best interconnect."""
 RANKING = ("rank", "class", "wire_headroom", "host_headroom", "least_cores", "sentence")
@@ -123,9 +123,9 @@ def compare(
     everything, 1 no interconnect does, 3 undecided. -o FILE also writes a report of it, one page
     first: .pdf, .html or .md.
 
-    With --rates the interconnects are ranked at these line rates, to answer which to take: those that
-    carry the use case, those of which only the hosts are open, those whose measured hosts fail, and the
-    impossible ones. Each has its headroom, the least cores, and one sentence.
+    With --rates the interconnects are ranked at these line rates in four classes: carries the use case,
+    only the hosts are undecided, measured hosts fail, impossible. Each has its headroom, the least
+    cores, and one sentence.
 
     \b
     icmodel compare --protocol tcp,udp --payload "1472 B"
@@ -289,14 +289,14 @@ def ranking_sections(comparison: Comparison, *, why: bool) -> Iterator[Section]:
         )
         for one in found
     )
-    columns = ("#", "interconnect", "class", "stands on", "#wire", "#hosts", "#cores")
+    columns = ("#", "interconnect", "class", "based on", "#wire", "#hosts", "#cores")
     yield Section(
         "headroom of the wire and of the measured hosts, least cores", Table(columns, rows)
     )
     sentences = [f"{one.rank}. {words.link_name(one.row)}: {one.sentence}" for one in found]
     yield Section("one by one", hanging(sentences))
     if not why:
-        yield Section("", ("who answers for each link, who else does, and why: --why",))
+        yield Section("", ("datasets and reasons of each link: --why",))
         return
     for one in found:
         yield Section(f"{words.link_name(one.row)}: {one.kind}", hanging(words.reasons(one.row)))
@@ -317,7 +317,7 @@ def usecase_sections(comparison: Comparison, *, why: bool) -> Iterator[Section]:
         yield Section("what would decide", hanging(measurements))
     yield Section("how it was made", hanging(words.RULES))
     if not why:
-        yield Section("", ("who answers for each link, who else does, and why: --why",))
+        yield Section("", ("datasets and reasons of each link: --why",))
         return
     for row in comparison.rows:
         yield Section(f"{words.link_name(row)}: {row.outcome}", hanging(words.reasons(row)))

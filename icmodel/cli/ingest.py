@@ -198,7 +198,7 @@ def _sections(ingested: Ingested, folder: Path, about: About) -> list[Section]:
         refused = tuple(f"{one.file}: {one.reason}" for one in ingested.refused)
         sections.append(Section(f"Refused: {plural(len(refused), 'file')}", refused))
     if notes := (*ingested.notes, *about.notes):
-        sections.append(Section("What to know", notes))
+        sections.append(Section("Notes", notes))
     return sections
 
 

@@ -146,7 +146,7 @@ def question_text(asked: Scenario) -> str:
     >>> question_text(Scenario("tcp", 1448, rate_fps=6700.0))
     'tcp, 1448 B a frame, 6700/s (77.6128 Mb/s), 0 switches'
     """
-    rate = "as fast as it goes"
+    rate = "unlimited rate"
     if asked.rate_fps is not None:
         goodput = units.format_bps(asked.requested_goodput_bps)
         rate = f"{units.format_rate(asked.rate_fps)} ({goodput})"

@@ -354,7 +354,7 @@ def reasons(prediction: Prediction) -> Iterator[Section]:
         for row in prediction.rows
     )
     columns = ("#line", "metric", "#payload", "#load", "#value", "basis", "source")
-    yield Section("rows it rests on (lines of points.csv)", Table(columns, used))
+    yield Section("dataset rows used (lines of points.csv)", Table(columns, used))
 
 
 def metric_records(prediction: Prediction) -> Iterator[dict[str, object]]:

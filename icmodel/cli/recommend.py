@@ -117,7 +117,7 @@ def sections(found: Recommendation) -> Iterator[Section]:
 
     if found.physics:
         lines = dict.fromkeys(line for one in found.physics for line in one.sentences())
-        yield Section("physics, whatever is chosen", hanging(lines))
+        yield Section("physical limits of all designs", hanging(lines))
     if found.own.verdict != MET:
         requirements = [
             f"{words.judged_text(one.verdict)}, {one.where}" for one in found.own.open[:4]
@@ -125,14 +125,14 @@ def sections(found: Recommendation) -> Iterator[Section]:
         yield Section(f"the file's own design: {found.own.verdict}", hanging(requirements))
     if found.front:
         shown = f", {MOST_ROWS} of {len(found.front)}" if len(found.front) > MOST_ROWS else ""
-        yield Section(f"designs of which none is better in all{shown}", front_table(found))
+        yield Section(f"Pareto-optimal designs{shown}", front_table(found))
     if found.mends:
         mends = [
             f"{plural(one.changes, 'change')}: {words.changes(one.changed)} "
-            f"(CPU {words.cores_text(one.objective('cpu_cores'))} cores, rests on {one.basis})"
+            f"(CPU {words.cores_text(one.objective('cpu_cores'))} cores, based on {one.basis})"
             for one in found.mends[:MOST_OTHERS]
         ]
-        yield Section("the fewest changes that mend the file's own", hanging(mends))
+        yield Section("fewest changes that fix the file's design", hanging(mends))
     if found.undecided:
         undecided = []
         for one in found.undecided[:MOST_OTHERS]:
@@ -143,7 +143,7 @@ def sections(found: Recommendation) -> Iterator[Section]:
         yield Section("undecided", hanging(undecided))
     if not found.front:
         nearest = [f"{words.judged_text(one.verdict)}, {one.stream}" for one in found.nearest]
-        yield Section("what comes nearest, by itself", hanging(nearest))
+        yield Section("nearest single choices", hanging(nearest))
 
 
 def front_table(found: Recommendation) -> Table[str]:

@@ -64,7 +64,7 @@ def system_sections(system: System, port_loads: tuple[PortLoad, ...]) -> Iterato
             )
             for stream in list(system.streams.values())[:MOST_LINES]
         )
-        columns = ("stream", "way", "protocol", "#payload", "#asks for", "#priority", "kind")
+        columns = ("stream", "path", "protocol", "#payload", "#requested", "#priority", "kind")
         yield Section(_counted("streams", len(system.streams)), Table(columns, streams))
     if port_loads:
         ports = tuple(
@@ -109,7 +109,7 @@ def prediction_sections(prediction: SystemPrediction, *, everything: bool) -> It
 
     yield Section("requirements", requirements_body(prediction.judged, everything=everything))
     if shortfalls := tuple(shortfall_lines(prediction, everything=everything)):
-        yield Section("why it does not, or may not, all arrive", hanging(shortfalls))
+        yield Section("data that does not, or may not, arrive", hanging(shortfalls))
     if everything and (rows := tuple(parts_rows(prediction))):
         columns = ("requirement", "worst", "#network", "#hosts", "#application", "#bound")
         yield Section("worst case of times, in parts", Table(columns, rows))
@@ -134,7 +134,7 @@ def requirements_body(
     A row shows the worst stream, and how many streams have the same verdict.
     """
     if not judged:
-        return ("none, and every stream sends as fast as it goes",)
+        return ("none, and every stream sends at unlimited rate",)
     rows = []
     groups = by_requirement(judged)
     for name in list(groups)[: None if everything else REQUIREMENTS]:
@@ -181,7 +181,7 @@ def shortfall_lines(prediction: SystemPrediction, *, everything: bool) -> Iterat
             yield f"{name}: {late[0]}"
         elif allowed > 0:
             share = percent(allowed)
-            yield f"{name}: {share} of what is produced need not arrive; times are of what arrives"
+            yield f"{name}: up to {share} of the data may be lost; times are of received data"
 
 
 def streams_table(groups: dict[str, list[StreamPrediction]]) -> Table[str]:

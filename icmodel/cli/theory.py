@@ -146,7 +146,7 @@ def ethernet(
     The wire bits include preamble and inter-frame gap. The least latency ends before the gap behind
     the last frame. Real wires pad short frames to 64 B, VLAN tags included. With --unpadded short
     frames are not padded, and the latency includes the last gap. The theory of the dataset
-    ethernet-10g-2012 is computed so.
+    ethernet-10g-2012 uses --unpadded.
 
     \b
     icmodel theory ethernet --protocol udp --payload "1472 B, 1473 B"

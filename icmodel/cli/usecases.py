@@ -101,7 +101,7 @@ def usecase_sections(case: UseCase) -> Iterator[Section]:
     yield Section(f"{case.name}: {case.title}", facts)
 
     derived = tuple((d.name, d.text, d.formula, d.meaning) for d in derive(case).values())
-    yield Section("what follows", Table(("number", "value", "formula", "meaning"), derived))
+    yield Section("derived numbers", Table(("number", "value", "formula", "meaning"), derived))
 
     limits = tuple(
         (

@@ -160,7 +160,7 @@ def verification_sections(found: Verification) -> Iterator[Section]:
         lines.append(f"built {found.lab.slower:g} times slower: rates divided, periods multiplied")
     if found.differs:
         lines.append(
-            f"icmodel now predicts otherwise for {', '.join(found.differs)}: judged by the stored one"
+            f"today's prediction differs for {', '.join(found.differs)}; judged by the stored one"
         )
     yield Section("", tuple(lines))
 
@@ -204,5 +204,5 @@ def bounds_table(bounds: Mapping[str, Bounded]) -> Table[str]:
             stolen = f"{one.stolen}, up to {_number('latency_max_s', one.stolen_s)}"
         measured = _number("latency_max_s", one.measured_s)
         rows.append((name, bound, measured, held[one.held], stolen))
-    columns = ("stream", "#bound", "#measured", "held", "passes without a core for a time")
+    columns = ("stream", "#bound", "#measured", "held", "passes with stolen CPU")
     return Table(columns, tuple(rows))

@@ -22,7 +22,7 @@ Options = Annotated[list[str] | None, option("option", "KEY=VALUE", OPTION_HELP)
 def workbook(dataset: OneDataset, *, output: File, option: Options = None) -> None:
     """Write a spreadsheet that computes the variant corrected of a dataset by formulas.
 
-    Somebody without icmodel types protocol, payload, rate or requested goodput, cores, switches,
+    A user without icmodel types protocol, payload, rate or requested goodput, cores, switches,
     endpoints and the goodput of others into cells. The sheet shows goodput, latency, CPU and loss, each with
     interval and basis, the bottleneck, and a verdict on limits typed beside them. The workbook has a chart,
     the rows and their sources. Excel 2016 and LibreOffice compute the sheet; the workbook has no macro.

@@ -216,7 +216,7 @@ def read(folder: Path, seal: str) -> Kept | None:
         return Kept(seal, metrics, _curves(folder / ARRAYS, seal))
     except Exception as error:  # decoders raise many kinds of error on damaged bytes
         reason = " ".join(str(error).split()) or type(error).__name__
-        raise DamagedFit(f"the fit kept in {folder} is damaged ({reason})") from error
+        raise DamagedFit(f"stored fit in {folder} is damaged ({reason})") from error
 
 
 def _curves(path: Path, seal: str) -> dict[bytes, Floats]:
@@ -235,7 +235,9 @@ def _curves(path: Path, seal: str) -> dict[bytes, Floats]:
         keys, points, ends = arrays["keys"].tobytes(), arrays["points"], arrays["ends"]
     bounds = np.cumsum(points).tolist()
     if ends.shape != (3, sum(points.tolist())) or len(keys) != KEY_BYTES * len(bounds):
-        raise ValueError(f"{path.name} has {ends.shape} numbers for {len(bounds)} curves")
+        raise ValueError(
+            f"{path.name}: array of shape {ends.shape} does not match {len(bounds)} curves"
+        )
     starts = [0, *bounds]
     return {
         keys[KEY_BYTES * k : KEY_BYTES * (k + 1)]: ends[:, starts[k] : bound]
@@ -286,7 +288,7 @@ class Store:
         try:
             found = read(folder, self.seal)
         except DamagedFit as damage:
-            warnings.warn(f"{damage}: it is made again", stacklevel=2)
+            warnings.warn(f"{damage}; fitting again", stacklevel=2)
             return None
         if found is not None and folder == self._cached:
             with suppress(OSError):

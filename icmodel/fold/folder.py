@@ -182,5 +182,5 @@ def account_of(folder: Path) -> _Account:
     except ValidationError as error:
         raise RecordError(
             f"{path} is damaged or has another schema version than 1: restore it, or fold its "
-            "records anew with -o"
+            "records again with -o"
         ) from error

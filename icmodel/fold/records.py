@@ -28,7 +28,7 @@ Label = bool | int | float | str
 def _moment(text: str) -> str:
     """Check that a text is a moment with its time zone, such as ``2026-01-02T03:04:05Z``."""
     if datetime.fromisoformat(text).tzinfo is None:
-        raise ValueError(f"{text!r} has no time zone: write Z behind it")
+        raise ValueError(f"{text!r} has no time zone: append Z for UTC")
     return text
 
 

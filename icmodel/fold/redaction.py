@@ -56,7 +56,7 @@ def without(record: Record, names: Sequence[str]) -> Record:
     told = {name for host in hosts for name in names if host.get(name) not in HIDDEN}
     if told:
         raise RecordError(
-            f"run {record.run} says {', '.join(sorted(told))} in a form that cannot be redacted: give "
+            f"run {record.run} has {', '.join(sorted(told))} in a form that cannot be redacted: give "
             "the file that icprobe wrote"
         )
     return shown

@@ -55,14 +55,13 @@ class Settings:
     about: Mapping[str, object] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        _check_names("--tolerate", self.tolerate, SPOILS, "is no flag")
-        _check_names("--refuse", self.refuse, SPOILS, "is no flag")
+        _check_names("--tolerate", self.tolerate, SPOILS, "is not a flag")
+        _check_names("--refuse", self.refuse, SPOILS, "is not a flag")
         _check_names("--withhold", self.withhold, WITHHELD, "is not possible")
         _check_names("--apart", self.apart, APART, "is not compared")
         if both := sorted(set(self.withhold) & set(self.apart)):
             raise RecordError(
-                f"--apart {both[0]} would show in the rows what --withhold {both[0]} withholds: leave "
-                "one of them out"
+                f"--apart {both[0]} and --withhold {both[0]} contradict each other: leave one of them out"
             )
         if self.most_steal is not None and not 0 <= self.most_steal < 1:
             raise RecordError(
@@ -71,8 +70,8 @@ class Settings:
             )
         if self.line_rate_bps is not None and not self.line_rate_bps > 0:
             raise RecordError(
-                f"--line-rate {self.line_rate_bps:g} b/s carries nothing: give the rate of the line, or "
-                "leave it out"
+                f"--line-rate {self.line_rate_bps:g} b/s is not possible: give a rate above 0, or leave it "
+                "out"
             )
         digits = self.histogram_digits
         if digits is not None and not LEAST_DIGITS <= digits <= MOST_DIGITS:
@@ -111,7 +110,7 @@ def settings_of(document: Mapping[str, object]) -> Settings:
     if unknown:
         raise RecordError(
             f"folded.json has the setting {unknown[0]!r}, which this icmodel does not know: fold "
-            "the records anew with -o"
+            "the records again with -o"
         )
     said = {name: tuple(v) if isinstance(v, list) else v for name, v in document.items()}
     return Settings(**said)  # type: ignore[arg-type]

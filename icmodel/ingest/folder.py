@@ -228,7 +228,7 @@ def _readme(ingested: Ingested, document: Mapping[str, object], about: About) ->
         yield from ("", "## Refused", "")
         yield from (f"- `{one.file}`: {one.reason}" for one in ingested.refused)
     if notes := (*ingested.notes, *about.notes):
-        yield from ("", "## What to know", "")
+        yield from ("", "## Notes", "")
         yield from (f"- {note}" for note in notes)
     if ingested.axes:
         yield from ("", "## Option axes", "")

@@ -107,7 +107,9 @@ def read_source(path: Path) -> Source:
         except zlib.error as error:
             raise RecordError(f"the file is not a gzip file: {error}") from error
         if not unpacker.eof:
-            raise RecordError("its gzip stream is cut off or unpacks to too much: pack it again")
+            raise RecordError(
+                f"the gzip stream is cut off or unpacks to more than {LARGEST_BYTES} B: pack it again"
+            )
     if not unpacked.strip():
         raise RecordError("the file is empty: the tool wrote nothing, so run it again")
     return Source(path, body, decoded(unpacked))

@@ -242,7 +242,7 @@ class Comparison:
             rows.append(
                 (link.strip(), protocol, outcome, row.decisive.title, row.source.ground, source)
             )
-        columns = ("link", "protocol", "verdict", "decided by", "rests on", "source")
+        columns = ("link", "protocol", "verdict", "decided by", "based on", "source")
         title = f"{outcome_text(self.verdict)}: {self.usecase.title}, {len(self.rows)} links"
         return html_table(Coloured(title, self.verdict), columns, rows)
 

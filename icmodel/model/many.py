@@ -186,8 +186,8 @@ def codes(axis: str, value: object, names: tuple[str, ...]) -> object:
     whole = array.dtype.kind in "iu"
     if not whole or (array.size and not 0 <= array.min() <= array.max() < len(names)):
         raise ScenarioError(
-            f"{axis} must be one text, or whole numbers from 0 to {len(names) - 1} that stand for "
-            f"{', '.join(names)}: give one of both"
+            f"{axis} is neither a name nor an array of codes: give one of {', '.join(names)}, or whole "
+            f"numbers from 0 to {len(names) - 1} in this order"
         )
     return value
 
@@ -222,7 +222,7 @@ def broadcast(values: Mapping[str, object]) -> Broadcast:
         arrays = xr.align(*(xr.DataArray(v) for v in labelled.values()), join="exact", copy=False)
     except ValueError as error:
         raise ScenarioError(
-            "the labels of the parameters do not fit: give arrays of one dimension the same labels"
+            "labelled arrays differ along a shared dimension: give them the same labels there"
         ) from error
     if any(column.ndim for column in plain.values()):
         raise ScenarioError(

@@ -268,7 +268,7 @@ class Model:
             first, last = answer.query.payloads(answer.law.goodput)[:, 0]
             if first <= scenario.payload_bytes <= last:
                 raise OutOfDomain(
-                    f"{self.data.id} measured {scenario.protocol} at limited rates only, which state no capacity: request "
+                    f"{self.data.id} measured {scenario.protocol} at limited rates only, so its capacity is unknown: request "
                     "at most the goodput that those runs reached, or measure at unlimited rate"
                 )
             raise OutOfDomain(

@@ -145,7 +145,7 @@ def run_to_end(
     except subprocess.TimeoutExpired:
         raise MeasurementFailed(
             f"`{' '.join(command[:6])} …` did not end within {longest_s:g} s: look at the hosts "
-            "and start again to go on"
+            "and start again to continue"
         ) from None
     finally:
         if process.poll() is None:
@@ -167,7 +167,7 @@ def output_of(command: Sequence[str], longest_s: float, stdin: bytes | None = No
     if done.returncode != 0:
         raise MeasurementFailed(
             f"`{' '.join(command[:6])} …` ended with exit code {done.returncode} "
-            f"({error_line(done.stderr)}): remove the cause and start again to go on"
+            f"({error_line(done.stderr)}): remove the cause and start again to continue"
         )
     return done.stdout.decode("utf-8", "replace")
 

@@ -76,7 +76,7 @@ def new_key(probe: Path, folder: Path) -> Iterator[Path]:
         place.mkdir(mode=0o700)
     except OSError as error:
         raise MeasuringError(
-            f"{place} cannot be made anew ({error.strerror or error}): remove it, or set TMPDIR to a folder "
+            f"{place} cannot be created ({error.strerror or error}): remove it, or set TMPDIR to a folder "
             "of your own"
         ) from error
     try:
@@ -169,7 +169,7 @@ def record_of(done: subprocess.CompletedProcess[bytes]) -> dict[str, Any]:
     if done.returncode not in (DONE, FLAGGED):
         raise MeasurementFailed(
             f"`icprobe run` ended with exit code {done.returncode} ({error_line(done.stderr)}): "
-            "look at the hosts and start again to go on"
+            "look at the hosts and start again to continue"
         )
     try:
         record = json_value(done.stdout)

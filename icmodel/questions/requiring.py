@@ -52,7 +52,7 @@ def parse_requirement(text: str, metrics: tuple[str, ...]) -> Requirement:
     metric = next(named, "latency_mean_s" if words == {"latency"} else "")
     if metric not in metrics:
         known = ", ".join(metric_name(name) for name in metrics)
-        raise UseCaseError(f"{match['metric']!r} is no metric here: the metrics are {known}")
+        raise UseCaseError(f"{match['metric']!r} is not a metric here: use one of {known}")
     kind = quantity_kind(metric) or ("ratio" if not metric.endswith("_cores") else "count")
     limit = (
         units.parse_factor(match["limit"]) if kind == "count" else units.parse(kind, match["limit"])

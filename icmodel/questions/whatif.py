@@ -83,7 +83,7 @@ def parse_word(name: str, text: str) -> dict[str, float]:
     return {si_name: parse(text)}
 
 
-# --- what an answer rests on ------------------------------------------------------------------
+# --- rows used by an answer -------------------------------------------------------------------
 
 
 class Bar(BaseModel):
@@ -96,7 +96,7 @@ class Bar(BaseModel):
 
 
 class RowText(BaseModel):
-    """A row of the dataset that an answer rests on."""
+    """A row of the dataset that an answer uses."""
 
     line: int
     metric: str

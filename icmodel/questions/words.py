@@ -54,9 +54,7 @@ class Question:
     """Parameters of a scenario, as texts of the command line; a missing parameter is None."""
 
     payload: str | None = option_field("SIZE", PAYLOAD_HELP)
-    rate: str | None = option_field(
-        "RATE", 'Frames per second, e.g. "6700/s".', "as fast as it goes"
-    )
+    rate: str | None = option_field("RATE", 'Frames per second, e.g. "6700/s".', "unlimited")
     requested_goodput: str | None = option_field(
         "RATE", 'Requested goodput, e.g. "3.5 Gb/s"; replaces --rate.'
     )

@@ -25,7 +25,7 @@ from icmodel.system.prediction.answers import SIDES
 from icmodel.system.prediction.resources import is_elastic
 from icmodel.system.prediction.result import Judged
 
-UNLIMITED = " as fast as it goes"
+UNLIMITED = " at unlimited rate"
 """Suffix of the name of a stream's copy that sends at unlimited rate."""
 
 

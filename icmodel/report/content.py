@@ -32,7 +32,7 @@ def page(evaluation: Evaluation, masthead: Masthead = PLAIN, file: str = "") -> 
         ("predictions", "Predictions", predictions(evaluation)),
         ("reasons", "Why", reasons(evaluation)),
         ("plots", "Plots", plots),
-        ("rows", "What it rests on", rows(evaluation)),
+        ("rows", "Dataset rows used", rows(evaluation)),
         ("sources", "Sources", sources(evaluation)),
     )
     return Page(

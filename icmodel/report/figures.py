@@ -108,7 +108,7 @@ def numbers_table(spec: Spec, walk: Profile, metric: str) -> Table:
     field, points = walk.field, data.get("benchmarked", [])
     theory = {row[field]: str(row["said"]) for row in data.get("theory", [])}
     steps = {row[field]: row for row in data["predicted"]}
-    columns = [walk.over, "predicted", "rests on", "benchmarked"]
+    columns = [walk.over, "predicted", "based on", "benchmarked"]
     if theory:
         columns.append("theory bound")
 
@@ -117,7 +117,7 @@ def numbers_table(spec: Spec, walk: Profile, metric: str) -> Table:
     for x in sorted(xs, key=lambda x: float(str(x))):
         texts = []
         for point in points:
-            load = {"not said": "", "unlimited": ", as fast as it goes"}.get(
+            load = {"not said": "", "unlimited": " at unlimited rate"}.get(
                 str(point["load"]), f" at {point['load']}"
             )
             if point[field] == x:

@@ -182,7 +182,7 @@ def _numbers(findings: Iterable[Finding]) -> Table:
                 Cell("", outcome=verdict.outcome),
             )
         )
-    columns = ("requirement", "predicted", "limit", "margin", "rests on", "verdict")
+    columns = ("requirement", "predicted", "limit", "margin", "based on", "verdict")
     caption = "The numbers that decide, the worst first; below a value stands its 90 % interval"
     return Table(caption, columns, tuple(rows), numbers=("predicted", "limit"))
 
@@ -344,9 +344,9 @@ def goodput_parts(answer: Answer, model: Model | None) -> tuple[str, str, str]:
         network, by = _theory(model.greatest_goodput_bps, answer), " (theory)"
     (hosts, host), (own, _) = least(HOST_BOUNDS), least(APPLICATION_BOUNDS)
     host = "" if hosts == bounds.get("benchmark") else host
-    asked = "as fast as it goes"
+    asked = "unlimited rate"
     if scenario.rate_fps is not None:
-        asked = f"asks for {quantity('goodput_bps', scenario.requested_goodput_bps)}"
+        asked = f"requests {quantity('goodput_bps', scenario.requested_goodput_bps)}"
     return (
         f"at most {quantity('goodput_bps', network)}{by}" if math.isfinite(network) else NOT_KNOWN,
         f"reach {quantity('goodput_bps', hosts)}{host}" if math.isfinite(hosts) else NOT_KNOWN,

@@ -97,7 +97,7 @@ def _header(content: Page) -> Markup:
         element("div", logo, element("p", printed, class_="maker"), class_="masthead"),
         element("h1", content.title),
         element("p", content.question, class_="question"),
-        element("p", f"Asked of {content.basis}.", class_="basis"),
+        element("p", f"Based on {content.basis}.", class_="basis"),
         concluded,
         Markup("") if content.front is None else _front(content.front),
         element("nav", *links, aria_label="Appendix of this report"),

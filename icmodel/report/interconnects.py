@@ -44,7 +44,7 @@ from icmodel.report.verdicts import finding_text, limit_text, margin_clause, mar
 from icmodel.requirement import MET, NOT_MET, OUTCOMES, SIGNS, UNDECIDED, outcome_text
 from icmodel.usecase import Finding, usecase_names
 
-COLUMNS = ("link", "Gb/s", "protocol", "verdict", "stands on", "decided by (required)")
+COLUMNS = ("link", "Gb/s", "protocol", "verdict", "based on", "decided by (required)")
 NUMBERS = ("Gb/s",)
 NAMES = {"ethernet": "Ethernet", "roce": "RoCE", "infiniband": "InfiniBand", "rapidio": "RapidIO"}
 NOT_STATED = "?"
@@ -138,7 +138,7 @@ def _front(comparison: Comparison, ranked: Sequence[Row], line: str) -> Front:
                 Cell("", outcome=row.outcome),
             )
         )
-    columns = ("link, decided by", "value", "limit", "margin", "rests on", "verdict")
+    columns = ("link, decided by", "value", "limit", "margin", "based on", "verdict")
     caption = "The best links first, each by the requirement that decides; below a value stands its 90 % interval"
     more = max(len(ranked) - MOST_NUMBERS, 0)
 
@@ -153,7 +153,7 @@ def _front(comparison: Comparison, ranked: Sequence[Row], line: str) -> Front:
     doubts = []
     if best.source.ground != MEASURED_HERE:
         doubts.append(
-            f"{link_name(best)} stands on {best.source.ground} numbers: {source_name(best.source)}."
+            f"{link_name(best)} is based on {best.source.ground} numbers: {source_name(best.source)}."
         )
     if weak := grounds[EXTRAPOLATED]:
         doubts.append(

@@ -39,7 +39,7 @@ def markdown_text(content: Page) -> str:
         *([escape(printed)] if printed else []),
         f"# {escape(content.title)}",
         escape(content.question),
-        f"Asked of {escape(content.basis)}.",
+        f"Based on {escape(content.basis)}.",
         "## The answer",
         f"**{outcome_text(answer.outcome)}** – {escape(answer.sentence)}",
     ]

@@ -138,7 +138,7 @@ def describe(asked: Scenario, varied: str, *, fastest: bool = False) -> str:
         "endpoints": plural(asked.endpoints, "endpoint") if asked.endpoints > 1 else "",
     }
     if fastest or asked.rate_fps is None:
-        held["requested_goodput_bps"] = "as fast as it goes"
+        held["requested_goodput_bps"] = "unlimited rate"
     named = [text for field, text in held.items() if field != varied and text]
     return ", ".join([asked.protocol, *named, *(f"{a} = {v}" for a, v in asked.options.items())])
 

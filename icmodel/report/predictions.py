@@ -41,7 +41,7 @@ MEANINGS = {
 def predictions(evaluation: Evaluation) -> Iterator[Block]:
     """Yield blocks on each stream: its question, and every metric with interval and basis (kind of evidence)."""
     yield Text(
-        f"{INTERVAL} The basis of a number is the weakest it rests on; all are listed from the "
+        f"{INTERVAL} The basis of a number is the weakest of its sources; all are listed from the "
         "strongest."
     )
     yield Fold("What the bases mean", (Facts(tuple(MEANINGS.items())),))
@@ -82,7 +82,7 @@ def parameters(scenario: Scenario) -> Iterator[tuple[str, str]]:
     yield "protocol", scenario.protocol
     yield "payload", quantity("payload_bytes", scenario.payload_bytes)
     if scenario.rate_fps is None:
-        yield "rate", "as fast as it goes"
+        yield "rate", "unlimited"
     else:
         yield "rate", quantity("rate_fps", scenario.rate_fps)
         yield "requested goodput", quantity("goodput_bps", scenario.requested_goodput_bps)
@@ -122,7 +122,7 @@ def metric_table(stream: str, metrics: Mapping[str, Estimate]) -> Table:
                 Cell(bases, note="" if estimate.basis == EXTRAPOLATED else estimate.why),
             )
         )
-    columns = ("metric", "value", "90 % interval", "rests on")
+    columns = ("metric", "value", "90 % interval", "based on")
     return Table(f"Predicted for {stream}", columns, tuple(rows), numbers=columns[1:3])
 
 
@@ -199,9 +199,9 @@ def rows(evaluation: Evaluation) -> Iterator[Block]:
     for whose, some in counted:
         if some:
             count = f"{plural(len(some), 'row')} of {data.id}: {_count_by_basis(some)}"
-            yield Text(f"The predictions of {whose} rest on {count}.")
+            yield Text(f"The predictions of {whose} use {count}.")
         else:
-            yield Text(f"The predictions of {whose} rest on no row of {data.id}.")
+            yield Text(f"The predictions of {whose} use no row of {data.id}.")
     by_source = group_by_key((row.source, row) for row in used)
     origins = tuple(
         (Cell(source), Cell(str(len(some))), Cell(_count_by_basis(some)))

@@ -92,8 +92,8 @@ def page(found: Recommendation, masthead: Masthead = PLAIN, file: str = "") -> P
         ),
         ("mends", "The fewest changes", [_design_table(found, found.mends)] if found.mends else []),
         ("undecided", "Designs that may meet all", undecided),
-        ("nearest", "What comes nearest, each alone", [Items("", nearest)] if nearest else []),
-        ("physics", "Physics, whatever is chosen", [Items("", physics)] if physics else []),
+        ("nearest", "Nearest single choices", [Items("", nearest)] if nearest else []),
+        ("physics", "Physical limits of all designs", [Items("", physics)] if physics else []),
         (
             "search",
             "The search",
@@ -125,7 +125,7 @@ def conclude(found: Recommendation) -> Conclusion:
     own = f"the file's own design is {found.own.verdict}"
     parts = (
         ("Design", changes(best.changed)),
-        ("Rests on", best.basis),
+        ("Based on", best.basis),
         ("Own design", found.own.verdict),
     )
     return Conclusion(
@@ -168,7 +168,7 @@ def _requirement_table(judged: Sequence[tuple[Verdict, str]], outcome: str) -> T
                 Cell("", outcome=verdict.outcome),
             )
         )
-    columns = ("requirement", "predicted", "limit", "margin", "rests on", "verdict")
+    columns = ("requirement", "predicted", "limit", "margin", "based on", "verdict")
     return Table(
         f"Requirements of a design that is {outcome}",
         columns,
@@ -256,7 +256,7 @@ def _doubts(found: Recommendation, best: Checked) -> Iterator[str]:
     if not found.datasets:
         yield "Theory alone answers: hosts of this system are not in any dataset."
     if best.basis in WEAK:
-        yield f"The design rests on {best.basis} numbers."
+        yield f"The design is based on {best.basis} numbers."
     missing = [one.settle for one in best.open if one.settle]
     yield from (f"Open: {settle}." for settle in missing)
     if search.counts.far:
@@ -385,7 +385,7 @@ def searched_lines(found: Recommendation) -> Iterator[str]:
 def design_columns(found: Recommendation) -> tuple[str, ...]:
     """Return the column names of a table of designs, without the column of changes."""
     cost = () if found.currency is None else (f"cost {found.currency}".strip(),)
-    return ("CPU", "recv", "latency", "headroom", "interfaces", *cost, "rests on")
+    return ("CPU", "recv", "latency", "headroom", "interfaces", *cost, "based on")
 
 
 def design_cells(found: Recommendation, one: Checked) -> tuple[str, ...]:

@@ -49,7 +49,7 @@ def evaluation_text(evaluation: Evaluation, *, why: bool = False, width: int = W
     >>> import icmodel
     >>> text = evaluation_text(icmodel.evaluate("imaging", "ethernet-10g-2012"))
     >>> print(text.splitlines()[2])
-    Asked of ethernet-10g-2012, variant corrected, candidate original.
+    Based on ethernet-10g-2012, variant corrected, candidate original.
     """
     case, data, name = evaluation.usecase, evaluation.data, evaluation.chosen.name
     limits = {data.id: data.known_limits, case.name: case.known_limits}
@@ -89,9 +89,7 @@ def _short(evaluation: Evaluation, limits: Limits) -> Iterator[Section]:
     for answer in chosen.answers:
         asked = answer.scenario
         rate = (
-            quantity("rate_fps", asked.rate_fps)
-            if asked.rate_fps is not None
-            else "as fast as it goes"
+            quantity("rate_fps", asked.rate_fps) if asked.rate_fps is not None else "unlimited rate"
         )
         cores = plural(asked.cores, "core") if asked.cores is not None else "cores as benchmarked"
         size = f"{asked.payload_bytes} B a frame"
@@ -101,7 +99,7 @@ def _short(evaluation: Evaluation, limits: Limits) -> Iterator[Section]:
         others = (f"{SIGNS[one.outcome]} {one.name}" for one in evaluation.candidates)
         facts.append(("candidates", ", ".join(others)))
     counted = ", ".join(f"{len(sentences)} of {whose}" for whose, sentences in limits.items())
-    more = "--why shows them, and what each verdict rests on"
+    more = "--why shows them, and the basis of each verdict"
     facts.append(("known limits", f"{counted}: {more}"))
     yield Section("", "", (*blocks, Facts(tuple(facts))))
 

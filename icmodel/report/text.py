@@ -55,7 +55,7 @@ def page_text(content: Page, width: int = WIDTH) -> str:
     answer = content.answer
     lines = [
         ("", f"{content.title}: {content.question}"),
-        ("", f"Asked of {content.basis}."),
+        ("", f"Based on {content.basis}."),
         ("", ""),
         (f"{outcome_text(answer.outcome)}{GAP}", answer.sentence),
     ]

@@ -185,7 +185,7 @@ def _front(found: Validation, judged: Sequence[Tried], line: str) -> Front:
                 Cell("", outcome=verdict.outcome),
             )
         )
-    columns = ("metric", "median error", "covered", "required", "margin", "rests on", "verdict")
+    columns = ("metric", "median error", "covered", "required", "margin", "based on", "verdict")
     caption = "Share of left-out rows inside their 90 % interval, the worst first; below stands the 95 % interval of the share"
     doubts = [
         f"{metric_name(score.metric)}, {trial.kind}: {plural(score.unanswered, 'left-out row')} without an answer."
@@ -195,7 +195,7 @@ def _front(found: Validation, judged: Sequence[Tried], line: str) -> Front:
     few = [(score, trial) for trial, score, _ in judged if score.coverage is not None]
     for score, trial in sorted(few, key=lambda one: one[0].points)[:1]:
         doubts.append(
-            f"{metric_name(score.metric)}, {trial.kind}, rests on {plural(score.points, 'point')} only."
+            f"{metric_name(score.metric)}, {trial.kind}, based on {plural(score.points, 'point')} only."
         )
     if found.too_few:
         doubts.append(

@@ -65,7 +65,7 @@ def conclude(evaluation: Evaluation) -> Conclusion:
         ("Decided by", decided.title),
         ("Margin", margin_text(decided.verdict)),
         ("Limited by", limit_name(decided.verdict.limiting)),
-        ("Rests on", rested),
+        ("Based on", rested),
         ("To settle it", settling(chosen)),
         ("What would do", change),
     )

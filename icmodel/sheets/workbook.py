@@ -250,7 +250,7 @@ class _Workbook:
         inputs = {
             "protocol": ("protocol", "", protocols),
             "payload": ("payload", "B", payloads),
-            "rate": ("rate", "frames/s", "empty: as fast as it goes"),
+            "rate": ("rate", "frames/s", "empty: unlimited"),
             "requested": (
                 "or requested goodput",
                 "Gb/s",

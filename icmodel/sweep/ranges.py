@@ -193,8 +193,8 @@ def spaced_values(name: str, item: str, first: float, last: float, how: str) -> 
     count = int(match["count"]) if match else 0
     if match is None or not 2 <= count <= LARGEST_RANGE:
         raise ScenarioError(
-            f"the range {item!r} of {name} ends in {how!r}: write how many values, at least 2 and at "
-            f"most {LARGEST_RANGE}, such as :25 (equal distances) or :25log (equal ratios)"
+            f"the range {item!r} of {name} has the invalid end {how!r}: write a number of values from 2 to "
+            f"{LARGEST_RANGE}, such as :25 (equal distances) or :25log (equal ratios)"
         )
     if match["log"] and first <= 0:
         raise ScenarioError(f"the range {item!r} of {name} has equal ratios: start it above 0")
@@ -217,15 +217,15 @@ def known_values(
     if name in ("switches", "endpoints"):
         if last - first >= LARGEST_RANGE:
             raise ScenarioError(
-                f"the range {item!r} of {name} has more than {LARGEST_RANGE} values: write how many "
-                f"of them, such as {item}:25log"
+                f"the range {item!r} of {name} has more than {LARGEST_RANGE} values: add a "
+                f"number of values, such as {item}:25log"
             )
         return list(range(int(first), int(last) + 1))
     column = "load_bps" if name == "requested_goodput_bps" else name
     if column not in AXES:
         raise ScenarioError(
-            f"the range {item!r} of {name} needs a number of values, as no dataset has points of "
-            f"it: write {item}:25 or {item}:25log"
+            f"the range {item!r} of {name} has no number of values, and datasets have no points along "
+            f"{name}: write {item}:25 or {item}:25log"
         )
     found = {getattr(point, column) for point in rows} - {None}
     if not rows:

@@ -86,7 +86,7 @@ class Target(ABC):
         """
         if self.path.is_dir() and not (self.path / MANIFEST).is_file():
             raise ReportError(
-                f"{self.path} is a folder that no sweep wrote: choose another name, or remove it"
+                f"{self.path} is a folder not written by icmodel sweep: choose another name, or remove it"
             )
         if not self.journal.exists():
             self.discard()
@@ -98,18 +98,18 @@ class Target(ABC):
             if not counts or not 0 <= blocks <= len(self.blocks) or size_bytes < 0:
                 raise ValueError(f"{blocks} blocks of {size_bytes} B")
         except (OSError, ValueError, KeyError, TypeError) as error:
-            raise ReportError(f"{self.journal} is damaged: remove it to start anew") from error
+            raise ReportError(f"{self.journal} is damaged: remove it to start again") from error
         if sweep_id != self.sweep_id:
             raise ReportError(
                 f"{self.partial} belongs to another sweep (another question, dataset or version): "
-                f"choose another name, or remove {self.journal} to start anew"
+                f"choose another name, or remove {self.journal} to start again"
             )
         if not self.partial.exists():
             return 0
         if self.partial.is_file() and self.partial.stat().st_size < size_bytes:
             raise ReportError(
                 f"{self.partial} is shorter than the {size_bytes} B that were written: remove "
-                f"{self.journal} to start anew"
+                f"{self.journal} to start again"
             )
         self.truncate(blocks, size_bytes)
         return int(blocks)

@@ -427,7 +427,9 @@ class Groups:
         close = get_close_matches(name, self.members, 1)
         some = list(self.members)[:MOST_NAMES]
         take = f"is {close[0]} meant" if close else f"take one of {', '.join(some)}"
-        raise NetworkError(f"{where} names {name!r}, which is no device and no switch: {take}")
+        raise NetworkError(
+            f"{where} names {name!r}, which is neither a device nor a switch: {take}"
+        )
 
     def nodes_of(
         self, names: Iterable[str], where: str, place: Place, mistakes: Mistakes

@@ -365,7 +365,7 @@ class System:
         for part, end in ends:
             if end not in self.devices and end not in self.switches:
                 raise NetworkError(
-                    f"{part} names {end!r}, which is no device and no switch: add it or correct the name"
+                    f"{part} names {end!r}, which is neither a device nor a switch: add it or correct the name"
                 )
         for stream in self.streams.values():
             nodes = list(self.nodes_of(stream))
@@ -373,8 +373,8 @@ class System:
             joined = all(before.peer == after.node for before, after in pairwise(ports))
             if not ports or (nodes[0], nodes[-1]) != (stream.source, stream.sink) or not joined:
                 raise NetworkError(
-                    f"the path of the stream {stream.name} leads over {', '.join(nodes) or 'nothing'}, "
-                    f"and not from {stream.source} to {stream.sink} link by link: correct the path"
+                    f"the path of the stream {stream.name} is {', '.join(nodes) or 'empty'}, which does not "
+                    f"join {stream.source} and {stream.sink} by links: correct the path"
                 )
 
     def __repr__(self) -> str:
@@ -433,7 +433,7 @@ class System:
         for name in stream.path:
             if name not in self.ports:
                 raise NetworkError(
-                    f"the path of the stream {stream.name} names {name!r}, which is no port: correct the path"
+                    f"the path of the stream {stream.name} names {name!r}, which is not a port: correct the path"
                 )
             yield self.ports[name].node
         if stream.path:

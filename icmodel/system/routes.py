@@ -128,7 +128,7 @@ def route_via(network: Topology, stream: Stream, via: Route) -> Route | None:
     for name in via:
         if name not in network.switches:
             raise NetworkError(
-                f"the stream {stream.name} leads via {name}, which is no switch: name only switches in via"
+                f"the stream {stream.name} leads via {name}, which is not a switch: name only switches in via"
             )
     nodes: list[str] = [stream.source]
     for here, there in pairwise((stream.source, *via, stream.sink)):

@@ -109,7 +109,7 @@ dataset = "ethernet-10g-2012"
 #   produces = { kind = "samples", samples, size, cycle }            and within, a deadline
 #   produces = { kind = "burst", period, size }                      and burst, within
 #   produces = { kind = "goodput", goodput }
-#   produces = { kind = "unlimited" }                                as fast as it goes
+#   produces = { kind = "unlimited" }                                unlimited rate
 # All data must arrive, unless allowed_shortfall allows a share to be lost.
 [[streams]]
 name = "picture"

@@ -148,18 +148,17 @@ def payload_array(payload_bytes: ArrayLike, limit: int | None, carrier: str) -> 
         return np.zeros(payload.shape, dtype=np.int64)
     if payload.dtype.kind not in "iu":
         raise ScenarioError(
-            f"payload_bytes of type {payload.dtype} are not counts: give whole numbers from 1 up "
-            f"to {limit or LARGEST_PAYLOAD_BYTES}"
+            f"payload_bytes must be whole numbers from 1 to {limit or LARGEST_PAYLOAD_BYTES}, not "
+            f"{payload.dtype}"
         )
     if payload.min() < 1:
         raise ScenarioError(
-            f"payload_bytes {payload.min()} is impossible: a frame carries at least 1 B"
+            f"payload_bytes {payload.min()} is too small: use frames of at least 1 B"
         )
     most, carrier = (LARGEST_PAYLOAD_BYTES, "icmodel") if limit is None else (limit, carrier)
     if payload.max() > most:
         raise ScenarioError(
-            f"payload_bytes {payload.max()} is impossible: {carrier} carries at most {most} B a frame, "
-            "so send more and smaller frames"
+            f"payload_bytes {payload.max()} is too large for {carrier}: use frames of at most {most} B"
         )
     return payload.astype(np.int64, copy=False)
 

@@ -530,7 +530,7 @@ class UseCase(Document):
         if name not in handled:
             verb = "sends" if sending else "receives"
             raise ValueError(
-                f"the requirement {limit.name!r} adds up the streams of {device.name}, which {verb} no "
-                f"{name!r}: add this stream to {verb}, or remove device"
+                f"the requirement {limit.name!r} is for the stream {name!r} at {device.name}, but it is not "
+                f"among the streams that {device.name} {verb}: add it to {verb}, or remove device"
             )
         return self.connections(name, handled[name])

@@ -107,7 +107,7 @@ def judge_criterion(criterion: Criterion, answers: Mapping[str, Answer], model: 
     grows = math.isinf(estimate.low)  # an infinite latency follows from the goodput
     evidence = evidence_for(GOODPUT if grows else metric, estimate, prediction, answer.why)
     if criterion.mode.strict and verdict.outcome == MET and evidence.weak:
-        why = f"judged strictly, since it rests on {evidence.basis} rows: {evidence.settle}"
+        why = f"judged strictly, since it is based on {evidence.basis} rows: {evidence.settle}"
         verdict = replace(verdict, outcome=UNDECIDED, why=_joined(why, verdict.why))
     met = verdict.outcome == MET
     beyond = others_beyond(model.data, requirement, answer.scenario) if met else ""
@@ -224,14 +224,14 @@ def no_rate(trial: Trial) -> str:
     frames = f"with frames of {trial.payload_bytes} B"
     greatest = trial.goodput(None)
     if greatest is None or greatest.absent:
-        return f"no rate is known to do {frames}"
-    capacity = f"which carries {units.format_bps(greatest.value)} at most"
+        return f"no rate is known to meet it {frames}"
+    capacity = f"which carry at most {units.format_bps(greatest.value)}"
     outcomes = {trial.outcome(rate) for rate in (trial.least_fps, trial.greatest_fps, None)}
     if outcomes == {NOT_MET}:
-        return f"no rate does {frames}, {capacity}"
+        return f"no rate meets it {frames}, {capacity}"
     low, high = units.format_bps(greatest.low, 4), units.format_bps(greatest.high, 4)
-    unlimited = "; as fast as it goes does" if MET in outcomes else ""
-    return f"no rate surely does {frames}, {capacity} ({low} – {high}){unlimited}"
+    unlimited = "; an unlimited rate does" if MET in outcomes else ""
+    return f"no rate surely meets it {frames}, {capacity} ({low} – {high}){unlimited}"
 
 
 # --- scenarios and predictions for a dataset ----------------------------------------------------

@@ -101,8 +101,8 @@ def _limit_value(limit: Limit, text: str, derived: Derivations) -> float:
             raise UseCaseError(f"the requirement {limit.name!r}: {error}") from error
         if quantity_kind(derivation.quantity) != kind:
             raise UseCaseError(
-                f"the requirement {limit.name!r} limits {limit.metric} by {text}, which is "
-                f"{derivation.text}: name a number of the same kind"
+                f"the requirement {limit.name!r} limits {limit.metric} by {text} = {derivation.text}, which "
+                "has another unit: name a number with the unit of the metric"
             )
         return derivation.value
     try:

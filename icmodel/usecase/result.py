@@ -412,7 +412,7 @@ def needed_measurement(metric: str, scenario: Scenario) -> str:
     load = scenario.requested_goodput_bps
     parts = [
         f"{metric} of {scenario.protocol} at {scenario.payload_bytes} B",
-        "as fast as it goes" if scenario.rate_fps is None else units.format_bps(load, 3),
+        "unlimited rate" if scenario.rate_fps is None else units.format_bps(load, 3),
         f"cores = {scenario.cores}" if scenario.cores else "",
         f"switches = {scenario.switches}" if scenario.switches else "",
         f"endpoints = {scenario.endpoints}" if scenario.endpoints > 1 else "",

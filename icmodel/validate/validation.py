@@ -180,7 +180,7 @@ def validate(
         if not data.held_out and HELD_OUT in reasons:
             reasons[HELD_OUT] = "it has no held-out runs at all"
         raise DatasetError(
-            f"{data.id} has nothing to ask for under {' and '.join(reasons)}: "
+            f"{data.id} has no folds of the kind {' or '.join(reasons)}: "
             f"{', and '.join(dict.fromkeys(reasons.values()))}; choose another kind of folds, such as "
             f"{LEAVE_ONE}, or another dataset"
         )

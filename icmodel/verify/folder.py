@@ -102,7 +102,7 @@ def opened(path: Path, settings: Mapping[str, object], topology: str) -> Iterato
             if changed:
                 raise VerificationError(
                     f"{path} holds a verification with other settings: {', '.join(changed)} differ; use "
-                    "the same settings to go on, or another folder"
+                    "the same settings to continue, or another folder"
                 )
         elif any(not one.name.startswith(".") for one in path.iterdir()):
             raise VerificationError(
@@ -171,8 +171,8 @@ class Folder:
                 raise _damaged(place, "it does not have a record of each stream")
             if hashes != {stored.sha256}:
                 raise VerificationError(
-                    f"{place} was measured after another prediction than {PREDICTION} holds: restore "
-                    "it, or verify into a new folder"
+                    f"{place} does not belong to the prediction in {PREDICTION}: restore it, or verify into "
+                    "a new folder"
                 )
             found.append(Pass(number, by_stream, overlap))  # type: ignore[arg-type]
         return found

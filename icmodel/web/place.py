@@ -88,7 +88,7 @@ def listen(host: str, port: int | None) -> socket.socket:
     try:  # resolve only once, since a lookup may be slow
         family, *_, address = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)[0]
     except (OSError, UnicodeError) as error:
-        reason = getattr(error, "strerror", None) or "it is no host name"
+        reason = getattr(error, "strerror", None) or "it is not a host name"
         raise ReportError(
             f"{host} does not resolve: {reason}; choose another --host, or leave it out"
         ) from error
@@ -104,5 +104,5 @@ def listen(host: str, port: int | None) -> socket.socket:
             return listening
     where = f"port {port}" if port is not None else f"ports {TRIED_PORTS[0]} to {TRIED_PORTS[-1]}"
     raise ReportError(
-        f"{host}, {where} cannot be listened at: {reason}; choose another --port, or 0 for any free one"
+        f"cannot listen on {host}, {where}: {reason}; choose another --port, or 0 for any free one"
     )

@@ -23,7 +23,7 @@ MEANINGS = {
     404: "There is nothing of this name.",
     408: "The body came too slowly.",
     413: "The body is too large.",
-    415: "The body is of another type than application/json.",
+    415: "The type of the body is not application/json.",
     422: "The question is wrong, or the dataset cannot answer it.",
     429: "Too many requests wait.",
     500: "icmodel has a defect.",

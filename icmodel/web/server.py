@@ -98,7 +98,7 @@ async def _answer_problem(request: Request, error: Exception) -> Response:
     if isinstance(error, HTTPException):
         sentence = f"{request.method} {request.url.path[:200]!r} is not possible: {error.detail}"
         if error.status_code == 404:
-            sentence = f"there is nothing at {request.url.path[:200]!r}: /docs lists what there is"
+            sentence = f"there is nothing at {request.url.path[:200]!r}: /docs lists the available addresses"
         return Problem(error.status_code, sentence, headers=error.headers).response()
     assert isinstance(error, Problem)
     return error.response()

@@ -131,7 +131,10 @@ def _results(block: Section, version: str, notes: Sequence[str]) -> Iterator[Res
     measured = block._replace(lines=[_OUT_OF_MEMORY.sub("", line) for line in block.lines])
     for row in rows(measured, _ROW, name):
         size, cells = row.size, row.cells
-        require(len(cells) in widths, f"line {row.line}: {len(cells)} numbers are none of {name}")
+        require(
+            len(cells) in widths,
+            f"line {row.line}: a row of {name} cannot have {len(cells)} numbers: it was changed",
+        )
         moved: Printed | None
         if name == PINGPONG:
             # Half a round trip, the mean of several groups; Mbytes/sec are of the slowest group.
@@ -153,8 +156,8 @@ def _results(block: Section, version: str, notes: Sequence[str]) -> Iterator[Res
             possible = [m for m in megabytes if printed(rate_text, m).overlaps(moved, SLACK)]
             if not possible:
                 raise RecordError(
-                    f"line {row.line}: {rate_text} Mbytes/sec are not the {moved.value / 1e6:.6g} Mb/s that the rest of "
-                    "the row gives, in megabytes of the rows before: a number was changed"
+                    f"line {row.line}: {rate_text} Mbytes/sec contradict the {moved.value / 1e6:.6g} Mb/s computed from "
+                    "the rest of the row, with the megabyte of the rows above: a number was changed"
                 )
             megabytes = possible
         if size > 0:

@@ -265,8 +265,8 @@ def read(source: Source) -> list[Result]:
     for test in Test.split(source):
         if "CONNECT" in test.words.upper():
             raise NotTakenError(
-                f"{test.place}: {test.words} sets a connection up for every transaction, which is no "
-                "latency of a frame: measure with TCP_RR"
+                f"{test.place}: {test.words} opens a connection for every transaction, so its time is not "
+                "the latency of a frame: measure with TCP_RR"
             )
         failed = _FAILED.search("\n".join(test.lines))
         if failed and not any(map(_cells, test.lines)):
@@ -351,7 +351,7 @@ class _Omni:
         test, pairs = self.test, self.pairs
         require(
             "THROUGHPUT" in pairs,
-            f"{test.place}: omni was not asked for THROUGHPUT: nothing to take",
+            f"{test.place}: the output of omni has no THROUGHPUT: select it in omni's output",
         )
         unit = pairs.get("THROUGHPUT_UNITS", "").strip()
         if not unit and not test.round_trips:
@@ -364,7 +364,7 @@ class _Omni:
             numbers = self.stream(_rate(text, unit))
         else:
             raise RecordError(
-                f"{test.place}: THROUGHPUT has no unit: ask omni for THROUGHPUT_UNITS beside it"
+                f"{test.place}: THROUGHPUT has no unit: select THROUGHPUT_UNITS in omni's output"
             )
         utilisations = [
             pairs.get(key, "").strip() or str(NOT_MEASURED)
@@ -417,8 +417,8 @@ class _Omni:
             size = self.value("REQUEST_SIZE") or 0
             require(
                 size,
-                f"{test.place}: a throughput of requests and responses needs REQUEST_SIZE beside it: ask omni "
-                "for it",
+                f"{test.place}: the throughput of requests and responses has no REQUEST_SIZE: select it in "
+                "omni's output",
             )
             rate = _rate(text, unit) / exact(16 * size)
         measured = []
@@ -436,7 +436,7 @@ class _Omni:
         mean = printed_of(measured, "rtt_mean_s")
         if mean is not None and not test.burst and (mean * rate).low > 1 + SLACK:
             raise RecordError(
-                f"{test.place}: {rate.value:.6g} transactions/s one after another are not of "
+                f"{test.place}: {rate.value:.6g} transactions/s contradict the mean of "
                 f"{mean.value * 1e6:.6g} us each: a number or a unit was changed"
             )
         return [*derived, *measured]
@@ -466,7 +466,7 @@ class _Table:
         require(
             rows and units,
             f"{test.place}: {test.words} has no line of numbers that icmodel can read: the run was "
-            "cut off, or it is omni's -O, in whose place -o or -k prints the same",
+            "cut off, or omni was run with -O; use -o or -k instead",
         )
         if "Desired confidence was not achieved" not in body:
             return cls(test, rows, units, [], "")
@@ -505,8 +505,8 @@ class _Table:
         require(okay > 0, f"{place}: no message was sent: the run failed")
         require(
             arrived > 0,
-            f"{place}: of {okay:.0f} messages none arrived: the receiver's socket was too "
-            "small for one or the way was shut, so it says nothing of the link",
+            f"{place}: none of {okay:.0f} messages arrived: enlarge the receiver's socket buffer, or open "
+            "the path, and measure again",
         )
         require(
             arrived <= okay,
@@ -553,7 +553,7 @@ class _Table:
         if verbose and not test.burst:
             require(
                 (rate * printed(verbose[4], MICRO)).overlaps(exact(1.0), CLASSIC_SLACK),
-                f"{test.place}: {rate.value:.6g} transactions/s are not of {verbose[4]} us each: a number "
+                f"{test.place}: {rate.value:.6g} transactions/s contradict {verbose[4]} us each: a number "
                 "was changed",
             )
         numbers = [*test.round_trip(rate, self.notes), *_cpu(row[6:8], local_sends=True)]

@@ -131,7 +131,7 @@ def _fields(text: str, number: int) -> dict[str, str]:
         return {}
     require(
         drops or "drop" not in rest,
-        f"line {number}: its packets lost and sent are no numbers: the output was changed",
+        f"line {number}: its packets lost and sent are not numbers: the output was changed",
     )
     groups = line.groupdict() | cpu.groupdict() | (drops.groupdict() if drops else {})
     return {name: value for name, value in groups.items() if value is not None}
@@ -176,7 +176,7 @@ def _result(fields: Mapping[str, str], number: int, options: _Options) -> Result
                 counted = first if first == last else powers[0]
         if None not in (counted, payload) and counted != payload:
             raise RecordError(
-                f"{place}: its bytes and packets are of {counted} B each, and the command line says {payload}: "
+                f"{place}: bytes and packets give {counted} B a packet, but the command line has {payload} B: "
                 "a number was changed"
             )
         payload = counted or payload

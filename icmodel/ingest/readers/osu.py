@@ -130,17 +130,18 @@ def _result(block: Section, test: str, columns: Sequence[str], row: Row, pairs: 
     place = f"line {row.line}"
     require(
         len(row.cells) == 1 + len(columns),
-        f"{place}: {len(row.cells)} numbers where the head has {1 + len(columns)}",
+        f"{place}: the row has {len(row.cells)} numbers, but the header has {1 + len(columns)}: it was cut off "
+        "or changed",
     )
     cells = dict(zip(columns, row.cells[1:], strict=True))
     for name, cell in cells.items():
         require(
             name == "Validation" or _TWO_DECIMALS.fullmatch(cell),
-            f"{place}: {cell} has not the two decimals of each of OSU's numbers: a digit was lost",
+            f"{place}: {cell} does not have two decimals, as all numbers of OSU do: a digit was lost",
         )
     require(
         cells.get("Validation") != "Fail",
-        f"{place}: the messages that arrived were not those that were sent",
+        f"{place}: OSU's validation failed, so received and sent data differ: leave the run out",
     )
     is_latency = test == LATENCY
     require(

@@ -84,7 +84,9 @@ def read(source: Source) -> list[Result]:
     refuse_sum(NAME, test, source.place)
     protocol, _, kind = test.partition("_")
     if protocol not in PROTOCOLS or kind not in ("bw", "lat"):
-        raise NotTakenError(f"{source.place}: {test} is of RDMA: use perftest for it")
+        raise NotTakenError(
+            f"{source.place}: {test} is an RDMA test, which icmodel does not read: measure with perftest"
+        )
     lines = dict(_LINE.findall(source.text))
 
     # The message size is printed or set by the command line; otherwise the default, if the counts allow it.
@@ -97,8 +99,8 @@ def read(source: Source) -> list[Result]:
     payloads = _payloads(test, lines)
     if size is not None and payloads is not None and not payloads.fits(int(size)):
         raise RecordError(
-            f"{source.place}: {payloads.counts}, which is payload_bytes {payloads}, and msg_size says "
-            f"{int(size)}: it contradicts itself, so measure again"
+            f"{source.place}: {payloads.counts}, so payload_bytes is {payloads}, but msg_size is "
+            f"{int(size)}: the output contradicts itself, so measure again"
         )
     default = DEFAULTS.get(test, 1 if kind == "lat" else None)
     is_possible = default is not None and (payloads is None or payloads.fits(default))
@@ -109,7 +111,7 @@ def read(source: Source) -> list[Result]:
             rate = _number(lines, "msg_rate", "frames_per_s", BOTH).printed
             require(
                 (rate * numbers[0].printed).overlaps(exact(1.0), SLACK),
-                f"{source.place}: {lines['msg_rate']} messages one after another are not of {lines['latency']} "
+                f"{source.place}: the message rate of {lines['msg_rate']} contradicts {lines['latency']} "
                 "each way: a number or a unit was changed",
             )
     else:

@@ -158,8 +158,8 @@ def _latency(text: str, pace: float | None, notes: list[str]) -> tuple[list[Numb
     seconds, sent, observations = float(valid[1]), int(valid[2]), int(count[1])
     require(
         seconds > 0 and observations >= 2,
-        f"the output rests on {observations} observation in {valid[1]} s of valid time: every percentile "
-        "repeats it, so run longer",
+        f"the output has only {observations} observation in {valid[1]} s of valid time, too few for "
+        "percentiles: run longer",
     )
     kind = "rtt" if mean[1] == "rtt" else "rtt_half"
     numbers = [

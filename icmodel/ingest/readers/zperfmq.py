@@ -46,7 +46,7 @@ def read(source: Source) -> list[Result]:
             continue
         if kind not in ("yodel", "send", "recv") or not messages or not size or seconds <= 0:
             raise RecordError(
-                f"result {number} has no measurement, nmsgs, msgsize or time: the plan is not in it"
+                f"result {number} lacks measurement, nmsgs, msgsize or time: the output does not include the plan"
             )
 
         numbers = []
@@ -79,7 +79,7 @@ def read(source: Source) -> list[Result]:
         )
     require(
         results,
-        "the output holds no yodel, send or recv: an echo answers others' messages and is no result",
+        "the output has no yodel, send or recv: an echo only answers messages and measures nothing",
     )
     return results
 
@@ -102,7 +102,7 @@ def _runs(document: object) -> Iterator[dict[str, object]]:
     planned = plans if isinstance(plans, list) else [plans] * len(listed)
     require(
         len(planned) >= len(listed),
-        f"the output has {len(listed)} results and a plan of {len(planned)}: it is cut",
+        f"the output has {len(listed)} results, but its plan has {len(planned)}: it is cut off",
     )
     for result, plan in zip(listed, planned, strict=False):
         if isinstance(result, Mapping):

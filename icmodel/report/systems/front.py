@@ -110,7 +110,7 @@ def requirement_table(groups: Groups) -> Table:
                 ),
             )
         )
-    columns = ("requirement", "worst", "limit", "margin", "rests on", "verdict")
+    columns = ("requirement", "worst", "limit", "margin", "based on", "verdict")
     caption = "The numbers that decide, the worst first; below a value stands its 90 % interval"
     return Table(caption, columns, tuple(rows), numbers=("worst", "limit"))
 
@@ -132,7 +132,7 @@ def stream_table(found: SystemPrediction) -> Table:
                 Cell(NOT_JUDGED),
             )
         )
-    columns = ("stream", "asks for", "goodput", "limited by", "rests on", "verdict")
+    columns = ("stream", "requested", "goodput", "limited by", "based on", "verdict")
     caption = (
         "Goodput of the streams, the worst of each group; below a value stands its 90 % interval"
     )
@@ -179,7 +179,7 @@ def goodput_parts(
     )
     hosts = f"{hosts}; {cores}" if cores else hosts
     asks = units.format_bps(request_bps) if math.isfinite(request_bps) else "all there is"
-    return network, hosts, f"asks for {asks}"
+    return network, hosts, f"requests {asks}"
 
 
 def latency_parts(

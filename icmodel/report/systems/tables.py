@@ -52,7 +52,7 @@ def conclude(found: SystemPrediction) -> Conclusion:
     streams = ("Streams", counted_outcomes(found))
     groups = by_requirement(found.judged)
     if not groups:
-        sentence = "Undecided: every stream sends as fast as it goes, and nothing is required."
+        sentence = "Undecided: every stream sends at unlimited rate, and nothing is required."
         return Conclusion(found.verdict, sentence, (streams,))
     alike = sum(some[0].verdict.outcome == found.verdict for some in groups.values())
     worst = next(iter(groups.values()))[0]
@@ -70,7 +70,7 @@ def conclude(found: SystemPrediction) -> Conclusion:
         ("At", about(worst)),
         ("Margin", margin(worst)),
         ("Limited by", limit_name(verdict.limiting)),
-        ("Rests on", "a worst-case bound" if worst.by_bound else rests),
+        ("Based on", "a worst-case bound" if worst.by_bound else rests),
         streams,
     )
     return Conclusion(found.verdict, sentence, tuple(part for part in parts if part[1]))
@@ -135,7 +135,7 @@ def requirements(found: SystemPrediction) -> Iterator[Block]:
     """Yield a table of requirements, each with its worst stream or device, and the reasons for unmet ones."""
     groups = by_requirement(found.judged)
     if not groups:
-        yield Text("Nothing is required, and every stream sends as fast as it goes.")
+        yield Text("Nothing is required, and every stream sends at unlimited rate.")
         return
     rows, reasons = [], []
     for name, some in groups.items():
@@ -277,8 +277,8 @@ def _flow_table(caption: str, named: Mapping[str, Streams], of: dict[str, str]) 
                 outcome,
             )
         )
-    columns = ("stream", "asks for", "goodput", "loss", "limited by", "verdict")
-    return Table(caption, columns, tuple(rows), numbers=("asks for", "goodput", "loss"))
+    columns = ("stream", "requested", "goodput", "loss", "limited by", "verdict")
+    return Table(caption, columns, tuple(rows), numbers=("requested", "goodput", "loss"))
 
 
 def _time_table(caption: str, named: Mapping[str, Streams]) -> Table:

@@ -93,8 +93,8 @@ def cyclic_fixed_point(servers: Iterable[Server], flows: Iterable[Flow]) -> Feed
     worst = max(jitter_s, key=lambda name: jitter_s[name])
     links = ", ".join(f"{sender} -> {receiver}" for sender, receiver in sorted(cuts))
     raise BoundsError(
-        f"flows go round in cycles of servers, and with the cycles cut at {links} delays do not converge: "
-        f"the jitter of {worst}, {jitter_s[worst]:.3g} s, still grows by {100 * growth:.2g} % a round; "
+        f"the delays of flows in cycles, cut at {links}, do not converge: the jitter of {worst}, "
+        f"{jitter_s[worst]:.3g} s, still grows by {100 * growth:.2g} % an iteration; "
         "reduce the load, or give a flow another route"
     )
 
@@ -125,7 +125,7 @@ def _parts(flow: Flow, cuts: Cuts, servers: Mapping[str, Server]) -> Iterator[Fl
         sent_s = server.packet_s(server.forwarding_bits(flow.min_packet_bits, following))
         if sent_s + server.forwarding_s(following) <= 0.0:
             raise BoundsError(
-                f"flow {flow.name!r} goes through a cycle at {server.name!r}, which it may pass in 0 s; "
+                f"flow {flow.name!r} is in a cycle at {server.name!r}, whose least delay is 0 s; "
                 "give the server a delay, or give its line a rate and the flow a shortest packet"
             )
     for begin, end in pairwise((0, *at, len(flow.path))):

@@ -270,8 +270,8 @@ def network(servers: Iterable[Server], flows: Iterable[Flow]) -> Network:
     except CycleError as error:
         cycle = " -> ".join(error.args[1])
         raise BoundsError(
-            f"flows go round in a cycle of servers, {cycle}, where each waits for the others; give a "
-            "flow another route, or ask for cycles by a fixed point"
+            f"flows form a cycle of servers, {cycle}, so each delay depends on itself; give a flow "
+            "another route, or allow cycles by a fixed point"
         ) from None
 
 

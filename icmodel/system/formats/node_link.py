@@ -51,7 +51,7 @@ def import_graph(document: Mapping[str, Any], file: str) -> ImportedSystem:
     missing = next((end for ends in ends_of for end in ends if end not in nodes), None)
     if missing is not None:
         raise NetworkError(
-            f"an edge ends at {missing!r}, which is no node of the file: add this node"
+            f"an edge ends at {missing!r}, which is not a node of the file: add this node"
         )
 
     degree = Counter(end for ends in ends_of for end in ends)

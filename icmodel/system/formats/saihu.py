@@ -84,7 +84,7 @@ def _paths(flow: Mapping[str, Any], servers: list[str]) -> list[ServerPath]:
     for server in (name for path in paths for name in path):
         if server not in servers:
             raise NetworkError(
-                f"{where} passes {server!r}, which is no server of the file: add this server"
+                f"{where} passes {server!r}, which is not a server of the file: add this server"
             )
     return paths
 
@@ -294,7 +294,7 @@ def _physical_links(root: Element, made: ImportedSystem) -> Iterator[Table]:
         for end in (here, there):
             if end not in nodes:
                 raise NetworkError(
-                    f"{where} names {end!r}, which is no station and no switch: add this node"
+                    f"{where} names {end!r}, which is neither a station nor a switch: add this node"
                 )
         rate = _physical_rate_bps(element, nodes[here], made)
         if back := one_way.get((there, here)):
@@ -517,4 +517,4 @@ def factor(kind: str, unit: str) -> Fraction:
         prefix = unit.removesuffix(name)
         if unit.endswith(name) and prefix in _POWERS:
             return base * Fraction(1000) ** _POWERS[prefix]
-    raise NetworkError(f"{unit!r} is no unit of {kind}: write a unit such as {_EXAMPLES[kind]}")
+    raise NetworkError(f"{unit!r} is not a unit of {kind}: write a unit such as {_EXAMPLES[kind]}")

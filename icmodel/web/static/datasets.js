@@ -66,9 +66,9 @@ export async function datasetsPage(main, parameters, put) {
     numbers.append(plotTable(view));
     const within = x.filter((_, at) => basis[at] && basis[at] !== "extrapolated"), ends = [within[0], within.at(-1)];
     const [first, last] = ends.map((end) => text("payload_bytes", end, 7));
-    const whole = within.length ? "The whole curve rests on benchmarks." : "The whole curve is extrapolated.";
+    const whole = within.length ? "The whole curve is based on benchmarks." : "The whole curve is extrapolated.";
     fill(reading, !within.length || !basis.includes("extrapolated") ? whole
-      : `Between ${first} and ${last} the curve rests on benchmarks; beyond, on a pale ground, it is extrapolated.`);
+      : `Between ${first} and ${last} the curve is based on benchmarks; beyond, on a pale ground, it is extrapolated.`);
   }
 
   async function showRows(host) {

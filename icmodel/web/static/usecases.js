@@ -26,7 +26,7 @@ export async function usecasesPage(main, parameters, put) {
       asked.candidate = found.candidate;
       showChoices(found.candidates);
       fill(result, h("h1", {}, found.title), h("p", { class: "question" }, found.question),
-        h("p", { class: "hint" }, `Asked of ${found.basis}.`), report(found, FOLDED));
+        h("p", { class: "hint" }, `Based on ${found.basis}.`), report(found, FOLDED));
       say(found.sentence);
     } catch (error) {
       fill(result, problem(error));
