@@ -76,7 +76,7 @@ TRAFFIC = {
 
 
 @pytest.mark.alone
-@pytest.mark.parametrize("traffic", mostly_long(TRAFFIC, ["unlimited rate"]))
+@pytest.mark.parametrize("traffic", mostly_long(TRAFFIC, ["unlimited"]))
 @pytest.mark.parametrize("direction", [(), ("--reverse",)], ids=["there", "back"])
 def test_counters_are_read_at_the_edges_of_the_window(
     direct: Lab, traffic: str, direction: tuple[str, ...]

@@ -43,8 +43,8 @@ class Request:
     Raises
     ------
     CalibrationError, UseCaseError, DatasetError
-        If the settings are impossible or cannot decide any requirement of the use case, the use
-        case does not exist, or the folder's name cannot be a dataset's id.
+        If the settings are impossible, or they cannot decide any requirement of the use case. Also if
+        the use case does not exist, or if the folder's name cannot be a dataset's id.
     """
 
     folder: Path

@@ -28,7 +28,8 @@ FILES = "FILES"
 Kind = Annotated[
     str,
     typer.Argument(
-        metavar="KIND", help="Output: a script for bash, zsh or fish, or man for the manual page."
+        metavar="KIND",
+        help="Output: bash, zsh or fish prints a completion script, man the manual page.",
     ),
 ]
 

@@ -200,7 +200,7 @@ class Fitter:
         """Find the fit of a similar metric, where the kernel search starts; ``None`` if none.
 
         For a multiple of the median, it is the fit of the mean.  Otherwise it is the fit of the
-        first metric of the same kind.  A fit with fewer rows is not used.
+        first metric of the same kind.  A fit is not used if it has fewer rows than this metric.
         """
         first = self._first_of_kind(metric)
         if over is not None:

@@ -61,16 +61,16 @@ class Distances:
     ----------
     payload, broken : array (left, distinct) or (distinct,)
         Signed distances in octaves of payload, and in packets per frame (at most 2).  Only distinct
-        distances are stored.  A kernel adds both, weighted, to one signed distance.  The covariance
-        of a sum of two absolute distances need not be positive definite.
+        distances are stored.  A kernel combines both into one signed distance, as a weighted
+        sum.  With a sum of absolute distances, the covariance might not be positive definite.
     column : array (right,) or (pairs,)
         Index of the distinct distance for each right site or pair.
     offered, throughput : array
         Distance in octaves between offered loads, and between throughputs.  The unlimited load is
         far from every limited load in ``offered``, and close to the greatest one in ``throughput``.
     ends : array of bool
-        Whether the position codes of the two sites differ: below, inside or above the measured
-        payloads of their curve.
+        Whether the two sites have different position codes.  A code is below, inside or above the
+        measured payloads of the curve.
     differ : mapping of group to array
         1 for sites that differ, 0 for others.  In a missing group, no sites differ.
 

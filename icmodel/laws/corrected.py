@@ -345,7 +345,7 @@ def _reads_of(
 ) -> dict[str, list[Read]]:
     """List the table look-ups from which each metric is computed.
 
-    ``less`` marks the requests whose goodput loss at an overloaded receiver lowers.
+    ``less`` marks the requests whose goodput is lowered by loss at an overloaded receiver.
     """
     lossy, saturated, unlimited = query.q.lossy, flow.saturated[VALUE], query.unlimited
     reads = {

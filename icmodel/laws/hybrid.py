@@ -381,7 +381,7 @@ def _tables(
 
 
 def hold_from_edge(curves: Sequence[Curve], best: Curve | None) -> list[Curve]:
-    """Hold each curve of a limited load constant over the payloads that do not achieve this load (E14).
+    """For each limited load, keep the curve constant over payloads that do not achieve this load (E14).
 
     A point in overload takes the numbers of the nearest point outside overload, marked ``extrapolated``.
     """

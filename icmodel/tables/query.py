@@ -218,7 +218,7 @@ class TableQuery:
     def rows(self, metrics: Sequence[str], load: Load) -> list[list[int]]:
         """Indices of the dataset rows from which each metric is interpolated, for a single request.
 
-        At a measured payload, only rows of that payload count.  At a measured load, only the curve of that load counts.
+        At a measured payload, only rows with that payload are used.  At a measured load, only the curve of that load is used.
         """
         payload = float(self.q.payload_bytes[0])
         request = float(self.q.requested_goodput_bps[0])

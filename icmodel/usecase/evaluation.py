@@ -314,7 +314,7 @@ class _CandidatePrediction:
         )
 
     def least_rates(self, stream: str, scenario: Scenario) -> tuple[Derivation, ...]:
-        """Least whole frame rates [1/s] that carry the goodput of a stream in frames of the scenario's payload.
+        """Smallest integer frame rates [1/s] that carry a stream's goodput in frames of the scenario's payload.
 
         A stream of pictures has a second rate, for frames that do not contain parts of two pictures.
         """

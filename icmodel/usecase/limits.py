@@ -23,7 +23,7 @@ RequiredLimits = tuple[tuple[Limit, Requirement], ...]
 
 
 def required(case: UseCase, derived: Derivations) -> RequiredLimits:
-    """Requirements of a use case, and the implied requirement of every stream that its data arrive.
+    """Requirements of a use case. Every stream also has an implied requirement: its data must arrive.
 
     A stream has no implied requirement if the file already requires at least the same goodput, or if
     ``allowed_shortfall`` is 100 %.

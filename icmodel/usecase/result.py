@@ -374,7 +374,7 @@ class Objective:
     value: float
 
     def to_dict(self) -> dict[str, object]:
-        """Convert the metric to minimise to a dict for JSON."""
+        """Convert the minimised metric into a dict for JSON."""
         return json_of(self)
 
 
@@ -421,9 +421,9 @@ def needed_measurement(metric: str, scenario: Scenario) -> str:
 
 
 def others_beyond(data: Dataset, requirement: Requirement, scenario: Scenario) -> str:
-    """Sentence on rows with other options whose latency exceeds the limit; empty without such rows.
+    """Sentence on rows that have other options and exceed the latency limit; empty without such rows.
 
-    The rows have the same protocol, any payload and load, and the same metric or the maximum latency. They do not
+    The rows have the same protocol, at any payload and load. Their metric is the same, or the maximum latency. They do not
     change the verdict on the scenario, but warn against other choices of options.
     """
     if not requirement.metric.startswith("latency_") or requirement.at_most is None:

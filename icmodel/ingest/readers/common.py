@@ -347,7 +347,7 @@ def check_count(count: float, counted: float, what: str, whole: str) -> None:
     """
     if count != counted:
         raise RecordError(
-            f"{what} are {counted:.15g}, not the {count:.15g} of {whole}: a number was changed"
+            f"{what} add up to {counted:.15g}, but {whole} states {count:.15g}: a number was changed"
         )
 
 

@@ -213,7 +213,7 @@ class _Head(NamedTuple):
 
     @classmethod
     def of(cls, starts: Sequence[re.Match[str]]) -> _Head:
-        """Combine the matches of a run's first lines; ``-d`` and ``-r`` print two of these."""
+        """Combine the matches of a run's first lines. With ``-d`` or ``-r``, iperf prints two such lines."""
         at_client = any(start["role"].startswith("Client") for start in starts)
         ports = [start["port"] for start in starts if start["role"].startswith("Server")]
         listens = ports[0] if at_client and ports else ""

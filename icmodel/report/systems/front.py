@@ -140,7 +140,7 @@ def stream_table(found: SystemPrediction) -> Table:
 
 
 def front_parts(found: SystemPrediction, groups: Groups) -> Table | None:
-    """Return a table for the deciding stream: what network, hosts and application contribute.
+    """Return a table of the deciding stream's latency: the parts of network, hosts and application.
 
     Returns None if the system has no streams.
     """

@@ -252,7 +252,8 @@ class _Path:
             end = on.message.last_bits
             longest = end if number == 1 else on.frame.longest_bits
             last.append(Packets(number, left, longest, end, end))
-        return full_s - stored_s + self.stored_s(last), whole + 1
+        # The estimate of the storing time may round a last frame of the same packets up.
+        return min(full_s - stored_s + self.stored_s(last), full_s), whole + 1
 
     def bucket_s(self) -> float:
         """Longest time that a frame waits because the token bucket of a link is empty [s].

@@ -196,6 +196,22 @@ class StatedTimes:
             found[name] = derived(one, ends, (STATED, "assumed"), why)
         return found
 
+    def at_least(self, metrics: Mapping[str, Estimate]) -> dict[str, Estimate]:
+        """Raise each latency to the least stated time.
+
+        Another kind of switch than measured may subtract more than the dataset's low contains.
+        """
+        return {
+            name: replace(
+                one,
+                value=max(one.value, self.least_s),
+                low=max(one.low, self.least_s),
+                high=max(one.high, self.least_s),
+            )
+            for name, one in metrics.items()
+            if name.startswith("latency_") and name != "latency_std_s" and not one.absent
+        }
+
     def beside_theory(self, own: Mapping[str, Estimate]) -> dict[str, Estimate]:
         """Metrics by theory, with the stated latency of the device at one end added.
 

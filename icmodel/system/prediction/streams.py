@@ -222,6 +222,8 @@ class _StreamResults:
         if "loss_rate" in own:
             metrics["loss_rate"] = loss_rate(own["loss_rate"], goodput, own["goodput_bps"], share)
         metrics |= latencies(own, self.added)
+        if self.stated.ends:
+            metrics |= self.stated.at_least(metrics)
         greatest = metrics.get("latency_max_s", absent(""))
         if self.sent_again and not greatest.absent:
             ends = (greatest.value, greatest.low, math.inf)
