@@ -347,7 +347,7 @@ def check_count(count: float, counted: float, what: str, whole: str) -> None:
     """
     if count != counted:
         raise RecordError(
-            f"{what} add up to {counted:.15g}, but {whole} states {count:.15g}: a number was changed"
+            f"{what} are {counted:.15g}, which contradicts {whole} ({count:.15g}): a number was changed"
         )
 
 
