@@ -144,12 +144,13 @@ def test_pytest_comes_last() -> None:
     assert any(line.endswith("./calibration") for line in planned()), "pip installs the probe"
     runs = [line.partition("-m pytest ")[2] for line in planned() if "-m pytest " in line]
     parts = [run.partition(" --")[0] for run in runs]
-    assert parts == ["-m alone", "-m 'not alone and not long'"]
+    assert parts == ["-m 'alone and not long'", "-m 'not alone and not long'"]
 
 
 def test_what_pytest_leaves_out_or_searches_quickly_is_measured_thoroughly() -> None:
     told = run("make", "measure", "--dry-run", cwd=checkout.ROOT).splitlines()
-    (line,) = [line for line in told if "-m pytest " in line]
+    alone, line = [line for line in told if "-m pytest " in line]
+    assert alone.endswith("-m pytest -m 'alone and long'")
     assert line.startswith("HYPOTHESIS_PROFILE=thorough ")
     assert "-m '(hypothesis or sampled or long) and not alone'" in line
 

@@ -85,7 +85,7 @@ def test_a_range_rises_from_its_first_to_its_last(first: int, span: int, count: 
         ("payload", "64", "no unit"),
         ("payload", "64 KB", "kB"),
         ("payload", "9 B..1 B:3", "lesser value first"),
-        ("payload", "1 B..9 B:1", "at least 2"),
+        ("payload", "1 B..9 B:1", "from 2 to"),
         ("payload", "1 B..9 B:x", "'x'"),
         ("payload", "1 B..9 B:3lin", "'3lin'"),
         ("payload", "1 B..9 B", "nothing between 1 and 9"),
@@ -225,7 +225,7 @@ def test_a_range_keeps_its_ends_as_they_are_said(
     else:
         why = ""
     if why:
-        told = ("needs a number of values", "add a number of values", "start it above 0")
+        told = ("has no number of values", "add a number of values", "start it above 0")
         assert any(words in why for words in told), why
         return
     assert (values[0], values[-1]) == pytest.approx([parse(f"{end}{unit}") for end in ends])

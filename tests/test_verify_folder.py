@@ -113,7 +113,7 @@ def test_a_changed_prediction_no_longer_fits_the_records(tmp_path: Path) -> None
     document = json.loads(place.read_text(encoding="utf-8"))
     document["made_utc"] = "2030-01-01T00:00:00Z"
     place.write_text(json.dumps(document), encoding="utf-8")
-    with pytest.raises(VerificationError, match="measured after another prediction"):
+    with pytest.raises(VerificationError, match="does not belong to the prediction"):
         read(tmp_path / "one")
 
 
