@@ -44,8 +44,10 @@ def heard() -> None:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
-def interrupted(command: tuple[str, ...], delay_s: float, folder: Path) -> tuple[int, str]:
-    """Exit code and standard error of a command that Ctrl-C reaches after so many seconds."""
+def started(
+    command: tuple[str, ...], folder: Path, *, own_session: bool = False
+) -> subprocess.Popen[str]:
+    """Start a command, and wait until its process is up."""
     running = subprocess.Popen(
         [sys.executable, "-c", UP, *command],
         cwd=folder,
@@ -54,9 +56,16 @@ def interrupted(command: tuple[str, ...], delay_s: float, folder: Path) -> tuple
         stderr=subprocess.PIPE,
         text=True,
         preexec_fn=heard,
+        start_new_session=own_session,
     )
     assert running.stdout is not None
     assert running.stdout.readline() == "up\n"
+    return running
+
+
+def interrupted(command: tuple[str, ...], delay_s: float, folder: Path) -> tuple[int, str]:
+    """Exit code and standard error of a command that Ctrl-C reaches after so many seconds."""
+    running = started(command, folder)
     time.sleep(delay_s)
     running.send_signal(signal.SIGINT)
     _, said = running.communicate(timeout=60)
@@ -80,18 +89,8 @@ def test_an_interruption_is_quiet_at_any_moment(
 @pytest.mark.parametrize("delay_s", mostly_long((0.4, 0.6, 0.8, 1.0, 1.4, 2.0), (0.8,)))
 def test_worker_processes_end_quietly_with_the_command(delay_s: float, tmp_path: Path) -> None:
     """A terminal sends Ctrl-C to all processes of a command, also to those that still start."""
-    running = subprocess.Popen(
-        [sys.executable, "-c", UP, "validate", "ethernet-1g-2010", "--workers", "2"],
-        cwd=tmp_path,
-        env=ENVIRONMENT,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        preexec_fn=heard,
-        start_new_session=True,
-    )
-    assert running.stdout is not None
-    running.stdout.readline()
+    command = ("validate", "ethernet-1g-2010", "--workers", "2")
+    running = started(command, tmp_path, own_session=True)
     time.sleep(delay_s)
     os.killpg(running.pid, signal.SIGINT)
     _, said = running.communicate(timeout=60)

@@ -252,7 +252,7 @@ class _Path:
             end = on.message.last_bits
             longest = end if number == 1 else on.frame.longest_bits
             last.append(Packets(number, left, longest, end, end))
-        # The estimate of the storing time may round a last frame of the same packets up.
+        # A shorter frame takes no longer, but for rounding: of the estimate, and of fragments to 8 B.
         return min(full_s - stored_s + self.stored_s(last), full_s), whole + 1
 
     def bucket_s(self) -> float:

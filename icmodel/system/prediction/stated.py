@@ -199,7 +199,7 @@ class StatedTimes:
     def at_least(self, metrics: Mapping[str, Estimate]) -> dict[str, Estimate]:
         """Raise each latency to the least stated time.
 
-        Another kind of switch than measured may subtract more than the dataset's low contains.
+        The correction for another kind of switch than measured may exceed the dataset's low.
         """
         return {
             name: replace(
