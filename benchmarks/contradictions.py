@@ -95,12 +95,15 @@ def count(name: str, variant: str, questions: int, seed: int) -> Count:
 
 @dataclass
 class Systems:
-    """Number of predicted systems, the checked rules, and the number of systems that break each."""
+    """Number of predicted systems, and the checked rules.
+
+    ``by_rule`` counts the systems that break each rule. ``broken`` has a sentence for each of them.
+    """
 
     systems: int
     rules: list[str]
     by_rule: dict[str, int] = field(default_factory=dict)
-    examples: dict[str, str] = field(default_factory=dict)
+    broken: dict[str, list[str]] = field(default_factory=dict)
 
 
 def count_systems(systems: int, seed: int, rules: Sequence[str] | None = None) -> Systems:
@@ -111,8 +114,9 @@ def count_systems(systems: int, seed: int, rules: Sequence[str] | None = None) -
         found = known.contradictions(seed + done, told.rules)
         for name in dict.fromkeys(one.rule for one in found):
             told.by_rule[name] = told.by_rule.get(name, 0) + 1
-            example = next(str(one) for one in found if one.rule == name)
-            told.examples.setdefault(name, example)
+            told.broken.setdefault(name, []).append(
+                next(str(one) for one in found if one.rule == name)
+            )
         if (done + 1) % 250 == 0:
             say(f"{done + 1:,} systems, {sum(told.by_rule.values()):,} rules broken")
     return told
@@ -126,10 +130,10 @@ def system_rules() -> ModuleType:
 
 
 def systems_text(told: Systems) -> str:
-    """Return a line for each broken rule with an example, and the number of systems."""
+    """Return a line for each broken rule and each system that breaks it, and the number of systems."""
     lines = []
     for rule, times in sorted(told.by_rule.items()):
-        lines += [f"    {times:>10,}  {rule}", f"{'':16}{told.examples[rule]}"]
+        lines += [f"    {times:>10,}  {rule}", *(f"{'':16}{one}" for one in told.broken[rule])]
     broken = f"{len(told.by_rule)} of {len(told.rules)} rules broken"
     return "\n".join([*lines, f"{told.systems:,} systems, {broken}"]) + "\n"
 

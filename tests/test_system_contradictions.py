@@ -43,8 +43,10 @@ def test_no_prediction_of_a_random_system_breaks(name: str) -> None:
 
 BROKE = {
     90084: "losses are within their interval",  # a rounding error of the goodput
+    90348: "losses are within their interval",  # a host's queue served as the switch serves its own
     90660: "numbers are possible",  # a cut-through switch in place of the measured one
     92056: "no bound is below a simulation with hosts that hold frames back",  # with a full buffer
+    93374: "losses are within their interval",  # frames of 45 packets, of which nine in ten are lost
     93471: "latencies are in order",  # a last frame that is shorter by a byte
 }
 """Systems, by seed, of which an earlier version broke a rule."""

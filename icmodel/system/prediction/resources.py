@@ -8,14 +8,14 @@ interface has the capacity 1. The *usage* of a flow is the capacity that 1 b/s o
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
-from icmodel.arrays import Floats, Ints
+from icmodel.arrays import Bools, Floats, Ints
 from icmodel.model.domain import RELIABLE
 from icmodel.system.network import Port, Stream, System
 from icmodel.system.packing import Packing
@@ -68,12 +68,21 @@ Hop = tuple[ResourceKey, float]
 class SharedResources:
     """All resources of a system, and its streams as flows over these resources.
 
-    ``keys`` names the resources, in the order of the resource arrays.
+    Parameters
+    ----------
+    keys : sequence of ResourceKey
+        Keys of the resources, in the order of the resource arrays.
+    frame_packets : array of int (streams,)
+        Greatest number of packets of one frame of each stream, over all links of its path.
+    own_usage : array (streams, hops)
+        As ``flows.usage``, but not 0 for multicast copies.
     """
 
     resources: Resources
     flows: Flows
     keys: Sequence[ResourceKey]
+    frame_packets: Ints
+    own_usage: Floats
 
     def allocate(self, offered_bps: Floats, windows: Windows) -> Allocation:
         """Share the resources among the streams; ``offered_bps`` is the goodput that each offers, (streams,)."""
@@ -113,7 +122,7 @@ def sent_with(streams: Sequence[Stream]) -> Ints:
 
 
 def shared_resources(
-    system: System, packets: Packing, alone: Answers, capacity_bps: Floats
+    system: System, packets: Packing, alone: Answers, capacity_bps: Floats, by_wire: Bools
 ) -> SharedResources:
     """Number the resources of a system, and route its streams over the resources.
 
@@ -123,15 +132,20 @@ def shared_resources(
         Answers for each stream without the others, at its request.
     capacity_bps : array (streams,)
         Greatest goodput of each stream alone; infinite if unknown.
+    by_wire : array of bool (streams,)
+        Whether the wire gives this greatest goodput, and no host.
     """
     streams = list(system.streams.values())
+    queued = {  # the schedulers of ports serve no queue of a host
+        stream.path[-1] for stream, wire in zip(streams, by_wire.tolist(), strict=True) if wire
+    }
     paths = [
-        list(_hops(system, stream, packets, k, alone, capacity_bps))
+        list(_hops(system, stream, packets, k, alone, capacity_bps, queued))
         for k, stream in enumerate(streams)
     ]
     numbers: dict[ResourceKey, int] = {}
     shape = len(streams), max((len(path) for path in paths), default=0)
-    path, usage = np.full(shape, NOWHERE), np.zeros(shape)
+    path, usage, own_usage = np.full(shape, NOWHERE), np.zeros(shape), np.zeros(shape)
     counted: set[tuple[object, ...]] = set()
     first = sent_with(streams)
     for k, hops in enumerate(paths):
@@ -144,12 +158,22 @@ def shared_resources(
             sent = (key, streams[k].multicast_key)
             copied = key.kind == PORT and streams[k].multicast is not None and sent in counted
             copied |= place < ORIGIN - 1 and first[k] != k
-            usage[k, place] = 0.0 if copied else used
+            usage[k, place], own_usage[k, place] = 0.0 if copied else used, used
             counted.add(sent)
     elastic = np.array([is_elastic(stream) for stream in streams], dtype=bool)
     none, even = np.zeros(len(streams)), np.ones(len(streams))
     flows = Flows(none, even, elastic, path, usage, ORIGIN, first)
-    return SharedResources(_resources(system, list(numbers)), flows, list(numbers))
+    frame_packets = [
+        max(packets.of(stream, link).frame.number for link in system.links_of(stream))
+        for stream in streams
+    ]
+    return SharedResources(
+        resources=_resources(system, list(numbers), queued),
+        flows=flows,
+        keys=list(numbers),
+        frame_packets=np.array(frame_packets),
+        own_usage=own_usage,
+    )
 
 
 def _hops(
@@ -159,11 +183,12 @@ def _hops(
     index: int,
     alone: Answers,
     capacity_bps: Floats,
+    queued: Set[str],
 ) -> Iterator[Hop | None]:
     """Yield the resources that a stream uses, each with the capacity per b/s of the stream.
 
     The order is: cores of the source, ports, interface of the sink, cores of the sink. ``None`` stands for a
-    resource without a known limit.
+    resource without a known limit. Streams of an interface outside ``queued`` have one priority there.
     """
     yield from _cores(system, stream, index, alone, "send")
     for name in stream.path:
@@ -172,7 +197,7 @@ def _hops(
         priority = 0 if isinstance(port.scheduler, Fifo) else stream.priority
         yield ResourceKey(PORT, name, priority), ratio
     most = float(capacity_bps[index])
-    received = ResourceKey(INTERFACE, port.name, priority)
+    received = ResourceKey(INTERFACE, port.name, priority if port.name in queued else 0)
     yield (received, 1 / most) if 0 < most < np.inf else None
     yield from _cores(system, stream, index, alone, "recv")
 
@@ -203,10 +228,13 @@ def _cores(
     yield (own, used / (stream.cores or 1)) if stated or math.isnan(goodput_bps) else None
 
 
-def _resources(system: System, keys: Sequence[ResourceKey]) -> Resources:
+def _resources(system: System, keys: Sequence[ResourceKey], queued: Set[str]) -> Resources:
     """Capacity, priority class and scheduling rule of each resource.
 
-    Classes of a port share the port's rate; classes of an interface share a capacity of 1.
+    Classes of a port share the port's rate; classes of an interface share a capacity of 1. If the wire
+    limits any stream of an interface, it belongs to ``queued``: frames wait at the port before it, and
+    the scheduler of the port decides. If only hosts limit its streams, frames wait in the host, in one
+    queue.
     """
     sizes: dict[str, dict[int, list[float]]] = {}  # port -> priority -> sizes of its packets [B]
     for stream in system.streams.values():
@@ -224,7 +252,7 @@ def _resources(system: System, keys: Sequence[ResourceKey]) -> Resources:
             continue
         port = system.ports[place]
         capacity.append(port.rate_bps if kind == PORT else 1.0)
-        if (kind, place) in numbers:
+        if (kind, place) in numbers or (kind == INTERFACE and place not in queued):
             continue
         number = numbers[kind, place] = len(numbers)
         mean_bytes = {k: sum(some) / len(some) for k, some in sizes[place].items()}

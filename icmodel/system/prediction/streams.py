@@ -28,6 +28,7 @@ from icmodel.system.prediction.goodput import (
     after_buffer,
     bottleneck,
     goodput_by_theory,
+    in_whole_frames,
     loss_by_theory,
     loss_rate,
     proportional_rates,
@@ -203,7 +204,7 @@ class _StreamResults:
         rates, share, index = self.rates, self.share, self.index
         own = {name: rates.beside.estimate(name, index) for name in rates.beside.metrics}
         most_bps = rates.alone.estimate("goodput_bps", index).high
-        goodput = shared_goodput(own["goodput_bps"], share, most_bps)
+        goodput = in_whole_frames(shared_goodput(own["goodput_bps"], share, most_bps), share)
         goodput = self.stated.with_least_core_time(goodput, share, own["goodput_bps"].high)
         if rates.by_window[index]:
             goodput = windowed(goodput)
@@ -265,7 +266,8 @@ class _StreamResults:
     def metrics_as_stated(self, loss: BufferLoss | None) -> dict[str, Estimate]:
         """Metrics of a stream whose devices both state their latency, and which sends its whole request."""
         share = self.share
-        goodput = own = self.goodput_without_dataset(share, "")
+        goodput = self.goodput_without_dataset(share, "")
+        sent = replace(goodput, value=share.sent_bps, low=share.sent_bps, high=share.sent_bps)
         if loss is not None:
             goodput = after_buffer(goodput, loss)
         none = Estimate(0.0, 0.0, 0.0, "stated", self.stated.why, ("stated",))
@@ -274,7 +276,7 @@ class _StreamResults:
         least_s = times["latency_min_s"].low + self.path.application_s
         return {
             "goodput_bps": goodput,
-            "loss_rate": loss_rate(none, goodput, own, share),
+            "loss_rate": loss_rate(none, goodput, sent, share),
             **{name: replace(one, low=min(one.low, least_s)) for name, one in added.items()},
         }
 
@@ -291,6 +293,7 @@ class _StreamResults:
             goodput = self.stated.goodput(share, by_window=by_window, at_once=at_once)
         else:
             goodput = goodput_by_theory(share, why)
+        goodput = in_whole_frames(goodput, share)
         most_bps = self.stream.requested_goodput_bps
         return self.stated.with_least_core_time(goodput, share, most_bps)
 

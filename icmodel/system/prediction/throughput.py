@@ -17,6 +17,7 @@ from icmodel.system.prediction.path_times import PathTimes
 from icmodel.system.prediction.resources import (
     HOSTS,
     INTERFACE,
+    PORT,
     SharedResources,
     is_elastic,
     shared_resources,
@@ -42,13 +43,15 @@ class StreamShare:
     limited_at : tuple of str, optional
         Kind and location of the resource that limits the stream; ``None`` if no resource does.
     others_bps : float
-        Goodput of the other streams at that resource [b/s].
+        Load that the other streams offer there, as the goodput of this stream with the same load [b/s].
     crowded : bool
         Whether any other stream uses that resource, in any class.
     elastic : bool
         Whether the stream reduces its rate beside other streams, and loses no data.
     fair_bps : float
         Least fair share at the full resources on the path [b/s]; infinite if no resource is full.
+    packets : int
+        Number of packets of a frame at the port that limits the stream; 1 if no port does.
     """
 
     sent_bps: float
@@ -58,6 +61,7 @@ class StreamShare:
     crowded: bool
     elastic: bool
     fair_bps: float = math.inf
+    packets: int = 1
 
     @property
     def at(self) -> str:
@@ -86,6 +90,11 @@ class StreamShare:
         return "receiver" if self.limited_at[0] == INTERFACE and not self.elastic else "share"
 
     @property
+    def drops(self) -> bool:
+        """Whether a resource drops a part of what the stream sends."""
+        return not self.elastic and self.rate_bps < self.sent_bps * (1 - SAME)
+
+    @property
     def uneven_loss(self) -> tuple[float, float]:
         """Fractions of its fair rate that a stream without back-pressure may lose or gain at a full queue.
 
@@ -94,8 +103,7 @@ class StreamShare:
         """
         if not 0 < self.rate_bps < self.sent_bps:
             return 0.0, 0.0
-        offered = self.sent_bps / self.rate_bps * (self.rate_bps + self.others_bps)
-        excess = offered - self.rate_bps - self.others_bps
+        excess = (1 - self.rate_bps / self.sent_bps) * (self.sent_bps + self.others_bps)
         least = max(self.sent_bps - excess, 0.0)
         return 1 - least / self.rate_bps, self.sent_bps / self.rate_bps - 1
 
@@ -155,7 +163,8 @@ def throughput(
     capacity_bps = np.where(np.isnan(capacity_bps), np.inf, capacity_bps)
 
     # share the resources: elastic streams offer the goodput they reach alone, lossy ones the goodput they send
-    resources = shared_resources(system, packets, alone, capacity_bps)
+    by_wire = fastest.bottleneck == BOTTLENECKS.index("wire")
+    resources = shared_resources(system, packets, alone, capacity_bps, by_wire)
     elastic, sent_bps = resources.flows.elastic, alone.value("sent_bps")
     requested_bps = np.array([stream.requested_goodput_bps for stream in streams])
     limited_bps = np.minimum(requested_bps, windows.limit_bps)
@@ -220,17 +229,23 @@ def _shares(shared: SharedResources, allocation: Allocation) -> list[StreamShare
     path, usage, count = shared.flows.path, shared.flows.usage, len(shared.keys)
     used = (path != NOWHERE) & (usage > 0)
     streams_at = shared.by_place(np.bincount(path[used], minlength=count))
-    _, own_bps, others_bps = _meeting(shared, allocation, allocation.limiting)
-    others_bps = np.where(others_bps > own_bps * SAME, others_bps, 0.0)
     limited_at = [
         None if resource == NOWHERE else shared.keys[resource][:2]
         for resource in allocation.limiting.tolist()
     ]
 
+    # load of the others at the limiting resource; the last entry of `loads`, `NOWHERE`, has none
+    limited = (path == allocation.limiting[:, None]) & (path != NOWHERE)
+    own_usage = np.where(limited, shared.own_usage, 0.0).max(axis=1, initial=0.0)
+    own_bps = np.where(limited, allocation.arriving_bps, 0.0).max(axis=1, initial=0.0)
+    loads = np.append(np.bincount(path[used], (allocation.arriving_bps * usage)[used], count), 0.0)
+    all_bps = np.zeros(len(own_bps))
+    np.divide(loads[allocation.limiting], own_usage, out=all_bps, where=own_usage > 0)
+    others_bps = np.where(all_bps > own_bps * (1 + SAME), all_bps - own_bps, 0.0)
+
     # fair share of a full resource: goodput that a stream would get if it requested more, an equal part of its
     # own load and of the loads that the resource limits
     load = allocation.rate_bps[:, None] * usage
-    limited = (path == allocation.limiting[:, None]) & (path != NOWHERE)
     total = np.bincount(path[limited], weights=load[limited], minlength=count)
     streams = np.bincount(path[limited], minlength=count)
     equal = (total[path] + load) / (streams[path] + 1)
@@ -246,6 +261,7 @@ def _shares(shared: SharedResources, allocation: Allocation) -> list[StreamShare
             crowded=at is not None and streams_at[at] > 1,
             elastic=bool(shared.flows.elastic[k]),
             fair_bps=float(fair_bps[k]),
+            packets=int(shared.frame_packets[k]) if at is not None and at[0] == PORT else 1,
         )
         for k, at in enumerate(limited_at)
     ]
