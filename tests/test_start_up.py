@@ -21,6 +21,7 @@ HEAVY = {
     "fastapi",
     "h5netcdf",
     "h5py",
+    "highspy",
     "markdown_it",
     "matplotlib",
     "openpyxl",
@@ -174,7 +175,7 @@ def test_a_system_loads_the_solver_of_its_bounds_and_nothing_that_draws(tmp_path
     shown = loaded(tmp_path, ("system", "list"), ("system", "show", "imaging"))
     assert packages(shown) & HEAVY <= {"pydantic", "pydantic_core"}
     predicted = loaded(tmp_path, ("system", "imaging"), code=1)
-    assert packages(predicted) & HEAVY == {"pydantic", "pydantic_core", "scipy"}
+    assert packages(predicted) & HEAVY == {"pydantic", "pydantic_core", "highspy"}
     judged = loaded(tmp_path, ("evaluate", "imaging"), code=1)
     assert packages(judged) & HEAVY == {"pydantic", "pydantic_core"}
 

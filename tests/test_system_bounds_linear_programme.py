@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
+import numpy as np
 import pytest
+from scipy.optimize import linprog
 
 from bounds_systems import bounds_by_method, system
 from icmodel.system.bounds import (
@@ -19,7 +22,15 @@ from icmodel.system.bounds import (
     token_bucket,
 )
 from icmodel.system.bounds.analyses import path_aggregates
-from icmodel.system.bounds.linear_programme import MOST_DATES, MOST_STAGES, TOLERANCE, lp_dates
+from icmodel.system.bounds.linear_programme import (
+    END,
+    MOST_DATES,
+    MOST_STAGES,
+    TOLERANCE,
+    Constraint,
+    lp_dates,
+    maximise_age_s,
+)
 from icmodel.system.bounds.propagation import propagate
 from icmodel.system.schedulers import Fifo
 
@@ -71,6 +82,50 @@ def test_the_linear_programme_is_never_above_total_flow_and_rarely_above_another
                 tighter += bound.value_s < 0.98 * least
     assert tighter > 50
     assert looser <= 0.02 * count  # over four hops and more, where not all dates have a start
+
+
+def by_scipy_s(
+    constraints: Sequence[Constraint], date: int, unit_s: float, unit_bits: float
+) -> float:
+    """The greatest age of a date, from a dense matrix and scipy's own solver [s]."""
+    names = sorted({name for one in constraints for name, _ in one.terms} - {END}, key=str)
+    units = [unit_s if isinstance(name, int) else unit_bits for name in names]
+    matrix = np.zeros((len(constraints), len(names)))
+    for row, one in zip(matrix, constraints, strict=True):
+        for name, factor in one.terms:
+            if name != END:
+                row[names.index(name)] += factor * units[names.index(name)]
+    scale = np.abs(matrix).max(axis=1)
+    most = np.array([one.most for one in constraints])
+    aim = [-1.0 if name == date else 0.0 for name in names]
+    found = linprog(aim, A_ub=matrix / scale[:, None], b_ub=most / scale, method="highs-ipm")
+    return math.inf if found.fun is None else -float(found.fun) * unit_s
+
+
+def test_programmes_are_solved_as_another_solver_solves_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    solved = []
+
+    def both(
+        constraints: Sequence[Constraint], date: int, unit_s: float, unit_bits: float
+    ) -> float:
+        age_s = maximise_age_s(constraints, date, unit_s, unit_bits)
+        assert age_s == pytest.approx(by_scipy_s(constraints, date, unit_s, unit_bits), rel=1e-6)
+        solved.append(age_s)
+        return age_s
+
+    monkeypatch.setattr("icmodel.system.bounds.linear_programme.maximise_age_s", both)
+    for seed in range(0, 60, 3):
+        bounds_by_method(system(seed).network)
+    assert len(solved) > 100
+
+
+def test_a_date_that_nothing_limits_has_no_greatest_age() -> None:
+    free = [Constraint([(1, -1.0), (2, 1.0)], 0.0)]
+    assert maximise_age_s(free, 1, 1e-3, 1e3) == math.inf
+    closed = [*free, Constraint([(1, 1.0)], 4e-3)]
+    assert maximise_age_s(closed, 2, 1e-3, 1e3) == pytest.approx(4e-3)
 
 
 def test_dates_grow_with_the_length_of_a_path_and_no_faster() -> None:

@@ -1,7 +1,7 @@
 """Delay bounds of the flows of one path: total flow, separate flow, and pay multiplexing only once.
 
 Each analysis takes a `PathAggregate` and returns the delay bound of each flow of the aggregate [s]. The
-linear programme is in another module, since only this analysis needs scipy.
+linear programme is in another module, since only this analysis needs a solver.
 
 References
 ----------

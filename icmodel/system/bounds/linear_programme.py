@@ -20,11 +20,9 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import count
-from typing import Any
 
 import numpy as np
 
-from icmodel.arrays import Floats
 from icmodel.system.bounds.analyses import PathAggregate, service_choices, total_flow
 from icmodel.system.bounds.curves import ServiceCurve
 from icmodel.system.bounds.network import Flow
@@ -339,8 +337,7 @@ def maximise_age_s(
     unit_s, unit_bits
         Units of ages and bits, so that the solver gets numbers near 1.
     """
-    from scipy.optimize import linprog  # takes half a second to import, so import it only here
-    from scipy.sparse import csr_array
+    import highspy  # imported here: only this analysis needs the solver
 
     names = dict.fromkeys(
         name for constraint in constraints for name, _ in constraint.terms if name != END
@@ -351,7 +348,7 @@ def maximise_age_s(
     # Sparse matrix: one row per constraint, divided by the greatest factor of the row.
     factors: list[float] = []
     places: list[int] = []
-    ends, most = [0], []
+    starts, most = [0], []
     for constraint in constraints:
         row = [
             (columns[name], factor * units[name])
@@ -361,12 +358,26 @@ def maximise_age_s(
         scale = max(abs(factor) for _, factor in row) or 1.0
         factors += [factor / scale for _, factor in row]
         places += [place for place, _ in row]
-        ends.append(len(factors))
+        starts.append(len(factors))
         most.append(constraint.most / scale)
-    matrix: Any = csr_array((factors, places, ends), shape=(len(constraints), len(columns)))
-    limits: Floats = np.array(most)
 
-    cost = np.zeros(len(columns))
-    cost[columns[date]] = -1.0
-    solution = linprog(cost, A_ub=matrix, b_ub=limits, method="highs")
-    return math.inf if solution.fun is None else -float(solution.fun) * unit_s
+    programme = highspy.HighsLp()
+    programme.num_col_, programme.num_row_ = len(columns), len(constraints)
+    programme.sense_ = highspy.ObjSense.kMaximize
+    programme.col_cost_ = np.array([float(name == date) for name in columns])
+    programme.col_lower_ = np.zeros(len(columns))
+    programme.col_upper_ = np.full(len(columns), np.inf)
+    programme.row_lower_ = np.full(len(constraints), -np.inf)
+    programme.row_upper_ = np.array(most)
+    programme.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
+    programme.a_matrix_.start_ = np.array(starts)
+    programme.a_matrix_.index_ = np.array(places)
+    programme.a_matrix_.value_ = np.array(factors)
+    solver = highspy.Highs()  # type: ignore[no-untyped-call]
+    solver.silent()
+    solver.setOptionValue("threads", 1)
+    solver.passModel(programme)
+    solver.run()
+    if solver.getModelStatus() != highspy.HighsModelStatus.kOptimal:
+        return math.inf
+    return solver.getInfo().objective_function_value * unit_s
