@@ -240,6 +240,8 @@ class _Meeting:
             share = burst.packets * excess / arrived if arrived > 0 else 1.0
             if not bunched:
                 share = math.ceil(share * burst.frames * FULL) / burst.frames
+                # incomplete frames may fill the host's memory for them, see `in_whole_frames`
+                share = 1.0 if burst.packets > 1 else share
             high = max(min(share, 1.0), low)
             # value: independent phases
             mean_s = float(queues.last_mean_s[burst.stream, burst.hop])

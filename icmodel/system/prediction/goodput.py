@@ -78,19 +78,17 @@ def goodput_by_theory(share: StreamShare, why: str) -> Estimate:
 def in_whole_frames(goodput: Estimate, share: StreamShare) -> Estimate:
     """Reduce a goodput to that of whole frames: if a port drops one packet of a frame, the frame is lost.
 
-    If the port drops the part p of all packets, frames of n packets lose between p and n·p of their number.
-    The value takes independent drops, of which ``(1 - p) ** n`` of the frames arrive (assumed).
+    The value takes independent drops: of frames of n packets, ``(1 - p) ** n`` arrive if the port drops the
+    part p of all packets (assumed). Possibly none arrive: a host keeps the packets of incomplete frames
+    for up to two minutes (RFC 1122 §3.3.2), and its memory for them may be full.
     """
-    if goodput.absent or share.packets == 1 or not share.drops:
+    if goodput.absent or share.elastic or share.packets == 1 or share.passed_ratio > 1 - SAME:
         return goodput
-    kept = share.rate_bps / share.sent_bps
-    least = kept * (1 - share.uneven_loss[0]) if share.shared else kept
-    whole = max(1 - share.packets * (1 - least), 0.0) / least if least > 0 else 0.0
-    arriving = kept ** (share.packets - 1)
+    arriving = share.passed_ratio ** (share.packets - 1)
     value = goodput.value * arriving if arriving > SAME else 0.0
-    ends = (value, goodput.low * whole, goodput.high)
     why = f"one of its {share.packets} packets lost is the frame lost (assumed independent)"
-    return derived(goodput, ends, ("derived", "assumed"), f"its share of {share.at}", why)
+    ends = (value, 0.0, goodput.high)
+    return derived(goodput, ends, ("derived", "assumed"), why)
 
 
 def after_buffer(goodput: Estimate, loss: BufferLoss) -> Estimate:

@@ -51,7 +51,9 @@ class StreamShare:
     fair_bps : float
         Least fair share at the full resources on the path [b/s]; infinite if no resource is full.
     packets : int
-        Number of packets of a frame at the port that limits the stream; 1 if no port does.
+        Greatest number of packets of a frame on the path.
+    passed_ratio : float
+        Fraction of the stream's packets that all ports together pass. What hosts drop is not counted.
     """
 
     sent_bps: float
@@ -62,6 +64,7 @@ class StreamShare:
     elastic: bool
     fair_bps: float = math.inf
     packets: int = 1
+    passed_ratio: float = 1.0
 
     @property
     def at(self) -> str:
@@ -88,11 +91,6 @@ class StreamShare:
         if not self.crowded:
             return "wire"
         return "receiver" if self.limited_at[0] == INTERFACE and not self.elastic else "share"
-
-    @property
-    def drops(self) -> bool:
-        """Whether a resource drops a part of what the stream sends."""
-        return not self.elastic and self.rate_bps < self.sent_bps * (1 - SAME)
 
     @property
     def uneven_loss(self) -> tuple[float, float]:
@@ -252,6 +250,14 @@ def _shares(shared: SharedResources, allocation: Allocation) -> list[StreamShare
     full = used & (streams[path] > 0)
     fair_bps = np.divide(equal, usage, out=np.full(path.shape, np.inf), where=full)
     fair_bps = fair_bps.min(axis=1, initial=np.inf)
+
+    # fraction of the packets that ports pass, and interfaces whose frames wait at the port before them
+    before_bps = allocation.arriving_bps
+    after_bps = np.column_stack([before_bps[:, 1:], allocation.rate_bps])
+    by_packet = np.array([key.kind == PORT for key in shared.keys] + [False])
+    by_packet[:-1] |= shared.resources.port != NOWHERE
+    kept = np.divide(after_bps, before_bps, out=np.ones(path.shape), where=before_bps > 0)
+    passed = np.where(by_packet[path], kept, 1.0).prod(axis=1)
     return [
         StreamShare(
             sent_bps=float(allocation.sent_bps[k]),
@@ -261,7 +267,8 @@ def _shares(shared: SharedResources, allocation: Allocation) -> list[StreamShare
             crowded=at is not None and streams_at[at] > 1,
             elastic=bool(shared.flows.elastic[k]),
             fair_bps=float(fair_bps[k]),
-            packets=int(shared.frame_packets[k]) if at is not None and at[0] == PORT else 1,
+            packets=int(shared.frame_packets[k]),
+            passed_ratio=float(passed[k]),
         )
         for k, at in enumerate(limited_at)
     ]
