@@ -59,14 +59,14 @@ def answer(buffer_bytes: float | None, count: int = 2, protocol: str = "udp") ->
     return predicted(cameras(buffer_bytes, count, protocol))
 
 
-def test_two_cameras_may_lose_up_to_45_percent_at_a_small_buffer() -> None:
+def test_two_cameras_may_lose_up_to_45_percent_and_one_of_them_all_of_it() -> None:
     """5.24 MB of each at 1 Gb/s into 1 Gb/s: 5.24 must wait and 0.51 fit, of 10.48 that come."""
     found = answer(512e3)
     bits = 3425 * PACKET
     one = found.streams["c0"]
     assert one.loss_rate.low == pytest.approx(0.0, abs=1e-12)
-    assert one.loss_rate.high == pytest.approx((bits - 512e3) / (2 * bits), abs=0.02)
-    assert 0 < one.loss_rate.value < one.loss_rate.high
+    assert one.loss_rate.high == pytest.approx((bits - 512e3) / bits, abs=0.03)
+    assert 0 < one.loss_rate.value < one.loss_rate.high / 2
     assert found.verdict == UNDECIDED
     judged = {each.verdict.requirement.name: each.verdict for each in found.judged}
     assert judged["no packet lost"].outcome == UNDECIDED
@@ -87,7 +87,7 @@ def test_if_bursts_fit_only_frames_bunched_by_hosts_may_be_lost(
     own, kept = (one.streams["c0"] for one in (endless, found))
     assert kept.goodput_bps.value == pytest.approx(own.goodput_bps.value)
     assert kept.loss_rate.value == pytest.approx(own.loss_rate.value, abs=1e-4)
-    beyond = max(worst_bytes - 128e3, 0.0) / (2 * rate_bps * PACKET / 1464 / 8)
+    beyond = max(worst_bytes - 128e3, 0.0) / (rate_bps * PACKET / 1464 / 8)
     assert kept.goodput_bps.low == pytest.approx(own.goodput_bps.low * (1 - beyond), rel=1e-4)
     assert (kept.goodput_bps.low < own.goodput_bps.low) is some
 
@@ -126,8 +126,9 @@ def test_more_cameras_lose_more_and_a_single_one_nothing(count: int) -> None:
     """Of n at once over links as fast as the port, n − 1 of n bursts must wait."""
     loss = answer(512e3, count).streams["c0"].loss_rate
     bits = 3425 * PACKET
-    expected = ((count - 1) * bits - 512e3) / (count * bits) if count > 1 else 0.0
-    assert loss.high == pytest.approx(expected, abs=0.01)
+    excess = max((count - 1) * bits - 512e3, 0.0)
+    assert loss.high == pytest.approx(min(excess / bits, 1.0), abs=0.01)
+    assert loss.value <= excess / (count * bits) + 0.01
 
 
 def test_a_buffer_for_ten_times_as_much_is_ten_times_as_large() -> None:
@@ -225,7 +226,7 @@ def test_the_greatest_queue_equals_hand_calculation() -> None:
 def test_the_expected_loss_is_between_0_and_1_and_falls_with_the_buffer() -> None:
     assert expected_beyond(0.0, 0.0, 1.0, 1.0) == 0
     assert expected_beyond(1.0, 1.0, 0.0, 1e-9) == pytest.approx(1.0)
-    assert expected_beyond(1.0, 0.0, 0.5, 1.0) == 1
+    assert expected_beyond(1.0, 0.0, 0.5, 1.0) == 0.5
     shares = [expected_beyond(4e-3, 1e-4, room, 0.04) for room in (0.0, 4e-3, 4e-2, 0.4)]
     assert shares == sorted(shares, reverse=True)
     assert all(0 <= share <= 1 for share in shares)

@@ -1,9 +1,9 @@
 """Stated buffers of switches: frames dropped where bursts meet, and the longest wait of a frame.
 
 A stream without back-pressure loses the frames that do not fit into a buffer. Its low loss holds if no
-two bursts meet, its high loss if all bursts arrive at once. The value is the expected loss for
-independent, uniform phases. A TCP stream reduces its rate and sends lost packets again, so it has no
-loss rate. A buffer is assumed to hold all frames of its port, in one queue, until they are sent.
+two bursts meet. Its high loss holds if all bursts arrive at once, and the stream loses the excess of all:
+of periodic streams, the same one may always come last. The value is the expected loss for independent,
+uniform phases. A TCP stream reduces its rate and sends lost packets again, so it has no loss rate. A buffer is assumed to hold all frames of its port, in one queue, until they are sent.
 """
 
 from __future__ import annotations
@@ -217,11 +217,10 @@ class _Meeting:
         frames are lost whole: if one packet is lost, its frame is lost.
         """
         excess, arrived = self.beyond
+        all_bits = sum(burst.curve.burst_bits for burst in self.bursts)
         bunched = not excess and math.isfinite(bound_bits)
         if bunched:
             excess = max(bound_bits - self.buffer_bits, 0.0)
-            all_bps = sum(burst.curve.rate_bps for burst in self.bursts)
-            arrived = max(bound_bits, all_bps * BUNCHED_S)
         for burst in self.bursts:
             if excess <= 0 or burst.elastic:
                 continue
@@ -236,20 +235,24 @@ class _Meeting:
             packets = math.floor(own / burst.packet_bits / FULL)
             frames = math.ceil(packets / burst.packets)
             low = min(frames / burst.frames, 1.0) if not overloaded else 0.0
-            # high: all streams at once
-            share = burst.packets * excess / arrived if arrived > 0 else 1.0
+            # high: all streams at once, and this stream loses the excess of all
+            own_bits = arrived * burst.curve.burst_bits / all_bits if all_bits > 0 else 0.0
+            if bunched:
+                own_bits = max(burst.curve.burst_bits, burst.curve.rate_bps * BUNCHED_S)
+            share = min(burst.packets * excess / own_bits, 1.0) if own_bits > 0 else 1.0
             if not bunched:
                 share = math.ceil(share * burst.frames * FULL) / burst.frames
                 # incomplete frames may fill the host's memory for them, see `in_whole_frames`
                 share = 1.0 if burst.packets > 1 else share
-            high = max(min(share, 1.0), low)
-            # value: independent phases
+            high = max(share, low)
+            # value: independent phases, at most what each stream loses of an excess that all share evenly
             mean_s = float(queues.last_mean_s[burst.stream, burst.hop])
             variance_s2 = float(queues.last_variance_s2[burst.stream, burst.hop])
             room_s = max(self.buffer_bits - own, 0.0) / drain.rate_bps
             burst_s = burst.curve.burst_bits / drain.rate_bps
             expected = burst.packets * expected_beyond(mean_s, variance_s2, room_s, burst_s)
-            value = low if bunched else min(max(expected, low), high)
+            even = burst.packets * excess / arrived if arrived > 0 else 1.0
+            value = low if bunched else min(max(min(expected, even), low), high)
             loss = BufferLoss(value, low, high, self.port.name)
             yield from ((stream, loss) for stream in (burst.stream, *burst.copies))
 

@@ -91,6 +91,20 @@ def in_whole_frames(goodput: Estimate, share: StreamShare) -> Estimate:
     return derived(goodput, ends, ("derived", "assumed"), why)
 
 
+def with_most_sent(goodput: Estimate, at_most: Estimate) -> Estimate:
+    """Lower the low of a goodput to that beside streams which send the most that their datasets allow.
+
+    Parameters
+    ----------
+    at_most : Estimate
+        Goodput beside such streams [b/s].
+    """
+    if goodput.absent or at_most.absent or not at_most.low < goodput.low * (1 - SAME):
+        return goodput
+    why = "others may send as much as their datasets allow"
+    return derived(goodput, (goodput.value, at_most.low, goodput.high), ("derived",), why)
+
+
 def after_buffer(goodput: Estimate, loss: BufferLoss) -> Estimate:
     """Subtract from a goodput the part that full buffers drop."""
     if goodput.absent:
@@ -109,7 +123,11 @@ def loss_by_theory(loss: BufferLoss, why: str) -> Estimate:
 
 
 def loss_rate(
-    own: Estimate, goodput: Estimate, own_goodput: Estimate, share: StreamShare
+    own: Estimate,
+    goodput: Estimate,
+    own_goodput: Estimate,
+    share: StreamShare,
+    most_share: StreamShare,
 ) -> Estimate:
     """Loss rate of a stream: from its dataset, or the part of the sent data that does not arrive.
 
@@ -119,7 +137,20 @@ def loss_rate(
         Loss rate and goodput from the dataset.
     goodput : Estimate
         Goodput that arrives [b/s].
+    most_share : StreamShare
+        Share of the stream while all streams send the most that their datasets allow.
     """
+    loss = _loss_at_values(own, goodput, own_goodput, share)
+    most = most_share.greatest_loss
+    if loss.absent or most <= loss.high + SAME:
+        return loss
+    why = "more is lost if all streams send as much as their datasets allow"
+    return derived(loss, (loss.value, loss.low, most), ("derived", "assumed"), why)
+
+
+def _loss_at_values(
+    own: Estimate, goodput: Estimate, own_goodput: Estimate, share: StreamShare
+) -> Estimate:
     less = goodput.low < own_goodput.low * (1 - SAME)
     less |= goodput.value < own_goodput.value * (1 - SAME)
     limited = (share.crowded or less) and share.sent_bps > 0

@@ -88,6 +88,13 @@ class SharedResources:
         """Share the resources among the streams; ``offered_bps`` is the goodput that each offers, (streams,)."""
         return share(replace(self.flows, offered_bps=offered_bps), self.resources, windows)
 
+    def with_faster_hosts(self, ratios: Floats) -> SharedResources:
+        """Resources whose usage in hosts is multiplied by a ratio for each stream, array (streams,)."""
+        kinds = np.array([key.kind != PORT for key in self.keys] + [False])
+        factors = np.where(kinds[self.flows.path], ratios[:, None], 1.0)
+        flows = replace(self.flows, usage=self.flows.usage * factors)
+        return replace(self, flows=flows, own_usage=self.own_usage * factors)
+
     def by_place(self, values: Floats | Ints) -> dict[tuple[str, str], float]:
         """Sum a value of each resource over all priority classes of the same port or interface.
 

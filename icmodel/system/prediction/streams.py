@@ -34,6 +34,7 @@ from icmodel.system.prediction.goodput import (
     proportional_rates,
     shared_goodput,
     windowed,
+    with_most_sent,
 )
 from icmodel.system.prediction.latency import (
     AddedLatency,
@@ -93,6 +94,7 @@ def stream_predictions(
             stream=stream,
             rates=rates,
             share=rates.shares[index],
+            most_share=rates.most_shares[index],
             path=paths[index],
             added=added[index],
             together=int(together[limiting[index] + 1]),
@@ -112,6 +114,8 @@ class _StreamResults:
 
     Parameters
     ----------
+    most_share : StreamShare
+        Share while all streams send the most that their datasets allow.
     together : int
         Number of elastic streams that other streams hold back at the resource that limits this stream.
     overloads : sequence of Overload
@@ -128,6 +132,7 @@ class _StreamResults:
     stream: Stream
     rates: Throughput
     share: StreamShare
+    most_share: StreamShare
     path: PathTimes
     added: AddedLatency
     together: int
@@ -204,7 +209,11 @@ class _StreamResults:
         rates, share, index = self.rates, self.share, self.index
         own = {name: rates.beside.estimate(name, index) for name in rates.beside.metrics}
         most_bps = rates.alone.estimate("goodput_bps", index).high
-        goodput = in_whole_frames(shared_goodput(own["goodput_bps"], share, most_bps), share)
+        goodput, at_most = (
+            in_whole_frames(shared_goodput(own["goodput_bps"], one, most_bps), one)
+            for one in (share, self.most_share)
+        )
+        goodput = with_most_sent(goodput, at_most)
         goodput = self.stated.with_least_core_time(goodput, share, own["goodput_bps"].high)
         if rates.by_window[index]:
             goodput = windowed(goodput)
@@ -221,7 +230,9 @@ class _StreamResults:
         metrics = proportional_rates(own, goodput, share, requested_bps)
         metrics["goodput_bps"] = goodput
         if "loss_rate" in own:
-            metrics["loss_rate"] = loss_rate(own["loss_rate"], goodput, own["goodput_bps"], share)
+            metrics["loss_rate"] = loss_rate(
+                own["loss_rate"], goodput, own["goodput_bps"], share, self.most_share
+            )
         metrics |= latencies(own, self.added)
         if self.stated.ends:
             metrics |= self.stated.at_least(metrics)
@@ -267,6 +278,8 @@ class _StreamResults:
         """Metrics of a stream whose devices both state their latency, and which sends its whole request."""
         share = self.share
         goodput = self.goodput_without_dataset(share, "")
+        at_most = self.goodput_without_dataset(self.most_share, "")
+        goodput = with_most_sent(goodput, at_most)
         sent = replace(goodput, value=share.sent_bps, low=share.sent_bps, high=share.sent_bps)
         if loss is not None:
             goodput = after_buffer(goodput, loss)
@@ -276,7 +289,7 @@ class _StreamResults:
         least_s = times["latency_min_s"].low + self.path.application_s
         return {
             "goodput_bps": goodput,
-            "loss_rate": loss_rate(none, goodput, sent, share),
+            "loss_rate": loss_rate(none, goodput, sent, share, self.most_share),
             **{name: replace(one, low=min(one.low, least_s)) for name, one in added.items()},
         }
 

@@ -93,6 +93,16 @@ class StreamShare:
         return "receiver" if self.limited_at[0] == INTERFACE and not self.elastic else "share"
 
     @property
+    def greatest_loss(self) -> float:
+        """Greatest fraction of the sent frames that resources drop: the stream may lose the excess of all streams."""
+        if self.elastic or not self.rate_bps < self.sent_bps * (1 - SAME):
+            return 0.0
+        if self.packets > 1 and self.passed_ratio < 1 - SAME:
+            return 1.0
+        less = self.uneven_loss[0] if self.shared else 0.0
+        return 1 - self.rate_bps * (1 - less) / self.sent_bps
+
+    @property
     def uneven_loss(self) -> tuple[float, float]:
         """Fractions of its fair rate that a stream without back-pressure may lose or gain at a full queue.
 
@@ -117,7 +127,8 @@ class Throughput:
         streams.
     refused : mapping
         Index of a stream -> reason why no dataset gives its goodput.
-    shares : sequence of StreamShare
+    shares, most_shares : sequence of StreamShare
+        Shares while all senders send what datasets expect, and while all send the most that datasets allow.
     shares_at_once : sequence of StreamShare, optional
         Shares while all streams with messages of several frames send a message at once. ``None`` without
         such streams.
@@ -134,6 +145,7 @@ class Throughput:
     beside: Answers
     refused: Mapping[int, str]
     shares: Sequence[StreamShare]
+    most_shares: Sequence[StreamShare]
     shares_at_once: Sequence[StreamShare] | None
     held_back: Bools
     by_window: Bools
@@ -169,6 +181,16 @@ def throughput(
     lossy_bps = np.where(np.isnan(sent_bps), limited_bps, np.minimum(sent_bps, limited_bps))
     offered_bps = np.where(elastic, np.minimum(limited_bps, capacity_bps), lossy_bps)
     allocation = resources.allocate(offered_bps, windows)
+    shares = most_shares = _shares(resources, allocation)
+
+    # share again, with hosts as fast as their datasets allow, and lossy streams sent at the high of their rates
+    most_bps = np.fmax(np.fmin(alone.ends("sent_bps")[2], limited_bps), offered_bps)
+    most_bps = np.where(elastic, offered_bps, most_bps)
+    if (most_bps > offered_bps * (1 + SAME)).any():
+        highs_bps = np.fmax(fastest.ends("goodput_bps")[2], alone.ends("goodput_bps")[2])
+        ratios = np.where(highs_bps > capacity_bps, capacity_bps / highs_bps, 1.0)
+        faster = resources.with_faster_hosts(ratios)
+        most_shares = _shares(faster, faster.allocate(most_bps, windows))
 
     # share again, with all messages of several frames sent at once
     at_once = None
@@ -187,7 +209,8 @@ def throughput(
         alone=alone,
         beside=questions.ask(**_others(resources, allocation, capacity_bps)),
         refused=refusals(system, questions, alone),
-        shares=_shares(resources, allocation),
+        shares=shares,
+        most_shares=most_shares,
         shares_at_once=at_once,
         held_back=allocation.rate_bps < expected_bps * (1 - SAME),
         by_window=np.minimum(requested_bps, capacity_bps) > windows.limit_bps * (1 + SAME),

@@ -30,7 +30,7 @@ NOWHERE = -1
 def passing(
     offered_bps: Floats, path: Ints, usage: Floats, capacity_bps: Floats
 ) -> tuple[Floats, Floats]:
-    """Compute which fraction of its load each link passes on without loss, and the rate of each flow at each hop.
+    """Compute the fraction of its load that each link passes, and the rate of each flow at each hop.
 
     Parameters
     ----------
@@ -163,10 +163,12 @@ def expected_beyond(mean_s: float, variance_s2: float, room_s: float, burst_s: f
         waited = min(2 * mean_s**2 / (variance_s2 + mean_s**2), 1.0)
         tail_s, later = mean_s / waited, room_s
     else:
-        waited, tail_s, later = 1.0, std, max(room_s - (mean_s - std), 0.0)
+        waited, tail_s, later = 1.0, std, room_s - (mean_s - std)
+    surely_s = min(max(-later, 0.0), burst_s)  # part of the burst that comes too late in any case
     if tail_s <= 0:
-        return 1.0 if mean_s > room_s else 0.0
-    return waited * math.exp(-later / tail_s) * tail_s / burst_s * -math.expm1(-burst_s / tail_s)
+        return surely_s / burst_s
+    reached = waited * math.exp(-max(later, 0.0) / tail_s)
+    return (surely_s - reached * tail_s * math.expm1(-(burst_s - surely_s) / tail_s)) / burst_s
 
 
 SELDOM = 1e-9
@@ -179,8 +181,8 @@ def behind_buckets(mean_s: Floats, variance_s2: Floats, spare_s: Floats) -> tupl
     """Mean [s] and variance [s²] of the waits at ports whose rate is enforced by a token bucket, arrays (n,).
 
     Compare a token bucket of depth b with a plain link of the same rate. The bucket's queue is the
-    link's queue less b, and at least 0 (backlog of a greedy shaper: J.-Y. Le Boudec, P. Thiran, Network
-    Calculus, 2001, §1.5). The wait at the link is assumed to have the distribution of
+    link's queue less b, or 0 if b is greater (backlog of a greedy shaper: J.-Y. Le Boudec, P. Thiran,
+    Network Calculus, 2001, §1.5). The wait at the link is assumed to have the distribution of
     `icmodel.system.sharing.waiting.quantile_s`.
 
     Parameters
