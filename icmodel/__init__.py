@@ -18,7 +18,8 @@ import sys
 from importlib import import_module
 from types import ModuleType
 
-# Type checkers treat this as true, and Jedi does not treat it as false; importing `typing` would cost time.
+# Type checkers read this name as true, and Jedi (completion) does not read it as false.
+# An import of `typing` would slow the start.
 TYPE_CHECKING = bool()  # noqa: UP018
 if TYPE_CHECKING:
     from icmodel import dataset as dataset
@@ -104,16 +105,17 @@ _ROOMS = (
     "usecase",
     "validate",
 )
-"""Public rooms; where a room has the name of a public function, the name is that of the function."""
+"""Public rooms (subpackages and modules); if a function has the same name, the name gives the function."""
 
 __all__ = sorted([*_ROOM_OF, "__version__"])  # type checkers read the imports above
 
 
 class _Package(ModuleType):
-    """Module class of icmodel: public functions are not replaced by rooms of the same name.
+    """Module class of icmodel; a room never replaces the public function of the same name.
 
-    Importing the room ``icmodel.report`` would bind its module over the function ``icmodel.report``;
-    likewise ``recommend``, ``sweep`` and ``verify``. ``from icmodel.report import ...`` works as usual.
+    Without this class, the import of the room ``icmodel.report`` would replace the function
+    ``icmodel.report``. The same holds for ``recommend``, ``sweep`` and ``verify``.
+    ``from icmodel.report import ...`` works as usual.
     """
 
     def __setattr__(self, name: str, value: object) -> None:

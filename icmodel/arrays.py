@@ -18,11 +18,11 @@ FEW = 1000
 
 
 def fast_where(chosen: Bools, one: ArrayLike, other: ArrayLike) -> NDArray[Any]:
-    """Choose between two arrays by a mask, as ``np.where`` does, but three times as fast for masks in random order.
+    """Choose between two arrays by a mask, as ``np.where`` does, but faster.
 
-    NumPy's loop branches at each element, and mispredicted branches cost most of its time.  This function chooses
-    numbers of 64 bits without branches: ``other ^ ((one ^ other) & mask)``.  If the condition is the same for all
-    elements, the chosen array is copied.
+    For masks in random order it is three times as fast.  NumPy's loop branches at each element, and mispredicted
+    branches cost most of its time.  This function chooses numbers of 64 bits without branches:
+    ``other ^ ((one ^ other) & mask)``.  If the mask is the same for all elements, the chosen array is copied.
 
     Examples
     --------

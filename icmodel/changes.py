@@ -22,13 +22,13 @@ SCHEMA_VERSION = 1
 KINDS = ("verdict", "added", "removed", "limit", "question", "dataset", "value")
 """Kinds of change, in the order of the printed list.
 
-The first three are changes of a verdict: another outcome, a requirement that is new, or one that is gone.
+The first three are changes of a verdict: a changed outcome, an added requirement, or a removed requirement.
 """
 OF_VERDICTS = KINDS[:3]
 EQUAL = 1e-9
 """Relative difference up to which two numbers count as equal."""
 MOST_LINES = 12
-"""Maximum number of changes printed for people, verdicts first; JSON has all."""
+"""Maximum number of changes in the printed text, verdicts first; JSON has all changes."""
 BOUND_KEY, BOUND = "latency_bound_s", "worst-case latency bound"
 Key = tuple[str, ...]
 
@@ -114,7 +114,7 @@ class Changes:
         return (head, *lines[:MOST_LINES], *more)
 
     def to_dict(self) -> dict[str, object]:
-        """The JSON document of ``--against`` with ``--json``."""
+        """Convert the changes to a dict for JSON, as ``--against`` with ``--json`` prints it."""
         return {
             "schema_version": SCHEMA_VERSION,
             "subject": self.subject,
@@ -211,7 +211,7 @@ class _Required:
 
 @dataclass(frozen=True, slots=True)
 class _Result:
-    """Parts of a result that are compared, by the words that name them.
+    """Parts of a result that are compared: options, hashes, requirements and predicted numbers.
 
     Parameters
     ----------
@@ -220,9 +220,11 @@ class _Result:
     hashes : mapping
         Name of a dataset -> its SHA-256.
     required : mapping
-        Name of a requirement, and its candidate, stream or device -> judged requirement.
+        Key of a requirement -> judged requirement. The key is the name of the requirement, and its
+        candidate, stream or device.
     values : mapping
-        Candidate, stream or device, and metric -> further predicted number.
+        Key of a further predicted number -> its estimate. The key is the metric, and its candidate,
+        stream or device.
     """
 
     command: str

@@ -1,8 +1,8 @@
 """Documents: read TOML and JSON with one kind of error, and write values as JSON and TOML.
 
-Python's parsers raise further errors for absurd documents: a `RecursionError` for deep nesting, another
-error for a number of thousands of digits. The readers of this module raise the parser's usual error for
-a damaged document instead, so that callers handle one kind of error.
+For some damaged documents, Python's parsers raise unusual errors: a `RecursionError` for deep nesting,
+another error for a number with thousands of digits. The readers of this module raise the parser's usual
+error instead. So callers handle one kind of error.
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ class ScenarioError(IcmodelError):
     """Error for an impossible scenario, which no dataset could predict, such as a payload of 0 B."""
 
 
-class OutOfDomain(IcmodelError):  # noqa: N818  (the name is part of the public face)
+class OutOfDomain(IcmodelError):  # noqa: N818  (the name is part of the public API)
     """Error for a valid scenario that the given dataset cannot predict."""
 
 
@@ -63,7 +63,7 @@ class RecordError(IcmodelError):
     """Error for a result file of a measuring tool that cannot be read."""
 
 
-class ProbeMissing(IcmodelError):  # noqa: N818  (says more than an Error at its end would)
+class ProbeMissing(IcmodelError):  # noqa: N818  (clearer without the suffix Error)
     """Error if the measuring tool icprobe is not installed or does not run."""
 
 
@@ -87,7 +87,7 @@ class VerificationError(MeasuringError):
     """Error for a system that cannot be built in the lab, or a verification that cannot continue."""
 
 
-class MeasurementFailed(MeasuringError):  # noqa: N818  (says more than an Error at its end would)
+class MeasurementFailed(MeasuringError):  # noqa: N818  (clearer without the suffix Error)
     """Error for a measuring run that failed because of the peer or the network; a repeat may succeed."""
 
 

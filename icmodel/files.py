@@ -1,4 +1,4 @@
-"""Write files atomically: an interrupted write leaves no incomplete file, and one process at a time writes in parts."""
+"""Write files atomically, so that an interrupted write leaves no incomplete file; take a lock while writing parts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def check_place(path: str | Path) -> None:
     Raises
     ------
     ReportError
-        If the folder of the file is missing or closed, or the path is a folder.
+        If the folder of the file is missing or not accessible, or the path is a folder.
     """
     target = Path(path)
     try:
@@ -59,7 +59,7 @@ def replacing(path: Path) -> Iterator[Path]:
         beside.replace(path)
     except OSError as error:
         raise ReportError(unwritable(path, error)) from error
-    except ReportError as error:  # of a writer that replaces the temporary file
+    except ReportError as error:  # a writer in the context names the temporary file
         raise ReportError(str(error).replace(str(beside), str(path))) from error
     finally:
         with suppress(OSError):
@@ -68,7 +68,7 @@ def replacing(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def alone(path: Path) -> Iterator[None]:
-    """Hold the lock of a path within the context, so that no other process writes its parts.
+    """Lock a path within the context, so that no other process writes the same file in parts.
 
     The lock is on a hidden file beside the path. The kernel releases it if the process is killed. Windows has no such
     lock.
@@ -95,7 +95,7 @@ def alone(path: Path) -> Iterator[None]:
             raise busy from None
         except OSError as error:
             raise ReportError(unwritable(path, error)) from error
-        if not os.fstat(file.fileno()).st_nlink:  # its owner has just ended and removed it
+        if not os.fstat(file.fileno()).st_nlink:  # the last owner has just removed the lock file
             raise busy
         try:
             yield

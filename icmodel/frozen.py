@@ -1,4 +1,7 @@
-"""Frozen values that pickle, copy and compare: a read-only mapping, records in which NaN equals NaN, late fields."""
+"""Immutable values that can be pickled, copied and compared.
+
+They are a read-only mapping, records in which NaN equals NaN, and records with fields computed on first use.
+"""
 
 from __future__ import annotations
 
@@ -88,7 +91,7 @@ class NanEqual:
 
 
 class Late:
-    """Base of frozen dataclasses that can be made before all of their fields are known.
+    """Base of frozen dataclasses whose fields can be computed on first use.
 
     `later` makes an object with some fields, and a function that computes each other field when it is first read.
     Comparing, pickling and copying read all fields.
@@ -105,7 +108,7 @@ class Late:
 
     @classmethod
     def later(cls, compute: Callable[[str], object], **known: object) -> Self:
-        """Make an object of which only the ``known`` fields are set; ``compute`` maps a field's name to its value."""
+        """Make an object with the ``known`` fields set; ``compute`` maps the name of any other field to its value."""
         made = cls.__new__(cls)
         for name, value in (("_compute", compute), *known.items()):
             object.__setattr__(made, name, value)

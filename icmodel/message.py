@@ -1,7 +1,7 @@
 """Latency of a whole message, such as a picture or a file, until its last byte arrives.
 
-The message is cut into frames of the scenario's payload.  Either the message is complete and is sent at unlimited
-rate, or it is captured over a time and each frame is sent when it is full.
+The message is cut into frames of the scenario's payload.  A complete message is sent at unlimited rate.  If the
+message is captured over a time, each frame is sent when it is full.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def message_latency(model: Model, prediction: Prediction, message: Message) -> d
     frame = metrics.get(LATENCY) or absent(
         f"{model.data.id} gives no {LATENCY}, only round trips or none"
     )
-    # Unlimited goodput if the other endpoints send their messages at once too.
+    # Goodput of a complete message: the other endpoints send at their unlimited goodput too.
     alone = model.predict(replace(scenario, rate_fps=None, endpoints=1, other_goodput_bps=0.0))
     burst, most = alone, alone.metrics["goodput_bps"]
     if scenario.endpoints > 1 and most.absent:
@@ -121,7 +121,9 @@ def sent_at_once(
 ) -> Estimate:
     """Latency of a message that is sent at once [s].
 
-    It is the latency of one frame, plus the time of the remaining bytes at the unlimited goodput.
+    It is the latency of one frame, plus the time of the remaining bytes at the goodput of an unlimited sender.
+
+    The latency is absent if frames may be lost, or if the low of the goodput is 0.
 
     Parameters
     ----------

@@ -82,7 +82,10 @@ class Mistakes:
     toml: str = ""
     document: Mapping[str, Any] = field(default_factory=dict)
     numbers: dict[str, list[int]] = field(default_factory=dict, init=False)
-    """Original numbers of the tables that are still checked, by list; a missing list is checked in full."""
+    """Name of a list -> numbers in the file of its tables that are still checked.
+
+    A list without an entry is checked in full.
+    """
     _found: dict[str, Mistake] = field(default_factory=dict, init=False)
     _wrong: list[Place] = field(default_factory=list, init=False)
     _replaced: set[Place] = field(default_factory=set, init=False)
@@ -148,7 +151,10 @@ class Mistakes:
         raise refusal
 
     def _numbered(self, place: Place) -> Place:
-        """Convert the table in a place to its number in the file, from its name or its number among checked tables."""
+        """Replace the table in a place by its number in the file.
+
+        The place names the table by its name, or by its number among the checked tables.
+        """
         if len(place) < 2:
             return place
         part, which, *rest = place

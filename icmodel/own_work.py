@@ -1,8 +1,8 @@
 """Time that a program adds to a frame, learned from its results on hosts for which a dataset exists.
 
-If a program reaches less goodput than the dataset's measuring tool between the same hosts, it needs more time per
-frame.  The additional time is fitted by a time per frame and a time per byte, both at least 0, with least squares of
-the relative error.  Runs limited by the wire contain no information on the program and are left out.
+A program that reaches less goodput than the dataset's measuring tool on the same hosts needs more time per frame.
+The additional time has two terms: a time per frame and a time per byte, both at least 0.  They are fitted by least
+squares of the relative error.  Runs limited by the wire contain no information on the program and are left out.
 """
 
 from __future__ import annotations
@@ -153,9 +153,10 @@ def _fastest(results: Dataset, protocol: str) -> list[Point]:
 def fit_costs(compared: Sequence[Compared]) -> tuple[Estimate, Estimate]:
     """Fit the program's time per frame [s] and time per byte [s/B], with 90 % intervals.
 
-    Fit one or both terms, whichever has the least error without a negative time.  The interval is computed from the
-    larger of two errors.  One is the deviation of the payloads from the fit, by Student's t; its degrees of freedom
-    are the number of payloads minus the number of fitted terms.  The other is the uncertainty of the hosts' own time.
+    One or both terms are fitted: the fit with the least error in which no time is negative.  The interval is computed
+    from the larger of two errors.  One is the deviation of the payloads from the fit, by Student's t.  Its degrees of
+    freedom are the number of payloads minus the number of fitted terms.  The other is the uncertainty of the hosts'
+    own time.
     """
     payload = np.array([float(one.payload_bytes) for one in compared])
     program = np.array([one.program_s for one in compared])

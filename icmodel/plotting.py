@@ -46,7 +46,7 @@ DASHES = ([1, 0], [6, 3], [2, 2], [8, 2, 2, 2], [12, 3], [4, 1])
 MOST_POINTS = 100_000
 """Greatest number of points of a plot."""
 WIDE = 50
-"""Least ratio of the greatest to the least number on an axis for which the axis can be logarithmic."""
+"""Minimum ratio of the greatest to the least number on a logarithmic axis."""
 
 
 @dataclass(frozen=True)
@@ -156,7 +156,7 @@ def grid_plot(grid: xarray.Dataset, metric: str = "goodput_bps", over: str = "")
 
 
 def _is_alone(grid: xarray.Dataset, name: object) -> bool:
-    """Whether a variable of a grid is a metric, and not the interval or basis of a metric or the bottleneck."""
+    """Whether a variable of a grid is a metric; intervals, bases and the bottleneck are not."""
     plain = str(name)
     return plain != "bottleneck" and not plain.endswith(("_low", "_high", "_basis"))
 
@@ -339,7 +339,7 @@ class GridPlots:
         return grid_plot(self._grid, metric, over)
 
 
-# --- the look of all plots --------------------------------------------------------------------
+# --- style of all plots -----------------------------------------------------------------------
 
 SCHEMA = "https://vega.github.io/schema/vega-lite/v5.json"
 WIDTH, HEIGHT = 360, 230

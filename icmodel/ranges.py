@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 MOST = 2**53
-"""Greatest valid count of anything; a float represents every whole number up to this one exactly."""
+"""Greatest valid value of a count; a float represents every whole number up to this one exactly."""
 ROUNDING = 2
 """Greatest rounding error of a requested goodput, rate × payload × 8, in units in the last place.
 

@@ -54,7 +54,7 @@ Factor = Annotated[float, Field(strict=True, gt=0, allow_inf_nan=False), units.p
 
 
 def _least_and_greatest(value: object) -> object:
-    """A single number stands for both ends of a span; a list becomes a pair."""
+    """Convert the value of a span to a pair of least and greatest; a single number is both."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         return (value, value)
     return tuple(value) if isinstance(value, list) else value
@@ -268,10 +268,10 @@ class Form(Generic[D]):
     kinds : mapping
         Possible values of the key ``kind`` in a table, by the key of the table.
     example : str
-        Words of an error about a missing key that name a document with an example of each key.
+        Clause of the error message about a missing key: where to find an example of the keys.
     samples : callable
-        Function that makes placeholders for wrong values, so that the rest of a document can be checked.  Placeholders
-        are by key; for the tables of a list, they are by list and key.
+        Function that makes placeholders for wrong values, so that the rest of a document can be checked.  It returns a
+        mapping: key -> placeholder, or name of a list of tables -> key -> placeholder.
     """
 
     model: type[D]
@@ -300,7 +300,7 @@ def read_file(path: Path, error: type[IcmodelError]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class SourceFile:
-    """File of a question: its name without the folder, or its bundled name, and its hash."""
+    """Name and hash of a file; the name has no folder, and a bundled file has no extension."""
 
     name: str
     sha256: str
@@ -352,7 +352,9 @@ MOST_ROUNDS = 8
 
 
 def _sound_part(given: Mapping[str, Any], form: Form[D], mistakes: Mistakes) -> D | None:
-    """Add the mistakes of a document, and return it without its wrong values; None if that is not possible.
+    """Add the mistakes of a document to ``mistakes``, and return the document without its wrong values.
+
+    The result is None if no valid document is left.
 
     If a required value is wrong, the placeholder of `Form.samples` replaces it.  Without a placeholder, the table is
     removed.
@@ -382,7 +384,10 @@ REMOVED = object()
 
 
 def _remove(rest: dict[str, Any], place: Place, samples: Mapping[str, Any]) -> None:
-    """Remove the value at a place from a document; if it is missing, fill in a placeholder, or remove its table."""
+    """Remove the value at a place from a document.
+
+    If a required value is missing, fill in its placeholder.  Without a placeholder, remove its table.
+    """
     way: list[tuple[Any, Any]] = []
     inside: Any = rest
     for part in place:

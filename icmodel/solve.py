@@ -148,7 +148,7 @@ SOLVERS: Mapping[str, Callable[[Model, Scenario, float], int | None]] = MappingP
 def solved(scenario: Scenario, parameter: str, value: int, goodput_bps: float) -> Scenario:
     """Copy a scenario with the solution for a parameter.
 
-    If the payload or core count was solved, the rate is set to the least one that carries the goodput [b/s].
+    If the payload or core count was solved, the rate is set to the least rate that carries the goodput [b/s].
     """
     if parameter == "rate":
         return replace(scenario, rate_fps=float(value))
@@ -171,7 +171,7 @@ class Trial:
     goodput: Goodput
 
     def outcome(self, rate_fps: float | None) -> str:
-        """Outcome of the required goodput at a rate: met, not met, or *undecided* if the goodput is not known."""
+        """Outcome of the requirement at a rate: met, not met, or *undecided*, for example if the goodput is unknown."""
         found = self.goodput(rate_fps)
         return UNDECIDED if found is None else judge(self.requirement, found).outcome
 

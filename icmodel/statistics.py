@@ -39,7 +39,7 @@ def median(numbers: Iterable[float]) -> float:
 def spread_half_width(std: float, n: int | None) -> float:
     """Return half the width of a 90 % prediction interval for one new run.
 
-    The half-width is Student's t times std·√(1 + 1/n).  If ``n`` is unknown, it is the normal quantile times std.
+    The half-width is Student's t times std·√(1 + 1/n).  If ``n`` is unknown or 1, it is the normal quantile times std.
 
     Parameters
     ----------

@@ -1,8 +1,9 @@
 """Units: read texts with units into SI numbers, and print SI numbers with units.
 
-A quantity is a number and one unit of its kind: ``9.4 Gb/s``, ``64 KiB``, ``50 us``.  k, M, G, T are powers of 1000;
-Ki, Mi, Gi of 1024; b, bit, bps count bits, B counts bytes.  Decimals are read exactly.  Nothing is guessed: a bare
-number, ``KB``, ``9.4 Gb`` as a rate, nan, inf, a sign or a comma raise `UnitError`.
+A quantity is a number and one unit of its kind: ``9.4 Gb/s``, ``64 KiB``, ``50 us``.  The prefixes k, M, G, T are
+powers of 1000, and Ki, Mi, Gi are powers of 1024.  The units b, bit and bps count bits; B counts bytes.  Decimals are
+read exactly.  Nothing is guessed: a bare number, ``KB``, ``9.4 Gb`` as a rate, nan, inf, a sign or a comma raise
+`UnitError`.
 
 >>> parse_bps("9.4 Gb/s"), parse_bytes("64 KiB"), parse_seconds("50 us")
 (9400000000.0, 65536, 5e-05)

@@ -1,4 +1,4 @@
-"""Calibration: from a request on the command line to measured runs and a dataset in a folder."""
+"""Carry out a calibration: turn a request into measured runs and a dataset in a folder."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Choice of the next runs of a calibration, from the surfaces fitted to the values measured so far.
+"""Choose the next runs of a calibration, from the surfaces fitted to the values measured so far.
 
-The gain of measuring a candidate is known in closed form, since the variance of a Gaussian process
-does not depend on the value measured.  By default it is the fall of the expected error over the
-domain; for a use case, the probability that it decides an undecided requirement.  The runs of a
-batch are chosen one after another, each as if the ones before had been measured.
+The gain of a candidate run has a closed form, since the variance of a Gaussian process does not depend on the measured
+value.  By default the gain is the reduction of the expected error over the domain.  With a use case, it is the expected
+number of undecided requirements that the run would decide.  The runs of a batch are chosen one by one.  Each choice
+treats the runs chosen before as measured.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Grid of a calibration: its candidate runs, on both sides of packet breaks, and the domain of the error."""
+"""Grid of a calibration: its candidate runs, on both sides of packet breaks, and the runs that judge the error."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from icmodel.calibrate.settings import Settings
 from icmodel.theory import ethernet
 
 MULTIPLES = (1, 2, 3, 5, 9, 17, 33)
-"""Numbers of packets that a frame fills at the packet breaks in the grid of a calibration."""
+"""Numbers of full packets at which the grid of a calibration has a packet break."""
 HEADER_BYTES = {"zeromq": 9}
 """Size of the header that a protocol adds before each frame in its TCP stream [B]."""
 LEAST_ETHERNET_BYTES = 46
 MOST_UDP_BYTES = 65507
 DOMAIN_STEPS = 24
-"""Number of payloads of each curve at which the error of a calibration is judged, at equal ratios."""
+"""Number of geometrically spaced payloads of each curve at which the error of a calibration is judged."""
 DIGITS = 2
 """Number of significant digits to which the loads of the grid are rounded."""
 
 
 def payload_limit(protocol: str, settings: Settings) -> int:
-    """Largest payload of a protocol that a calibration may measure [B]: the least of settings and protocol limit."""
+    """Largest payload of a protocol that a calibration may measure [B]; settings and protocol limit it."""
     own = {"udp": MOST_UDP_BYTES, "ethernet": settings.setup.mtu_bytes}
     return min(
         settings.grid.most_payload_bytes, own.get(protocol, settings.grid.most_payload_bytes)
@@ -97,7 +97,7 @@ def candidates(settings: Settings, reference_bps: float) -> tuple[Run, ...]:
 
 
 def domain(runs: Sequence[Run]) -> tuple[Run, ...]:
-    """Runs at which the error of the calibrated model is judged: payloads at equal ratios on each curve of ``runs``."""
+    """Runs at which the error of the calibrated model is judged: geometrically spaced payloads on each curve."""
     return tuple(
         replace(curve[0], payload_bytes=size)
         for curve in curves(runs)
@@ -141,6 +141,6 @@ def ends(runs: Sequence[Run]) -> list[Run]:
 
 
 def even_payloads(least: int, most: int) -> tuple[int, ...]:
-    """Payloads [B] at equal ratios from a least to a greatest payload, at which the error is judged."""
+    """Geometrically spaced payloads [B] from a least to a greatest payload, at which the error is judged."""
     ratio = (most / least) ** (1 / (DOMAIN_STEPS - 1))
     return tuple(sorted({round(least * ratio**step) for step in range(DOMAIN_STEPS)}))

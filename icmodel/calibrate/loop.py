@@ -98,7 +98,7 @@ def calibrate(
 
 
 class _Loop:
-    """Calibration loop while it runs: its testbed, plan, folder and the runs done so far."""
+    """Running calibration loop: its testbed, planner, folder and the runs done so far."""
 
     def __init__(self, system: Testbed, plan: Planner, folder: Folder, watch: Watch) -> None:
         self.system = system

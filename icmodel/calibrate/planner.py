@@ -82,10 +82,9 @@ class Planner:
     def opening(self, step: int, records: Sequence[Record], grid: Sequence[Run]) -> list[Run]:
         """Runs of steps 1 to 3, which are fixed by rule; in later steps, only disturbed runs to repeat.
 
-        Step 1 measures the capacity, step 2 both ends of every curve within capacity, step 3 the
-        runs next to saturation and in overload.  With a use case step 3 is left out, since the
-        verdict leads the choice.  Runs of step 1 that the hypervisor disturbed are repeated in
-        every step until one is undisturbed.
+        Step 1 measures the capacity.  Step 2 measures both ends of every curve within capacity.  Step 3 measures runs
+        next to saturation and in overload.  With a use case step 3 is left out, since the verdict guides the choice.
+        Runs of step 1 that the hypervisor disturbed are repeated in every step until one is undisturbed.
         """
         if step == 1:
             return first_runs(grid, self.settings)

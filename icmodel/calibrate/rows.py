@@ -19,7 +19,7 @@ from icmodel.fold.records import RecordDocument
 
 
 def table(records: Iterable[Record], settings: Settings) -> Dataset:
-    """Fold the records of a calibration into a dataset in memory, which is not written to disk.
+    """Fold the records of a calibration into a dataset in memory, without writing files.
 
     Raises
     ------

@@ -94,7 +94,8 @@ LEAST = 1e-12
 class Observed:
     """All measured values of one metric, with the run of each.
 
-    ``values`` is an array (n,) on the scale of `scaled`, on which a difference is an error.
+    ``values`` is an array (n,) on the scale of `scaled`.  There a difference is a relative error, or for ratios an
+    absolute error.
     """
 
     metric: str

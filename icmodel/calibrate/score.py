@@ -23,8 +23,8 @@ class Score:
     """Errors of the model in one metric at left-out runs: absolute for ratios (0…1), relative for other metrics.
 
     ``middle`` is the median error, ``p95`` the 95th percentile.  ``noise`` is the median
-    deviation of a repeat from the mean of its run, absolute or relative like the errors. It is NaN if no run was
-    repeated.
+    deviation of one repeat from the mean of all repeats of a run, absolute or relative like the errors. It is NaN if no
+    run was repeated.
     """
 
     metric: str

@@ -117,9 +117,9 @@ class Surface:
         return np.array([run.load_bps for run in runs]) / self.goodput_bps(runs)
 
     def counts(self, runs: Sequence[Run]) -> Floats:
-        """Weight (0 or 1) of each run in the error of this surface: whether a wrong prediction of the run counts.
+        """Weight (0 or 1) of each run in the error of this surface.
 
-        For the surface of goodput it is 1 only for runs that saturate the capacity.
+        For the surface of goodput it is 1 only for runs that saturate the capacity; for other surfaces it is 1.
         """
         if self.axes.capacity is not None:
             return np.ones(len(runs))
@@ -128,7 +128,7 @@ class Surface:
     def tells(self, runs: Sequence[Run]) -> Floats:
         """Factor for each run: 1 if measuring the run improves this surface, otherwise 0.
 
-        The surface of goodput, which is the capacity, is improved only by runs at unlimited load.
+        Only runs at unlimited load improve the surface of goodput, which is the capacity.
         """
         if self.axes.capacity is not None:
             return np.ones(len(runs))
@@ -197,7 +197,7 @@ def _likeliest(mechanism: Mechanism, sites: Sites, log_time: Floats) -> Kernel:
 
 
 SCANNED = 100
-"""Number of payloads, at equal ratios, among which the least unsaturated payload of a curve is searched."""
+"""Number of geometrically spaced payloads in the search for a curve's least unsaturated payload."""
 FEW = 3
 """Greatest number of overload runs to measure on a curve.  If a curve has more, none of them is measured."""
 INSIDE = 1.1
@@ -218,8 +218,8 @@ def carried(known: Mapping[str, Surface], runs: Sequence[Run]) -> list[Run]:
 def edges(known: Mapping[str, Surface], runs: Sequence[Run]) -> list[Run]:
     """Choose two runs on each curve of limited load, just below saturation; their payloads need not be in the grid.
 
-    Latency and CPU utilisation are steepest there.  The first run has the least payload above which the whole
-    curve is within capacity.
+    Latency and CPU utilisation are steepest there.  The first run has the least payload from
+    which the curve stays within capacity.
     """
     if GOODPUT not in known:
         return []

@@ -94,7 +94,7 @@ class Hosts:
             return Refused(error_line(done.stderr))
         return record_of(done)
 
-    # --- coming and going ---------------------------------------------------------------------
+    # --- context ------------------------------------------------------------------------------
 
     def __enter__(self) -> Self:
         with ExitStack() as stack:

@@ -1,4 +1,4 @@
-"""Verdict of a use case on the runs of a calibration so far, and its undecided requirements as limits on runs."""
+"""Verdict of a use case from the runs measured so far, and its undecided requirements as limits on runs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from icmodel.usecase.document import Candidate
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """Verdict of a use case on the runs of a calibration so far, and its undecided requirements.
+    """Verdict of a use case from the runs measured so far, and its undecided requirements.
 
     ``requirements`` has the outcome of each requirement by name.
     """
@@ -112,7 +112,7 @@ def standing(case: UseCase, data: Dataset, variant: str, settings: Settings) -> 
 
 
 def asked_runs(decisions: Iterable[Decision]) -> tuple[Run, ...]:
-    """Runs that the undecided requirements are about, sorted, without duplicates."""
+    """Runs whose metrics the undecided requirements limit, sorted, without duplicates."""
     return tuple(sorted({decision.run for decision in decisions}))
 
 

@@ -203,7 +203,7 @@ def _sections(ingested: Ingested, folder: Path, about: About) -> list[Section]:
 
 
 def _work_sections(work: Sequence[OwnWork]) -> list[Section]:
-    """Return tables of the time per frame that a tool adds, and of command-line options with this time."""
+    """Return two tables: the time per frame that a tool adds, and the options of icmodel that take this time."""
     if not work:
         return []
     rows, options = [], []

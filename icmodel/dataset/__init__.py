@@ -1,8 +1,8 @@
 """Datasets of benchmarked points: read a dataset's folder into a checked `Dataset`, and write such folders.
 
-``dataset`` loads a dataset by name or folder, and ``rows`` reads points.csv.  ``coverage`` reads the share of left-out
-rows inside their intervals, and ``repeats`` computes the scatter of runs.  ``check`` validates a dataset folder, and
-``write`` writes a dataset folder.
+``dataset`` loads a dataset by name or folder, and ``rows`` reads points.csv.  ``coverage`` reads the stored
+coverage of the model's intervals, and ``repeats`` computes the scatter of repeated runs.  ``check`` validates a dataset
+folder, and ``write`` writes one.
 """
 
 from icmodel.dataset.dataset import (

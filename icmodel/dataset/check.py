@@ -95,7 +95,9 @@ def dataset_schema() -> dict[str, Any]:
 
 
 def check_document(document: Mapping[str, object], path: Path, toml: str = "") -> None:
-    """Check every key of a dataset.toml against its schema; ``toml`` is its text, in which lines are found.
+    """Check every key of a dataset.toml against its schema.
+
+    ``toml`` is the text of the file, from which messages take line numbers.
 
     Raises
     ------
@@ -125,8 +127,7 @@ def _sentence(problem: ErrorDetails) -> str:
 def _check_names(data: Dataset) -> None:
     """Raise DatasetError if a name in a dataset's dataset.toml is wrong.
 
-    Names must occur in points.csv, and the id must be the folder's name.  The held-out runs are read too, which
-    checks them.
+    Names must occur in points.csv, and the id must be the folder's name.  Reading the held-out runs checks them too.
     """
     path = data.folder / "dataset.toml"
     folder = data.folder.resolve().name

@@ -22,7 +22,7 @@ PROMISED = (0.85, 0.95)
 """Range in which the coverage of 90 % intervals is acceptable; below it, predictions get a note."""
 
 Kinds = Mapping[str, Mapping[str, Any]]
-"""Coverage of one variant of the model, by kind of fold: the number of folds, and the numbers of each metric.
+"""Coverage of one variant of the model, by kind of fold: the number of folds, and the scores of each metric.
 
 A fold is a split into training rows and test rows.
 """

@@ -1,4 +1,4 @@
-"""Dataset: load, verify and select; the catalogue of bundled datasets and a user's own."""
+"""Datasets: find and load bundled datasets and the user's own, verify them, and select rows."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ LONG = 300
 class Interconnect:
     """Link between the hosts of a dataset; a value that the source does not give is ``None``.
 
-    A virtual link models the wire by a token bucket.  ``burst_bytes`` is the depth of this bucket: so many bytes pass
-    at once before the line rate limits.  It is 0 for a real wire.
+    A virtual link models the wire by a token bucket.  ``burst_bytes`` is the depth of this bucket: the bytes that
+    may pass at once before the line rate applies.  It is 0 for a real wire.
     """
 
     kind: str
@@ -174,7 +174,7 @@ class Dataset:
 
     @property
     def whose(self) -> str:
-        """Note on the program that measured: the numbers do not include an application's own work."""
+        """Note that the numbers are those of the measuring program, without an application's own work."""
         tool = self.document.get("tool")
         name = str(tool.get("name", "")) if isinstance(tool, dict) else ""
         return (
@@ -252,7 +252,7 @@ class Dataset:
 
     @property
     def reference(self) -> str:
-        """Word that finds the dataset again: its bundled name, or the name of its folder."""
+        """Name of the dataset for commands: its bundled name, or the name of its folder."""
         return self.id if self.folder == shipped("data") / self.id else self.folder.name
 
     @property

@@ -1,7 +1,7 @@
 """Scatter of repeated runs of one point.
 
-Errors are absolute for ratios (``loss_rate``, ``cpu_send``, ``cpu_recv`` and their parts by mode),
-since a relative error means little near an idle core or a lossless link.  Errors of other metrics are relative.
+Errors of ratios (``loss_rate``, ``cpu_send``, ``cpu_recv`` and their parts by mode) are absolute: a relative error
+means little for an idle core or a lossless link.  Errors of other metrics are relative.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ class Noise:
 class Repeats:
     """Scatter of single runs of the same points, for one metric.
 
-    ``run`` is the standard deviation of one run, as the median over the points.  ``error`` is the median error over
-    ``runs`` if each run is predicted by the mean of the other runs of its point.  It is the error to expect if the
-    point was measured before.
+    ``run`` is the standard deviation of one run, as the median over the points.  ``error`` is a leave-one-out
+    error: the mean of the other runs of a point predicts each run.  It is the median over ``runs``, and the error to
+    expect at a point that was measured before.
     """
 
     points: int

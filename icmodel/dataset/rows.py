@@ -41,8 +41,8 @@ METRIC_ENDINGS = ("_bps", "_s", "_cores", "_per_s")
 class Point(NamedTuple):
     """Point: one row of points.csv, in SI units; ``None`` for an empty cell.
 
-    A point is a named tuple, since datasets have thousands of rows and a frozen dataclass takes three times as long
-    to make.
+    A dataset has thousands of points.  They are named tuples because a frozen dataclass takes three times as long to
+    make.
     """
 
     line: int
@@ -65,7 +65,7 @@ class Point(NamedTuple):
 
 
 DIGITS = "0123456789.eE+-"
-"""Characters that the text of a finite number consists of."""
+"""Characters that may occur in the text of a finite number."""
 POINT = slice(Point._fields.index("protocol"), Point._fields.index("metric"))
 """Slice of the fields of a row that identify its measured point: from the protocol to the options."""
 

@@ -1,4 +1,4 @@
-"""Write a dataset folder atomically: rows sorted, numbers exact, files sealed."""
+"""Write a dataset folder with sorted rows, exact numbers and checksums; an invalid dataset changes nothing."""
 
 from __future__ import annotations
 

@@ -109,7 +109,7 @@ EXACT_DIGITS = 7
 LEAST_DIGITS, HALF_WIDTH_DIGITS = 2, 2
 """Least number of significant digits of a value, and number of significant digits of its interval's half-width.
 
-A value is rounded to the decimal place of the half-width's last such digit.
+A value is rounded to the decimal place of the half-width's last significant digit.
 """
 WIDTH = 100
 """Maximum number of characters of a printed line."""

@@ -173,9 +173,9 @@ def _candidate_weights(
 ) -> Floats:
     """Weight of each candidate at each site, (candidates, n); the best candidate has weight 1.
 
-    For maxima, the loss of errors that are too high is exponential, like the LINEX loss (A.
-    Zellner, J. Am. Stat. Assoc. 81, 1986).  It is applied to the typical error, so that a single
-    outlier does not decide.
+    For greatest latencies, predictions that are too high are penalised exponentially, as by the LINEX
+    loss (A. Zellner, J. Am. Stat. Assoc. 81, 1986).  The penalty takes the typical error, so that a
+    single outlier does not decide.
     """
     if is_maximum:
         too_high, too_low = (np.maximum(sign * errors, 0.0) for sign in (-1, 1))

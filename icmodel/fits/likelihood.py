@@ -14,7 +14,7 @@ from icmodel.fits.kernel import NUMBERS, Covariance, Distances, Kernel, inverted
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Kernels = Mapping[str, Kernel]
-"""Kernels of one design, by part of the rows (a protocol, or all other protocols together)."""
+"""Kernels of one design matrix by group of its rows: a protocol, or all other protocols together."""
 
 LOWEST = {"costs": 1e-4, "level": 1e-4, "residual": 1e-4, "noise": 1e-8, "jump": 1e-3}
 HIGHEST = {"noise": 1.0, "length": 60.0, "load_length": 60.0, "jump": 8.0}

@@ -1,7 +1,4 @@
-"""Account of what became of every record when records were folded into a dataset.
-
-It is written to folded.json and README.md.
-"""
+"""Account of a fold: the outcome of every record, written to folded.json and README.md."""
 
 from __future__ import annotations
 
@@ -24,7 +21,7 @@ BEGIN, END = "<!-- folded: begin -->", "<!-- folded: end -->"
 WATCHED = ("goodput_bps", "latency_mean_s")
 """Metrics whose drift over the runs of the reference point is reported."""
 ROUNDING = 1.02
-"""Ratio of goodput to line rate up to which no remark is made.
+"""Greatest ratio of goodput to line rate that gets no remark.
 
 Frames that lie partly outside the measurement window may count in full.
 """
@@ -33,7 +30,7 @@ SPOILS_BY_OTHERS: Mapping[str, str] = {
     BESIDE: "everything; where others sent on purpose `cpu_recv*` and `packets_received*`",
     BUSY: "where others sent from the sender's own cores everything but `goodput_bps` and `loss_rate`",
 }
-"""Sentences for README.md on flags of runs whose effect depends on which other streams sent."""
+"""Flag whose effect depends on other streams -> text for README.md on the metrics that it spoils."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +92,7 @@ class Account:
     fixed : mapping
         Options that all runs share.
     explained : mapping
-        Properties of the hosts that differ together with an option axis, each with its values.
+        Properties of the hosts whose differences follow from an option axis, each with its values.
     notes, remarks : tuple of str
         Problems met while reading, and anomalies in the records.
     """
@@ -110,7 +107,7 @@ class Account:
     remarks: tuple[str, ...] = ()
 
     def count(self, fate: str) -> int:
-        """Number of runs with the given outcome: used, held out or kept apart."""
+        """Number of runs with the given outcome: used, held out for tests, or set aside."""
         return sum(item.fate == fate for item in self.fates)
 
     def reasons(self) -> dict[str, int]:
@@ -240,7 +237,7 @@ def _table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
 def remarks(records: Sequence[Record], document: Mapping[str, object]) -> tuple[str, ...]:
     """Write remarks on anomalies in the records.
 
-    They are plans in several versions, a missing or exceeded line rate, and drift of the hosts.
+    Anomalies are plans in several versions, a missing or exceeded line rate, and drift of the hosts.
     """
     return (*_forms(records), *_line_rate(records, document), *_drift(records))
 
@@ -280,7 +277,7 @@ def _line_rate(records: Sequence[Record], document: Mapping[str, object]) -> Ite
 
 
 def _excess_bps(record: Record, link: Mapping[str, Any]) -> float:
-    """Part of a run's goodput that exceeds the line rate and the burst of a token bucket [b/s]; may be negative."""
+    """Goodput of a run above the line rate and the burst of a token bucket [b/s]; negative if it is below."""
     seconds = record.document.settings.get("duration_s") or 1.0
     at_once = 8 * link.get("burst_bytes", 0.0) / seconds
     most = ROUNDING * link["line_rate_bps"] + at_once
@@ -288,7 +285,7 @@ def _excess_bps(record: Record, link: Mapping[str, Any]) -> float:
 
 
 def _drift(records: Sequence[Record]) -> Iterator[str]:
-    """Write remarks on drift: the difference between the first and the last third of the reference runs."""
+    """Write remarks on drift: the means over the first and the last third of the reference runs."""
     reference = [record for record in records if record.kind == "reference"]
     third = len(reference) // 3
     if third < 2:

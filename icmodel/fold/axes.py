@@ -1,7 +1,7 @@
 """Option axes of a folded dataset: columns made from the records' points and from differing environments.
 
-Hardware and software of a host must be the same in all records.  Its settings may differ if the
-records' points already distinguish them, by their MTU or by a label such as ``offload``.
+The hardware and software of a host must be the same in all records.  Its settings may differ if they follow from the
+MTU or a label of the point, such as ``offload``.  With ``--apart``, the user turns a property into an option axis.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ LEFT_ALONE: Mapping[str, str] = {
     "high_water_mark": "library",
     "batch_bytes": "library",
 }
-"""Value of each option in the rows of runs that did not set it, if other runs of the protocol set it."""
+"""Option -> its value in the rows of runs that left it unset, if other runs of the protocol set it."""
 NOT_LABELLED = "none"
 """Value of a label in the rows of runs without the label, if other runs of the protocol have it."""
 
@@ -80,7 +80,7 @@ HOST = (
 )
 """Properties of a record that identify a host: its hardware and software."""
 SETTING = ("mtu_bytes", "offloads", "qdisc", "link_speed_bps", "sysctls", "libzmq")
-"""Properties of a record that are settings of a host, such as its MTU."""
+"""Settings of a host in a record, such as its MTU."""
 NOT_COMPARED: Mapping[str, str] = {
     "interface": "a name",
     "mac": "a name; another card shows in driver, firmware or speed",
@@ -164,7 +164,7 @@ def option_axes(records: Sequence[Record], labels: Mapping[str, Mapping[str, str
         else:
             fixed[name] = values.pop()
 
-    # runs that did not set an option get the value of an unset option, if their protocol has the option
+    # if a protocol has an option, runs that did not set it get the value of an unset option
     unset = {name: LEFT_ALONE.get(name, NOT_LABELLED) for name in names}
     cells = {
         run: tuple(
@@ -201,7 +201,7 @@ def cell(value: Label) -> str:
     """
     if isinstance(value, bool):
         return "on" if value else "off"
-    if isinstance(value, int):  # also one beyond all floats
+    if isinstance(value, int):  # an integer may be too large for a float
         return str(value)
     if isinstance(value, float):
         return number_text(value)
@@ -245,7 +245,7 @@ class Compared:
     meanings : mapping
         Meaning of each axis.
     explained : mapping
-        Properties that differ together with an option of the points, each with its values.
+        Properties whose differences follow from the MTU or a label of the points, each with its values.
     """
 
     labels: Mapping[str, Mapping[str, str]]
@@ -266,7 +266,8 @@ def compare(records: Sequence[Record], apart: Sequence[str]) -> Compared:
     Raises
     ------
     RecordError
-        If a property differs that no axis, MTU or label of the points distinguishes.
+        If a host differs in hardware or software, or in a setting that neither the MTU nor a label explains, unless
+        ``apart`` names the property. Also if runs of one point have different lengths.
     """
     if LENGTH not in apart:
         _check_lengths(records)
@@ -274,7 +275,7 @@ def compare(records: Sequence[Record], apart: Sequence[str]) -> Compared:
     names = sorted({name for one in found for name in one})
     differing = [name for name in names if len({one.get(name, "none") for one in found}) > 1]
 
-    # MTU and labels of a point may explain a setting: then each of their values occurs with one value of it
+    # MTU and labels explain a setting if each combination of their values occurs with only one value of it
     reasons = [
         tuple((key, str(record.point[key])) for key in sorted(record.point) if key not in OPTIONS)
         for record in records
@@ -334,7 +335,7 @@ def host_properties(record: Record) -> Properties:
                 words |= {f"{name}.{key}": _word(inner) for key, inner in sorted(value.items())}
             elif name == "memory_bytes" and isinstance(value, int):
                 words[name] = (
-                    f"{round(value / 2**30)} GiB"  # the kernel reserves more or less by boot
+                    f"{round(value / 2**30)} GiB"  # the kernel reserves a different amount at each boot
                 )
             elif value is not None:
                 words[name] = _word(value)

@@ -1,8 +1,8 @@
 """Flags that icprobe sets on a run, and the metrics that each flag makes unusable (spoils).
 
 Some flags mean that a metric is wrong, or is not the quantity that its name states. Such metrics are left out. Other
-flags mean that the hosts were disturbed. Such runs are used: leaving them out would select runs by their results, and
-would understate the spread of a new run on these hosts.
+flags mean that the hosts were disturbed. Such runs are used. Leaving them out would select runs by their results. It
+would also understate the spread of a new run on these hosts.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 EVERY = ("",)
-"""Prefixes of metrics that match every metric."""
+"""Prefixes that match every metric."""
 CPU = ("cpu_send", "cpu_recv")
 LATENCIES = ("latency_",)
 BESIDE = "overlapping"
@@ -18,7 +18,7 @@ BESIDE = "overlapping"
 BESIDE_ON_PURPOSE = ("cpu_recv", "packets_received")
 """Metrics that the flag ``overlapping`` spoils if the plan itself has other streams to the same interface."""
 BUSY = "busy-host"
-"""Flag of a run before which the sender's or the receiver's host was busy; it does not state which host."""
+"""Flag of a run whose sending or receiving host was busy before the run; it does not state which host."""
 THROUGH = ("goodput_bps", "loss_rate")
 """Metrics of a run that stay usable if other streams were sent from the sender's own cores."""
 

@@ -125,7 +125,7 @@ def _check(folded: Folded, folder: Path) -> None:
 
 
 def _page(path: Path) -> str:
-    """Read the README of a folder, whose text around the account is kept."""
+    """Read the README of a folder, to keep its text around the account."""
     try:
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:

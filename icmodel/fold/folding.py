@@ -104,7 +104,7 @@ def fold(
     if len(apart) == len(ordered):
         raise RecordError(f"no run can be used for points: {_counted(apart)}")
 
-    # environments are compared as icprobe wrote them; everything else uses the stored records
+    # compare environments before redaction; all later steps use the redacted records, which the folder stores
     compared = compare([one for one in ordered if one.run not in apart], chosen.apart)
     ordered = [stored(one, chosen.withhold, chosen.histogram_digits) for one in ordered]
     rest = [one for one in ordered if one.run not in apart]

@@ -25,13 +25,13 @@ NOT_METRICS = (
 )
 """Results of a record that describe the run, not the interconnect; they do not become rows."""
 DIGITS = 9
-"""Number of significant digits to which values in rows are rounded; no clock resolves half as many."""
+"""Number of significant digits of values in rows, more than twice as many as any clock resolves."""
 
 LEAST_SHARE = 1e-9
 """Least utilisation of a core; a smaller value is a rounding error and becomes 0."""
 
 GAP_S = 1800.0
-"""Least pause between two runs [s] after which a new measurement session begins."""
+"""Longest pause between two runs of one measurement session [s]; a longer pause begins a new session."""
 LEAST_POINTS = 10
 """Least number of points measured in several sessions from which the spread between sessions is estimated."""
 NORMAL = 1.4826 / math.sqrt(2)
@@ -164,11 +164,12 @@ def rounded(value: float) -> float:
 def between_sessions(runs: Runs, left_out: LeftOut) -> dict[str, object] | None:
     """Estimate the spread of each metric between measurement sessions, for ``between_sessions`` in dataset.toml.
 
-    Runs of one session share the state of the machine, such as caches, other guests and the
-    placement of memory.  So the spread of these runs understates the difference to another session.  The spread of a
-    metric is the standard deviation between the means of sessions. It is computed from the median
-    difference of two runs of a point in different sessions, less the median difference within a session. The spread is
-    absolute for ratios and relative for other metrics.
+    Runs of one session share the state of the machine, such as caches, other guests and the placement of memory.  So
+    the spread of these runs understates the difference to another session.
+
+    The spread of a metric is the standard deviation between the means of sessions.  Median differences of two runs of a
+    point give one standard deviation across sessions, and one within a session.  The spread is the square root of the
+    difference of their squares.  It is absolute for ratios and relative for other metrics.
 
     Parameters
     ----------
@@ -217,7 +218,7 @@ def session_spread(
 ) -> float:
     """Standard deviation of a metric between measurement sessions.
 
-    It is 0 if sessions differ no more than the runs of one session.
+    It is 0 if sessions differ no more than the runs of one session, or if too few points have runs to compare.
     """
     within: list[float] = []
     between: list[float] = []

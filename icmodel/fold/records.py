@@ -127,7 +127,7 @@ class Record:
 
     @property
     def run(self) -> str:
-        """Name of the run that this record is of."""
+        """Name of the recorded run."""
         return self.document.run
 
     @property
@@ -257,7 +257,7 @@ class Reading:
 def read_records(files: Iterable[str | Path], progress: Progress | None = None) -> Reading:
     """Read the records of all files, in order of time, each run once.
 
-    An incomplete last line is omitted with a note, because the campaign would repeat that run.
+    An incomplete last line is omitted with a note: a continued campaign measures that run again.
 
     Parameters
     ----------

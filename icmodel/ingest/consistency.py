@@ -1,8 +1,8 @@
 """Consistency checks of ingested results: in themselves, with the line rate, with repeats, and with other files.
 
-A result that contradicts itself or the line rate is refused.  A file that differs from the others gets a
-remark only, since the others may be wrong and real curves have steps.  Many contradictions are mistaken
-units, so messages name the likeliest one.
+A result that contradicts itself or the line rate is refused.  A file that differs from the others only gets a remark:
+the others may be wrong, and real curves have steps.  Many contradictions are mistaken units, so messages name the
+likeliest one.
 """
 
 from __future__ import annotations
@@ -406,8 +406,8 @@ def _agreed_slip(
 ) -> Slip | None:
     """Find the typical unit mistake that explains the deviation of most numbers of a file; ``None`` if there is none.
 
-    Round trips are compared only with runs of the same payload, and only in the usual direction of the mistake. So a
-    slow run, with half and whole round trips twice as long, is not counted as mistaken.
+    A factor of 2 (round trip) counts only if other files have the same payloads, and all numbers deviate in the usual
+    direction. So a slow run, with half and whole round trips twice as long, does not count as a mistake.
     """
     if not steady:
         return None
@@ -528,7 +528,7 @@ def family(metric: str) -> str:
 
 
 def slip_of(ratio: float, of: str) -> Slip | None:
-    """Find the unit mistake of a family whose factor is near the ratio of a value to its expectation, if any.
+    """Find the unit mistake of a family that explains a ratio of value to expected value; ``None`` without one.
 
     >>> slip_of(7.9, BITS).words
     'bits taken for bytes or bytes for bits'
@@ -542,10 +542,10 @@ def slip_of(ratio: float, of: str) -> Slip | None:
 
 
 def is_rare_trip(metric: str, ratio: float) -> bool:
-    """Whether a latency that is off by a factor of 2 is off in the direction of a rare mistake.
+    """Whether a latency that is wrong by a factor of 2 deviates in the direction of a rare mistake.
 
-    The usual mistake confuses half and whole round trips, so that halves are too long and wholes too short. The rare
-    mistake halves or doubles a value twice.
+    The usual mistake confuses half and whole round trips: halves are then too long, wholes too short. The rare mistake
+    halves a half round trip again, or doubles a whole one again.
     """
     return (ratio > 1) is not _is_half(metric)
 

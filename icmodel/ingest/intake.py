@@ -229,7 +229,7 @@ def _excluded(taken: Collection[Taken]) -> dict[str, str]:
     """Find the files that contradict or repeat other files: reasons for excluding them, by file."""
     reasons: dict[str, str] = {}
 
-    # Results that count as repeats only because of an assumed label, and differ too much for repeats.
+    # Results that are repeats only if an assumed label is right, and that differ too much for repeats.
     points: dict[object, list[tuple[str, Result]]] = defaultdict(list)
     for file in taken:
         for result in file.results:
@@ -291,7 +291,7 @@ def _results(
         except RecordError as error:
             raise RecordError(_placed(run, str(error))) from error
         except (ArithmeticError, ValueError, LookupError) as error:
-            # A damaged file may have any text for a number, so any error of a reader refuses it.
+            # A damaged file may hold any text in place of a number, so any reader error refuses the file.
             damaged = f"the file is damaged: a number in it cannot be read ({error})"
             raise RecordError(_placed(run, damaged)) from error
     if not labelled:
@@ -473,7 +473,7 @@ def gather(samples: Sequence[Sample]) -> tuple[tuple[Point, ...], tuple[Axis, ..
     """Combine measured numbers into points, and make their option axes in the order of columns in points.csv."""
     samples = _completed(samples)
 
-    # An axis is added for the kinds of numbers that it separates; streams for all if any run had several.
+    # Add an axis to the kinds of numbers that it separates; add streams to all kinds if any run had several streams.
     added: dict[str, Collection[Kind]] = {}
     for name in UNKNOWN:
         values: dict[Kind, set[str]] = defaultdict(set)

@@ -203,7 +203,7 @@ def merge(first: Labels, second: Labels, who: str) -> Labels:
 
 
 def fill(first: Labels, second: Labels) -> Labels:
-    """Copy the labels ``first``, with those that are unknown filled in from ``second``."""
+    """Copy the labels ``first``, and fill in unknown labels from ``second``."""
     names = [part.name for part in fields(Labels) if part.name != "options"]
     filled = {name: getattr(second, name) for name in names if getattr(first, name) is None}
     return replace(first, **filled, options={**second.options, **first.options})

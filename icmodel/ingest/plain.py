@@ -49,7 +49,7 @@ COUNTED = re.compile(r"[ \t]*(\d+)(?:\t|$)")
 """Pattern of a line number at the start of a line, as written by ``cat -n``."""
 IN_A_ROW = 3
 NAMED = re.compile(r"(?P<who>[\w.-]+): ?")
-"""Pattern of a host or task before each line (pdsh, clush, gh run view); it looks like a tool's name."""
+"""Pattern of a host or task before each line (pdsh, clush, gh run view); a tool's name with a colon also matches."""
 
 _JOB = re.compile(
     r"\[\d+\][ +-]*(?:\d+ *|(?:\d+ +)?(?:done|exit|running|stopped|terminated|killed|hangup|suspended)\b.*)$",
@@ -126,9 +126,9 @@ def plain(text: str) -> list[str]:
 
 
 def named_apart(text: str) -> list[str]:
-    """Remove line prefixes as `plain` does, from texts in which most lines begin with a name and a colon.
+    """Separate lines by the name and colon with which most of them begin, and clean each text with `plain`.
 
-    A common beginning of all lines is removed too.
+    If most lines have no name, a common beginning of all lines is removed instead. Without one, the list is empty.
     """
     lines = text.split("\n")
     filled = [line for line in lines if line.strip()]

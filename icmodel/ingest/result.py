@@ -106,7 +106,7 @@ CLIENT: Side = "the client, whose count the server repeats"
 
 
 HOST_CPU = {"cpu_send_host": "cpu_send_cores", "cpu_recv_host": "cpu_recv_cores"}
-"""Metrics of the CPU utilisation of a whole host, each with the metric of busy cores to which it is converted."""
+"""Metric of a whole host's CPU utilisation -> metric of busy cores to which it is converted."""
 
 
 class NotTakenError(RecordError):
@@ -224,7 +224,7 @@ class Origin(NamedTuple):
     place
         Position in the file, for messages.
     source
-        Table or section within the file, if a person names one.
+        Table or section within the file, if the user names one.
     run
         Id of the run in the reports of both ends, if the tool prints one.
     """
@@ -249,7 +249,7 @@ class Hosts(NamedTuple):
 
 
 class Limits(NamedTuple):
-    """Limits on the numbers of a run that follow from the way in which its tool counts.
+    """Limits on the numbers of a run that follow from its tool's way of counting.
 
     Parameters
     ----------
@@ -258,7 +258,7 @@ class Limits(NamedTuple):
     payloads
         Payloads that the counts allow, if the file does not state the payload.
     windows
-        Greatest ratio of received to sent data, since each end counts over its own window.
+        Greatest ratio of received to sent data; it may exceed 1, since each end counts over its own window.
     """
 
     most_cores: float | None = None
@@ -304,7 +304,7 @@ class Result:
     streams
         Parallel streams of the run; ``None`` if unknown.
     implied
-        Labels that follow from the numbers, used if neither the file nor a person states them.
+        Labels that follow from the numbers, used if neither the file nor the user states them.
     assumed
         Defaults of the tool, used for labels that are neither stated nor implied.
     pace_fps

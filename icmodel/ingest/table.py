@@ -24,7 +24,7 @@ from icmodel.ingest.source import Source, require
 from icmodel.ingest.spreadsheet import sheet_rows
 
 NAME = "table"
-"""Name that results from a table have in place of the name of a tool."""
+"""Name of the tool in results from a table."""
 NUMBERED = AXES[1:]
 BESIDE = ("low", "high", "n")
 """Fields of columns that belong to the column of a metric: lower limit, upper limit and number of runs."""
@@ -297,7 +297,7 @@ def read_table(source: Source, columns: ColumnMap) -> list[Result]:
     places = {name: header.index(name) for name in columns.columns}
     results = []
     for line, row in enumerate(rows[first:], start=first + 1):
-        # If a row has more cells than the header, a comma splits a number, and the cells after it are shifted.
+        # Extra cells mean that a delimiter split a number or text, which shifted the cells after it.
         require(
             not any(cell.strip() for cell in row[len(header) :]),
             f"line {line} has {len(row)} cells under {len(header)} names: a delimiter stands inside a "
@@ -344,7 +344,7 @@ def _result(cells: Mapping[str, str], columns: ColumnMap, place: str) -> Result:
 def _number(column: Column, cells: Mapping[str, str], columns: ColumnMap, place: str) -> Number:
     """Read the number of a metric from a table's row, with its range and number of runs.
 
-    The number's ``half`` is the greatest rounding error of these cells.
+    The number's ``half`` is the greatest rounding error of the cells read: half a unit of the last digit.
     """
     parts = {key: one for key, one in columns.beside(column).items() if cells[one.name]}
     n = cells[parts.pop("n").name] if "n" in parts else ""

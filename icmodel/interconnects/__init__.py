@@ -1,7 +1,7 @@
 """Compare interconnects: judge one use case on every link and line rate.
 
-``links`` (the links to compare, and the datasets measured there) -> ``choices`` (the candidates) and ``physics`` (the
-wire's bounds) -> ``comparing`` -> ``result`` -> ``ranking`` (which to take).
+Modules in the order of use: ``links`` (links to compare, and datasets measured on them), ``choices`` (candidates),
+``physics`` (bounds of the wire), ``comparing`` (judges each link), ``result``, ``ranking`` (the best link first).
 """
 
 from icmodel.interconnects.comparing import compare_interconnects

@@ -1,11 +1,11 @@
 """Choices: candidates for a use case that rules generate from a dataset, such as payloads and core counts.
 
-- Samples go in frames of one connection's payload, and a stream with a stated goodput in frames of the use case's
-  default candidate. Pictures go in frames of each size that `payloads` gives.
-- Frames have the rate that the stream needs. They go over the use case's greatest distance, through as many switches
-  as the default candidate has.
-- Core counts are the least and the greatest measured one, and the measured count with the greatest goodput.
-- Each protocol of the dataset is used, and each mixture of protocols of the streams.
+- A frame of samples has the payload of one connection. Frames of a stream with a stated goodput have the payload of
+  the use case's default candidate. Frames of pictures have each of the sizes that `payloads` returns.
+- The frame rate is the rate that the stream needs. The path has the use case's greatest distance, and as many switches
+  as the default candidate.
+- The core counts are the least and the greatest measured count, and the count with the greatest measured goodput.
+- Each stream uses each protocol of the dataset, in all combinations.
 - The number of endpoints follows from the devices, as in every evaluation.
 """
 
@@ -25,14 +25,14 @@ from icmodel.usecase.derivation import Derivations
 from icmodel.usecase.document import Candidate, Question, SampleStream
 
 MOST_BYTES = 65507
-"""Largest payload of a frame to try if a dataset states no payload [B]: the limit of UDP over IPv4."""
+"""Largest payload to try [B] if a dataset states no payload: the limit of UDP over IPv4."""
 Sizes = Mapping[str, Sequence[int]]
 """Payloads to try [B], by protocol; all protocols have the same number of payloads."""
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """Parameters that all generated candidates for one link share: options, line rate [b/s] and dataset."""
+    """Parameters shared by all generated candidates for one link: options, line rate [b/s] and dataset."""
 
     options: tuple[tuple[str, str], ...] = ()
     line_rate_bps: float | None = None
@@ -46,9 +46,9 @@ def measured_choices(
     protocols: Sequence[str],
     line_rate_bps: float | None = None,
 ) -> tuple[Candidate, ...]:
-    """Generate candidates for a use case from the protocols, payloads and core counts that a dataset measured.
+    """Generate candidates for a use case from the protocols, payloads and core counts measured in a dataset.
 
-    ``line_rate_bps`` is set if the dataset is extrapolated to another line rate [b/s].
+    ``line_rate_bps`` is the target of an extrapolation to another line rate [b/s]; ``None`` without extrapolation.
     """
     setting = Setting(carrier.options, line_rate_bps, carrier.data.id)
     rows = {name: carrier.data.select(name, dict(carrier.options)) for name in protocols}
@@ -72,7 +72,7 @@ def theory_choices(
 ) -> tuple[Candidate, ...]:
     """Generate candidates for a link without a dataset.
 
-    Frames have two sizes: one full packet, and the largest frame that consists of full packets.
+    Two frame sizes are tried: one full packet, and the largest frame that consists of full packets.
     """
     full = framing.aligned_payloads(MOST_BYTES)
     sizes = {protocol: (int(full[0]), int(full[-1]))}
@@ -82,8 +82,8 @@ def theory_choices(
 def payloads(points: Iterable[Point], framing: AnyFraming | None) -> tuple[int, int, int, int]:
     """Choose four payloads [B] to try, from the rows of a dataset.
 
-    They are the largest payload, the largest that fills its packets, the payload of one full packet, and the payload
-    with the greatest goodput. If one of the four does not exist, the largest takes its place. If the rows state no payload, the limit is
+    In order: the largest payload, the largest whose packets are all full, that of one full packet, and the one with the
+    greatest goodput. A missing one is replaced by the largest payload. If the rows state no payload, the largest is
     `MOST_BYTES`.
     """
     rows = [(point.payload_bytes, point) for point in points if point.payload_bytes is not None]

@@ -1,11 +1,11 @@
 """Judge a use case on every interconnect and line rate; each link is judged by its strongest source.
 
-Each link is a row of the comparison. Its sources are the datasets measured on that link. If none of them has the goodput, ``hybrid`` extrapolates
-from the nearest line rate of the same kind and protocol. If there is no such line rate, theory is the only source.
-Links that physics refutes are not extrapolated.
+Each link is a row of the comparison. Its sources are the datasets measured on that link, and theory. If no dataset
+predicts every required goodput, ``hybrid`` extrapolates from the nearest line rate of the same kind and protocol. A
+link that theory refutes is not extrapolated. If no dataset can answer, theory is the only source.
 
-A row is met if one dataset meets all requirements. A row is not met only if all sources fail, or if physics refutes the
-link. Among equal verdicts the strongest source decides.
+A row is met if one dataset meets all requirements. A row is not met only if all sources fail, or if theory refutes the
+link. Among equal verdicts, the strongest kind of evidence decides.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from icmodel.usecase import UseCase, derive, judge_candidates, load_derived, use
 from icmodel.usecase.derivation import Derivations
 
 EXTRAPOLATING = "hybrid"
-"""Variant of the model that extrapolates to another line rate and includes the application's work."""
+"""Variant of the model that can extrapolate to another line rate, and can include the application's work."""
 Watch = Callable[[int, int], None]
 
 
@@ -49,7 +49,7 @@ def compare_interconnects(
     rates_bps: Sequence[float] | None = None,
     cache: bool = True,
 ) -> Comparison:
-    """Judge a use case on every interconnect and line rate, by the strongest source for each.
+    """Judge a use case on every interconnect and line rate, each by its strongest source (dataset or theory).
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ def compare_interconnects(
     datasets : iterable of Dataset, str or Path, optional
         Datasets to use; by default all bundled datasets.
     watch : callable, optional
-        Called after each link with the number of links done and the number of all links.
+        Called after each link with the number of judged links and the total number.
     rates_bps : sequence of float, optional
         Line rates to compare [b/s]; all standard and measured rates by default.
     cache : bool
@@ -108,7 +108,7 @@ def compare_interconnects(
 
 @dataclass(frozen=True, slots=True)
 class _Sources:
-    """Finder of the sources (datasets and theory) that judge a use case on each link; keeps the loaded models."""
+    """Judges of a use case: all datasets and theory, with a cache of fitted models."""
 
     case: UseCase
     derived: Derivations
@@ -117,7 +117,7 @@ class _Sources:
     cache: bool
 
     def row(self, link: Link) -> tuple[Row, ...]:
-        """Judge one link by all its sources, and make its row; empty if neither a dataset nor theory can judge."""
+        """Judge one link by all its sources, and return its row; empty if neither a dataset nor theory can judge."""
         measured = [self.measured(carrier, link) for carrier in self.known if carrier.at(link)]
         sources = [source for source in measured if source.answers]
         silent = tuple(
@@ -150,7 +150,7 @@ class _Sources:
     def measured(self, carrier: Carrier, link: Link) -> Source:
         """Judge the use case by a dataset that was measured on the link.
 
-        The variant is the dataset's own, or ``hybrid`` if the use case states the application's work.
+        The variant is ``hybrid`` if the use case states the application's work, otherwise the dataset's default.
         """
         ground = MEASURED_HERE if carrier.own else PUBLISHED
         works = any(self.case.work(stream.name) for stream in self.case.streams)
@@ -160,7 +160,8 @@ class _Sources:
     def extrapolated(self, link: Link) -> list[Source]:
         """Judge the use case by extrapolation from another line rate; empty if no dataset can.
 
-        Among the datasets of the same interconnect and protocol that can answer, the nearest line rate is used.
+        Of the datasets with the same interconnect and protocol, the one with the nearest line rate that can answer is
+        used.
         """
         rate = link.line_rate_bps
         if rate is None:

@@ -1,4 +1,4 @@
-"""Links to compare, each an interconnect with a line rate and a protocol, and the datasets measured on them."""
+"""Links to compare, and the datasets measured on them. A link is an interconnect with a line rate and a protocol."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from icmodel.theory import infiniband, rapidio
 
 ETHERNET = "ethernet"
 ANY = ""
-"""Protocol of a link that accepts every protocol of a dataset, since such links have protocols of their own."""
+"""Wildcard protocol of a link: it accepts every protocol that a dataset has for this kind of link."""
 PROTOCOLS = {
     ETHERNET: ("tcp", "udp", "zeromq"),
     "roce": (ANY,),
     "infiniband": (ANY,),
     "rapidio": (ANY,),
 }
-"""Protocols that are compared on each kind of link; kinds are in the order of the printed table."""
+"""Protocols to compare, by kind of link; the kinds are in the order of the printed table."""
 ETHERNET_RATES_BPS = (1e9, 10e9, 25e9, 40e9, 100e9, 200e9)
 RATES_BPS = {
     ETHERNET: ETHERNET_RATES_BPS,
@@ -28,11 +28,12 @@ RATES_BPS = {
         rapidio.link_rate_bps(baud=baud) for baud in (3.125e9, 5e9, 6.25e9, 10.3125e9, 25.78125e9)
     ),
 }
-"""Data rates after coding [b/s] that are always compared: four lanes of InfiniBand and RapidIO."""
+"""Standard line rates to compare [b/s], by kind of link. Those of InfiniBand and RapidIO are data rates of four lanes,
+after line coding."""
 ANY_RATE = {ETHERNET: 0.0, "roce": 10e9}
-"""Kinds of link that can be compared at every requested line rate, each with its least rate [b/s]."""
+"""Kinds of link that are compared at every requested line rate, from a least rate on [b/s]."""
 NEAR_RATE = 0.03
-"""Relative difference up to which an InfiniBand or RapidIO link counts as a link of a requested line rate."""
+"""Greatest relative difference between a requested line rate and the InfiniBand or RapidIO link compared for it."""
 SAME_RATE = 1e-3
 """Relative difference up to which two line rates count as equal."""
 
@@ -48,7 +49,7 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Carrier:
-    """One link on which a dataset was measured: the options that select it, and the protocols with rows."""
+    """One link on which a dataset was measured: the options that select the link, and the protocols with rows."""
 
     data: Dataset
     options: tuple[tuple[str, str], ...]
@@ -62,7 +63,7 @@ class Carrier:
         return isinstance(tool, dict) and tool.get("name") == "icprobe"
 
     def on(self, link: Link) -> tuple[str, ...]:
-        """Protocols of the dataset that can be used on a link; empty if the link has another protocol."""
+        """Return the protocols of the dataset that match the protocol of a link; empty if none does."""
         return tuple(name for name in self.protocols if link.protocol in (ANY, name))
 
     def at(self, link: Link) -> bool:
@@ -88,15 +89,16 @@ def carriers(data: Dataset) -> Iterator[Carrier]:
 def compared_links(
     known: Iterable[Carrier], rates_bps: Sequence[float] | None = None
 ) -> tuple[Link, ...]:
-    """Links to compare, sorted by kind, protocol and line rate: standard links and measured links.
+    """Return the links to compare, standard and measured ones, sorted by kind, protocol and line rate.
 
-    A link whose line rate no source states comes after the other links of its kind and protocol.
+    Links of an unknown line rate come last among the links of the same kind and protocol.
 
     Parameters
     ----------
     rates_bps : sequence of float, optional
-        Line rates to compare [b/s]. Ethernet and RoCE are compared at each of these rates, from their least rate on.
-        Links of other kinds are kept if their rate is near one of these rates (`NEAR_RATE`).
+        Line rates to compare [b/s]; by default all standard and measured rates. Ethernet and RoCE are compared at each
+        of the given rates, if it is not below `ANY_RATE`. Links of other kinds are compared if their rate is near a
+        given rate (`NEAR_RATE`).
     """
     found = {
         Link(kind, rate, protocol)

@@ -1,7 +1,7 @@
 """Judge a use case by the bounds of the wire alone. A bound can refute a requirement, but never prove it.
 
-If a requirement exceeds a bound, no host can meet it on that wire. Ethernet is assumed to have the greatest common
-packets (MTU 9000), so that a refutation also holds for smaller packets.
+If a requirement exceeds a bound, no host can meet it on that wire. Ethernet is assumed to have jumbo frames (MTU 9000),
+so that a refutation also holds for smaller packets.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ OF_THEORY = Evidence("theory", ("theory",), (), "")
 
 @dataclass(frozen=True, slots=True)
 class _Bounds:
-    """Bounds of a wire for one stream: goodput alone and with the other streams [b/s], and latency [s]."""
+    """Bounds of a wire for one stream: goodput alone, goodput beside the other streams [b/s], and latency [s]."""
 
     scenario: Scenario
     alone_bps: float
@@ -56,13 +56,13 @@ def judged_by_physics(
 ) -> tuple[CandidateResult, ...]:
     """Judge a use case on a link by the bounds of theory, once for each frame size to try.
 
-    Empty if the line rate is unknown.
+    The result is empty if the line rate is unknown.
     """
     if link.line_rate_bps is None:
         return ()
     mtu = JUMBO_MTU_BYTES if link.kind == ETHERNET else None
     wire = Wire(link.protocol or "message", Interconnect(link.kind, link.line_rate_bps, mtu))
-    assert wire.framing is not None  # every kind that is compared has a theory
+    assert wire.framing is not None  # theory covers every compared kind of link
     choices = theory_choices(case, derived, wire.protocol, wire.framing)
     return tuple(_judged(case, candidate, wire, derived) for candidate in choices)
 
@@ -103,10 +103,10 @@ def _judged(
 def _stream_bounds(
     case: UseCase, candidate: Candidate, wire: Wire, derived: Derivations
 ) -> tuple[Mapping[str, _Bounds], tuple[Derivation, ...]]:
-    """Bounds of the wire for each stream, and the numbers of interfaces that follow from these bounds.
+    """Compute the bounds of the wire for each stream, and the numbers of interfaces that follow from these bounds.
 
-    If the protocol cannot carry the frames, the goodput is 0. A latency includes all bits of a frame and the use
-    case's cable, but no delay of switches.
+    If the protocol cannot carry the frames, the goodput is 0. The latency is the transmission time of a frame plus the
+    delay of the use case's cable; switches add no delay.
     """
     greatest_bytes = _greatest_bytes(wire)
     scenarios, alone_bps = {}, {}
@@ -137,7 +137,7 @@ def _stream_bounds(
 
 
 def _estimate(case: UseCase, limit: Limit, bounds: _Bounds, wire: Wire) -> Estimate:
-    """Interval of a metric that the wire allows with any hosts; absent if theory has no bound."""
+    """Return the interval of a metric that the wire allows for any hosts; absent if theory has no bound."""
     metric, payload_bytes = limit.metric, bounds.scenario.payload_bytes
     if metric in ("goodput_bps", "sent_bps"):
         return _interval(0.0, bounds.goodput_bps, "; ".join(_goodput_sentences(bounds, wire)))

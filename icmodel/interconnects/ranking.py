@@ -1,9 +1,11 @@
 """Rank the interconnects of a comparison, the best first.
 
-Each interconnect belongs to one of four classes, listed here from best to worst. *carries*: a dataset meets all
-requirements. *hosts open*: the use case stays within the limits of the wire, and the hosts decide. *hosts fail*: the
-wire could carry the use case, but the measured hosts fail. *impossible*: the wire cannot carry the use case with any
-hosts. Theory alone never gives *carries*.
+Each interconnect belongs to one of four classes, listed here from best to worst:
+
+- *carries*: a dataset meets all requirements. Theory alone never gives this class.
+- *hosts open*: the wire could carry the use case, but it is undecided whether the hosts can.
+- *hosts fail*: the wire could carry the use case, but the measured hosts fail.
+- *impossible*: the wire cannot carry the use case, whatever the hosts.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ CARRIES, HOSTS_OPEN, HOSTS_FAIL, IMPOSSIBLE = (
     "impossible",
 )
 CLASSES = (CARRIES, HOSTS_OPEN, HOSTS_FAIL, IMPOSSIBLE)
-"""Classes of the rows of a ranking, best first; the module's docstring describes them."""
+"""Classes of the rows of a ranking, best first; see the docstring of this module."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,16 +50,16 @@ class Ranked:
 
     @property
     def wire_headroom(self) -> float:
-        """Goodput that the wire allows, relative to the required goodput, less 1; NaN if unknown.
+        """Goodput that the wire allows, divided by the required goodput, minus 1; NaN if unknown.
 
-        If several goodputs are required, the least result counts. Below 0, no host can meet a requirement.
+        If several goodputs are required, the least ratio counts. If it is negative, no host can meet the requirement.
         """
         theory = [one for one in (self.row.source, *self.row.others) if one.ground == THEORY]
         return _headroom(theory[0]) if theory else math.nan
 
     @property
     def host_headroom(self) -> float:
-        """Goodput of the measured hosts beyond the required goodput, as a fraction of it; NaN if unknown."""
+        """Predicted goodput of the hosts, divided by the required goodput, minus 1; NaN if unknown."""
         return math.nan if self.row.source.ground == THEORY else _margin(self.row.source)
 
     @property
@@ -107,8 +109,8 @@ class Ranked:
 def ranked(comparison: Comparison) -> tuple[Ranked, ...]:
     """Rank the rows of a comparison.
 
-    The criteria in order: class, whether each predicted value is within its limit, kind of evidence, least line rate,
-    and headroom. Among impossible links, the fastest comes first.
+    The criteria, in order: class, predicted values within their limits, kind of evidence, line rate (the slowest link
+    first), and headroom. Among impossible links, the fastest comes first.
 
     Examples
     --------
@@ -139,19 +141,19 @@ def ranked(comparison: Comparison) -> tuple[Ranked, ...]:
 
 
 def ranked_document(comparison: Comparison) -> dict[str, object]:
-    """JSON document of a comparison with its ranking, as ``icmodel compare --usecase --json`` prints it."""
+    """Return the JSON document that ``icmodel compare --usecase --json`` prints: a comparison and its ranking."""
     return {**comparison.to_dict(), "ranking": [one.to_dict() for one in ranked(comparison)]}
 
 
 def class_of(row: Row) -> str:
-    """Class of a row of a comparison: ``carries``, ``hosts open``, ``hosts fail`` or ``impossible``."""
+    """Return the class of a row: ``carries``, ``hosts open``, ``hosts fail`` or ``impossible``."""
     if row.refuted:
         return IMPOSSIBLE
     return {MET: CARRIES, UNDECIDED: HOSTS_OPEN, NOT_MET: HOSTS_FAIL}[row.outcome]
 
 
 def _headroom(theory: Source) -> float:
-    """Least ratio of the wire's goodput to a required goodput, less 1; NaN without a required goodput."""
+    """Return the least ratio of the wire's goodput to a required goodput, minus 1; NaN if none is required."""
     ratios = [
         finding.verdict.estimate.high / finding.verdict.requirement.limit - 1
         for finding in _goodputs(theory)
@@ -165,7 +167,7 @@ def _margin(source: Source) -> float:
 
 
 def _goodputs(source: Source) -> list[Finding]:
-    """Findings of a source on requirements that limit the goodput."""
+    """Return the findings of a source on required goodputs."""
     return [
         finding
         for finding in source.result.findings
@@ -174,7 +176,7 @@ def _goodputs(source: Source) -> list[Finding]:
 
 
 def _decided(finding: Finding) -> str:
-    """Describe a finding: its metric, the value or the known bound of the value, and the required limit."""
+    """Describe a finding as text: metric, value (or the known bound of the value), and limit."""
     verdict = finding.verdict
     requirement, estimate = verdict.requirement, verdict.estimate
     metric = requirement.metric

@@ -29,11 +29,21 @@ GOODPUT = "goodput_bps"
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Result of judging a use case on a link by one dataset, or by theory; ``result`` is the best candidate.
+    """Result of judging a use case on a link by one source: a dataset, or theory.
 
-    ``measured_bps`` is the line rate [b/s] at which the dataset was measured. It is ``None`` for theory, and if the
-    dataset does not state it. ``least_cores`` are the fewest tried cores of each host that reach the outcome, and
-    ``None`` if it is not met or no dataset states cores.
+    Parameters
+    ----------
+    ground : str
+        Kind of evidence, one of `GROUNDS`.
+    dataset, variant : str
+        Dataset and variant of the model; empty for theory.
+    measured_bps : float, optional
+        Line rate at which the dataset was measured [b/s]; ``None`` for theory, or if the dataset does not state it.
+    result : CandidateResult
+        Result of the best candidate.
+    least_cores : int, optional
+        Least tried core count of a host that gives the same outcome. It is ``None`` for the outcome *not met*, for
+        theory, and if no candidate has a core count.
     """
 
     ground: str
@@ -57,9 +67,8 @@ class Source:
     def decisive(self) -> Finding:
         """Finding on the requirement that decides the outcome.
 
-        Among requirements that are not met, the one with the strongest basis (kind of evidence) decides.
-
-        Latencies that grow without limit come last, since they follow from the goodput.
+        If several requirements are not met, the one with the strongest basis (kind of evidence) decides. A latency that
+        grows without limit decides only if no other requirement fails, since it follows from the goodput.
         """
         failed = [finding for finding in self.result.findings if finding.outcome == NOT_MET]
         if not failed:
@@ -75,9 +84,9 @@ class Source:
 
     @property
     def basis(self) -> str:
-        """Weakest basis (kind of evidence) of the requirements that decide; empty if nothing was predicted.
+        """Weakest basis (kind of evidence) of the deciding requirements; empty if nothing was predicted.
 
-        A single requirement that is not met decides. Otherwise all findings with the same outcome decide.
+        If a requirement is not met, it alone decides. Otherwise all findings with the same outcome decide.
         """
         if self.outcome == NOT_MET:
             return self.decisive.rests_on.basis
@@ -107,7 +116,7 @@ class Source:
 
     @property
     def answers(self) -> bool:
-        """Whether the source predicts a value for any requirement, and not only bounds by theory."""
+        """Whether the source predicts a value, not only a bound, for at least one requirement."""
         return any(not finding.verdict.estimate.absent for finding in self.result.findings)
 
     @property
@@ -123,8 +132,8 @@ class Source:
     def order(self) -> tuple[float, ...]:
         """Sort key of the sources of a link, best first.
 
-        The criteria in order: streams and goodputs with a predicted value, verdict, kind of evidence, number of
-        missing, failed and undecided requirements, and margin.
+        The criteria, in order: number of streams without a prediction, number of required goodputs without one,
+        verdict, kind of evidence, numbers of unpredicted, failed and undecided requirements, and margin.
         """
         findings = self.result.findings
         missing = [finding for finding in findings if finding.verdict.estimate.absent]
@@ -146,7 +155,7 @@ class Source:
 class Row:
     """Row of a comparison: one link, the source that decides, and the other sources.
 
-    ``silent`` has the datasets of the link that cannot answer, each with the reason.
+    ``silent`` lists the datasets of the link that cannot answer, each with the reason.
     """
 
     link: Link
@@ -166,7 +175,7 @@ class Row:
 
     @property
     def refuted(self) -> bool:
-        """Whether the link cannot meet the use case by theory, whatever the hosts."""
+        """Whether theory proves that no host can meet the use case on this link."""
         return any(
             source.ground == THEORY and source.outcome == NOT_MET
             for source in (self.source, *self.others)
@@ -174,7 +183,7 @@ class Row:
 
     @property
     def decisive(self) -> Finding:
-        """Finding that decides the row; if theory refutes the link, the requirement that no host can meet."""
+        """Finding that decides the row; if theory refutes the link, the finding of theory."""
         sources = (self.source, *self.others)
         refuting = [source for source in sources if source.ground == THEORY and self.refuted]
         return next(iter(refuting), self.source).decisive
@@ -215,8 +224,8 @@ class Row:
 class Comparison:
     """Result of judging one use case on every link, one row per link.
 
-    ``file`` is the file of the use case, ``None`` if given as an object. ``datasets`` are the names of the datasets
-    that the caller chose; ``None`` if all bundled ones were used.
+    ``file`` is the file of the use case; ``None`` if it was given as an object. ``datasets`` names the datasets chosen
+    by the caller; ``None`` if all bundled datasets were used.
     """
 
     usecase: UseCase
@@ -248,7 +257,7 @@ class Comparison:
 
     @property
     def verdict(self) -> str:
-        """Verdict over all links: met if a link meets all requirements, undecided if a link may, otherwise not met."""
+        """Best outcome of all links: met if a link meets all requirements, undecided if one may, otherwise not met."""
         outcomes = {row.outcome for row in self.rows}
         return next(outcome for outcome in OUTCOMES if outcome in outcomes)
 

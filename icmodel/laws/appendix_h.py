@@ -1,10 +1,9 @@
 """IC2012 Appendix H: the thesis' pseudo-code, followed to the letter wherever it can be executed.
 
 The four functions of the pseudo-code keep their order and names.  ``query`` is ``interpolate`` in the pseudo-code.
-E1 to E19 are the decisions on the background page about errata.  Each erratum is a place at which the printed code
-cannot be executed, or at which this module keeps the code although it is wrong.  Numbers are arrays (ends, n) or
-(metrics, ends, n); the `ends` axis holds value, low and high.  For each input of a result's low, the law takes the
-input's low or high, whichever makes the result lower.
+E1 to E19 are the decisions on the background page about errata.  At an erratum, the printed code cannot be executed,
+or it is wrong and this module keeps it.  Numbers are arrays (ends, n) or (metrics, ends, n); the `ends` axis holds
+value, low and high.  The low of a result is computed from one end of each input: the end that makes the result lower.
 """
 
 from __future__ import annotations
@@ -110,7 +109,7 @@ def flow(query: TableQuery) -> Flow:
     The achieved goodput is the limited goodput, or the endpoint's share of the interpolated goodput.
     """
     q = query.q
-    # benchmarked_goodputs are those of the protocol at number_of_CPUs, which the query chooses.
+    # The query selects the pseudo-code's benchmarked_goodputs of the protocol at number_of_CPUs.
     interpolated_goodput = query("goodput_bps", query.unlimited)
     limited_goodput = np.minimum(q.requested_goodput_bps, interpolated_goodput)  # E1
     endpoint_goodput = np.maximum(
@@ -162,9 +161,9 @@ def cpu_time(query: TableQuery, metrics: Sequence[str], load: Load, flow: Flow) 
     """Compute the processing time of the host's cores at the measured core count.
 
     Below the lowest measured load, the processing time is proportional to the load (E15).  If only the unlimited load
-    was measured, the processing time of an achieved request is a proportional part of the time at that load.  Above
-    the highest measured limited load, the interval's high is that of the unlimited load.  The true processing time
-    may then lie anywhere between the two measured curves.
+    was measured, the processing time of an achieved request is also proportional to its load.  Above the highest
+    measured limited load, the interval's high is that of the unlimited load.  The true processing time may then lie
+    anywhere between the two measured curves.
     """
     value, top_load = query.all(metrics, load), query.top_load(metrics)
     request = query.q.requested_goodput_bps
@@ -188,7 +187,7 @@ def below_unlimited(
     scaled = (top_load == 0)[:, None] & load.limited[:HIGH]
     if not scaled.any():
         return
-    there = np.flatnonzero(scaled.any(axis=(0, 1)))  # few of many requests
+    there = np.flatnonzero(scaled.any(axis=(0, 1)))  # usually few of the requests
     request, capacity = query.q.requested_goodput_bps[there], flow.capacity_bps[VALUE, there]
     proportion = np.minimum(request / capacity, 1.0)
     value[:, :HIGH, there] *= fast_where(scaled[..., there], proportion, 1.0)
@@ -242,8 +241,8 @@ def loss(query: TableQuery, flow: Flow) -> Floats:
 def loss_unknown(query: TableQuery, flow: Flow) -> Bools:
     """Mark the requests whose loss rate is unknown, as a boolean mask (n,).
 
-    The loss rate is unknown if loss was never measured, if the protocol is direct Ethernet (E10), or if the goodput
-    is unknown.
+    The loss rate is unknown in three cases: loss was never measured, the protocol is direct Ethernet (E10), or the
+    goodput is unknown.
     """
     direct = np.array([name == "ethernet" for name in query.tables.axes.protocols])
     missing = np.isnan(query.values(["loss_rate"], query.unlimited)[0])

@@ -6,8 +6,8 @@ three limits the throughput (P. J. Denning, J. P. Buzen, The operational analysi
 models, ACM Computing Surveys 10, 1978).
 
 The sender works before it writes a frame, and the receiver works after it reads the frame.  A one-way latency runs
-from the start of the write to the end of the read, so it includes neither work.  If an application answers, the round
-trip includes both.
+from the start of the write to the end of the read.  So it does not include the work.  If an application answers, the
+round trip includes the work of both.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from icmodel.tables import HIGH, LOW, VALUE, Load, Pace, TableQuery, Work, oppos
 OF_CHANGE = 0.1
 """Uncertainty of the throughput limited by the application: log half-width over log of the slowdown (assumed)."""
 FULLEST = 0.97
-"""Greatest utilisation of a receiver in the formula for waiting times; the formula lowers any greater one to it."""
+"""Upper limit of a receiver's utilisation in the formula for waiting times; a greater utilisation is clipped."""
 SENDER, RECEIVER = 0, 1
 BUSY = UTILISATIONS
 """Names of the two metrics of utilisation: that of the sender's cores and that of the receiver's cores."""
@@ -249,7 +249,7 @@ def _waiting_s(query: TableQuery, pace: Pace, flow: Flow) -> Floats:
 
 
 def with_rules(query: TableQuery, used: Bases) -> Bases:
-    """Lower the basis of each metric that the application's own work changes, such as to ``derived``."""
+    """Lower the basis of each metric that the application's own work changes, for example to ``derived``."""
     pace = pace_of(query)
     if pace is None:
         return used

@@ -1,6 +1,6 @@
 """Basis of each metric (such as ``stated`` or ``extrapolated``), and notes that all laws share.
 
-A law computes each metric from table look-ups and rules; the weakest basis among them is the basis of the metric.
+A law computes each metric from table look-ups and rules.  The basis of the metric is the weakest of their bases.
 """
 
 from __future__ import annotations
@@ -102,8 +102,8 @@ def weakest(*rules: tuple[Bools, int]) -> Codes:
 def curve_rules(query: TableQuery, tables: Sequence[str]) -> Codes:
     """Find the basis codes (tables, n) of the rules for added switches and for other core counts.
 
-    More switches than measured count as ``stated``, a scaled core count as ``derived``, and a core count that was never
-    measured as ``extrapolated``.
+    More switches than measured give ``stated``, and a scaled core count gives ``derived``.  A core count that was
+    never measured gives ``extrapolated``.
     """
     cores, requested = query.cores(tables), query.q.cores
     crossing = np.array([traversals(name) > 0 for name in tables], dtype=bool)[:, None]

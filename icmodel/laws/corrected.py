@@ -102,15 +102,16 @@ def flow(query: TableQuery) -> Flow:
     if query.ends == 3 or not delivers_all(query):
         delivered = query(ACHIEVED, query.unlimited)
         kept = fast_where(saturated | (share < offered), 1.0, delivered)
-        # A share just below the offered rate is at least as uncertain as the whole rate.
+        # An unsaturated stream delivers at most the achieved part of its offered rate, even if its share is just
+        # below that rate.
         most = fast_where(saturated, np.inf, offered * delivered)
         goodput, sent = np.minimum(goodput * kept, most), sent * kept
-    # No measurement window counts more than the wire carries.
+    # The goodput never exceeds the wire's bound.
     goodput = np.minimum(goodput, q.frames.greatest_bps)
     sent = fast_where(q.lossy, sent, goodput) if q.lossy.any() else goodput
     latency_load = cpu_load = query.load(opposite(not_achieved))
     if (saturated != not_achieved).any():
-        cpu_load = query.load(opposite(saturated))  # E18: limit of the stream alone, not its share
+        cpu_load = query.load(opposite(saturated))  # E18: the stream's own limit, not its share
     return Flow(
         capacity_bps=capacity,
         share_bps=share,
@@ -250,8 +251,8 @@ def sent(query: TableQuery, flow: Flow) -> Floats:
     """Compute the rate at which the sender sends [b/s], (ends, n); lossy senders send more than arrives.
 
     A saturated lossy sender sends capacity / (1 − loss).  The relative errors of capacity and loss are independent, so
-    the interval adds their squares.  A low goodput goes with a high loss, so dividing low by low and high by high would
-    leave no interval.
+    the interval adds their squares.  Lows and highs are not divided directly: a low goodput goes with a high loss, and
+    the interval would vanish.
     """
     known = flow.saturated[VALUE] & query.q.lossy
     if query.ends == 1 or not known.any():

@@ -47,8 +47,8 @@ from icmodel.tables.left_out import interpolation_errors
 BEST, LIMITED_LOSS, ACHIEVED = "_best_goodput_bps", "_limited_loss_rate", "_achieved_share"
 """Names of three tables of a law.
 
-They hold the best goodput of all loads, the loss at limited loads, and the goodput of an achieved request as a share of
-the request.
+In this order, they hold the best goodput of all loads, the loss at limited loads, and the ratio of goodput to request
+for an achieved request.
 """
 LOAD_TOLERANCE = 1.005
 """Greatest ratio of offered load to best goodput of a payload at which the payload counts as achieving the load.

@@ -106,10 +106,10 @@ def fair_share(
         own = np.minimum(q.requested_goodput_bps, able_bps)
         total = own + np.minimum(q.other_goodput_bps, (q.endpoints - 1) * able_bps)
         offered = total / able_bps
-        # For excess frames the receiver spends loss / (1 − loss) of the time for accepted frames.  At twice the
-        # offered load it accepts less by the loss once more (E2, E9).  This is assumed: §6.5.3.1 says only that
-        # two unlimited senders, who offer 19 Gb/s, deliver less in total than one.  No source covers more than
-        # twice the load, so the result stays constant above it.
+        # The receiver also spends time on excess frames.  At twice the rate of an unlimited sender, this is
+        # loss / (1 − loss) of the time for accepted frames.  It then accepts only 1 − loss of its goodput (E2, E9).
+        # This is assumed: §6.5.3.1 says only that two unlimited senders deliver less in total than one.  Together
+        # they offer 19 Gb/s.  No source covers more than twice the rate, so the result stays constant above it.
         lost = np.minimum(unlimited_loss, 1 - CLOSE)
         less = receiver_bps / (1 + lost / (1 - lost) * np.minimum(offered - 1, 1.0))
         receiver = fast_where(crowded & (offered > 1), less, receiver_bps)

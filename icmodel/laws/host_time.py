@@ -4,7 +4,7 @@ By the utilisation law, a core at utilisation U and X frames per second needs U 
 (P. J. Denning, J. P. Buzen, The operational analysis of queueing network models, ACM Computing Surveys 10, 1978).
 At full speed one stage is the bottleneck: a host or the wire.  If a host is the bottleneck, the busier host needs the
 whole time between two frames.  The other host needs a part of that time, in proportion to its utilisation.  If the wire
-is the bottleneck, a host's utilisation gives only an upper limit, since a waiting host works in smaller pieces.
+is the bottleneck, a host's utilisation gives only an upper limit of its time: a waiting host works in smaller pieces.
 A straight line through the host-limited payloads then extrapolates the host time over payload.
 """
 

@@ -250,8 +250,8 @@ class FittedTables:
 class Drawn(NamedTuple):
     """Curves drawn from fits, from which look-up tables are compiled.
 
-    ``best`` is the best goodput at any load, ``on_own_link`` the best goodput on the dataset's own link, and
-    ``unlimited`` the goodput at the unlimited load.  ``shared`` is the goodput of one stream by number of endpoints.
+    ``best`` is the best goodput at any load; ``on_own_link`` is the same on the dataset's own link.  ``unlimited`` is
+    the goodput at the unlimited load.  ``shared`` is the goodput of one stream by number of endpoints.
     """
 
     best: Curves
@@ -407,8 +407,8 @@ def hold_from_edge(curves: Sequence[Curve], best: Curve | None) -> list[Curve]:
 def overload_rows(rows: Sequence[Row], refiner: Refiner) -> list[Row]:
     """Select the rows measured in overload, and mark their load as unlimited.
 
-    If a payload was measured at several loads, the row of the greatest load counts.  The amount of overload changes
-    little for a sender.
+    If a payload was measured at several loads, the row of the greatest load counts.  The amount of overload makes
+    little difference to a sender.
     """
     over = refiner.overloaded([row.point for row in rows])
     kept = [row for row, is_over in zip(rows, over, strict=True) if is_over]

@@ -120,8 +120,8 @@ def compiler(
 ) -> Compiler:
     """Make the compiler that turns curves of the requested protocols into look-up tables.
 
-    ``every`` holds the rows of all protocols; their payloads and loads make the table axes.  So a prediction is the
-    same to the bit, alone or among others.  ``more_knots`` are further payloads [B].
+    ``every`` holds the rows of all protocols; their payloads and loads make the table axes.  So a request has the same
+    prediction to the bit, alone or in a block with others.  ``more_knots`` are further payloads [B].
     """
     own = [row.point for row in of_protocols(every, request.protocols)]
     payloads: dict[tuple[object, ...], list[float]] = {}

@@ -1,7 +1,7 @@
 """Packets per second: theory's packets for the throughput, times a measured factor of the host.
 
 Below capacity each frame has packets of its own.  At its limit a stream fills its packets at every frame size (IC2012
-§6.1.1).  The code calls the host's factor the multiple of theory's packets.
+§6.1.1).  In the code, the host's factor is called the multiple.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def _of_known(query: TableQuery, metrics: Sequence[str], flow: Flow, all_at_limi
     each = fast_where(full, each, _within_theory(each, own, least))
     merged = least < own
     if merged.any():
-        # Packets per frame for which the wire has time: the frame's own packets, or full packets at the limit.
+        # Packets per frame for which the wire has time: between full packets and the frame's own packets.
         least_s = bits / q.frames.greatest_bps
         more_s = q.frames.wire_s - least_s
         left_s = bits / flow.goodput_bps[VALUE] - least_s
@@ -88,7 +88,8 @@ def _of_known(query: TableQuery, metrics: Sequence[str], flow: Flow, all_at_limi
     flowing = [of_sender if metric.startswith(SENT) else arrives for metric in metrics]
     value = widened(query, tables, each * np.stack(flowing)[:, None] / bits)
     np.minimum(value, own / q.frames.wire_s, out=value, where=q.frames.wire_s > 0)
-    # Counts in a short measurement window scatter: at least the full packets of what arrives, at most the frames' own.
+    # Counts of a short measurement scatter, so limit them.  The received goodput needs at least full packets, and the
+    # requested frames have at most their own packets.
     value[:, VALUE] = np.minimum(value[:, VALUE], own * (q.requested_goodput_bps / bits))
     value[:, VALUE] = np.maximum(value[:, VALUE], least * (arrives / bits))
     if query.ends == 3:
@@ -117,7 +118,7 @@ def _below_limit(query: TableQuery, each: Floats, below: Bools, flow: Flow) -> F
 def _within_theory(each: Floats, own: Floats, least: Floats) -> Floats:
     """Limit packets per frame below capacity: at least the count for full packets, at most the frame's own packets.
 
-    A counter's deviation beyond these limits is scatter, and stays in the interval.
+    A count beyond these limits is scatter; it changes only the interval.
     """
     merged = least < own
     ends = [np.clip(each[:, VALUE], least, own)]

@@ -33,7 +33,7 @@ class Answered(NamedTuple):
     """Answers of a law (rules of a model variant) to a block of n questions.
 
     ``columns`` maps each metric to numbers (ends, n), `ends` axis: value, low, high; NaN if a question has no answer.
-    ``demand`` maps each utilisation in use to the utilisation of the requested cores that each stream needs, (n,).
+    ``demand`` maps each predicted utilisation to the share of the requested cores that each stream needs, (n,).
     A demand may exceed 1.
     """
 
@@ -159,8 +159,8 @@ TRUTH_TABLE = np.array(
 def needed(data: Dataset, metrics: Collection[str] | None) -> frozenset[str] | None:
     """List the metrics whose tables the wanted metrics need; ``None`` means all.
 
-    The list includes the fixed metrics of every prediction.  It also includes other statistics of the same times,
-    since a prediction puts the statistics of a time in ascending order.
+    The list includes the fixed metrics of every prediction.  It also includes all other statistics of the same time,
+    which are needed to put the statistics in ascending order.
     """
     return None if metrics is None else with_others((*metrics, *predicted(())), data.metrics)
 

@@ -102,7 +102,7 @@ class TableCache:
     # --- other hosts, and the application's work ----------------------------------------------
 
     def for_hosts(self, hosts: Hosts, options: Options = NO_OPTIONS) -> TableCache:
-        """Cache of the tables for hosts or a link other than the dataset's; for the dataset's own, this cache.
+        """Return the cache of the tables for the given hosts and link; this cache if they are the dataset's own.
 
         Raises
         ------

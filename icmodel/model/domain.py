@@ -30,15 +30,16 @@ MANY = 8
 LIMITING = ("cores", "switches", "endpoints", "distance_m")
 """Parameters of a question for which a dataset needs rows or a rule."""
 BEYOND = 'or use --extrapolate of predict, compare or sweep (in Python outside="extrapolate")'
-"""Last words of the error message on a question outside the measured range, which can be extrapolated."""
+"""End of the error message for a question outside the measured range that can be extrapolated."""
 
 
 class ProtocolDomain(NamedTuple):
     """Questions that one protocol of a dataset can answer: core counts, switches, cable length and sharing.
 
-    ``answered``: the protocol has rows.  ``cores`` are the core counts at which the goodput was measured;
-    ``other_cores`` are the counts at which only other metrics were measured.  ``distance``: the dataset has a rule
-    for another cable length.  ``sharing``: the dataset has a goodput to share among endpoints.
+    ``answered``: the protocol has rows.  ``cores`` are the core counts at which the goodput was measured; if no goodput
+    row states a count, those of all metrics.  At the core counts ``other_cores``, only other metrics were measured.
+    ``distance``: the dataset has a rule for another cable length.  ``sharing``: the dataset has a goodput to share
+    among endpoints.
     """
 
     protocol: str
@@ -181,7 +182,7 @@ class Domains:
             name: np.array([getattr(one, name) for one in domains])
             for name in ("has_cores", "least_switches", "most_switches", "distance", "sharing")
         }
-        # Keep only rules that a question with the most demanding values breaks; the other rules always hold.
+        # Keep only rules that the most demanding values break; no question can break the other rules.
         demanding = {"cores": 1.0, "endpoints": np.inf, "distance_m": 0.0}
         extremes = [demanding | {"switches": switches} for switches in (0.0, np.inf)]
         limits = _Limits(**self.limits)
@@ -278,9 +279,10 @@ class Placer:
         return self._theory(protocol, np.maximum(payload, 1.0)).columns
 
     def place(self, columns: Mapping[str, Column]) -> Placed:
-        """Convert questions to table indices; questions are columns by SI name, and missing columns have defaults.
+        """Convert questions to table indices.
 
-        The column ``requested_goodput_bps`` is required.
+        ``columns`` maps names with SI units to arrays. ``requested_goodput_bps`` is required; other missing
+        columns take defaults.
         """
         payload = columns["payload_bytes"].astype(np.float64, copy=False)
         protocol = columns["protocol"].astype(np.int64, copy=False)

@@ -30,7 +30,10 @@ RESPONDER = (
     "exec 3<&0; {serve} & p=$!; (cat; kill $p) <&3 >/dev/null 2>&1 & c=$!; "
     "wait $p; s=$?; kill $c 2>/dev/null; exit $s"
 )
-"""Shell command of a responder that ends with standard input: `cat` notices it even if icmodel is killed."""
+"""Shell command that ends a responder when its standard input closes; `cat` waits for this.
+
+Standard input also closes if icmodel is killed.
+"""
 POLL_S = 0.02
 MOST_OUTPUT_BYTES = 65536
 
@@ -43,8 +46,8 @@ def short_name(folder: Path) -> str:
 def private(folder: Path) -> Path:
     """Path of the private folder for the key of a measurement.
 
-    Each combination of records folder, user and machine has a different path.
-    A continued measurement has the same path. The path is short, because paths of sockets must be short.
+    Each combination of records folder, user and machine has a path of its own, so a continued measurement finds its
+    path again. The path is short because the operating system limits the length of socket paths.
     """
     owner = f"{socket.gethostname()} {os.getuid()} {folder.resolve()}"
     name = hashlib.sha256(owner.encode("utf-8")).hexdigest()[:16]
@@ -96,7 +99,7 @@ def locked(folder: Path) -> Iterator[None]:
     MeasuringError
         If another process holds the lock, or the folder cannot be locked.
     """
-    import fcntl  # Windows lacks this module, and icprobe
+    import fcntl  # imported here: Windows has neither this module nor icprobe
 
     with ExitStack() as stack:
         try:

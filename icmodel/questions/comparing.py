@@ -15,12 +15,12 @@ from icmodel.scenario import Scenario, scenario
 from icmodel.units import parse_bps
 
 RATES_ALONE = "--rates needs --usecase: add --usecase NAME, or use --line-rate for one question"
-"""Refusal of line rates without a use case."""
+"""Error message for line rates without a use case."""
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """Column of a comparison side by side: a prediction, or the reason why there is none."""
+    """Column of a comparison: a prediction, or the reason why there is none."""
 
     dataset: str
     variant: str

@@ -223,7 +223,7 @@ def curve(
             first = replace(here, payload_bytes=int(xs[0])) if over == "payload" else here
             model.predict(first, outside="refuse" if outside == "nan" else outside)
             raise
-        # a payload that the protocol cannot have
+        # the protocol cannot carry a payload beyond the benchmarked ones: leave these payloads out
         return curve(model, keywords, over, metric, outside, beyond=False)
 
     def numbers(name: str) -> list[float | None]:

@@ -21,7 +21,7 @@ def evaluate_with_notes(
 ) -> Evaluation:
     """Judge a use case like `icmodel.evaluate`, and add notes.
 
-    A note says where the bundled system of the same name requests another rate.
+    A note names each stream for which the bundled system of the same name requests another rate.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Place of a mistake: the field of the question that a refusal names."""
+"""Field of the what-if page that an error message names."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ FIELDS = (
     ("app_recv", r"app_recv"),
     ("protocol", r"rows of|protocol"),
 )
-"""Field of the page -> pattern of the words with which a refusal names the parameter."""
+"""Pairs: field of the what-if page, and pattern that matches its parameter in an error message."""
 
 
 def field_of(message: str) -> str:
-    """Return the field that a refusal names first; empty if the message names none.
+    """Return the field that an error message names first; empty if the message names none.
 
     >>> field_of("cores 7 is not possible here")
     'cores'

@@ -1,4 +1,4 @@
-"""Parsing of requirements that are written in words, such as ``latency mean <= 100 us``."""
+"""Parse requirements in words, such as ``latency mean <= 100 us``."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ ALIKE = {
     "cpu": "CPU",
     "receive": "receiving",
 }
-"""Synonyms in a requirement: word that a user may write -> word in the name of the metric."""
+"""Synonyms in a requirement: word of the user -> word in the name of the metric."""
 
 
 def parse_requirement(text: str, metrics: tuple[str, ...]) -> Requirement:
     """Parse a requirement in words, such as ``latency mean <= 100 us``.
 
-    The words of the metric may stand in any order; its field name is possible too.
+    The words of the metric may be in any order; the field name of the metric also works.
 
     Raises
     ------
     UseCaseError, UnitError
-        If the text has no sign, names no metric, or the limit has no unit.
+        If the text has no comparison sign or names no metric, or the limit has no unit.
 
     Examples
     --------

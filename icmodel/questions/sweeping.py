@@ -58,7 +58,7 @@ def asked_grid(
 ) -> AskedGrid:
     """Convert a question whose parameters are ranges to the arguments of a sweep.
 
-    ``protocols`` may be empty: then the dataset's default protocol is asked.
+    If ``protocols`` is empty, the dataset's default protocol is used.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Questions of the what-if page: parameters in words, evidence for an answer, and copies for other tools."""
+"""Questions of the what-if page: parameters in words, evidence for an answer, and the question for other tools."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from icmodel.sheets import ANSWER_HEADS, Cell, answer_cells
 
 COUNTS = ("cores", "switches", "endpoints")
 SHORT = Field(max_length=200)
-"""Limit of a text in a question [characters]."""
+"""Field of a question whose text has at most 200 characters."""
 
 
 class Question(BaseModel):
@@ -45,7 +45,7 @@ class Question(BaseModel):
         Raises
         ------
         IcmodelError
-            If there is no such parameter, or a text is no quantity of its kind.
+            If a parameter does not exist, or its text is not a quantity of the right kind.
         """
         return {
             si: value
@@ -65,7 +65,7 @@ def parse_word(name: str, text: str) -> dict[str, float]:
     Raises
     ------
     IcmodelError
-        If there is no such parameter, or the text is no quantity of its kind.
+        If the parameter does not exist, or the text is not a quantity of the right kind.
 
     Examples
     --------
@@ -149,7 +149,7 @@ def used_row(one: UsedRow) -> RowText:
     )
 
 
-# --- copies for other tools -------------------------------------------------------------------
+# --- the question for other tools -------------------------------------------------------------
 
 
 def command_of(question: Question) -> str:
@@ -182,14 +182,14 @@ def python_of(question: Question, found: Prediction) -> str:
 
 
 def row_of(question: Question, found: Prediction) -> str:
-    """Return a head and a row for a spreadsheet, with the columns of an answered sheet."""
+    """Return a header and a row for a spreadsheet, with the columns of an answered sheet."""
     cells: dict[str, Cell] = {
         "dataset": found.dataset,
         "variant": found.variant,
         "protocol": found.scenario.protocol,
     }
     cells |= question.given | {axis: value for axis, value in question.options.items() if value}
-    cells |= zip(ANSWER_HEADS, answer_cells(found), strict=False)  # the last head is for refusals
+    cells |= zip(ANSWER_HEADS, answer_cells(found), strict=False)  # the last column is for refusals
 
     def text(cell: Cell) -> str:
         words = f"{cell:.7g}" if isinstance(cell, float) else str("" if cell is None else cell)

@@ -1,8 +1,9 @@
-"""Recommendations: find the designs of a system with choices that meet every requirement.
+"""Recommend designs of a system with choices: find the designs that meet every requirement.
 
-``networks``, ``variants`` (the choices) -> ``alone`` (each variant of each stream predicted alone) -> ``loads`` (of
-shared resources) -> ``scores`` (all designs, in arrays) -> ``designs`` -> ``recommending`` (the best ones predicted in
-full) -> ``result``. ``front`` finds Pareto fronts; ``physics`` finds requirements that no choice can meet.
+Modules in the order of use: ``networks`` and ``variants`` (list the choices), ``alone`` (predicts each variant of each
+stream alone), ``loads`` (loads of shared resources), ``scores`` (scores designs in arrays), ``designs`` (the search
+space), ``recommending`` (predicts the best designs in full), ``result``. ``front`` finds Pareto fronts. ``physics``
+finds requirements that no choice can meet.
 """
 
 from icmodel.recommend.recommending import recommend

@@ -1,7 +1,7 @@
-"""Predict each variant of each stream by itself, without other streams, in one prediction of an artificial system.
+"""Predict each variant of each stream alone (without other streams), by one prediction of an artificial system.
 
-In that system every variant of every stream has its own path over copies of devices, switches and links. So no two
-variants share a resource. Streams that differ only in their names are included once.
+In that system, every variant of every stream has its own copies of devices, switches and links. So no two variants
+share a resource. Of streams that differ only in their names, one is included.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from icmodel.system.prediction.resources import is_elastic
 from icmodel.system.prediction.result import Judged
 
 UNLIMITED = " at unlimited rate"
-"""Suffix of the name of a stream's copy that sends at unlimited rate."""
+"""Suffix of the name of a stream's copy at unlimited rate."""
 
 
 @dataclass(frozen=True, slots=True)
 class LoneStream:
-    """Stream of a network with one variant (choice of protocol, payload, rate, cores and priority).
+    """Stream with one variant (choice of protocol, payload, rate, cores and priority), to be predicted alone.
 
-    ``name`` states the stream's table, protocol and payload.
+    ``name`` gives the stream's table, protocol and payload.
     """
 
     name: str
@@ -52,7 +52,7 @@ class LoneStream:
 
     @property
     def identity(self) -> str:
-        """Text that identifies the stream; two streams that differ only in their names have equal texts."""
+        """Text key of the stream; streams that differ only in their names have the same key."""
         system, stream = self.system, self.stream
         ends = [
             replace(system.devices[end], name="", group="") for end in (stream.source, stream.sink)
@@ -61,7 +61,7 @@ class LoneStream:
         links = [replace(link, name="", ends=("", "")) for link in system.links_of(stream)]
         plain = replace(stream, name="", group="", source="", sink="", path=(), multicast=None)
         schedulers = [system.ports[name].scheduler for name in stream.path]
-        # The short text of a stream leaves out most fields.
+        # repr of a stream omits most fields, so each field is converted.
         values = [getattr(plain, field.name) for field in fields(plain)]
         return repr((values, ends, switches, links, schedulers, self.limits))
 
@@ -81,20 +81,20 @@ def with_variant(stream: Stream, table: Streams, variant: Variant) -> Stream:
 
 @dataclass(frozen=True, slots=True)
 class AlonePredictions:
-    """Predictions of streams that each run alone.
+    """Predictions of streams, each without other streams.
 
-    The arrays have one element per stream, in the order given to `predict_alone`.
+    The arrays have one element per stream, in the order of the argument of `predict_alone`.
 
     Parameters
     ----------
     offered_bps, able_bps : array (streams,)
-        Offered load of each stream, and goodput of the same stream without a limit on its rate [b/s].
+        Offered load of each stream, and goodput of the stream at unlimited rate [b/s].
     latency_mean_s : array (streams,)
         Mean latency of a frame [s]; infinite if unknown.
     cpu : mapping of array (3, streams)
         Busy cores by side, ``send`` or ``recv``: value, low and high; NaN if unknown.
     outcomes : array (streams,)
-        Worst outcome of all requirements about the stream: 0 met or no requirement, 1 undecided, 2 not met.
+        Worst outcome of all requirements on the stream: 0 met or no requirement, 1 undecided, 2 not met.
     rows : array of int (streams,)
         Index of each stream into ``ratios``, ``metrics`` and ``judged``. Equal streams share an index.
     ratios : sequence of tuple
@@ -121,9 +121,10 @@ class AlonePredictions:
     def usage(
         self, system: System, stream: Stream, at: Ints, sends: bool
     ) -> Iterator[tuple[str, Floats]]:
-        """Yield each resource on a stream's path, and the share of it that 1 b/s of each variant uses.
+        """Yield the resources of a stream, each with the utilisation by 1 b/s of each variant.
 
-        Resources are ports, interfaces and processors.  ``sends`` is true for only one copy of a multicast.
+        Resources are ports, interfaces and processors. Only one copy of a multicast has ``sends``, and loads the
+        processor of the sender.
         """
         ratios = [self.ratios[row] for row in self.rows[at].tolist()]
         for hop, name in enumerate(stream.path):
@@ -138,7 +139,7 @@ class AlonePredictions:
                 yield f"processor {device.name}", busy / device.cores
 
     def nearest(self) -> Iterator[tuple[Judged, str]]:
-        """Yield each requirement's verdict that is closest to met, over all lone streams, with the stream's name."""
+        """Yield for each requirement the verdict closest to met among all streams, and the name of that stream."""
 
         def distance(one: Judged) -> tuple[bool, int, float]:
             margin = one.verdict.margin
@@ -154,14 +155,14 @@ class AlonePredictions:
 
 
 def predict_alone(streams: Sequence[LoneStream], models: Models | None) -> AlonePredictions:
-    """Predict each of the given streams without any other stream."""
+    """Predict each stream without other streams."""
     indices: dict[str, int] = {}
     rows = np.array(
         [indices.setdefault(lone.identity, len(indices)) for lone in streams], dtype=np.int64
     )
     names = {row: lone.name for row, lone in zip(rows.tolist(), streams, strict=True)}
     unique = [streams[index] for index in np.unique(rows, return_index=True)[1].tolist()]
-    bounded = any(  # a worst-case bound may decide a hard limit on the greatest latency
+    bounded = any(  # only hard limits on the greatest latency need worst-case bounds
         wanted.requirement.kind == "hard" and wanted.requirement.metric == "latency_max_s"
         for lone in unique
         for wanted in lone.limits
@@ -173,7 +174,7 @@ def predict_alone(streams: Sequence[LoneStream], models: Models | None) -> Alone
 def _disjoint_system(streams: Sequence[LoneStream]) -> System:
     """Build a system in which each stream has its own copies of devices, switches and links.
 
-    A second path carries the stream's copy without a rate limit.
+    Each stream also has a copy at unlimited rate, on a second set of copies.
     """
     devices: dict[str, Device] = {}
     switches: dict[str, Switch] = {}

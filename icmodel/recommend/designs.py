@@ -1,6 +1,6 @@
-"""Designs in the search space of a system file, with their scores.
+"""Search space of a system file: its designs and their scores.
 
-If there are too many, only designs close to the file's own design are scored.
+If there are too many designs, only those close to the file's own design are scored.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ MOST_NETWORKS = 256
 """Greatest number of networks (combinations of network options) in a search."""
 
 Picks = Sequence[Ints]
-"""Set of designs in one network: indices of the picked variants, one array per table of streams.
+"""Set of designs in one network: all combinations of the picked variants of its tables of streams.
 
-The designs are all combinations of these variants.
+Each table has an array with the indices of its picked variants.
 """
 
 
@@ -47,10 +47,12 @@ class Counts:
     contradictory : int
         Designs left out because their network contradicts itself.
     dominated : int
-        Designs left out because another variant of a stream is at least as good in every score.
+        Designs left out because another variant of a table of streams is at least as good in every score.
     far : int
-        Designs not scored because they differ too much from the file: in more than `tables` tables of streams, or
-        in more parameters of the network than the limit allows.
+        Designs left out because they differ too much from the file: in more than ``tables`` tables of streams, or
+        because their network comes after the first `MOST_NETWORKS`.
+    tables : int, optional
+        Greatest number of changed tables of streams in a scored design; ``None`` without a limit.
     """
 
     all: int
@@ -62,15 +64,15 @@ class Counts:
 
     @property
     def exhaustive(self) -> bool:
-        """Whether the search is complete: every design, or another that is at least as good, was scored."""
+        """Whether each design was scored, or left out in favour of one at least as good."""
         return not self.far
 
 
 @dataclass(frozen=True, slots=True)
 class SearchSpace:
-    """Search space of a system file: its networks, tables of streams, their variants, and the scores of all designs.
+    """Search space of a system file: its networks, tables of streams with variants, and scores of designs.
 
-    ``loads`` holds the loads of each table of streams in each network.
+    ``names`` are the names of the tables of streams. ``loads`` has the loads of each table, by network.
     """
 
     file: OpenSystem
@@ -89,7 +91,7 @@ class SearchSpace:
 
 @dataclass(frozen=True, slots=True)
 class Design:
-    """Design of a system: a network, and a variant for each table of streams, all by index in the search space."""
+    """Design of a system: a network, and a variant of each table of streams, as indices into the search space."""
 
     space: SearchSpace
     network: int
@@ -108,7 +110,7 @@ class Design:
     def chosen(self) -> dict[str, str]:
         """All choices of this design as text, by parameter.
 
-        They are the protocol, payload, rate, cores and priority of each table of streams, and the network's differences
+        These are protocol, payload, rate, cores and priority of each table of streams, and the network's differences
         from the file.
         """
         found = dict(self.space.networks[self.network].changed)
@@ -118,14 +120,14 @@ class Design:
         return found
 
     def opened(self) -> OpenSystem:
-        """Change the document of this design's network to the chosen variants."""
+        """Return the document of this design: that of its network, with the chosen variants."""
         file = self.space.networks[self.network].open
         chosen = {name: loads.variants[index] for name, loads, index in self._tables()}
         streams = tuple(chosen[table.name].apply(table) for table in file.document.streams)
         return replace(file, document=file.document.model_copy(update={"streams": streams}))
 
     def system(self) -> System:
-        """Build the system of this design, by expanding the changed document.
+        """Build the system of this design from its document.
 
         Raises
         ------
@@ -144,12 +146,12 @@ def search_space(file: OpenSystem, models: Models, most: int = MOST_DESIGNS) -> 
     Parameters
     ----------
     most : int
-        Limit on the number of designs. Above the limit, dominated designs and designs far from the file are left out.
+        Limit on the number of scored designs. Above it, dominated designs and designs far from the file are left out.
 
     Raises
     ------
     NetworkError
-        If the file's own network contradicts itself, or there is no stream or no requirement.
+        If the file's own network contradicts itself, or the file has no streams or no requirements.
     """
     own = file.checked()
     if not own.streams:
@@ -202,7 +204,7 @@ def search_space(file: OpenSystem, models: Models, most: int = MOST_DESIGNS) -> 
             found.append(replace(scored, variants=indices))
     scored = ordered(joined(found))
 
-    # Each network has as many designs as the file's own network.
+    # A network without variants is counted with as many designs as the file's own network.
     in_one = math.prod(len(index) for index in every[0])
     unexpanded = math.prod(len(parameter.options) for parameter in chosen) - len(expanded)
     contradictory = len(expanded) - len(sound)
@@ -223,10 +225,10 @@ def _count(picks: Sequence[Picks]) -> int:
 
 
 def _within_limit(left: Sequence[Picks], most: int) -> tuple[list[list[Picks]], int | None]:
-    """Limit the designs of each network to at most ``most`` in total, by the number of changed tables of streams.
+    """Limit the number of designs, summed over all networks, by the number of changed tables of streams.
 
-    Returns the picked sets of designs by network, and the greatest number of changed tables.  That number is ``None``
-    if all designs are within the limit.
+    Returns the picked sets of designs by network, and the greatest number of changed tables. This number is ``None`` if
+    all designs are within the limit. Designs with one changed table are all picked, even if they exceed the limit.
     """
     if _count(left) <= most:
         return [[pick] for pick in left], None

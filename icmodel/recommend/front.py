@@ -9,14 +9,14 @@ import numpy as np
 from icmodel.arrays import Floats, Ints
 
 SAME_RATIO = 1.02
-"""Ratio up to which two values of an objective count as equal, so that the designs of a front differ clearly."""
+"""Ratio of two values of an objective that count as nearly equal, so that the designs of a front differ clearly."""
 
 
 def pareto_front(points: Floats) -> Ints:
-    """Find the Pareto front: the indices of the points that no other point dominates, in lexicographic order.
+    """Return the indices of the points on the Pareto front, in lexicographic order of the points.
 
-    Of equal points, only the first is included.
-    A point dominates another if no objective is greater and at least one is less.
+    The front has the points that no other point dominates. A point dominates another if no objective is greater and at
+    least one is less. Of equal points, only the first is included.
 
     Parameters
     ----------
@@ -29,7 +29,7 @@ def pareto_front(points: Floats) -> Ints:
     >>> pareto_front(np.array([[1.0, 3.0], [2.0, 2.0], [2.0, 4.0], [3.0, 1.0]]))
     array([0, 1, 3])
     """
-    left = np.lexsort(points.T[::-1])  # stable: of equal points the first stays ahead
+    left = np.lexsort(points.T[::-1])  # stable: equal points keep their order
     found = []
     while len(left):
         best, rest = left[0], left[1:]
@@ -39,9 +39,9 @@ def pareto_front(points: Floats) -> Ints:
 
 
 def spread(points: Floats, most: int) -> Ints:
-    """Pick at most ``most`` points of a Pareto front: the best of each objective, then evenly along the first one.
+    """Pick at most ``most`` points of a Pareto front, and return their indices.
 
-    Returns the indices of the points in the order of picking.
+    The best point of each objective is picked first, then points evenly along the first objective.
     """
     order = np.argsort(points[:, 0], kind="stable")
     if len(points) <= most:
@@ -52,7 +52,7 @@ def spread(points: Floats, most: int) -> Ints:
 
 
 def rounded(objectives: Floats) -> Floats:
-    """Round objectives on a logarithmic scale in steps of `SAME_RATIO`, so that nearly equal values become equal."""
+    """Round objectives to powers of `SAME_RATIO` (their exponents are returned), so that nearly equal values tie."""
     with np.errstate(divide="ignore"):
         return np.where(
             objectives > 0, np.round(np.log(objectives) / math.log(SAME_RATIO)), -np.inf

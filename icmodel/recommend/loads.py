@@ -1,6 +1,6 @@
-"""Loads of shared resources: the share of each that a table of streams needs, for each variant of the table.
+"""Loads of shared resources: the utilisation that each variant of a table of streams adds to each resource.
 
-The resources are ports, interfaces and processors; the loads follow from predictions of each stream alone.
+The resources are ports, interfaces and processors. The loads are computed from predictions of each stream alone.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ GOODPUT = "goodput_bps"
 
 @dataclass(frozen=True, slots=True)
 class TableLoads:
-    """Loads that the variants of a table of streams put on resources, and other scores of these variants.
+    """Loads of resources by a table of streams, and other scores, for each variant of the table.
 
     Parameters
     ----------
@@ -36,17 +36,17 @@ class TableLoads:
     latency_s : array (variants,)
         Greatest mean latency of the table's streams [s].
     outcomes : array (variants,)
-        Worst outcome of the requirements about the table's streams: 0 met, 1 undecided, 2 not met.
+        Worst outcome of the requirements on the table's streams: 0 met, 1 undecided, 2 not met.
     changes : array (variants,)
         Number of differences between the variant and the file.
     loads : array (variants, resources)
-        Share of each port, interface and processor that the table's streams request.
+        Utilisation of each port, interface and processor by the offered load.
     needs : array (variants, resources)
-        Share of each resource for the least goodput that the requirements demand.
+        Utilisation by the least goodput that the requirements demand.
     dues : array (variants, resources)
-        Share of each resource for the goodput at which whole messages, all sent at once, arrive in time.
-    devices : array (variants, requirements of devices, 2)
-        Contribution to the low and high estimates of each device's requirement; NaN if unknown.
+        Utilisation by the goodput with which whole messages arrive in time, if all are sent at once.
+    devices : array (variants, requirements on devices, 2)
+        Contribution to the low and the high end of the metric limited by each requirement; NaN if unknown.
     """
 
     variants: tuple[Variant, ...]
@@ -68,7 +68,7 @@ class TableLoads:
         )
 
     def undominated(self) -> Ints:
-        """Indices of the undominated variants, for which no other variant is as good in every score.
+        """Return the indices of the undominated variants: no other variant is at least as good in every score.
 
         The file's own variant is always included.
         """
@@ -97,7 +97,7 @@ class TableVariants:
 
     @property
     def streams(self) -> tuple[Stream, ...]:
-        """Streams into which this table expands in the network."""
+        """Streams of the network that come from this table."""
         streams = self.network.system.streams.values()
         return tuple(stream for stream in streams if stream.group == self.table.name)
 
@@ -112,11 +112,10 @@ class TableVariants:
                 )
 
     def demands_bps(self, variants: Sequence[Stream]) -> tuple[Floats, Floats]:
-        """Goodputs that a stream needs [b/s], in two arrays by variant.
+        """Return two arrays of goodputs that a stream needs, by variant [b/s].
 
-        The first is demanded by requirements; the second is needed for whole messages to arrive in time.
-        Streams that send at once share a resource's capacity. So if the second goodputs exceed the capacity, at
-        least one stream is late.
+        The first goodput is demanded by requirements. The second is needed for a whole message to arrive in time. If
+        streams send at once, and the sum of their second goodputs exceeds a resource's capacity, at least one is late.
         """
         names = (variants[0].name, variants[0].group)
         requirements = [
@@ -149,7 +148,7 @@ class TableVariants:
 
 
 def table_loads(table: TableVariants, alone: AlonePredictions, first: int) -> TableLoads:
-    """Compute the loads of all variants of a table of streams from the predictions of its streams alone.
+    """Compute the loads of all variants of a table from the predictions of its streams alone.
 
     Parameters
     ----------
@@ -179,7 +178,7 @@ def table_loads(table: TableVariants, alone: AlonePredictions, first: int) -> Ta
                 loads[:, column[name]] += offered * usage
                 needs[:, column[name]] += needed * usage
                 dues[:, column[name]] += due_bps * usage
-            if name in stream.path:  # a multicast copy is sent once, and received by each
+            if name in stream.path:  # a port sends the copies of a multicast once
                 sent.add((name, stream.multicast_key))
     cores = alone.cpu["send"][0, place[sending]].sum(axis=0)
     cores = cores + alone.cpu["recv"][0, place].sum(axis=0)
@@ -198,7 +197,7 @@ def table_loads(table: TableVariants, alone: AlonePredictions, first: int) -> Ta
 
 
 def device_limits(system: System) -> tuple[tuple[int, str], ...]:
-    """List the requirements about devices, as pairs of the requirement's index and the name of a device."""
+    """List the requirements on devices, as pairs: index of the requirement, name of a device."""
     return tuple(
         (index, name)
         for index, one in enumerate(system.requirements)
@@ -210,9 +209,9 @@ def device_limits(system: System) -> tuple[tuple[int, str], ...]:
 def _device_shares(
     system: System, streams: Sequence[Stream], alone: AlonePredictions, place: Ints, sending: Bools
 ) -> Floats:
-    """Sum the contributions of a table's streams to the limited metric of each requirement about a device.
+    """Sum the contributions of a table's streams to the limited metric of each requirement on a device.
 
-    The array (variants, limits, 2) holds low and high of the sum over the streams.
+    The result is an array (variants, limits, 2) with the low and the high end of each sum.
     """
     limits = device_limits(system)
     found = np.zeros((place.shape[1], len(limits), 2))

@@ -1,4 +1,4 @@
-"""Networks in a search for designs: the choices for devices, switches and links, and their combinations."""
+"""Networks of a search: all combinations of the choices for devices, switches and links."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SETTINGS = {
     "switches": {"forwarding": "forwarding", "latency_s": "latency", "scheduler": "scheduler"},
     "links": {"rate_bps": "rate", "dataset": "dataset", "interconnect": "interconnect"},
 }
-"""Keys of a system file that can be a choice, by part of the document, each with its name in results."""
+"""Keys of a system file for which choices are possible, each with its name in results, by part of the document."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class Parameter:
     options : tuple
         Options of the parameter, the file's own first.
     change : callable
-        Function that returns the document with another option.
+        Function (document, option) -> document with that option.
     """
 
     name: str
@@ -65,7 +65,7 @@ class Network:
 def networks(file: OpenSystem, parameters: tuple[Parameter, ...]) -> Iterator[Network]:
     """Yield the network of every combination of options.
 
-    The file's own network comes first, then the others by the number of differences from it.
+    The file's own network comes first, then the others in the order of their number of differences.
     """
     for count in range(len(parameters) + 1):
         for chosen in itertools.combinations(parameters, count):
@@ -79,9 +79,10 @@ def networks(file: OpenSystem, parameters: tuple[Parameter, ...]) -> Iterator[Ne
 
 
 def parameters(document: SystemDocument, choices: Choices) -> tuple[Parameter, ...]:
-    """Find all parameters of the network for which the file gives a choice, sorted by name.
+    """List the parameters of the network for which the file gives choices, sorted by name.
 
-    The file's own option comes first. It is ``None`` if several tables with that name have different values.
+    The first option of a parameter is the file's own. It is ``None`` if several tables of that name have different
+    values.
     """
     found = []
     for part, labels in SETTINGS.items():
@@ -109,13 +110,13 @@ def parameters(document: SystemDocument, choices: Choices) -> tuple[Parameter, .
 
 
 def _options(own: object, chosen: tuple[object, ...]) -> tuple[object, ...]:
-    """List the options of a parameter: first the one that the file sets, then the others sorted by text."""
+    """List the options of a parameter: the file's own first, then the others in a fixed order."""
     others = {str(option): option for option in chosen if option != own}
     return (own, *(others[text] for text in sorted(others, key=lambda text: (len(text), text))))
 
 
 def _cabling(link: Links) -> Change:
-    """Make a function that changes a link's number of parallel cables, and of the interfaces at both ends."""
+    """Make a function that changes a link's number of parallel cables, and the interfaces of devices at its ends."""
 
     def change(document: SystemDocument, count: object) -> SystemDocument:
         assert isinstance(count, int)
@@ -133,7 +134,7 @@ def _cabling(link: Links) -> Change:
 
 
 def _setting(part: str, name: str, key: str) -> Change:
-    """Make a function that changes one key in all tables of a document's part that have the given name."""
+    """Make a function that changes a key in all tables of the given name in one part of a document."""
 
     def change(document: SystemDocument, value: object) -> SystemDocument:
         tables = tuple(

@@ -1,8 +1,8 @@
-"""Physical limits: messages that no choice of streams can deliver in time, due to transmission and propagation.
+"""Physical limits: find latency requirements that transmission and propagation delay alone exceed.
 
-All samples of a cycle are taken at the same time, and a port sends their messages one after another. So the latency of
-the last message has a lower bound. The bound is the time to send the bits of all messages at the port's rate, plus the
-propagation delay of all cables on the path. Headers, switches and hosts add further delay.
+All samples of a cycle are taken at the same time, and a port sends their messages one after another. So the last
+message has a least latency: the transmission time of all messages at the port's rate, plus the propagation delay of the
+path. Headers, switches and hosts add further delay.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from icmodel.system.prediction.judging import whole_message
 
 SAMPLES = "samples"
 LATENCIES = ("message_latency_s", "latency_max_s")
-"""Latency metrics that the last message of a cycle determines."""
+"""Latency metrics determined by the last message of a cycle."""
 
 
 @dataclass(frozen=True, slots=True)
 class TooLate:
-    """Latency requirement that cannot be met, since a port needs too long to send the messages of one cycle.
+    """Latency requirement that no choice can meet, since a port sends the messages of a cycle too slowly.
 
     Parameters
     ----------
@@ -54,9 +54,9 @@ class TooLate:
         return self.bits / self.rate_bps + self.cable_s
 
     def sentences(self) -> tuple[str, ...]:
-        """Write the calculation in sentences: for this port, and for one link that would carry all messages.
+        """Return the calculation in sentences: for this port, and for a single link that carries all messages.
 
-        The latter is left out if no other port carries a part of them.
+        The second is left out if this port sends all messages.
         """
         limit, rate = units.format_seconds(self.limit_s), units.format_bps(self.rate_bps)
         cable = f"{units.format_metres(self.cable_m)} of cable take {units.format_seconds(self.cable_s, 4)} of it"
@@ -87,10 +87,7 @@ class TooLate:
 
 
 def too_late(system: System) -> tuple[TooLate, ...]:
-    """Find the latency requirements of a system that no choice of streams can meet.
-
-    Each is returned with the port whose messages arrive last.
-    """
+    """Find the latency requirements that no choice of streams can meet, each with the port that takes longest."""
     found: dict[str, TooLate] = {}
     streams_by_port = system.streams_by_port()
     for wanted in system.requirements:
@@ -130,7 +127,7 @@ def too_late(system: System) -> tuple[TooLate, ...]:
 def too_late_everywhere(systems: Iterable[System]) -> tuple[TooLate, ...]:
     """Find the latency requirements that none of the systems can meet, sorted by name.
 
-    Each is returned for the system with the least delay.
+    Each is described for the system with the least delay.
     """
     late = [too_late(system) for system in systems]
     names = set.intersection(*({one.requirement for one in some} for some in late))

@@ -1,4 +1,4 @@
-"""Recommend designs of a system: score all designs, predict the best ones in full, and return these."""
+"""Recommend designs of a system: score all designs, predict the best ones in full, and return the predicted ones."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ from icmodel.usecase.result import needed_measurement
 from icmodel.workers import Work, pool
 
 MOST_FRONT, MOST_MENDS, MOST_UNDECIDED = 12, 3, 6
-"""Greatest number of designs returned: on the Pareto front, with the fewest changes, and undecided."""
+"""Greatest numbers of designs to predict or return: on the Pareto front, with the fewest changes, and undecided."""
 MOST_BESIDE = 3
-"""Greatest number of undecided designs to predict if other designs meet all requirements.
+"""Greatest number of undecided designs to predict if another design meets all requirements.
 
-Overloaded designs are left out.
+Designs with an overloaded resource are then left out.
 """
 TRIES = 12
-"""Greatest number of further designs of each kind to predict, if predictions are worse than the scores."""
+"""Greatest number of further designs of each kind to predict, to replace designs that prove worse than their scores."""
 
 SEARCH = Work("search", "design")
 
@@ -61,16 +61,16 @@ def recommend(
 ) -> Recommendation:
     """Search the choices of a system for the designs that meet every requirement.
 
-    First, each variant of each stream is predicted alone, once. Then every design is scored by the
-    sum of its streams' loads. The designs with the best scores are predicted in full; only these are returned.
+    First, each variant of each stream is predicted alone. Then every design is scored by the sum of its streams' loads.
+    The designs with the best scores are predicted in full; only these are returned.
 
     Parameters
     ----------
     name : str, Path or OpenSystem
-        Bundled name or path of a system file. The file's ``[choices]`` are the search space. Without
-        that table, the search space is the options that the datasets have measured for the streams.
+        Bundled name or path of a system file. Its table ``[choices]`` is the search space. Without this table, the
+        search space has the options that were measured in the datasets of the streams.
     dataset : Model, Dataset, str or Path, optional
-        The dataset for all streams; by default the datasets that the system names.
+        Dataset for all streams; by default the datasets that the system names.
     variant : str, optional
         Variant of the model; each dataset's own by default.
     cache : bool
@@ -87,7 +87,7 @@ def recommend(
     Returns
     -------
     Recommendation
-        ``front`` holds the Pareto-optimal designs that meet every requirement. ``verdict`` is met if ``front`` has a
+        ``front`` has the Pareto-optimal designs that meet every requirement. ``verdict`` is met if there is such a
         design.
 
     Raises
@@ -117,7 +117,7 @@ def recommend(
         (own,) = checks.predict([0])
         assert own is not None  # a file that contradicts itself was refused earlier
 
-        # Designs that meet all requirements, designs closest to the file, and undecided designs.
+        # Predict designs that meet all requirements, the designs closest to the file, and undecided designs.
         unchecked = checks.predict_front(np.flatnonzero(outcomes == MET_ALONE), MET, MOST_FRONT)
         if own.verdict != MET:
             checks.predict_nearest()
@@ -167,7 +167,7 @@ def _load_models(
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """Question to a worker: the file of a design, and the parts of the answer that the search knows already."""
+    """Question to a worker: the document of a design, and the known parts of the answer."""
 
     opened: OpenSystem
     changed: dict[str, str]
@@ -191,16 +191,16 @@ def checker(models: Models) -> Callable[[Question], Checked | None]:
 
 @dataclass(frozen=True, slots=True)
 class Checks:
-    """Full predictions of designs, made so far in a search.
-
-    ``known`` holds them by index of the design; ``None`` means that the design contradicts itself.
+    """Predict designs in full, and keep the predictions of a search.
 
     Parameters
     ----------
     check : callable
-        Predicts designs in full, in their order. Workers may predict designs ahead that are never read.
+        Predicts designs in full, in order. Workers may predict designs ahead that are never read.
     most : int
-        Greatest number of designs to predict.
+        Greatest number of designs to predict, for ``watch``.
+    known : mapping
+        Predictions made so far, by index of the design; ``None`` if the design contradicts itself.
     """
 
     space: SearchSpace
@@ -210,7 +210,7 @@ class Checks:
     known: dict[int, Checked | None] = field(default_factory=dict)
 
     def predict(self, indices: Sequence[int]) -> Iterator[Checked | None]:
-        """Predict designs in full, and yield them in order; earlier predictions are not repeated."""
+        """Predict designs in full, and yield the predictions in order; known predictions are reused."""
         new = [index for index in indices if index not in self.known]
         answers = self.check(map(self._question, new))
         for index in indices:
@@ -226,7 +226,7 @@ class Checks:
         return Question(design.opened(), design.changed, design.chosen, scored, changes)
 
     def having(self, verdict: str) -> tuple[Checked, ...]:
-        """All designs predicted in full that have the given verdict."""
+        """Return the predicted designs with the given verdict."""
         return tuple(
             design
             for design in self.known.values()
@@ -234,10 +234,10 @@ class Checks:
         )
 
     def predict_front(self, left: Ints, verdict: str, most: int) -> int:
-        """Predict in full the designs on the Pareto front of the designs in ``left``.
+        """Predict in full at most ``most`` designs on the Pareto front of the designs ``left``.
 
-        If a design proves worse than its score, the next design replaces it.
-        Returns the number of designs on the last front that were not predicted.
+        A design whose prediction is worse than ``verdict`` is removed, and a new front is taken, at most `TRIES`
+        designs more. Returns the number of designs on the last front that were not predicted.
         """
         objectives = rounded(self.space.scores.objectives)
         tries = most + TRIES
@@ -281,7 +281,7 @@ class Checks:
 
 
 def _checked(prediction: SystemPrediction, asked: Question) -> Checked:
-    """Summarise the full prediction of a design; objectives that the prediction lacks keep their score."""
+    """Summarise the full prediction of a design; objectives other than CPU and latency keep their score."""
     streams, devices = prediction.streams.values(), prediction.devices.values()
     cores = math.fsum(device.cpu_cores.value for device in devices)
     means = [stream.metrics["latency_mean_s"].value for stream in streams]
@@ -312,9 +312,9 @@ def _checked(prediction: SystemPrediction, asked: Question) -> Checked:
 
 
 def _open_requirements(prediction: SystemPrediction) -> Iterator[OpenRequirement]:
-    """Yield each requirement that is not surely met, with the stream or device farthest from the limit.
+    """Yield each requirement that is undecided or not met, the one farthest from being met first.
 
-    The requirement farthest from being met comes first.
+    Each has the stream or device that is farthest from the limit.
     """
     missed = by_requirement(one for one in prediction.judged if one.verdict.outcome != MET)
     for worst, *_ in missed.values():

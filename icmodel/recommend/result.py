@@ -1,4 +1,4 @@
-"""Recommendation, with its JSON form: the search, the designs found, and requirements that no choice can meet."""
+"""Result of a search for designs, with its JSON form: designs found, and requirements that no choice can meet."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ LEFT_OUT = (
     "changes of the parallel cable that a stream takes, if another choice changes its rate",
     "worst-case bounds of streams that share resources",
 )
-"""Effects that the scores of designs leave out; the returned designs were predicted in full."""
+"""Effects that the scores of designs ignore; the full predictions of the returned designs include them."""
 
 
 @dataclass(frozen=True, slots=True)
 class OpenRequirement:
-    """Requirement that a design does not surely meet, with the stream or device farthest from the limit.
+    """Requirement that is undecided or not met by a design, with the stream or device farthest from the limit.
 
     ``settle`` is the measurement that would decide the requirement, or the reason why no measurement would.
     """
@@ -50,7 +50,7 @@ class Checked(NanEqual):
     changed, chosen : mapping
         Differences from the file, and all chosen parameters, as text by parameter.
     basis : str
-        The weakest basis on which a requirement was judged.
+        Weakest basis (kind of evidence) on which a requirement was judged.
     objectives : tuple of float
         Values of `OBJECTIVES`, in SI units.
     cpu_send_cores, cpu_recv_cores : float
@@ -72,12 +72,12 @@ class Checked(NanEqual):
     changes: int
 
     def objective(self, name: str) -> float:
-        """Value of one objective, such as ``cost``, of this design by name."""
+        """Return the value of an objective, such as ``cost``, by name."""
         return self.objectives[OBJECTIVES.index(name)]
 
     @property
     def headroom_ratio(self) -> float:
-        """Relative growth of all streams at which the first resource is full; negative if one is overloaded."""
+        """Relative growth of all loads that would fill the first resource; negative if one is overloaded."""
         full = self.objective("fullest_ratio")
         return 1 / full - 1 if full > 0 else math.inf
 
@@ -92,7 +92,7 @@ class Checked(NanEqual):
 
 @dataclass(frozen=True, slots=True)
 class Nearest:
-    """Stream that alone (without other streams) comes closest to meeting a requirement, over the whole search."""
+    """Stream of the search that comes closest to meeting a requirement, if predicted without other streams."""
 
     verdict: Verdict
     stream: str
@@ -113,9 +113,9 @@ class Searched:
     checked : int
         Number of designs predicted in full.
     unchecked : int
-        Number of designs that were not predicted, with scores as good as those on the front.
+        Number of designs with scores as good as those on the front that were not predicted.
     unpredicted : int
-        Number of all designs that may meet the requirements and were not predicted.
+        Number of all designs that may meet the requirements but were not predicted.
     """
 
     counts: Counts
@@ -151,9 +151,9 @@ class Recommendation:
     mends : tuple of Checked
         Designs that meet every requirement with the fewest changes; empty if the file's own design meets them.
     undecided : tuple of Checked
-        Designs that may meet all requirements, with the measurements that would decide it.
+        Designs that may meet all requirements, with the measurements that would decide.
     nearest : tuple of Nearest
-        For each requirement, the stream that comes closest to meeting it.
+        For each requirement, the stream that alone comes closest to meeting it.
     physics : tuple of TooLate
         Requirements that no choice of streams can meet, each in the network with the least delay.
     currency : str, optional

@@ -1,4 +1,4 @@
-"""Scores of all designs of a network, computed in arrays from the summed loads of the tables of streams."""
+"""Score all designs of a network, in arrays. The loads of a design are the sums over its stream tables."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from icmodel.recommend.physics import too_late
 from icmodel.requirement import MET, NOT_MET, OUTCOMES, UNDECIDED
 
 OBJECTIVES = ("cpu_cores", "latency_mean_s", "fullest_ratio", "interfaces", "cost")
-"""Names of the objectives of a design, all of which are minimised.
+"""Names of the objectives of a design; all are minimised.
 
-They are the busy cores of all hosts, the greatest mean latency of a frame, the greatest utilisation of a port,
-interface or processor, the number of interfaces of all devices, and the cost.
+In order: busy cores of all hosts; greatest mean latency of a frame; greatest utilisation of a port, interface or
+processor; number of interfaces of all devices; cost.
 """
 TOLERANCE = 1e-9
-"""Tolerance for rounding: the greatest relative excess of summed loads over capacity that is not an overload."""
+"""Tolerance for rounding: a utilisation of at most 1 + `TOLERANCE` is not an overload."""
 MET_ALONE, UNDECIDED_ALONE, NOT_MET_ALONE = (
     OUTCOMES.index(outcome) for outcome in (MET, UNDECIDED, NOT_MET)
 )
@@ -29,7 +29,7 @@ MET_ALONE, UNDECIDED_ALONE, NOT_MET_ALONE = (
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """Scores of designs, of one or several networks, as arrays.
+    """Scores of the designs of one or several networks, as arrays.
 
     Parameters
     ----------
@@ -64,10 +64,7 @@ def joined(parts: Sequence[Scores]) -> Scores:
 
 
 def ordered(scores: Scores) -> Scores:
-    """Sort designs by their number of differences from the file.
-
-    So, of designs with equal scores, the one closest to the file comes first.
-    """
+    """Sort designs by their number of differences from the file, which then breaks ties between equal scores."""
     order = np.lexsort((*scores.variants.T[::-1], scores.network, scores.changes))
     return Scores(*(getattr(scores, name)[order] for name in COLUMNS))
 
@@ -84,12 +81,12 @@ def scores(number: int, network: Network, tables: Sequence[TableLoads]) -> Score
     sizes = [len(table.variants) for table in tables]
     count, ports = math.prod(sizes), len(system.ports)
 
-    # The best possible outcome, from the streams alone, full resources, and the devices.
+    # Best possible outcome, given the streams alone, overloaded resources, and requirements on devices.
     outcomes = _combine(np.maximum, [table.outcomes for table in tables], count)
     for loads, outcome in (
         ([table.needs for table in tables], UNDECIDED_ALONE),
         ([table.dues for table in tables], UNDECIDED_ALONE),
-        ([table.needs[:, :ports] for table in tables], NOT_MET_ALONE),  # theory alone knows ports
+        ([table.needs[:, :ports] for table in tables], NOT_MET_ALONE),  # port rates are certain
     ):
         overloaded = _fullest(loads, count) > 1 + TOLERANCE
         outcomes = np.maximum(outcomes, np.where(overloaded, outcome, MET_ALONE))
@@ -126,9 +123,9 @@ def scores(number: int, network: Network, tables: Sequence[TableLoads]) -> Score
 
 
 def _combine(ufunc: np.ufunc, parts: Sequence[np.ndarray], count: int) -> np.ndarray:
-    """Compute one number for every design, such as the sum of the busy cores of its streams: array (designs,).
+    """Combine the values of the tables' variants to one value for each design, by an operation such as a sum.
 
-    A design is a combination of one variant of each table of streams.
+    A design is a combination of one variant of each table of streams. The result is an array (designs,).
     """
     found = np.zeros(1, dtype=parts[0].dtype if parts else np.float64)
     for part in parts:
@@ -138,12 +135,12 @@ def _combine(ufunc: np.ufunc, parts: Sequence[np.ndarray], count: int) -> np.nda
 
 
 def _fullest(tables: Sequence[Floats], count: int) -> Floats:
-    """Utilisation of the fullest resource (port, interface or processor) of each design: array (designs,).
+    """Return the utilisation of the fullest resource (port, interface or processor) of each design.
 
     Parameters
     ----------
     tables : sequence of array (variants, resources)
-        Loads by table; equal resources are included once.
+        Loads by table; resources with equal loads are computed once.
     """
     full = np.zeros(count)
     ends = np.cumsum([len(loads) for loads in tables])[:-1]

@@ -25,14 +25,14 @@ from icmodel.system.prediction.answers import dataset_of
 Models = Model | Mapping[str, Model]
 """Type of the models of a search: one model for all streams, or one for each dataset that the system names."""
 MOST_PAYLOAD_BYTES = 65_535
-"""Greatest aligned payload [B] if no dataset has a measured range: the payload of TCP in IC2012 §8.1."""
+"""Limit of aligned payloads [B] if no payload was measured: the payload of TCP in IC2012 §8.1."""
 
 
 @dataclass(frozen=True, slots=True)
 class Variant:
     """Variant of a table of streams: one choice of protocol, payload, rate, cores and priority.
 
-    A payload or rate of ``None`` keeps that of the traffic source.
+    If payload or rate is ``None``, the traffic source determines it.
     """
 
     protocol: str
@@ -58,7 +58,7 @@ class Variant:
         return {name: text for name, text in mine.items() if text != theirs[name]}
 
     def order(self) -> tuple[str, float, float, float, int]:
-        """Sort key of this variant, which does not depend on the order in the file."""
+        """Sort key, independent of the order in the file."""
         known = (self.payload_bytes, self.rate_fps, self.cores)
         payload, rate, cores = (-1.0 if value is None else float(value) for value in known)
         return self.protocol, payload, rate, cores, self.priority
@@ -86,7 +86,7 @@ def variants(
                 made = table.produces.producer(payload) if rate == WHOLE_MESSAGES else None
                 if isinstance(rate, float | int):
                     rates.add(float(rate))
-                elif made is None or payload is None:  # as produced, also if a message is a frame
+                elif made is None or payload is None:  # the source's rate, even for whole messages
                     rates.add(None)
                 else:
                     rates.add(math.ceil(made.message_bytes / payload) / made.period_s)
@@ -102,9 +102,9 @@ def variants(
 def _payloads(
     own: Variant, choices: StreamChoices, system: System, stream: Stream, models: Models
 ) -> set[int | None]:
-    """Payloads that a stream may have [B]: the file's own, the listed choices, and aligned payloads if chosen.
+    """Return the payloads of a stream [B]: the file's own, the listed choices, and aligned payloads if chosen.
 
-    Aligned payloads fill 1, 2, 4, 8 … packets. The last payload is the greatest within the measured range.
+    Aligned payloads fill 1, 2, 4, 8, … packets; the last is the greatest aligned one within the measured range.
     """
     on = wire(stream.protocol, system.links_of(stream)[0])
     sizes: set[int | None] = {own.payload_bytes}
@@ -128,10 +128,10 @@ def _model_of(system: System, stream: Stream, models: Models) -> Model | None:
 
 
 def default_choices(document: SystemDocument, system: System, models: Models) -> Choices:
-    """Make the choices for a system file that states none: the options measured in the datasets of its streams.
+    """Make the choices for a system file without the table ``[choices]``, from the datasets of its streams.
 
-    The options are measured protocols and core counts, aligned payloads (unless a frame is a message), and the
-    produced rate.
+    A stream can have each measured protocol and core count, each aligned payload, and the rate of its source. If each
+    frame is a message, the payload is fixed.
     """
     streams = {}
     for table in document.streams:

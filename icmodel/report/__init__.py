@@ -1,8 +1,8 @@
-"""Reports: evaluations and system predictions as HTML, Markdown, JSON, text and plots.
+"""Reports of results as HTML, Markdown, PDF, JSON, text and plots.
 
-``verdicts``, ``predictions`` and ``figures`` make the blocks of an evaluation, ``content`` the page of an evaluation.
-``systems`` makes the blocks and the page of a whole system.  ``html``, ``markdown`` and ``text`` render pages.
-Reports only show results; they compute no predictions.
+``verdicts``, ``predictions`` and ``figures`` make the blocks of an evaluation, and ``content`` makes its page.
+``systems`` makes the blocks and the page of a system. Other results have one module each, such as ``recommendation``.
+``html``, ``markdown``, ``pdf`` and ``text`` render pages.
 """
 
 from icmodel.report.writing import report

@@ -1,7 +1,6 @@
-"""Blocks of a report, independent of its format; `html`, `markdown` and `text` render them.
+"""Blocks of a report, independent of the file format; `html`, `markdown`, `pdf` and `text` render them.
 
-A `Page` is a title, a question, a `Conclusion` and sections of blocks.  Every text in a block is plain text: each
-renderer escapes it.
+A `Page` has a title, a question, a `Conclusion` and sections of blocks. All texts are plain; the renderers escape them.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
 class Gauge:
     """Bar in a table cell that shows a predicted value, its interval and the limit.
 
-    Each position is a fraction of the width of the bar.
+    Positions are fractions of the bar's width.
     """
 
     limit: float
@@ -33,9 +32,9 @@ class Gauge:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """Cell of a report table: a text and optional parts.
+    """Cell of a table: a text, and optionally a note, a name, a verdict (``outcome``) and a bar (``gauge``).
 
-    The parts are a note below the text, the name of a metric, a verdict (``outcome``) and a bar (``gauge``).
+    The note is below the text.
     """
 
     text: str
@@ -47,9 +46,9 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Table with a caption; the columns named in ``numbers`` hold numbers and align right.
+    """Table with a caption; the columns named in ``numbers`` hold numbers and are right-aligned.
 
-    Caption and column names may be empty.  The text renderer prints no line for an empty caption or header.
+    Caption and column names may be empty; the text renderer then prints no line for them.
     """
 
     caption: str
@@ -59,7 +58,7 @@ class Table:
 
     @property
     def numeric(self) -> tuple[bool, ...]:
-        """For each column of the table, whether it holds numbers and is right-aligned."""
+        """Flag for each column: whether it holds numbers and is right-aligned."""
         return tuple(column in self.numbers for column in self.columns)
 
 
@@ -72,10 +71,7 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """Heading inside a section of a report.
-
-    ``outcome`` is the verdict shown beside the heading, or empty.
-    """
+    """Heading inside a section of a report, optionally with a verdict beside it (``outcome``)."""
 
     text: str
     outcome: str = ""
@@ -121,7 +117,7 @@ class Bars:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """Plot of a metric with a table of its numbers, for readers who cannot see the plot."""
+    """Plot of a metric, with alternative text and a table of numbers for readers who cannot see the plot."""
 
     title: str
     caption: str
@@ -173,14 +169,14 @@ class Section:
 
 
 def filled_sections(*titled: tuple[str, str, Iterable[Block]]) -> tuple[Section, ...]:
-    """Make the sections of a page from anchor, title and blocks; a section without blocks is left out."""
+    """Make the sections of a page, each from anchor, title and blocks; sections without blocks are left out."""
     made = (Section(anchor, title, tuple(blocks)) for anchor, title, blocks in titled)
     return tuple(section for section in made if section.blocks)
 
 
 @dataclass(frozen=True, slots=True)
 class Conclusion:
-    """Conclusion of a report: outcome, verdict in one sentence, and further parts by name."""
+    """Conclusion of a report: outcome, verdict in one sentence, and further parts as pairs of name and text."""
 
     outcome: str
     sentence: str
@@ -189,9 +185,7 @@ class Conclusion:
 
 @dataclass(frozen=True, slots=True)
 class Front:
-    """First page of a report, which answers the question on its own.
-
-    Its texts are short, so that they fit on one page.
+    """First page of a report, which answers the question without the appendix.
 
     Parameters
     ----------
@@ -200,13 +194,17 @@ class Front:
     more : str
         Sentence that counts the rows listed only in the appendix; empty if there are none.
     parts : Table, optional
-        Shares of network, hosts and application in the verdict.
+        Goodput and latency by part: network, hosts and application.
     picture : Figure, Picture, optional
-        The plot or drawing.
-    change, doubts : tuple of str
-        Changes that would turn the verdict, and at most `MOST_DOUBTS` doubts, the largest first.
-    buy, repeat : tuple of pairs
-        Hardware to buy (``buy``). Command that makes the report again, and hashes of its inputs (``repeat``).
+        Plot or drawing.
+    change : tuple of str
+        At most `MOST_CHANGES` changes or measurements that would change the verdict.
+    buy : tuple of pairs
+        Hardware to buy, as pairs of name and text.
+    doubts : tuple of str
+        At most `MOST_DOUBTS` doubts about the verdict, the largest first.
+    repeat : tuple of pairs
+        Command that makes the report again, and hashes of its inputs, as pairs of name and text.
     """
 
     numbers: Table
@@ -220,7 +218,7 @@ class Front:
 
 
 MOST_NUMBERS, MOST_CHANGES, MOST_DOUBTS = 8, 3, 3
-"""Greatest numbers of table rows, suggested changes and doubts on the first page of a report."""
+"""Greatest numbers of table rows, changes and doubts on the first page of a report."""
 CHANGE, BUY, DOUBTS, REPEAT = (
     "What would change the verdict",
     "What must be bought",
@@ -232,7 +230,7 @@ CHANGE, BUY, DOUBTS, REPEAT = (
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Whole report: question, basis (dataset and variant), answer, first page and sections."""
+    """Whole report: title, question, basis (dataset and variant), answer, first page and sections."""
 
     title: str
     question: str

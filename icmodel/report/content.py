@@ -1,4 +1,4 @@
-"""Report on the evaluation of a use case: a first page, then the appendix."""
+"""Report of an evaluation of a use case: first page and appendix."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from icmodel.usecase import Evaluation, usecase_names
 
 
 def page(evaluation: Evaluation, masthead: Masthead = PLAIN, file: str = "") -> Page:
-    """Make the whole report on the evaluation of a use case.
+    """Make the whole report of an evaluation of a use case.
 
     Parameters
     ----------

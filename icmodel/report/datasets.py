@@ -1,4 +1,4 @@
-"""Report pages of a dataset (metrics, coverage, hosts, sources) and of its validation (errors, worst points)."""
+"""Report pages of a dataset (metrics, coverage, hosts, sources) and of a validation (errors, worst points)."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def dataset_page(data: Dataset) -> dict[str, Any]:
 def metric_tables(data: Dataset) -> Iterator[Block]:
     """Yield a table of metrics for each protocol of a dataset.
 
-    A row of the table has the number of dataset rows, their ranges and their bases (kinds of evidence).
+    For each metric, it gives the number of dataset rows, their ranges and their bases (kinds of evidence).
     """
     yield Text("Within these ranges the model interpolates; beyond them it extrapolates.")
     columns = ("metric", "rows", "payload", "load", "cores", "basis")
@@ -124,7 +124,7 @@ def validation_page(found: Validation) -> dict[str, Any]:
 
 
 def error_table(found: Validation) -> Block:
-    """Return a table of errors and coverage by metric, or a sentence that nothing is scored."""
+    """Return a table of errors and coverage by metric, or a sentence if nothing is scored."""
     rows = []
     for trial in found.trials:
         for metric, tested in trial.metrics.items():
@@ -161,7 +161,7 @@ def error_table(found: Validation) -> Block:
 
 
 def worst_table(found: Validation) -> Block:
-    """Return a table of the points with the greatest errors, or a sentence that nothing is scored."""
+    """Return a table of the points with the greatest errors, or a sentence if nothing is scored."""
     rows = []
     for trial in found.trials:
         for metric, tested in trial.metrics.items():

@@ -1,4 +1,4 @@
-"""The Vega-Lite specification of a plot: encodings, axes and layers around given numbers."""
+"""Vega-Lite specification of a plot: encodings, axes and layers for given numbers."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from icmodel.plotting import (
 from icmodel.report.profile import is_small
 
 Row = dict[str, object]
-"""Data row for one point of a plot: values of its fields in SI units, and texts of its tooltip."""
+"""Data of one point of a plot: values in SI units and texts of the tooltip, by field."""
 Data = Mapping[str, list[Row]]
-"""Data rows of a plot, by the name of the layer that draws them."""
+"""Data of a plot, by the name of the layer that draws them."""
 
 SUBTITLE = 68
-"""Maximum number of characters in a line of the subtitle, about as wide as a plot."""
+"""Maximum number of characters in a line of the subtitle; such a line is about as wide as a plot."""
 
 PREDICTED, THEORY, REQUESTED, LIMIT, HERE = (
     "predicted",
@@ -47,9 +47,9 @@ COLOURS = {
 """Colour of each line of a plot, distinguishable with any colour vision. Each line also has its own dash."""
 DASHES = {PREDICTED: [1, 0], THEORY: [2, 3], REQUESTED: [6, 3], LIMIT: [8, 2, 2, 2]}
 SHADES = (PAPER, "#c3cad2", "#7d8793")
-"""Fill colours of plotted dataset rows: white for the payload of the scenario, two greys for other payloads."""
+"""Fill colours of plotted dataset rows: white for the scenario's payload, two greys for other payloads."""
 OTHERS = len(SHADES) - 1
-"""Maximum number of payloads, besides that of the scenario, with a fill colour of their own in a plot."""
+"""Maximum number of other payloads in a plot that have separate fill colours."""
 SHAPES = {
     "measured": "circle",
     "tabulated": "square",
@@ -78,14 +78,14 @@ def spec(field: str, metric: str, data: Data, title: Title) -> Spec:
     Parameters
     ----------
     field, metric : str
-        Names of the row fields on the x and the y axis.
+        Fields of the data on the x and the y axis.
     data : mapping of str to list of dict
-        Rows by layer: ``predicted``, ``theory``, ``requested``, ``limit``, ``benchmarked`` and ``here``.
+        Data by layer: ``predicted``, ``theory``, ``requested``, ``limit``, ``benchmarked`` and ``here`` (the scenario).
     title : Title
         Texts around the plot.
     """
     plot = _Plot(field, metric, data)
-    subtitle = [  # keep an option and its value on one line
+    subtitle = [  # no-break spaces keep an option and its value on one line
         line
         for text in title.subtitle
         for line in wrap(text.replace(" = ", "\u00a0=\u00a0"), SUBTITLE)
@@ -111,7 +111,7 @@ def spec(field: str, metric: str, data: Data, title: Title) -> Spec:
 
 @dataclass(frozen=True)
 class _Plot:
-    """One plot: its x field, metric and data rows, and the Vega-Lite encodings that its layers share."""
+    """One plot: its x field, metric and data, with the Vega-Lite encodings shared by its layers."""
 
     field: str
     metric: str
@@ -119,9 +119,9 @@ class _Plot:
 
     @property
     def x(self) -> Spec:
-        """Return the Vega-Lite encoding of the x axis.
+        """Vega-Lite encoding of the x axis.
 
-        The axis is logarithmic for payloads, and for loads if the requested load is small.
+        The axis is logarithmic for payloads, and also for loads if the requested load is too small to see otherwise.
         """
         layers = ("predicted", "benchmarked")
         xs = [x for layer in layers for x in _numbers(self.field, self.data[layer])]
@@ -151,10 +151,10 @@ class _Plot:
 
     @property
     def y(self) -> Spec:
-        """Return the Vega-Lite encoding of the y axis.
+        """Vega-Lite encoding of the y axis.
 
-        The axis is logarithmic for times over a wide range. For goodputs it is logarithmic if values would be too
-        small to see.
+        The axis is logarithmic for times over a wide range. It is also logarithmic for rates [b/s] if the prediction or
+        the limit is too small to see otherwise.
         """
         metric = self.metric
         drawn = [number for rows in self.data.values() for number in _numbers(metric, rows)]
@@ -181,7 +181,7 @@ class _Plot:
 
     @property
     def lines(self) -> Spec:
-        """Return the Vega-Lite encodings of the lines of a plot: colour and dash of each line."""
+        """Vega-Lite encodings of the lines: colour and dash of each line."""
         drawn = [row.get("line") for rows in self.data.values() for row in rows]
         names = [name for name in DASHES if name in drawn]
         channels = nominal_channels("line", names, color=COLOURS, strokeDash=DASHES)
@@ -190,9 +190,9 @@ class _Plot:
 
     @property
     def groups(self) -> dict[str, Row]:
-        """Return one plotted dataset row for each entry of the legend.
+        """One plotted dataset row for each entry of the legend.
 
-        The entry with the strongest basis (kind of evidence) and the scenario's payload comes first.
+        The entries are sorted by basis (kind of evidence), the strongest first, and then by shade.
         """
 
         def strength(row: Row) -> tuple[int, int]:
@@ -203,7 +203,7 @@ class _Plot:
 
     @property
     def shape(self) -> Spec:
-        """Return the Vega-Lite encoding of the point shapes, with the legend of the shapes."""
+        """Vega-Lite encoding of the shapes of points, with their legend."""
         shapes = {name: SHAPES[str(row["basis"])] for name, row in self.groups.items()}
         if self.data["here"]:
             shapes[HERE] = SHAPES[HERE]
@@ -229,8 +229,8 @@ class _Plot:
     def fill(self, field: str, *first: Spec) -> Spec:
         """Return the Vega-Lite fill colour of points, by their entry in the legend.
 
-        ``field`` is the data field with the name of a point's legend entry. The conditions ``first`` are tested
-        first.
+        ``field`` is the data field with the name of a point's legend entry. ``first`` are conditions to test before
+        those for the legend entries.
         """
         shaded = [
             {"test": f"datum.{field} === '{name}'", "value": SHADES[int(str(row["shade"]))]}
@@ -241,14 +241,14 @@ class _Plot:
         return {"condition": conditions, "value": PAPER} if conditions else {"value": PAPER}
 
     def tooltip(self, *more: str) -> list[Spec]:
-        """Return the Vega-Lite tooltip of a plotted point: position on the x axis, value, and further fields."""
+        """Return the Vega-Lite tooltip of a point: position on the x axis, value, and further fields."""
         names = {"at": self.field, "said": self.metric}
         fields = ("at", "said", *more)
         return [{"field": f, "type": "nominal", "title": names.get(f, f)} for f in fields]
 
 
 def _numbers(field: str, rows: list[Row]) -> list[float]:
-    """Return the values of one field of the data rows of a plot. Rows without the field are left out."""
+    """Return the values of one field; rows without the field are left out."""
     return [float(str(row[field])) for row in rows if row.get(field) is not None]
 
 
@@ -256,9 +256,16 @@ def _numbers(field: str, rows: list[Row]) -> list[float]:
 
 
 def nominal_channels(field: str, names: list[str], **channels: Mapping[str, object]) -> Spec:
-    """Return Vega-Lite channels, such as colour and shape.
+    """Return Vega-Lite channels, such as colour and shape, that map each name in a data field to a value.
 
-    Each channel has a separate value for each name that occurs in the data field.
+    Parameters
+    ----------
+    field : str
+        Data field with the names.
+    names : list of str
+        Names, in the order of the legend.
+    **channels
+        Value of each name, by channel.
     """
     return {
         channel: {
@@ -273,11 +280,12 @@ def nominal_channels(field: str, names: list[str], **channels: Mapping[str, obje
 def point_plot(
     points: Sequence[Mapping[str, object]], axes: Spec, channels: Spec, **layout: object
 ) -> Spec:
-    """Make the Vega-Lite specification of a plot of points, each with the text ``said`` as its tooltip.
+    """Make the Vega-Lite specification of a plot of points.
 
     Parameters
     ----------
     points : sequence of mappings
+        Data of the points; the field ``said`` is the tooltip.
     axes, channels : dict
         Encodings of the position, and of colour and shape.
     **layout
@@ -296,7 +304,7 @@ def point_plot(
 
 
 def layers(plot: _Plot) -> Iterator[Spec]:
-    """Yield the Vega-Lite layers of a plot from back to front: the interval first, the scenario's point last."""
+    """Yield the Vega-Lite layers of a plot from back to front: from the interval to the point of the scenario."""
     ends: Spec = {"y": {"field": "low"}, "y2": {"field": "high"}}
     pieces: Spec = {"detail": {"field": "piece"}}
     pale = {"condition": {"test": "datum.extrapolated", "value": 0.45}, "value": 1}
@@ -327,6 +335,6 @@ def layers(plot: _Plot) -> Iterator[Spec]:
 
 
 def _layer(name: str, kind: str, style: Spec, encoding: Spec) -> Spec:
-    """Make one Vega-Lite layer of a plot: the name of its data rows, its mark and its encoding."""
+    """Make one Vega-Lite layer of a plot, from the name of its data, kind and style of its mark, and encoding."""
     mark = {"type": kind, "aria": False, **style}
     return {"data": {"name": name}, "mark": mark, "encoding": encoding}

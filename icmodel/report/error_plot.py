@@ -1,4 +1,4 @@
-"""Plot of a validation: the prediction error of every left-out dataset row over the payload."""
+"""Plot the prediction errors of a validation: the error of every left-out dataset row, over the payload."""
 
 from __future__ import annotations
 
@@ -11,21 +11,22 @@ from icmodel.validate import Trial, Validation
 
 HEIGHT = 150
 LEAST = 1e-4
-"""Least error on the logarithmic axis; smaller errors are drawn on the lower edge."""
+"""Least error on the logarithmic axis; smaller errors are drawn at this value."""
 FEW_SIZES = 6
-"""Maximum number of payloads for which the axis labels each payload. With more, it labels powers of two."""
+"""Maximum number of payloads that are all labelled on the axis; with more, powers of two are labelled."""
 SCALE: Spec = {"type": "log", "nice": False, "padding": 8}
 """Vega-Lite scale of both axes of an error plot: logarithmic, with 8 px padding."""
 _LOWEST = f"datum.label === '' ? '' : (datum.value < {1.01 * LEAST} ? '≤ ' : '')"
 PERCENT = f"{_LOWEST} + format(datum.value * 100, '~r')"
 SHARES = f"{_LOWEST} + format(datum.value, '~r')"
-"""Vega expressions for the labels of an error axis. The lowest label is marked ``≤``."""
+"""Vega expressions for the labels of an error axis; the lowest label begins with ``≤``."""
 HELD, MISSED, NONE = "interval holds it", "interval misses it", "no interval"
 MARKS = {HELD: COLOURS[PREDICTED], MISSED: COLOURS[LIMIT], NONE: QUIET}
 SHAPES = {HELD: "circle", MISSED: "cross", NONE: "square"}
-"""Colour and shape of a point in an error plot.
+"""Shape of a point in an error plot (colour: ``MARKS``).
 
-They show whether the predicted interval contains the measured value, misses it, or is unknown."""
+It shows whether the predicted interval contains the measured value, misses it, or is unknown.
+"""
 NOISE, MEDIAN = "noise of one run", "median error"
 DASHES = {MEDIAN: [1, 0], NOISE: [4, 3]}
 
@@ -75,7 +76,7 @@ def error_plot(found: Validation) -> Spec:
 def _plot(
     found: Validation, trial: Trial, metric: str, rows: list[Row], marks: Spec, dashes: Spec
 ) -> Spec:
-    """Make the error plot of one metric for one kind of cross-validation fold (a trial)."""
+    """Make the error plot of one metric for one trial (kind of cross-validation fold)."""
     score = trial.metrics[metric].score
     lines: list[Row] = [{"line": MEDIAN, "error": max(score.errors.median, LEAST)}]
     if metric in found.noise:

@@ -1,4 +1,4 @@
-"""Plots of an evaluation: up to four for each stream of the judged candidate."""
+"""Plots of an evaluation: up to four for each stream of the chosen candidate."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from icmodel.usecase import Answer, Evaluation
 
 LATENCIES = ("latency_mean_s", "rtt_half_mean_s", "rtt_mean_s")
 CPUS = ("cpu_recv", "cpu_send", "cpu_recv_cores", "cpu_send_cores")
-"""Latency and CPU metrics to plot.
+"""Latency and CPU metrics to plot; each tuple gives one plot.
 
-Each tuple gives one plot: the metric that a requirement names, or the first metric with a value.
+The plot shows the metric that a requirement limits, or else the first metric with a value.
 """
 
 
 def figures(evaluation: Evaluation) -> Iterator[Block]:
-    """Yield the plots of the judged candidate (protocol with its settings), stream by stream."""
+    """Yield the plots of the chosen candidate, stream by stream."""
     model, chosen = evaluation.model, evaluation.chosen
     yield Text(
         "Points are rows of the dataset. The shape of a point shows its basis, a thin line the range "
@@ -58,7 +58,7 @@ def plotted_metrics(
 ) -> Iterator[tuple[str, str]]:
     """Yield the metrics to plot for one stream, each with the x axis of its plot.
 
-    The load is used as x axis only if the dataset has rows at two or more loads.
+    The x axis is the load only if the dataset has rows at two or more loads.
     """
 
     def load_or(metric: str, axis: str) -> str:
@@ -80,7 +80,7 @@ def plotted_metrics(
 
 
 def figure(walk: Profile, metric: str, requirement: Requirement | None) -> Figure:
-    """Make a plot with its numbers, and a caption that explains how to read the plot."""
+    """Make a plot with a table of its numbers, and a caption that explains how to read it."""
     spec = profile_plot(walk, metric, requirement)
     title, fastest = spec["title"]["text"], is_fastest(metric, walk.over)
     sentences = [f"{title}: {describe(walk.here.scenario, walk.field, fastest=fastest)}."]
@@ -103,7 +103,7 @@ def figure(walk: Profile, metric: str, requirement: Requirement | None) -> Figur
 
 
 def numbers_table(spec: Spec, walk: Profile, metric: str) -> Table:
-    """Return a table of the numbers in a plot: at each x value of a dataset row, and at the scenario."""
+    """Return a table of the numbers in a plot, at the x values of the dataset rows and of the scenario."""
     data: dict[str, list[Row]] = spec["datasets"]
     field, points = walk.field, data.get("benchmarked", [])
     theory = {row[field]: str(row["said"]) for row in data.get("theory", [])}

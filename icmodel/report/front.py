@@ -1,4 +1,4 @@
-"""First page of reports: texts and tables shared by all kinds of report, and the first page of an evaluation."""
+"""First pages of reports: texts and tables for all kinds of report, and the first page of an evaluation."""
 
 from __future__ import annotations
 
@@ -51,26 +51,23 @@ from icmodel.solve import REFUSALS
 from icmodel.usecase import Answer, CandidateResult, Evaluation, Finding, UseCase
 
 MOST_NAME, MOST_SENTENCE = 80, 230
-"""Greatest numbers of characters of a name and of a sentence on a first page. The appendix has the full texts."""
+"""Greatest lengths of a name and of a sentence on a first page [characters]. The appendix has the full texts."""
 NOT_KNOWN = "not known"
 PARTS = ("", "the network allows", "the hosts", "the application")
-"""Column names of the table that splits a verdict into parts of the network, the hosts and the application."""
+"""Column names of the table that splits goodput and latency into the parts of network, hosts and application."""
 NETWORK_BOUNDS, HOST_BOUNDS, APPLICATION_BOUNDS = (
     ("wire", "share"),
     ("benchmark", "cpu", "packet-rate", "receiver"),
     ("application_send", "application_recv"),
 )
-"""Names of the upper bounds of a goodput that are set by the network, by the hosts and by the application."""
+"""Names of the upper bounds of a goodput that the network, the hosts and the application set."""
 
 
 # --- texts of every first page ----------------------------------------------------------------
 
 
 def sentences(texts: Iterable[str], most: int) -> tuple[str, ...]:
-    """Return the first ``most`` distinct sentences, each shortened for the first page.
-
-    Empty sentences are left out.
-    """
+    """Return the first ``most`` different sentences that are not empty, each shortened for the first page."""
     found = dict.fromkeys(shortened(text, MOST_SENTENCE) for text in texts if text)
     return tuple(found)[:most]
 
@@ -81,15 +78,12 @@ def name_cell(name: str, note: str = "") -> Cell:
 
 
 def rests(basis: str, rule: str = "") -> str:
-    """Return as text the basis of a number (its kind of evidence), with the rules behind it."""
+    """Return the basis of a number (its kind of evidence) as text, with its rules."""
     return f"{basis} ({rule})" if basis and rule else basis or "nothing predicted"
 
 
 def rest_text(outcomes: Sequence[str], where: str) -> str:
-    """Return a sentence that counts the requirements listed only in the appendix.
-
-    The sentence is empty if the first page lists all requirements.
-    """
+    """Return a sentence that counts the requirements listed only in the appendix; empty if there are none."""
     rest = Counter(outcomes[MOST_NUMBERS:])
     if not rest:
         return ""
@@ -100,7 +94,7 @@ def rest_text(outcomes: Sequence[str], where: str) -> str:
 def dataset_word(name: str) -> str:
     """Return the name of a dataset for a command line.
 
-    A dataset that is not bundled is named by its folder, without the parent folders.
+    A dataset that is not bundled has the name of its folder, without the parent folders.
     """
     if name in catalogue():
         return name
@@ -109,16 +103,16 @@ def dataset_word(name: str) -> str:
 
 
 def command(words: Iterable[str], masthead: Masthead, file: str) -> str:
-    """Return the command line that writes a report again. Files are named without their folders."""
+    """Return the command line that makes a report again. Files are named without their folders."""
     return shlex.join(["icmodel", *words, *masthead.words(), "-o", file])
 
 
 def repeat(
     line: str, datasets: Mapping[str, str], variant: str, file: SourceFile | None
 ) -> tuple[tuple[str, str], ...]:
-    """Return what is needed to reproduce a report, as pairs of name and text.
+    """Return the facts that reproduce a report, as pairs of name and text.
 
-    The pairs are the command line, hashes of its inputs, the version, and the variant of the model.
+    They are the command line, the hashes of its inputs, the version of icmodel, and the variant of the model.
     """
     facts = [("command", line)]
     if file is not None:
@@ -131,21 +125,21 @@ def repeat(
 
 COST = "not stated: a use case has no costs, a system file may"
 MOST_OPEN = 2
-"""Maximum number of doubts about undecided requirements on a first page. Other doubts follow."""
+"""Maximum number of doubts about undecided requirements on a first page, so that other doubts have room."""
 MOST_DATASETS = 3
-"""Maximum number of datasets for which a first page prints hashes; with more datasets it prints none."""
+"""Maximum number of datasets whose hashes are printed on a first page; with more datasets, none are."""
 
 
 # --- an evaluation ----------------------------------------------------------------------------
 
 
 def front(evaluation: Evaluation, plots: Sequence[Block], line: str) -> Front:
-    """Make the first page of the report on an evaluation of a use case.
+    """Make the first page of the report of an evaluation.
 
     Parameters
     ----------
     plots : sequence of Block
-        Blocks of the report's section on plots. One of its plots is chosen for the first page.
+        Blocks of the report's section of plots, from which the plot of the first page is chosen.
     line : str
         Command line that makes the report again.
     """
@@ -166,7 +160,7 @@ def front(evaluation: Evaluation, plots: Sequence[Block], line: str) -> Front:
 
 
 def _numbers(findings: Iterable[Finding]) -> Table:
-    """Return the table of requirements on the first page: value, limit, margin and verdict of each."""
+    """Return the table of requirements on the first page: value, limit, margin and verdict."""
     rows = []
     for finding in findings:
         verdict = finding.verdict
@@ -188,9 +182,9 @@ def _numbers(findings: Iterable[Finding]) -> Table:
 
 
 def picture(plots: Sequence[Block], decisive: Finding) -> Figure | None:
-    """Choose the plot for the first page: the deciding metric of the deciding stream, if it was plotted.
+    """Choose the plot for the first page: the deciding metric of the deciding stream.
 
-    Otherwise another plot is chosen, if possible of the same stream. Returns None if there are no plots.
+    If it was not plotted, another plot is chosen, if possible of the same stream. Returns None if there are no plots.
     """
     heading, found = "", []
     for block in plots:
@@ -207,7 +201,7 @@ def picture(plots: Sequence[Block], decisive: Finding) -> Figure | None:
 
 
 def _changes(evaluation: Evaluation) -> Iterator[str]:
-    """Yield sentences for the first page on changes and measurements that would change the verdict."""
+    """Yield sentences on changes and measurements that would change the verdict."""
     chosen = evaluation.chosen
     decisive = chosen.decisive
     if chosen.outcome == MET:
@@ -254,7 +248,7 @@ def _parts_to_buy(evaluation: Evaluation) -> Iterator[tuple[str, str]]:
 
 
 def interfaces_text(case: UseCase, result: CandidateResult, each: str) -> str:
-    """Return a text with the number of interfaces that a candidate needs, by device.
+    """Return as text the number of interfaces that a candidate needs, in total and by device.
 
     Parameters
     ----------
@@ -275,13 +269,13 @@ def interfaces_text(case: UseCase, result: CandidateResult, each: str) -> str:
 
 
 def _doubts(evaluation: Evaluation, ranked: Sequence[Finding]) -> Iterator[str]:
-    """Yield sentences for the first page on doubts about the verdict, the largest first."""
+    """Yield sentences on doubts about the verdict, the largest first."""
     chosen = evaluation.chosen
     for answer in chosen.answers:
         if answer.prediction is None:
             yield f"Nothing is predicted for {answer.stream}: {answer.why}."
 
-    # Intervals that contain the limit, the widest first.
+    # Undecided requirements, the widest interval first.
     def width(finding: Finding) -> float:
         estimate, limit = finding.verdict.estimate, abs(finding.verdict.requirement.limit)
         ends = (estimate.high, estimate.low)
@@ -315,9 +309,9 @@ def _doubts(evaluation: Evaluation, ranked: Sequence[Finding]) -> Iterator[str]:
 
 
 def parts(answer: Answer, model: Model | None = None) -> Table:
-    """Return a table of what network, hosts and application contribute to a stream's goodput and mean latency.
+    """Return a table that splits a stream's goodput and mean latency into network, hosts and application.
 
-    If the stream has no prediction, the network column shows the bounds by theory.
+    If the stream has no prediction, the column of the network has the bounds by theory.
     """
     rows = (
         (Cell("goodput"), *map(Cell, goodput_parts(answer, model))),
@@ -328,10 +322,7 @@ def parts(answer: Answer, model: Model | None = None) -> Table:
 
 
 def goodput_parts(answer: Answer, model: Model | None) -> tuple[str, str, str]:
-    """Return three texts on the goodput of a stream, one for network, hosts and application.
-
-    They say what the network allows, what the hosts reach, and what the application requests.
-    """
+    """Return three texts on a stream's goodput: allowed by the network, reached by the hosts, and requested."""
     bounds = {} if answer.prediction is None else answer.prediction.bounds
     scenario = answer.scenario
 
@@ -355,7 +346,7 @@ def goodput_parts(answer: Answer, model: Model | None) -> tuple[str, str, str]:
 
 
 def latency_parts(answer: Answer, model: Model | None) -> tuple[str, str, str]:
-    """Return three texts on the latency of a stream: the times of network, hosts and application."""
+    """Return three texts on a stream's mean latency: the times of network, hosts and application."""
     work, size = answer.scenario.work, answer.scenario.payload_bytes
     own_s = work.sending_s(size) + work.receiving_s(size)
     own = f"adds {quantity('latency_mean_s', own_s, 4)}" if own_s else "its own work is not stated"
@@ -377,7 +368,7 @@ def latency_parts(answer: Answer, model: Model | None) -> tuple[str, str, str]:
 
 
 def _theory(bound: Callable[[Scenario], float | None], answer: Answer) -> float:
-    """Compute a theoretical bound for a stream. Returns infinity if theory cannot answer."""
+    """Return a bound by theory for a stream; infinity if there is none."""
     try:
         value = bound(answer.scenario)
     except REFUSALS:

@@ -36,9 +36,9 @@ NO_PLOTS = (
     "report again. Their numbers:"
 )
 POLICY = "default-src 'none'; style-src 'unsafe-inline'"
-"""Content security policy of an HTML report: only the styles inside the page may be loaded."""
+"""Content security policy of an HTML report: a browser may load only the styles inside the page."""
 LOGO_POLICY = f"{POLICY}; img-src data:"
-"""Content security policy of an HTML report with a logo; the logo is embedded in the page."""
+"""Content security policy of an HTML report with a logo, which is embedded in the page."""
 CLASSES = {"met": "met", "not met": "not-met", "undecided": "undecided"}
 """CSS class of each verdict in an HTML report."""
 
@@ -88,7 +88,7 @@ def _header(content: Page) -> Markup:
     links = (element("a", one.title, href=f"#{one.anchor}") for one in content.sections)
     printed = " · ".join(filter(None, (head.organisation, head.line))) or content.made_by
     logo = Markup("")
-    if head.logo is not None:  # browsers run no scripts in an SVG of an img element
+    if head.logo is not None:  # browsers run no scripts of an SVG in an img element
         kind = "image/svg+xml" if head.logo.kind == "svg" else "image/png"
         address = f"data:{kind};base64,{base64.b64encode(head.logo.content).decode()}"
         logo = element("img", src=address, alt=head.organisation, class_="logo")
@@ -105,7 +105,7 @@ def _header(content: Page) -> Markup:
 
 
 def _front(front: Front) -> Markup:
-    """Render the body of the first page as HTML: numbers, picture, changes, doubts, parts to buy, and command."""
+    """Render the rest of the first page as HTML: numbers, picture, changes, doubts, parts to buy, and command."""
 
     def listed(title: str, texts: tuple[str, ...]) -> Markup:
         return joined(element("h3", title), element("ul", *(element("li", text) for text in texts)))
@@ -190,7 +190,7 @@ def _fold(block: Fold) -> Markup:
 def _table(block: Table) -> Markup:
     """Render a table of a report as HTML.
 
-    Each cell carries the name of its column. Narrow windows show this name beside the cell.
+    Each cell has the name of its column as an attribute, which narrow windows show beside the cell.
     """
     classes = ["number" if numeric else None for numeric in block.numeric]
     heads = (
@@ -233,7 +233,7 @@ def _cell(cell: Cell) -> Markup:
 def _gauge(gauge: Gauge) -> Markup:
     """Render a gauge (bar with interval, value and limit) as HTML.
 
-    Screen readers skip it, since the texts of the table row state the same numbers.
+    Screen readers skip it, since the row of the table has the same numbers as text.
     """
 
     def mark(kind: str, left: float, right: float | None = None) -> Markup:
@@ -266,7 +266,7 @@ def _bars(block: Bars) -> Markup:
 def _figures(block: Figures) -> Markup:
     """Render plots as HTML, each with its numbers in a collapsed table.
 
-    Without vl-convert, only the numbers are shown.
+    If vl-convert is not installed, only the numbers are shown.
     """
     if not plots.drawable():
         return joined(element("p", NO_PLOTS), *(show(figure.numbers) for figure in block.figures))

@@ -1,4 +1,4 @@
-"""A comparison of interconnects as text and as a report: one row per link, deciding measurements, and reasons."""
+"""Comparison of interconnects as text and as a report: a row per link, deciding measurements, and reasons."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ NAMES = {"ethernet": "Ethernet", "roce": "RoCE", "infiniband": "InfiniBand", "ra
 NOT_STATED = "?"
 TONES = {MET: "#0a6b58", UNDECIDED: "#7a5200", NOT_MET: "#a3201a"}
 SHAPES = {MET: "circle", UNDECIDED: "triangle-up", NOT_MET: "cross"}
-"""Colour and shape of a link's verdict in the plot of all links."""
+"""Shape of a link in the plot of all links, by verdict."""
 RULES = (
     "Each stream is predicted on each link. Samples are sent in frames of one connection's payload. A stated "
     "goodput is sent in frames of the default candidate's payload. Pictures are sent in up to four measured "
@@ -61,11 +61,11 @@ RULES = (
     "theory refutes it (wire: no host can). Theory alone never proves a link, since hosts add time. +3 means that "
     "three more requirements are undecided. ? is a rate that no source states.",
 )
-"""Explanation of how interconnects are compared, printed below the table of links."""
+"""Explanation of the comparison, printed below the table of links."""
 
 
 def page(comparison: Comparison, masthead: Masthead = PLAIN, file: str = "") -> Page:
-    """Make the report of a comparison: the links on one page, then each link with its reasons.
+    """Make the report of a comparison: a first page with the best links, then each link with its reasons.
 
     Parameters
     ----------
@@ -184,7 +184,7 @@ def _front(comparison: Comparison, ranked: Sequence[Row], line: str) -> Front:
 
 
 def _map(comparison: Comparison) -> Figure:
-    """Make a plot of all links by protocol and line rate. Colour and shape show the verdict."""
+    """Plot all links by protocol and line rate; colour and shape show the verdict."""
     points = [
         {
             "link": _kind(row),
@@ -246,9 +246,8 @@ def protocol_text(row: Row) -> str:
 def decided_text(row: Row) -> str:
     """Return as text the value that decides a link's verdict, with its limit.
 
-    If the link is undecided, the number of other undecided requirements is added.
-
-    If the value is unknown, a finite end of its interval is shown instead.
+    If the value is unknown, a finite end of its interval is shown. If the link is undecided, the number of other
+    undecided requirements is added.
     """
     verdict = row.decisive.verdict
     requirement, estimate = verdict.requirement, verdict.estimate
@@ -281,7 +280,7 @@ def row_cells(row: Row) -> tuple[str, ...]:
 
 
 def link_table(best_first: Sequence[Ranked]) -> Table:
-    """Return the ranked links: verdict and class, and the value that decides with its interval."""
+    """Return a table of the ranked links, each with verdict, class, and the deciding value with its interval."""
     verdict, decided, rows = COLUMNS.index("verdict"), len(COLUMNS) - 1, []
     for one in best_first:
         texts, decisive = row_cells(one.row), one.row.decisive.verdict
@@ -295,13 +294,13 @@ def link_table(best_first: Sequence[Ranked]) -> Table:
 
 
 def why(one: Ranked) -> Iterator[str]:
-    """Yield the reason for the class of a ranked link in one sentence, and then its reasons."""
+    """Yield one sentence on the class of a ranked link, then the reasons for its verdict."""
     yield f"{one.sentence}."
     yield from reasons(one.row)
 
 
 def headline(comparison: Comparison) -> tuple[str, ...]:
-    """Return two headlines: the question of the use case, and the number of links by verdict."""
+    """Return two lines: the question of the use case, and the number of links by verdict."""
     case = comparison.usecase
     counts = [f"{sum(row.outcome == one for row in comparison.rows)} {one}" for one in OUTCOMES]
     return (
@@ -341,8 +340,7 @@ def link_name(row: Row) -> str:
 def reasons(row: Row) -> Iterator[str]:
     """Yield the reasons for a link's verdict.
 
-    First comes the source of the verdict with each requirement, then the other sources, then the
-    datasets without an answer.
+    In order: the deciding source with each requirement, the other sources, the datasets without an answer, and notes.
     """
     yield f"answered by {source_name(row.source)}: {row.source.result.description}"
     for finding in row.source.result.findings:
@@ -359,7 +357,7 @@ def reasons(row: Row) -> Iterator[str]:
 
 
 def source_name(source: Source) -> str:
-    """Return the name of a verdict's source: ``ethernet-10g-2012 (published, corrected)`` or ``theory alone``."""
+    """Return the name of a source as text: ``ethernet-10g-2012 (published, corrected)`` or ``theory alone``."""
     if source.ground == THEORY:
         return "theory alone"
     notes = [source.ground, source.variant]

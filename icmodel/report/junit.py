@@ -1,7 +1,7 @@
-"""Verdicts as JUnit XML, which CI servers show: a test case for each requirement.
+"""Write verdicts as JUnit XML for CI servers: a test case for each requirement.
 
-A requirement that is not met, or undecided, is a failure; the type of the failure tells the two apart. An
-undecided requirement is no skipped test, since CI servers show a skipped test as passed.
+A requirement that is not met or undecided is a failed test; the type of the failure tells which. An undecided
+requirement is not a skipped test, since CI servers show skipped tests as passed.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from icmodel.system import SystemPrediction
 from icmodel.usecase import Evaluation
 
 _FORBIDDEN = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-"""Pattern of the characters that XML 1.0 forbids but a TOML text may contain."""
+"""Pattern of characters that a TOML text may contain but XML 1.0 forbids."""
 
 
 class Case(NamedTuple):
@@ -31,7 +31,7 @@ class Case(NamedTuple):
 def junit_text(answer: Evaluation | SystemPrediction) -> str:
     """Return the requirements of an evaluation's chosen candidate, or of a system, as JUnit XML.
 
-    The same answer gives the same bytes: the file has no date, host or duration.
+    The file has no date, host or duration, so the same answer gives the same bytes.
     """
     if isinstance(answer, Evaluation):
         suite, group = answer.usecase.name, answer.candidate
@@ -74,7 +74,7 @@ def junit_text(answer: Evaluation | SystemPrediction) -> str:
 
 
 def joined(text: str, why: str) -> str:
-    """Return the text of a verdict with its reason, unless the text states the reason already."""
+    """Join the text of a verdict and its reason, unless they are equal."""
     return "; ".join(dict.fromkeys(filter(None, (text, why))))
 
 

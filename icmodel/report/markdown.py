@@ -1,4 +1,4 @@
-"""Render a page as Markdown with GitHub's tables; plots become tables of their numbers."""
+"""Render a page as GitHub-flavoured Markdown; plots become tables of their numbers."""
 
 from __future__ import annotations
 
@@ -53,9 +53,9 @@ def markdown_text(content: Page) -> str:
 
 
 def _front(front: Front) -> Iterator[str]:
-    """Render the first page below the answer as Markdown.
+    """Render the rest of the first page (below the answer) as Markdown.
 
-    Its plot is left out; the appendix has the numbers of the plot.
+    A plot is left out, since the appendix has its numbers.
     """
     yield from show(front.numbers)
     if front.more:
@@ -79,7 +79,7 @@ def escape(text: str) -> str:
 
 
 def code(text: str) -> str:
-    """Return a text as a Markdown code span, fenced by more backticks than the text contains."""
+    """Return a text as a Markdown code span, with more backticks around it than in the text."""
     longest = max((len(run) for run in re.findall("`+", text)), default=0)
     fence, gap = "`" * (longest + 1), " " if longest else ""
     return f"{fence}{gap}{' '.join(text.split()).replace('|', chr(92) + '|')}{gap}{fence}"

@@ -1,4 +1,4 @@
-"""Elements of HTML and SVG; every text that is not markup is escaped.
+"""Make elements of HTML and SVG; texts that are not `Markup` are escaped.
 
 >>> element("p", "1 < 2", class_="note")
 '<p class="note">1 &lt; 2</p>'
@@ -13,7 +13,7 @@ VOID = frozenset({"meta", "br", "hr", "img"})
 
 
 class Markup(str):
-    """Text of HTML or SVG that must not be escaped again."""
+    """HTML or SVG source, which is not escaped again."""
 
     __slots__ = ()
 
@@ -21,7 +21,7 @@ class Markup(str):
 def element(name: str, /, *children: str, **attributes: str | None) -> Markup:
     """Make an HTML or SVG element.
 
-    A trailing underscore of an attribute name is removed; other underscores become hyphens.  Attributes with the
+    A trailing underscore of an attribute name is removed; other underscores become hyphens. Attributes with the
     value ``None`` are left out.
     """
     shown = "".join(

@@ -1,6 +1,6 @@
 """Masthead of a report: author, project, revision, date, and an organisation's name, logo, colour and footer.
 
-Command options and a template file set these entries. An option replaces the same key of the template.
+Command options and a template file set these entries; an option overrides the same key of the template.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ MOST_LOGO_BYTES = 1_000_000
 MOST_BEFORE_SVG = 4_000
 """Maximum number of bytes before the first element of an SVG file [B]."""
 EPOCH = "SOURCE_DATE_EPOCH"
-"""Environment variable with the date of a build, in seconds since 1970; see reproducible-builds.org."""
+"""Environment variable with the date of reproducible builds, in seconds since 1970; see reproducible-builds.org."""
 PNG = b"\x89PNG\r\n\x1a\n"
 OPTIONS = ("author", "project", "revision", "date", "template")
-"""Fields of a masthead that are command options of the same name."""
+"""Fields of a masthead that are also command options, with the same names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class Masthead:
     Parameters
     ----------
     date : str
-        Date in the form ``2026-11-25``; empty prints no date, so that the same answer gives the same bytes.
+        Date in the form ``2026-11-25``. If it is empty, no date is printed, and the same answer gives the same bytes.
     accent : str
         Accent colour, used for lines, in the form ``#0b5cad``.
     template : str
@@ -69,7 +69,7 @@ class Masthead:
 
     @property
     def line(self) -> str:
-        """Text line with project, author, revision and date; empty if none is given."""
+        """Line of text with project, author, revision and date; empty if none is given."""
         revision = f"revision {self.revision}" if self.revision else ""
         return " · ".join(filter(None, (self.project, self.author, revision, self.date)))
 
@@ -91,13 +91,12 @@ def masthead(
     date: str | None = None,
     template: str | Path | None = None,
 ) -> Masthead:
-    """Make a masthead from options; an option replaces the same key of the template file.
+    """Make a masthead from options and a template file; an option overrides the same key of the template.
 
     Parameters
     ----------
     date : str, optional
-        Date in the form ``2026-11-25``. By default the date of the environment variable ``SOURCE_DATE_EPOCH``, and
-        without this variable no date.
+        Date in the form ``2026-11-25``; by default that of the environment variable ``SOURCE_DATE_EPOCH``, if set.
     template : str or Path, optional
         TOML file with the keys organisation, logo, accent, footer, author, project and revision.
 
@@ -159,7 +158,7 @@ def _logo(template: Path, name: str) -> Logo:
     try:
         with file.open("rb") as opened:
             content = opened.read(MOST_LOGO_BYTES + 1)
-    except (OSError, ValueError) as error:  # a name with a zero byte is no name
+    except (OSError, ValueError) as error:  # ValueError: the name contains a null byte
         reason = getattr(error, "strerror", None) or str(error)
         raise ReportError(f"{template.name}: logo {name!r} cannot be read: {reason}") from error
     if len(content) > MOST_LOGO_BYTES:

@@ -1,4 +1,4 @@
-"""A report page as JSON for a browser: each block with its kind and its fields."""
+"""Convert a report page to JSON for a browser: each block becomes its kind and its fields."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Render a report as PDF with typst: A4, tagged for screen readers (PDF/UA-1).
 
-``page.typ`` has the layout.  It reads the page as JSON, so typst never runs a text of a file as code, and prints
-markup in a name unchanged.  Typst runs in an empty folder, without packages, and with its bundled fonts.
+``page.typ`` has the layout. It reads the page as JSON, so typst prints all texts unchanged and never runs them as code.
+Typst runs in an empty folder, without packages, and with its bundled fonts.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ from icmodel.requirement import SIGNS
 
 EXTRA = "pip install 'icmodel[pdf]'"
 NO_GLYPH = "could not be displayed"
-"""Part of typst's error message about a character that no font has. Only PDF/UA-1 forbids such characters."""
+"""Part of typst's error message on a character that is in no font; only PDF/UA-1 makes this an error."""
 LONGEST_WORD = 24
-"""Length limit [characters] of a word; longer words may be broken at the end of a line."""
+"""Greatest length of a word that is never broken at the end of a line [characters]."""
 WIDE_PX = 900.0
-"""Width of a drawing [px] above which the drawing has a page of its own in landscape format."""
+"""Width above which a drawing gets its own page in landscape format [px]."""
 LINE_WIDTH, BADGE_WIDTH, GAP_WIDTH = 126.0, 3.0, 4.0
-"""Widths in a printed table [characters]: a whole line, the frame of a verdict, the gap between columns."""
+"""Widths in a printed table [characters]: whole line, frame of a verdict, gap between columns."""
 LABELS = {name.lower(): getattr(blocks, name) for name in ("CHANGE", "BUY", "DOUBTS", "REPEAT")}
 
 
 def pdf_bytes(content: Page) -> bytes:
     """Render a report page as PDF. The same content gives the same bytes.
 
-    If the fonts of typst lack a character, such as a Chinese one, a font of the system sets it. Then the bytes
-    depend on the fonts installed, and the file does not claim PDF/UA-1.
+    If typst's bundled fonts lack a character, such as a Chinese one, fonts of the system are used too. Then the bytes
+    depend on the installed fonts, and the file does not claim PDF/UA-1.
 
     Raises
     ------
@@ -56,15 +56,15 @@ def pdf_bytes(content: Page) -> bytes:
 
 
 def page_images(content: Page, ppi: float = 72.0) -> list[bytes]:
-    """Render a report as PNG pictures, one for each printed page."""
+    """Render a report as PNG images, one for each printed page."""
     made = _compiled(content, "png", ppi=ppi)
     return made if isinstance(made, list) else [made]
 
 
 def typst() -> Any:
-    """Import and return the module of typst.
+    """Import and return the module typst.
 
-    The return type is Any, since typst's type stubs lack some options.
+    Its type is Any, since typst's type stubs lack some options.
 
     Raises
     ------
@@ -99,7 +99,7 @@ def _compiled(content: Page, form: str, **options: Any) -> Any:
 def plain(value: object) -> Any:
     """Convert a part of a report page to JSON for typst.
 
-    A dataclass becomes an object with its kind. A plot becomes its SVG drawing.
+    A dataclass becomes an object with its fields and its kind (name of the class). A plot becomes an SVG drawing.
     """
     if isinstance(value, str):
         return printable(value)
@@ -160,7 +160,7 @@ def column_widths(table: Table) -> list[float]:
 
 
 def printable(text: str) -> str:
-    """Return a text on one line, without control characters. Its long words may be broken anywhere."""
+    """Return a text on one line, without control characters; words longer than `LONGEST_WORD` can break anywhere."""
     shown = "".join(
         "�" if unicodedata.category(char)[0] == "C" else char for char in " ".join(text.split())
     )
@@ -168,9 +168,9 @@ def printable(text: str) -> str:
 
 
 def light(svg: str) -> str:
-    """Return an SVG drawing with fixed light colours.
+    """Return an SVG drawing in its light colours.
 
-    CSS variables and media rules are removed, since only browsers support them.
+    CSS variables are replaced by their values, and media rules removed, since only browsers support them.
     """
     styles = re.search(r"<style>(.*?)</style>", svg, re.DOTALL)
     if styles is None:

@@ -1,4 +1,4 @@
-"""Plots: a metric along one axis with the dataset rows used, as Vega-Lite specification."""
+"""Plot a metric along one axis, with the dataset rows used, as a Vega-Lite specification."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ from icmodel.requirement import Requirement
 from icmodel.scenario import Scenario
 
 FASTEST = ("goodput_bps", "sent_bps", "frames_per_s")
-"""Metrics that are plotted for an unlimited offered load. The requested goodput is a separate line."""
+"""Metrics that are plotted at unlimited offered load; the requested goodput is a separate line."""
 BORROWED = "never measured so: the points are of the options most alike"
-"""Note on a plot if its dataset rows have other options than the scenario."""
+"""Note on a plot whose dataset rows have other options than the scenario."""
 
 
 def metric_plot(
@@ -53,28 +53,28 @@ def metric_plot(
 ) -> Spec:
     """Make the Vega-Lite specification of one metric along an axis.
 
-    All other parameters keep the values of the scenario.  The plot shows the predicted line with its 90 %
-    interval, and the benchmarked points used; their shape shows their basis.  It also shows the bound by theory,
-    the requested goodput, and the scenario as one marked point.
+    All other parameters keep the values of the scenario. The plot shows the predicted line with its 90 % interval, and
+    the benchmarked points used; their shape shows their basis. It also shows the bound by theory, the requested
+    goodput, and the scenario as one marked point.
 
     Parameters
     ----------
     model : Model
-        The model that predicts.
+        Model that predicts.
     metric : str
         Metric to plot, for example ``goodput_bps`` or ``latency_mean_s``.
     over : "payload", "load" or "cores"
-        Axis.  Over ``payload`` the requested goodput is constant.  Goodput over ``payload`` or ``cores`` is drawn for
-        an unlimited load.
+        Axis. Over ``payload``, the requested goodput is constant. Goodput over ``payload`` or ``cores`` is plotted at
+        unlimited load.
     scenario : Scenario
-        The question that the plot is about.
+        Scenario of the plot.
     requirement : Requirement, optional
-        Requirement whose limit is drawn, if it is about this metric.
+        Requirement whose limit is drawn, if it limits this metric.
 
     Raises
     ------
     ReportError
-        If the axis is unknown, or the dataset has nothing to draw along the axis.
+        If the axis is unknown, or the metric has no values along the axis.
     OutOfDomain, ScenarioError
         If the dataset cannot answer the scenario.
 
@@ -91,7 +91,7 @@ def metric_plot(
 
 
 def is_fastest(metric: str, over: str) -> bool:
-    """Whether a plot shows values at unlimited offered load instead of the requested load."""
+    """Whether a plot shows values at unlimited offered load, not at the requested load."""
     return metric in FASTEST and over != "load"
 
 
@@ -129,7 +129,7 @@ def profile_plot(walk: Profile, metric: str, requirement: Requirement | None = N
 
 
 def describe(asked: Scenario, varied: str, *, fastest: bool = False) -> str:
-    """Return as text the parameters of a scenario that stay constant along the x axis of a plot."""
+    """Return as text the parameters of a scenario that are constant along the x axis of a plot."""
     held = {
         "payload_bytes": quantity("payload_bytes", asked.payload_bytes),
         "requested_goodput_bps": f"{quantity('goodput_bps', asked.requested_goodput_bps)} asked",
@@ -161,7 +161,7 @@ def datasets(
         if (bound := theory_bound(walk.model, step.scenario, metric)) is not None
     ]
 
-    requested: list[Row] = []  # over the load, the requested goodput is the diagonal
+    requested: list[Row] = []  # a diagonal line if the x axis is the load
     if metric == "goodput_bps" and (asked.rate_fps is not None or walk.over == "load"):
         for x in (steps[0].x, steps[-1].x):
             goodput = x if walk.over == "load" else asked.requested_goodput_bps
@@ -187,9 +187,9 @@ def datasets(
 
 
 def predicted_line(walk: Profile, metric: str) -> Iterator[Row]:
-    """Yield the points of the predicted line, split into pieces.
+    """Yield the points of the predicted line, split into pieces that are extrapolated or not.
 
-    Each piece is either extrapolated or not. Neighbouring pieces share a point.
+    Neighbouring pieces share a point.
     """
     steps = walk.answering(metric)
     piece, before = 0, None
@@ -237,10 +237,10 @@ def theory_bound(model: Model, scenario: Scenario, metric: str) -> float | None:
 
 
 def benchmarked_points(walk: Profile, metric: str) -> Iterator[Row]:
-    """Yield the dataset rows of a plot as points, each with its entry in the legend and its shade.
+    """Yield the dataset rows of a plot as points, each with its legend entry and its shade.
 
-    The shade is the index of a fill colour; 0 stands for the payload of the scenario.
-    A row without a load limit is placed at the right end of a load axis.
+    The shade is the index of a fill colour; 0 is that of the scenario's payload. On a load axis, a row of unlimited
+    load is placed at the right end.
     """
 
     def text(name: str, value: float | None) -> str:

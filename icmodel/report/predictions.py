@@ -1,4 +1,4 @@
-"""Report sections on predictions: questions, metrics, reasons, dataset rows, sources and limits of validity."""
+"""Report sections on predictions: parameters, metrics, reasons, dataset rows, sources and limits of validity."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ MEANINGS = {
 
 
 def predictions(evaluation: Evaluation) -> Iterator[Block]:
-    """Yield blocks on each stream: its question, and every metric with interval and basis (kind of evidence)."""
+    """Yield blocks on each stream: its parameters, and its metrics with interval and basis (kind of evidence)."""
     yield Text(
         f"{INTERVAL} The basis of a number is the weakest of its sources; all are listed from the "
         "strongest."
@@ -55,7 +55,7 @@ def predictions(evaluation: Evaluation) -> Iterator[Block]:
 def _answers(candidate: CandidateResult) -> Iterator[Block]:
     """Yield blocks on each stream of a candidate: its parameters, predicted metrics and derived rates.
 
-    Metrics without a value follow in a collapsed list.
+    Metrics without a value are in a collapsed list.
     """
     for answer in candidate.answers:
         yield Heading(f"{candidate.name}: {answer.stream}")
@@ -130,7 +130,7 @@ def metric_table(stream: str, metrics: Mapping[str, Estimate]) -> Table:
 
 
 def reasons(evaluation: Evaluation) -> Iterator[Block]:
-    """Yield blocks that explain the judged candidate's predictions: goodput bounds and latency terms."""
+    """Yield blocks that explain the chosen candidate's predictions: goodput bounds and latency terms."""
     explained = {
         answer.stream: answer.prediction
         for answer in evaluation.chosen.answers
@@ -146,7 +146,7 @@ def reasons(evaluation: Evaluation) -> Iterator[Block]:
 def explain(prediction: Prediction) -> Iterator[Block]:
     """Yield bar charts that explain a prediction: bounds of the goodput, and terms of the mean latency.
 
-    The least bound is the goodput; the sum of the terms is the mean latency.
+    The goodput is the least bound; the mean latency is the sum of the terms.
     """
     bounds = prediction.bounds
     if bounds:
@@ -251,7 +251,7 @@ def _count_by_basis(rows: Iterable[UsedRow]) -> str:
 
 
 def sources(evaluation: Evaluation) -> Iterator[Block]:
-    """Yield blocks on the origin of the use case and the dataset: citation, licence, tool and hosts."""
+    """Yield blocks on the sources of the use case and the dataset: citation, licence, tool and hosts."""
     case, data = evaluation.usecase, evaluation.data
     yield Heading("The use case")
     pairs = [("use case", case.name), ("stands in", case.source), ("citation", case.citation)]
@@ -309,7 +309,7 @@ def limits(evaluation: Evaluation) -> Iterator[Block]:
 
 
 def beyond_data(candidate: CandidateResult) -> Iterator[str]:
-    """Yield one sentence for each reason why metrics of a candidate are extrapolated, with these metrics."""
+    """Yield a sentence for each reason of extrapolation, with the metrics of a candidate that it concerns."""
     for answer in candidate.answers:
         metrics = {} if answer.prediction is None else answer.prediction.metrics
         reasons = group_by_key(
@@ -322,7 +322,7 @@ def beyond_data(candidate: CandidateResult) -> Iterator[str]:
 
 
 def _notes(candidate: CandidateResult) -> Iterator[str]:
-    """Yield notes on a candidate and its streams, and the reasons why streams were refused."""
+    """Yield notes on a candidate and its streams, and the reasons why streams have no prediction."""
     yield from candidate.notes
     for answer in candidate.answers:
         if answer.prediction is None:

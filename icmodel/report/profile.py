@@ -15,11 +15,11 @@ from icmodel.scenario import Scenario
 AXES = {"payload": "payload_bytes", "load": "requested_goodput_bps", "cores": "cores"}
 """Axis of a plot -> scenario field that varies along the axis."""
 STEPS = 48
-"""Number of even steps along the x axis of a plot, in addition to the benchmarked points."""
+"""Number of evenly spaced points along the x axis of a plot, in addition to the benchmarked points."""
 PAST = 1.0005
-"""Ratio of a plot's first load in overload to its greatest achieved load.
+"""Ratio of the first plotted load in overload to the greatest achieved load.
 
-The ratio is close to 1, so that the plot shows overload as a jump.
+It is close to 1, so that the plot shows the start of overload as a jump.
 """
 
 
@@ -44,12 +44,12 @@ class Profile:
 
     @property
     def field(self) -> str:
-        """The scenario field that varies along the axis."""
+        """Field of the scenario that varies along the axis."""
         return AXES[self.over]
 
     @property
     def substituted(self) -> str:
-        """Reason why dataset rows with other options than the scenario's are used; empty if there are none."""
+        """Reason why dataset rows with other options than the scenario's are used; empty if none are."""
         return answering_rows(self.model, self.scenario).substituted
 
     def answering(self, metric: str) -> tuple[Step, ...]:
@@ -70,10 +70,10 @@ def known(prediction: Prediction, metric: str) -> bool:
 
 
 def profile(model: Model, scenario: Scenario, over: str, *, fastest: bool = False) -> Profile:
-    """Predict a scenario at every benchmarked point of an axis and at even steps between.
+    """Predict a scenario at every benchmarked point of an axis, and at evenly spaced points between them.
 
-    Over ``payload`` the requested goodput is constant; the frame rate is computed from it.  With ``fastest`` every
-    step has an unlimited load.  Steps that the dataset cannot answer are left out.
+    Over ``payload``, the requested goodput is constant, and the frame rate follows from it. With ``fastest``, the load
+    is unlimited at all points. Points that the dataset cannot answer are left out.
 
     Raises
     ------
@@ -109,7 +109,7 @@ def profile(model: Model, scenario: Scenario, over: str, *, fastest: bool = Fals
 
 
 def _moved(base: Scenario, over: str, x: float) -> Scenario:
-    """Return the scenario with the parameter of the plot's axis set to another value."""
+    """Return the scenario with another value of the parameter on the plot's axis."""
     if over == "cores":
         return replace(base, cores=int(x))
     if over == "load":
@@ -127,10 +127,7 @@ def answering_rows(model: Model, scenario: Scenario) -> Rows:
 
 
 def _payloads(model: Model, scenario: Scenario) -> list[float]:
-    """Return the payloads at which a plot is computed [B].
-
-    They are the benchmarked payloads, the payload of the scenario, and logarithmic steps.
-    """
+    """Return the payloads to plot [B]: benchmarked ones, the scenario's, and evenly spaced ones on a log scale."""
     rows = answering_rows(model, scenario).points
     sizes = {row.payload_bytes for row in rows if row.payload_bytes is not None}
     if not sizes:
@@ -142,11 +139,10 @@ def _payloads(model: Model, scenario: Scenario) -> list[float]:
 
 
 def _loads(model: Model, here: Prediction) -> list[float]:
-    """Return the loads at which a plot is computed [b/s].
+    """Return the loads to plot [b/s]: evenly spaced ones, benchmarked ones, the request, and the greatest achieved one.
 
-    They are even steps, the benchmarked loads, and the greatest achieved load.
-
-    If the request is too small to see on a linear axis, logarithmic steps are added from a third of the request on.
+    If the request is too small to see on a linear axis, loads evenly spaced on a log scale are added. They start at a
+    third of the request.
     """
     last = greatest_load_bps(model, here)
     loads = {last * (step + 1) / STEPS for step in range(STEPS)} | {last / (8 * STEPS)}
@@ -176,7 +172,7 @@ def _greatest_achieved_bps(model: Model, scenario: Scenario) -> float:
 def greatest_load_bps(model: Model, here: Prediction) -> float:
     """Return the right end of the load axis of a plot [b/s].
 
-    It is 10 % above the request, the greatest goodputs, and the loads of dataset rows.
+    It is 10 % above the greatest of the request, the greatest goodputs, and the loads of dataset rows.
     """
     request_bps = here.scenario.requested_goodput_bps
     ends = [

@@ -1,4 +1,4 @@
-"""Recommended designs of a system, as text and as a report: designs to choose from, changes, and doubts."""
+"""Recommendation for a system as text and as a report: designs to choose from, changes, and doubts."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ GROUP_SHAPES = {OWN: "cross", ON_FRONT: "circle", OPEN: "triangle-up"}
 
 
 def page(found: Recommendation, masthead: Masthead = PLAIN, file: str = "") -> Page:
-    """Make the report of a recommendation: one page first, then all designs.
+    """Make the report of a recommendation: first page, then all designs.
 
     Parameters
     ----------
@@ -136,14 +136,13 @@ def conclude(found: Recommendation) -> Conclusion:
 def _best(found: Recommendation) -> Checked:
     """Return the design shown on the first page.
 
-    It is the first design that meets or may meet all requirements. Without such a design, it is the system file's
-    own.
+    It is the first design that meets all requirements, else the first that may meet them, else the file's own.
     """
     return next(iter((*found.front, *found.undecided)), found.own)
 
 
 def _open(one: Checked) -> Iterator[Block]:
-    """Yield blocks on the requirements that a design may not meet, and on measurements that would decide them."""
+    """Yield blocks on the open requirements of a design, and on the measurements that would decide them."""
     if not one.open:
         yield Text("All requirements are met.")
         return
@@ -192,7 +191,7 @@ def _design_table(found: Recommendation, some: Sequence[Checked]) -> Table:
 
 
 def _front(found: Recommendation, line: str) -> Front:
-    """Make the first page of a recommendation: the designs, or the open requirements if no design meets all."""
+    """Make the first page of a recommendation: a table of designs, or of open requirements if no design meets all."""
     best = _best(found)
     if found.front:
         shown = designs(found)
@@ -270,7 +269,7 @@ def _doubts(found: Recommendation, best: Checked) -> Iterator[str]:
 
 
 def _plot(found: Recommendation) -> Figure | None:
-    """Plot the designs: greatest mean latency over busy cores; None if no design has both."""
+    """Plot the greatest mean latency of designs over their busy cores; None if no design has both numbers."""
     groups = ((OWN, (found.own,)), (ON_FRONT, found.front), (OPEN, found.undecided))
     points = [
         {
@@ -362,7 +361,7 @@ def changes(changed: Mapping[str, str]) -> str:
 
 
 def searched_lines(found: Recommendation) -> Iterator[str]:
-    """Yield sentences on a search: how many designs there are, and how many were left out and why."""
+    """Yield lines on a search: number of designs, numbers left out for each reason, and number predicted in full."""
     search = found.searched
     counts = search.counts
     far = "are not looked at"

@@ -33,9 +33,10 @@ STRICT = "Judged strictly: what is met on assumed or extrapolated rows is undeci
 
 
 def evaluation_text(evaluation: Evaluation, *, why: bool = False, width: int = WIDTH) -> str:
-    """Return an evaluation as text: the verdict, and each requirement with a change or measurement that helps.
+    """Return an evaluation as text: the verdict, and a line for each requirement.
 
-    A change would meet a requirement that is not met; a measurement would decide an undecided one.
+    For a requirement that is not met, the line names a change that would meet it. For an undecided one, it names a
+    measurement that would decide it.
 
     Parameters
     ----------
@@ -70,7 +71,7 @@ Limits = dict[str, tuple[str, ...]]
 
 
 def _short(evaluation: Evaluation, limits: Limits) -> Iterator[Section]:
-    """Yield the short page as one section: a line for each requirement, then the notes."""
+    """Yield the short page as one section: a line for each requirement, then notes."""
     chosen = evaluation.chosen
     blocks: list[Block] = [Text(STRICT)] if evaluation.strict else []
     blocks.append(_findings("", chosen.findings, _judged))
@@ -145,9 +146,9 @@ def _findings(
 
 
 def _judged(finding: Finding) -> Iterator[str]:
-    """Yield the parts of the short text on a judged requirement: value, limit, and a change that would help.
+    """Yield the parts of the short text on a judged requirement.
 
-    The change is added only if the requirement is not met or undecided.
+    They are value and limit. If the requirement is not met or undecided, margin and change or measurement follow.
     """
     yield finding_text(finding)
     if finding.outcome != MET:
@@ -155,7 +156,7 @@ def _judged(finding: Finding) -> Iterator[str]:
         yield margin_text(finding.verdict)
         if finding.outcome == NOT_MET:
             yield finding.remedy
-        elif ground.weak:  # the reason why a stream was refused is printed once, below the table
+        elif ground.weak:  # the reason why a stream has no prediction is printed once, below
             yield ground.settle
 
 

@@ -1,4 +1,4 @@
-"""Tables and report of a validation: errors and coverage on dataset rows that were left out of the fit."""
+"""Tables and report of a validation: errors and coverage on dataset rows left out of the fit."""
 
 from __future__ import annotations
 
@@ -38,16 +38,17 @@ from icmodel.validate.scores import Coverage, Score
 from icmodel.validate.validation import HELD_OUT, KINDS, LEAVE_ONE, Wishes
 
 LIKE_QUESTIONS = (LEAVE_ONE, HELD_OUT)
-"""Kinds of cross-validation folds that resemble a user's question.
+"""Kinds of cross-validation folds that resemble a user's questions, and decide the verdict.
 
-Only these kinds decide the verdict; other kinds leave out whole regions of the data."""
+The other kinds leave out whole regions of the data.
+"""
 MOST_REASONS = 3
-"""Maximum number of reasons for unanswered rows listed for a metric."""
+"""Maximum number of listed reasons for unanswered rows, by metric."""
 RULE = "errors are relative; those of ratios (loss_rate, CPU shares) absolute"
 
 
 def page(found: Validation, masthead: Masthead = PLAIN, file: str = "") -> Page:
-    """Make the report of a validation: one page first, then the tables of each kind of fold.
+    """Make the report of a validation: first page, then the tables of each kind of fold.
 
     Parameters
     ----------
@@ -113,7 +114,7 @@ Tried = tuple[Trial, Score, Verdict]
 def verdicts(found: Validation) -> list[Tried]:
     """Judge the coverage of each metric, the worst first.
 
-    If there are folds that resemble a user's question (`LIKE_QUESTIONS`), only those are judged.
+    Only folds that resemble a user's questions (`LIKE_QUESTIONS`) are judged; without such folds, all are.
     """
     deciding = [trial for trial in found.trials if trial.kind in LIKE_QUESTIONS] or found.trials
     judged = []
@@ -167,7 +168,7 @@ def conclude(found: Validation, judged: Sequence[Tried]) -> Conclusion:
 
 
 def _front(found: Validation, judged: Sequence[Tried], line: str) -> Front:
-    """Make the first page of a validation: metrics with the lowest coverage first, plot of errors, and doubts."""
+    """Make the first page of a validation: table of metrics (the worst first), plot of errors, and doubts."""
     rows = []
     for trial, score, verdict in judged[:MOST_NUMBERS]:
         share, span = _coverage(score.coverage)
@@ -325,7 +326,7 @@ def worst_table(data: Dataset, trial: Trial) -> Table[str]:
 
 
 def point_text(data: Dataset, point: Point) -> str:
-    """Return a dataset row as text: protocol, options, and the counts (such as cores) that are not the default."""
+    """Return a dataset row as text: protocol, options, and counts (such as cores) other than the default."""
     parts = [point.protocol, *(f"{a}={value}" for a, value in data.options_of(point).items())]
     for name, usual in (("cores", None), ("switches", 0), ("endpoints", 1)):
         count = getattr(point, name)

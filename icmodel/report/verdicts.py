@@ -1,4 +1,4 @@
-"""Verdicts in the report of a use case: conclusion, table of candidates, requirements, and their texts."""
+"""Verdicts in the report of an evaluation: conclusion, candidates, requirements, and texts on requirements."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ from icmodel.usecase import CandidateResult, Derivation, Evaluation, Finding, Ob
 JUDGED = "judged here"
 JUST_MET = "just met"
 MANIFOLD = 10.0
-"""Margin above which a value is shown as a multiple of its limit, not as a percentage."""
+"""Relative margin above which a value is shown as a multiple of its limit, not as a percentage."""
 
 
 # --- the conclusion ---------------------------------------------------------------------------
 
 
 def conclude(evaluation: Evaluation) -> Conclusion:
-    """Return the answer to the use case's question, in one sentence and in parts."""
+    """Return the conclusion of an evaluation: the verdict in one sentence, and its parts."""
     chosen = evaluation.chosen
     decided = chosen.decisive
     rested, change = rests_text(chosen), least_change(evaluation)
@@ -95,10 +95,10 @@ def _reason(finding: Finding) -> str:
 
 
 def _weakest(candidate: CandidateResult) -> list[Finding]:
-    """Return the judged requirements that decide a candidate's verdict and have the weakest basis.
+    """Return the findings with the weakest basis among those that decide a candidate's verdict.
 
-    The list is empty if nothing was predicted.  Latencies that grow without limit are left out, since they follow
-    from the goodput.
+    Latencies that grow without limit are left out, since they follow from the goodput. The list is empty if nothing was
+    predicted.
     """
     decided = [
         finding
@@ -110,9 +110,9 @@ def _weakest(candidate: CandidateResult) -> list[Finding]:
 
 
 def rests_text(candidate: CandidateResult) -> str:
-    """Return the weakest basis among the deciding requirements, with its metrics and rules.
+    """Return as text the weakest basis among the deciding requirements, with its metrics and rules.
 
-    For example ``on assumed receiving CPU (R19)``; empty if nothing was predicted.
+    An example is ``on assumed receiving CPU (R19)``. The text is empty if nothing was predicted.
     """
     weak = _weakest(candidate)
     if not weak:
@@ -124,17 +124,17 @@ def rests_text(candidate: CandidateResult) -> str:
 
 
 def settling(candidate: CandidateResult) -> str:
-    """Return the measurement that would settle a candidate's verdict; empty if there is none.
+    """Return the measurement that would confirm or change a candidate's verdict; empty if there is none.
 
-    The measurement belongs to the deciding requirement with the weakest basis (kind of evidence).
+    It replaces the weakest basis (kind of evidence) among the deciding requirements.
     """
     return next((finding.rests_on.settle for finding in _weakest(candidate)), "")
 
 
 def least_change(evaluation: Evaluation) -> str:
-    """Return as text the least change that would meet the deciding requirement.
+    """Return as text the least change that would meet the deciding requirement; empty if all are met.
 
-    If another candidate meets every requirement, the text also names it.
+    The text also names a candidate that meets every requirement, if there is one.
     """
     chosen = evaluation.chosen
     if chosen.outcome == MET:
@@ -148,7 +148,7 @@ def least_change(evaluation: Evaluation) -> str:
 
 
 def verdicts(evaluation: Evaluation) -> Iterator[Block]:
-    """Yield blocks on the verdicts: a table of candidates, the judged candidate, and the others collapsed."""
+    """Yield blocks on the verdicts: table of candidates, the chosen candidate, and the other ones collapsed."""
     chosen = evaluation.chosen
     if len(evaluation.candidates) > 1:
         rows = []
@@ -219,7 +219,7 @@ def _judged(candidate: CandidateResult) -> Iterator[Block]:
 
 
 def _minimised(one: Objective, known: Mapping[str, Mapping[str, Estimate]]) -> str:
-    """Return a metric to minimise with its interval and basis."""
+    """Return as text the value of a metric to minimise, with its interval and basis."""
     if math.isnan(one.value):
         return "unknown"
     estimate = known.get(one.stream, {}).get(one.metric)
@@ -230,10 +230,7 @@ def _minimised(one: Objective, known: Mapping[str, Mapping[str, Estimate]]) -> s
 
 
 def _findings(caption: str, first: str, findings: Iterable[Finding]) -> Table:
-    """Make a table of requirements: predicted value, limit, margin and verdict.
-
-    ``findings`` may include judgements of a requirement in another way; these do not decide the verdict.
-    """
+    """Make a table of requirements, or of their alternative readings: predicted value, limit, margin and verdict."""
     rows = []
     for finding in findings:
         verdict = finding.verdict
@@ -259,9 +256,10 @@ def _findings(caption: str, first: str, findings: Iterable[Finding]) -> Table:
 
 
 def gauge(verdict: Verdict) -> Gauge | None:
-    """Make a gauge (bar in a table cell) of an interval and its limit, or return None if no interval is known.
+    """Make a gauge (bar in a table cell) of an interval and its limit.
 
-    Positions are fractions of the gauge's width. An interval without an upper end extends to the edge.
+    Positions are fractions of the gauge's width. An interval without an upper end extends to the edge. Returns None if
+    no interval is known, or the limit is 0.
     """
     requirement, estimate = verdict.requirement, verdict.estimate
     ends = (estimate.low, estimate.high)
@@ -327,9 +325,9 @@ def finding_rests(finding: Finding) -> str:
 
 
 def headroom_text(finding: Finding) -> str:
-    """Return the margin between requested and needed goodput as text.
+    """Return as text how much the requested goodput exceeds the needed one.
 
-    The text is empty if the requirement is not about capacity.
+    The text is empty if the verdict has no such margin.
     """
     if finding.asked_margin is None:
         return ""
@@ -360,7 +358,7 @@ def margin_text(verdict: Verdict) -> str:
 
 
 def margin_clause(title: str, margin: str) -> str:
-    """Return a clause with the title of a met requirement and its margin as text.
+    """Return a clause with the title and the margin of a met requirement.
 
     Examples
     --------
@@ -380,14 +378,14 @@ def limit_text(verdict: Verdict) -> str:
 
 
 def about(finding: Finding) -> str:
-    """Return the name of the stream or device that a judged requirement is about."""
+    """Return as text the stream or device to which a judged requirement applies."""
     if finding.device:
         return f"{finding.device}, {plural(finding.streams, 'stream')} {finding.stream}"
     return finding.stream
 
 
 def ground_text(datasets: Iterable[str], states_devices: bool) -> str:
-    """Return the ground of an answer as text: datasets and devices that state their own times, or theory."""
+    """Return as text the evidence of an answer: datasets, and devices that state their own times, or theory."""
     named = ", ".join(datasets)
     if states_devices:
         return f"{named or 'theory'} and devices as stated"

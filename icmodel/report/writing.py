@@ -1,4 +1,4 @@
-"""Write a report of any answer; the file extension selects the format."""
+"""Write the report of any answer; the file extension selects the format."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ PAGES = {
     "Recommendation": "icmodel.report.recommendation",
     "Validation": "icmodel.report.validation",
 }
-"""Class of an answer -> module whose function ``page`` makes its report. It is imported on first use."""
+"""Class of an answer -> module whose function ``page`` makes its report; it is imported when needed."""
 
 
 def report(answer: Answer, path: str | Path, masthead: Masthead = PLAIN) -> None:
-    """Write the report of an answer as HTML, Markdown, PDF or JSON: one page first, then an appendix.
+    """Write the report of an answer: first page and appendix. The extension of the file selects the format.
 
-    The extension of the file selects the format.  The report of a system has a drawing: inside an HTML or PDF file,
-    or beside a Markdown file as ``.svg`` of the same name.  For a system, ``.svg`` writes the drawing
-    alone.  ``.xml`` has the requirements as test cases for a CI server.  The same answer gives the same bytes; each file is written atomically.
+    The report of a system has a drawing: inside an HTML or PDF file, or beside a Markdown file as ``.svg`` of the same
+    name. For a system, ``.svg`` is the drawing alone. ``.xml`` is JUnit XML: the requirements as test cases for a CI
+    server. The same answer gives the same bytes, and each file is written atomically.
 
     Parameters
     ----------

@@ -1,8 +1,8 @@
 """Answer the scenarios of a sheet, one per row.
 
-Other columns of the sheet, and the order of columns, are kept.  A column is named like a parameter in Python or on the
-command line.  The unit stands in the heading of the column (``payload [B]``) or in each cell (``64 KiB``).  If a row has
-no answer, the last cell of the row states the reason.
+A column with a parameter is named like the parameter in Python or on the command line.  Its unit is in the heading
+(``payload [B]``) or in each cell (``64 KiB``).  All columns are kept in their order, and the answers follow.  If a row
+has no answer, its last cell states the reason.
 """
 
 from __future__ import annotations
@@ -64,15 +64,15 @@ def answer_sheet(
     Returns
     -------
     Sheet
-        The columns of ``sheet``, followed by the columns of the answers.  Each metric that at least one row has takes
-        four columns: value, low, high and basis.  The bottleneck and the reason of an empty answer follow.  The answers of
-        a sheet that was answered before are replaced.
+        The columns of ``sheet``, followed by the columns of the answers.  Each metric with a value in at least one
+        row has four columns: value, low, high and basis.  The bottleneck and the reason for a missing answer follow.
+        Answers from an earlier call are replaced.
 
     Raises
     ------
     ScenarioError
-        If no column names a payload, two columns name the same parameter, a head with a unit is a misspelt
-        parameter, or a column of a sheet without answers has the head of an answer.
+        If no column names a payload, two columns name the same parameter, or a heading with a unit is a misspelt
+        parameter. Also if a sheet without answers has a column with the heading of an answer.
 
     Examples
     --------
@@ -118,7 +118,7 @@ def answer_sheet(
             if progress is not None:
                 progress(done, len(questions))
 
-    # Metrics that no row has get no columns.
+    # A metric without a value in any row gets no columns.
     answered = [question.found for question in questions if question.found]
     shown = [
         first + k
@@ -177,7 +177,7 @@ def parameter_columns(heads: Sequence[str]) -> dict[int, _Column]:
     ------
     ScenarioError
         If no column names a payload, two columns name one parameter, or a heading with a unit is a misspelt
-        parameter, which would otherwise be ignored.
+        parameter. Without the error, a misspelt parameter would be ignored.
     """
     known = {*TEXT_SPELLINGS, *SI_NAMES}
     found: dict[int, _Column] = {}
@@ -344,7 +344,7 @@ def _answer_alone(question: _Question, outside: str) -> None:
 
 
 def answer_cells(found: Prediction) -> Iterator[Cell]:
-    """Yield the cells of an answer, in the order of the heads of answers."""
+    """Yield the cells of an answer, in the order of `ANSWER_HEADS`; the reason, its last column, is left out."""
     for one in ANSWERS:
         estimate = found.metrics.get(one.metric)
         if estimate is None or estimate.absent:

@@ -21,7 +21,7 @@ KEYS = {
     "verdicts": {"requirement", "outcome", "estimate"},
     "sources": {"line", "metric", "value", "source"},
 }
-"""Sheet -> keys of the mappings of a document that fill one row each."""
+"""Sheet -> keys that identify a mapping of the document which fills one row of this sheet."""
 NAMES = ("name", "stream", "group", "device", "system", "id")
 """Keys whose value names an item of a list in a JSON document."""
 SUMMARY = ("usecase", "dataset", "datasets", "variants", "searched", "notes", "asked")
@@ -132,7 +132,7 @@ def ground_rows(
 ) -> Iterator[tuple[Cell, ...]]:
     """Yield the datasets of an answer with their checksums, and each requirement with the source that it states.
 
-    An answer that names no rows of a dataset has these as its sources.  An evaluation has one dataset, a system any
+    They are the sources of an answer that names no rows of a dataset.  An evaluation has one dataset, a system any
     number.
     """
     own, datasets = document.get("dataset"), document.get("datasets")
@@ -201,7 +201,7 @@ def verdict_row(place: Place, found: Mapping[str, Any]) -> tuple[Cell, ...]:
 
 
 def parts_row(place: Place, found: Mapping[str, Any]) -> tuple[Cell, ...]:
-    """Return the row of the parts of a judged time; the part of an unknown host is empty."""
+    """Return the row of a judged time's parts: network, hosts and application; an unknown part is empty."""
     times = (_cell(found["parts"][f"{part}_s"]) for part in ("network", "hosts", "application"))
     unit = unit_of_metric("latency_max_s").si
     return *_named(place, found), *(
@@ -227,7 +227,7 @@ def design_row(place: Place, found: Mapping[str, Any]) -> tuple[Cell, ...]:
 
 
 def source_row(place: Place, found: Mapping[str, Any]) -> tuple[Cell, ...]:
-    """Return the row of a used row of a dataset."""
+    """Return the sheet's row for a dataset row that the answer used."""
     cells = {key: _cell(found.get(key)) for key in HEADS["sources"]}
     load = cells["load_bps"]
     return tuple({**cells, "load_bps": "unlimited" if load == "inf" else load}.values())

@@ -122,7 +122,7 @@ def law_steps(found: Lookup) -> Iterator[Step]:
             yield from metric_steps(found, index, name)
     yield from ordered_steps([name for name in found.metrics if name != FRAMES])
 
-    # Frames per second follow from the goodput. If it is unknown, they are the measured ones, up to the request.
+    # Frames per second follow from the goodput. If it is unknown, the measured rate is used, at most the request.
     for end in ENDS:
         otherwise = '""'
         if FRAMES in found.metrics:

@@ -140,7 +140,7 @@ def refusals(found: Lookup) -> Iterator[tuple[str, str]]:
     yield 'AND([rate]<>"",[requested]<>"")', text(both)
     yield "AND([others]>0,[endpoint count]=1)", text(OTHERS_WITHOUT_ENDPOINTS)
 
-    # Sentences of the protocol's row on parameters without rows or rules in this dataset, with numbers inserted.
+    # Refusals of parameters without rows or rules in this dataset: texts from the protocol's row, with numbers.
     def said(column: str, placeholder: str, number: str) -> str:
         return f'SUBSTITUTE(INDEX(p_{column},[p]),"{placeholder}",[{number}])'
 

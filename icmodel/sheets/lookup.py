@@ -255,8 +255,9 @@ def _finite(number: float) -> float:
 def polynomial_rows(found: Lookup, first_surface: Sequence[int]) -> Iterator[tuple[Cell, ...]]:
     """Yield the rows of the look-up table of polynomials, in the order of their keys.
 
-    A row holds key, table, first payload [B] and least load [b/s].  The coefficients of value (4), low (6) and high (6)
-    follow, then four codes of the basis and the highest limited load [b/s].
+    A row begins with key, table, first payload [B] and least load [b/s].  The coefficients of the value (4) and of the
+    ends of its interval (6 each) follow.  The row ends with four codes of the basis, and the highest load that limits
+    the goodput [b/s].
     """
     tables = found.tables
     slots, left = tables.axes.slots, tables.left.copy()
@@ -290,7 +291,7 @@ def polynomial_rows(found: Lookup, first_surface: Sequence[int]) -> Iterator[tup
 
 
 def _repeated(surfaces: Surfaces, tables: Tables) -> Bools:
-    """Mark the cells with the polynomial and the basis of the cell before, as a boolean mask.
+    """Mark the cells whose polynomial and basis equal those of the previous cell, as a boolean mask.
 
     The axes of the mask are slots, surfaces and cells.
     """

@@ -25,7 +25,7 @@ REFERENCE = re.compile(rb"""[\s<]r\s*=\s*["']([A-Za-z]*)([0-9]+)["']""")
 CELL = re.compile(rb"<c[\s/>]")
 """Pattern of the start of a cell, which may have no reference."""
 COUNT = re.compile(rb"""[\s<](?:uniqueC|c)ount\s*=\s*["']\s*\+?([0-9]+)""")
-"""Pattern of a stated number of parts, such as the texts of all sheets."""
+"""Pattern of a stated count in XML, such as the number of texts in all sheets."""
 LONGEST_TAG = 2**16
 """Length above which a tag may be read in two pieces [B]."""
 
@@ -115,7 +115,7 @@ def _check_size(body: bytes, place: Path) -> None:
 
 @dataclass
 class Area:
-    """Area of the cells of a sheet, from pieces of its XML."""
+    """Area that the cells of a sheet span, collected from pieces of its XML."""
 
     row: int = 0
     column: int = 0

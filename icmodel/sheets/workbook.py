@@ -355,8 +355,8 @@ class _Workbook:
             met, failed = f"{low}>={limit}", f"{high}<{limit}"
         found = f"IF({met},{text(MET)},IF({failed},{text(NOT_MET)},{text(UNDECIDED)}))"
         if traversals(metric) or metric.endswith("_std_s"):
-            # If less may pass than requested, the latency has no upper end. If less passes, it grows without limit
-            # (`icmodel.requirement.while_all_passes`).
+            # If goodput may be below the request, the latency has no upper end. If goodput is surely below the request,
+            # the latency grows without limit (`icmodel.requirement.while_all_passes`).
             steps = ("request", f"{GOODPUT} answer low", f"{GOODPUT} answer high")
             request, least, most = map(self.cell, steps)
             produced = f"{request}/1E9*(1-{ROUNDING!r})"
@@ -425,7 +425,7 @@ class _Workbook:
         curve.set_column(0, len(head) - 1, 20)
         curve.freeze_panes(1, 1)
 
-        # Payloads [B] at equal ratios, between the least and the greatest with a goodput.
+        # Geometrically spaced payloads [B], between the least and the greatest with a goodput.
         row = self.goodput_configuration()
         first, last = (
             f"INDEX(k_{edge}_payload,{self.cell('configuration')})" for edge in ("first", "last")
@@ -453,7 +453,7 @@ class _Workbook:
                 curve.write_formula(k + 1, place, formula, None, stored)
 
     def goodput_configuration(self) -> Mapping[str, Cell] | None:
-        """Return the row of the configurations with the goodput for the first question; None without goodput."""
+        """Return the configuration (row) with the goodput for the first question; None without goodput."""
         protocol, cores = self.inputs["protocol"], self.inputs.get("cores")
         if cores is None:
             defaults = {row["protocol"]: row["default cores"] for row in self.found.protocols}

@@ -85,7 +85,7 @@ def write_sheet(sheet: Sheet, path: str | Path) -> None:
 
 
 def write_pages(pages: Sequence[Page], path: str | Path) -> None:
-    """Write tables as the sheets of an XLSX file, each with a frozen head, filters, number formats and column widths.
+    """Write tables as the sheets of an XLSX file, each with a frozen heading row, filters and formats.
 
     Raises
     ------

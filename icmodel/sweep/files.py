@@ -1,4 +1,4 @@
-"""Write the result of a sweep to a file: CSV and Parquet with a row for each point, or netCDF."""
+"""Write the result of a sweep to a file: CSV or Parquet with a row for each point, or netCDF."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ EXTRAS = {
     ZARR: ("zarr", ("zarr",)),
     XLSX: ("xlsx", ("xlsxwriter",)),
 }
-"""File extension -> extra of icmodel that installs the writer of this format, and the modules of the writer."""
+"""File extension -> optional dependency group (extra) of icmodel for this format, and the modules it installs."""
 BLOCK = 4096
 """Number of points of a sweep that are written to a file at once."""
 PARTS = ("_low", "_high", "_basis")
@@ -40,10 +40,11 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """Result of a sweep as columns with a row for each point: constant and swept parameters, and answers.
+    """Result of a sweep as a table with a row for each point.
 
-    Values of ``swept`` repeat over the points, the last parameter fastest. Without a swept parameter
-    there is one point. ``sha256`` is the hash of the dataset's rows.
+    ``fixed`` has the constant parameters, ``swept`` the values of each swept parameter, and ``answers`` a value for
+    each point. The points are all combinations of the swept values; the last parameter varies fastest. Without a
+    swept parameter there is one point. ``sha256`` is the hash of the dataset's rows.
     """
 
     fixed: Mapping[str, object]
@@ -57,13 +58,13 @@ class Columns:
 
     @property
     def names(self) -> list[str]:
-        """Names of all columns of the sweep's file, in order."""
+        """Names of all columns, in the order of the file."""
         return [*self.fixed, *self.swept, *self.answers]
 
     def blocks(self, progress: Progress | None) -> Iterator[list[Column]]:
         """Yield the columns of the sweep in blocks of `BLOCK` points.
 
-        ``progress`` is called with the number of points done and the number of all points.
+        Before each block, ``progress`` is called with the number of points done and the total number.
         """
         for start in range(0, len(self), BLOCK):
             if progress is not None:
@@ -76,7 +77,7 @@ class Columns:
 
 
 def columns_of(answers: xarray.Dataset, metrics: list[str], fixed: Mapping[str, object]) -> Columns:
-    """Return the result of a sweep as columns: metrics with intervals and bases, and the bottleneck."""
+    """Convert the result of a sweep to columns: metrics with intervals and bases, and the bottleneck."""
     names = [name + part for name in metrics for part in ("", *PARTS)] + ["bottleneck"]
     names = [name for name in names if name in answers]
     source = {"dataset": answers.attrs["dataset"], "variant": answers.attrs["variant"]}
@@ -101,9 +102,7 @@ def csv_lines(
 ) -> Iterator[str]:
     """Yield the lines of a sweep's CSV file.
 
-    Unknown numbers are empty cells. Integer codes are written as names.
-
-    A grid without points has no header.
+    Unknown numbers are empty cells. Integer codes are written as names. A grid without points has no header.
     """
     if header and len(columns):
         line = StringIO()
@@ -127,8 +126,8 @@ def parquet_bytes(columns: Columns, progress: Progress | None = None) -> bytes:
 
     Unknown numbers are null. Integer codes become dictionary-encoded names.
 
-    The metadata of a column hold the column's unit and long name. The metadata of the schema hold
-    the hash of the dataset's rows.
+    The metadata of each column hold its unit and long name. The metadata of the schema hold the hash of the dataset's
+    rows.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -157,7 +156,7 @@ def parquet_bytes(columns: Columns, progress: Progress | None = None) -> bytes:
 def write_netcdf(answers: xarray.Dataset, path: Path) -> None:
     """Write the result of a sweep as netCDF.
 
-    The file is built in memory, since HDF5 crashes if the disk becomes full.
+    The file is built in memory first, since HDF5 crashes if the disk becomes full.
     """
     content = BytesIO()
     answers.to_netcdf(content, engine="h5netcdf")
@@ -176,7 +175,7 @@ def check_installed(path: Path) -> None:
 
 
 def code_names(name: str) -> tuple[str, ...] | None:
-    """Return the names that the integer codes of a column stand for, or None for a column of numbers."""
+    """Return the names for the integer codes of a column, or None for a column of numbers."""
     if name == "bottleneck":
         return BOTTLENECKS
     return BASES if name.endswith("_basis") else None

@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 LARGEST_SWEEP = 100_000_000
 """Greatest number of points of a sweep in memory. A sweep by `icmodel.sweep.sweep_to_file` has no such limit."""
 BLOCK = 8_192
-"""Number of points of a sweep that are predicted between two updates of the progress."""
+"""Number of points of an in-memory sweep that are predicted at once, between two calls of ``progress``."""
 MOST_TRIED = 1000
-"""Greatest number of points of a sweep that are predicted one by one to find the first refused point."""
+"""Greatest number of points that are predicted one by one to find the first refused point."""
 
 
 @lists_keywords(ScenarioArrays)
@@ -86,8 +86,8 @@ def sweep(
     Returns
     -------
     xarray.Dataset
-        The predictions, with a dimension for each parameter with several values, labelled in SI.  Fixed parameters
-        are scalar coordinates.
+        The predictions. Each parameter with several values is a dimension, with coordinates in SI. Each other
+        parameter is a scalar coordinate.
 
     Raises
     ------
@@ -111,7 +111,7 @@ def sweep(
             f"the sweep has {total} points: request at most {LARGEST_SWEEP}, or write it to a file with "
             "sweep_to_file (on the command line: -o grid.zarr, .parquet or .csv)"
         )
-    # Columns are allocated once, so that a sweep needs little more memory than its result.
+    # Columns are allocated in full once, so that a sweep needs little more memory than its result.
     columns: dict[str, Any] = {}
     for block in grid.blocks(BLOCK):
         answers = block.answer(model, grid)
@@ -179,7 +179,7 @@ class Grid:
         return whole
 
     def labels(self) -> xarray.Dataset:
-        """Return a dataset of coordinates alone: values of the axes in SI, with units."""
+        """Return a dataset with coordinates only: values of the axes in SI, with units."""
         import xarray as xr  # not needed to read a range
 
         found = xr.Dataset(
@@ -214,7 +214,7 @@ def grid_of(
     asked = model.question(ranges, ("outside", "metrics", "intervals", "progress"))
     axes = axes_of(model, words.with_options(asked))
 
-    # Impossible values, and values without an axis or rule: the least and the greatest of each axis are checked.
+    # Refuse impossible values and values without an axis or rule. The ends of each numeric axis are enough to check.
     ends = [
         axis.values if axis.textual else dict.fromkeys((min(axis.values), max(axis.values)))
         for axis in axes
@@ -241,8 +241,8 @@ def _scenario(axes: Sequence[Axis], values: Sequence[Value]) -> Scenario:
 class Blocks(Sequence["Block"]):
     """Blocks of consecutive points of a grid; each block is a grid itself.
 
-    A block spans as many trailing axes in full as fit into ``most`` points. The next axis before these is cut into
-    pieces. Every combination of values of the axes before that one has separate blocks.
+    A block contains all values of as many last axes as fit into ``most`` points. The axis before these is cut into
+    pieces. Each axis before that one has a single value in a block.
 
     Examples
     --------
@@ -291,7 +291,10 @@ class Blocks(Sequence["Block"]):
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Block of consecutive points of a sweep: number, index of its first point, axes, and corner in the grid."""
+    """Block of consecutive points of a sweep.
+
+    ``start`` is the index of its first point in the grid, and ``corner`` the index of this point along each axis.
+    """
 
     number: int
     start: int
@@ -320,7 +323,7 @@ class Block:
                 question[axis.name] = axis.values[0]
                 continue
             values: Any = np.array(axis.values)
-            if axis.textual:  # the model takes several texts as indices
+            if axis.textual:  # predict_many takes texts as indices
                 is_protocol = axis.name == "protocol"
                 names = data.protocols if is_protocol else data.option_values(axis.name)
                 values = [names.index(str(value)) for value in axis.values]
@@ -337,7 +340,7 @@ class Block:
             raise _first_refusal(model, self.axes, question, grid) or refusal from None
 
     def labelled(self, answers: xarray.Dataset) -> xarray.Dataset:
-        """Return the answers of the block with the labels and units of its axes."""
+        """Add the labels and units of the block's axes to its answers."""
         columns = {str(name): one.to_numpy().reshape(-1) for name, one in answers.data_vars.items()}
         return Grid(self.axes).labelled(columns, answers)
 
@@ -345,7 +348,7 @@ class Block:
 def _first_refusal(
     model: Model, axes: tuple[Axis, ...], question: dict[str, Any], grid: Grid
 ) -> OutOfDomain | None:
-    """Return the error that `Model.predict` raises for the first refused point of a block."""
+    """Return the error that `Model.predict` raises for the first refused point of a block; None if none is found."""
     metrics = tuple(dict.fromkeys((*(grid.metrics or ()), "goodput_bps")))
     answered = model.predict_many(**question, outside="nan", metrics=metrics, intervals=False)
     outside = "extrapolate" if grid.outside == "extrapolate" else "refuse"

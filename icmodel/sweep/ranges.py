@@ -1,8 +1,8 @@
 """Ranges of a sweep: texts and numbers, converted to the axes of a grid.
 
-A range is a text.  ``"64 B, 1448 B"`` lists values.  ``"64 B..65535 B"`` takes the first value, the last value, and
-the dataset's values between them.  ``"64 B..65535 B:25"`` takes 25 values at equal distances, and
-``"64 B..65535 B:25log"`` takes 25 values at equal ratios.  The items of a list may be ranges.  A rate or a requested
+A range is a text. ``"64 B, 1448 B"`` lists values. ``"64 B..65535 B"`` takes the first value, the last value, and
+the dataset's values between them. ``"64 B..65535 B:25"`` takes 25 values at equal distances, and
+``"64 B..65535 B:25log"`` takes 25 values at equal ratios. The items of a list may be ranges. A rate or a requested
 goodput may be ``unlimited``.
 """
 
@@ -24,13 +24,13 @@ from icmodel.model import Model
 Value = float | str
 """Value of a swept parameter: a number in SI units, or the text of a protocol or an option."""
 Known = Callable[[str, float, float], Sequence[float]]
-"""Function (text, first value, last value) -> values of a range that states no number of values."""
+"""Function that returns the values of a range without a number of values, from its text, first and last value."""
 
 COUNTS = ("cores", "switches", "endpoints")
 WHOLE = ("payload_bytes", *COUNTS)
 UNLIMITED = "unlimited"
 LIMITS = ("rate_fps", "requested_goodput_bps")
-"""Parameters of a sweep that may be unlimited. Infinity stands for an unlimited value."""
+"""Parameters that may be unlimited; infinity stands for an unlimited value."""
 LARGEST_RANGE = 1_000_000
 """Greatest number of values in one range of a sweep."""
 
@@ -51,17 +51,19 @@ class Axis:
 
     @property
     def textual(self) -> bool:
-        """Whether the values of this parameter are texts, as for the protocol and options."""
+        """Whether the values are texts: true for the protocol and for options."""
         return is_textual(self.name)
 
 
 def is_textual(name: str) -> bool:
-    """Whether the values of a parameter are texts, as for the protocol and options."""
+    """Whether the values of a parameter are texts: true for the protocol and for options."""
     return name == "protocol" or name not in {*words.SI_NAMES, *words.TEXT_SPELLINGS}
 
 
 def axes_of(model: Model, ranges: Mapping[str, object]) -> tuple[Axis, ...]:
-    """Convert ranges to axes, in the order of the ranges; ``..`` stands for the values in the model's dataset.
+    """Convert ranges to axes, in the order of the ranges.
+
+    A range ``A..B`` without a number of values takes the values in the model's dataset.
 
     Raises
     ------
@@ -139,7 +141,7 @@ def range_values(name: str, text: str, known: Known) -> tuple[float, ...]:
     text : str
         Range as text.
     known : callable
-        Function that returns the values of a range without a number of values.
+        Function that returns the values of a range without a number of values; see `Known`.
 
     Raises
     ------
@@ -187,7 +189,7 @@ def range_values(name: str, text: str, known: Known) -> tuple[float, ...]:
 def spaced_values(name: str, item: str, first: float, last: float, how: str) -> list[float]:
     """Return the values of a range that ends in ``:N`` or ``:Nlog``.
 
-    The values of parameters with whole numbers are rounded.
+    Payloads and counts are rounded to whole numbers.
     """
     match = _HOW.fullmatch(how.strip())
     count = int(match["count"]) if match else 0
@@ -211,8 +213,8 @@ def known_values(
 
     For switches and endpoints, all whole numbers of the range are returned.
 
-    If the first or last value is beyond the measured range, it is kept.  The model then refuses or marks its points, as
-    for a single question.
+    A first or last value beyond the measured range is kept. The model then refuses its points, or marks them as
+    extrapolated, as for a single question.
     """
     if name in ("switches", "endpoints"):
         if last - first >= LARGEST_RANGE:

@@ -1,7 +1,7 @@
-"""Sweeps of any size into files: threads, worker processes or a Dask cluster predict the blocks.
+"""Write sweeps of any size to files: threads, worker processes or a Dask cluster predict the blocks.
 
-Only a few blocks are in progress at a time, so memory does not grow with the number of points. Blocks and their order
-do not depend on the kind of worker. So threads, processes and clusters write the same bytes.
+Only a few blocks are in progress at a time, so memory does not grow with the number of points. Threads, processes and
+clusters predict the same blocks in the same order, so they write the same bytes.
 """
 
 from __future__ import annotations
@@ -44,18 +44,17 @@ def sweep_to_file(
     progress: Callable[[int, int], None] | None = None,
     **ranges: Unpack[ScenarioArrays],
 ) -> Path:
-    """Predict every combination of some parameters' values into a file, with little memory.
+    """Predict every combination of some parameters' values, and write the predictions to a file block by block.
 
     The extension selects the format: ``.csv``, ``.parquet`` (a folder with a file for each block), or ``.zarr`` (xarray
-    opens it). If an interrupted sweep is called again with the same question, it continues after the last finished
-    block.
+    opens it). After an interruption, the same call continues the sweep after the last finished block.
 
     Parameters
     ----------
     model : Model
         Model that predicts. Workers load its dataset by name or folder, and check its hash.
     path : str or Path
-        File or folder to write; an earlier sweep at this place is replaced.
+        File or folder to write; an earlier sweep at this path is replaced.
     outside, metrics, intervals, **ranges
         As in `icmodel.sweep`.
     workers : int, optional
@@ -126,7 +125,7 @@ def sweep_to_file(
 
 
 def sweep_id(version: str, sha256: str, variant: str, grid: Grid, extension: str, most: int) -> str:
-    """Hash everything that determines the bytes of a sweep's file.
+    """Return a hash of everything that determines the bytes of a sweep's file.
 
     Parameters
     ----------
@@ -144,9 +143,9 @@ def sweep_id(version: str, sha256: str, variant: str, grid: Grid, extension: str
 
 
 def block_contents(model: Model, grid: Grid, extension: str, most: int) -> Callable[[int], Content]:
-    """Make the function that predicts a block of a sweep by number, and converts it to the content of the file.
+    """Make the function that predicts the block of a given number, and encodes it for the file.
 
-    The function predicts on one thread. It raises OutOfDomain if a point is refused.
+    The function uses one thread. It raises OutOfDomain if a point is refused.
     """
     blocks, encode = grid.blocks(most), TARGETS[extension].encode
 

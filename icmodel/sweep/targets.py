@@ -1,8 +1,8 @@
 """Files that a sweep fills block by block: CSV, a folder of Parquet parts, or a Zarr store.
 
-Blocks are written in order. Until the last block is written, the content is stored at ``NAME.partial``, and the number
-of finished blocks in ``NAME.progress``. If an interrupted sweep continues, it first removes any content after the
-finished blocks. So an interruption loses at most the current block, and no reader sees an incomplete file.
+Blocks are written in order. Until the last block is written, ``NAME.partial`` has the content, and ``NAME.progress``
+the number of finished blocks. A continued sweep first removes any content after the finished blocks. So an interruption
+loses at most the block being written, and no reader sees an incomplete file.
 """
 
 from __future__ import annotations
@@ -42,13 +42,14 @@ if TYPE_CHECKING:
 
 
 class Target(ABC):
-    """Target of a sweep: a file or folder that is written block by block.
+    """Base class of the targets of a sweep: a file or folder that is written block by block.
 
     Parameters
     ----------
     path : Path
-        Final place of the file or folder.
+        Final path of the file or folder.
     grid : Grid
+        Grid of the sweep.
     most : int
         Greatest number of points of a block.
     sweep_id : str
@@ -65,7 +66,7 @@ class Target(ABC):
     def encode(block: Block, answers: xarray.Dataset) -> Content:
         """Convert the labelled answers of a block to the content that `append` writes.
 
-        This may run in another process.
+        It may run in a worker process.
         """
 
     @abstractmethod
@@ -120,7 +121,7 @@ class Target(ABC):
         Raises
         ------
         ReportError
-            If the disk is full or cannot be written; finished blocks are kept.
+            If the disk is full or not writable; finished blocks are kept.
         """
         try:
             size_bytes = self.append(block, content)
@@ -135,7 +136,7 @@ class Target(ABC):
     def finish(self) -> None:
         """Move the complete file from its partial name to its final path.
 
-        An earlier folder is renamed before it is removed, so no reader sees a part of it.
+        An earlier folder is renamed before its files are removed, so no reader sees a part of it.
         """
         replaced = self.path.with_name(f"{self.path.name}.replaced")
         try:
@@ -163,7 +164,7 @@ class Target(ABC):
 
 
 MANIFEST = "_icmodel.json"
-"""File that marks a folder as a complete sweep; readers of Parquet folders skip names with an underscore."""
+"""File that marks a folder as a complete sweep; readers of Parquet folders skip names that start with ``_``."""
 
 
 class CsvFile(Target):
@@ -215,9 +216,9 @@ class ParquetFolder(Target):
 
 
 class ZarrStore(Target):
-    """Target of a sweep: a Zarr store with one chunk of each variable for each block.
+    """Target of a sweep: a Zarr store; each block is one chunk of each variable.
 
-    The format is 2, which every Zarr library reads; format 3 has no standard for texts yet.
+    It uses Zarr format 2, which every Zarr library reads; format 3 has no standard for texts yet.
     """
 
     @staticmethod
@@ -241,12 +242,12 @@ class ZarrStore(Target):
             array = zarr.open_array(self.partial / str(name), mode="r+")
             array[place] = column.to_numpy()
             stored = self.partial / str(name) / ".".join(map(str, chunk))
-            with suppress(FileNotFoundError), stored.open("rb") as file:  # no file without values
+            with suppress(FileNotFoundError), stored.open("rb") as file:  # no file if empty
                 os.fsync(file.fileno())
         return 0
 
     def truncate(self, blocks: int, size_bytes: int) -> None:
-        """Do nothing: the next block overwrites its chunks."""
+        """Do nothing: the next block overwrites the chunks of an unfinished block."""
 
     def _chunks(self) -> tuple[int, ...]:
         steps = zip(self.blocks.block_shape, self.grid.axes, strict=True)

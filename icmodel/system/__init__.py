@@ -2,8 +2,9 @@
 
 ``document`` (tables, in pydantic; ``schedulers`` and ``traffic_sources`` among them) -> ``expansion``
 (with ``routes``) -> ``network`` (the expanded system) -> ``loads``, ``rules`` and ``checking``. ``files``
-finds and reads systems. ``packing`` turns messages into packets, for everything that follows: ``bounds``
-(worst cases), ``sharing`` (rates of shared resources) and ``prediction`` (with the datasets of the links).
+finds and reads systems. ``packing`` cuts messages into packets. ``bounds`` (worst cases) and ``sharing``
+(rates of shared resources) are theory without documents. ``prediction`` combines them with the datasets
+of the links.
 
 >>> found = predict(load("lab-switch"))
 >>> found.streams["measured"].metrics["goodput_bps"].value / 1e6  # Mb/s

@@ -57,9 +57,9 @@ ANY_LINK: Place = ("links", None, "ends")
 The fault "node without a link" is certain only if no link has a mistake.
 """
 ALL_LINKS: tuple[Place, ...] = (ANY_LINK, ("devices", None, "links"), ("switches", None, "links"))
-"""Places that stand for the links of all nodes; no file has these keys.
+"""Places that stand for the links of any node, by which a mistake in some link is found; no file has these keys.
 
-The fault "no route" is certain only if no link has a mistake.
+A missing route is an error of its own only if no link has a mistake.
 """
 Pairs = list[tuple[str, str]]
 T = TypeVar("T", Device, Switch, Link, Port, Stream)
@@ -436,7 +436,8 @@ class Groups:
     ) -> tuple[str, ...]:
         """Nodes for which several names stand, each node once.
 
-        An unknown name is a mistake. The most similar name then replaces it. If no name is similar, it adds no node.
+        An unknown name is a mistake. The most similar name then replaces it. If no name is similar to one of
+        them, the result is empty.
         """
         found: dict[str, None] = {}
         wrong = False

@@ -77,7 +77,7 @@ def load_checked(name: str | Path) -> tuple[System, tuple[Finding, ...]]:
 
 
 def _with_file(system: System, path: Path) -> System:
-    """Copy a system, and add the hash of its file; also the name of the file, unless the system is bundled."""
+    """Copy a system with the hash of its file, and with the name of the file unless the system is bundled."""
     made_of = source_file(path, _bundled_folder(), NetworkError)
     own = path.name if path.name == made_of.name else ""
     return replace(system, file=own, sha256=made_of.sha256)
@@ -155,7 +155,7 @@ class OpenSystem:
         Raises
         ------
         NetworkError
-            If groups do not pair, or a stream has no route. The message has all mistakes of the file.
+            If two groups cannot be paired, or a stream has no route. The message lists all mistakes of the file.
         """
         mistakes = replace(self.blank)
         system = self._sound_part(mistakes)
@@ -234,7 +234,7 @@ def read_open(text: str, file: str, folder: Path | None = Path()) -> OpenSystem:
 
 
 def _with_bundled_datasets(document: SystemDocument, mistakes: Mistakes) -> SystemDocument:
-    """Remove each dataset that is not bundled from a document, add a mistake for it, and do not read its file."""
+    """Remove datasets that are not bundled from a document, and add a mistake for each; their files are not read."""
 
     def bundled(name: str | None, place: Place) -> str | None:
         if name is None or name in catalogue():

@@ -95,7 +95,7 @@ class _Message:
         return cls(rate_bps, stream.producer.period_s, stream.producer.due_s)
 
     def due_bits(self, within_s: float) -> float:
-        """Bits whose deadline is within the given time [s], counted from the arrival of a message."""
+        """Bits of all messages that are due within a time [s], counted from the arrival of the first message."""
         if within_s < self.due_s:
             return 0.0
         count = math.floor((within_s - self.due_s) / self.period_s) + 1
@@ -103,7 +103,7 @@ class _Message:
 
 
 def _due_rates(messages: list[_Message]) -> Iterator[tuple[float, float]]:
-    """Yield pairs: a rate that deadlines need [b/s], and the time within which these messages are due [s].
+    """Yield pairs: a rate that deadlines need [b/s], and the time within which messages are due [s].
 
     The rate is the demand bound function divided by the time (S. K. Baruah, A. K. Mok and L. E. Rosier,
     Preemptively scheduling hard-real-time sporadic tasks on one processor, IEEE Real-Time Systems
@@ -151,9 +151,9 @@ class Overload:
 
     @property
     def when(self) -> str:
-        """Part of `sentence`: the overloaded priority, or the time in which messages are due.
+        """Part of `sentence`: the overloaded priority, or the time within which messages must be sent.
 
-        Empty if the average load of the whole port is too high.
+        Empty if the whole port is overloaded on average: then neither decides.
         """
         if self.within_s:
             time = units.format_seconds(self.within_s, 4)
@@ -177,8 +177,8 @@ class Overload:
 def overloads(at_ports: Iterable[PortLoad]) -> Iterator[Overload]:
     """Yield the overloads of all ports, given the load of each port.
 
-    For each port, the average rate is checked first, then the rate that deadlines need, then the rates
-    of single priorities. Only the first of these checks that fails is reported.
+    Each port has three checks in this order: the average rate, the rate that deadlines need, and the
+    rates of single priorities. Only the first check that fails is reported.
     """
     for load in at_ports:
         rate = load.port.rate_bps

@@ -27,7 +27,7 @@ _load_system = lru_cache(maxsize=32)(load)
 def notes_on_usecase(system: System) -> tuple[str, ...]:
     """Notes for a system's prediction: its streams that request another rate in the bundled use case.
 
-    If the system names a use case, that use case is compared. Otherwise the use case with the system's name is.
+    The system is compared with the use case that it names, by default the use case with the system's name.
     """
     name = system.usecase or system.name
     if name not in usecase_names():

@@ -6,7 +6,7 @@ one stream of bytes, cut into full packets and a rest. Whether TCP merges is unk
 described.
 
 Packets are cut once, at the sender, for the least MTU of the stream's links of one kind (path MTU
-discovery, RFC 1191): switches do not fragment. Bits are those on the line, gap and preamble included.
+discovery, RFC 1191). Switches do not fragment. Sizes are bits on the line, with gap and preamble.
 """
 
 from __future__ import annotations
@@ -67,8 +67,8 @@ class Sizes:
         Size of single packets [b].
     mean_bits, lacking_bits : float
         Any n consecutive packets have at least ``n * mean - lacking`` bits. Only the last packet of a
-        frame, or of a run of merged frames, is short. So at most two short packets come without full
-        packets between: the last packet of a frame and the last packet of a message.
+        frame, or of a run of merged frames, is short. So at most two short packets follow one another
+        without full packets between them: the last packet of a frame and the last packet of a message.
     """
 
     longest_bits: float
@@ -79,7 +79,7 @@ class Sizes:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Packed:
-    """Packets of a stream on a link; streams and links that cut alike share one object.
+    """Packets of a stream on a link; streams and links with the same packets share one object.
 
     Parameters
     ----------
@@ -245,7 +245,7 @@ def _cut(framing: AnyFraming | None, link: Link, pieces: list[tuple[int, int]]) 
         if framing is not None:
             trains.append((framing.train(size_bytes), number))
             continue
-        # On a plain link, only the bytes themselves, cut at the MTU.
+        # A plain link has no headers: cut the bytes at the MTU.
         size, mtu = np.array(size_bytes, dtype=np.int64), link.mtu_bytes
         last = (size - 1) % mtu + 1
         train = Train(size, -(-size // mtu), size, np.asarray(last == mtu), mtu, last)

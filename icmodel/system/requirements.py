@@ -27,7 +27,7 @@ def derive_for_system(usecase: UseCase, document: SystemDocument) -> Derivations
     """Derive the numbers of a use case from the system's streams with the same names.
 
     If use case and system give a stream different kinds of source, the numbers of that stream are left
-    out. `stream_requirements` then raises an error for a limit that names such a number.
+    out. `stream_requirements` then adds a mistake for each limit that names such a number.
     """
     tables = {table.name: table for table in document.streams}
     updated = {
@@ -88,8 +88,8 @@ def stream_requirements(
     derived : mapping
         Numbers of the use case from `derive_for_system`; empty without a use case.
     mistakes : Mistakes
-        Mistakes are added here: a requirement without a stream although the system has several groups of
-        streams, a limit that names an unknown number, or one with another unit than its metric.
+        Mistakes are added here. A requirement may lack a stream although the system has several groups of
+        streams. A limit may name an unknown number, or have another unit than its metric.
     """
     numbers = {**derived, **_numbers_of_sources(document.streams)}
     made: list[StreamRequirement] = []
@@ -119,7 +119,7 @@ def _check_references(
     numbers: Mapping[str, Derivation],
     mistakes: Mistakes,
 ) -> None:
-    """Add a mistake for each limit of the use case that names a number which this system's streams lack."""
+    """Add a mistake for each limit of the use case that names a number missing in this system's streams."""
     kinds = {table.name: table.produces.kind for table in document.streams}
     for limit in usecase.requirements:
         for text in filter(None, (limit.at_least, limit.at_most)):

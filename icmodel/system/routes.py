@@ -148,8 +148,8 @@ def route_via(network: Topology, stream: Stream, via: Route) -> Route | None:
 class Cables:
     """Choice of cables: the ports between each pair of nodes, and the load of each port so far.
 
-    Of parallel cables, a stream takes the cable with the least load relative to its rate, or the first
-    of equally loaded cables. All copies of a multicast set take the same cable.
+    Of parallel cables, a stream takes the cable with the least load relative to its rate. If several
+    have this load, it takes the first. All copies of a multicast set take the same cable.
     """
 
     def __init__(self, ports: Iterable[Port]) -> None:

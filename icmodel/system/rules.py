@@ -31,7 +31,7 @@ class PartFault(NamedTuple):
     key : object
         Faults with equal keys are reported as one finding.
     severity : float
-        Severity. Of the faults with one key, only the text of the most severe fault is reported.
+        Rank of the fault: of all faults with one key, only the text of the most severe one is reported.
     fault : Fault
         A sentence with names, numbers and a fix, and its place in the file.
     """
@@ -289,7 +289,7 @@ def unmeasured_protocols(
 def misspelt_protocols(system: System, headers: Mapping[str, DatasetHeader]) -> Iterator[PartFault]:
     """Find streams whose protocol is unknown to every dataset, but similar to a known protocol.
 
-    Only streams without a dataset on their route are looked at; see `unmeasured_protocols`.
+    Only streams without a dataset on their route are checked here; see `unmeasured_protocols` for the others.
     """
     if {stream.protocol for stream in system.streams.values()} <= THEORY_PROTOCOLS:
         return

@@ -1,9 +1,10 @@
 """Schedulers: the order in which a port sends its queued frames.
 
-A stream's priority, 0 to 7 with 7 the most urgent, is its class at every port (the priority code points
-of IEEE 802.1Q-2022 §6.9.3, in the order of their numbers). Schedulers choose among packets, which are
-Ethernet frames with preamble and gap. Within a class, packets are sent in order of arrival. No scheduler
-interrupts a packet on the wire (no preemption). The next packet begins after the gap.
+A stream has a priority from 0 to 7; 7 is the most urgent. The priority is its class at every port (the
+priority code points of IEEE 802.1Q-2022 §6.9.3, in the order of their numbers). Schedulers choose among
+packets, which are Ethernet frames with preamble and gap. Within a class, packets are sent in order of
+arrival. No scheduler interrupts a packet on the wire (no preemption). The next packet begins after the
+gap.
 
 Each class of this module is both a table of a system file and a Python value. In Python, ``kind`` has a
 default, and a wrong value raises `pydantic.ValidationError`.
@@ -55,7 +56,7 @@ class Fifo(PortScheduler):
 
 
 class StrictPriority(PortScheduler):
-    """Strict-priority scheduler: the most urgent waiting frame goes first; a frame on the wire is finished."""
+    """Strict-priority scheduler: the most urgent waiting frame goes first; a frame that is being sent is not interrupted."""
 
     kind: Literal["strict-priority"] = "strict-priority"
     name: ClassVar[str] = "strict priority"

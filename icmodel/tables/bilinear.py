@@ -5,9 +5,9 @@ unlimited load.  Each pair of cell and slot holds the coefficients of
 
     v = c0 + c1·dp + c2·dp² + (c3 + c4·dp + c5·dp²)·dr,    dp = payload − left knot,  dr = load − left level
 
-So linear interpolation over payload and between load curves (IC2012 §7.1.1–7.1.3) takes four look-ups for a whole
-array.  It reproduces benchmarked points exactly.  An interval is wider between two points than at either point, so
-low and high also have quadratic terms.
+With these coefficients, linear interpolation over payload and load (IC2012 §7.1.1–7.1.3) takes four look-ups for a
+whole array.  It reproduces benchmarked points exactly.  An interval is wider between two points than at either point.
+So low and high also have quadratic terms.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Surfaces(NamedTuple):
 
     All surfaces share payload knots and load levels.  Cells are the intervals between knots, and slots those between
     levels.  ``coefficients`` (6, 3, slots, surfaces, cells) are c0 to c5, each for value, low and high.  ``basis``
-    (2, 2, slots, surfaces, cells) is the basis: off and on a payload knot on axis 0, off and on a load level on axis 1.
+    (2, 2, slots, surfaces, cells) is the basis; axis 0: off and on a payload knot, axis 1: off and on a load level.
     ``rows`` (4, slots, surfaces, cells) are the left and right row of the lower curve, then of the upper curve; −1
     means no row.  ``top_load`` (surfaces, cells) is the highest limited load with a curve [b/s].  It is 0 if only the
     unlimited curve is known, and infinite if there are no limited loads.  ``first`` and ``last`` (surfaces,) are the
@@ -300,7 +300,7 @@ def _extend_payloads(found: Surfaces, least: Floats, most: Floats) -> None:
 def _around_one(terms: Floats) -> Floats:
     """Set the value of polynomial terms to 1, and shift low and high with it.
 
-    If the former low or high lies farther out, it stays.
+    If the previous low or high is farther from 1, it is kept.
     """
     found: Floats = terms - terms[:, [VALUE]]
     found[0] += 1.0

@@ -146,8 +146,9 @@ class Curve:
         """Widths added to low and high in the middle of each interval between two points, (2, n − 1).
 
         The interpolation error adds in quadrature to the half-widths of the points.  Within a gap, the added width
-        follows the parabola 4·t·(1 − t) at the fraction t.  If a limit of the metric lies at distances a and b from the
-        interval ends at the two points, a width of at most (√a + √b)² / 4 stays within the limit.
+        follows the parabola 4·t·(1 − t) at the fraction t.  The added width must not cross a limit of the metric.  Let
+        the limit lie at distances a and b from the interval ends at the two points.  A width of at most
+        (√a + √b)² / 4 then stays within the limit.
         """
         value, middle = self.ends[VALUE], (self.ends[:, :-1] + self.ends[:, 1:]) / 2
         error = np.zeros(len(value) - 1) if self.between is None else self.between
@@ -159,7 +160,7 @@ class Curve:
 
 
 def payload_knots(curves: Iterable[Iterable[float]], extra: Iterable[float] = ()) -> Floats:
-    """Make the payload knots [B] of a table: the payloads of all curves, ascending, and ``extra``.
+    """Make the payload knots [B] of a table, ascending: the payloads of all curves, and ``extra``.
 
     A further knot lies one byte above the last payload of each curve.
     """
@@ -316,7 +317,7 @@ def _curve_through(
     payload = np.array([float(p.payload_bytes or 1) for p in points])
     value = np.array([p.value for p in points])
     least, most = stated_range(data, metric, points[0].protocol)
-    # At most the cores stated in the rows are busy; a row above this count shows that the host had more cores.
+    # The stated core count limits the number of busy cores.  A row above this count shows that the host had more.
     if metric.endswith(BUSY_CORES) and cores and max(p.value for p in points) <= cores:
         most = min(most, float(cores))
     ends = np.stack([value] * 3)

@@ -31,8 +31,8 @@ class InterpolationErrors(NamedTuple):
     """Interpolation errors of one metric; they give half-widths of 90 % intervals at and between the points of a curve.
 
     Errors are relative to the value; errors of ratios are absolute.  ``median`` is the median error.  ``typical`` is
-    equal to ``median``; if most errors are 0, it is the mean error.  ``factor`` is the conformal multiple of the local
-    scale.  ``enough`` is false if fewer than nine rows can be left out.
+    the median error, or the mean error if the median is 0.  ``factor`` is the conformal multiple of the local scale.
+    ``enough`` is false if fewer than nine rows can be left out.
     """
 
     relative: bool
@@ -97,8 +97,8 @@ def interpolation_errors(data: Dataset, metric: str) -> InterpolationErrors:
 def _curves_over_payload(points: Sequence[Point]) -> list[list[Point]]:
     """Group rows of one metric by curve, ascending in payload.
 
-    For the goodput, only unlimited rows count, if there are any.  A goodput held by a rate limit equals the limit, and
-    tells nothing about interpolation.
+    For the goodput, only unlimited rows count, if there are any.  Below capacity, the goodput equals the rate limit of
+    the run, and says nothing about interpolation.
     """
     known = [p for p in points if p.payload_bytes and p.endpoints in (None, 1)]
     if known and known[0].metric == "goodput_bps":

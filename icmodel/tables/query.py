@@ -20,7 +20,7 @@ ENDS = np.arange(3)
 TOGETHER = 16_384
 """Number of results (metrics × ends × requests) in one look-up.
 
-At this number the coefficients stay in the processor's cache, and a few requests look up all metrics in one step.
+At this number the coefficients stay in the processor's cache.  A few requests look up all metrics in one step.
 """
 
 
@@ -114,7 +114,7 @@ class TableQuery:
 
     @cached_property
     def unlimited(self) -> Load:
-        """The unlimited load, for each of the n requests."""
+        """Unlimited load of each request, (n,)."""
         size = len(self.q)
         slot = np.full(size, len(self.tables.axes.loads) + 1)
         return Load(slot, None, np.zeros(size, dtype=bool))
@@ -239,7 +239,7 @@ class TableQuery:
     # --- configurations -----------------------------------------------------------------------
 
     def known(self, metric: str) -> Bools:
-        """Boolean mask (n,) of requests for whose protocol and counts the metric has rows."""
+        """Boolean mask (n,) of requests with a protocol and counts (cores, switches) for which the metric has rows."""
         return np.asarray(self.tables.group[self.tables.index[metric]].take(self.config) > 0)
 
     def cores(self, metrics: Sequence[str]) -> Floats:
@@ -319,8 +319,8 @@ class TableQuery:
 def _squares(squares: Floats, place: Ints, ends: Ints, values: int) -> Floats:
     """Look up the quadratic payload coefficients of low and high, (terms, metrics, ends, n); empty if all are 0.
 
-    ``ends`` are ascending indices of value, low and high.  ``values`` is the number of coefficients of values.
-    ``squares`` leaves them out, since values have no quadratic term.
+    ``ends`` are ascending indices of value, low and high.  The value has no quadratic term, so ``squares`` lacks its
+    coefficients.  ``values`` is their number, by which the indices ``place`` are shifted.
     """
     if not squares.size:
         return squares

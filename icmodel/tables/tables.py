@@ -1,7 +1,7 @@
 """Compiled look-up tables of a dataset: one table per metric on common axes, packed for joint look-ups.
 
 Rows at the requested core or switch count take precedence.  Without such rows, the tables use rows at the nearest
-measured count, and the rules of the metric (IC2012 §7.1) scale the numbers.
+measured count.  The rules of the metric (IC2012 §7.1) then scale the numbers.
 """
 
 from __future__ import annotations
@@ -147,7 +147,7 @@ class Compiler(NamedTuple):
 def nearest_configuration(own: Sequence[Configuration], cores: int) -> Configuration | None:
     """Choose the configuration with the core count nearest to ``cores`` and the most switches.
 
-    If two core counts are equally near, the lower one counts.
+    If two core counts are equally near, the lower one is used.
     """
     return min(
         own,

@@ -1,8 +1,10 @@
-"""Estimates for requirements on metrics that the dataset does not have.
+"""Estimate metrics that the dataset does not have, from certain bounds, to judge requirements on them.
 
-Only certain bounds are used. A missing quantile lies between the statistics that are always below and always above
-the quantile. A one-way latency lies between theory's minimum and the whole round trip. A goodput lies below theory's
-maximum. A requirement whose limit lies between the bounds is *undecided*.
+- A missing latency quantile lies between a statistic that is never greater and one that is never less.
+- A one-way latency lies between theory's minimum and the whole round trip.
+- A goodput lies below theory's maximum.
+
+A requirement whose limit lies between the bounds is *undecided*.
 """
 
 from __future__ import annotations
@@ -24,10 +26,16 @@ STATED_MIN, STATED_MAX = "the minimum the source states", "the maximum the sourc
 
 @dataclass(frozen=True, slots=True)
 class StreamBounds:
-    """Knowledge about one stream by which requirements are judged.
+    """Known metrics and bounds of one stream, by which requirements are judged.
 
-    It has the predicted metrics, the bounds by theory of latency [s] and goodput [b/s], and limits stated by the source
-    of the dataset.
+    Parameters
+    ----------
+    metrics : mapping
+        Predicted metrics.
+    least_latency_s, greatest_goodput_bps : float, optional
+        Bounds by theory [s, b/s].
+    stated : tuple of StatedLimit
+        Latency limits stated by the source of the dataset.
     """
 
     metrics: Mapping[str, Estimate]
@@ -37,10 +45,10 @@ class StreamBounds:
 
 
 def stream_bounds(answer: Answer, metric: str, model: Model) -> StreamBounds:
-    """Collect the predicted metrics of a stream and the bounds by theory, to judge a requirement on ``metric``.
+    """Collect the predicted metrics and the bounds of a stream, to judge a requirement on ``metric``.
 
-    If the stream has no prediction, the result has only theory's bounds, and only if the dataset has the stream's
-    protocol. Then ``metric`` and the goodput are absent, with the reason.
+    Bounds by theory are known only for protocols of the dataset. If the stream has no prediction, ``metric`` and the
+    goodput are absent and state the reason.
     """
     prediction, scenario = answer.prediction, answer.scenario
     least_s = greatest_bps = None
@@ -64,17 +72,17 @@ def stream_bounds(answer: Answer, metric: str, model: Model) -> StreamBounds:
 
 
 def share_bps(alone_bps: float, endpoints: int, others_bps: float) -> float:
-    """Greatest goodput [b/s] of one stream at a shared interface (IC2012 §7.1.1).
+    """Return the greatest goodput of one stream at a shared interface [b/s] (IC2012 §7.1.1).
 
-    This is the capacity that the other streams leave, or an even share if that is more.
+    It is the capacity left by the other streams, or an even share of the capacity if that is more.
     """
     return max(alone_bps - others_bps, alone_bps / endpoints)
 
 
 def estimate_for(metric: str, known: StreamBounds) -> Estimate:
-    """Estimate of a metric, to judge a requirement.
+    """Return the estimate of a metric by which a requirement is judged.
 
-    Without a predicted value, a latency is half a round trip. Without a round trip, the estimate is an interval between
+    Without a predicted value, a latency is estimated by half a round trip. Without a round trip, it is estimated by
     certain bounds.
     """
     own = known.metrics.get(metric)
@@ -103,7 +111,7 @@ def _from_round_trip(statistic: str, known: StreamBounds) -> Estimate | None:
         floor, whole = known.least_latency_s or 0.0, trip.high * 2 / halves
         if (
             floor > whole
-        ):  # the measured round trip was of smaller frames, and shorter than the wire allows
+        ):  # the round trip was measured with smaller frames, so it is shorter than theory's minimum
             continue
         why = (
             f"not one-way: {name} stands in for latency_{statistic}_s, which lies between theory's "
@@ -115,9 +123,9 @@ def _from_round_trip(statistic: str, known: StreamBounds) -> Estimate | None:
 
 
 def _between_bounds(statistic: str, known: StreamBounds, reason: str) -> Estimate:
-    """Estimate a missing statistic of the latency by its nearest certain bounds below and above.
+    """Estimate a missing latency statistic by its tightest certain bounds.
 
-    The value is the upper bound, the worst case. Without an upper bound the estimate has no value.
+    The value is the upper bound (worst case). Without an upper bound, the estimate has no value.
     """
     low, least, *low_basis = max(
         _lower_bounds(statistic, known), key=lambda bound: bound[0], default=(0.0, "")
@@ -168,7 +176,7 @@ def _at_most(lower: str | None, upper: str | None) -> bool:
 
 
 def _below(lower: str | None, upper: str | None) -> bool:
-    """Whether a latency statistic such as p50 is below another such as p99 for every distribution."""
+    """Whether a statistic, such as p50, is at most another, such as p99, for every distribution of latencies."""
     if lower is None or upper is None:
         return False
     if MEAN in (lower, upper):
@@ -177,7 +185,7 @@ def _below(lower: str | None, upper: str | None) -> bool:
 
 
 def _rank(statistic: str) -> float:
-    """Rank a latency statistic: quantiles by their probability, the minimum below them, the maximum above them."""
+    """Return the rank of a latency statistic: minimum, then quantiles by their probability, then maximum."""
     if statistic in ("min", "max"):
         return LEAST if statistic == "min" else GREATEST
     digits = statistic.removeprefix("p")
@@ -185,7 +193,7 @@ def _rank(statistic: str) -> float:
 
 
 def _statistic(metric: str) -> str | None:
-    """Statistic in a latency's name, such as ``p99``; ``None`` for a standard deviation, which nothing bounds."""
+    """Return the statistic in a latency metric, such as ``p99``; ``None`` for the standard deviation (no bounds)."""
     if not metric.startswith("latency_") or metric == "latency_std_s":
         return None
     return metric.removeprefix("latency_").removesuffix("_s")

@@ -1,9 +1,11 @@
 """Derived numbers: numbers computed from a use case alone, such as the goodput of a stream, with formulas.
 
 The rules are those of "High speed local area interconnects" (IC2012) §1.4.3 and §8, the source of the bundled use
-cases. A stream of pictures needs width × height × depth × rate. Samples with a time limit need their bits divided
-by the time that the delay of the cable leaves. If n connections share the samples with an imbalance of i, the busiest
-connection carries (1 + i)/n of all samples.
+cases:
+
+- The goodput of pictures is width × height × depth × rate.
+- The goodput of samples with a time limit is their bits divided by (time limit − delay of the cable).
+- If n connections share samples with an imbalance of i, the busiest connection carries (1 + i)/n of all samples.
 """
 
 from __future__ import annotations
@@ -30,9 +32,9 @@ from icmodel.usecase.document import (
 MEDIUM_DELAY = "medium.delay_s"
 ARRIVING = "arriving_goodput_bps"
 NUMBERS = "numbers"
-"""Key in a place that refers to the derived numbers of a stream."""
+"""Last key of a place (path of keys in the file) that stands for all derived numbers of a stream."""
 OF_DEVICES = ("received_goodput_bps", "sent_goodput_bps")
-"""Derived quantities of a device: goodput received and sent, each summed over all streams of the device."""
+"""Derived quantities of a device: received goodput and sent goodput, each summed over its streams."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +48,12 @@ class Derivation:
 
     @property
     def quantity(self) -> str:
-        """Quantity with its SI unit, the last part of the name: ``goodput_bps`` of ``picture.goodput_bps``."""
+        """Last part of the name, a quantity with its SI unit: ``goodput_bps`` of ``picture.goodput_bps``."""
         return self.name.rpartition(".")[2]
 
     @property
     def text(self) -> str:
-        """Value of the number as text with its unit; a count has no unit."""
+        """Value as text with its unit; a count has no unit."""
         try:
             return units.format_quantity(self.quantity, self.value)
         except UnitError:
@@ -78,13 +80,13 @@ def derive(usecase: UseCase) -> Derivations:
     Returns
     -------
     mapping of Derivation
-        Derived numbers by name, in SI units: ``picture.goodput_bps``.
+        Derived numbers in SI units, by name, such as ``picture.goodput_bps``.
 
     Raises
     ------
     UseCaseError
-        If a name is not a derived number, a budget does not add up, or a cable's delay exceeds the allowed time. The
-        message has all such mistakes.
+        If a name is not a derived number, a budget does not add up, or a cable's delay exceeds the allowed time.
+        The message lists all such mistakes.
 
     Examples
     --------
@@ -100,7 +102,7 @@ def derive(usecase: UseCase) -> Derivations:
 
 
 def derive_sound_part(usecase: UseCase, mistakes: Mistakes) -> Derivations:
-    """Compute derived numbers as `derive` does, but skip wrong ones and collect their mistakes."""
+    """Compute derived numbers as `derive` does; numbers with a mistake are left out, and the mistakes collected."""
     derived: dict[str, Derivation] = {}
     if (medium := usecase.medium) is not None:
         per_metre = units.format_quantity("propagation_s_per_m", medium.propagation_s_per_m)
@@ -136,7 +138,7 @@ def derive_sound_part(usecase: UseCase, mistakes: Mistakes) -> Derivations:
 def _derive_budget(
     budget: Budget, place: Place, derived: dict[str, Derivation], mistakes: Mistakes
 ) -> None:
-    """Add the parts of a budget in seconds."""
+    """Add the parts of a budget to the derived numbers [s]."""
     times: dict[str, Fraction] = {}
     for part, text in budget.parts.items():
         with mistakes.at(*place, "parts", part):
@@ -158,7 +160,7 @@ def _derive_budget(
 
 
 def _total(budget: Budget, derived: dict[str, Derivation]) -> Fraction:
-    """Total time of a budget [s]."""
+    """Return the total time of a budget [s]."""
     if budget.cycle_hz is None:
         return _time(budget.total_s or 0.0, derived)
     cycle, formula = 1 / exact(budget.cycle_hz), f"1 / {units.format_hertz(budget.cycle_hz)}"
@@ -166,7 +168,7 @@ def _total(budget: Budget, derived: dict[str, Derivation]) -> Fraction:
 
 
 def _rest(budget: Budget, total: Fraction, times: Mapping[str, Fraction]) -> Fraction:
-    """Time of the part ``rest`` of a budget [s]."""
+    """Return the time of the part ``rest`` of a budget [s]."""
     rest = total - sum(times.values())
     if rest < 0 or (rest > 0 and len(times) == len(budget.parts)):
         raise UseCaseError(
@@ -184,7 +186,7 @@ def _derive_stream(
     derived: dict[str, Derivation],
     mistakes: Mistakes,
 ) -> None:
-    """Add the derived numbers of one stream: its number of sources, goodputs, and application's core time."""
+    """Add the derived numbers of one stream: number of sources, goodputs, and core time of the application."""
     name = stream.name
     count, formula = 1, ""
     with mistakes.at(
@@ -243,7 +245,7 @@ def _derive_goodput(
 
 
 def _count_sources(stream: Stream, devices: tuple[Device, ...]) -> tuple[int, str]:
-    """Number of sources of a stream that are active at the same time, with its formula."""
+    """Return the number of sources of a stream that are active at the same time, and its formula."""
     sending = [device for device in devices if stream.name in device.sends]
     counted = sum(device.count * device.sends[stream.name] for device in sending)
     if stream.count is not None and sending and counted != stream.count:
@@ -260,8 +262,8 @@ def _count_sources(stream: Stream, devices: tuple[Device, ...]) -> tuple[int, st
 def _derive_samples(stream: SampleStream, count: int, derived: dict[str, Derivation]) -> None:
     """Add the derived numbers of a stream of samples.
 
-    These are the goodputs of all samples and of one connection, with and without the cable's delay, and the samples and
-    payload of the busiest connection.
+    They are the goodputs of all samples and of one connection, each with and without the cable's delay. Further numbers
+    are the samples and the payload of the busiest connection.
     """
     name, size = stream.name, units.format_bits(stream.size_bits)
     extra = stream.imbalance_ratio
@@ -335,12 +337,12 @@ def _add(
 
 
 def exact(value: float) -> Fraction:
-    """Exact decimal value of a float as written, so that 50 ms − 33 ms is exactly 17 ms."""
+    """Return the exact value of a float's shortest decimal form, so that 50 ms − 33 ms is exactly 17 ms."""
     return Fraction(repr(value))
 
 
 def _time(value: float | str, derived: Derivations) -> Fraction:
-    """Exact value of a time in the document [s], given as a number or as the name of a derived time."""
+    """Return the exact value of a time in the document [s], a number or the name of a derived time."""
     if isinstance(value, str):
         derivation = lookup(derived, value)
         if quantity_kind(derivation.quantity) != "s":
@@ -353,7 +355,10 @@ def _time(value: float | str, derived: Derivations) -> Fraction:
 
 
 def reference(value: float | str | None) -> tuple[Place, ...]:
-    """Places on which a derived number depends, such as ``response.interconnect_s``; none for a number."""
+    """Return the places in the file on which a named number depends, such as ``response.interconnect_s``.
+
+    The result is empty if the value is a number.
+    """
     if not isinstance(value, str):
         return ()
     part, _, quantity = value.partition(".")
@@ -392,14 +397,14 @@ def lookup(derived: Derivations, name: str) -> Derivation:
 
 
 def handled_goodput(handled: dict[str, int], derived: Derivations) -> tuple[Fraction, str]:
-    """Goodput [b/s] of the streams or samples that one device handles, and the formula of that goodput."""
+    """Return the goodput of the streams or samples that one device handles [b/s], and its formula."""
     shares = [(n, source_goodput(stream, derived)) for stream, n in handled.items()]
     formula = " + ".join(f"{n} × {units.format_bps(float(goodput))}" for n, goodput in shares)
     return sum((n * goodput for n, goodput in shares), Fraction(0)), formula
 
 
 def source_goodput(stream: str, derived: Derivations) -> Fraction:
-    """Goodput of one source of a stream [b/s]; a source is one camera's stream, for example, or one sample."""
+    """Return the goodput of one source of a stream [b/s]; a source is, for example, one camera or one sample."""
     count = derived[f"{stream}.count"].value
     total = f"{stream}.total_goodput_at_distance_bps"
     total = total if total in derived else f"{stream}.total_goodput_bps"
@@ -407,25 +412,24 @@ def source_goodput(stream: str, derived: Derivations) -> Fraction:
 
 
 def needed_goodput(stream: str, derived: Derivations) -> Derivation:
-    """Goodput that the network must carry for one stream, or for one connection of samples.
+    """Return the goodput that the network must carry for one stream, or for one connection of samples.
 
-    For samples, the delay of the longest cable leaves less time, which is included.
+    For samples, it takes into account that the delay of the longest cable leaves less time.
     """
     distant = f"{stream}.goodput_at_distance_bps"
     return derived[distant if distant in derived else f"{stream}.goodput_bps"]
 
 
 def arriving_goodput(stream: str, derived: Derivations) -> Derivation:
-    """Goodput of one stream or connection that must arrive: the needed goodput less the allowed shortfall."""
+    """Return the goodput of one stream or connection that must arrive: needed goodput minus allowed shortfall."""
     return derived.get(f"{stream}.{ARRIVING}") or needed_goodput(stream, derived)
 
 
 def produced_bps(stream: Stream, derived: Derivations) -> float:
-    """Goodput [b/s] that one stream or connection produces and that must arrive.
+    """Return the goodput that one stream or connection produces and that must arrive [b/s].
 
-    If the network carries less, the queue of the sender grows without limit.
-
-    The result is 0 for samples without a cycle, because the file does not state how often samples are taken.
+    If the network carries less, the queue of the sender grows without limit. The result is 0 for samples without a
+    cycle, since the file does not state how often samples are taken.
     """
     if isinstance(stream, SampleStream):
         goodput = (

@@ -48,15 +48,15 @@ METRICS = (
     "packets_received_per_s",
     *MESSAGE_METRICS,
 )
-"""Metrics that a requirement can limit. Other quantiles are allowed too, such as ``latency_p95_s``."""
+"""Metrics that a requirement can limit. Other latency quantiles, such as ``latency_p95_s``, are allowed too."""
 _QUANTILE = re.compile(r"latency_p[0-9]+_s")
 
 
 class Device(Document):
-    """A kind of device: the number of devices, and the streams that each of these devices sends and receives.
+    """A kind of device: the number of such devices, and the streams that each of them sends and receives.
 
-    Without ``interfaces`` a device has as many interfaces as its streams need. ``app_send`` and ``app_recv`` give the
-    core time of the device's application for each frame of a stream. The keys ``..._per_byte`` add a time for each
+    Without ``interfaces``, a device has as many interfaces as its streams need. ``app_send`` and ``app_recv`` are the
+    core time of the device's application for each frame of a stream. The keys ``..._per_byte`` add a core time for each
     byte.
     """
 
@@ -97,7 +97,7 @@ class Device(Document):
         return self
 
     def work(self, stream: str) -> ApplicationWork:
-        """Core time that the device's application needs for each frame of a stream, for sending and receiving."""
+        """Return the core time of the device's application for each frame of a stream, for sending and receiving."""
         texts = {
             key: getattr(self, key)[stream]
             for key in ("app_send", "app_recv", "app_send_per_byte", "app_recv_per_byte")
@@ -112,7 +112,7 @@ class Device(Document):
 
 
 class Produced(Document):
-    """Base class of streams: all data must arrive, except for the share ``allowed_shortfall`` (0 to 100 %)."""
+    """Base class of streams. All data must arrive, except for the share ``allowed_shortfall`` (0 to 100 %)."""
 
     name: Slug
     count: Count | None = None
@@ -136,10 +136,10 @@ class ImageStream(Produced):
 
 
 class SampleStream(Produced):
-    """A stream of samples that must all arrive within a time limit; a device handles single samples.
+    """A stream of samples that must all arrive within a time limit; a device handles a number of samples.
 
     ``connections`` is the number of connections that share the samples. ``imbalance`` is the excess of the busiest
-    connection over an even share (100 % means twice the even share).
+    connection over an even share: 100 % means twice the even share.
     """
 
     kind: Literal["samples"]
@@ -179,7 +179,7 @@ class Medium(Document):
 
 
 class Budget(Document):
-    """Time budget: a total time and its parts. One part may be ``rest``, the total less the other parts."""
+    """Time budget: a total time and its parts. One part may be ``rest``: the total minus the other parts."""
 
     name: Slug
     total_s: Positive | Reference | None = None
@@ -244,9 +244,9 @@ class Limit(Document):
 class Question(Document):
     """The parameters of a candidate's scenario for one stream.
 
-    Without ``endpoints`` and ``other_goodput``, both values follow from the devices. Without ``cores``, a stream is one
-    connection on one core. ``line_rate`` asks for another line rate than that of the dataset. Only the variant
-    ``hybrid`` extrapolates to another line rate.
+    Without ``endpoints`` and ``other_goodput``, both follow from the devices. Without ``cores``, a stream is one
+    connection on one core. ``line_rate`` sets another line rate than that of the dataset, to which only the variant
+    ``hybrid`` can extrapolate.
     """
 
     protocol: Text
@@ -277,9 +277,9 @@ class Question(Document):
 class Candidate(Document):
     """Candidate: one way to carry the streams of a use case, with a scenario for each stream.
 
-    ``hosts`` is the number of hosts over which a device spreads its streams (default 1). It can also be the number of
-    sets of cores, each as large as the scenario's ``cores``. ``dataset`` names the dataset whose protocols and options
-    the scenarios use.
+    ``hosts`` is the number of hosts over which a device spreads its streams (default 1). Several sets of cores in one
+    host count as hosts too, if each set has the scenario's ``cores``. ``dataset`` names the dataset whose protocols and
+    options the scenarios use.
     """
 
     name: Slug
@@ -292,8 +292,8 @@ class Candidate(Document):
 class UseCase(Document):
     """A use case: streams, requirements on them, and the candidates (interconnects) that could carry them.
 
-    ``readings`` are alternative interpretations of a requirement: judged and shown like requirements, but without
-    effect on the verdict.
+    ``readings`` are alternative interpretations of a requirement. They are judged and shown like requirements, but do
+    not affect the verdict.
     """
 
     schema_version: Literal[1]
@@ -333,7 +333,7 @@ class UseCase(Document):
         return self
 
     def _twice(self) -> Iterator[Fault]:
-        """Yield a mistake for each duplicate name among parts of the same kind, such as streams."""
+        """Yield a mistake for each name that is used twice among parts of the same kind, such as streams."""
         parts: dict[str, list[tuple[str, Place]]] = {
             part: [(one.name, (part, i, "name")) for i, one in enumerate(getattr(self, part))]
             for part in ("streams", "devices", "candidates", "budgets")
@@ -350,7 +350,7 @@ class UseCase(Document):
                 seen.add(name)
 
     def placed_limits(self) -> Iterator[tuple[Limit, Place]]:
-        """Requirements and readings, each with its place in the file."""
+        """Yield each requirement and reading with its place in the file."""
         for part in ("requirements", "readings"):
             for number, limit in enumerate(getattr(self, part)):
                 yield limit, (part, number)
@@ -372,7 +372,7 @@ class UseCase(Document):
                 )
 
     def _used_names(self) -> Iterator[tuple[str, str, Place, str]]:
-        """Yield each reference by name: the referring part in words, the name, its place, and the list it refers to."""
+        """Yield each use of a name: where in words, the name, its place in the file, and the list that must have it."""
         yield "default_candidate", self.default_candidate, ("default_candidate",), "candidates"
         for i, device in enumerate(self.devices):
             where = f"a stream of the device {device.name}"
@@ -425,7 +425,7 @@ class UseCase(Document):
                         )
 
     def _crowded(self) -> Iterator[Fault]:
-        """Yield a mistake for each scenario with fewer endpoints than streams that meet at one interface."""
+        """Yield a mistake for each scenario whose ``endpoints`` is less than the streams that meet at one interface."""
         received = [(one, *pair) for one in self.devices for pair in one.receives.items()]
         for i, candidate in enumerate(self.candidates):
             for device, name, n in received:
@@ -487,14 +487,14 @@ class UseCase(Document):
         return next(stream for stream in self.streams if stream.name == name)
 
     def sources(self, name: str) -> int:
-        """Number of sources of a stream: its ``count``, otherwise the number that all devices send, otherwise 1."""
+        """Return the number of sources of a stream: its ``count``, else the number that all devices send, else 1."""
         sent = sum(device.count * device.sends.get(name, 0) for device in self.devices)
         return self.stream(name).count or sent or 1
 
     def connections(self, name: str, handled: int) -> int:
-        """Number of connections that carry ``handled`` sources of a stream.
+        """Return the number of connections that carry ``handled`` sources of a stream.
 
-        Each source has a connection of its own, except for samples, which share connections.
+        Each source has its own connection, except for samples, which share connections.
         """
         stream = self.stream(name)
         if not isinstance(stream, SampleStream):
@@ -502,19 +502,18 @@ class UseCase(Document):
         return math.ceil(handled * stream.connections / self.sources(name))
 
     def work(self, name: str) -> ApplicationWork:
-        """Core time that applications need for each frame of a stream, on the slowest device at each end."""
+        """Return the application's core time for each frame of a stream, on the slowest device at each end."""
         return slowest(device.work(name) for device in self.devices)
 
     def stream_of(self, limit: Limit) -> str:
-        """Name of the stream to which a requirement applies; by default the only stream of the use case."""
+        """Return the name of the stream to which a requirement applies; by default the only stream of the use case."""
         return limit.stream or self.streams[0].name
 
     def streams_at(self, limit: Limit) -> int:
-        """Number of streams whose values a requirement adds up.
+        """Return the number of streams whose values a requirement adds up; 1 without a device.
 
-        These are all streams of the name that the requirement's device handles. Without a device, the number is 1.
-
-        For samples, the result is the number of connections that carry the device's samples.
+        With a device, all streams of that name that one such device handles are added up. For samples, the connections
+        that carry the device's samples are added up.
 
         Raises
         ------

@@ -56,7 +56,7 @@ def evaluate(
     strict: bool = False,
     cache: bool = True,
 ) -> Evaluation:
-    """Judge every candidate of a use case on a dataset; a candidate is a choice of protocol, frames and cores.
+    """Judge every candidate of a use case on a dataset. A candidate is a choice of protocol, frames and cores.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ def evaluate(
     candidate : str, optional
         Candidate whose outcome is the verdict; by default ``default_candidate`` of the use case.
     strict : bool
-        Count requirements met on assumed or extrapolated rows as undecided.
+        Whether a requirement met on assumed or extrapolated rows counts as undecided.
     cache : bool
         Keep fits of ``hybrid`` in the user's cache folder.
 
@@ -81,8 +81,8 @@ def evaluate(
     Raises
     ------
     UseCaseError, DatasetError
-        If the use case or the dataset is missing or damaged, or the candidate does not exist. If the dataset cannot
-        answer a scenario, no error is raised: the scenario's requirements are undecided, with the reason.
+        If the use case or the dataset is missing or damaged, or the candidate does not exist. A scenario that the
+        dataset cannot answer is no error: its requirements are undecided, unless theory refutes them.
 
     Examples
     --------
@@ -123,17 +123,17 @@ def judge_candidates(
     strict: bool = False,
     brief: bool = False,
 ) -> tuple[CandidateResult, ...]:
-    """Judge candidates for a use case by the predictions of a model; they need not be in its document.
+    """Judge candidates for a use case by the predictions of a model; also candidates that are not in its document.
 
     Parameters
     ----------
     derived : mapping of Derivation
         Numbers that follow from the use case, as `derive` returns them.
     strict : bool
-        Count requirements met on assumed or extrapolated rows as undecided.
+        Whether a requirement met on assumed or extrapolated rows counts as undecided.
     brief : bool
-        Judge the requirements only, which takes a tenth of the time. No remedy of a missed goodput is searched,
-        and metrics that no requirement needs are not predicted.
+        Whether to judge only the requirements, which takes a tenth of the time. Then readings are not judged, remedies
+        of a missed goodput are not searched, and only the metrics that requirements need are predicted.
     """
     must = required(case, derived)
     readings: RequiredLimits = ()
@@ -141,7 +141,7 @@ def judge_candidates(
     if brief:
         wanted = {limit.metric for limit, _ in must}
         bounding = any(name.startswith("latency_") for name in wanted)
-        prefixes = ("latency_", "rtt_") if bounding else ()  # any latency may bound another
+        prefixes = ("latency_", "rtt_") if bounding else ()  # latencies can bound each other
         metrics = tuple(
             name for name in model.data.metrics if name in wanted or name.startswith(prefixes)
         )
@@ -155,9 +155,9 @@ def judge_candidates(
 
 
 def at_needed_rate(scenario: Scenario, stream: str, derived: Derivations) -> Scenario:
-    """Give a scenario without a rate the least frame rate that carries the goodput its stream needs.
+    """Set the rate of a scenario to the least frame rate that carries the needed goodput of its stream.
 
-    A scenario with a stated rate is returned unchanged.
+    A scenario with a rate is returned unchanged.
     """
     if scenario.rate_fps is not None:
         return scenario
@@ -236,10 +236,10 @@ class _CandidatePrediction:
     def answers(
         self,
     ) -> tuple[Mapping[str, Interfaces], Mapping[str, SharedInterface | None], dict[str, Answer]]:
-        """Predict each stream, and find each device's interfaces and the streams that share an interface.
+        """Return the interfaces of each device, the interface that each stream shares, and the answer for each stream.
 
-        Each stream is first predicted alone, which gives the goodput of that stream over one interface. These goodputs
-        determine the number of interfaces, and so the streams that share an interface.
+        Each stream is first predicted alone, which gives its goodput over one interface. These goodputs determine the
+        number of interfaces, and so the streams that share an interface. Streams that share are then predicted again.
         """
         case, candidate, model, derived = self.case, self.candidate, self.model, self.derived
         scenarios = {}
@@ -274,7 +274,7 @@ class _CandidatePrediction:
     def answer(
         self, stream: str, scenario: Scenario, shared: SharedInterface | None = None
     ) -> Answer:
-        """Predict a stream of the candidate, alone or together with the streams that share its interface.
+        """Predict a stream of the candidate, alone or beside the streams that share its interface.
 
         If the model cannot predict the scenario, the answer states the reason.
         """
@@ -314,9 +314,9 @@ class _CandidatePrediction:
         )
 
     def least_rates(self, stream: str, scenario: Scenario) -> tuple[Derivation, ...]:
-        """Smallest integer frame rates [1/s] that carry a stream's goodput in frames of the scenario's payload.
+        """Compute the least whole frame rates that carry a stream's goodput in frames of the scenario's payload [1/s].
 
-        A stream of pictures has a second rate, for frames that do not contain parts of two pictures.
+        A stream of pictures has a second rate, at which no frame contains parts of two pictures.
         """
         needed = needed_goodput(stream, self.derived)
         least = Derivation(

@@ -1,4 +1,4 @@
-"""Find, read and create use cases: bundled use cases by name, the user's use cases by path."""
+"""Find, read and create use cases: bundled ones by name, the user's own by path."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from icmodel.usecase.limits import checked_requirement
 
 
 def _samples(given: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Make placeholders for wrong values, so that the rest of a file can be checked."""
+    """Return placeholders for wrong values, so that the rest of a file can be checked."""
     candidates = given.get("candidates")
     tables = candidates if isinstance(candidates, list) else []
     names = [table.get("name") for table in tables if isinstance(table, dict)]
@@ -51,7 +51,7 @@ FORM = Form(
 
 
 def usecase_names() -> tuple[str, ...]:
-    """Names of the bundled use cases, sorted."""
+    """Return the names of the bundled use cases, sorted."""
     return tuple(sorted(path.stem for path in shipped("usecases").glob("*.toml")))
 
 
@@ -61,7 +61,7 @@ def find_usecase(name: str | Path) -> Path:
     Raises
     ------
     UseCaseError
-        If there is neither a bundled use case nor a file of that name, or it cannot be read.
+        If there is no bundled use case and no file of that name, or the file cannot be read.
     """
     path = Path(name)
     if str(name) in usecase_names():
@@ -80,7 +80,7 @@ def find_usecase(name: str | Path) -> Path:
 
 
 def usecase_file(name: str | Path) -> SourceFile:
-    """Name and hash of the file of a use case, by bundled name or by path."""
+    """Return name and hash of the file of a use case, by bundled name or by path."""
     return source_file(find_usecase(name), shipped("usecases"), UseCaseError)
 
 
@@ -126,22 +126,22 @@ def _derived(text: str, file: str) -> tuple[UseCase, Derivations]:
         for limit, place in usecase.placed_limits():
             checked_requirement(limit, place, derived, mistakes)
     mistakes.refuse(UseCaseError)
-    assert usecase is not None  # otherwise there is a mistake
+    assert usecase is not None  # mistakes were refused above
     return usecase, derived
 
 
 def usecase_schema() -> dict[str, Any]:
-    """JSON Schema of a use case; each quantity has two keys, a number in SI or a text with a unit."""
+    """Return the JSON Schema of a use case. Each quantity has two keys: a number in SI, and a text with a unit."""
     return UseCase.model_json_schema()
 
 
 def new_usecase_text(name: str) -> str:
-    """Commented use case in TOML, as a starting point; it can be evaluated unchanged.
+    """Return a commented use case in TOML, as a starting point; it can be evaluated unchanged.
 
     Raises
     ------
     UseCaseError
-        If the name has other characters than lower-case letters, digits and hyphens, or does not start with a letter.
+        If the name is not made of lower-case letters, digits and hyphens, or does not start with a letter.
     """
     if not re.match(SLUG_PATTERN, name):
         raise UseCaseError(

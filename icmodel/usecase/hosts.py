@@ -1,4 +1,4 @@
-"""Interfaces of devices: the number that the streams need, and the streams that share one interface."""
+"""Compute how many interfaces each device needs, and which streams share an interface."""
 
 from __future__ import annotations
 
@@ -22,10 +22,7 @@ from icmodel.usecase.result import Answer
 
 @dataclass(frozen=True, slots=True)
 class Interfaces:
-    """Network interfaces of one device: their number, and the number that the device's streams need.
-
-    ``needed`` is ``None`` if the need is unknown.
-    """
+    """Number of network interfaces of one device, and number that its streams need (``None`` if unknown)."""
 
     device: Device
     count: int
@@ -39,14 +36,14 @@ class Interfaces:
     def shared(
         self, case: UseCase, stream: str, handled: Mapping[str, int], derived: Derivations
     ) -> SharedInterface:
-        """Busiest interface that a stream shares with other streams of the device.
+        """Return the busiest interface that a stream shares with other streams of the device.
 
         The device's streams are assumed to be spread evenly over its interfaces.
 
         Parameters
         ----------
         handled : mapping
-            Name of a stream -> number of such streams that the device sends or receives.
+            Name of a stream -> number of streams of that name that the device sends or receives.
         """
         counts = {
             name: math.ceil(case.connections(name, n) / self.count) for name, n in handled.items()
@@ -79,14 +76,15 @@ def interfaces(
     capacities_bps: Mapping[str, Fraction],
     derived: Derivations,
 ) -> dict[str, Interfaces]:
-    """Interfaces of each device: as stated in the file, or as many as the device's streams need.
+    """Return the interfaces of each device: as stated in the file, or as many as the device's streams need.
 
-    If a candidate gives the endpoints that meet at one interface, a device has enough interfaces for that.
+    If a scenario states ``endpoints``, a device without stated interfaces has enough of them that no more streams meet
+    at one.
 
     Parameters
     ----------
     capacities_bps : mapping
-        Goodput of each stream over one interface [b/s]; streams without a known goodput are missing.
+        Goodput of each stream over one interface [b/s]; streams with an unknown goodput are missing.
     """
     found = {}
     for device in case.devices:
@@ -104,9 +102,9 @@ def interfaces(
 def _needed_interfaces(
     device: Device, capacities_bps: Mapping[str, Fraction], derived: Derivations
 ) -> Derivation | None:
-    """Number of interfaces that one device needs to send or to receive its streams, whichever is more.
+    """Return the number of interfaces that one device needs for sending or for receiving, whichever is more.
 
-    ``None`` if the device handles at most one stream of each name, or a capacity is unknown.
+    The result is ``None`` if the device handles at most one stream of each name, or a capacity is unknown.
     """
     shares = {}
     for verb, handled in (("received", device.receives), ("sent", device.sends)):
@@ -133,7 +131,7 @@ def _needed_interfaces(
 
 
 def capacities_alone(answers: Mapping[str, Answer]) -> dict[str, Fraction]:
-    """Goodput that one interface can carry of each stream alone [b/s], by name of the stream."""
+    """Return the goodput of each stream that one interface can carry, without other streams [b/s]."""
     return {
         stream: exact(min(bounds))
         for stream, answer in answers.items()
@@ -142,9 +140,10 @@ def capacities_alone(answers: Mapping[str, Answer]) -> dict[str, Fraction]:
 
 
 def own_bounds(prediction: Prediction | None) -> list[float]:
-    """Limits of a stream's goodput by the wire and by the benchmarks [b/s]; empty without a predicted goodput.
+    """Return the limits of a stream's goodput by the wire and by the benchmarks [b/s].
 
-    These limits do not depend on the requested rate or on other streams.
+    These limits do not depend on the requested rate or on other streams. The result is empty without a predicted
+    goodput.
     """
     if prediction is None or prediction.metrics["goodput_bps"].absent:
         return []
@@ -162,12 +161,12 @@ def shared_interface(
     found: Mapping[str, Interfaces],
     derived: Derivations,
 ) -> SharedInterface | None:
-    """Busiest interface on a stream's path, with the other streams there.
+    """Return the busiest interface on a stream's path, with the other streams there.
 
-    ``None`` if no other stream uses the interface, or if the candidate itself states the other streams.
+    The result is ``None`` if no other stream uses the interface, or if the scenario states the other streams.
 
-    Streams are spread evenly over the interfaces of a device that receives them. The same holds for a sending device
-    that has fewer interfaces than its streams need.
+    Streams are spread evenly over the interfaces of a receiving device. At a sending device, streams share interfaces
+    only if it has fewer interfaces than its streams need; then they are also spread evenly.
     """
     question = candidate.scenarios[stream]
     if question.endpoints is not None and question.other_goodput_bps is not None:
@@ -207,9 +206,9 @@ def _others_derivation(
 
 
 def interface_derivations(found: Mapping[str, Interfaces]) -> tuple[Derivation, ...]:
-    """Numbers of interfaces for the report, as derivations: per device, in total, and streams per interface.
+    """Return the derived numbers of interfaces: per device, in total, and streams per interface.
 
-    Empty if no need is known.
+    The result is empty if no need is known.
     """
     needed = [at.needed for at in found.values() if at.needed is not None]
     if not needed:
@@ -237,7 +236,7 @@ def interface_derivations(found: Mapping[str, Interfaces]) -> tuple[Derivation, 
 
 
 def interface_notes(found: Mapping[str, Interfaces]) -> tuple[str, ...]:
-    """Notes on devices that have fewer interfaces than their streams need."""
+    """Return notes on devices that have fewer interfaces than their streams need."""
     return tuple(
         f"one {name} has {at.count} interface(s), and its streams need {int(at.needed.value)}"
         for name, at in found.items()

@@ -1,4 +1,4 @@
-"""Judge a requirement of a use case for one candidate, by the prediction of the required stream."""
+"""Judge a requirement of a use case for one candidate, by the prediction of the stream that it limits."""
 
 from __future__ import annotations
 
@@ -48,9 +48,9 @@ class JudgingMode:
     Parameters
     ----------
     strict : bool
-        Count requirements met on assumed or extrapolated rows as undecided.
+        Whether a requirement met on assumed or extrapolated rows counts as undecided.
     brief : bool
-        Skip the search for remedies of a missed goodput, and predict only metrics that a requirement needs.
+        Whether to skip the search for remedies of a missed goodput.
     """
 
     strict: bool = False
@@ -61,8 +61,14 @@ class JudgingMode:
 class Criterion:
     """A requirement of a use case, to be judged for one candidate.
 
-    ``limit`` is the requirement as written in the document; ``requirement`` has its limit in SI units.
-    ``produced_bps`` is the goodput that the stream produces [b/s]. If the network carries less, the stream's queue grows without limit.
+    Parameters
+    ----------
+    limit : Limit
+        The requirement as written in the document.
+    requirement : Requirement
+        The requirement with its limit in SI units.
+    produced_bps : float
+        Goodput that the stream produces [b/s]. If the network carries less, the stream's queue grows without limit.
     """
 
     case: UseCase
@@ -79,13 +85,13 @@ class Criterion:
 
     @property
     def streams(self) -> int:
-        """Number of streams of one host whose values are added up; 1 if the requirement names no device."""
+        """Number of streams on one host whose values are added up; 1 if the requirement names no device."""
         hosts = self.candidate.hosts.get(self.limit.device or "", 1)
         return math.ceil(self.case.streams_at(self.limit) / hosts)
 
 
 def judge_criterion(criterion: Criterion, answers: Mapping[str, Answer], model: Model) -> Finding:
-    """Judge one requirement of a candidate; a stream without a prediction is judged by the bounds of theory."""
+    """Judge one requirement of a candidate. If its stream has no prediction, the bounds of theory are used."""
     requirement, metric, stream = criterion.requirement, criterion.limit.metric, criterion.stream
     device, streams = criterion.limit.device or "", criterion.streams
     answer = answers.get(stream)
@@ -123,9 +129,9 @@ def judge_criterion(criterion: Criterion, answers: Mapping[str, Answer], model: 
 
 
 def _estimate(criterion: Criterion, answer: Answer, known: StreamBounds, model: Model) -> Estimate:
-    """Estimate of the required metric, added up over all streams if the requirement names a device.
+    """Return the estimate of the required metric; the sum over all streams if the requirement names a device.
 
-    A latency has no upper limit if the stream may produce more than the network carries.
+    If the stream may produce more than the network carries, a latency has no upper end.
     """
     metric, prediction, times = criterion.limit.metric, answer.prediction, criterion.streams
     stream = criterion.case.stream(criterion.stream)
@@ -146,10 +152,7 @@ def _estimate(criterion: Criterion, answer: Answer, known: StreamBounds, model: 
 
 
 def _with_end_margin(verdict: Verdict) -> Verdict:
-    """Add the deciding bound's margin to a verdict, if the estimate has bounds but no value.
-
-    Other verdicts stay unchanged.
-    """
+    """Set the margin of a verdict to that of the deciding bound, if the estimate has bounds but no value."""
     estimate, requirement = verdict.estimate, verdict.requirement
     if not estimate.absent or verdict.outcome == UNDECIDED:
         return verdict
@@ -161,9 +164,9 @@ def _with_end_margin(verdict: Verdict) -> Verdict:
 
 
 def _with_headroom(finding: Finding, prediction: Prediction) -> Finding:
-    """Set the margin of a required goodput that is met to the distance between the capacity and the limit.
+    """Set the margin of a met goodput to the margin of the capacity over the limit.
 
-    The margin between the request and the limit moves to ``asked_margin``.
+    The margin of the predicted goodput over the limit moves to ``asked_margin``.
     """
     verdict, limit_bps = finding.verdict, finding.verdict.requirement.limit
     bounds = {name: prediction.bounds[name] for name in CAPACITIES if name in prediction.bounds}
@@ -178,7 +181,7 @@ def _with_headroom(finding: Finding, prediction: Prediction) -> Finding:
 
 
 def sum_derivation(finding: Finding) -> Derivation | None:
-    """Sum over several streams by which a requirement was judged, with its formula; ``None`` without an estimate."""
+    """Return the sum over several streams by which a requirement was judged; ``None`` without an estimate."""
     estimate, metric = finding.verdict.estimate, finding.verdict.requirement.metric
     if estimate.absent:
         return None
@@ -195,9 +198,9 @@ def sum_derivation(finding: Finding) -> Derivation | None:
 
 
 def with_remedy(finding: Finding, scenario: Scenario, model: Model) -> Finding:
-    """Add to a finding about a missed goodput the least rate that achieves the goodput.
+    """Add the remedy of a missed goodput to its finding: the least rate that achieves the goodput.
 
-    If no rate achieves the goodput, add the least payload and the least core count that achieve it.
+    If no rate achieves it, the remedy is the least payload and the least core count that do.
     """
     goodput_bps = finding.verdict.requirement.limit
     trial = goodput_trial(scenario, goodput_bps, model)
@@ -217,9 +220,9 @@ def with_remedy(finding: Finding, scenario: Scenario, model: Model) -> Finding:
 
 
 def no_rate(trial: Trial) -> str:
-    """Sentence stating that no frame rate reaches a required goodput.
+    """Return a sentence that no frame rate achieves a required goodput.
 
-    It gives the capacity at the payload, and whether the statement is certain.
+    It states the greatest goodput at the payload, and whether a rate may still achieve the required one.
     """
     frames = f"with frames of {trial.payload_bytes} B"
     greatest = trial.goodput(None)
@@ -238,7 +241,7 @@ def no_rate(trial: Trial) -> str:
 
 
 def as_one_connection(scenario: Scenario, model: Model) -> Scenario:
-    """Set ``cores`` to 1 in a scenario without a core count, if the dataset states core counts."""
+    """Set ``cores`` to 1 in a scenario without a core count, if the dataset has core counts."""
     try:
         counts = model.core_counts(scenario.protocol, dict(scenario.options))
     except REFUSALS:
@@ -251,9 +254,10 @@ def with_delays(
 ) -> Prediction:
     """Widen the latencies of a prediction by the delays of cable and switches that the dataset does not include.
 
-    A cable delays all frames by the same time, so it raises the upper limits but not the spread of latencies. Without a
-    medium, or with more switches than the dataset includes, a latency has no upper limit. With fewer switches, the
-    lower limit is theory's minimum ``least_s`` [s].
+    - The delay of the cable is added to the upper end of latencies, not to their standard deviation. Without a medium
+      in the use case, this delay is unknown, and there is no upper end.
+    - With more switches than the dataset includes, there is no upper end.
+    - With fewer switches, the lower end is theory's minimum ``least_s`` [s].
     """
     fitted = prediction.scenario
     unknown = fitted.distance_m is None and scenario.distance_m is not None
@@ -279,7 +283,7 @@ def with_delays(
 
 
 def _delay_reasons(metres: float, cable_s: float, known: int, switches: int) -> Iterator[str]:
-    """Yield sentences on differences between scenario and dataset in cable length and number of switches."""
+    """Yield sentences on the cable and the switches by which the scenario differs from the dataset."""
     parts = []
     if metres:
         delay = "any delay" if math.isinf(cable_s) else units.format_seconds(cable_s)

@@ -1,4 +1,4 @@
-"""Requirements of a use case, with limits converted to SI units.
+"""Convert the requirements of a use case to requirements with limits in SI units.
 
 In the document, a limit is a quantity with a unit, or the name of a number derived from the use case.
 """
@@ -17,16 +17,15 @@ from icmodel.usecase.document import Limit, UseCase
 
 GOODPUT = "goodput_bps"
 ARRIVES = "what is produced arrives"
-"""Name of the implied requirement of every stream: all data that its source produces must arrive."""
+"""Name of the implied requirement of every stream: all data produced by its source must arrive."""
 RequiredLimits = tuple[tuple[Limit, Requirement], ...]
-"""Requirements in two forms, as pairs: as written in the document, and with the limit in SI units."""
+"""Pairs of two forms of a requirement: as written in the document, and with the limit in SI units."""
 
 
 def required(case: UseCase, derived: Derivations) -> RequiredLimits:
-    """Requirements of a use case. Every stream also has an implied requirement: its data must arrive.
+    """Return the requirements of a use case, and the implied requirement that the data of each stream arrive.
 
-    A stream has no implied requirement if the file already requires at least the same goodput, or if
-    ``allowed_shortfall`` is 100 %.
+    The implied one is left out if the file requires at least the same goodput, or if ``allowed_shortfall`` is 100 %.
     """
     stated = tuple(zip(case.requirements, requirements(case.requirements, derived), strict=True))
     implied = []
@@ -91,7 +90,7 @@ def checked_requirement(
 
 
 def _limit_value(limit: Limit, text: str, derived: Derivations) -> float:
-    """Limit in SI units, from a quantity with a unit or from a derived number of the same kind."""
+    """Return a limit in SI units, from a quantity with a unit or from a derived number of the same kind."""
     in_cores = limit.metric.endswith("_cores")
     kind = None if in_cores else quantity_kind(limit.metric) or "ratio"
     if is_reference(text):

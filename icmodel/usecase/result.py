@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 SCHEMA_VERSION = 1
 WEAK = ("assumed", "extrapolated")
-"""Weak bases (kinds of evidence). A strict evaluation does not count a requirement as met on a weak basis."""
+"""Weak bases (kinds of evidence). In a strict evaluation, a requirement met on a weak basis is undecided."""
 RULE = re.compile(r"\brule (R[0-9]+)\b")
 MOST_SOURCES = 3
 FLOWS = ("goodput_bps", "sent_bps", "shortfall_bps", "loss_rate", "frames_per_s")
@@ -54,7 +54,7 @@ class Evaluation:
     derivations : tuple of Derivation
         Numbers that follow from the use case alone, in SI units.
     strict : bool
-        Whether requirements met on assumed or extrapolated rows count as undecided.
+        Whether a requirement met on assumed or extrapolated rows counts as undecided.
     notes : tuple of str
         Remarks on the whole evaluation, for example that a system of the same name uses other rates.
     file : SourceFile, optional
@@ -169,8 +169,14 @@ class Evaluation:
 class CandidateResult:
     """Result of one candidate of a use case.
 
-    ``findings`` has the verdict on each requirement. ``readings`` has the verdicts on alternative interpretations, which
-    do not count in the candidate's outcome. ``objectives`` has the metrics to minimise, which have no limit.
+    Parameters
+    ----------
+    findings : tuple of Finding
+        Verdict on each requirement.
+    readings : tuple of Finding
+        Verdicts on alternative interpretations, which do not affect the outcome.
+    objectives : tuple of Objective
+        Metrics to minimise, which have no limit.
     """
 
     name: str
@@ -198,7 +204,7 @@ class CandidateResult:
 
     @property
     def decisive(self) -> Finding:
-        """Deciding finding: among the findings with the worst outcome, the finding with the least margin."""
+        """Deciding finding: of the findings with the worst outcome, the one with the least margin."""
         deciding = [finding for finding in self.findings if finding.outcome == self.outcome]
         return min(deciding, key=lambda finding: finding.order)
 
@@ -223,8 +229,8 @@ class Evidence:
     sources : tuple of str
         Sources of the rows with the weakest basis.
     settle : str
-        Measurement that would replace the weakest rows, or the reason for a missing prediction. Empty if the weakest
-        basis is interpolated or stronger.
+        Measurement that would replace assumed or extrapolated rows, or the reason for a missing prediction; otherwise
+        empty.
     """
 
     basis: str
@@ -234,14 +240,14 @@ class Evidence:
 
     @property
     def weak(self) -> bool:
-        """Whether the estimate is assumed or extrapolated; a strict evaluation does not count it as met."""
+        """Whether the weakest basis is assumed or extrapolated."""
         return self.basis in WEAK
 
     @property
     def rule(self) -> str:
         """Names of the rules by which the dataset's author derived the weakest rows, such as ``R3, R19``.
 
-        The README of the dataset describes the rules. Empty if no row comes from a rule.
+        The README of the dataset describes the rules. The text is empty if no row comes from a rule.
         """
         rules = (rule for source in self.sources for rule in RULE.findall(source))
         return ", ".join(dict.fromkeys(rules))
@@ -270,9 +276,9 @@ class Finding:
     rests_on : Evidence
         Bases and sources of the estimate.
     asked_margin : float, optional
-        Margin of the requested goodput, if the verdict gives the margin of the capacity instead.
+        Margin of the predicted goodput, if the margin in the verdict is that of the capacity.
     others_beyond : str
-        Sentence on rows of the dataset with other options that exceed the limit.
+        Sentence on dataset rows that exceed the limit with other options; empty without such rows.
     """
 
     verdict: Verdict
@@ -313,11 +319,10 @@ class Finding:
 
     @property
     def order(self) -> tuple[bool, float]:
-        """Sort key of findings with the same outcome: the margin, least first.
+        """Sort key of findings with the same outcome: the least margin first.
 
-        Latencies that grow without limit and findings without a margin come last.
-
-        The margin is relative to the limit, so a requirement that is met with a limit of 0 has none.
+        Latencies that grow without limit and findings without a margin come last. A met requirement with a limit of 0
+        has no margin, since margins are relative to the limit.
         """
         verdict = self.verdict
         relative = verdict.requirement.limit or verdict.outcome == NOT_MET
@@ -331,7 +336,7 @@ class Finding:
         return f"{name}, {self.stream}" if name == ARRIVES else name
 
     def to_dict(self) -> dict[str, object]:
-        """JSON form: the keys of the verdict, then the other keys of the finding."""
+        """Convert the finding to a dict for JSON: the keys of the verdict, then the other keys of the finding."""
         own = json_of(self)
         return {**own.pop("verdict"), **own}
 
@@ -340,8 +345,8 @@ class Finding:
 class Answer:
     """Prediction for one stream of a candidate. If there is no prediction, ``why`` gives the reason.
 
-    ``asked`` is the scenario of the document. ``scenario`` is the predicted scenario, without the delays of cable and
-    switches that the dataset does not include.
+    ``asked`` is the scenario of the use case. ``scenario`` is the scenario that was predicted, without the cable and
+    the switches that the dataset does not include.
     """
 
     stream: str
@@ -357,7 +362,7 @@ class Answer:
 
     @property
     def refused(self) -> Estimate:
-        """Estimate without a value, which states why the stream has no prediction."""
+        """Absent estimate that states why the stream has no prediction."""
         return absent(self.why)
 
     def to_dict(self) -> dict[str, object]:
@@ -367,7 +372,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Objective:
-    """Predicted value of a metric that the use case wants to minimise; shown, but not judged."""
+    """Predicted value of a metric that the use case minimises; it is shown, but not judged."""
 
     stream: str
     metric: str
@@ -384,9 +389,9 @@ class Objective:
 def evidence_for(
     metric: str, estimate: Estimate, prediction: Prediction | None, refusal: str = ""
 ) -> Evidence:
-    """Evidence for the estimate by which a requirement was judged.
+    """Collect the evidence for the estimate by which a requirement was judged.
 
-    Without a prediction, the estimate is at best a bound of theory, and ``refusal`` names the missing measurement.
+    Without a prediction, the estimate is at best a bound of theory, and ``refusal`` is the reason.
     """
     if prediction is None:
         return Evidence(estimate.basis, estimate.bases or (estimate.basis,), (), refusal)
@@ -408,7 +413,7 @@ def evidence_for(
 
 
 def needed_measurement(metric: str, scenario: Scenario) -> str:
-    """Write a sentence that requests the measurement missing for a metric and scenario."""
+    """Return a sentence that names the measurement to make for a metric in a scenario."""
     load = scenario.requested_goodput_bps
     parts = [
         f"{metric} of {scenario.protocol} at {scenario.payload_bytes} B",
@@ -421,10 +426,10 @@ def needed_measurement(metric: str, scenario: Scenario) -> str:
 
 
 def others_beyond(data: Dataset, requirement: Requirement, scenario: Scenario) -> str:
-    """Sentence on rows that have other options and exceed the latency limit; empty without such rows.
+    """Return a sentence on dataset rows that exceed a latency limit with other options; empty without such rows.
 
-    The rows have the same protocol, at any payload and load. Their metric is the same, or the maximum latency. They do not
-    change the verdict on the scenario, but warn against other choices of options.
+    The rows have the same protocol, at any payload and load. Their metric is the limited one, or the maximum latency.
+    They do not change the verdict on the scenario, but warn against other options.
     """
     if not requirement.metric.startswith("latency_") or requirement.at_most is None:
         return ""

@@ -1,4 +1,4 @@
-"""Choice of a dataset's default variant of the model: the variant that predicts left-out rows best."""
+"""Choose a dataset's default variant of the model: the variant that predicts left-out rows best."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ The variant `appendix-h` is only a reference, and is never chosen.
 """
 MOST_FOLDS, FEWEST_FOLDS = 12, 8
 AT_MOST_ROWS = 2_400
-"""Greatest number of rows times folds in the comparison of variants, since large datasets fit slowly.
+"""Limit on rows × folds in the comparison of variants, since large datasets fit slowly.
 
-``FEWEST_FOLDS`` takes precedence.
+At least ``FEWEST_FOLDS`` folds are used, even beyond this limit.
 """
 LEAST_ANSWERS = 6
-"""Least number of left-out rows of a metric that both variants must predict; a median of fewer is unreliable."""
+"""Least number of left-out rows of a metric that both variants must predict, since a median of fewer is unreliable."""
 TIE = 0.95
-"""Ratio of the errors of ``hybrid`` to those of ``corrected`` above which they count as tied.
+"""Error ratio below which ``hybrid`` is chosen: its errors divided by those of ``corrected``.
 
-This value and the four limits above are assumed.
+This ratio and the four limits above are assumed.
 """
 
 Progress = Callable[[int, int], None]
@@ -46,14 +46,14 @@ class Choice:
 def choose(data: Dataset, progress: Progress | None = None) -> Choice:
     """Choose the variant of the model with the smaller errors on left-out rows.
 
-    If the variants are tied or rows are few, it is ``corrected``.
-    At most 12 points, drawn evenly, are left out one by one.  For each metric with at least 30 rows
-    the ratio of the variants' median errors is taken; the geometric mean of the ratios decides.
+    At most 12 random points are left out, one at a time. For each metric with at least 30 rows, the median errors of
+    both variants are compared as a ratio; the geometric mean of the ratios decides. If the variants are tied, or there
+    are too few rows, ``corrected`` is chosen.
 
     Parameters
     ----------
     progress : callable, optional
-        Called after each fold with the number of folds done and in total, of both variants.
+        Called after each fold with the number of finished folds and the total number, over both variants.
     """
     metrics = tuple(m for m, n in counts(scored(data)).items() if n >= LEAST_ROWS)
     if not metrics:
@@ -97,9 +97,9 @@ def choose(data: Dataset, progress: Progress | None = None) -> Choice:
 
 
 def _ratio(usual: list[float], other: list[float]) -> float:
-    """Ratio of the median error of the ``other`` variant to that of the ``usual`` one.
+    """Return the median error of the ``other`` variant, divided by that of the ``usual`` one.
 
-    The ratio is 0 if too few rows were predicted by both, or if a median is 0.
+    The result is 0 (no comparison) if both variants predicted too few rows, or if a median is 0.
     """
     both = np.array([usual, other])
     both = both[:, ~np.isnan(both).any(axis=0)]

@@ -1,4 +1,4 @@
-"""Output of a validation as a JSON document and as CSV records; unknown numbers are ``None``."""
+"""Convert a validation to a JSON document and to CSV records; unknown numbers are ``None``."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def outcome_document(data: Dataset, one: Outcome) -> dict[str, object]:
 
 
 def point_document(data: Dataset, point: Point) -> dict[str, object]:
-    """Convert the conditions (axes and options) of a row to their JSON form; an unlimited load is the text ``inf``."""
+    """Convert the axes and options of a row to their JSON form; an unlimited load becomes the text ``inf``."""
     axes: dict[str, object] = {axis: getattr(point, axis) for axis in AXES}
     if point.load_bps == math.inf:
         axes["load_bps"] = "inf"
@@ -107,9 +107,9 @@ def records(found: Validation) -> Iterator[dict[str, object]]:
 
 
 def estimates(found: Validation) -> dict[str, object]:
-    """Convert the predictions of all test rows, and the test rows, to the JSON form of ordinary predictions.
+    """Convert all test rows and their predictions to the JSON form of ordinary predictions.
 
-    So a workbook can show their intervals, bases and sources on separate sheets.
+    From this form, a workbook gets sheets with intervals, bases and sources.
     """
     predicted: dict[str, dict[str, dict[str, object]]] = {}
     rows = []
@@ -140,19 +140,19 @@ def estimates(found: Validation) -> dict[str, object]:
 
 
 KINDS = (LEAVE_ONE, HELD_OUT)
-"""Kinds of folds whose test rows resemble a user's prediction request; other kinds leave out whole curves."""
+"""Kinds of folds whose test rows resemble a user's questions; the other kinds leave out more rows around a test row."""
 NUMBERS = ("error", "n", "median", "half_width", "coverage", "coverage_low", "coverage_high", "intervals")  # fmt: skip
 
 
 def kept(found: Validation) -> str:
-    """Write the text of the dataset's coverage file, updated with the metrics of this validation.
+    """Return the text of the dataset's coverage file, updated with this validation.
 
     Metrics with fewer than 30 intervals are left out; entries of other variants are kept.
 
     Raises
     ------
     DatasetError
-        If the present file is damaged.
+        If the existing file is damaged.
     """
     data = found.data
     known = {variant: dict(trials) for variant, trials in data.coverage.items()}
@@ -161,7 +161,7 @@ def kept(found: Validation) -> str:
 
 
 def coverages(validation: Validation) -> dict[str, dict[str, Any]]:
-    """Coverage of the intervals in a validation, by kind of folds, for metrics with at least 30 intervals."""
+    """Return the coverage of intervals by kind of folds, for metrics with at least 30 intervals."""
     found = {}
     for trial in validation.trials:
         if trial.kind not in KINDS:

@@ -1,11 +1,11 @@
 """Folds: training rows to which a model is fitted, and test rows that the model then predicts.
 
-Only rows of basis ``measured`` or ``tabulated`` are used. An assumed, derived or stated row often repeats a measured
-number, by a rule or by rounding. Such a row would reveal the left-out number.  So no score depends on assumed rows or
-on rows derived from predictions (IC2012 table 8-2).
+Only rows of basis ``measured`` or ``tabulated`` are used, for training and for tests. Rows of other bases (assumed,
+derived, stated) often repeat a measured number, by a rule or by rounding. Such a row would reveal a left-out number. So
+no score depends on assumed rows, nor on rows derived from predictions (IC2012 table 8-2).
 
-A point is left out with all its metrics, since for example the goodput reveals the frame rate. All other rows of the
-same conditions are left out too.
+A point is left out with all its metrics, since for example the goodput reveals the frame rate. All rows of the same
+conditions (repeats) are left out together.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ from icmodel.fits.regimes import OVERLOAD, regimes_of
 from icmodel.tables.wire import Wire
 
 SCORED_BASES = ("measured", "tabulated")
-"""Bases of the rows on which predictions are scored: rows from one run, or from a table of runs."""
+"""Bases of the rows that are used for training and tests: from one run, or from a table of runs."""
 LEAST_ROWS = 30
-"""Least number of rows of a metric for its predictions to be scored; otherwise it is listed as having too few."""
+"""Least number of rows from which a metric is scored; other metrics are listed as having too few rows."""
 TOO_MUCH = "asked too much"
-"""Text that replaces the load in the name of a fold of requests in overload."""
+"""Text in place of the load in the name of a fold whose requests are in overload."""
 SEED = 20120
-"""Seed of the random choice of folds if not all folds are used; the value has no meaning."""
+"""Seed of the random choice of folds, if their number is limited; the value is arbitrary."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fold:
-    """One fold: a dataset of training rows, and the test rows that a model fitted to them predicts."""
+    """One fold: a dataset of training rows, and the left-out test rows."""
 
     name: str
     train: Dataset
@@ -45,16 +45,16 @@ class Fold:
 
 @dataclass(frozen=True, slots=True)
 class Folds:
-    """Sequence of folds; each is made when it is read, since each fold holds a whole dataset.
+    """Lazy sequence of folds. A fold is built when it is read, since it holds a whole dataset.
 
     Parameters
     ----------
     known : tuple of Point
-        The scored rows.
+        All measured and tabulated rows.
     left_out, asked : mapping
-        By name of the fold: rows removed from ``known``, and the test rows among these.
+        Rows removed from ``known``, and the test rows among them, by name of the fold.
     names : tuple of Key
-        The folds, in the order they are made.
+        Names of the folds, in order.
     """
 
     data: Dataset
@@ -77,20 +77,17 @@ class Folds:
 
 
 def is_scored(point: Point) -> bool:
-    """Whether predictions are scored on a row: it was measured or tabulated."""
+    """Whether a row is measured or tabulated, and so used for training and tests."""
     return point.basis in SCORED_BASES
 
 
 def scored(data: Dataset, metric: str | None = None) -> tuple[Point, ...]:
-    """Select the measured and tabulated rows of a dataset, on which predictions are scored.
-
-    ``metric`` restricts them to one metric.
-    """
+    """Select the measured and tabulated rows of a dataset, optionally those of one metric."""
     return tuple(p for p in data.points if is_scored(p) and metric in (None, p.metric))
 
 
 def training(data: Dataset) -> Dataset:
-    """Copy a dataset with only its measured and tabulated rows, to which models are fitted."""
+    """Copy a dataset with only its measured and tabulated rows, for training."""
     return replace(data, points=scored(data))
 
 
@@ -100,16 +97,16 @@ def counts(points: Iterable[Point]) -> Mapping[str, int]:
 
 
 def leave_one_out(data: Dataset, *metrics: str, most: int | None = None) -> Folds:
-    """Make a fold for each point: the point is tested, and the model is fitted to all other points.
+    """Make a fold for each point: the point is the test, and all other points are for training.
 
-    All requests in overload count as one point at any load, since they measure the same.
+    Points in overload that differ only in the load count as one point, since they measure the same.
 
     Parameters
     ----------
     *metrics : str
         Metrics to test, all by default; the point's other metrics are left out too.
     most : int, optional
-        Greatest number of folds; if there are more, a fixed seed draws which are taken.
+        Greatest number of folds; if there are more, they are drawn at random with a fixed seed.
     """
     known = scored(data)
     regimes = zip(known, regimes_of(data, known), strict=True)
@@ -123,7 +120,7 @@ def leave_one_out(data: Dataset, *metrics: str, most: int | None = None) -> Fold
 
 
 def leave_a_curve_out(data: Dataset, *metrics: str, most: int | None = None) -> Folds:
-    """Make a fold for each curve: all its payloads, with the same load, counts and options, are left out."""
+    """Make a fold for each curve, which leaves out the whole curve: all payloads at one load, counts and options."""
     return _leave_out(data, metrics, lambda point: curve(data, point), most)
 
 
@@ -136,13 +133,14 @@ def leave_a_break_out(
 ) -> Folds:
     """Make a fold for each curve and packet break, which leaves out the two points next to the break.
 
-    These points have the greatest measured payload up to the break, and the least payload above the break. A curve with
-    points on only one side of a break has no fold for that break.
+    A packet break is a payload above which a frame needs one more packet. The two points have the greatest measured
+    payload up to the break, and the least one above it. If all points of a curve are on one side of a break, there is
+    no fold.
 
     Parameters
     ----------
     breaks_bytes : sequence of int, optional
-        Greatest payloads before a break; by default as `icmodel.validate.folds` finds them.
+        Greatest payloads before a break; by default each curve's break is found by `next_to_break`.
     """
     places = next_to_break(data, scored(data, metric), breaks_bytes)
     near = tuple(p for p in scored(data) if place(data, p) in places)
@@ -156,10 +154,10 @@ def leave_break_sizes_out(
     breaks_bytes: Sequence[int] | None = None,
     most: int | None = None,
 ) -> Folds:
-    """Make a fold for each packet break, which leaves out the two payloads next to the break on every curve.
+    """Make a fold for each protocol and packet break, which leaves out the two payloads next to it on every curve.
 
-    Curves of one protocol at other loads or options resemble each other.  If one
-    curve leaves out its two points, a model can learn the break from other curves. Here all curves leave them out.
+    Curves of one protocol resemble each other. If only one curve lacks the two points, a model can learn the break from
+    the other curves. So here all curves of the protocol lack them.
     """
     known = scored(data)
     places = next_to_break(data, scored(data, metric), breaks_bytes)
@@ -176,9 +174,9 @@ def leave_break_sizes_out(
 
 
 def held_out(data: Dataset, runs: Sequence[Point] | None = None) -> tuple[Fold, ...]:
-    """Make the fold that tests the held-out runs of a dataset, or ``runs`` instead.
+    """Make the fold whose tests are the held-out runs of a dataset, or ``runs`` in their place.
 
-    The result is empty if no run can be scored.
+    The result is empty if none of the runs is measured or tabulated.
     """
     test = tuple(p for p in (data.held_out if runs is None else runs) if is_scored(p))
     return (Fold("held-out runs", training(data), test),) if test else ()
@@ -230,7 +228,7 @@ def _leave_out(
 def _drawn(names: list[Key], most: int | None) -> list[Key]:
     """Draw at most ``most`` folds at random, with a fixed seed.
 
-    Taking every k-th fold instead could follow a pattern of the grid.
+    Folds at a regular distance are avoided, since they could follow a pattern of the measured points.
     """
     if most is None or len(names) <= most:
         return names
@@ -240,7 +238,7 @@ def _drawn(names: list[Key], most: int | None) -> list[Key]:
 
 Pair = tuple[int, int]
 FEWEST_SIZES = 4
-"""Least number of payloads of a curve to find a break: a step is compared with one before and one after it."""
+"""Least number of payloads of a curve to find a break: its slope is compared with the slopes before and after it."""
 
 
 def next_to_break(
@@ -258,7 +256,7 @@ def next_to_break(
     Returns
     -------
     dict
-        By key of the point: its curve, and the payloads [B] before and after the break.
+        Key of a point -> key of its curve, followed by the payloads [B] before and after the break.
     """
     found: dict[Key, Key] = {}
     for line, members in group_by_key((curve(data, p), p) for p in points).items():
@@ -284,9 +282,10 @@ def _between(sizes: Sequence[int], at: int) -> Pair | None:
 
 
 def _first_packet(data: Dataset, point: Point, sizes: Sequence[int]) -> Pair | None:
-    """Find the payloads on both sides of the first packet break of a curve; None for links other than Ethernet.
+    """Find the measured payloads on both sides of the first packet break of a curve.
 
-    The first break is the greatest payload that fits into one packet.
+    The first break is the greatest payload that fits into one packet. The result is None if the link is not Ethernet,
+    or if one side has no payload.
     """
     link = data.link(data.options_of(point))
     if link.kind != "ethernet":
@@ -296,9 +295,10 @@ def _first_packet(data: Dataset, point: Point, sizes: Sequence[int]) -> Pair | N
 
 
 def step(sizes: Sequence[int], values: Sequence[float]) -> Pair | None:
-    """Find the sharpest step of a curve: two neighbouring payloads whose slope differs most from adjacent slopes.
+    """Find the sharpest step of a curve: two neighbouring payloads between which the slope changes most.
 
-    Slopes are taken on log axes.  None with fewer than four payloads or with values of 0 or less.
+    The slope on log axes is compared with the mean of the two adjacent slopes. The result is None if there are fewer
+    than four payloads, or a value is not positive.
     """
     if len(sizes) < FEWEST_SIZES or min(values) <= 0:
         return None
@@ -313,17 +313,17 @@ UNSPECIFIED = -1.0
 
 
 def place(data: Dataset, point: Point) -> Key:
-    """Key of a row's conditions; rows with equal keys are metrics or repeats of one point.
+    """Return the key of a row's point (its conditions); all metrics and repeats of a point have the same key.
 
-    Empty cells count as the defaults of a prediction request: unlimited load, no switch, one endpoint, and the
-    default of an option.
+    Empty cells count as the defaults of a question: unlimited load, no switch, one endpoint, and the default of an
+    option.
     """
     payload = UNSPECIFIED if point.payload_bytes is None else point.payload_bytes
     return (*curve(data, point), payload)
 
 
 def curve(data: Dataset, point: Point) -> Key:
-    """Key of a row's curve: the row's conditions without the payload."""
+    """Return the key of a row's curve: the row's conditions without the payload."""
     options = (
         value or data.option_defaults[axis]
         for axis, value in zip(data.option_axes, point.options, strict=True)

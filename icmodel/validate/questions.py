@@ -1,4 +1,4 @@
-"""Predictions of test rows: each row is converted to the scenario whose prediction is compared with it."""
+"""Predict test rows: convert each row to a scenario, and predict the scenario."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from icmodel.scenario import Options, Scenario
 from icmodel.validate.folds import Fold, Key, place
 
 DEFAULT_PAYLOAD_BYTES = 1
-"""Payload in the scenario of a row without a payload [B]; such a row has no data, or holds for all payloads."""
+"""Payload in the scenario of a row without a payload [B]; such a row has empty frames, or holds for all payloads."""
 
 
 def question(data: Dataset, point: Point) -> Scenario:
-    """Make the scenario of a test row, whose prediction is compared with the row.
+    """Convert a test row to the scenario under which it was measured.
 
     Raises
     ------
     ScenarioError
-        If the row's counts are impossible together.
+        If the row's counts contradict each other.
     """
     load = point.load_bps
     limited = load is not None and math.isfinite(load) and load > 0
@@ -42,15 +42,15 @@ def question(data: Dataset, point: Point) -> Scenario:
 def answers(
     fold: Fold, variant: str | None = None, metrics: Collection[str] | None = None
 ) -> tuple[Estimate, ...]:
-    """Predict the test rows of a fold by a variant of the model fitted to the fold's training rows.
+    """Fit a variant of the model to the training rows of a fold, and predict the test rows.
 
-    The model extrapolates, since a test row at the end of its curve lies outside the training rows.
-    If the model cannot predict a row, the estimate is absent, with the reason.
+    The model extrapolates, since a test row at the end of its curve lies outside the training rows. If the model cannot
+    predict a row, the estimate is absent and states the reason.
 
     Parameters
     ----------
     metrics : collection of str, optional
-        Metrics to predict, all by default; other metrics come out absent.
+        Metrics to predict, all by default; estimates of other metrics are absent.
     """
     try:
         model = Model(fold.train, variant, cache=False)
@@ -62,7 +62,7 @@ def answers(
 def answers_of(
     model: Model, data: Dataset, test: Sequence[Point], metrics: Collection[str] | None = None
 ) -> tuple[Estimate, ...]:
-    """Predict test rows by a fitted model, in the given order; rows of the same conditions are predicted together."""
+    """Predict test rows by a fitted model, in the given order; rows of one point share one prediction."""
     known: dict[Key, dict[str, Estimate] | str] = {}
     found = []
     for point in test:

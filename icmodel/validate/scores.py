@@ -1,8 +1,8 @@
 """Scores: errors of predictions, their spread, and the coverage of their intervals.
 
-The error of a prediction is relative, |prediction − row| / row.  For ratios (``loss_rate``,
-``cpu_send``, ``cpu_recv`` and their parts by mode) it is absolute, |prediction − row|, since a
-relative error means little near an idle core or a lossless link.
+The error of a prediction is relative: |prediction − row| / row. For ratios (``loss_rate``, ``cpu_send``, ``cpu_recv``
+and their parts by CPU mode) it is absolute: |prediction − row|. Near an idle core or a lossless link, a relative error
+means little.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from icmodel.estimate import Estimate, absent
 from icmodel.validate.folds import Key, place
 
 CLOSE = 1e-9
-"""Relative tolerance within which a row counts as inside an interval; it allows for rounding."""
+"""Relative tolerance for rounding, by which intervals are widened before a row is tested."""
 FAR = 3.0
 NORMAL_95 = 1.959963984540054
 """Quantile of the normal distribution at 97.5 %, for two-sided 95 % intervals."""
@@ -31,10 +31,10 @@ TRUTH_IS_ZERO = "the row is 0, and a relative error needs another number"
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """Outcome of predicting one test row: the row, its prediction, and the prediction's error.
+    """One test row with its prediction and the error of the prediction.
 
-    ``bias`` is the signed error.  Error and bias are NaN if the estimate is absent; ``estimate.why`` is the reason.
-    ``covered`` tells whether the interval contains the row; it is ``None`` without an interval.
+    ``bias`` is the signed error. If the estimate is absent, error and bias are NaN, and ``estimate.why`` is the reason.
+    ``covered`` is true if the interval contains the row's value; it is ``None`` without an interval.
     """
 
     fold: str
@@ -47,9 +47,9 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """Coverage: the share of test rows inside their 90 % interval, with the 95 % interval of that share (Wilson).
+    """Share of test rows inside their 90 % intervals, with the 95 % interval of that share (Wilson).
 
-    ``far`` counts the rows that lie more than three times as far from the prediction as the interval's end.
+    ``far`` counts the rows far outside: more than three times as far from the prediction as the interval's end.
     """
 
     inside: int
@@ -76,9 +76,17 @@ class Errors:
 class Score:
     """Errors of one metric over many rows, and the coverage of its intervals.
 
-    ``n`` is the number of predicted rows, and ``points`` the number of different points among them. Runs of one point
-    share the model's error, so they are less informative than runs of different points. ``half_width`` is the median of
-    half the interval's width. It is relative or absolute like the errors (``kind``).
+    Parameters
+    ----------
+    kind : str
+        Whether errors and half-widths are relative or absolute.
+    n, points : int
+        Number of predicted rows, and number of different points among them. Runs of one point share the model's error,
+        so they tell less than runs of different points.
+    half_width : float
+        Median of half the width of the intervals.
+    unanswered, reasons : int, mapping
+        Number of rows without a prediction, and number of rows by reason.
     """
 
     metric: str
@@ -95,7 +103,7 @@ class Score:
 def outcome(fold: str, point: Point, estimate: Estimate) -> Outcome:
     """Compare a test row with its prediction.
 
-    If a relative error would divide by 0, the estimate in the outcome becomes absent.
+    If the row is 0 and the error relative, no error exists, and the estimate of the outcome becomes absent.
     """
     scale = _scale(point)
     if scale == 0 and not estimate.absent:
@@ -120,7 +128,7 @@ def by_metric(outcomes: Iterable[Outcome]) -> dict[str, list[Outcome]]:
 
 
 def score(outcomes: Sequence[Outcome]) -> Score:
-    """Compute the score of a metric from the outcomes of its test rows, of which there is at least one."""
+    """Compute the score of a metric from the outcomes of its test rows; at least one outcome is needed."""
     metric = outcomes[0].point.metric
     answered = [one for one in outcomes if not one.estimate.absent]
     reasons = Counter(one.estimate.why for one in outcomes if one.estimate.absent)
@@ -152,7 +160,7 @@ def score(outcomes: Sequence[Outcome]) -> Score:
 def is_far(estimate: Estimate, value: float) -> bool:
     """Whether a measured value lies far outside the interval of its prediction.
 
-    It does if it is more than ``FAR`` times as far from the prediction as the interval's end on that side.
+    Far means more than ``FAR`` times as far from the prediction as the interval's end on that side.
     """
     end = estimate.high if value > estimate.value else estimate.low
     beyond = abs(value - estimate.value) > FAR * abs(end - estimate.value)
@@ -160,12 +168,12 @@ def is_far(estimate: Estimate, value: float) -> bool:
 
 
 def _scale(point: Point) -> float:
-    """Number by which the error of a row's prediction is divided: 1 for ratios, otherwise the row's value."""
+    """Return the divisor of the error of a row's prediction: 1 for ratios, otherwise the row's value."""
     return 1.0 if kind(point.metric) == ABSOLUTE else point.value
 
 
 def coverage(covered: Sequence[bool]) -> Coverage | None:
-    """Compute the share of intervals that contain their test row; ``None`` without intervals."""
+    """Compute the coverage from flags, one for each test row with an interval; ``None`` without flags."""
     n, inside = len(covered), sum(covered)
     if not n:
         return None
@@ -174,7 +182,7 @@ def coverage(covered: Sequence[bool]) -> Coverage | None:
 
 
 def wilson(inside: int, n: int) -> tuple[float, float]:
-    """Wilson's 95 % interval of an event's probability, from ``inside`` occurrences in ``n`` trials.
+    """Return Wilson's 95 % interval of an event's probability, from ``inside`` occurrences in ``n`` trials.
 
     E. B. Wilson, Journal of the American Statistical Association 22, 1927.
     """
@@ -200,24 +208,21 @@ EXTRAPOLATED = "extrapolated"
 DEFAULT_MTU_BYTES = 1500
 """MTU for datasets that state none: the usual MTU of Ethernet [B]."""
 BANDS = ((1 / 3, "load up to a third"), (2 / 3, "load up to two thirds"), (math.inf, "load above"))
-"""Load bands with separate scores, for streams of limited load.
-
-Each band has an upper end, as a fraction of the line rate, and a name.
-"""
+"""Bands of limited loads that are scored separately: upper end, as a fraction of the line rate, and name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Partition:
-    """Division of a dataset's rows into regions, for which scores are given separately.
+    """Division of a dataset's rows into regions that are scored separately.
 
     Parameters
     ----------
     next_to_break : mapping
         Keys of the points next to a packet break, by metric.
     trained : collection of Key, optional
-        Keys of the training points, if test rows may belong to the same points.
+        Keys of the training points, if test rows can belong to the same points, as held-out runs do.
     full_bps : float
-        Load of which the bands are fractions [b/s].
+        Load that ends the load bands [b/s].
     """
 
     data: Dataset
@@ -231,9 +236,9 @@ def partition(
     next_to_break: Mapping[str, Collection[Key]],
     trained: Collection[Key] | None = None,
 ) -> Partition:
-    """Divide a dataset's rows into regions; bands of load are fractions of the line rate.
+    """Divide a dataset's rows into regions.
 
-    If the line rate is unknown, they are fractions of the greatest limited load.
+    Load bands are fractions of the line rate, or of the greatest limited load if the line rate is unknown.
     """
     limited = [p.load_bps for p in data.points if p.load_bps and math.isfinite(p.load_bps)]
     full = data.interconnect.line_rate_bps or max(limited, default=math.inf)

@@ -1,4 +1,4 @@
-"""Validation of a variant of the model on one dataset, by kinds of folds, for all metrics with enough rows."""
+"""Validate a variant of the model on one dataset, for each kind of folds and each metric with enough rows."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ WHY_NO_FOLDS = {
     LEAVE_SIZES: "no curve has points on both sides of a break",
     HELD_OUT: "it has no held-out runs of these metrics",
 }
-"""Reasons why a dataset may have no folds of a kind, by kind of fold."""
+"""Kind of fold -> reason why a dataset may have no such folds."""
 FOLDS = Work("validation", "fold")
 Progress = Callable[[int, int], None]
 """Type of a progress function: called with the number of folds done so far, and the total number."""
@@ -80,7 +80,7 @@ class Wishes:
     worst : int
         Number of points with the greatest errors to list for each metric.
     runs : Dataset, optional
-        A dataset whose held-out runs are tested in place of the dataset's own.
+        Dataset whose held-out runs replace the held-out runs of the validated dataset.
     """
 
     kinds: tuple[str, ...] = KINDS
@@ -93,7 +93,7 @@ class Wishes:
 
 @dataclass(frozen=True, slots=True)
 class Tested:
-    """Result for one metric under one kind of fold: its score, its scores by region, and the greatest errors."""
+    """Result for one metric and one kind of fold: score, scores by region, and rows with the greatest errors."""
 
     score: Score
     regions: Mapping[str, Score]
@@ -102,7 +102,7 @@ class Tested:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """Result for one kind of fold: the number of folds, the results by metric, and the outcome of every test row."""
+    """Result for one kind of fold: number of folds, results by metric, and outcome of every test row."""
 
     kind: str
     folds: int
@@ -117,9 +117,18 @@ class Trial:
 class Validation:
     """Result of validating one variant of the model on one dataset.
 
-    ``too_few`` has the number of scored rows of each metric with fewer than 30.  ``noise`` is the
-    repeat-to-repeat noise of the dataset's own rows.  ``repeats`` tells how well repeated held-out runs
-    of one point predict each other; it is empty unless held-out runs were tested. ``wishes`` are the options of the validation.
+    Parameters
+    ----------
+    trials : tuple of Trial
+        Results by kind of fold.
+    too_few : mapping
+        Number of rows of each metric with fewer than 30 rows; these metrics are not scored.
+    noise : mapping
+        Noise between repeats in the dataset's rows, by metric.
+    repeats : mapping
+        Agreement of repeated held-out runs of one point, by metric; empty if no held-out runs were tested.
+    wishes : Wishes
+        Options of the validation.
     """
 
     data: Dataset
@@ -152,7 +161,7 @@ def validate(
     wishes : Wishes, optional
         Options of the validation; by default all kinds of folds and all metrics.
     progress : callable, optional
-        Called after each fold with the number of folds done and in total.
+        Called after each fold with the number of finished folds and the total number.
     workers : int, optional
         Number of worker processes that answer the folds; by default, this process answers them.
     client : distributed.Client, optional
@@ -228,7 +237,7 @@ def _check(data: Dataset, asked: Wishes, known: Mapping[str, int]) -> None:
 
 @dataclass(frozen=True)
 class Plan:
-    """Folds of one kind for the chosen metrics. A pickled plan has no folds: another process makes them again."""
+    """Folds of one kind for the chosen metrics. Pickling omits the folds; the receiving process rebuilds them."""
 
     kind: str
     data: Dataset
@@ -270,7 +279,7 @@ class Plan:
 
 
 def tester(plan: Plan, variant: str) -> Callable[[int], list[Outcome]]:
-    """Make the function that predicts the test rows of a fold, by number, and compares them."""
+    """Make the function that predicts the test rows of the fold of a given number, and computes the errors."""
 
     def outcomes(number: int) -> list[Outcome]:
         fold = plan[number]
@@ -285,7 +294,7 @@ def tester(plan: Plan, variant: str) -> Callable[[int], list[Outcome]]:
 
 
 def _runs(data: Dataset, asked: Wishes) -> tuple[Point, ...]:
-    """Held-out runs to test: those of the dataset named in the options, or the dataset's own."""
+    """Return the held-out runs to test: those of the dataset given in the options, or the dataset's own."""
     return data.held_out if asked.runs is None else runs_of(data, asked.runs)
 
 

@@ -1,8 +1,8 @@
-"""Verification: build a system as a lab network on one machine, run it, and compare it with a prediction made before.
+"""Verify a prediction: build the system as a lab network on one machine, measure it, and compare.
 
-Modules in the order of use: ``lab_system`` (the system as built, scaled to the machine), ``topology`` (the document
-for icprobe), ``running`` (all streams at once), ``folder`` (stored results), ``comparing`` and ``result``.
-``verifying`` calls all of them.
+Modules in the order of use: ``lab_system`` (scales the system to the machine), ``topology`` (document for icprobe),
+``running`` (runs all streams at once), ``folder`` (stores results), ``comparing``, ``result``. ``verifying`` calls
+them.
 """
 
 from icmodel.verify.result import Verification

@@ -16,13 +16,13 @@ METRICS = ("goodput_bps", "latency_mean_s", "latency_p99_s", "loss_rate")
 RELIABLE = ("tcp", "zeromq")
 """Protocols without loss by design. Their loss is not compared, since agreement would prove nothing."""
 HOSTS = "hosts as far as measured"
-"""Name of the part of a system that a latency bound must cover to hold between applications."""
+"""Part of a system that a latency bound must cover, so that it holds from application to application."""
 STOLEN = "steal"
-"""Flag of a run in which the hypervisor took time from a core of the sender or the receiver."""
+"""Flag of a run during which the hypervisor took CPU time from the sender or the receiver."""
 SIDES = (("source", "send"), ("sink", "recv"))
 
 Result = Mapping[str, Any]
-"""Type of the measured values of a record, by metric, from its key ``result``."""
+"""Measured values of a record by metric: the value of its key ``result``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class Compared:
     step : float
         Resolution of the measurement: the change that one frame causes.
     why : str
-        Reason for a missing prediction, or the evidence behind it.
+        Evidence for the prediction, or the reason why there is none.
     """
 
     value: float
@@ -55,7 +55,7 @@ class Compared:
 
     @property
     def judged(self) -> bool:
-        """Whether the number has both a prediction and a measurement, so that it can be compared."""
+        """Whether the number has both a prediction and a measurement."""
         return bool(self.measured) and math.isfinite(self.value)
 
     @property
@@ -65,7 +65,7 @@ class Compared:
 
     @property
     def ratio(self) -> float:
-        """Measured value divided by predicted value; NaN if either is missing or the prediction is 0."""
+        """Median measured value divided by the predicted value; NaN if either is missing or the prediction is 0."""
         return self.median / self.value if self.judged and self.value > 0 else math.nan
 
     def to_dict(self) -> dict[str, object]:
@@ -86,12 +86,19 @@ class Compared:
 
 @dataclass(frozen=True, slots=True)
 class Bounded:
-    """Comparison of a stream's latency bound [s] with the greatest latency measured in all passes [s].
+    """Comparison of a stream's latency bound with the greatest measured latency.
 
-    The bound is ``None`` if it does not cover the hosts.
-
-    Passes in which the hypervisor took a core away are left out, since no bound holds while the machine is stopped.
-    ``stolen`` is the number of these passes, and ``stolen_s`` the greatest latency in them.
+    Parameters
+    ----------
+    bound_s : float, optional
+        Latency bound [s]; ``None`` if the bound does not cover the hosts.
+    measured_s : float
+        Greatest latency of all passes without the flag `STOLEN` [s].
+    covers : tuple of str
+        Parts of the system that the bound covers.
+    stolen, stolen_s : int, float
+        Number of passes with the flag `STOLEN`, and the greatest latency in them [s]. No bound holds while the machine
+        is stopped, so these passes are left out.
     """
 
     bound_s: float | None
@@ -131,7 +138,7 @@ def streams(
                 continue
             estimate = predicted["streams"][name].get(metric)
             value, low, high = (_end(estimate, end) for end in ("value", "low", "high"))
-            # One more frame in the window changes the goodput or the loss rate by a step. Times have no step.
+            # The step is the change of the goodput or the loss rate by one frame. Times have no step.
             key = {"goodput_bps": "window_s", "loss_rate": "frames_sent"}.get(metric, "")
             least = min((result[key] for result in results if result.get(key)), default=math.inf)
             found[name][metric] = Compared(
@@ -170,9 +177,9 @@ def bounds(
 def devices(
     system: System, predicted: Mapping[str, Any], passes: Sequence[Pass]
 ) -> dict[str, Compared]:
-    """Compare, for each device, the predicted and measured busy cores of the processes of all its streams.
+    """Compare the predicted and measured busy cores of each device, summed over the processes of its streams.
 
-    The hosts of the lab share cores, so only the CPU time of each process can be assigned to a host.
+    The hosts of the lab share cores, so only the CPU time of processes can be attributed to a host.
     """
     found = {}
     for device in system.devices:
@@ -224,6 +231,6 @@ def _results(passes: Sequence[Pass], stream: str) -> list[Result]:
 
 
 def _greatest_s(passes: Sequence[Pass], stream: str) -> float:
-    """Greatest latency of a stream in the given passes [s]; NaN without a pass."""
+    """Return the greatest latency of a stream in the given passes [s]; NaN if none was measured."""
     known = [result.get("latency_max_s") for result in _results(passes, stream)]
     return max((latency_s for latency_s in known if latency_s is not None), default=math.nan)

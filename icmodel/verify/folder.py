@@ -1,6 +1,6 @@
-"""Folder of a verification: its settings, topology, stored prediction, and a file for each pass (run of all streams).
+"""Folder of a verification: settings, topology, prediction, and a file for each pass (run of all streams).
 
-Every file is written completely or not at all. So after an interruption all stored passes are complete.
+Files are written atomically, so all stored passes are complete even after an interruption.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ PASS = "pass-{:03d}.jsonl"
 MARK = "verification"
 """Key in a record under which its stream, pass and verification are stored."""
 LEAST_OVERLAP = 0.95
-"""Least overlap of a valid pass: the share of each measurement window in which all streams surely ran."""
+"""Least share of each measurement window in which all streams must surely have run, for a pass to be valid."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,8 @@ class Stored:
 class Pass:
     """Stored pass of a verification: one run of all streams at the same time.
 
-    It has a number (from 1), a record by stream, and the overlap of the streams' measurement windows.
+    ``number`` counts from 1. ``records`` has a record by stream. ``overlap_ratio`` is the overlap of the streams'
+    measurement windows.
     """
 
     number: int
@@ -63,7 +64,7 @@ class Pass:
 
     @property
     def flags(self) -> Counter[str]:
-        """Number of records of this pass with each flag."""
+        """Number of records with each flag."""
         return Counter(flag for record in self.records.values() for flag in record.get("flags", ()))
 
     def to_dict(self) -> dict[str, object]:
@@ -78,7 +79,7 @@ class Pass:
 
 @contextmanager
 def opened(path: Path, settings: Mapping[str, object], topology: str) -> Iterator[Folder]:
-    """Open the folder of a verification: create it if it is missing, and lock it within the context.
+    """Create or open the folder of a verification, and lock it; a context manager.
 
     Raises
     ------
@@ -121,9 +122,9 @@ class Folder:
         self.path = path
 
     def prediction(self, made: Mapping[str, object]) -> Stored:
-        """Read the stored prediction of the verification.
+        """Return the stored prediction.
 
-        If there is none, the prediction ``made`` is stored first, with the time and icmodel's version.
+        If there is none, ``made`` is stored as the prediction, with the time and icmodel's version.
         """
         place = self.path / PREDICTION
         if not place.exists():

@@ -1,4 +1,4 @@
-"""Lab system: a system in the form that the lab builds on one machine, with lower rates and fewer devices."""
+"""Lab systems: copies of systems with lower rates and fewer devices, which the lab can build on one machine."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ BURST_S, FRAME_BYTES = 1e-3, 38
 
 The depth is at least two packets with this overhead (calibration/src/lab/shaping.rs)."""
 PACKET_S = 7e-6
-"""Estimated core time per packet at each sending port, and at the receiving host [s]."""
+"""Assumed core time per packet, at each port on the path and at the receiving host [s]."""
 SPIN_S = 250e-6
 """Core time per frame for which a paced sender polls its clock [s] (calibration/src/pattern/pacing.rs)."""
 MOST_BUSY = 0.6
 """Greatest share of the machine's cores that a lab system may keep busy."""
 STEPS = (1.0, 2.0, 5.0)
-"""Allowed factors by which a lab system is slower than its original: these numbers times a power of ten."""
+"""Allowed slowdowns of a lab system: these factors times a power of ten."""
 MOST_HOSTS = 16
-"""Greatest number of hosts in a lab system; each host runs its own processes."""
+"""Greatest number of hosts in a lab system, since each host runs its own processes."""
 RULE = (
     "every rate divided by k and every period multiplied by it, bytes as they are; k is the least of 1, 2, 5, "
     f"10, … at which {1e6 * PACKET_S:g} µs of a core for each packet at each port and receiver, and "
@@ -42,16 +42,16 @@ RULE = (
 
 @dataclass(frozen=True, slots=True)
 class LabSystem:
-    """System in the form that the lab builds on one machine, with lower rates and fewer devices.
+    """Copy of a system with lower rates and fewer devices, which the lab can build on one machine.
 
     Parameters
     ----------
     system : System
-        System that is built and predicted.
+        The copy, which is built and predicted.
     slower : float
-        Factor k by which rates are divided and periods multiplied.
+        Slowdown: rates are divided by this factor, and periods multiplied.
     members : int, optional
-        Greatest number of devices in a group; ``None`` for all devices.
+        Greatest number of devices kept of each group; ``None`` for all devices.
     left_out : tuple of str
         Features that are not reproduced in the lab, one sentence each.
     """
@@ -63,7 +63,7 @@ class LabSystem:
 
 
 def lab_system(system: System, *, slower: float, members: int | None, dataset: str) -> LabSystem:
-    """Scale a system down to one that the lab can build: lower rates, longer periods, fewer devices.
+    """Scale a system down for the lab: lower rates, longer periods, fewer devices.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ def lab_system(system: System, *, slower: float, members: int | None, dataset: s
     Raises
     ------
     VerificationError
-        If the lab cannot build the system. The message names the part and the alternatives.
+        If the lab cannot build the system. The message names the reason and the alternatives.
     """
     _check_network(system)
     _check_streams(system)
@@ -127,7 +127,7 @@ def _check_streams(system: System) -> None:
 
 
 def _with_fewer_members(system: System, members: int | None) -> System:
-    """Copy a system with at most ``members`` devices of each group, and only the links and streams of these."""
+    """Copy a system with at most ``members`` devices of each group, and only the links and streams between them."""
     if members is None:
         return system
     groups: dict[str, list[str]] = {}
@@ -190,7 +190,7 @@ def _missing_features(system: System) -> Iterator[str]:
 
 
 def _scaled(system: System, slower: float, dataset: str) -> System:
-    """Copy a system with the lab's hosts and switches; rates are divided by ``slower``, periods multiplied by it."""
+    """Copy a system with the lab's hosts and switches; divide rates by ``slower``, and multiply periods by it."""
     links = {}
     for name, link in system.links.items():
         rate_bps = link.rate_bps / slower
@@ -248,19 +248,19 @@ def _scaled(system: System, slower: float, dataset: str) -> System:
 
 
 def machine_cores() -> tuple[int, ...]:
-    """Numbers of the processor cores that this process may use."""
+    """Return the indices of the processor cores that this process may use."""
     return tuple(sorted(os.sched_getaffinity(0)))
 
 
 def slowdown(system: System, cores: int) -> float:
-    """Find the least slowdown of 1, 2, 5, 10, 20, … at which a lab system leaves enough of the machine's cores free."""
+    """Return the least slowdown of 1, 2, 5, 10, 20, … with which at most `MOST_BUSY` of the cores are busy."""
     needed = busy_cores(system) / (MOST_BUSY * cores)
     factors = (step * 10.0**power for power in count() for step in STEPS)
     return next(factor for factor in factors if factor >= needed)
 
 
 def busy_cores(system: System) -> float:
-    """Number of cores that all streams of a system keep busy at full rate, without slowdown."""
+    """Estimate how many cores all streams of a system keep busy at full rate, without slowdown."""
 
     def busy(stream: Stream) -> float:
         links = system.links_of(stream)
@@ -276,9 +276,9 @@ def busy_cores(system: System) -> float:
 
 
 def most_members(system: System) -> int | None:
-    """Greatest number of devices of each group that a lab system may have, so that it has few enough hosts.
+    """Return how many devices of each group a lab system may have, so that it has at most `MOST_HOSTS` hosts.
 
-    It is ``None`` if the whole system has at most `MOST_HOSTS` hosts.
+    The result is ``None`` if all devices fit, and at least 1.
     """
     sizes = Counter(device.group for device in system.devices.values()).values()
     if sum(sizes) <= MOST_HOSTS:
@@ -290,8 +290,8 @@ def most_members(system: System) -> int | None:
 def placed(system: System, cores: tuple[int, ...]) -> Mapping[str, int]:
     """Assign a processor core to each host of a lab system.
 
-    Hosts that mostly send use the first half of the cores, other hosts the second half.
-    So the sender and the receiver of a stream are on different cores if possible.
+    Hosts that send more streams than they receive use the first half of the cores, other hosts the second half. So the
+    sender and the receiver of a stream are on different cores if possible.
     """
     half = max(len(cores) // 2, 1)
     sending, receiving = cores[:half], cores[half:] or cores

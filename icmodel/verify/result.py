@@ -20,7 +20,7 @@ EXIT_CODES = {AGREES: 0, DISAGREES: 1, UNDECIDED: 3}
 COVERED = 0.9
 """Share of single runs that should lie in a predicted interval."""
 DOUBT = 0.01
-"""Significance level of the test that rejects a prediction, if too many measurements lie outside their intervals."""
+"""Significance level of the test that rejects a prediction if too many measurements lie outside their intervals."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,17 +30,20 @@ class Verification:
     Parameters
     ----------
     system : System
-        System to verify; ``lab`` is the system that was built.
+        System to verify.
+    lab : LabSystem
+        Copy of the system that was built in the lab.
     folder : Path
         Folder of the prediction and the records.
     stored : Stored
-        Prediction made before the first pass; the verdict is about this prediction.
+        Prediction made before the first pass, which is verified.
     differs : tuple of str
-        Streams for which icmodel now predicts other numbers than the stored prediction.
+        Streams for which icmodel would now predict other numbers than the stored prediction.
     passes : tuple of Pass
-        All measured passes.
+        All measured passes, valid or not.
     streams, bounds, devices : mapping
-        Predicted and measured numbers: metrics by stream, bounds by stream, busy cores by device.
+        Predicted and measured numbers from the valid passes: metrics by stream, latency bounds by stream, busy cores by
+        device.
     """
 
     system: System
@@ -63,20 +66,20 @@ class Verification:
 
     @property
     def inside(self) -> int:
-        """Number of compared values whose measurement lies in the predicted interval."""
+        """Number of values whose measurement lies in the predicted interval."""
         return sum(number.inside for number in comparing.all_of(self.streams, self.devices))
 
     @property
     def exceeded(self) -> tuple[str, ...]:
-        """Names of the streams with a frame that took longer than the stream's latency bound."""
+        """Names of the streams with a frame that took longer than the latency bound."""
         return tuple(name for name, bound in self.bounds.items() if bound.held is False)
 
     @property
     def verdict(self) -> str:
         """Whether prediction and measurement agree.
 
-        They agree if no bound was exceeded, and the number of values outside their 90 % intervals is not
-        significant at the 1 % level.
+        They agree if no latency bound was exceeded, and not too many values lie outside their 90 % intervals. Too many
+        means more than chance allows at the 1 % significance level; see `most_outside`.
         """
         if not self.judged:
             return UNDECIDED
@@ -130,9 +133,9 @@ class Verification:
 
 
 def most_outside(count: int) -> int:
-    """Greatest number of ``count`` independent values that may lie outside their 90 % intervals by chance.
+    """Return how many of ``count`` independent values may lie outside their 90 % intervals by chance.
 
-    The result is the 99 % quantile of a binomial distribution with ``count`` trials at 10 %.
+    The result is the 99 % quantile of a binomial distribution with ``count`` trials of probability 10 %.
 
     Examples
     --------

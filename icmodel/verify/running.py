@@ -1,6 +1,6 @@
-"""Lab network of a verification: build it, start responders on receiving hosts, and run passes.
+"""Build the lab network of a verification, start responders on the receiving hosts, and run passes.
 
-A pass runs all streams of the system once, at the same time.
+A pass is one run of all streams of the system at the same time.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ from icmodel.verify.lab_system import OPTIONS
 from icmodel.verify.topology import Topology, code_point
 
 Span = tuple[float, float]
-"""Type of a time span: start and end of a run by this machine's clock [s]."""
+"""Start and end of a run by this machine's clock [s]."""
 BASELINE_S = 0.2
-"""Idle time before the traffic of a run [s]; meanwhile other streams may already send."""
+"""Idle time at the start of a run, before its traffic [s]; other streams may already send meanwhile."""
 
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """Times of a run [s]: its measurement window, and the traffic before (warm-up) and after it (tail)."""
+    """Lengths of the parts of a run [s]: measurement window, warm-up traffic before it, and tail traffic after it."""
 
     window_s: float = 2.0
     warmup_s: float = 1.0
@@ -50,7 +50,7 @@ class Times:
         return BASELINE_S + self.warmup_s + self.window_s + self.tail_s
 
     def arguments(self) -> tuple[str, ...]:
-        """Options of the command ``icprobe run`` that set these times."""
+        """Return the options of ``icprobe run`` that set these times."""
         return (
             *("--duration", f"{self.window_s:g} s"),
             *("--warmup", f"{self.warmup_s:g} s"),
@@ -63,7 +63,8 @@ class Times:
 class RunResult:
     """Result of one run of all streams at the same time.
 
-    ``records`` holds a record by stream.  ``overlap_ratio`` is the least share of a window in which all streams ran.
+    ``records`` has a record by stream. ``overlap_ratio`` is the least share of a measurement window in which all
+    streams surely ran.
     """
 
     records: Mapping[str, Mapping[str, Any]]
@@ -79,12 +80,14 @@ def lab_network(
     times: Times,
     folder: Path,
 ) -> Iterator[LabNetwork]:
-    """Build the network of a lab system, and start a responder on each host that receives; a context manager.
+    """Build the network of a lab system, and start a responder on each receiving host; a context manager.
+
+    If an earlier verification was killed, its network is replaced.
 
     Parameters
     ----------
     probe : Path
-        Path of the icprobe that builds the network and measures.
+        Path of icprobe, which builds the network and measures.
     system : System
         The lab system.
     built : Topology
@@ -94,8 +97,7 @@ def lab_network(
     times : Times
         Times of each run [s].
     folder : Path
-        Folder of the verification, which holds ``topology.toml``. If an earlier verification was killed, its network
-        is replaced.
+        Folder of the verification, which holds ``topology.toml``.
     """
     name = f"verify-{short_name(folder)}"
     with ExitStack() as stack:
@@ -127,9 +129,9 @@ class LabNetwork:
     name, key : str
         Name of the network, and path of the file with the responders' key.
     nodes : mapping
-        Name in the lab of each node.
+        Name of a node -> its name in the lab.
     addresses : mapping
-        Address of each host on the link to each neighbour, by the names in the lab.
+        Host and neighbour, by their names in the lab -> address of the host on the link to the neighbour.
     """
 
     probe: str
@@ -158,7 +160,7 @@ class LabNetwork:
             try:
                 done = [run.result() for run in under_way]
             except BaseException:
-                self.down()  # ends the runs that are still going
+                self.down()  # ends the runs that have not finished
                 raise
         overlap = overlap_ratio([span for _, span in done], self.times)
         records = {stream.name: record for stream, (record, _) in zip(streams, done, strict=True)}
@@ -169,7 +171,7 @@ class LabNetwork:
         run_to_end((self.probe, "lab", "down", self.name), BRIEF_S)
 
     def receiver(self, stream: Stream) -> tuple[str, str]:
-        """Name of the host that receives a stream, and of the neighbour from which the stream arrives."""
+        """Return the name of a stream's receiving host, and of the neighbour from which the stream arrives."""
         return stream.sink, self.system.ports[stream.path[-1]].node
 
     def serve_command(self, sink: str, neighbour: str) -> list[str]:
@@ -182,7 +184,7 @@ class LabNetwork:
         ]
 
     def run_command(self, stream: Stream) -> list[str]:
-        """Make the command that runs ``icprobe run`` for a stream on the stream's source."""
+        """Make the command that runs ``icprobe run`` for a stream on its sending host."""
         return [
             *self._on_host(stream.source),
             "run",
@@ -201,7 +203,7 @@ class LabNetwork:
 
 
 def stream_arguments(system: System, stream: Stream) -> tuple[str, ...]:
-    """Options of ``icprobe run`` that set the traffic of a stream and the labels of its record."""
+    """Return the options of ``icprobe run`` that set the traffic of a stream and the labels of its record."""
     rate = stream.rate_fps
     others = [
         other
@@ -228,11 +230,11 @@ def _timed(command: Sequence[str], longest_s: float) -> tuple[Mapping[str, Any],
 
 
 def overlap_ratio(spans: Sequence[Span], times: Times) -> float:
-    """Least share of a measurement window in which every stream surely sent, from the time spans of all runs.
+    """Return the least share of a measurement window in which every stream surely sent.
 
-    A run that starts at S and ends at E takes u = E - S - (traffic and idle time) longer than planned. The extra time
-    lies before or after the traffic, so the traffic and the window start at most u late. The traffic of one run covers
-    the window of another if the two runs are apart by less than warm-up and tail.
+    It is computed from the start S and the end E of each run. A run takes u = E - S - (planned length) longer than
+    planned. This extra time lies before or after the traffic, so traffic and window start at most u late. The traffic
+    of one run covers the window of another if their starts differ by at most the warm-up and the tail.
     """
     begun = [begun_s for begun_s, _ in spans]
     spare = [max(ended_s - begun_s - times.run_s, 0.0) for begun_s, ended_s in spans]
@@ -243,12 +245,12 @@ def overlap_ratio(spans: Sequence[Span], times: Times) -> float:
 
 
 def check_wiring(probe: Path, system: System, file: Path) -> None:
-    """Check that icprobe can build a lab system, before anything is built.
+    """Ask icprobe whether it can build a lab system, without building it.
 
     Raises
     ------
     VerificationError
-        If icprobe cannot build the system; the message gives icprobe's reason.
+        If it cannot; the message gives icprobe's reason.
     """
     try:
         output_of((str(probe), "lab", "show", str(file)), BRIEF_S)

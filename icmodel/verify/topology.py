@@ -15,19 +15,20 @@ PLAIN = re.compile(r"[A-Za-z0-9_]{1,12}")
 MOST_NAME = 40
 """Greatest number of characters in a topology's name."""
 LEAST_CLASS_BPS = 8000.0
-"""Least rate that a traffic class is guaranteed at a port of the lab [b/s].
+"""Least guaranteed rate of a traffic class at a port of the lab [b/s].
 
-Under strict priority each class is guaranteed this rate, and classes borrow the remaining rate in order of priority."""
+Under strict priority, each class is guaranteed this rate; the classes borrow the remaining rate in order of priority.
+"""
 SELECTOR_BITS = 3
-"""Number of bits by which a priority is shifted to its DSCP.
+"""Number of bits by which a priority is shifted left to give its DSCP.
 
-Priority p is the class selector code point p × 8 (RFC 2474 §4.2.2).
+The DSCP of priority p is its class selector code point, p × 8 (RFC 2474 §4.2.2).
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Topology:
-    """Topology of a lab system: its TOML text, and the name in the lab of each node of the system."""
+    """Topology of a lab system: its TOML text, and the lab's name for each node of the system."""
 
     text: str
     nodes: Mapping[str, str]
@@ -57,7 +58,7 @@ def topology(system: System) -> Topology:
     for port in system.ports.values():
         rates_bps = _class_rates_bps(system, port)
         strict = isinstance(port.scheduler, StrictPriority)
-        # Class 0 comes last: it takes all packets that belong to no other class.
+        # Class 0 comes last, since it matches all packets of no other class.
         for priority in sorted({0, *rates_bps}, reverse=True) if rates_bps else ():
             classes.append(
                 {
@@ -81,7 +82,7 @@ def topology(system: System) -> Topology:
 
 
 def code_point(priority: int) -> int:
-    """DSCP (code point in the IP header) that packets of a priority carry."""
+    """Return the DSCP (code point in the IP header) of packets of a priority."""
     return priority << SELECTOR_BITS
 
 
@@ -90,10 +91,10 @@ def _rate_text(rate_bps: float) -> str:
 
 
 def _class_rates_bps(system: System, port: Port) -> Mapping[int, float]:
-    """Guaranteed rate of each priority at a port [b/s]; empty if the port has a single queue.
+    """Return the guaranteed rate of each priority at a port [b/s]; empty if the port has a single queue.
 
-    Round robin shares the port's rate by weight, after subtracting the least rate for packets of no class. Weights
-    in frames are multiplied by the mean packet of each priority.
+    Round robin shares the port's rate by weight, after `LEAST_CLASS_BPS` is reserved for packets of no class. A weight
+    in packets is multiplied by the mean packet size of its priority.
     """
     streams = [stream for stream in system.streams.values() if port.name in stream.path]
     here = sorted({stream.priority for stream in streams})

@@ -27,10 +27,10 @@ from icmodel.verify.running import Times, check_wiring, lab_network
 from icmodel.verify.topology import topology
 
 LAB = "lab-1g-2026"
-"""Name of the default dataset, measured on the lab's hosts, from which a verification predicts."""
+"""Default dataset of a verification, measured on the lab's hosts."""
 REPEATS = 5
 MOST_MORE = 3
-"""Greatest number of passes (runs of all streams) that are repeated because their windows overlap too little."""
+"""Greatest number of extra passes (runs of all streams), in place of passes whose windows overlap too little."""
 
 Watch = Callable[[int, int], None]
 """Type of a progress function: called with the number of valid passes so far, and the required number."""
@@ -47,10 +47,9 @@ class VerifyOptions:
     variant : str, optional
         Variant of the model; the dataset's own by default.
     slower, members : float, int, optional
-        Factor by which the lab system is slower, and greatest number of devices in a group. By default icmodel
-        chooses values that fit this machine.
+        Slowdown of the lab system, and greatest number of devices in a group; by default values that fit this machine.
     repeats : int
-        Number of valid passes (runs of all streams) required; 0 for a prediction only.
+        Required number of valid passes (runs of all streams); 0 to predict without measuring.
     times : Times
         Warm-up, window and tail of each run [s].
     cache : bool
@@ -84,9 +83,9 @@ def verify(
     probe: Path | None = None,
     watch: Watch | None = None,
 ) -> Verification:
-    """Build a system in the lab, run all its streams at once, and compare with the prediction made before.
+    """Predict a system, build it in the lab, run all its streams at once, and compare the measurements.
 
-    This needs icprobe and the right to make network namespaces. All results are stored in ``folder``. After an
+    This needs icprobe, and permission to create network namespaces. All results are stored in ``folder``. After an
     interruption, the same call continues the verification.
 
     Parameters
@@ -96,7 +95,7 @@ def verify(
     folder : str or Path
         Folder for the prediction and the records.
     options : VerifyOptions, optional
-        By default five passes of a lab system that fits this machine.
+        Options; by default five passes of a lab system that fits this machine.
     probe : Path, optional
         Path of icprobe; by default the installed one.
     watch : callable, optional
@@ -110,7 +109,7 @@ def verify(
     Raises
     ------
     NetworkError, VerificationError
-        If the system contains an error or cannot be built, or the folder holds other files.
+        If the system contains an error, the lab cannot build it, or the folder holds other files.
     ProbeMissing, MeasurementFailed
         If icprobe is not installed or fails, for example because the lab needs root.
 
@@ -165,7 +164,7 @@ def verify(
 
 
 def _settings(system: System, lab: LabSystem, options: VerifyOptions) -> dict[str, object]:
-    """Collect the settings of a verification that must not change when it is continued."""
+    """Collect the settings of a verification that must be the same when it is continued."""
     sent = [
         [
             stream.name,

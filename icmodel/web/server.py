@@ -128,7 +128,7 @@ class Impatient(H11Protocol):
         super().connection_lost(exc)
 
     def stop_waiting(self) -> None:
-        """Cancel the deadline, at which the connection would be closed."""
+        """Cancel the deadline at which the connection would be closed."""
         if self.deadline is not None:
             self.deadline.cancel()
         self.deadline = None

@@ -1,6 +1,7 @@
-"""Workers: this process, its threads, worker processes or a Dask cluster answer the items of a job.
+"""Workers that answer the items of a job: this process, its threads, worker processes or a Dask cluster.
 
-``pool`` starts the workers and keeps the order of items. ``jobs`` is what they receive, and refuses other versions and datasets.
+``pool`` starts the workers and keeps the order of items. ``jobs`` sends jobs to other processes, which refuse a job of
+another version or dataset.
 """
 
 from icmodel.workers.pool import Pool, Work, connect, pool

@@ -1,4 +1,4 @@
-"""Jobs in a pickled form: datasets are named, and checked by the worker, so that a job is small."""
+"""Pickle jobs for workers. A pickled job only names its datasets, so it is small; the worker loads and checks them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from icmodel.errors import ClusterError, DatasetError
 def pickled(value: object, whole: str) -> bytes:
     """Pickle a job or an item for a worker; ``whole`` names the work in messages.
 
-    A dataset is replaced by its name or folder and its hash. If its folder has other content, its rows are pickled.
+    A dataset is replaced by its name or folder and its hash. If the folder now has other content, the whole dataset is
+    pickled.
     """
     body = BytesIO()
     JobPickler(body, whole).dump(value)
@@ -30,7 +31,7 @@ def answer(version: str, whole: str, job: bytes, item: bytes) -> Any:
     Parameters
     ----------
     item : bytes
-        The item, made by `pickled`. The other parameters are those of `prepare`.
+        The item, pickled by `pickled`. The other parameters are those of `prepare`.
     """
     prepare(version, whole, job)
     return _answering(job)(pickle.loads(item))
@@ -46,12 +47,12 @@ def prepare(version: str, whole: str, job: bytes) -> None:
     whole : str
         Name of the work in messages, such as ``sweep``.
     job : bytes
-        A function that makes the answering function, with its arguments; made by `pickled`.
+        Function that makes the answering function, and its arguments; pickled by `pickled`.
 
     Raises
     ------
     ClusterError
-        If this process has another version of icmodel or of a dataset than the job.
+        If the job needs another version of icmodel or of a dataset than this process has.
     """
     if version != __version__:
         raise ClusterError(
@@ -63,7 +64,7 @@ def prepare(version: str, whole: str, job: bytes) -> None:
 
 @lru_cache(maxsize=2)
 def _answering(job: bytes) -> Callable[[Any], Any]:
-    """Make the answering function of a job. It is cached, so that a worker prepares a job once."""
+    """Make the answering function of a job. The cache makes a worker prepare each job once."""
     make, arguments = pickle.loads(job)
     answering: Callable[[Any], Any] = make(*arguments)
     return answering
@@ -84,7 +85,7 @@ class JobPickler(pickle.Pickler):
 
 
 def name_for_workers(data: Dataset) -> str | None:
-    """Return the name or folder from which a worker loads a dataset; None if that folder has other content."""
+    """Return the name or folder from which a worker loads a dataset; None if the loaded dataset would differ."""
     try:
         # An edited copy of a bundled dataset may keep its id.
         bundled = data.id in catalogue() and find(data.id).samefile(data.folder)
@@ -95,12 +96,12 @@ def name_for_workers(data: Dataset) -> str | None:
 
 
 def same_dataset(name: str, sha256: str, whole: str) -> Dataset:
-    """Load a dataset in a worker.
+    """Load a dataset in a worker, and check its hash.
 
     Raises
     ------
     ClusterError
-        If its hash is not ``sha256``.
+        If the hash is not ``sha256``.
     """
     data = load(name)
     if data.sha256 != sha256:

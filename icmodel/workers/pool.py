@@ -1,6 +1,6 @@
 """Pools of workers: this process, its threads, worker processes, or the workers of a Dask cluster.
 
-Items and their order do not depend on the kind of worker. So all kinds give the same answers, in the same order.
+All kinds of worker get the same items in the same order. So they give the same answers, in the same order.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from icmodel.workers.jobs import answer, pickled, prepare
 WAIT_S = 10
 """Greatest time to wait for a Dask scheduler or for its first worker [s]."""
 AHEAD = 2
-"""Number of items that are submitted ahead for each worker. More would only need memory."""
+"""Number of items submitted to each worker before their answers are read. More would only need memory."""
 
 INTERRUPTED = 130
-"""Exit code of a process that Ctrl-C ended, as of a shell."""
+"""Exit code of a process that Ctrl-C ended, as in a shell."""
 
 Arguments = TypeVarTuple("Arguments")
 Item = TypeVar("Item")
@@ -36,7 +36,11 @@ Answer = TypeVar("Answer")
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """Names of the work in messages: the whole, such as ``sweep``; a piece, such as ``block``; and the advice to repeat."""
+    """Texts about the work in error messages.
+
+    ``whole`` names the whole work, such as ``sweep``; ``piece`` names one item, such as ``block``. ``again`` tells the
+    user how to repeat the work.
+    """
 
     whole: str
     piece: str
@@ -44,10 +48,7 @@ class Work:
 
 
 class Answering(Protocol):
-    """Interface of an item that is being answered.
-
-    Futures of the standard library and of Dask have this interface.
-    """
+    """Interface of the pending answer to an item; futures of the standard library and of Dask have it."""
 
     def result(self) -> Any:
         """Wait for the answer, and return it."""
@@ -55,7 +56,7 @@ class Answering(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Later:
-    """Item that this thread answers when its result is read."""
+    """Pending answer that this thread computes when the result is read."""
 
     compute: Callable[[], Any]
 
@@ -71,7 +72,7 @@ class Pool:
     Parameters
     ----------
     work : Work
-        Names of the work in messages.
+        Texts about the work in error messages.
     submit : callable
         Starts a function with arguments in a worker.
     ahead : int
@@ -79,7 +80,7 @@ class Pool:
     shared : bool
         Whether the workers share the memory of this process, so that jobs are not pickled.
     early : int
-        Number of workers that start, and prepare a job, before there is an item.
+        Number of workers that start and prepare a job before the first item.
     """
 
     work: Work
@@ -93,12 +94,13 @@ class Pool:
         make: Callable[[*Arguments], Callable[[Item], Answer]],
         *arguments: *Arguments,
     ) -> Callable[[Iterable[Item]], Iterator[Answer]]:
-        """Make a function that answers items by the workers, in the order of the items.
+        """Make a function that lets the workers answer items, and yields the answers in the order of the items.
 
         Parameters
         ----------
         make : callable
-            Function of a module. It makes the answering function from ``arguments``, once in each process.
+            Module-level function, which can be pickled. It makes the answering function from ``arguments``, once in
+            each process.
         """
         if self.shared:
             return partial(self._answers, partial(self.submit, make(*arguments)))
@@ -117,7 +119,7 @@ class Pool:
     def _answers(
         self, start: Callable[[Item], Answering], items: Iterable[Item]
     ) -> Iterator[Answer]:
-        """Start items, and yield their answers in order."""
+        """Start up to ``ahead`` items at a time, and yield their answers in order."""
         waiting: deque[Answering] = deque()
         for item in items:
             waiting.append(start(item))
@@ -140,8 +142,8 @@ def pool(
     client : distributed.Client, optional
         Client of a Dask cluster whose workers answer, in place of ``workers``.
     threads : int
-        Number of threads of this process that answer without ``workers`` and ``client``. With 1, this thread answers
-        an item when its answer is read.
+        Number of threads of this process, if neither ``workers`` nor ``client`` is given. With 1, this thread answers
+        each item when its answer is read.
 
     Raises
     ------
@@ -192,7 +194,7 @@ def _processes(work: Work, count: int) -> Iterator[Pool]:
 
 @contextmanager
 def interrupts_held() -> Iterator[None]:
-    """Hold Ctrl-C back in this thread, and in processes that it starts, where the system can."""
+    """Block Ctrl-C (SIGINT) in this thread and in processes that it starts; a no-op on Windows."""
     if not hasattr(signal, "pthread_sigmask"):  # as on Windows
         yield
         return
@@ -204,9 +206,9 @@ def interrupts_held() -> Iterator[None]:
 
 
 def begin(*thresholds: int) -> None:
-    """Begin a worker process, which collects garbage as seldom as the process that starts it.
+    """Initialise a worker process: copy the thresholds of the garbage collector from the parent process.
 
-    Upon Ctrl-C it ends without a traceback. A terminal sends Ctrl-C to all processes of a command.
+    A terminal sends Ctrl-C to all processes of a command, so the worker handles it: it ends without a traceback.
     """
     gc.set_threshold(*thresholds)
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:

@@ -97,7 +97,7 @@ def runs_of(source: Source, tool: str | None) -> list[tuple[Reader, Source]]:
     if not runs:
         named = [text for stream in streams for text in named_apart(stream)]
         runs = _recognised(source, named, tool)
-    if not runs and tool is not None:  # the reader names what is missing
+    if not runs and tool is not None:  # the error of this reader names what is missing
         return [(READERS[tool], replace(source, text="\n".join(streams)))]
     if not runs and (failed := _FAILED.search(source.text)):
         raise RecordError(f"the run failed: it says “{failed[0].strip()}” and holds no result")
@@ -116,7 +116,7 @@ def runs_of(source: Source, tool: str | None) -> list[tuple[Reader, Source]]:
 def _recognised(
     source: Source, streams: Sequence[str], tool: str | None
 ) -> list[tuple[Reader, Source]]:
-    """Find the runs of tools in each text of a file, each with its reader; decimal commas become points."""
+    """Find the runs in the texts of a file, each with the reader of its tool. Decimal commas become points."""
     names = [tool] if tool is not None else list(READERS)
     runs = []
     for text in streams:

@@ -1,8 +1,8 @@
 """Steps that all readers share: tables in a text, command lines, rate limits, and checks of printed numbers.
 
 A reader is a module with ``NAME``, ``LAYOUT``, ``recognises(text)`` and ``read(source)``.  ``read`` finds the lines of
-a run, compares numbers that the tool prints in two places, and returns each result in SI with the labels that the tool
-prints.  Its docstring names the versions that were seen, with a sample.
+a run, and compares numbers that the tool prints in two places.  It returns each result in SI units, with the labels
+that the tool prints.  The docstring of the module names the versions that were seen, with a sample.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from icmodel.ingest.source import Source
 # --- text -------------------------------------------------------------------------------------
 
 _ROW_START = re.compile(r"\s*[-+]?(?:\d|(?:nan|inf)\b)", re.I)
-"""Pattern of the start of a table's row, even if the row was damaged."""
+"""Pattern of the start of a table's row; damaged rows match too."""
 
 
 _LEADS = re.compile(r"[ \t]*(?:$|[*#=$+_~-]|<\?xml|[A-Za-z].*:[ \t]*$)")
@@ -49,8 +49,8 @@ class Layout(NamedTuple):
     start
         Pattern of the line that begins a run; ``None`` if the reader takes a file as a whole.
     holds
-        Pattern of a line that a run must contain before the next run may begin. Client and server may print their heads
-        first.
+        Pattern of a line that a run must contain before the next run may begin. Client and server may both print their
+        headings before this line.
     thousands
         Whether the tool prints commas between thousands.
     """

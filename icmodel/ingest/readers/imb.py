@@ -137,7 +137,7 @@ def _results(block: Section, version: str, notes: Sequence[str]) -> Iterator[Res
         )
         moved: Printed | None
         if name == PINGPONG:
-            # Half a round trip, the mean of several groups; Mbytes/sec are of the slowest group.
+            # Half a round trip: with several groups, their mean. Mbytes/sec are those of the slowest group.
             numbers = [Number.read("rtt_half_mean_s", printed(cells[-2], MICRO), BOTH)]
             times = [printed(cell, MICRO) for cell in cells[2:-1]]
             slowest = max(times, key=lambda time: time.value)

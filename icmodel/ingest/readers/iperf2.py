@@ -90,7 +90,7 @@ TCP_FIELDS = 9
 SLACK = 5e-3
 """Relative tolerance between a printed rate and bytes divided by seconds, beyond rounding.
 
-Streams end one after another.
+It allows for parallel streams that do not end at the same time.
 """
 CSV_SLACK = 0.02
 """Relative tolerance between rate and bytes divided by seconds in CSV, which prints the requested seconds."""
@@ -284,7 +284,7 @@ class _Group:
         payloads = None
         if size is None and whole.lost and whole.lost[1] > whole.lost[0]:
             arrived = whole.lost[1] - whole.lost[0]
-            late = sum(int(count) for count in _LATE.findall(text))  # only in the bytes
+            late = sum(int(count) for count in _LATE.findall(text))  # counted only in the bytes
             low, high = whole.moved.low / 8, whole.moved.high / 8
             counts = f"iperf says {(high + low) / 2:.6g} B in {arrived} datagrams"
             payloads = Payloads(low / (arrived + late), high / arrived, counts)
@@ -388,7 +388,7 @@ class _Sum(NamedTuple):
         return cls(seconds, moved, rate, total if len(lost) == len(sums) else None)
 
     def received(self, size: int | None, protocol: str) -> list[Number]:
-        """Make the goodput and loss that a receiver counted; datagrams give the goodput if they have more digits."""
+        """Make the goodput and loss that a receiver counted; the finer of two goodputs is used."""
         require(
             protocol != "udp" or self.lost is not None,
             "the line of a receiver of UDP has no losses: the output was cut off or changed",
@@ -468,8 +468,8 @@ def read_csv(source: Source) -> list[Result]:
             runs.append([])
         runs[-1].append(line)
 
-    # A client of -d or -r receives at the port it listens on.  Lines of one direction, whichever end wrote
-    # them, count as sent.  A report of UDP names the server's end first, so directions are not told apart.
+    # With -d or -r, the client receives on the port on which it listens.  Lines of a single direction count as sent,
+    # whichever end wrote them.  UDP reports name the server's end first, so they do not distinguish directions.
     results = []
     for run in runs:
         ports = {line.local_port for line in run} & {line.remote_port for line in run}

@@ -1,8 +1,8 @@
 """Reader of iperf3 3.1.3 to 3.16: the JSON of ``-J`` and the lines of ``--json-stream``.
 
-A rate is bytes divided by seconds of the same block. CPU is that of the process; which end is called ``host`` depends
-on the direction. Loss is counted by gaps in a sequence number, which leaves out a lost tail. If the sender's count is
-known, the upper limit of the loss includes the tail.  ::
+A rate is bytes divided by seconds of the same block. CPU is that of the process; ``host`` is the end that wrote the
+JSON, which may be the sender or the receiver. Loss is counted by gaps in a sequence number, which leaves out a lost
+tail. If the sender's count is known, the upper limit of the loss includes the tail.  ::
 
     {"start": {"version": "iperf 3.12", "test_start": {"protocol": "TCP", "num_streams": 1, "blksize": 1448}},
      "intervals": [{}],
@@ -230,8 +230,8 @@ class _Direction:
                 "receiver may count more than the sender sent"
             )
 
-        # The load: as the file or the command line states it; that of UDP also by what was sent, or what
-        # arrived and what was lost.
+        # The file or the command line states the load. Otherwise UDP's load is estimated from the sent rate, or from
+        # the received rate and the loss.
         streams = int(real(test, "num_streams") or 1)
         target = real(test, "target_bitrate")
         if target is None:

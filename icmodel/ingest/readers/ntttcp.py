@@ -1,7 +1,7 @@
 """Reader of NTttcp of Windows 5.33 to 5.39 and of Linux 1.3.4 to 1.4.0: the XML and the console text.
 
-MB are 2^20 B on Windows and 10^6 B on Linux; both print 10^6 b/s, which is checked against bytes and
-seconds.  Each end writes its own file, so the sender's rate of UDP is no goodput.  CPU is that of the whole
+MB are 2^20 B on Windows and 10^6 B on Linux.  The XML of both states rates in 10^6 b/s.  Rates are checked against
+bytes and seconds.  Each end writes its own file, so a sender's UDP rate is not a goodput.  CPU is that of the whole
 host.  A receiver on Linux has one thread per port and one listening thread, so the number of connections is
 unknown.  ::
 
@@ -295,7 +295,7 @@ def _console_result(
 
 
 def _printed(text: str, what: str, factor: int | Decimal = 1) -> Printed:
-    """Read a number with its rounding error; ``what`` names the number in the error for any other text."""
+    """Read a number with its rounding error; ``what`` names the number in error messages."""
     number(text, what)
     return printed(text, factor)
 

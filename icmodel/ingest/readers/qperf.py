@@ -1,9 +1,9 @@
 """Reader of qperf 0.4.11: tcp_bw, udp_lat and similar tests, short or verbose.
 
 Prefixes of units are powers of 1000; sizes are as qperf spells them (KiB, followed by the exact number).
-Numbers have three digits, so each has the range that the rounding leaves open.  A latency is half a round
-trip.  CPU is that of the whole host, in per cent of one core.  Each test has its own default message size;
-if the size is not printed, bytes and messages limit it.  ::
+Numbers have three digits, so each number has the range of values that round to it.  A latency is half a round trip.
+CPU is that of the whole host, in per cent of one core.  Each test has its own default message size.  If the size is not
+printed, the printed bytes and messages give its range.  ::
 
     tcp_bw:
         bw          =      211 MB/sec
@@ -149,7 +149,7 @@ def _bandwidth(lines: Mapping[str, str]) -> list[Number]:
         sent = _number(lines, "send_bw", "sent_bps", SENDER)
         numbers = [_number(lines, "recv_bw", "goodput_bps", RECEIVER), sent]
         counts = [lines.get(key, "").strip().replace(",", "") for key in ("send_msgs", "recv_msgs")]
-        if all(count.isdigit() for count in counts):  # not rounded, such as 1.23 million
+        if all(count.isdigit() for count in counts):  # exact, unlike 1.23 million
             sends, arrivals = map(int, counts)
             if 0 < sends >= arrivals:
                 numbers.append(Number("loss_rate", 1 - arrivals / sends, BOTH))

@@ -1,7 +1,7 @@
 """Reader of sockperf 3.7 to 3.10: summaries of ping-pong, under-load and throughput, and the head of a full log.
 
-Latencies are half a round trip unless --full-rtt was set.  "MBps" are 2^20 B/s and "Mbps" 2^20 b/s; both
-count what the sender sent, so they are checked and the message rate is taken.  ::
+Latencies are half a round trip unless --full-rtt was set.  "MBps" are 2^20 B/s and "Mbps" 2^20 b/s.
+Throughput is the sent rate: it is computed from the message rate, and checked against the printed MBps.  ::
 
     sockperf: == version #3.7-no.git ==
     [ 0] IP = 192.0.2.2       PORT = 11111 # UDP

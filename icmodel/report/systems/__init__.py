@@ -1,5 +1,6 @@
-"""Reports of whole systems: they turn a prediction into a drawing and tables.
+"""Reports of systems: drawing and tables of a system prediction.
 
 ``summary`` merges the system into boxes and cables with numbers, ``layout`` places them, and ``drawing`` makes the SVG.
-``tables`` has the tables and the conclusion, ``content`` the page.
+``tables`` makes the tables and the conclusion, ``front`` the first page, and ``content`` the whole report. ``paths``
+lists the streams as JSON.
 """

@@ -24,8 +24,8 @@ def page(found: SystemPrediction, masthead: Masthead = PLAIN, file: str = "") ->
     Parameters
     ----------
     file : str
-        Name of the report's file, for the command that repeats the report. The drawing next to a Markdown report
-        has the same name, with the extension ``.svg``.
+        Name of the report's file, for the command that repeats the report. The drawing beside a Markdown report has
+        this name with the extension ``.svg``.
     """
     system, summary = found.system, summarise(found)
     file = file or f"{system.name}.html"

@@ -1,9 +1,9 @@
-"""The drawing of a system as SVG: boxes, cables and streams.
+"""Draw a system as SVG: devices and switches as boxes, and links as cables.
 
-The colour of a cable shows its load, and its thickness its rate.  Streams are counted by verdict.
+The colour of a cable shows its load, and its thickness its rate. Boxes have the number of streams by verdict.
 
-The file is self-contained: its colours follow the reader's colour scheme, every number is a text, and ``<title>``
-shows details under the pointer.  The same system gives the same bytes.
+The file is self-contained. Its colours follow the reader's colour scheme (light or dark), all numbers are texts, and
+``<title>`` elements show details under the pointer. The same system gives the same bytes.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from icmodel.requirement import MET, NOT_MET, UNDECIDED
 from icmodel.system import System, SystemPrediction
 
 STYLES = Path(__file__).with_name("drawing.css")
-"""Style sheet of a system drawing. Each SVG file contains a copy."""
+"""Style sheet of a system drawing; each SVG file contains a copy."""
 MARGIN = 16.0
 ABOVE_LEGEND = 26.0
 LEAST_WIDTH = 560.0
-"""Least width of a system drawing [px], so that the legend below has room."""
+"""Least width of a system drawing [px], so that the legend has room."""
 UNLIMITED_BPS = 1e9
-"""Rate assumed for an unlimited stream when the boxes of a drawing are arranged [b/s]."""
+"""Assumed rate of an unlimited stream, for the arrangement of boxes [b/s]."""
 
 
 def system_svg(found: SystemPrediction) -> str:
@@ -79,7 +79,7 @@ def drawing(system: System, summary: Summary) -> Markup:
 
 
 def arranged(system: System, folded: Shape) -> Layout:
-    """Return the positions of boxes and cables in a drawing. Most requested traffic runs from left to right."""
+    """Return the layout of boxes and cables, in which most requested traffic runs from left to right."""
     flows: dict[tuple[int, int], float] = {}
     for stream in system.streams.values():
         request_bps = stream.requested_goodput_bps
@@ -91,7 +91,7 @@ def arranged(system: System, folded: Shape) -> Layout:
 
 
 def described(system: System, summary: Summary) -> str:
-    """Describe the drawing in one sentence, for readers who cannot see it."""
+    """Return the alternative text of the drawing, for readers who cannot see it."""
     counts = (
         plural(len(system.devices), "device"),
         plural(len(system.switches), "switch"),
@@ -108,11 +108,11 @@ def described(system: System, summary: Summary) -> str:
 
 _NARROW, _WIDE = frozenset("iljtfrI.,:;|!'()[] -"), frozenset("mwMW@%—…→←×≤≥✓✗")
 NARROW, USUAL, CAPITAL, WIDE = 0.36, 0.58, 0.73, 0.98
-"""Widths of characters [em] of a common sans serif, rounded up."""
+"""Widths of characters in a common sans-serif font [em], rounded up."""
 BOLD_PX, SMALL_PX = 15.0, 11.0
-"""Text sizes for the computation of widths [px].
+"""Font sizes for the computation of text widths [px]: bold names, and small texts.
 
-Names are bold, 12.5 px high; bold text is a fifth wider, so 15 px gives its width.
+Names are 12.5 px high. Bold text is a fifth wider, so its width is computed with 15 px.
 """
 
 
@@ -135,9 +135,9 @@ def width_px(text: str, size_px: float) -> float:
 
 
 def shortened(text: str, size_px: float, room_px: float) -> str:
-    """Shorten a text to a width by an ellipsis in the middle.
+    """Shorten a text to a width, by an ellipsis in the middle.
 
-    The end of the text is kept, since the names of a group's members differ at the end.
+    The end is kept, since the names of a group's members differ at the end.
     """
     text = " ".join(text.split())
     if width_px(text, size_px) <= room_px:
@@ -153,16 +153,16 @@ def shortened(text: str, size_px: float, room_px: float) -> str:
 # --- cables -----------------------------------------------------------------------------------
 
 LOADS = ((0.0, "idle"), (0.25, "to 25 %"), (0.5, "to 50 %"), (0.75, "to 75 %"), (1.0, "to 100 %"))
-"""Colour classes of cables in a drawing: the greatest load of each class, and its text in the legend."""
+"""Colour classes of cables: greatest load of each class, and its text in the legend."""
 BEYOND = "asked for more than 100 %"
 THINNEST, THICKEST = 1.5, 8.0
-"""Least and greatest thickness of a drawn cable [px]. Cables of at most 100 Mb/s have the least."""
+"""Least and greatest thickness of a drawn cable [px]; cables of at most 100 Mb/s have the least."""
 OFF = (6.0, 5.0)
-"""Distances in a drawing [px]: of a cable's load text from the box, and from the cable."""
+"""Distances of a cable's load text from the box and from the cable [px]."""
 
 
 def cable_svg(one: CableSummary, route: EdgeRoute) -> Markup:
-    """Draw a cable as SVG. The cable is straight below its load text and curved elsewhere."""
+    """Draw a cable as SVG: straight below its load text, and curved elsewhere."""
     labelled = route.labelled
     first, last = (route.start, route.end) if labelled == 0 else (route.end, route.start)
     side, other = route.sides[labelled], route.sides[1 - labelled]
@@ -186,7 +186,7 @@ def cable_svg(one: CableSummary, route: EdgeRoute) -> Markup:
 
 
 def number_svg(one: CableSummary, route: EdgeRoute) -> Markup:
-    """Draw the load of a cable as text. These texts are drawn last, on top of all cables."""
+    """Draw the load text of a cable. All load texts are drawn after the cables, so that they are on top."""
     (x, y), side = (route.start, route.end)[route.labelled], route.sides[route.labelled]
     return element(
         "text",
@@ -207,17 +207,17 @@ def number_text(one: CableSummary, route: EdgeRoute) -> str:
 
 
 def load_class(ratio: float) -> int:
-    """Return the index in `LOADS` of the colour of a load. Loads above 100 % have the index after the last."""
+    """Return the index in `LOADS` of the class of a load; for a load above 100 %, the index after the last."""
     return next((index for index, (most, _) in enumerate(LOADS) if ratio <= most), len(LOADS))
 
 
 def thickness(rate_bps: float) -> float:
-    """Return the thickness of a drawn cable [px]. It grows by half for each factor of ten in line rate."""
+    """Return the thickness of a drawn cable [px]; ten times the line rate gives 1.5 times the thickness."""
     return min(max(THINNEST * math.pow(1.5, math.log10(rate_bps / 1e8)), THINNEST), THICKEST)
 
 
 def load_text(one: CableSummary) -> str:
-    """Return the load of a cable as text: ``75 % of 10 Gb/s``, and the request if overloaded."""
+    """Return the load of a cable as text: ``75 % of 10 Gb/s``, with the requested load if overloaded."""
     request = f", asked for {percent(one.port.asked_ratio)}" if one.overloaded else ""
     return f"{percent(one.port.load_ratio)} of {units.format_bps(one.rate_bps)}{request}"
 
@@ -226,9 +226,9 @@ def load_text(one: CableSummary) -> str:
 
 MARKS = {MET: "✓", UNDECIDED: "?", NOT_MET: "✗", NOT_JUDGED: "–"}
 KINDS = {MET: "met", UNDECIDED: "undecided", NOT_MET: "not-met", NOT_JUDGED: "not-judged"}
-"""Sign of each verdict in a drawing (``MARKS``), and CSS class of the sign (``KINDS``)."""
+"""Sign of each verdict (``MARKS``), and CSS class of the sign (``KINDS``)."""
 LINE, MOST_LINES = 16.0, 4
-"""Distance of the text lines in a box [px], and the number of lines from which they are set closer."""
+"""Distance between the text lines in a box [px], and number of lines from which the distance is reduced."""
 ROOM = WIDTH - 12
 """Greatest width of the texts in a box of the drawing [px]."""
 
@@ -292,16 +292,16 @@ def box_svg(system: System, one: BoxSummary, place: Place) -> Markup:
 # --- legend -----------------------------------------------------------------------------------
 
 ROW, APART, SWATCH = 20.0, 18.0, 26.0
-"""Lengths in the legend of a drawing [px]: between rows, between entries, and of a sample line."""
+"""Lengths in the legend [px]: distance between rows, distance between entries, length of a sample line."""
 MOST_RATES = 6
-"""Maximum number of line rates in the legend. If there are more, only the least and the greatest are shown."""
+"""Maximum number of line rates in the legend; of more rates, only the least and the greatest are shown."""
 
 Entry = tuple[Markup | None, str, str]
 """Entry of the legend: sample line or None, CSS class of the text, and the text."""
 
 
 def legend(summary: Summary, width: float, top: float) -> tuple[list[Markup], float]:
-    """Draw the legend, wrapped to a width [px]; also returns its lower edge [px]."""
+    """Draw the legend, wrapped to a width [px], and return its elements and its lower edge [px]."""
     drawn: list[Markup] = []
     y = top
     for group in legend_entries(summary):

@@ -1,4 +1,4 @@
-"""First page of a system's report: requirements, parts of the verdict, drawing, parts to buy, and doubts."""
+"""First page of a system's report: requirements, parts of goodput and latency, drawing, parts to buy, and doubts."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ from icmodel.system.prediction.stated import StatedTimes
 from icmodel.usecase.result import WEAK
 
 HOST_LIMITS = ("cpu", "packet-rate", "receiver", "window", "application_send", "application_recv")
-"""Names of the bottlenecks of a stream that are in its hosts, not in the network."""
+"""Names of the bottlenecks that are in the hosts, not in the network."""
 
 
 def front(found: SystemPrediction, picture: str, problems: Iterable[Finding], line: str) -> Front:
@@ -140,7 +140,7 @@ def stream_table(found: SystemPrediction) -> Table:
 
 
 def front_parts(found: SystemPrediction, groups: Groups) -> Table | None:
-    """Return a table of the deciding stream's latency: the parts of network, hosts and application.
+    """Return a table that splits the deciding stream's goodput and latency into network, hosts and application.
 
     Returns None if the system has no streams.
     """
@@ -160,7 +160,7 @@ def front_parts(found: SystemPrediction, groups: Groups) -> Table | None:
 def goodput_parts(
     found: SystemPrediction, one: StreamPrediction, stated: StatedTimes
 ) -> tuple[str, str, str]:
-    """Return three texts on the goodput of a stream: what network and hosts allow, what the application asks for."""
+    """Return three texts on a stream's goodput: limits by network and hosts, and the application's request."""
     rate_bps = min(link.rate_bps for link in found.system.links_of(one.stream))
     ports = (found.links[found.system.ports[name].link].ports[name] for name in one.stream.path)
     busiest = max(port.asked_ratio for port in ports)
@@ -185,9 +185,9 @@ def goodput_parts(
 def latency_parts(
     found: SystemPrediction, one: StreamPrediction, stated: StatedTimes
 ) -> tuple[str, str, str]:
-    """Return three texts on the worst case of a frame: the times of network, hosts and application.
+    """Return three texts on the greatest latency of a frame: the times of network, hosts and application.
 
-    The texts name devices with a stated latency, even if the host at the other end is unknown.
+    Devices with a stated latency are named, even if the time of the host at the other end is unknown.
     """
     system, bound = found.system, one.latency_bound
     own_s = (
@@ -225,7 +225,7 @@ def changes(found: SystemPrediction, groups: Groups) -> Iterator[str]:
 
 
 def _remedy(found: SystemPrediction, one: Judged) -> str:
-    """Return what an unmet requirement needs, as text: its margin, its bottleneck, and the largest latency term."""
+    """Return as text how a requirement is missed: by which margin, bottleneck, and largest latency term."""
     parts = [margin(one) or reason(one)]
     if by := limit_name(one.verdict.limiting):
         parts.append(f"limited by {by}")
@@ -267,7 +267,7 @@ def parts_to_buy(found: SystemPrediction) -> Iterator[tuple[str, str]]:
 
 
 def doubts(found: SystemPrediction, groups: Groups, problems: Iterable[Finding]) -> Iterator[str]:
-    """Yield sentences for the first page on doubts about the verdict, the largest first."""
+    """Yield sentences on doubts about the verdict, the largest first."""
     sources = {one.group: one.source for one in found.system.devices.values() if one.latency_s}
     silent = any(one.latency_s is None for one in found.system.devices.values())
     if not found.datasets and silent:

@@ -1,8 +1,8 @@
-"""Positions of boxes and cables in a drawing: columns by hops, rows by neighbours; all lengths in px.
+"""Lay out boxes and cables in a drawing: columns by hops, rows by neighbours. All lengths are in px.
 
-Forwarding boxes are switches, and devices with several neighbours.  The number of hops from one end of the system
-gives their columns.  A box with a single neighbour is in the column next to it, outwards at the ends.  So a cable joins
-boxes in neighbouring columns or in the same column, and crosses no box.  A ring or mesh may have longer cables.
+The column of a forwarding box (with several neighbours) is its number of hops from one end of the system. A box with a
+single neighbour is in a column beside the neighbour, outwards at the ends. So a cable joins boxes in the same or in
+neighbouring columns, and crosses no box. A ring or mesh may have longer cables.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ from dataclasses import dataclass
 from icmodel.documents import group_by_key
 
 WIDTH, HEIGHT = 156.0, 58.0
-"""Width and least height of a box in the drawing [px]. A box with many cables is higher."""
+"""Width and least height of a box [px]; a box with many cables is higher."""
 GAP = 12.0
-"""Vertical distance between two boxes in one column of the drawing."""
+"""Vertical distance between two boxes in one column [px]."""
 LANE = 22.0
 """Vertical distance between two cables that end at the same side of a box [px]."""
 BETWEEN, BEND = 150.0, 110.0
-"""Distance between two columns, and horizontal room for a cable within one column."""
+"""Distance between two columns, and horizontal room for a cable within one column [px]."""
 SWEEPS = 8
-"""Number of sweeps; each sweep orders the rows by their neighbours, in alternating directions."""
+"""Number of passes over the columns, in alternating directions, that order the rows by their neighbours."""
 
 Pair = tuple[int, int]
-"""Pair of integers: the indices of two boxes, or the sides of two boxes at which a cable ends."""
+"""Pair of integers for the two ends of a cable: indices of boxes, or sides of boxes (see `EdgeRoute`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,10 +50,10 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class EdgeRoute:
-    """The route of a cable between the edges of two boxes [px].
+    """Route of a cable between the edges of two boxes [px].
 
-    ``sides`` has +1 for a right edge and -1 for a left edge, for each end of the cable.  ``labelled`` is the end at
-    which the number is drawn, 0 or 1.
+    ``sides`` is +1 for the right edge and -1 for the left edge of a box, for each end of the cable. ``labelled`` is the
+    end at which the load is drawn, 0 or 1.
     """
 
     ends: Pair
@@ -92,7 +92,7 @@ def layout(count: int, pairs: Sequence[Pair], flows: Mapping[Pair, float]) -> La
     column = assign_columns(neighbours, flows)
     rows = order_rows(column, neighbours)
 
-    # Edges at which a cable ends; within one column both are the outward or the right edges.
+    # Edges at which each cable ends. Within a column, both are right edges; in the first of several, left edges.
     last, sides = max(column), []
     for a, b in pairs:
         if column[a] == column[b]:
@@ -108,9 +108,9 @@ def layout(count: int, pairs: Sequence[Pair], flows: Mapping[Pair, float]) -> La
     places = place_boxes(rows, pairs, sides, bent)
     right = max(place.right for place in places) + (BEND if (last, 1) in bent else 0.0)
 
-    # Numbers are drawn at the end in the column with more boxes. All cables between two columns
-    # have their numbers in the same column, so that these do not overlap. Within a column the number
-    # is drawn at the upper end.
+    # Loads are drawn at the end in the column with more boxes. So all cables between two columns have
+    # their loads in the same column, and these do not overlap. Within a column, the load is drawn at
+    # the upper end.
     labelled = []
     for a, b in pairs:
         first, second = column[a], column[b]
@@ -125,9 +125,9 @@ def layout(count: int, pairs: Sequence[Pair], flows: Mapping[Pair, float]) -> La
 
 
 def assign_columns(neighbours: list[list[int]], flows: Mapping[Pair, float]) -> list[int]:
-    """Return the column of each box in a drawing, counted from 0.
+    """Return the column of each box, counted from 0.
 
-    Forwarding boxes are ordered by hops; each other box is next to its neighbour.
+    Forwarding boxes are in the order of hops; each other box is beside its neighbour.
     """
     column = [0] * len(neighbours)
     surplus = [0.0] * len(neighbours)  # sent minus received rate
@@ -149,7 +149,7 @@ def assign_columns(neighbours: list[list[int]], flows: Mapping[Pair, float]) -> 
                 column[box] = hops[box]
             else:
                 level = hops[neighbours[box][0]]
-                # If a single box forwards, senders are on its left.
+                # If only one box forwards, senders are on its left, and receivers on its right.
                 left = level == 0 if last else surplus[box] > 0
                 column[box] = level + (-1 if left else 1)
     forward = sum(flow * (column[b] - column[a]) for (a, b), flow in flows.items())
@@ -160,10 +160,7 @@ def assign_columns(neighbours: list[list[int]], flows: Mapping[Pair, float]) -> 
 
 
 def _hops(start: int, neighbours: list[list[int]], among: Iterable[int]) -> dict[int, int]:
-    """Return the hops from one box to all reachable boxes, the nearest first.
-
-    Uses breadth-first search.
-    """
+    """Return the number of hops from one box to each reachable box, the nearest first (breadth-first search)."""
     allowed = set(among)
     hops, waiting = {start: 0}, deque([start])
     while waiting:
@@ -176,9 +173,9 @@ def _hops(start: int, neighbours: list[list[int]], among: Iterable[int]) -> dict
 
 
 def order_rows(column: list[int], neighbours: list[list[int]]) -> list[list[int]]:
-    """Return the boxes in each column of a drawing, from top to bottom.
+    """Return the boxes in each column, from top to bottom.
 
-    Boxes are sorted by the mean position of their neighbours (barycentre).
+    Boxes are sorted by the mean position of their neighbours (barycentre method).
 
     K. Sugiyama, S. Tagawa and M. Toda, Methods for visual understanding of hierarchical system structures,
     IEEE Transactions on Systems, Man, and Cybernetics 11(2), 1981.
@@ -191,7 +188,7 @@ def order_rows(column: list[int], neighbours: list[list[int]]) -> list[list[int]
         for here in range(len(rows))[::-step]:
             if not 0 <= here + step < len(rows):
                 continue
-            height: dict[int, float] = {}  # position from 0 to 1 of each box in both columns
+            height: dict[int, float] = {}  # position of each box in both columns, from 0 to 1
             for boxes in (rows[here], rows[here + step]):
                 height |= {box: (row + 0.5) / len(boxes) for row, box in enumerate(boxes)}
             fixed = set(rows[here + step])
@@ -209,7 +206,7 @@ def order_rows(column: list[int], neighbours: list[list[int]]) -> list[list[int]
 def place_boxes(
     rows: list[list[int]], pairs: Sequence[Pair], sides: Sequence[Pair], bent: set[Pair]
 ) -> tuple[Place, ...]:
-    """Return the rectangle of each box in a drawing, with room for its texts and its cables."""
+    """Return the rectangle of each box, with room for its texts and its cables."""
     lanes: dict[Pair, int] = {}
     for pair, at in zip(pairs, sides, strict=True):
         for end in zip(pair, at, strict=True):

@@ -1,4 +1,4 @@
-"""Streams of a drawn system as JSON: numbers, terms of the latency, and path through the drawing."""
+"""Convert the streams of a drawn system to JSON: numbers, latency terms, and path through the drawing."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from icmodel.system import SystemPrediction
 from icmodel.system.prediction.result import StreamPrediction
 
 MOST_STREAMS = 400
-"""Maximum number of streams of a system that are listed beside its drawing, the worst first."""
+"""Maximum number of streams listed beside the drawing of a system, the worst first."""
 
 
 def stream_paths(found: SystemPrediction, summary: Summary) -> Iterator[dict[str, Any]]:

@@ -1,6 +1,6 @@
-"""A predicted system merged into few boxes and cables, each with the numbers of its worst member.
+"""Summarise a predicted system for drawing and tables: merge it into few boxes and cables.
 
-`shape` merges (folds) nodes into boxes; `summarise` adds the numbers, for the drawing and the tables.
+`shape` merges (folds) nodes into boxes; `summarise` adds the numbers of the worst member of each box and cable.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from icmodel.system import Link, System, SystemPrediction
 from icmodel.system.prediction.result import DevicePrediction, PortPrediction
 
 MOST_MEMBERS = 8
-"""Largest group that is drawn member by member; a larger group is one box with its count."""
+"""Size of the largest group that is drawn member by member; a larger group is one box with its size."""
 MOST_BOXES = 40
-"""Maximum number of boxes in a drawing. If there are more, further nodes are merged."""
+"""Maximum number of boxes in a drawing; if there are more, further nodes are merged."""
 NOT_JUDGED = "not judged"
 """Outcome of a stream without a requirement."""
 FRONT_BOXES = 12
 """Maximum number of boxes on the first page of a report, where the drawing is small."""
 ROUNDING = 1e-9
-"""Tolerance: if a port's load exceeds 1 by at most this much, the port is full, not overloaded."""
+"""Tolerance for rounding: a port with a load of at most 1 + `ROUNDING` is full, not overloaded."""
 
 
 # --- the shape --------------------------------------------------------------------------------
@@ -33,7 +33,7 @@ ROUNDING = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """Box of the drawing: one device or switch, or several members drawn as one."""
+    """Box of the drawing: one device or switch, or several that are drawn as one."""
 
     title: str
     members: tuple[str, ...]
@@ -71,8 +71,8 @@ class Shape:
 def shape(system: System, most_boxes: int = MOST_BOXES) -> Shape:
     """Merge the nodes of a system into at most ``most_boxes`` boxes, if possible.
 
-    It merges large groups first, then all groups, then devices with the same neighbours, and last all nodes of a
-    kind.
+    It takes the first of these ways that gives few enough boxes: merge large groups, all groups, devices with the same
+    neighbours, all nodes of a kind.
     """
     for folding in FOLDINGS:
         keys = folding(system)
@@ -94,7 +94,7 @@ def shape(system: System, most_boxes: int = MOST_BOXES) -> Shape:
 Key = tuple[bool, str]
 """Key of a box in a drawing: whether its members are switches, and its title if it has several members."""
 Folding = Callable[[System], Mapping[str, Key]]
-"""Function that returns the key of the box of each node."""
+"""Function that merges nodes: it returns the key of the box of each node."""
 
 
 def fold_groups(system: System) -> dict[str, Key]:
@@ -104,10 +104,7 @@ def fold_groups(system: System) -> dict[str, Key]:
 
 
 def fold_large_groups(system: System) -> dict[str, Key]:
-    """Return keys that merge each group of more than `MOST_MEMBERS` nodes into one box.
-
-    Other nodes stay separate.
-    """
+    """Return keys that merge each group of more than `MOST_MEMBERS` nodes into one box; other nodes stay separate."""
     groups = fold_groups(system)
     count = Counter(groups.values())
     return {
@@ -116,9 +113,9 @@ def fold_large_groups(system: System) -> dict[str, Key]:
 
 
 def fold_neighbours(system: System) -> dict[str, Key]:
-    """Return keys that merge devices with the same neighbours into one box. Switches stay separate.
+    """Return keys that merge devices with the same neighbours into one box, for systems without groups.
 
-    Useful for systems without groups.
+    Switches stay separate.
     """
     neighbours: dict[str, set[str]] = {name: set() for name in (*system.devices, *system.switches)}
     for link in system.links.values():
@@ -138,7 +135,7 @@ def fold_kinds(system: System) -> dict[str, Key]:
 
 
 FOLDINGS: tuple[Folding, ...] = (fold_large_groups, fold_groups, fold_neighbours, fold_kinds)
-"""Functions that assign the nodes of a system to boxes, from the finest to the coarsest."""
+"""Functions that merge the nodes of a system into boxes, from the finest to the coarsest."""
 
 
 # --- the numbers ------------------------------------------------------------------------------
@@ -148,8 +145,8 @@ FOLDINGS: tuple[Folding, ...] = (fold_large_groups, fold_groups, fold_neighbours
 class BoxSummary:
     """Numbers of one box in a drawing: its streams by verdict, and its busiest device.
 
-    A stream is counted in the boxes of its source and its sink.  ``inside`` is the load of the links between members
-    of the box; it is empty without such links.
+    A stream is counted in the boxes of its source and its sink. ``inside`` is the load of links between members of the
+    box as text; it is empty without such links.
     """
 
     box: Box
@@ -160,7 +157,7 @@ class BoxSummary:
 
     @property
     def cpu_text(self) -> str:
-        """CPU load: ``CPU 48 %``; ``CPU ≤ 48 %`` if a box has several devices; empty for switches."""
+        """CPU load as text: ``CPU 48 %``; ``CPU ≤ 48 %`` for a box of several devices; empty for switches."""
         if self.cpu is None:
             return ""
         most = "≤ " if len(self.box.members) > 1 else ""
@@ -175,7 +172,7 @@ class BoxSummary:
 class CableSummary:
     """Numbers of one cable in a drawing: name, rate [b/s] and load of its busiest port.
 
-    ``outwards`` is true if the port sends from the cable's first box.
+    ``outwards`` is true if this port sends from the cable's first box.
     """
 
     cable: Cable
@@ -191,12 +188,12 @@ class CableSummary:
 
     @property
     def ratio(self) -> float:
-        """Throughput of the port divided by its rate; if overloaded, the requested load."""
+        """Load of the busiest port, as a fraction of its rate: the throughput, or the request if overloaded."""
         return self.port.asked_ratio if self.overloaded else min(self.port.load_ratio, 1.0)
 
     @property
     def text(self) -> str:
-        """Load of the cable: ``75 %``, or ``3 × ≤ 75 %`` for three links of at most 75 %."""
+        """Load of the cable as text: ``75 %``, or ``3 × ≤ 75 %`` for three links of at most 75 %."""
         count = len(self.cable.links)
         return f"{count} × ≤ {percent(self.ratio)}" if count > 1 else percent(self.ratio)
 
@@ -229,7 +226,7 @@ def summarise(found: SystemPrediction, most_boxes: int = MOST_BOXES) -> Summary:
             counts[index][outcome] += 1
     inside = {one.cable.ends[0]: one.text for one in cables if one.cable.inside}
 
-    # The busiest device of a box: by utilisation, then by busy cores; unknown ones come last.
+    # Sort key for the busiest device of a box: utilisation, then busy cores; unknown ones are the least busy.
     def load(name: str) -> tuple[float, float]:
         cpu, cores = found.devices[name].cpu.value, found.devices[name].cpu_cores.value
         return (-1.0 if math.isnan(cpu) else cpu, -1.0 if math.isnan(cores) else cores)

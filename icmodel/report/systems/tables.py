@@ -1,4 +1,4 @@
-"""The conclusion and the tables of a system's report: requirements, streams by group, links, devices."""
+"""Conclusion and tables of a system's report: requirements, streams by group, links, devices."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from icmodel.system.prediction.streams import VIRTUAL
 
 BOUND_DIGITS = 3
 MOST_STREAMS = 200
-"""Maximum number of streams listed one by one, the worst first; JSON has all."""
+"""Maximum number of streams listed one by one, the worst first; the JSON document has all."""
 
 
 # --- the conclusion ---------------------------------------------------------------------------
@@ -85,14 +85,14 @@ def counted_outcomes(found: SystemPrediction) -> str:
 
 
 def about(one: Judged) -> str:
-    """Return the name of the stream or device that a verdict is about."""
+    """Return the name of the stream or device to which a verdict applies."""
     return one.device or one.stream
 
 
 def value_text(one: Judged) -> str:
-    """Return the judged value of a requirement as text, or the known end of its interval.
+    """Return the judged value of a requirement as text, or its interval if it has no value or no upper end.
 
-    If the value is the latency of a whole message, the text says so.
+    Latencies of whole messages are marked as such.
     """
     verdict = one.verdict
     metric, estimate = verdict.requirement.metric, verdict.estimate
@@ -114,7 +114,7 @@ def reason(one: Judged) -> str:
     if not span:
         return verdict.why or f"no {name} is known"
     if estimate.low == estimate.high and verdict.outcome != MET and verdict.why:
-        return verdict.why  # the number alone does not show it
+        return verdict.why  # the number alone does not show the reason
     needed = f"where {limit_text(verdict)} is needed"
     if verdict.outcome == UNDECIDED:
         within = "" if span.startswith(("at least", "about", "exact")) else "within "
@@ -170,11 +170,11 @@ def requirements(found: SystemPrediction) -> Iterator[Block]:
 
 
 BOUND_PARTS = ("network", "hosts", "application")
-"""Parts of the worst case of a latency, in the order of `Judged.parts`."""
+"""Parts of a latency bound (worst case), in the order of `Judged.parts`."""
 
 
 def parts_table(found: SystemPrediction) -> Iterator[Table]:
-    """Yield a table of the worst case of each required time, in parts; nothing without a bound."""
+    """Yield a table of the latency bounds of requirements on a time, in parts; nothing without a bound."""
     rows = tuple(tuple(map(Cell, row)) for row in parts_rows(found))
     if rows:
         caption = "Worst case of times: what the network allows, what hosts and the application add"
@@ -183,10 +183,10 @@ def parts_table(found: SystemPrediction) -> Iterator[Table]:
 
 
 def parts_rows(found: SystemPrediction) -> Iterator[tuple[str, ...]]:
-    """Yield a row of texts for each requirement on a time: the greatest bound of its streams, in parts [s].
+    """Yield a row of texts for each requirement on a time: the greatest latency bound of its streams, in parts.
 
-    If the time of a host is unknown, the bound reads ``from`` the sum of its known parts. If the device at the other
-    end states its latency, the part of the hosts reads ``from`` this stated latency.
+    If the time of a host is unknown, the bound is shown as ``from`` the sum of its known parts. If the device at the
+    other end states its latency, the part of the hosts is shown as ``from`` this latency.
     """
     for name, some in by_requirement(found.judged).items():
         sums = [
@@ -217,13 +217,13 @@ def stated_times(found: SystemPrediction, stream: str) -> StatedTimes:
 # --- streams ----------------------------------------------------------------------------------
 
 Streams = Sequence[StreamPrediction]
-"""Streams of one table row: a single stream, or a group, shown by its worst stream."""
+"""Streams of one table row: a single stream, or all streams of a group."""
 
 
 def streams(found: SystemPrediction) -> Iterator[Block]:
-    """Yield a table of groups, a table of single streams, and a note on the scope of the latency bounds.
+    """Yield tables of groups and of single streams, and a note on the scope of the latency bounds.
 
-    A group is shown by its worst stream.
+    A group is represented by its worst stream.
     """
     of = outcomes(found)
     groups = dict(by_group(found))
@@ -251,7 +251,7 @@ def streams(found: SystemPrediction) -> Iterator[Block]:
 
 
 def _flow_table(caption: str, named: Mapping[str, Streams], of: dict[str, str]) -> Table:
-    """Make a table of request, goodput, loss, limit and verdict; each row shows the worst stream of a group."""
+    """Make a table of request, goodput, loss, bottleneck and verdict; a row has the worst values of its streams."""
     rows = []
     for name, some in named.items():
         stream = some[0].stream
@@ -282,7 +282,7 @@ def _flow_table(caption: str, named: Mapping[str, Streams], of: dict[str, str]) 
 
 
 def _time_table(caption: str, named: Mapping[str, Streams]) -> Table:
-    """Make a table of latencies; each row has the worst latencies and the greatest bound."""
+    """Make a table of latencies; a row has the worst latencies and the greatest bound of its streams."""
     rows = []
     for name, some in named.items():
         bound = greatest_bound(some)
@@ -299,7 +299,7 @@ def _time_table(caption: str, named: Mapping[str, Streams]) -> Table:
 
 
 def _worst_cell(metric: str, some: Streams) -> Cell:
-    """Return a cell with the worst value of a metric among streams, its interval and basis."""
+    """Return a table cell with the worst value of a metric among streams, its interval and its basis."""
     if grows(metric, some):
         return Cell("grows", note="less passes than is produced")
     estimate = worst_estimate(metric, some)
@@ -421,12 +421,12 @@ def worst_estimate(metric: str, some: Iterable[StreamPrediction]) -> Estimate | 
 
 
 def grows(metric: str, some: Iterable[StreamPrediction]) -> bool:
-    """Whether the metric is a time, and grows without limit for at least one of the streams."""
+    """Whether the metric is a time that grows without limit for at least one of the streams."""
     return metric.startswith(OF_TIME) and any(one.arrival.grows for one in some)
 
 
 def limits(some: Iterable[StreamPrediction]) -> tuple[str, str]:
-    """Return bottleneck and location of the first stream, and ``and 2 more`` if other streams differ."""
+    """Return the bottleneck of the first stream and its location, and ``and 2 more`` for other bottlenecks."""
     places = ((limit_name(one.bottleneck) or "unknown", one.bottleneck_at) for one in some)
     first, *more = dict.fromkeys(f"{by} at {at}" if at else by for by, at in places)
     return first, f"and {len(more)} more" if more else ""
@@ -458,7 +458,7 @@ def bound_scope(bound: LatencyBound) -> str:
 
 
 def queue_texts(port: PortPrediction) -> tuple[str, str]:
-    """Return two texts on the queue of a port: its mean size, and the bound of its size."""
+    """Return two texts on the queue of a port: its mean size, and the upper bound of its size."""
     mean, most = port.backlog_mean_bytes, port.backlog_bound_bytes
     least = "up to " if mean.low == 0 and mean.value == most else ""
     return (

@@ -73,7 +73,7 @@ def separate_flow_services(path: PathAggregate) -> list[ServiceCurve]:
     There is one result for each choice of one service curve per hop.
 
     If packets are forwarded whole, an incomplete packet does not count. So one packet is subtracted from
-    the curve (the packetizer; Le Boudec and Thiran, theorem 1.7.1), for each hop but the last.
+    the curve of each hop but the last (the packetizer; Le Boudec and Thiran, theorem 1.7.1).
     """
     last = len(path.queues) - 1
     left = []
@@ -103,7 +103,7 @@ def pay_multiplexing_once_services(path: PathAggregate) -> list[ServiceCurve]:
     The theorem (J. B. Schmitt, F. A. Zdarsky, I. Martinovic, *Improving performance bounds in
     feed-forward networks by paying multiplexing only once*, MMB 2008) takes one rate and latency per
     server and one token bucket per cross flow. So the first or the fastest piece of each server's curve
-    is tried. Of each cross flow, the bucket with the least cost or the flattest bucket is tried.
+    is tried. For each cross flow, the bucket with the least cost or the flattest bucket is tried.
     """
     crossing = list(_cross_flows(path))
     if not all(each.arrival.buckets for each in crossing):
@@ -310,7 +310,7 @@ class PathAggregate:
         return self.queues[hop].server.forwarding_bits(bits, self._following(hop))
 
     def forwarding_s(self, hop: int) -> float:
-        """Time [s] from sending those bits at a hop until the next server gets the packet; see `Server`."""
+        """Time [s] from the end of `forwarding_bits` at a hop until the next server gets the packet; see `Server`."""
         return self.queues[hop].server.forwarding_s(self._following(hop))
 
     def _following(self, hop: int) -> Server | None:

@@ -44,7 +44,7 @@ def bounds(network: Network, methods: Sequence[str] = METHODS) -> dict[str, Boun
 
     Examples
     --------
-    One token bucket at one rate-latency server is delayed by ``T + b/R``:
+    At a rate-latency server, the delay bound of a token-bucket flow is ``T + b/R``:
 
     >>> from icmodel.system.bounds import Flow, Server, network, rate_latency, token_bucket
     >>> server = Server("switch", rate_latency(1e9, latency_s=2e-6))
@@ -72,7 +72,7 @@ class Bound:
     method
         Analysis that gave the bound, one of `METHODS`.
     covers
-        Features of the network that the bound accounts for. Compare bounds only if these are equal.
+        Features of the network that the bound accounts for. Bounds are comparable only if these are equal.
     """
 
     value_s: float

@@ -346,8 +346,8 @@ def busy_period_s(arrival: ArrivalCurve, service: ServiceCurve) -> float:
 def output_curve(arrival: ArrivalCurve, service: ServiceCurve) -> ArrivalCurve:
     """Arrival curve of the traffic that leaves a server: each token bucket deconvolved by the service curve.
 
-    The deconvolution of a bucket is a bucket again (Le Boudec and Thiran, theorem 1.4.3). If a bucket is
-    faster than the server, the backlog bound and the rate of the server make the new bucket.
+    The deconvolution of a bucket is a bucket again (Le Boudec and Thiran, theorem 1.4.3). All buckets that
+    are faster than the server become one bucket: its burst is the backlog bound, its rate that of the server.
     """
     if arrival.rate_bps > service.rate_bps:
         return ArrivalCurve(())
@@ -368,9 +368,9 @@ def fifo_leftover_service(
 
     For every ``theta``, ``[beta(t) - alpha(t - theta)]+`` for t > theta is a service curve (Le
     Boudec and Thiran, proposition 6.4.1, after Cruz). For one bucket and one rate-latency curve,
-    ``theta = T + b/R`` leaves rate ``R - r`` and latency theta. For several, three values are tried:
-    the times at which the first burst, the last burst, and all arrivals are served. The
-    theta with the least delay of ``own`` is kept.
+    ``theta = T + b/R`` leaves rate ``R - r`` and latency theta. For several buckets or pieces, three
+    values of theta are tried: the times at which the first burst, the last burst, and all arrivals are
+    served. The theta with the least delay of ``own`` is kept.
     """
     if not cross_traffic.buckets:
         return ServiceCurve(())

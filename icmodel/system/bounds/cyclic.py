@@ -4,7 +4,7 @@ Links are cut until no cycle is left. Behind a cut, each flow continues as a sep
 jitter of this flow is the sum of the waits before the cut. The search for the jitters starts at 0. Each
 round computes waits from the jitters, and new jitters from the waits. Jitters are valid bounds if the
 new jitters do not exceed them. Every packet needs time on a line before it passes a cut. So flows that
-keep to such jitters continue to keep to them. The network must begin empty, but need not be linear.
+once keep to such jitters always keep to them. The network must begin empty, but need not be linear.
 
 References
 ----------

@@ -114,7 +114,8 @@ class Programme:
         Parameters
         ----------
         scale_s
-            Another delay bound [s], which sets the scale. If it is inf, the result is inf too.
+            Delay bound of another analysis [s], as the unit of time of the solver. If it is inf, so is the
+            result.
         """
         if scale_s == math.inf or not all(queue.is_fifo for queue in self.path.queues):
             return math.inf
@@ -330,7 +331,7 @@ def maximise_age_s(
 ) -> float:
     """Solve the programme: greatest age of a date that the constraints allow [s]; inf without a limit.
 
-    The age of a date is the time from it to the end, so the date `END` has the age 0.
+    The age of a date is the time from the date to the end. So the date `END` has the age 0.
 
     Parameters
     ----------

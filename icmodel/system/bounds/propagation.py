@@ -190,8 +190,9 @@ class Stage:
 class Queue:
     """Queue of one class at one server: its stages (groups of flows), joint arrival curve and service curves.
 
-    Each element of ``services`` is a valid service curve. A bound is the minimum over all elements, so
-    that an additional flow never switches to a curve with a lower bound.
+    Each element of ``services`` alone is a valid service curve. A bound is computed for each element, and
+    the least bound counts. So an additional flow cannot lower a bound by a change to
+    another curve.
     """
 
     server: Server
@@ -224,9 +225,9 @@ class Queue:
 
     @cached_property
     def longest_waits(self) -> list[list[tuple[float, float]]]:
-        """For each service curve, points of the arrival curve (time [s], bits [b]) that wait long.
+        """For each service curve, points of the arrival curve (time [s], bits [b]) that may wait longest.
 
-        They are the first burst and, for a service of one piece, the point that waits longest.
+        They are the first burst and, for a service curve of one piece, the point that waits longest.
         """
         points = self.arrival.breakpoints()
         return [
@@ -249,9 +250,9 @@ class Queue:
     def leftover_services(
         self, own: ArrivalCurve, cross_traffic: ArrivalCurve
     ) -> list[ServiceCurve]:
-        """Service that each service curve of this queue leaves for some of its traffic, beside the other traffic.
+        """Leftover services for a part of this queue's traffic, one for each service curve of the queue.
 
-        ``own`` is the arrival curve of that traffic, ``cross_traffic`` of the rest of the queue.
+        ``own`` is the arrival curve of this part, ``cross_traffic`` that of the other traffic in the queue.
         """
         if self.is_fifo:
             return [fifo_leftover_service(service, cross_traffic, own) for service in self.services]
@@ -260,15 +261,16 @@ class Queue:
     def wait_s(self, min_packet_bits: float, arrival: ArrivalCurve | None = None) -> float:
         """Longest time from a packet's arrival to the start of its transmission [s].
 
-        If packets are served in order of arrival, a packet of l bits waits for ``alpha - l`` bits, and
-        then is sent at the line rate (Mohammadpour, Stai, Le Boudec, IEEE Networking Letters 1, 2019,
+        If packets are served in order of arrival, a packet of l bits waits for ``alpha - l`` bits. It is
+        then sent at the line rate (Mohammadpour, Stai, Le Boudec, IEEE Networking Letters 1, 2019,
         arXiv 1905.04956). So a short packet waits longest. If the line rate is unknown, the transmission
         time is part of the wait.
 
         Parameters
         ----------
         arrival
-            Arrival curve of the queue, if it differs from the queue's stored curve.
+            Arrival curve of the queue, if it differs from the stored curve. If the order of service is unknown,
+            the stored curve is used.
         """
         if not self.is_fifo:
             busy = min(busy_period_s(self.arrival, service) for service in self.services)
@@ -367,7 +369,7 @@ class StageArrivals:
     ) -> ArrivalCurve:
         """Arrival curve of the traffic over a link without one of its stages: the sum of all stages, less this one.
 
-        So a large network needs no new sum for each stage. The line still counts packets of all stages.
+        So a large network needs no new sum for each stage. The bound of the line still covers all stages.
         """
         own = self._stages[left_out].arrival.buckets
         if len(own) != 1:
@@ -404,7 +406,7 @@ class StageArrivals:
             return
         before = frozenset(stage.before for stage in stages if stage.before is not None)
         queues = {id(queue): queue for queue in map(self._queue_of.__getitem__, before)}
-        # Stages of interest that came over the same link just before.
+        # Previous stages of the stages of interest in this queue.
         here = self._queue_of[stages[0].number].stages if of_interest else {}
         came = [here[number].before for number in of_interest if number in here]
         same_link = frozenset(number for number in came if number is not None)

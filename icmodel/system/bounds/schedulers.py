@@ -194,21 +194,21 @@ def credit_based_service(
     """Service curve of a class at a credit-based shaper; classes without an idle slope are sent by priority.
 
     IEEE 802.1Q-2018 §8.6.8.2 (802.1Qav): a shaped class may send while its credit is not negative.
-    Its credit rises at idleSlope while frames wait or it is negative, and falls at sendSlope =
-    idleSlope - line rate while one is sent. Positive credit is lost when no frame waits. So a class
-    sends ``idleSlope * t`` within t, less the rise of its credit; and its credit is at least
+    Its credit rises at idleSlope while frames wait, or while the credit is negative. It falls at
+    sendSlope = idleSlope - line rate while a frame is sent. Positive credit is lost when no frame waits.
+    So a class sends ``idleSlope * t`` within t, less the rise of its credit. Its credit is at least
     ``sendSlope * longest packet / line rate``.
 
     The greatest credit follows from the last start of a lower packet (or pause) at which no higher
-    class had credit or a queue. With I and c_min of higher shaped classes, r and b of higher classes
-    without a shaper, and l the longest lower packet::
+    class had credit or a queue. Let I and c_min belong to higher shaped classes, r and b to higher
+    classes without a shaper, and let l be the longest lower packet::
 
         c_max = idleSlope * (l - sum c_min + b) / (C - sum I - r)
 
     Without b and r it is the bound of Daigmorte, Boyer and Zhao (*Modelling in network calculus a
     TSN architecture mixing Time-Triggered, Credit Based Shaper and Best-Effort queues*, 2018; cited
     as H-bounds in arXiv 1901.04957, §III). A shaped class has the curve ``(idleSlope, c_max /
-    idleSlope)``; it has none if higher classes and the class itself may request more than C.
+    idleSlope)``. It has no curve if the class and higher classes together may request more than C.
     """
     if own in slopes_bps:
         slope, credit = slopes_bps[own], _max_credit_bits(slopes_bps, line, own, traffic)
@@ -262,8 +262,8 @@ def gated_service(windows: Windows, line: ServiceCurve, own: int, traffic: Traff
 
     Windows follow one another; together they are the cycle. Of the open classes, the highest goes
     first. A port sends a frame only if the frame ends before its gate closes. So each opening loses up
-    to one longest packet at its end. If a lower class was open before and still is, its packet may
-    occupy the line at the beginning of an opening.
+    to one longest packet at its end. If a lower class was already open before an opening, its packet
+    may occupy the line at the beginning of the opening.
 
     The usable open time is a staircase over time. The service curve is the greatest rate-latency curve
     below this staircase. Its rate is the line rate times the usable share of the cycle. Its latency is

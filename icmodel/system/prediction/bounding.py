@@ -1,10 +1,10 @@
 """Worst-case bounds of a system: producers become arrival curves, and ports become servers.
 
 The bound of a stream holds for its packets in the network, if its producer keeps its period. Devices that
-state their latency add the greatest stated time. Other hosts add the greatest measured latency of the stream
-alone, less the network's part in that latency. So the bound rests on measurement. Without a greatest
-latency, the bound covers the network and the stated times alone, and says so. Frames that a host may hold
-back come closer together in the network.
+state their latency add the greatest stated time. For other hosts, the bound adds the greatest latency that was measured
+without other traffic, minus the network's part of it. So this part of the bound rests on measurement. Without
+a greatest latency, the bound covers the network and the stated times alone, and says so. A host may hold
+frames back, and then send them closer together than the period; the arrival curves include this.
 """
 
 from __future__ import annotations

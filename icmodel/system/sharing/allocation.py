@@ -156,7 +156,7 @@ def share(flows: Flows, resources: Resources, windows: Windows) -> Allocation:
     """Share all resources among flows, by TCP windows if all elastic flows have a window, otherwise evenly.
 
     A flow with a window of W bits gets W divided by the sum of its round trip and its wait in queues. A
-    flow without a window fills any queue, so no rule gives the rate that it leaves to others.
+    flow without a window fills any queue. Then no rule gives the rate that it leaves to others.
     """
     elastic = flows.elastic
     if not elastic.any() or not windows.known[elastic].all():
@@ -327,8 +327,8 @@ def max_min(
     -----
     Progressive filling: a link's fill level is its remaining capacity per unit weight of its unsettled
     flows. If a flow is settled at a lower level, the link's level only grows. So a link is full if its
-    level is the least on the path of each of its flows. All such links are settled in one round. A request is a link
-    that no other flow crosses.
+    level is the least on the path of each of its flows. All such links are settled in one round. A request counts as
+    a link that no other flow crosses.
 
     Examples
     --------
@@ -378,7 +378,7 @@ Both were unlimited TCP with large frames (IC2012 §6.5.3).
 EXPEDITED_SHARE = 5.5 / 9.4
 """Greatest share of a port's rate for expedited forwarding.
 
-Measured were 5.5 of the 9.4 Gb/s of goodput on a 10 Gb/s line (IC2012 §6.5.3).
+The measurement gave 5.5 of 9.4 Gb/s of goodput on a 10 Gb/s line (IC2012 §6.5.3).
 """
 EXPEDITED = "ef"
 ASSURED = ("af1", "af2", "af3", "af4")

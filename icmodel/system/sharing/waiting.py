@@ -28,7 +28,7 @@ LEAST = 1e-9
 """Least fraction of a port's rate that is assumed for a class, so that its waiting times stay finite."""
 EVERY = slice(None)
 BLOCK = 16_384
-"""Least number of entries that are computed at once; arrays of more entries and all nodes fill memory."""
+"""Number of entries from which a block ends: arrays of entries and nodes would otherwise fill the memory."""
 
 
 def quantile_s(mean_s: Floats, variance_s2: Floats, share: float) -> Floats:
@@ -106,9 +106,9 @@ class Arrivals:
         return np.asarray(np.divide(self.load, self.burst_s, out=none, where=self.burst_s > 0))
 
     def others(self, values: Floats, of: Ints | slice = EVERY) -> Floats:
-        """Sum of ``values`` (entries, ...) over the other streams at the port of each given entry.
+        """Sum of ``values`` (entries, ...) over the other entries at the port of each given entry.
 
-        Entries of the same source are left out.
+        An entry is a stream at a port. Entries of the same source are left out.
         """
         port, source = self.port[of], self.source[of]
         found = _sums(self.port, values)[port] - _sums(self.source, values)[source]
@@ -196,7 +196,7 @@ def _waits(at: Arrivals) -> tuple[Floats, Floats]:
 
 @dataclass(frozen=True, slots=True)
 class _Encounters:
-    """Sums over the other streams that each entry (stream at a port) meets in its port, arrays (entries,).
+    """Sums over the other streams at the port of each entry (stream at a port), arrays (entries,).
 
     Parameters
     ----------
@@ -219,7 +219,7 @@ class _Encounters:
     def behind_own_bursts(self, load: Floats, burst_s: Floats) -> Floats:
         """Factor on the mean wait of each entry, caused by its own earlier bursts in the queue, array (entries,).
 
-        An earlier burst may still wait behind other streams of the port when the next burst arrives.
+        When a burst arrives, an earlier burst of the same entry may still wait behind other streams of the port.
         """
         others_s = 1.5 * _ratio(self.square_s2, self.residual_s, 0.0)  # Σ ρ b² / Σ ρ b
         endless = np.full(len(load), np.inf)
@@ -229,7 +229,7 @@ class _Encounters:
 
 
 def _encounters(at: Arrivals, some: Bools, of: Ints, nodes: tuple[Floats, Floats]) -> _Encounters:
-    """Sum the loads and bursts of the other streams that each given entry (stream at a port) meets in its port.
+    """Sum the loads and bursts of the other streams at the port of each given entry (stream at a port).
 
     Only streams that ``some`` selects count; streams of the entry's own source do not. ``nodes`` has the nodes
     and weights of the integral.
@@ -364,7 +364,7 @@ def _variance_ratio(
 ) -> Floats:
     """Variance of waits for frames that arrive over a time, divided by that for frames that arrive at once.
 
-    Only the first order is computed.
+    The ratio is a first-order approximation.
     """
     before = at.others(np.where(urgent, at.load * at.burst_s**2 / 3, 0.0))
     ratio = np.ones(len(at.port))
@@ -401,8 +401,8 @@ def _square(at: Arrivals, arrival_s: Floats, own_s: float) -> Floats:
 def _slip_s(at: Arrivals, priority: int, own_s: Floats) -> Floats:
     """Mean wait of a frame for a less urgent packet that is sent between two of the frame's packets [s].
 
-    This happens once per frame, if a packet of the frame is late (`LATE`) and a less urgent packet
-    waits. From then on the frame's packets queue. They also queue if a less urgent packet was on the
+    This happens at most once per frame: if a packet of the frame is late (`LATE`) and a less urgent
+    packet waits. From then on the frame's packets queue. They also queue if a less urgent packet was on the
     wire when the first one arrived. The standard deviation of the wait is assumed equal to the wait.
     """
     lower = at.priority < priority
