@@ -114,9 +114,9 @@ def count_systems(systems: int, seed: int, rules: Sequence[str] | None = None) -
         found = known.contradictions(seed + done, told.rules)
         for name in dict.fromkeys(one.rule for one in found):
             told.by_rule[name] = told.by_rule.get(name, 0) + 1
-            told.broken.setdefault(name, []).append(
-                next(str(one) for one in found if one.rule == name)
-            )
+            wrong = next(str(one) for one in found if one.rule == name)
+            told.broken.setdefault(name, []).append(wrong)
+            say(wrong)
         if (done + 1) % 250 == 0:
             say(f"{done + 1:,} systems, {sum(told.by_rule.values()):,} rules broken")
     return told

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -373,6 +373,35 @@ def test_keys_that_a_killed_calibration_left_on_the_hosts_are_replaced(
         pair.down()
     assert len(set(left)) == 2
     assert not any(Path(one).parent.exists() for one in left)
+
+
+@pytest.mark.parametrize("failing", ["alice", "bob"])
+def test_a_host_that_fails_leaves_no_key_on_the_other(
+    server: Server, probe: Path, monkeypatch: pytest.MonkeyPatch, failing: str
+) -> None:
+    """Where the second host gets no key, and where the first cannot be cleared."""
+    kept: list[Path] = []
+
+    def output(command: Sequence[str], longest_s: float, stdin: bytes | None = None) -> str:
+        clearing = "rm -rf" in command[-1] and stdin is None
+        if failing in command and (clearing or (stdin is not None and failing == "bob")):
+            raise MeasurementFailed(f"{failing} is gone")
+        said = output_of(command, longest_s, stdin)
+        if stdin is not None:
+            kept.append(Path(said.strip()))
+        return said
+
+    monkeypatch.setattr("icmodel.calibrate.testbed.output_of", output)
+    with tempfile.TemporaryDirectory(prefix="ic") as short:
+        key = Path(short) / "key"
+        key.write_text("of nobody", encoding="utf-8")
+        pair = SshPair(probe, "alice", "bob", "127.0.0.1", str(probe), server.options)
+        if failing == "alice":  # the first host takes its key, and cannot be cleared
+            pair.up(key)
+        with pytest.raises(MeasurementFailed, match=f"{failing} is gone"):
+            pair.down() if failing == "alice" else pair.up(key)
+    assert not kept[-1].parent.exists()
+    assert pair.keys == []
 
 
 def test_a_host_without_icprobe_is_said(server: Server, probe: Path, tmp_path: Path) -> None:

@@ -7,14 +7,14 @@ import shlex
 import socket
 import subprocess
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import AbstractContextManager, ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, Self
 
 from icmodel.calibrate.runs import Record, Run
 from icmodel.calibrate.settings import Settings
-from icmodel.errors import CalibrationError
+from icmodel.errors import CalibrationError, MeasurementFailed
 from icmodel.probing.probe import error_line, output_of, run_to_end
 from icmodel.probing.responder import (
     BRIEF_S,
@@ -221,17 +221,22 @@ class SshPair:
         self._hosts = (first, second)
         self._probe = probe
         self.keys: list[str] = []
-        self._options: tuple[str, ...] = tuple(options)
+        self._given = tuple(options)
+        self._options = self._given
 
     def link(self) -> Link:
         """Properties of the path between the hosts; between real hosts all are unknown."""
         return Link()
 
     def up(self, key: Path) -> None:
-        """Connect to both hosts and copy the key of the calibration to them; runs reuse these connections."""
+        """Connect to both hosts and copy the key of the calibration to them; runs reuse these connections.
+
+        If one host fails, the key is removed from the other.
+        """
         self.address = _number(self.address or self._host_name(self._hosts[1]))
         sockets = key.parent / "%C"
-        self._options += (
+        self._options = (
+            *self._given,
             *("-o", "BatchMode=yes", "-o", "ConnectTimeout=10", "-o", "ServerAliveInterval=15"),
             *("-o", "ControlMaster=auto", "-o", "ControlPersist=60"),
             *("-o", f"ControlPath={sockets}"),
@@ -239,9 +244,14 @@ class SshPair:
         for host in self._hosts:
             self._check(host)
         secret = key.read_bytes()
-        for role, host in zip("AB", self._hosts, strict=True):
-            keep = KEEP_KEY.format(name=f"{key.parent.name}-{role}")
-            self.keys.append(output_of(self._ssh(host, keep), BRIEF_S, secret).strip())
+        try:
+            for role, host in zip("AB", self._hosts, strict=True):
+                keep = KEEP_KEY.format(name=f"{key.parent.name}-{role}")
+                self.keys.append(output_of(self._ssh(host, keep), BRIEF_S, secret).strip())
+        except BaseException:
+            with suppress(MeasurementFailed):  # the first failure is the one to tell
+                self.down()
+            raise
 
     def asking(self, words: Sequence[str]) -> list[str]:
         """Make the command that runs ``icprobe run`` with the given options on host A, over SSH."""
@@ -254,11 +264,24 @@ class SshPair:
         return self._ssh(self._hosts[1], RESPONDER.format(serve=shlex.join(serve)))
 
     def down(self) -> None:
-        """Remove the keys from both hosts, and end the SSH connections."""
+        """Remove the keys from both hosts, and end the SSH connections.
+
+        Raises
+        ------
+        MeasurementFailed
+            If a host fails; the other host is cleared all the same.
+        """
+        failures = []
         for host, key in zip(self._hosts, self.keys, strict=False):
-            output_of(self._ssh(host, f"rm -rf {shlex.quote(str(Path(key).parent))}"), BRIEF_S)
-            output_of(["ssh", *self._options, "-O", "exit", host], BRIEF_S)
+            remove = self._ssh(host, f"rm -rf {shlex.quote(str(Path(key).parent))}")
+            for command in (remove, ["ssh", *self._options, "-O", "exit", host]):
+                try:
+                    output_of(command, BRIEF_S)
+                except MeasurementFailed as failure:
+                    failures.append(failure)
         self.keys = []
+        if failures:
+            raise failures[0]
 
     def _check(self, host: str) -> None:
         """Raise CalibrationError if the non-interactive shell of a host does not find icprobe."""

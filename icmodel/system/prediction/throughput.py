@@ -274,13 +274,12 @@ def _shares(shared: SharedResources, allocation: Allocation) -> list[StreamShare
     fair_bps = np.divide(equal, usage, out=np.full(path.shape, np.inf), where=full)
     fair_bps = fair_bps.min(axis=1, initial=np.inf)
 
-    # fraction of the packets that ports pass, and interfaces whose frames wait at the port before them
+    # fraction of its packets that the ports of a stream pass
     before_bps = allocation.arriving_bps
     after_bps = np.column_stack([before_bps[:, 1:], allocation.rate_bps])
-    by_packet = np.array([key.kind == PORT for key in shared.keys] + [False])
-    by_packet[:-1] |= shared.resources.port != NOWHERE
+    ports = np.array([key.kind == PORT for key in shared.keys] + [False])
     kept = np.divide(after_bps, before_bps, out=np.ones(path.shape), where=before_bps > 0)
-    passed = np.where(by_packet[path], kept, 1.0).prod(axis=1)
+    passed = np.where(ports[path], kept, 1.0).prod(axis=1)
     return [
         StreamShare(
             sent_bps=float(allocation.sent_bps[k]),
