@@ -195,7 +195,7 @@ def _hops(
     """Yield the resources that a stream uses, each with the capacity per b/s of the stream.
 
     The order is: cores of the source, ports, interface of the sink, cores of the sink. ``None`` stands for a
-    resource without a known limit. Streams of an interface outside ``queued`` have one priority there.
+    resource without a known limit, such as the interface of a sink that states its latency. Streams of an interface outside ``queued`` have one priority there.
     """
     yield from _cores(system, stream, index, alone, "send")
     for name in stream.path:
@@ -205,7 +205,8 @@ def _hops(
         yield ResourceKey(PORT, name, priority), ratio
     most = float(capacity_bps[index])
     received = ResourceKey(INTERFACE, port.name, priority if port.name in queued else 0)
-    yield (received, 1 / most) if 0 < most < np.inf else None
+    passes_all = system.devices[stream.sink].latency_s is not None
+    yield (received, 1 / most) if 0 < most < np.inf and not passes_all else None
     yield from _cores(system, stream, index, alone, "recv")
 
 

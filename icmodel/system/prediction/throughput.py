@@ -207,7 +207,7 @@ def throughput(
         allocation=allocation,
         fastest=fastest,
         alone=alone,
-        beside=questions.ask(**_others(resources, allocation, capacity_bps)),
+        beside=questions.ask(**_others(system, resources, allocation, capacity_bps)),
         refused=refusals(system, questions, alone),
         shares=shares,
         most_shares=most_shares,
@@ -322,7 +322,7 @@ def _meeting(
 
 
 def _others(
-    shared: SharedResources, allocation: Allocation, capacity_bps: Floats
+    system: System, shared: SharedResources, allocation: Allocation, capacity_bps: Floats
 ) -> dict[str, Floats]:
     """Parameters of each stream's question that describe the other streams, arrays (streams,).
 
@@ -332,6 +332,9 @@ def _others(
     stream reaches alone, less its share. Otherwise it is the others' goodput at the stream's busiest
     resource, with the same upper limit. If lossy streams meet at a receiver, it is the goodput that the
     others offer, since the dataset's answer includes the loss of all streams.
+
+    A sink that states its latency receives all frames that come. There the others count only at a
+    resource that limits the stream.
     """
     # busiest shared port or interface of each stream; if several are equally busy, the last one
     path = shared.flows.path
@@ -346,6 +349,9 @@ def _others(
     busiest = np.where(most > 0, np.take_along_axis(path, hop[:, None], 1)[:, 0], NOWHERE)
 
     limited = allocation.limiting != NOWHERE
+    sinks = (system.devices[stream.sink] for stream in system.streams.values())
+    passes_all = np.array([device.latency_s is not None for device in sinks], dtype=bool)
+    busiest = np.where(passes_all, NOWHERE, busiest)
     place = np.where(limited, allocation.limiting, busiest)
     met, _, others = _meeting(shared, allocation, place)
     endpoints = np.maximum(met, 1).astype(np.float64)
