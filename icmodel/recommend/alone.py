@@ -25,9 +25,6 @@ from icmodel.system.prediction.answers import SIDES
 from icmodel.system.prediction.resources import is_elastic
 from icmodel.system.prediction.result import Judged
 
-UNLIMITED = " at unlimited rate"
-"""Suffix of the name of a stream's copy at unlimited rate."""
-
 
 @dataclass(frozen=True, slots=True)
 class LoneStream:
@@ -156,26 +153,44 @@ class AlonePredictions:
 
 def predict_alone(streams: Sequence[LoneStream], models: Models | None) -> AlonePredictions:
     """Predict each stream without other streams."""
-    indices: dict[str, int] = {}
-    rows = np.array(
-        [indices.setdefault(lone.identity, len(indices)) for lone in streams], dtype=np.int64
-    )
+    rows, unique = _distinct(streams)
     names = {row: lone.name for row, lone in zip(rows.tolist(), streams, strict=True)}
-    unique = [streams[index] for index in np.unique(rows, return_index=True)[1].tolist()]
     bounded = any(  # only hard limits on the greatest latency need worst-case bounds
         wanted.requirement.kind == "hard" and wanted.requirement.metric == "latency_max_s"
         for lone in unique
         for wanted in lone.limits
     )
     prediction = predict(_disjoint_system(unique), models, worst=bounded)
-    return _as_arrays(prediction, rows, list(names.values()))
+    able_bps = _goodputs_at_unlimited_rate(unique, models)
+    return _as_arrays(prediction, able_bps, rows, list(names.values()))
+
+
+def _distinct(streams: Sequence[LoneStream]) -> tuple[Ints, list[LoneStream]]:
+    """Keep one of all equal streams: the index of each stream into those kept, (streams,), and those kept."""
+    indices: dict[str, int] = {}
+    rows = np.array(
+        [indices.setdefault(lone.identity, len(indices)) for lone in streams], dtype=np.int64
+    )
+    return rows, [streams[index] for index in np.unique(rows, return_index=True)[1].tolist()]
+
+
+def _goodputs_at_unlimited_rate(streams: Sequence[LoneStream], models: Models | None) -> Floats:
+    """Goodput of each stream at unlimited rate [b/s], (streams,); 0 if unknown."""
+    unlimited = [
+        LoneStream(
+            lone.name,
+            replace(lone.system, requirements=()),
+            replace(lone.stream, producer=None, paced_fps=None),
+        )
+        for lone in streams
+    ]
+    rows, unique = _distinct(unlimited)
+    found = predict(_disjoint_system(unique), models, worst=False).streams.values()
+    return np.array([_value(one.metrics, "goodput_bps", 0.0) for one in found])[rows]
 
 
 def _disjoint_system(streams: Sequence[LoneStream]) -> System:
-    """Build a system in which each stream has its own copies of devices, switches and links.
-
-    Each stream also has a copy at unlimited rate, on a second set of copies.
-    """
+    """Build a system in which each stream has its own copies of devices, switches and links."""
     devices: dict[str, Device] = {}
     switches: dict[str, Switch] = {}
     links: dict[str, Link] = {}
@@ -183,29 +198,27 @@ def _disjoint_system(streams: Sequence[LoneStream]) -> System:
     copies: dict[str, Stream] = {}
     requirements: list[StreamRequirement] = []
     for index, lone in enumerate(streams):
-        system, stream = lone.system, lone.stream
-        for name in (str(index), f"{index}{UNLIMITED}"):
-            for node in system.nodes_of(stream):
-                copied = replace(system.node(node), name=f"{name}:{node}")
-                (devices if isinstance(copied, Device) else switches)[copied.name] = copied  # type: ignore[assignment]
-            for port in (system.ports[port] for port in stream.path):
-                ends = (f"{name}:{port.node}", f"{name}:{port.peer}")
-                link = replace(system.links[port.link], name=f"{name}:{port.link}", ends=ends)
-                links[link.name] = link
-                ports[f"{name}:{port.name}"] = Port(
-                    f"{name}:{port.name}", link.name, *ends, port.rate_bps, port.scheduler
-                )
-            copies[name] = replace(
-                stream,
-                name=name,
-                group=name,
-                source=f"{name}:{stream.source}",
-                sink=f"{name}:{stream.sink}",
-                path=tuple(f"{name}:{port}" for port in stream.path),
-                multicast=None,
+        name, system, stream = str(index), lone.system, lone.stream
+        for node in system.nodes_of(stream):
+            copied = replace(system.node(node), name=f"{name}:{node}")
+            (devices if isinstance(copied, Device) else switches)[copied.name] = copied  # type: ignore[assignment]
+        for port in (system.ports[port] for port in stream.path):
+            ends = (f"{name}:{port.node}", f"{name}:{port.peer}")
+            link = replace(system.links[port.link], name=f"{name}:{port.link}", ends=ends)
+            links[link.name] = link
+            ports[f"{name}:{port.name}"] = Port(
+                f"{name}:{port.name}", link.name, *ends, port.rate_bps, port.scheduler
             )
-        copies[name] = replace(copies[name], producer=None, paced_fps=None)
-        requirements += [replace(limit, stream=str(index)) for limit in lone.limits]
+        copies[name] = replace(
+            stream,
+            name=name,
+            group=name,
+            source=f"{name}:{stream.source}",
+            sink=f"{name}:{stream.sink}",
+            path=tuple(f"{name}:{port}" for port in stream.path),
+            multicast=None,
+        )
+        requirements += [replace(limit, stream=name) for limit in lone.limits]
     return System(
         name="alone",
         title="each stream by itself",
@@ -218,7 +231,9 @@ def _disjoint_system(streams: Sequence[LoneStream]) -> System:
     )
 
 
-def _as_arrays(prediction: SystemPrediction, rows: Ints, names: Sequence[str]) -> AlonePredictions:
+def _as_arrays(
+    prediction: SystemPrediction, unlimited_bps: Floats, rows: Ints, names: Sequence[str]
+) -> AlonePredictions:
     packed = packing(prediction.system)
     judged: dict[str, list[Judged]] = {str(index): [] for index in range(len(names))}
     for requirement in prediction.judged:
@@ -226,13 +241,13 @@ def _as_arrays(prediction: SystemPrediction, rows: Ints, names: Sequence[str]) -
 
     ratios, metrics, offered_bps, able_bps = [], [], [], []
     cores: dict[str, list[tuple[float, float, float]]] = {side: [] for _, side in SIDES}
-    for name in judged:
-        own, unlimited = prediction.streams[name], prediction.streams[f"{name}{UNLIMITED}"]
+    for name, fastest_bps in zip(judged, unlimited_bps.tolist(), strict=True):
+        own = prediction.streams[name]
         stream = prediction.system.streams[name]
         links = prediction.system.links_of(stream)
         ratios.append(tuple(packed.of(stream, link).ratio for link in links))
         metrics.append(own.metrics)
-        able = max(_value(copy.metrics, "goodput_bps", 0.0) for copy in (unlimited, own)) or np.inf
+        able = max(fastest_bps, _value(own.metrics, "goodput_bps", 0.0)) or np.inf
         able_bps.append(able)
         request = own.stream.requested_goodput_bps
         sent = able if is_elastic(own.stream) else _value(own.metrics, "sent_bps", request)
