@@ -54,6 +54,8 @@ def refused(item: str, first: float, last: float) -> list[float]:
         ("payload", "1 B..9 B:3, 64 B", (1, 5, 9, 64)),
         ("cores", "1,4", (1, 4)),
         ("cores", "1..4:2", (1, 4)),
+        ("cores", "4..4", (4,)),
+        ("payload", "64 B..64 B:5log", (64,)),
         ("rate", "1000/s..2 k/s:3", (1000.0, 1500.0, 2000.0)),
         ("rate", "unlimited, 1/s", (math.inf, 1.0)),
         ("requested_goodput", "1 Gb/s..4 Gb/s:3log", (1e9, 2e9, 4e9)),

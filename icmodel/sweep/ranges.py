@@ -171,10 +171,13 @@ def range_values(name: str, text: str, known: Known) -> tuple[float, ...]:
             values.append(math.inf if unlimited else parse(item))
             continue
         first, last = parse(match["first"]), parse(match["last"])
-        if not first < last:
+        if first > last:
             raise ScenarioError(
                 f"the range {item!r} of {name} is descending: write the lesser value first"
             )
+        if first == last:
+            values.append(first)
+            continue
         how = match["how"]
         values += (
             known(item, first, last) if how is None else spaced_values(name, item, first, last, how)
