@@ -153,10 +153,10 @@ def _fastest(results: Dataset, protocol: str) -> list[Point]:
 def fit_costs(compared: Sequence[Compared]) -> tuple[Estimate, Estimate]:
     """Fit the program's time per frame [s] and time per byte [s/B], with 90 % intervals.
 
-    One or both terms are fitted: the fit with the least error in which no time is negative.  The interval is computed
-    from the larger of two errors.  One is the deviation of the payloads from the fit, by Student's t.  Its degrees of
-    freedom are the number of payloads minus the number of fitted terms.  The other is the uncertainty of the hosts'
-    own time.
+    One or both terms are fitted: the fit with the least error in which no time is negative.  A term that is not fitted
+    is 0, and its interval ends where it alone could add to the fit.  Intervals are computed from the larger of two
+    errors.  One is the deviation of the payloads from the fit, by Student's t.  Its degrees of freedom are the number of
+    payloads minus the number of fitted terms.  The other is the uncertainty of the hosts' own time.
     """
     payload = np.array([float(one.payload_bytes) for one in compared])
     program = np.array([one.program_s for one in compared])
@@ -175,12 +175,18 @@ def fit_costs(compared: Sequence[Compared]) -> tuple[Estimate, Estimate]:
 
     values, halves = np.zeros(2), np.zeros(2)
     if kept:
-        own = terms[:, kept]
-        values[kept] = np.linalg.lstsq(own, added, rcond=None)[0]
-        halves[kept] = _half_widths(own, added - own @ values[kept], unsure)
+        values[kept] = np.linalg.lstsq(terms[:, kept], added, rcond=None)[0]
+        halves[kept] = _half_widths(terms[:, kept], added - terms @ values, unsure)
+    highs = values + halves
+    left = added - terms @ values
+    for term in {0, 1} - {*kept}:  # what this term alone may add to the fit
+        own = terms[:, [term]]
+        (more,) = np.linalg.lstsq(own, left, rcond=None)[0]
+        (half,) = _half_widths(own, left - own @ [more], unsure)
+        highs[term] = max(more + half, 0.0)
     frame, byte = (
-        Estimate(value, max(value - half, 0.0), value + half, "derived", "", ("derived",))
-        for value, half in zip(values.tolist(), halves.tolist(), strict=True)
+        Estimate(value, max(value - half, 0.0), high, "derived", "", ("derived",))
+        for value, half, high in zip(values.tolist(), halves.tolist(), highs.tolist(), strict=True)
     )
     return frame, byte
 

@@ -106,6 +106,17 @@ def test_a_program_faster_than_the_tool_adds_nothing() -> None:
     assert (frame.value, byte.value) == (0.0, 0.0)
 
 
+def test_a_program_as_fast_as_an_uncertain_host_may_still_add_something() -> None:
+    compared = [
+        Compared(payload, 0.99 * own, Estimate(own, 0.9 * own, 1.1 * own, "derived"))
+        for payload, own in ((64, 1e-6), (128, 1.01e-6))
+    ]
+    frame, byte = fit_costs(compared)
+    assert (frame.value, byte.value) == (0.0, 0.0)
+    assert 0.01e-6 < frame.high < 0.1e-6
+    assert byte.high > 0.0
+
+
 def test_ingest_says_what_a_tool_adds(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """80 Mb/s of 64 B are 6.4 us a frame; the lab of 2026 needs less than 1 us of them itself."""
     table = tmp_path / "table.csv"
