@@ -63,6 +63,7 @@ BY_HOSTS = ("cpu", "packet-rate", "receiver", "window")
 BUFFER = "buffer"
 """Bottleneck of a stream whose only shortfall is the part that a stated buffer drops."""
 UNBOUNDED = "more may come to a port of its path than the port can send"
+CROWDED = "other streams hold it back, so its frames may wait in its host longer than alone"
 NO_LATENCY = "no latency of a frame is known"
 LOST = "all senders at once lose frames: no message arrives whole"
 
@@ -373,6 +374,10 @@ class _StreamResults:
         bound = worst.of(stream)
         if bound is None:
             return None, worst.why or self.sent_again or UNBOUNDED
+        fastest_bps = self.rates.fastest.estimate("goodput_bps", self.index).value
+        slowed = self.share.elastic and goodput.value < fastest_bps * (1 - SAME)
+        if slowed and self.rates.held_back[self.index] and NETWORK not in bound.covers:
+            return None, CROWDED
         made, covers, application_s = stream.producer, bound.covers, self.path.application_s
         if self.virtual and NETWORK not in covers:
             covers = (*covers, VIRTUAL)
