@@ -164,7 +164,7 @@ def solved(scenario: Scenario, parameter: str, value: int, goodput_bps: float) -
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """Search for a rate: a required goodput, the payload of the frames, and the model's goodput by rate."""
+    """Inputs of a search for a rate: required goodput, payload, and the function from rate to goodput."""
 
     requirement: Requirement
     payload_bytes: int

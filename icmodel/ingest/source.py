@@ -71,7 +71,7 @@ class Source:
         return enumerate(self.lines, start=self.first)
 
     def line_at(self, offset: int) -> int:
-        """Line number in the file of the character at an offset of the text."""
+        """Convert an offset in the text to a line number of the file."""
         return self.first + self.text.count("\n", 0, offset)
 
     @property

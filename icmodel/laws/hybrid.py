@@ -442,8 +442,8 @@ def overload_answers(query: TableQuery, flow: Flow, wanted: Collection[str]) -> 
 def cpu_time(query: TableQuery, metrics: Sequence[str], load: Load, flow: Flow) -> Floats:
     """Compute the processing time of the host's cores at the measured core count, (metrics, ends, n).
 
-    Above the highest measured load, the processing time grows with the load up to that of the unlimited load.  The
-    unlimited load then gives the high of the interval (E15).
+    Above the highest measured load, the processing time grows with the load, at most to the time at unlimited load.
+    That time is then the upper end of the interval (E15).
     """
     value, top_load = query.all(metrics, load), query.top_load(metrics)
     request, top = query.q.requested_goodput_bps, fast_where(top_load == 0, np.inf, top_load)

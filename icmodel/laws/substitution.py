@@ -1,4 +1,4 @@
-"""Choice of the dataset rows for a prediction: rows at the requested, or else the nearest, options and core count."""
+"""Choose the dataset rows for a prediction: those with the requested options and cores, or else the nearest."""
 
 from __future__ import annotations
 

@@ -200,7 +200,7 @@ class OpenRequirement(JudgedRequirement):
 
 
 class NearestRequirement(JudgedRequirement):
-    """Requirement that no design meets, judged for the choice of one stream that comes nearest."""
+    """Requirement that no design meets, judged for one stream, by the choice that comes nearest to the limit."""
 
     stream: str
 

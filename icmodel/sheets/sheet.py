@@ -1,4 +1,4 @@
-"""Sheet: a table of cells below a heading row, headings of answers, and libraries for XLSX files."""
+"""A sheet (table of cells below a heading row), the headings of answers, and access to XLSX libraries."""
 
 from __future__ import annotations
 

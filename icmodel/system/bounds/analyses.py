@@ -193,7 +193,8 @@ def service_choices(
 ) -> list[tuple[_Service, ...]]:
     """List the combinations of service curves of a path, with one alternative curve per hop.
 
-    If there are more than ``most`` combinations, return only those with the k-th alternative at every hop.
+    If there are more than ``most`` combinations, return only those with the same alternative at every
+    hop: the first everywhere, the second everywhere, and so on.
     """
     if math.prod(map(len, services)) <= most:
         return list(product(*services))
