@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -205,6 +206,66 @@ def test_a_port_that_stays_full_bounds_what_arrives_by_its_buffer() -> None:
     assert found.links["h2<->s0"].ports["s0->h2"].backlog_bound_bytes == 1e5
     strict = [replace(one, allowed_shortfall_ratio=0.0) for one in streams]
     assert predicted(chain.system(strict)).verdict == NOT_MET
+
+
+# --- all classes of a port share its buffer ---------------------------------------------------
+
+
+def beside_bulk(
+    urgent: str = "udp", bulk: str = "udp", bulk_fps: float | None = 81000.0, **port: Any
+) -> System:
+    """An urgent stream of 0.1 Gb/s beside low traffic, at a port of 1 Gb/s with strict priority."""
+    made: dict[str, Any] = {"scheduler": StrictPriority(), "buffer_bytes": 1e5, **port}
+    chain = Chain((3,), rate_bps=1e9, trunk_bps=1e9, dataset="lab-1g-2026", **made)
+    streams = [
+        chain.stream("urgent", "h0", "h2", 8000.0, urgent, 1472, priority=5),
+        chain.stream("bulk", "h1", "h2", bulk_fps, bulk, 1448 if bulk == "tcp" else 1472),
+    ]
+    return chain.system(streams)
+
+
+@pytest.mark.parametrize(
+    "scheduler", [StrictPriority(), WeightedRoundRobin(weights={5: 9, 0: 1})], ids=repr
+)
+def test_an_overloaded_class_may_take_the_buffer_from_an_urgent_one(scheduler: Scheduler) -> None:
+    """8 000 and 81 000 packets of 1538 B a second where 81 274 pass: of all 8 % are lost, whoever's they are."""
+    found = predicted(beside_bulk(scheduler=scheduler))
+    excess = 89_000 - 1e9 / 8 / 1538
+    urgent, bulk = (found.streams[name].loss_rate for name in ("urgent", "bulk"))
+    assert (urgent.low, bulk.low) == pytest.approx((0.0, 0.0), abs=2e-3)
+    assert urgent.value == pytest.approx(excess / 89_000, rel=0.05)
+    assert urgent.high == pytest.approx(excess / 8_000, rel=0.01)
+    assert bulk.high >= excess / 81_000
+
+
+def test_without_a_stated_buffer_an_urgent_class_loses_nothing() -> None:
+    found = predicted(beside_bulk(buffer_bytes=None))
+    assert found.streams["urgent"].loss_rate.high <= 1e-9
+
+
+def test_tcp_beside_an_overloaded_class_may_slow_down_to_nothing() -> None:
+    goodput = predicted(beside_bulk(urgent="tcp")).streams["urgent"].goodput_bps
+    assert goodput.low == 0.0
+    assert goodput.value == pytest.approx(8000 * 1472 * 8, rel=0.01)
+    assert "TCP may slow down" in goodput.why
+
+
+@pytest.mark.parametrize("scheduler", [Fifo(), StrictPriority()], ids=repr)
+def test_tcp_that_fills_a_buffer_drops_datagrams_of_all_classes(scheduler: Scheduler) -> None:
+    """It fills the nine tenths of 100 kB: its window grows from W/2 to W = 58 packets and loses one."""
+    found = predicted(beside_bulk(bulk="tcp", bulk_fps=None, scheduler=scheduler))
+    loss = found.streams["urgent"].loss_rate
+    window = 0.9 * 1e5 / 1538
+    assert loss.low == 0.0
+    assert loss.value == pytest.approx(8 / (3 * window * (window + 2)), rel=0.1)
+    assert loss.high >= 0.95 * 2 / (window + 2)
+
+
+def test_windows_that_fit_into_the_buffer_drop_nothing() -> None:
+    system = beside_bulk(bulk="tcp", bulk_fps=None)
+    bulk = replace(system.streams["bulk"], window_bytes=65536.0)
+    system = replace(system, streams={**system.streams, "bulk": bulk})
+    assert predicted(system).streams["urgent"].loss_rate.high <= 1e-9
 
 
 # --- formulas ------------------------------------------------------------------------------------

@@ -16,17 +16,25 @@ from functools import cached_property
 import numpy as np
 
 from icmodel.arrays import Floats
+from icmodel.estimate import BOTTLENECKS
 from icmodel.system import bounds
-from icmodel.system.network import Port, Switch, System
+from icmodel.system.network import Port, System
 from icmodel.system.packing import Packing
 from icmodel.system.prediction.bounding import WorstCase
 from icmodel.system.prediction.path_times import PathTimes
 from icmodel.system.prediction.queues import Queues, burst_bytes
-from icmodel.system.prediction.resources import PORT, SharedResources, is_elastic
+from icmodel.system.prediction.resources import (
+    INTERFACE,
+    PORT,
+    SharedResources,
+    is_elastic,
+    stated_buffers_bits,
+)
 from icmodel.system.prediction.throughput import Throughput
 from icmodel.system.schedulers import Fifo, Gates, StrictPriority, greatest_rate_bps
 from icmodel.system.sharing import FULL, SAME
-from icmodel.system.sharing.loss import Curve, expected_beyond, greatest_queue_bits
+from icmodel.system.sharing.allocation import Allocation
+from icmodel.system.sharing.loss import NOWHERE, Curve, expected_beyond, greatest_queue_bits
 
 BUFFERS = "stated buffers"
 """Name of the method for a bound that adds up the sizes of stated buffers."""
@@ -56,6 +64,8 @@ class Buffers:
     ----------
     losses : mapping
         Index of a stream -> loss of the stream; only streams that may lose frames.
+    slowed : mapping
+        Index of a TCP stream -> port whose full buffer may slow the stream down to nothing.
     overflowing : frozenset of str
         Ports whose queue may exceed their buffer.
     queues : Queues
@@ -68,6 +78,7 @@ class Buffers:
     """
 
     losses: Mapping[int, BufferLoss]
+    slowed: Mapping[int, str]
     overflowing: frozenset[str]
     queues: Queues
     bounds: WorstCase
@@ -83,22 +94,24 @@ def stated_buffers(
     paths: Sequence[PathTimes],
 ) -> Buffers:
     """Work out the frames that stated buffers drop, and limit queues and bounds to the buffer sizes."""
-    sizes_bits = {}
-    for name, port in system.ports.items():
-        node = system.node(port.node)
-        if isinstance(node, Switch) and node.buffer_bytes is not None:
-            sizes_bits[name] = 8.0 * node.buffer_bytes
+    sizes_bits = stated_buffers_bits(system)
     if not sizes_bits:
-        return Buffers({}, frozenset(), queues, worst, sizes_bits)
+        return Buffers({}, {}, frozenset(), queues, worst, sizes_bits)
 
     drops: dict[int, list[BufferLoss]] = {}
     overflowing = set()
-    for name, meeting in _meetings(system, packets, rates, sizes_bits).items():
+    meetings = _meetings(system, packets, rates, sizes_bits)
+    for name, meeting in meetings.items():
         bound_bits = worst.backlog_bytes.get(name, math.inf) * 8
         if meeting.full or meeting.beyond[0] or meeting.buffer_bits < bound_bits < math.inf:
             overflowing.add(name)
         for index, loss in meeting.losses(queues, bound_bits):
             drops.setdefault(index, []).append(loss)
+    beside, slowed = _losses_beside(system, packets, rates, meetings)
+    overflowing.update(slowed.values())
+    for index, loss in beside:
+        overflowing.add(loss.at)
+        drops.setdefault(index, []).append(loss)
     losses = {}
     for index, some in drops.items():  # frames dropped at one port do not reach the next
         value, low, high = (
@@ -110,6 +123,7 @@ def stated_buffers(
     ports = _buffered_ports(system, packets, sizes_bits)
     return Buffers(
         losses=losses,
+        slowed=slowed,
         overflowing=frozenset(overflowing),
         queues=_limited_queues(rates.resources, ports, queues),
         bounds=_limited_bounds(system, worst, ports, overflowing, paths),
@@ -255,6 +269,114 @@ class _Meeting:
             value = low if bunched else min(max(min(expected, even), low), high)
             loss = BufferLoss(value, low, high, self.port.name)
             yield from ((stream, loss) for stream in (burst.stream, *burst.copies))
+
+
+def _losses_beside(
+    system: System,
+    packets: Packing,
+    rates: Throughput,
+    meetings: Mapping[str, _Meeting],
+) -> tuple[list[tuple[int, BufferLoss]], dict[int, str]]:
+    """Loss of each stream by what keeps its buffer full, and the TCP streams that this may slow down.
+
+    All classes share the buffer. So an overloaded class also drops frames of the others, and so
+    does TCP that fills the buffer. The expected value is the same part of all arriving frames. The high
+    end is the excess of all: the frames of one stream may always come when the buffer is full. TCP
+    whose packets are dropped may send next to nothing.
+    """
+    by_tcp = _losses_by_tcp(system, packets, rates, meetings)
+    excess, most_excess = (
+        _excess(rates.resources, one) for one in (rates.allocation, rates.most_allocation)
+    )
+    losses: list[tuple[int, BufferLoss]] = []
+    slowed: dict[int, str] = {}
+    for name, meeting in meetings.items():
+        for burst in meeting.bursts:
+            part, greatest = excess.get((name, burst.stream), (0.0, 0.0))
+            _, most = most_excess.get((name, burst.stream), (0.0, 0.0))
+            greatest = max(greatest, most)
+            if burst.elastic:
+                if greatest > 0:
+                    slowed[burst.stream] = name
+                continue
+            value, high = by_tcp.get(name, (0.0, 0.0))
+            high = max(high, greatest)
+            if high > 0:
+                value = 1 - (1 - max(value, part)) ** burst.packets
+                # incomplete frames may fill the host's memory for them, see `in_whole_frames`
+                high = 1.0 if burst.packets > 1 else min(high, 1.0)
+                loss = BufferLoss(min(value, high), 0.0, high, name)
+                losses += [(stream, loss) for stream in (burst.stream, *burst.copies)]
+    return losses, slowed
+
+
+def _excess(
+    resources: SharedResources, allocation: Allocation
+) -> dict[tuple[str, int], tuple[float, float]]:
+    """Excess of the overloaded classes of a port, for streams of its other classes, by port and stream.
+
+    The first number is the fraction of all arriving bits that the port drops; the second is the excess
+    over what arrives of the stream itself. The share of a stream in an overloaded class includes its
+    loss already. The interface behind a port also counts, since its frames wait at the port.
+    """
+    dropped = np.maximum(allocation.demand - allocation.available, 0.0)
+    full = allocation.demand > allocation.available * (1 + SAME)
+    if not full.any():
+        return {}
+    excess = resources.with_classes_of_buffer(np.where(full, dropped, 0.0))
+    arriving = resources.with_classes_of_buffer(allocation.demand)
+    path, usage = resources.flows.path, resources.flows.usage
+    found: dict[tuple[str, int], tuple[float, float]] = {}
+    included = set()
+    for stream, hop in zip(*np.nonzero(path != NOWHERE), strict=True):
+        resource = path[stream, hop]
+        place = resources.keys[resource].place, int(stream)
+        if full[resource]:
+            included.add(place)
+        elif place[0] in resources.buffered and excess[resource] > 0:
+            own = allocation.arriving_bps[stream, hop] * usage[stream, hop]
+            part = float(excess[resource] / arriving[resource])
+            greatest = float(excess[resource] / own) if own > 0 else 1.0
+            found[place] = max(found.get(place, (0.0, 0.0)), (part, greatest))
+    return {place: ratios for place, ratios in found.items() if place not in included}
+
+
+def _losses_by_tcp(
+    system: System, packets: Packing, rates: Throughput, meetings: Mapping[str, _Meeting]
+) -> dict[str, tuple[float, float]]:
+    """Expected and greatest fraction of packets that a buffer drops because TCP fills it, by name of the port.
+
+    A connection whose window grows from W/2 to W packets, one packet a round trip, sends 3 W (W + 2) / 8
+    packets in W/2 + 1 round trips (congestion avoidance: M. Mathis et al., ACM Computer Communication Review 27(3),
+    1997). It then loses one packet, and the buffer is full during the last round trip. W is the part of the buffer that
+    the connection fills, at least 2 packets (assumed). All packets of another stream may come during such
+    round trips. Stated windows that together fit into the buffer drop nothing.
+    """
+    streams, resources = list(system.streams.values()), rates.resources
+    by_wire = rates.fastest.bottleneck == BOTTLENECKS.index("wire")
+    filling: dict[str, list[int]] = {}
+    for index, resource in enumerate(rates.allocation.limiting.tolist()):
+        key = None if resource == NOWHERE else resources.keys[resource]
+        waits = key is not None and (key.kind == PORT or (key.kind == INTERFACE and by_wire[index]))
+        sends = is_elastic(streams[index]) and rates.allocation.rate_bps[index] > 0
+        if key is not None and waits and sends and key.place in meetings:
+            filling.setdefault(key.place, []).append(index)
+    found = {}
+    for name, indices in filling.items():
+        port, buffer_bits = system.ports[name], meetings[name].buffer_bits
+        in_flight_bits, packets_lost, full = 0.0, [], 0.0
+        for index in indices:
+            stream = streams[index]
+            packed = packets.of(stream, system.links[port.link])
+            in_flight_bits += 8 * (stream.window_bytes or math.inf) * packed.ratio
+            part = float(rates.allocation.rate_bps[index]) * packed.ratio / port.rate_bps
+            window = max(part * buffer_bits / packed.packet_bits, 2.0)
+            packets_lost.append(8 / (3 * window * (window + 2)))
+            full += 2 / (window + 2)
+        if in_flight_bits > buffer_bits:
+            value = sum(packets_lost) / len(packets_lost)
+            found[name] = min(value, full, 1.0), min(full, 1.0)
+    return found
 
 
 def _meetings(

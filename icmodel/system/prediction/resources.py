@@ -17,7 +17,7 @@ import numpy as np
 
 from icmodel.arrays import Bools, Floats, Ints
 from icmodel.model.domain import RELIABLE
-from icmodel.system.network import Port, Stream, System
+from icmodel.system.network import Port, Stream, Switch, System
 from icmodel.system.packing import Packing
 from icmodel.system.prediction.answers import Answers
 from icmodel.system.schedulers import (
@@ -76,6 +76,8 @@ class SharedResources:
         Greatest number of packets of one frame of each stream, over all links of its path.
     own_usage : array (streams, hops)
         As ``flows.usage``, but not 0 for multicast copies.
+    buffered : set of str
+        Ports of switches with a stated buffer.
     """
 
     resources: Resources
@@ -83,6 +85,7 @@ class SharedResources:
     keys: Sequence[ResourceKey]
     frame_packets: Ints
     own_usage: Floats
+    buffered: Set[str]
 
     def allocate(self, offered_bps: Floats, windows: Windows) -> Allocation:
         """Share the resources among the streams; ``offered_bps`` is the goodput that each offers, (streams,)."""
@@ -104,6 +107,16 @@ class SharedResources:
         for (kind, place, _), value in zip(self.keys, values.tolist(), strict=True):
             sums[kind, place] = sums.get((kind, place), 0.0) + value
         return sums
+
+    def with_classes_of_buffer(self, values: Floats | Ints) -> Floats:
+        """Sum a value of each resource over all classes that share its stated buffer, array (resources,)."""
+        sums = self.by_place(values)
+        return np.array(
+            [
+                sums[key[:2]] if key.place in self.buffered else value
+                for key, value in zip(self.keys, values.tolist(), strict=True)
+            ]
+        )
 
     def ports(self, stream: int) -> Iterator[tuple[int, str]]:
         """Ports on the path of a stream, each as its position on the path and its name."""
@@ -180,7 +193,18 @@ def shared_resources(
         keys=list(numbers),
         frame_packets=np.array(frame_packets),
         own_usage=own_usage,
+        buffered=stated_buffers_bits(system).keys(),
     )
+
+
+def stated_buffers_bits(system: System) -> dict[str, float]:
+    """Sizes of the stated buffers of switches, by name of the port [b]."""
+    sizes_bits = {}
+    for name, port in system.ports.items():
+        node = system.node(port.node)
+        if isinstance(node, Switch) and node.buffer_bytes is not None:
+            sizes_bits[name] = 8.0 * node.buffer_bytes
+    return sizes_bits
 
 
 def _hops(

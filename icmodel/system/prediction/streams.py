@@ -225,6 +225,7 @@ class _StreamResults:
         loss = self.buffers.losses.get(index)
         if loss is not None:
             goodput = after_buffer(goodput, loss)
+        goodput = self.slowed(goodput)
         if self.stated.ends:
             own = self.stated.beside_dataset(own, self.path.contained_s)
         requested_bps = self.stream.requested_goodput_bps
@@ -242,6 +243,14 @@ class _StreamResults:
             ends = (greatest.value, greatest.low, math.inf)
             metrics["latency_max_s"] = derived(greatest, ends, ("assumed",), self.sent_again)
         return metrics
+
+    def slowed(self, goodput: Estimate) -> Estimate:
+        """Lower the low of a TCP stream's goodput to 0 if a full buffer may slow the stream down."""
+        port = self.buffers.slowed.get(self.index)
+        if port is None or goodput.absent:
+            return goodput
+        why = f"other classes fill the buffer of {port}: TCP may slow down to nothing"
+        return derived(goodput, (goodput.value, 0.0, goodput.high), ("derived", "assumed"), why)
 
     def congested_latencies(self, goodput: Estimate) -> dict[str, Estimate]:
         """Latencies of a TCP stream that gets less than it requests because of other streams.
@@ -269,7 +278,7 @@ class _StreamResults:
         times = latencies_by_theory(self.stream, self.path, self.added, why)
         if stated.ends:
             times = stated.beside_theory(times)
-        goodput = self.goodput_without_dataset(self.share, why)
+        goodput = self.slowed(self.goodput_without_dataset(self.share, why))
         if loss is None:
             return {"goodput_bps": goodput, **times}
         goodput = after_buffer(goodput, loss)
@@ -278,7 +287,7 @@ class _StreamResults:
     def metrics_as_stated(self, loss: BufferLoss | None) -> dict[str, Estimate]:
         """Metrics of a stream whose devices both state their latency, and which sends its whole request."""
         share = self.share
-        goodput = self.goodput_without_dataset(share, "")
+        goodput = self.slowed(self.goodput_without_dataset(share, ""))
         at_most = self.goodput_without_dataset(self.most_share, "")
         goodput = with_most_sent(goodput, at_most)
         sent = replace(goodput, value=share.sent_bps, low=share.sent_bps, high=share.sent_bps)

@@ -129,6 +129,8 @@ class Throughput:
         Index of a stream -> reason why no dataset gives its goodput.
     shares, most_shares : sequence of StreamShare
         Shares while all senders send what datasets expect, and while all send the most that datasets allow.
+    most_allocation : Allocation
+        Allocation while all senders send the most that datasets allow.
     shares_at_once : sequence of StreamShare, optional
         Shares while all streams with messages of several frames send a message at once. ``None`` without
         such streams.
@@ -146,6 +148,7 @@ class Throughput:
     refused: Mapping[int, str]
     shares: Sequence[StreamShare]
     most_shares: Sequence[StreamShare]
+    most_allocation: Allocation
     shares_at_once: Sequence[StreamShare] | None
     held_back: Bools
     by_window: Bools
@@ -182,6 +185,7 @@ def throughput(
     offered_bps = np.where(elastic, np.minimum(limited_bps, capacity_bps), lossy_bps)
     allocation = resources.allocate(offered_bps, windows)
     shares = most_shares = _shares(resources, allocation)
+    most_allocation = allocation
 
     # share again, with hosts as fast as their datasets allow, and lossy streams sent at the high of their rates
     most_bps = np.fmax(np.fmin(alone.ends("sent_bps")[2], limited_bps), offered_bps)
@@ -190,7 +194,8 @@ def throughput(
         highs_bps = np.fmax(fastest.ends("goodput_bps")[2], alone.ends("goodput_bps")[2])
         ratios = np.where(highs_bps > capacity_bps, capacity_bps / highs_bps, 1.0)
         faster = resources.with_faster_hosts(ratios)
-        most_shares = _shares(faster, faster.allocate(most_bps, windows))
+        most_allocation = faster.allocate(most_bps, windows)
+        most_shares = _shares(faster, most_allocation)
 
     # share again, with all messages of several frames sent at once
     at_once = None
@@ -207,10 +212,11 @@ def throughput(
         allocation=allocation,
         fastest=fastest,
         alone=alone,
-        beside=questions.ask(**_others(system, resources, allocation, capacity_bps)),
+        beside=questions.ask(**_others(system, resources, allocation, capacity_bps, limited_bps)),
         refused=refusals(system, questions, alone),
         shares=shares,
         most_shares=most_shares,
+        most_allocation=most_allocation,
         shares_at_once=at_once,
         held_back=allocation.rate_bps < expected_bps * (1 - SAME),
         by_window=np.minimum(requested_bps, capacity_bps) > windows.limit_bps * (1 + SAME),
@@ -259,10 +265,23 @@ def _shares(shared: SharedResources, allocation: Allocation) -> list[StreamShare
     limited = (path == allocation.limiting[:, None]) & (path != NOWHERE)
     own_usage = np.where(limited, shared.own_usage, 0.0).max(axis=1, initial=0.0)
     own_bps = np.where(limited, allocation.arriving_bps, 0.0).max(axis=1, initial=0.0)
-    loads = np.append(np.bincount(path[used], (allocation.arriving_bps * usage)[used], count), 0.0)
+    loads = np.bincount(path[used], (allocation.arriving_bps * usage)[used], count)
+    loads = np.append(shared.with_classes_of_buffer(loads), 0.0)
     all_bps = np.zeros(len(own_bps))
     np.divide(loads[allocation.limiting], own_usage, out=all_bps, where=own_usage > 0)
     others_bps = np.where(all_bps > own_bps * (1 + SAME), all_bps - own_bps, 0.0)
+
+    # classes that share a full buffer lose the same part of what arrives
+    demand, carried = allocation.demand, np.minimum(allocation.demand, allocation.available)
+    passed_apart, passed_together = np.ones(count + 1), np.ones(count + 1)
+    np.divide(carried, demand, out=passed_apart[:-1], where=demand > 0)
+    all_carried, all_demand = map(shared.with_classes_of_buffer, (carried, demand))
+    np.divide(all_carried, all_demand, out=passed_together[:-1], where=demand > 0)
+    apart, together = passed_apart[allocation.limiting], passed_together[allocation.limiting]
+    evened = ~shared.flows.elastic & (together > apart * (1 + SAME))
+    later = np.ones(len(own_bps))
+    np.divide(allocation.rate_bps, own_bps * apart, out=later, where=own_bps * apart > 0)
+    rate_bps = np.where(evened, own_bps * together * later, allocation.rate_bps)
 
     # fair share of a full resource: goodput that a stream would get if it requested more, an equal part of its
     # own load and of the loads that the resource limits
@@ -279,11 +298,12 @@ def _shares(shared: SharedResources, allocation: Allocation) -> list[StreamShare
     after_bps = np.column_stack([before_bps[:, 1:], allocation.rate_bps])
     ports = np.array([key.kind == PORT for key in shared.keys] + [False])
     kept = np.divide(after_bps, before_bps, out=np.ones(path.shape), where=before_bps > 0)
+    kept = np.where(limited & evened[:, None], together[:, None], kept)
     passed = np.where(ports[path], kept, 1.0).prod(axis=1)
     return [
         StreamShare(
             sent_bps=float(allocation.sent_bps[k]),
-            rate_bps=float(allocation.rate_bps[k]),
+            rate_bps=float(rate_bps[k]),
             limited_at=at,
             others_bps=float(others_bps[k]),
             crowded=at is not None and streams_at[at] > 1,
@@ -322,7 +342,11 @@ def _meeting(
 
 
 def _others(
-    system: System, shared: SharedResources, allocation: Allocation, capacity_bps: Floats
+    system: System,
+    shared: SharedResources,
+    allocation: Allocation,
+    capacity_bps: Floats,
+    requested_bps: Floats,
 ) -> dict[str, Floats]:
     """Parameters of each stream's question that describe the other streams, arrays (streams,).
 
@@ -330,7 +354,7 @@ def _others(
 
     ``other_goodput_bps`` has three cases. If a resource limits the stream, it is the goodput that the
     stream reaches alone, less its share. Otherwise it is the others' goodput at the stream's busiest
-    resource, with the same upper limit. If lossy streams meet at a receiver, it is the goodput that the
+    resource, with the upper limit that leaves room for the stream's request. If lossy streams meet at a receiver, it is the goodput that the
     others offer, since the dataset's answer includes the loss of all streams.
 
     A sink that states its latency receives all frames that come. There the others count only at a
@@ -360,11 +384,14 @@ def _others(
     rate = np.maximum(allocation.rate_bps, capacity_bps / MOST_ENDPOINTS)
     with np.errstate(invalid="ignore"):  # infinite capacity: no dataset answers
         rest = np.maximum(capacity_bps - allocation.rate_bps, 0.0)
+        # a measured goodput may be a little below its request: leave room for the request
+        room = np.maximum(capacity_bps - np.fmax(allocation.rate_bps, requested_bps), 0.0)
+        room = np.where(requested_bps < capacity_bps, room, rest)
         least = np.ceil(capacity_bps / rate - SAME)
     shares = limited & ~received
     least = np.where(np.isfinite(least), least, 1.0)
     crowd = np.maximum(endpoints, np.minimum(least, MOST_ENDPOINTS))
-    unlimited = np.where(received & limited, others, np.fmin(others, rest))
+    unlimited = np.where(received & limited, others, np.fmin(others, room))
     others = np.where(shares, rest, unlimited)
     return {
         "endpoints": np.where(shares, crowd, endpoints),
