@@ -279,10 +279,10 @@ def _losses_beside(
 ) -> tuple[list[tuple[int, BufferLoss]], dict[int, str]]:
     """Loss of each stream by what keeps its buffer full, and the TCP streams that this may slow down.
 
-    All classes share the buffer. So an overloaded class also drops frames of the others, and so
-    does TCP that fills the buffer. The expected value is the same part of all arriving frames. The high
-    end is the excess of all: the frames of one stream may always come when the buffer is full. TCP
-    whose packets are dropped may send next to nothing.
+    Possibly all classes share the buffer. Then an overloaded class also drops frames of the others, and
+    so does TCP that fills the buffer. The high end is the excess of all: the frames of one stream may always
+    come when the buffer is full. TCP whose packets are dropped may send next to nothing. The value
+    assumes room for each class, as the queues of the lab have.
     """
     by_tcp = _losses_by_tcp(system, packets, rates, meetings)
     excess, most_excess = (
@@ -292,9 +292,8 @@ def _losses_beside(
     slowed: dict[int, str] = {}
     for name, meeting in meetings.items():
         for burst in meeting.bursts:
-            part, greatest = excess.get((name, burst.stream), (0.0, 0.0))
-            _, most = most_excess.get((name, burst.stream), (0.0, 0.0))
-            greatest = max(greatest, most)
+            place = name, burst.stream
+            greatest = max(excess.get(place, 0.0), most_excess.get(place, 0.0))
             if burst.elastic:
                 if greatest > 0:
                     slowed[burst.stream] = name
@@ -302,31 +301,27 @@ def _losses_beside(
             value, high = by_tcp.get(name, (0.0, 0.0))
             high = max(high, greatest)
             if high > 0:
-                value = 1 - (1 - max(value, part)) ** burst.packets
                 # incomplete frames may fill the host's memory for them, see `in_whole_frames`
                 high = 1.0 if burst.packets > 1 else min(high, 1.0)
-                loss = BufferLoss(min(value, high), 0.0, high, name)
+                value = min(1 - (1 - value) ** burst.packets, high)
+                loss = BufferLoss(value, 0.0, high, name)
                 losses += [(stream, loss) for stream in (burst.stream, *burst.copies)]
     return losses, slowed
 
 
-def _excess(
-    resources: SharedResources, allocation: Allocation
-) -> dict[tuple[str, int], tuple[float, float]]:
-    """Excess of the overloaded classes of a port, for streams of its other classes, by port and stream.
+def _excess(resources: SharedResources, allocation: Allocation) -> dict[tuple[str, int], float]:
+    """Excess of the overloaded classes of a port over what arrives of a stream of its other classes.
 
-    The first number is the fraction of all arriving bits that the port drops; the second is the excess
-    over what arrives of the stream itself. The share of a stream in an overloaded class includes its
-    loss already. The interface behind a port also counts, since its frames wait at the port.
+    Keys are pairs of the port and the index of the stream. The share of a stream in an overloaded class
+    includes its loss already. The interface behind a port also counts, since its frames wait at the port.
     """
     dropped = np.maximum(allocation.demand - allocation.available, 0.0)
     full = allocation.demand > allocation.available * (1 + SAME)
     if not full.any():
         return {}
     excess = resources.with_classes_of_buffer(np.where(full, dropped, 0.0))
-    arriving = resources.with_classes_of_buffer(allocation.demand)
     path, usage = resources.flows.path, resources.flows.usage
-    found: dict[tuple[str, int], tuple[float, float]] = {}
+    found: dict[tuple[str, int], float] = {}
     included = set()
     for stream, hop in zip(*np.nonzero(path != NOWHERE), strict=True):
         resource = path[stream, hop]
@@ -335,10 +330,9 @@ def _excess(
             included.add(place)
         elif place[0] in resources.buffered and excess[resource] > 0:
             own = allocation.arriving_bps[stream, hop] * usage[stream, hop]
-            part = float(excess[resource] / arriving[resource])
             greatest = float(excess[resource] / own) if own > 0 else 1.0
-            found[place] = max(found.get(place, (0.0, 0.0)), (part, greatest))
-    return {place: ratios for place, ratios in found.items() if place not in included}
+            found[place] = max(found.get(place, 0.0), greatest)
+    return {place: ratio for place, ratio in found.items() if place not in included}
 
 
 def _losses_by_tcp(

@@ -261,7 +261,8 @@ def _shares(shared: SharedResources, allocation: Allocation) -> list[StreamShare
         for resource in allocation.limiting.tolist()
     ]
 
-    # load of the others at the limiting resource; the last entry of `loads`, `NOWHERE`, has none
+    # load of the others at the limiting resource, of all classes if they share a stated buffer;
+    # the last entry of `loads`, `NOWHERE`, has none
     limited = (path == allocation.limiting[:, None]) & (path != NOWHERE)
     own_usage = np.where(limited, shared.own_usage, 0.0).max(axis=1, initial=0.0)
     own_bps = np.where(limited, allocation.arriving_bps, 0.0).max(axis=1, initial=0.0)
@@ -270,18 +271,6 @@ def _shares(shared: SharedResources, allocation: Allocation) -> list[StreamShare
     all_bps = np.zeros(len(own_bps))
     np.divide(loads[allocation.limiting], own_usage, out=all_bps, where=own_usage > 0)
     others_bps = np.where(all_bps > own_bps * (1 + SAME), all_bps - own_bps, 0.0)
-
-    # classes that share a full buffer lose the same part of what arrives
-    demand, carried = allocation.demand, np.minimum(allocation.demand, allocation.available)
-    passed_apart, passed_together = np.ones(count + 1), np.ones(count + 1)
-    np.divide(carried, demand, out=passed_apart[:-1], where=demand > 0)
-    all_carried, all_demand = map(shared.with_classes_of_buffer, (carried, demand))
-    np.divide(all_carried, all_demand, out=passed_together[:-1], where=demand > 0)
-    apart, together = passed_apart[allocation.limiting], passed_together[allocation.limiting]
-    evened = ~shared.flows.elastic & (together > apart * (1 + SAME))
-    later = np.ones(len(own_bps))
-    np.divide(allocation.rate_bps, own_bps * apart, out=later, where=own_bps * apart > 0)
-    rate_bps = np.where(evened, own_bps * together * later, allocation.rate_bps)
 
     # fair share of a full resource: goodput that a stream would get if it requested more, an equal part of its
     # own load and of the loads that the resource limits
@@ -298,12 +287,11 @@ def _shares(shared: SharedResources, allocation: Allocation) -> list[StreamShare
     after_bps = np.column_stack([before_bps[:, 1:], allocation.rate_bps])
     ports = np.array([key.kind == PORT for key in shared.keys] + [False])
     kept = np.divide(after_bps, before_bps, out=np.ones(path.shape), where=before_bps > 0)
-    kept = np.where(limited & evened[:, None], together[:, None], kept)
     passed = np.where(ports[path], kept, 1.0).prod(axis=1)
     return [
         StreamShare(
             sent_bps=float(allocation.sent_bps[k]),
-            rate_bps=float(rate_bps[k]),
+            rate_bps=float(allocation.rate_bps[k]),
             limited_at=at,
             others_bps=float(others_bps[k]),
             crowded=at is not None and streams_at[at] > 1,
