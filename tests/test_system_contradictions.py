@@ -55,6 +55,9 @@ BROKE = {
     300555: "no latency is above its bound",  # a greedy stream waits in its host for its share
     200394: "losses are within their interval",  # a sink that states its latency receives all
     401977: "losses are within their interval",  # an overloaded class fills the buffer of a more urgent one
+    501061: "more traffic never lowers a bound",  # one queue in a host, for all its classes
+    502867: "more traffic never lowers a bound",  # a processor that may send first and receive later
+    504843: "no port passes more than its rate",  # equal losses behind a shared buffer
     403891: "more traffic never lowers a bound",  # a measured goodput a little below its request
 }
 """Systems, by seed, of which an earlier version broke a rule."""

@@ -285,9 +285,8 @@ def _losses_beside(
     assumes room for each class, as the queues of the lab have.
     """
     by_tcp = _losses_by_tcp(system, packets, rates, meetings)
-    excess, most_excess = (
-        _excess(rates.resources, one) for one in (rates.allocation, rates.most_allocation)
-    )
+    excess = _excess(rates.resources, rates.allocation)
+    most_excess = _excess(rates.most_resources, rates.most_allocation)
     losses: list[tuple[int, BufferLoss]] = []
     slowed: dict[int, str] = {}
     for name, meeting in meetings.items():

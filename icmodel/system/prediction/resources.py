@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from icmodel.arrays import Bools, Floats, Ints
+from icmodel.arrays import Floats, Ints
 from icmodel.model.domain import RELIABLE
 from icmodel.system.network import Port, Stream, Switch, System
 from icmodel.system.packing import Packing
@@ -29,6 +29,7 @@ from icmodel.system.schedulers import (
     StrictPriority,
     WeightedRoundRobin,
 )
+from icmodel.system.sharing import FULL
 from icmodel.system.sharing.allocation import (
     Allocation,
     Discipline,
@@ -91,10 +92,27 @@ class SharedResources:
         """Share the resources among the streams; ``offered_bps`` is the goodput that each offers, (streams,)."""
         return share(replace(self.flows, offered_bps=offered_bps), self.resources, windows)
 
-    def with_faster_hosts(self, ratios: Floats) -> SharedResources:
-        """Resources whose usage in hosts is multiplied by a ratio for each stream, array (streams,)."""
+    def limits_senders(self, allocation: Allocation) -> bool:
+        """Whether a processor or the cores of a sender have no time for all that streams offer."""
+        hosts = np.array([key.kind in HOSTS for key in self.keys], dtype=bool)
+        full = np.append(hosts & (allocation.demand >= FULL * allocation.available), False)
+        return bool(full[self.flows.path[:, :ORIGIN]].any())
+
+    def with_faster_hosts(self, ratios: Floats, send_ratios: Floats) -> SharedResources:
+        """Resources of hosts that are faster, and whose processors spend no time on receiving.
+
+        Parameters
+        ----------
+        ratios, send_ratios : arrays (streams,)
+            Ratios by which the usage of hosts is multiplied: of all of them, and of senders in addition.
+        """
         kinds = np.array([key.kind != PORT for key in self.keys] + [False])
         factors = np.where(kinds[self.flows.path], ratios[:, None], 1.0)
+        factors[:, :ORIGIN] *= np.where(
+            kinds[self.flows.path[:, :ORIGIN]], send_ratios[:, None], 1.0
+        )
+        processors = np.array([key.kind == PROCESSOR for key in self.keys] + [False])
+        factors[:, ORIGIN:] *= ~processors[self.flows.path[:, ORIGIN:]]
         flows = replace(self.flows, usage=self.flows.usage * factors)
         return replace(self, flows=flows, own_usage=self.own_usage * factors)
 
@@ -142,7 +160,7 @@ def sent_with(streams: Sequence[Stream]) -> Ints:
 
 
 def shared_resources(
-    system: System, packets: Packing, alone: Answers, capacity_bps: Floats, by_wire: Bools
+    system: System, packets: Packing, alone: Answers, capacity_bps: Floats, queued: Set[str]
 ) -> SharedResources:
     """Number the resources of a system, and route its streams over the resources.
 
@@ -152,13 +170,11 @@ def shared_resources(
         Answers for each stream without the others, at its request.
     capacity_bps : array (streams,)
         Greatest goodput of each stream alone; infinite if unknown.
-    by_wire : array of bool (streams,)
-        Whether the wire gives this greatest goodput, and no host.
+    queued : set of str
+        Ports whose scheduler serves the queue for the interface behind them. Streams of other interfaces wait
+        in the host, in one queue.
     """
     streams = list(system.streams.values())
-    queued = {  # the schedulers of ports serve no queue of a host
-        stream.path[-1] for stream, wire in zip(streams, by_wire.tolist(), strict=True) if wire
-    }
     paths = [
         list(_hops(system, stream, packets, k, alone, capacity_bps, queued))
         for k, stream in enumerate(streams)
@@ -263,10 +279,7 @@ def _cores(
 def _resources(system: System, keys: Sequence[ResourceKey], queued: Set[str]) -> Resources:
     """Capacity, priority class and scheduling rule of each resource.
 
-    Classes of a port share the port's rate; classes of an interface share a capacity of 1. If the wire
-    limits any stream of an interface, it belongs to ``queued``: frames wait at the port before it, and
-    the scheduler of the port decides. If only hosts limit its streams, frames wait in the host, in one
-    queue.
+    Classes of a port share the port's rate; classes of an interface in ``queued`` share a capacity of 1.
     """
     sizes: dict[str, dict[int, list[float]]] = {}  # port -> priority -> sizes of its packets [B]
     for stream in system.streams.values():

@@ -411,5 +411,7 @@ class _StreamResults:
         dropped = not share.elastic and not share.by_host and limit not in BY_HOSTS
         least_bps = stream.must_arrive_bps if dropped else stream.produced_bps
         short = limit != "request" and goodput.value < least_bps * (1 - SAME)
+        most = self.most_share
+        short |= most.greatest_loss > SAME and most.rate_bps < least_bps * (1 - SAME)
         by_buffer = dropped and self.index in self.buffers.losses
         return "less may pass than is requested" if short and not by_buffer else ""

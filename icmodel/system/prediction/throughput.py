@@ -129,8 +129,8 @@ class Throughput:
         Index of a stream -> reason why no dataset gives its goodput.
     shares, most_shares : sequence of StreamShare
         Shares while all senders send what datasets expect, and while all send the most that datasets allow.
-    most_allocation : Allocation
-        Allocation while all senders send the most that datasets allow.
+    most_resources, most_allocation : SharedResources, Allocation
+        Resources and allocation while all senders send the most that datasets allow.
     shares_at_once : sequence of StreamShare, optional
         Shares while all streams with messages of several frames send a message at once. ``None`` without
         such streams.
@@ -148,6 +148,7 @@ class Throughput:
     refused: Mapping[int, str]
     shares: Sequence[StreamShare]
     most_shares: Sequence[StreamShare]
+    most_resources: SharedResources
     most_allocation: Allocation
     shares_at_once: Sequence[StreamShare] | None
     held_back: Bools
@@ -177,7 +178,11 @@ def throughput(
 
     # share the resources: elastic streams offer the goodput they reach alone, lossy ones the goodput they send
     by_wire = fastest.bottleneck == BOTTLENECKS.index("wire")
-    resources = shared_resources(system, packets, alone, capacity_bps, by_wire)
+    at_port, in_host = (
+        {stream.path[-1] for stream, is_one in zip(streams, mask.tolist(), strict=True) if is_one}
+        for mask in (by_wire, ~by_wire & np.isfinite(capacity_bps))
+    )
+    resources = shared_resources(system, packets, alone, capacity_bps, at_port)
     elastic, sent_bps = resources.flows.elastic, alone.value("sent_bps")
     requested_bps = np.array([stream.requested_goodput_bps for stream in streams])
     limited_bps = np.minimum(requested_bps, windows.limit_bps)
@@ -185,17 +190,25 @@ def throughput(
     offered_bps = np.where(elastic, np.minimum(limited_bps, capacity_bps), lossy_bps)
     allocation = resources.allocate(offered_bps, windows)
     shares = most_shares = _shares(resources, allocation)
-    most_allocation = allocation
+    most_resources, most_allocation = resources, allocation
 
-    # share again, with hosts as fast as their datasets allow, and lossy streams sent at the high of their rates
+    # share again, with hosts as fast as their datasets and stated core times allow, processors that serve
+    # senders first, lossy streams sent at the high of their rates, and all streams of a host in one queue
+    # if the host limits any of them
     most_bps = np.fmax(np.fmin(alone.ends("sent_bps")[2], limited_bps), offered_bps)
     most_bps = np.where(elastic, offered_bps, most_bps)
-    if (most_bps > offered_bps * (1 + SAME)).any():
-        highs_bps = np.fmax(fastest.ends("goodput_bps")[2], alone.ends("goodput_bps")[2])
-        ratios = np.where(highs_bps > capacity_bps, capacity_bps / highs_bps, 1.0)
-        faster = resources.with_faster_hosts(ratios)
-        most_allocation = faster.allocate(most_bps, windows)
-        most_shares = _shares(faster, most_allocation)
+    highs_bps = np.fmax(fastest.ends("goodput_bps")[2], alone.ends("goodput_bps")[2])
+    ratios = np.where(highs_bps > capacity_bps, capacity_bps / highs_bps, 1.0)
+    mixed = not at_port.isdisjoint(in_host)
+    if mixed or resources.limits_senders(allocation) or (most_bps > offered_bps * (1 + SAME)).any():
+        if mixed:
+            at_port -= in_host
+            most_resources = shared_resources(system, packets, alone, capacity_bps, at_port)
+        most_resources = most_resources.with_faster_hosts(
+            ratios, _core_time_ratios(system, streams)
+        )
+        most_allocation = most_resources.allocate(most_bps, windows)
+        most_shares = _shares(most_resources, most_allocation)
 
     # share again, with all messages of several frames sent at once
     at_once = None
@@ -216,12 +229,21 @@ def throughput(
         refused=refusals(system, questions, alone),
         shares=shares,
         most_shares=most_shares,
+        most_resources=most_resources,
         most_allocation=most_allocation,
         shares_at_once=at_once,
         held_back=allocation.rate_bps < expected_bps * (1 - SAME),
         by_window=np.minimum(requested_bps, capacity_bps) > windows.limit_bps * (1 + SAME),
         overloaded=allocation.demand > allocation.available * OVERLOAD,
     )
+
+
+def _core_time_ratios(system: System, streams: Sequence[Stream]) -> Floats:
+    """Least over greatest core time that the sender of each stream states, array (streams,); 1 if it states none."""
+    times = [
+        stream.core_time_per_bit_s(system.devices[stream.source], "send") for stream in streams
+    ]
+    return np.array([least / most if most > 0 else 1.0 for least, most in times])
 
 
 def _windows(
