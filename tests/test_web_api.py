@@ -24,9 +24,11 @@ from web_case import Server, problem, request_of
 LONG = (
     "compare --usecase motion-control",
     "compare --usecase imaging --dataset ethernet-10g-2012,mpi-csd3,rapidio-tsi721",
+    "compare --usecase cameras --rates",
+    'sweep --dataset lab-1g-2026 --protocol tcp --payload "256 B" --app-send',
     "recommend imaging",
 )
-"""Commands that search for half a minute; shorter ones of their kind are compared."""
+"""Commands that search or fit for seconds; shorter ones of their kind are compared."""
 UNKNOWN = "there is no dataset"
 """Beginning of the one sentence that differs: the API offers no paths."""
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import lru_cache
 
 import numpy as np
 
@@ -51,16 +52,28 @@ class LoneStream:
     def identity(self) -> str:
         """Text key of the stream; streams that differ only in their names have the same key."""
         system, stream = self.system, self.stream
-        ends = [
-            replace(system.devices[end], name="", group="") for end in (stream.source, stream.sink)
-        ]
-        switches = [replace(switch, name="", group="") for switch in system.switches_of(stream)]
-        links = [replace(link, name="", ends=("", "")) for link in system.links_of(stream)]
-        plain = replace(stream, name="", group="", source="", sink="", path=(), multicast=None)
+        ends = [system.devices[end] for end in (stream.source, stream.sink)]
+        parts = [*ends, *system.switches_of(stream), *system.links_of(stream)]
         schedulers = [system.ports[name].scheduler for name in stream.path]
         # repr of a stream omits most fields, so each field is converted.
-        values = [getattr(plain, field.name) for field in fields(plain)]
-        return repr((values, ends, switches, links, schedulers, self.limits))
+        values = [getattr(stream, name) for name in _STREAM_FIELDS]
+        return repr((values, [*map(_without_name, parts)], schedulers, self.limits))
+
+
+_STREAM_FIELDS = [
+    field.name
+    for field in fields(Stream)
+    if field.name not in ("name", "group", "source", "sink", "path", "multicast")
+]
+"""Fields of a stream that a prediction without other streams depends on."""
+
+
+@lru_cache
+def _without_name(part: Device | Switch | Link) -> str:
+    """Text of all fields of a device, switch or link, except its names."""
+    if isinstance(part, Link):
+        return repr(replace(part, name="", ends=("", "")))
+    return repr(replace(part, name="", group=""))
 
 
 def with_variant(stream: Stream, table: Streams, variant: Variant) -> Stream:
