@@ -95,7 +95,7 @@ Format = Annotated[
 
 @app.callback(short_help="Predict, list, show, start, check, import and export whole systems.")
 def system() -> None:
-    """Predict, list, show and check whole systems; start one; import and export them for other tools.
+    """Predict, list, show and check whole systems, write a new one, and import and export them for other tools.
 
     A system is a TOML file with devices, switches, the links between them, and streams. The
     default command is predict: `icmodel system FILE` means `icmodel system predict FILE`.

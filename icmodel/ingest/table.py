@@ -75,7 +75,7 @@ class Column:
             raise RecordError(f'{place} has no field: write field = "goodput_bps" and its unit')
         if unknown := sorted(set(entry) - {"field", "unit", "option", "of"}):
             raise RecordError(
-                f"{place} has the unknown key {unknown[0]!r}: use field, unit, option or of"
+                f"{place} has the unknown key {unknown[0]!r}: use 'field', 'unit', 'option' or 'of'"
             )
         column = cls(
             name,

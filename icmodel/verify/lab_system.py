@@ -253,7 +253,7 @@ def machine_cores() -> tuple[int, ...]:
 
 
 def slowdown(system: System, cores: int) -> float:
-    """Return the least slowdown of 1, 2, 5, 10, 20, … with which at most `MOST_BUSY` of the cores are busy."""
+    """Return the least of the slowdowns 1, 2, 5, 10, … that keeps at most `MOST_BUSY` of the cores busy."""
     needed = busy_cores(system) / (MOST_BUSY * cores)
     factors = (step * 10.0**power for power in count() for step in STEPS)
     return next(factor for factor in factors if factor >= needed)

@@ -34,7 +34,7 @@ BOTH = ("latency_min_s", "latency_mean_s", "latency_p99_s", "latency_max_s")
 
 @dataclass(frozen=True, slots=True)
 class StatedTimes:
-    """Latency and core time that the devices at the ends of a stream state in the system file.
+    """Stated latency and core time of the source and the sink of a stream, from the system file.
 
     Parameters
     ----------
