@@ -25,7 +25,7 @@ import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -167,7 +167,7 @@ def run_once(arguments: tuple[str, ...], folder: Path) -> tuple[int, str]:
     return PRINTED[arguments]
 
 
-def run_here(arguments: tuple[str, ...], folder: Path) -> tuple[int, str]:
+def run_here(arguments: Sequence[str], folder: Path) -> tuple[int, str]:
     """The exit code of ``icmodel`` with these arguments, and what it printed."""
     printed = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True)
     with pytest.MonkeyPatch.context() as place:
