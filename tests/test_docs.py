@@ -25,7 +25,7 @@ import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -42,8 +42,6 @@ DOCTEST = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 EXECUTED = ("console", "python", "pycon")
 ONLY_A_SHELL = re.compile(r"[|&;<>()$`*?~]")
 COLUMNS = "100"
-PRINTED: dict[tuple[str, ...], tuple[int, str]] = {}
-"""Exit codes and outputs of the commands that only print, by their arguments."""
 
 
 @dataclass(frozen=True)
@@ -149,9 +147,7 @@ def is_a_target_of_make(command: str) -> None:
 def run_step(step: Step, block: Block, folder: Path) -> None:
     words = shlex.split(step.command, comments=True)
     if words[0] == "icmodel" and not ONLY_A_SHELL.search(step.command):
-        only_prints = not any("." in word or word in ("-o", "--output") for word in words)
-        run_it = run_once if only_prints else run_here
-        code, printed = run_it(tuple(words[1:]), folder)
+        code, printed = run_here(words[1:], folder)
     else:
         code, printed = run_in_bash(step.command, folder)
     said = f"{block.where}: $ {step.command}\nexit {code}\n{printed}"
@@ -160,21 +156,14 @@ def run_step(step: Step, block: Block, folder: Path) -> None:
     assert not missing, f"{said}\nnot printed: {missing}"
 
 
-def run_once(arguments: tuple[str, ...], folder: Path) -> tuple[int, str]:
-    """As `run_here`, but a command without files that two documents show is run once."""
-    if arguments not in PRINTED:
-        PRINTED[arguments] = run_here(arguments, folder)
-    return PRINTED[arguments]
-
-
-def run_here(arguments: Sequence[str], folder: Path) -> tuple[int, str]:
+def run_here(arguments: list[str], folder: Path) -> tuple[int, str]:
     """The exit code of ``icmodel`` with these arguments, and what it printed."""
     printed = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True)
     with pytest.MonkeyPatch.context() as place:
         place.chdir(folder)
         place.setenv("COLUMNS", COLUMNS)
         with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
-            code = main(list(arguments))
+            code = main(arguments)
     printed.seek(0)
     return code, printed.read()
 
