@@ -24,8 +24,8 @@ from web_case import Server, problem, request_of
 LONG = (
     "compare --usecase motion-control",
     "compare --usecase imaging --dataset ethernet-10g-2012,mpi-csd3,rapidio-tsi721",
-    "compare --usecase cameras --rates",
-    'sweep --dataset lab-1g-2026 --protocol tcp --payload "256 B" --app-send',
+    "compare --usecase cameras --rates 10,25,100",
+    'sweep --dataset lab-1g-2026 --protocol tcp --payload "256 B" --app-send "0 s, 1 us, 5 us, 20 us"',
     "recommend imaging",
 )
 """Commands that search or fit for seconds; shorter ones of their kind are compared."""

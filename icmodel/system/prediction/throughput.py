@@ -239,7 +239,10 @@ def throughput(
 
 
 def _core_time_ratios(system: System, streams: Sequence[Stream]) -> Floats:
-    """Least over greatest core time that the sender of each stream states, array (streams,); 1 if it states none."""
+    """Least over greatest core time of the sender of each stream, array (streams,), with the application's work.
+
+    It is 1 if the sender states no core time and no work.
+    """
     times = [
         stream.core_time_per_bit_s(system.devices[stream.source], "send") for stream in streams
     ]
@@ -364,8 +367,8 @@ def _others(
 
     ``other_goodput_bps`` has three cases. If a resource limits the stream, it is the goodput that the
     stream reaches alone, less its share. Otherwise it is the others' goodput at the stream's busiest
-    resource, with the upper limit that leaves room for the stream's request. If lossy streams meet at a receiver, it is the goodput that the
-    others offer, since the dataset's answer includes the loss of all streams.
+    resource, at most what leaves room for the stream's request. If lossy streams meet at a receiver, it is
+    the goodput that the others offer, since the dataset's answer includes the loss of all streams.
 
     A sink that states its latency receives all frames that come. There the others count only at a
     resource that limits the stream.
