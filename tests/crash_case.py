@@ -18,7 +18,7 @@ import pytest
 import calibrate_case
 from fold_case import GOLDEN
 from icmodel.calibrate import calibrate
-from icmodel.calibrate.rows import write
+from icmodel.calibrate.state import write
 from icmodel.cli import main
 from icmodel.verify.folder import opened
 from icmodel.verify.running import RunResult

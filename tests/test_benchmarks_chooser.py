@@ -16,8 +16,7 @@ from benchmarks.chooser.arena import Arena, made_up, recorded
 from benchmarks.chooser.contest import StrategyScore, contest, errors, ratio, spread
 from benchmarks.chooser.strategies import STRATEGIES, even_grid
 from benchmarks.chooser.synthetic import TRUTHS, TUNING, Noise, Synthetic, Truth
-from icmodel.calibrate.grid import packets
-from icmodel.calibrate.runs import Run
+from icmodel.calibrate.runs import Run, packets
 from icmodel.calibrate.settings import Settings
 from icmodel.calibrate.testbed import Refused
 

@@ -19,7 +19,7 @@ import checkout
 import probe_record
 from conftest import Installed, clean_environment, empty_venv, run
 from icmodel.calibrate import Progress, Result
-from icmodel.calibrate.calibration import Calibration
+from icmodel.calibrate.loop import Calibration
 from icmodel.cli import main
 from icmodel.cli.calibrate import exit_code, verdict_line
 from icmodel.errors import ProbeMissing

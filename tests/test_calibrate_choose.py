@@ -10,35 +10,41 @@ import pytest
 
 from benchmarks.chooser.replay import Replay
 from benchmarks.chooser.synthetic import TRUTHS, TUNING, Synthetic
-from icmodel.calibrate.choose import Decision, Purpose, choose
-from icmodel.calibrate.grid import (
+from icmodel.calibrate.choose import (
+    CARRIED,
+    FEW,
+    LABELS,
+    Axes,
+    Decision,
+    Purpose,
+    Surface,
+    carried,
+    choose,
+    edges,
+    overloaded,
+    surface,
+    surfaces,
+)
+from icmodel.calibrate.planner import scores
+from icmodel.calibrate.runs import (
+    Observed,
+    Run,
     breaks,
     candidates,
     domain,
     ends,
     first_runs,
     loads,
+    observed,
     packets,
     payload_limit,
     payloads,
     pilot,
+    run_of,
+    scaled,
 )
-from icmodel.calibrate.rows import table
-from icmodel.calibrate.runs import Observed, Run, observed, run_of, scaled
-from icmodel.calibrate.score import scores
 from icmodel.calibrate.settings import Grid, Settings
-from icmodel.calibrate.surface import (
-    CARRIED,
-    FEW,
-    LABELS,
-    Axes,
-    Surface,
-    carried,
-    edges,
-    overloaded,
-    surface,
-    surfaces,
-)
+from icmodel.calibrate.state import table
 from icmodel.calibrate.testbed import Refused
 from icmodel.errors import RecordError
 from icmodel.fits.kernel import MeasuredSites

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from icmodel.calibrate.calibration import Request
+from icmodel.calibrate.loop import Request
 from icmodel.calibrate.runs import Run, run_of
 from icmodel.calibrate.settings import Settings
 from icmodel.calibrate.state import RECORDS

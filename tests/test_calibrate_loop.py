@@ -19,14 +19,11 @@ import pytest
 from benchmarks.chooser.synthetic import TUNING
 from calibrate_case import Simulated, settings
 from icmodel.calibrate import Progress, Refused, Result, Run, calibrate
-from icmodel.calibrate.calibration import Calibration
-from icmodel.calibrate.grid import candidates
-from icmodel.calibrate.planner import Planner
-from icmodel.calibrate.rows import write
-from icmodel.calibrate.runs import Record, run_of, stolen
-from icmodel.calibrate.score import Score
+from icmodel.calibrate.loop import Calibration
+from icmodel.calibrate.planner import Planner, Score
+from icmodel.calibrate.runs import Record, candidates, run_of, stolen
 from icmodel.calibrate.settings import settings_of
-from icmodel.calibrate.state import RECORDS, REFUSED, SETTINGS, Done
+from icmodel.calibrate.state import RECORDS, REFUSED, SETTINGS, Done, write
 from icmodel.cli.calibrate import calibration_progress, calibration_sections
 from icmodel.cli.output import text_of
 from icmodel.dataset import load

@@ -10,8 +10,8 @@ import pytest
 
 from benchmarks.chooser.synthetic import TUNING, Noise, Synthetic
 from icmodel.calibrate import Progress, Run, Settings, calibrate
-from icmodel.calibrate.grid import candidates, ends
-from icmodel.calibrate.rows import table
+from icmodel.calibrate.runs import candidates, ends
+from icmodel.calibrate.state import table
 from icmodel.calibrate.verdict import (
     asked_runs,
     own_runs,

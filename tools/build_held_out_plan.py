@@ -12,7 +12,7 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from icmodel.calibrate.grid import payloads
+from icmodel.calibrate.runs import payloads
 from icmodel.calibrate.settings import Settings
 
 PLAN = Path(__file__).resolve().parent.parent / "calibration" / "plans" / "held-out.toml"

@@ -16,9 +16,9 @@ from benchmarks.chooser.contest import QUARTER, StrategyScore, contest, spread
 from benchmarks.chooser.synthetic import TRUTHS, TUNING
 from benchmarks.journal import Journal, Key
 from icmodel import units
-from icmodel.calibrate.rows import slim
 from icmodel.calibrate.runs import Record
 from icmodel.calibrate.settings import Settings
+from icmodel.calibrate.state import slim
 
 SEEDS = 20
 

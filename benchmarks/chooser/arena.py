@@ -11,8 +11,7 @@ import numpy as np
 
 from benchmarks.chooser.replay import Replay
 from benchmarks.chooser.synthetic import Noise, Synthetic, Truth
-from icmodel.calibrate.grid import candidates, ends, loads, payload_limit
-from icmodel.calibrate.runs import Record, Run, run_of
+from icmodel.calibrate.runs import Record, Run, candidates, ends, loads, payload_limit, run_of
 from icmodel.calibrate.settings import METRICS, Settings
 from icmodel.calibrate.testbed import Refused
 from icmodel.fold.flags import spoilers

@@ -11,9 +11,9 @@ import numpy as np
 
 from benchmarks.chooser.arena import Arena, Turn
 from benchmarks.chooser.strategies import STRATEGIES
-from icmodel.calibrate.rows import table
 from icmodel.calibrate.runs import Run
 from icmodel.calibrate.settings import METRICS
+from icmodel.calibrate.state import table
 from icmodel.dataset.rows import RATIOS
 from icmodel.model import Model
 from icmodel.solve import REFUSALS

@@ -11,9 +11,8 @@ import numpy as np
 
 from benchmarks.chooser.arena import Arena, Turn
 from icmodel.calibrate.choose import Purpose
-from icmodel.calibrate.grid import domain
 from icmodel.calibrate.planner import Planner
-from icmodel.calibrate.runs import Record, Run
+from icmodel.calibrate.runs import Record, Run, domain
 
 BATCH = 16
 """Number of runs chosen at a time, each as if the runs before it had been measured."""

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.chooser.ready import Ready
-from icmodel.calibrate.grid import packets
-from icmodel.calibrate.runs import Record, Run
+from icmodel.calibrate.runs import Record, Run, packets
 from icmodel.calibrate.testbed import Refused
 
 HOST = {"hostname": "made up"}

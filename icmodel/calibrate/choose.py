@@ -1,23 +1,32 @@
-"""Choose the next runs of a calibration, from the surfaces fitted to the values measured so far.
+"""Choose the next runs of a calibration, from surfaces fitted to the values measured so far.
 
 The gain of a candidate run has a closed form, since the variance of a Gaussian process does not depend on the measured
 value.  By default the gain is the reduction of the expected error over the domain.  With a use case, it is the expected
 number of undecided requirements that the run would decide.  The runs of a batch are chosen one by one.  Each choice
 treats the runs chosen before as measured.
+
+A surface is a process of `icmodel.fits`: costs per frame, byte and packet, and a Gaussian process over the
+residuals.  Predictions and scores come from the model, not from surfaces.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.special import ndtr
 
 from icmodel.arrays import Floats
-from icmodel.calibrate.runs import Run
-from icmodel.calibrate.surface import Surface
+from icmodel.calibrate.runs import GOODPUT, Observed, Run, curves, packets
+from icmodel.dataset.rows import RATIOS
+from icmodel.fits.kernel import LABEL_DISTANCE, Covariance, Group, Kernel, MeasuredSites, variance
+from icmodel.fits.likelihood import likeliest, piece_of
+from icmodel.fits.mechanism import CONSTANT, COSTS, QUEUE, Mechanism
+from icmodel.fits.observations import Observations, Sites, flowing
+from icmodel.fits.process import Process, process, scale_of
+from icmodel.fits.regimes import LIMITED, OVERLOAD, SHORT, UNLIMITED
 from icmodel.statistics import NORMAL
 
 TINY = 1e-15
@@ -136,3 +145,234 @@ class _State:
         self._among = self._among - np.outer(column, column)
         self._cross = self._cross - np.outer(reach, column)
         self._variance = self._variance - reach**2
+
+
+LABELS: tuple[Group, ...] = ((0, ""), (1, ""))
+"""Labels by which a surface's kernel compares two runs: first the protocol, second the regime of the load."""
+PRIOR = Kernel(label_distances=dict.fromkeys(LABELS, LABEL_DISTANCE))
+CARRIED = 0.98
+"""Greatest ratio of load to capacity at which a run counts as within capacity."""
+CLEARLY = SHORT
+"""Ratio of load to capacity above which a run counts as clear overload; the same limit as in the model."""
+MOST_ROWS = 96
+"""Greatest number of measured runs to which a surface's kernel is fitted; the time grows with its cube."""
+
+
+@dataclass(frozen=True, slots=True)
+class Axes:
+    """Conversion of runs to the coordinates of a Gaussian process.
+
+    Parameters
+    ----------
+    mtu_bytes : int
+        MTU of the path.
+    capacity : Surface, optional
+        The surface of goodput at unlimited load; ``None`` when that surface itself is fitted.
+    """
+
+    mtu_bytes: int
+    capacity: Surface | None = None
+
+    def sites(self, runs: Sequence[Run]) -> Sites:
+        """Convert runs to sites (coordinates): payload, load, packets, regime and frames per second."""
+        full = np.array([run.unlimited or self.capacity is None for run in runs])
+        load = np.where(full, 1.0, [run.load_bps for run in runs])
+        regimes = np.where(full, UNLIMITED, LIMITED)
+        able = None if self.capacity is None else self.capacity.goodput_bps(runs)
+        if able is not None:
+            regimes = np.where(~full & (load > CLEARLY * able), OVERLOAD, regimes)
+        protocols = np.array([run.protocol for run in runs])
+        needed, nothing = packets(runs, self.mtu_bytes).astype(np.float64), np.zeros(len(runs))
+        where = Sites(
+            payload_bytes=np.array([float(run.payload_bytes) for run in runs]),
+            load_bps=load,
+            packets=needed,
+            least_packets=needed,
+            wire_s=nothing,
+            least_s=nothing,
+            labels=np.stack([protocols, regimes], axis=1),
+            frames_per_s=nothing,
+            queue=nothing,
+        )
+        return where if able is None else flowing(where, able)
+
+
+@dataclass(frozen=True, slots=True)
+class Surface:
+    """Surface of one metric: a Gaussian process over runs, fitted to the metric's measured values."""
+
+    seen: Observed
+    axes: Axes
+    process: Process
+    sites: Sites
+
+    @property
+    def noise(self) -> float:
+        """Variance of the noise of one run, on the squared scale of the metric (log values, or ratios)."""
+        return self.process.scale**2 * self.process.kernel.noise
+
+    def predict(self, runs: Sequence[Run]) -> tuple[Floats, Floats]:
+        """Predict mean and standard deviation of the metric at n runs: two arrays (n,) on the scale of `scaled`."""
+        sites = self.axes.sites(runs)
+        modelled = self.process.mechanism.at(sites)
+        cross = self._covariance(sites, self.sites)
+        known = np.sum((cross @ self.process.inverse) * cross, axis=1)
+        unknown = np.maximum(variance(self.process.kernel, modelled.shares) - known, 0.0)
+        mean = _value(self.seen.metric, self.process.log_time(modelled, cross), sites)
+        return mean, self.process.scale * np.sqrt(unknown)
+
+    def covariance(self, first: Sequence[Run], second: Sequence[Run]) -> Floats:
+        """Posterior covariance of the metric between n runs and m other runs: array (n, m)."""
+        here, there = self.axes.sites(first), self.axes.sites(second)
+        to_first, to_second = (self._covariance(one, self.sites) for one in (here, there))
+        left = self._covariance(here, there) - to_first @ self.process.inverse @ to_second.T
+        return np.asarray(self.process.scale**2 * left)
+
+    def _covariance(self, left: Sites, right: Sites) -> Floats:
+        first, second = (self.process.mechanism.at(sites).shares for sites in (left, right))
+        distances = MeasuredSites(right, LABELS).distances(left)
+        return Covariance(self.process.kernel, distances, first @ second.T).values
+
+    def goodput_bps(self, runs: Sequence[Run]) -> Floats:
+        """Capacity [b/s] at the payloads of runs; only for the surface of goodput."""
+        return np.asarray(np.exp(self.predict(runs)[0]))
+
+    def shares(self, runs: Sequence[Run]) -> Floats:
+        """Ratio of the offered load to the capacity for each run; only for the surface of goodput."""
+        return np.array([run.load_bps for run in runs]) / self.goodput_bps(runs)
+
+    def counts(self, runs: Sequence[Run]) -> Floats:
+        """Weight (0 or 1) of each run in the error of this surface.
+
+        For the surface of goodput it is 1 only for runs that saturate the capacity; for other surfaces it is 1.
+        """
+        if self.axes.capacity is not None:
+            return np.ones(len(runs))
+        return np.where(self.shares(runs) > CARRIED, 1.0, 0.0)
+
+    def tells(self, runs: Sequence[Run]) -> Floats:
+        """Factor for each run: 1 if measuring the run improves this surface, otherwise 0.
+
+        Only runs at unlimited load improve the surface of goodput, which is the capacity.
+        """
+        if self.axes.capacity is not None:
+            return np.ones(len(runs))
+        return np.array([float(run.unlimited) for run in runs])
+
+
+def surface(seen: Observed, axes: Axes, kernel: Kernel | None = None) -> Surface:
+    """Fit a surface (Gaussian process) to a metric's measured values; by default with the most likely kernel."""
+    sites = axes.sites(seen.runs)
+    log_time = _value(seen.metric, seen.values, sites)
+    mechanism = Mechanism(_kind(seen.metric), sites, log_time)
+    nothing = np.zeros(len(sites))
+    observed = Observations(sites, seen.values, nothing, nothing)
+    kernel = kernel or _likeliest(mechanism, sites, log_time)
+    apart = MeasuredSites(sites, LABELS).distances(sites)
+    return Surface(seen, axes, process(mechanism, kernel, observed, apart, log_time), sites)
+
+
+def surfaces(seen: Mapping[str, Observed], mtu_bytes: int) -> dict[str, Surface]:
+    """Fit a surface (Gaussian process) to each metric; empty until two runs were measured at unlimited load.
+
+    The surface of goodput is the capacity: below saturation goodput equals the offered load.
+    """
+    goodput = seen.get(GOODPUT)
+    if goodput is None:
+        return {}
+    full = [index for index, run in enumerate(goodput.runs) if run.unlimited]
+    if len({goodput.runs[index] for index in full}) < 2:
+        return {}
+    capacity = surface(goodput.part(full), Axes(mtu_bytes))
+    above = Axes(mtu_bytes, capacity)
+    return {
+        metric: capacity if metric == GOODPUT else surface(one, above)
+        for metric, one in seen.items()
+    }
+
+
+def _kind(metric: str) -> str:
+    """Kind of cost model for the surface of a metric.
+
+    Ratios have a constant, goodput has costs, and other metrics have costs and a queue.
+    """
+    if metric in RATIOS:
+        return CONSTANT
+    return COSTS if metric == GOODPUT else QUEUE
+
+
+def _value(metric: str, log_time: Floats, sites: Sites) -> Floats:
+    """Convert the log of a time per frame to the scale of a metric, or back.
+
+    Only goodput changes: its log is log(bits per frame) minus the log time.
+    """
+    return np.log(8 * sites.payload_bytes) - log_time if metric == GOODPUT else log_time
+
+
+def _likeliest(mechanism: Mechanism, sites: Sites, log_time: Floats) -> Kernel:
+    """Find the most likely kernel of a surface, from at most 96 evenly spaced rows."""
+    some = np.unique(np.linspace(0, len(sites) - 1, min(len(sites), MOST_ROWS)).astype(np.int64))
+    part = sites.take(some)
+    modelled = mechanism.at(part)
+    residual = log_time[some] - modelled.log_time
+    scale = scale_of(residual)
+    apart = MeasuredSites(part, LABELS).distances(part)
+    rows = piece_of(apart, modelled.shares, residual / scale, np.zeros(len(some)))
+    return likeliest(PRIOR, [rows])
+
+
+SCANNED = 100
+"""Number of geometrically spaced payloads in the search for a curve's least unsaturated payload."""
+FEW = 3
+"""Greatest number of overload runs to measure on a curve.  If a curve has more, none of them is measured."""
+INSIDE = 1.1
+"""Ratio of the two payloads that are measured on a curve just outside saturation."""
+
+
+def carried(known: Mapping[str, Surface], runs: Sequence[Run]) -> list[Run]:
+    """Select the runs at unlimited load, and the runs with an offered load within capacity.
+
+    A saturated run gives the same result as the run of unlimited load.
+    """
+    if GOODPUT not in known or not runs:
+        return list(runs)
+    over = known[GOODPUT].shares(runs) > CARRIED
+    return [run for run, much in zip(runs, over, strict=True) if run.unlimited or not much]
+
+
+def edges(known: Mapping[str, Surface], runs: Sequence[Run]) -> list[Run]:
+    """Choose two runs on each curve of limited load, just below saturation; their payloads need not be in the grid.
+
+    Latency and CPU utilisation are steepest there.  The first run has the least payload from
+    which the curve stays within capacity.
+    """
+    if GOODPUT not in known:
+        return []
+    found = []
+    for curve in curves([run for run in runs if not run.unlimited]):
+        most = curve[-1].payload_bytes
+        scan = np.geomspace(curve[0].payload_bytes, most, SCANNED)
+        sizes = np.unique(np.round(scan).astype(int)).tolist()
+        asked = [replace(curve[0], payload_bytes=size) for size in sizes]
+        over = np.flatnonzero(known[GOODPUT].shares(asked) > CARRIED)
+        if len(over) and over[-1] + 1 < len(asked):
+            first = asked[over[-1] + 1]
+            second = min(round(INSIDE * first.payload_bytes), most)
+            found += list(dict.fromkeys((first, replace(first, payload_bytes=second))))
+    return found
+
+
+def overloaded(known: Mapping[str, Surface], runs: Sequence[Run]) -> list[Run]:
+    """Select the runs in clear overload at the greatest limited load, on curves with at most three such runs.
+
+    A paced sender in overload may reach less than an unlimited one.  If a dataset has
+    such runs, the model predicts overload from them. So a curve must have all such runs or none.
+    """
+    paced = [run for run in runs if not run.unlimited]
+    if GOODPUT not in known or not paced:
+        return []
+    most = max(run.load_bps for run in paced)
+    asked = [run for run in paced if run.load_bps == most]
+    over = known[GOODPUT].shares(asked) > CLEARLY
+    found = curves([run for run, much in zip(asked, over, strict=True) if much])
+    return [run for curve in found if len(curve) <= FEW for run in curve]

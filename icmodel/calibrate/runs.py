@@ -1,4 +1,4 @@
-"""Runs of a calibration: the conditions of a measurement, icprobe's options for them, and the measured values."""
+"""Runs of a calibration: conditions, icprobe's options and measured values; and the grid of candidate runs."""
 
 from __future__ import annotations
 
@@ -10,11 +10,15 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from icmodel import theory
 from icmodel.arrays import Floats
+from icmodel.calibrate.settings import Settings
 from icmodel.dataset.rows import RATIOS
 from icmodel.errors import RecordError
 from icmodel.fold.flags import spoilers
+from icmodel.theory import ethernet
 
 Record = Mapping[str, Any]
 """Type of a record: the result of one run of icprobe, as read from JSON."""
@@ -164,3 +168,135 @@ def _number(result: Mapping[str, object], metric: str) -> float | None:
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         return None
     return float(value) if metric in RATIOS or value > 0 else None
+
+
+MULTIPLES = (1, 2, 3, 5, 9, 17, 33)
+"""Numbers of full packets at which the grid of a calibration has a packet break."""
+HEADER_BYTES = {"zeromq": 9}
+"""Size of the header that a protocol adds before each frame in its TCP stream [B]."""
+LEAST_ETHERNET_BYTES = 46
+MOST_UDP_BYTES = 65507
+DOMAIN_STEPS = 24
+"""Number of geometrically spaced payloads of each curve at which the error of a calibration is judged."""
+DIGITS = 2
+"""Number of significant digits to which the loads of the grid are rounded."""
+
+
+def payload_limit(protocol: str, settings: Settings) -> int:
+    """Largest payload of a protocol that a calibration may measure [B]; settings and protocol limit it."""
+    own = {"udp": MOST_UDP_BYTES, "ethernet": settings.setup.mtu_bytes}
+    return min(
+        settings.grid.most_payload_bytes, own.get(protocol, settings.grid.most_payload_bytes)
+    )
+
+
+def framing(protocol: str, mtu_bytes: int) -> ethernet.Framing:
+    """Ethernet framing (rules for cutting frames into packets) of a protocol over IPv4, with TCP timestamps."""
+    return ethernet.Framing(protocol if protocol in ("udp", "ethernet") else "tcp", mtu_bytes)
+
+
+def breaks(protocol: str, mtu_bytes: int) -> tuple[int, ...]:
+    """Payloads [B] at the packet breaks of a protocol: the largest payloads that fit into 1, 2, 3, 5 … packets.
+
+    For the protocol ``ethernet``: the greatest payload that is padded, and the MTU.
+    """
+    if protocol == "ethernet":
+        return (LEAST_ETHERNET_BYTES, mtu_bytes)
+    full = theory.packet_breaks(framing(protocol, mtu_bytes), MULTIPLES[-1] * mtu_bytes)
+    own = HEADER_BYTES.get(protocol, 0)
+    return tuple(int(full[count - 1]) - own for count in MULTIPLES if count <= len(full))
+
+
+def packets(runs: Sequence[Run], mtu_bytes: int) -> NDArray[np.int64]:
+    """Number of packets that each frame of a run needs, array (runs,)."""
+    found = np.ones(len(runs), dtype=np.int64)
+    for protocol in {run.protocol for run in runs}:
+        where = [at for at, run in enumerate(runs) if run.protocol == protocol]
+        sizes = [runs[at].payload_bytes + HEADER_BYTES.get(protocol, 0) for at in where]
+        found[where] = theory.packets(sizes, framing(protocol, mtu_bytes))
+    return found
+
+
+def payloads(protocol: str, settings: Settings) -> tuple[int, ...]:
+    """Payloads of a protocol in the grid of candidate runs [B].
+
+    They are powers of two, the least and greatest payload, and both sides of every packet break.
+    """
+    least, most = settings.grid.least_payload_bytes, payload_limit(protocol, settings)
+    powers = [2**n for n in range(17)]
+    sides = [
+        side for size in breaks(protocol, settings.setup.mtu_bytes) for side in (size, size + 1)
+    ]
+    return tuple(sorted({size for size in (*powers, *sides, least, most) if least <= size <= most}))
+
+
+def loads(settings: Settings, reference_bps: float) -> tuple[float, ...]:
+    """Loads of the grid of candidate runs [b/s], ascending, rounded to two digits.
+
+    The settings give loads as shares; a share of 1 is the load ``reference_bps``.
+    """
+    asked = {share * reference_bps for share in settings.grid.loads}
+    limited = {float(f"{load:.{DIGITS - 1}e}") for load in asked if math.isfinite(load)}
+    return tuple(sorted(limited | {load for load in asked if math.isinf(load)}))
+
+
+def candidates(settings: Settings, reference_bps: float) -> tuple[Run, ...]:
+    """List every candidate run of a calibration's grid, sorted."""
+    return tuple(
+        sorted(
+            Run(protocol, size, load, settings.setup.cores)
+            for protocol in settings.grid.protocols
+            for size in payloads(protocol, settings)
+            for load in loads(settings, reference_bps)
+        )
+    )
+
+
+def domain(runs: Sequence[Run]) -> tuple[Run, ...]:
+    """Runs at which the error of the calibrated model is judged: geometrically spaced payloads on each curve."""
+    return tuple(
+        replace(curve[0], payload_bytes=size)
+        for curve in curves(runs)
+        for size in even_payloads(curve[0].payload_bytes, curve[-1].payload_bytes)
+    )
+
+
+def curves(runs: Sequence[Run]) -> list[list[Run]]:
+    """Group runs into curves: the runs of a curve differ only in the payload, which ascends."""
+    found: dict[tuple[str, float, int], list[Run]] = {}
+    for run in sorted(runs):
+        found.setdefault((run.protocol, run.load_bps, run.cores), []).append(run)
+    return list(found.values())
+
+
+def pilot(settings: Settings) -> Run:
+    """First run of a calibration: the largest payload of the first protocol, at unlimited load."""
+    protocol = settings.grid.protocols[0]
+    return Run(protocol, payload_limit(protocol, settings), math.inf, settings.setup.cores)
+
+
+def first_runs(runs: Sequence[Run], settings: Settings) -> list[Run]:
+    """Choose the runs of the first step of a calibration, all at unlimited load.
+
+    They have the least, greatest and middle payload on each side of the first packet break.
+    These runs give the capacity at each payload, which determines the loads within capacity.
+    """
+    found: list[Run] = []
+    for curve in curves([run for run in runs if run.unlimited]):
+        at = breaks(curve[0].protocol, settings.setup.mtu_bytes)[0]
+        below = [run for run in curve if run.payload_bytes <= at]
+        above = [run for run in curve if run.payload_bytes > at]
+        for part in (below, above):
+            found += [part[index] for index in sorted({0, len(part) // 2, len(part) - 1}) if part]
+    return found
+
+
+def ends(runs: Sequence[Run]) -> list[Run]:
+    """Select the runs with the least and the greatest payload of every curve."""
+    return [run for curve in curves(runs) for run in dict.fromkeys((curve[0], curve[-1]))]
+
+
+def even_payloads(least: int, most: int) -> tuple[int, ...]:
+    """Geometrically spaced payloads [B] from a least to a greatest payload, at which the error is judged."""
+    ratio = (most / least) ** (1 / (DOMAIN_STEPS - 1))
+    return tuple(sorted({round(least * ratio**step) for step in range(DOMAIN_STEPS)}))

@@ -1,4 +1,4 @@
-"""State of a calibration: its folder, which holds the settings and one line for each finished run.
+"""State of a calibration: its folder with settings and finished runs, and the dataset of their records.
 
 After each run, the run's line is written and synced to disk.  After an interruption, the next start removes an
 incomplete last line and continues.  Records are in records.jsonl; the name of each record's plan tells the step.
@@ -7,9 +7,11 @@ Refused runs are in refused.jsonl.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
-from collections.abc import Iterator, Mapping
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -17,8 +19,13 @@ from typing import Any
 
 from icmodel.calibrate.runs import Record, Run, run_of
 from icmodel.calibrate.settings import Settings, settings_of
+from icmodel.dataset import Dataset, build
+from icmodel.dataset.write import DOCUMENT_FILE, POINTS_FILE, dataset_files
 from icmodel.documents import json_value
 from icmodel.errors import CalibrationError, unwritable
+from icmodel.fold import Settings as Folding
+from icmodel.fold import fold, read_records, record_of, write_folded
+from icmodel.fold.records import RecordDocument
 from icmodel.probing.responder import locked
 
 SETTINGS, RECORDS, REFUSED = "loop.json", "records.jsonl", "refused.jsonl"
@@ -171,3 +178,57 @@ def _done(document: Mapping[str, Any], name: str) -> Done:
     if name == REFUSED:
         return Done(step, run_of(document), repeat, None, str(document.get("why", "")))
     return Done(step, run_of(document), repeat, document)
+
+
+def table(records: Iterable[Record], settings: Settings) -> Dataset:
+    """Fold the records of a calibration into a dataset in memory, without writing files.
+
+    Raises
+    ------
+    RecordError
+        If the records come from several pairs of hosts, or no record can be used.
+    """
+    read = [record_of(json.dumps(slim(record))) for record in records]
+    folded = fold(read, folding("calibration", settings))
+    files = dataset_files(folded.document, folded.option_axes, folded.points)
+    body = files[POINTS_FILE]
+    document = tomllib.loads(files[DOCUMENT_FILE].decode("utf-8"))
+    return build(Path("calibration"), document, body, hashlib.sha256(body).hexdigest())
+
+
+def slim(record: Record) -> dict[str, object]:
+    """Reduce a record to the keys that are needed to fold it into a dataset; this drops the long histograms."""
+    return {key: record[key] for key in RecordDocument.model_fields if key in record}
+
+
+def folding(name: str, settings: Settings) -> Folding:
+    """Make the settings for folding a calibration's records into a dataset."""
+    burst = (
+        {"interconnect": {"burst_bytes": settings.setup.burst_bytes}}
+        if settings.setup.burst_bytes
+        else {}
+    )
+    return Folding(
+        id=name,
+        title=f"Calibration of {settings.system}",
+        default_variant=settings.aim.variant,
+        line_rate_bps=settings.setup.line_rate_bps,
+        most_steal=settings.sampling.most_steal,
+        about=burst,
+    )
+
+
+def write(folder: Path, settings: Settings) -> Dataset:
+    """Fold the records of a calibration and write the dataset into their folder.
+
+    The same records give the same bytes, however often the calibration was interrupted.
+
+    Raises
+    ------
+    RecordError, DatasetError
+        If a record is damaged, no record can be used, or the folder cannot be written.
+    """
+    reading = read_records([folder / RECORDS])
+    chosen = folding(folder.resolve().name, settings)
+    folded = fold(reading.records, chosen, duplicates=reading.duplicates, notes=reading.notes)
+    return write_folded(folder, folded)

@@ -6,8 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from icmodel.calibrate.choose import Decision
-from icmodel.calibrate.grid import payload_limit
-from icmodel.calibrate.runs import Run, scaled
+from icmodel.calibrate.runs import Run, payload_limit, scaled
 from icmodel.calibrate.settings import PROTOCOLS, Settings
 from icmodel.dataset import Dataset
 from icmodel.errors import CalibrationError

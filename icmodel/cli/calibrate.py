@@ -22,7 +22,7 @@ from icmodel.requirement import MET, NOT_MET
 
 if TYPE_CHECKING:
     from icmodel.calibrate import Progress
-    from icmodel.calibrate.calibration import Calibration
+    from icmodel.calibrate.loop import Calibration
 
 app = make_app()
 
@@ -182,7 +182,7 @@ def calibrate(
     if output is None:
         raise CalibrationError("the folder for the measurements is missing: give -o DIR")
     place.check()
-    from icmodel.calibrate.calibration import Request, carry_out
+    from icmodel.calibrate.loop import Request, carry_out
 
     topology = place.topology or DEFAULT_TOPOLOGY
     request = Request(output, place.hosts, topology, place.address, options.settings())
