@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from icmodel.changes import KINDS, MOST_LINES, OF_VERDICTS, changes_since, read_result
+from icmodel.cli.against import KINDS, MOST_LINES, OF_VERDICTS, changes_since, read_result
 from icmodel.errors import ReportError
 from icmodel.system import load, predict
 from icmodel.usecase import evaluate

@@ -15,7 +15,7 @@ import checkout
 from icmodel.cli import main
 from icmodel.dataset import Dataset, load
 from icmodel.dataset.check import check_dataset
-from icmodel.dataset.repeats import noise, repeats
+from icmodel.dataset.rows import noise, repeats
 
 NAME = "lab-1g-2026"
 FOLDER = checkout.ROOT / "data" / NAME

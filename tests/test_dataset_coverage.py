@@ -12,7 +12,7 @@ import pytest
 
 from icmodel.cli import main
 from icmodel.dataset import catalogue, load
-from icmodel.dataset.coverage import FILE, Held, coverage_text, least_held
+from icmodel.dataset.dataset import FILE, Held, coverage_text, least_held
 from icmodel.errors import DatasetError
 from icmodel.model import VARIANTS, Model
 

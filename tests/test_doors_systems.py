@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from icmodel.changes import changes_since
 from icmodel.cli import main
+from icmodel.cli.against import changes_since
 from icmodel.errors import NetworkError
 from icmodel.recommend import recommend
 from icmodel.system import load, load_open, predict

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from icmodel.dataset import load
-from icmodel.dataset.coverage import PROMISED
+from icmodel.dataset.dataset import PROMISED
 from icmodel.report.validation import conclude, verdicts, words
 from icmodel.report.writing import page_of
 from icmodel.requirement import MET, NOT_MET, OUTCOMES, UNDECIDED

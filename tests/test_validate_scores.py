@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from icmodel.dataset import Point
-from icmodel.dataset.repeats import ABSOLUTE, RELATIVE, kind, noise, repeats
+from icmodel.dataset.rows import ABSOLUTE, RELATIVE, kind, noise, repeats
 from icmodel.estimate import Estimate, absent
 from icmodel.validate.scores import (
     TRUTH_IS_ZERO,

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from icmodel.dataset import catalogue, load
-from icmodel.dataset.coverage import FILE, PROMISED, Kinds, coverage_text
+from icmodel.dataset.dataset import FILE, PROMISED, Kinds, coverage_text
 from icmodel.errors import DatasetError
 from icmodel.model import VARIANTS
 from icmodel.validate import Wishes, validate

@@ -14,7 +14,7 @@ import numpy as np
 
 from benchmarks.accuracy.predictor import Floats
 from icmodel.dataset import Dataset
-from icmodel.dataset.repeats import ABSOLUTE, kind
+from icmodel.dataset.rows import ABSOLUTE, kind
 from icmodel.fits.blend import Blend, blend, widths
 from icmodel.fits.constants import Constants
 from icmodel.fits.fit import Candidates, Fit

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from benchmarks.accuracy.race import Race
-from icmodel.dataset.repeats import ABSOLUTE
+from icmodel.dataset.rows import ABSOLUTE
 from icmodel.validate.scores import FAR, Coverage, Score
 
 OURS = "hybrid"

@@ -24,7 +24,7 @@ import httpx
 from icmodel import calibrate, fold, ingest, sheets, system, usecase
 from icmodel.calibrate.state import Folder as Calibrated
 from icmodel.calibrate.state import opened
-from icmodel.changes import changes_since, read_result
+from icmodel.cli.against import changes_since, read_result
 from icmodel.dataset import load, shipped
 from icmodel.dataset.check import check_dataset
 from icmodel.fits.store import read

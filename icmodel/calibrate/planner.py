@@ -26,7 +26,7 @@ from icmodel.calibrate.settings import Settings
 from icmodel.calibrate.state import Done, table
 from icmodel.calibrate.verdict import Standing, asked_runs, own_runs, required_metrics, standing
 from icmodel.dataset import Dataset
-from icmodel.dataset.repeats import Noise, noise
+from icmodel.dataset.rows import Noise, noise
 from icmodel.errors import CalibrationError
 from icmodel.usecase import load_usecase
 from icmodel.validate.folds import Fold, Key, curve, in_order, place

@@ -11,17 +11,21 @@ import typer
 
 from icmodel.cli.models import model_with_progress
 from icmodel.cli.options import (
+    PAGE_FILES,
     AsJson,
     DatasetNames,
     Every,
     Extrapolate,
+    MastheadChoice,
     NoCache,
     Output,
     ProtocolNames,
     VariantNames,
     make_app,
     option,
+    page_writers,
     question_text,
+    with_masthead,
     with_question,
 )
 from icmodel.cli.output import (
@@ -35,7 +39,6 @@ from icmodel.cli.output import (
     progress_bar,
 )
 from icmodel.cli.predict import fit_notes, metric_records, shown_metrics
-from icmodel.cli.reports import PAGE_FILES, MastheadChoice, page_writers, with_masthead
 from icmodel.dataset import Dataset, load
 from icmodel.errors import ScenarioError
 from icmodel.estimate import Prediction, estimated, interval, metric_name, percent

@@ -7,9 +7,18 @@ from typing import Annotated
 import typer
 
 from icmodel.cli.against import Against, Update, compared, earlier_result, tell
-from icmodel.cli.options import AsJson, DatasetName, NoCache, Output, VariantName, make_app, option
+from icmodel.cli.options import (
+    AsJson,
+    DatasetName,
+    MastheadChoice,
+    NoCache,
+    Output,
+    VariantName,
+    make_app,
+    option,
+    with_masthead,
+)
 from icmodel.cli.output import check_file, json_text, print_text
-from icmodel.cli.reports import MastheadChoice, with_masthead
 from icmodel.questions.words import DEFAULT_DATASET
 
 app = make_app()

@@ -1,17 +1,20 @@
-"""Options that several commands share, and questions as one line of text."""
+"""Options that several commands share: of questions, workers and reports; questions as one line of text."""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from dataclasses import Field, fields
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import Field, dataclass, fields
 from pathlib import Path
-from typing import Annotated, Any, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 from typer.core import TyperGroup
 
 from icmodel import units
+from icmodel.cli.output import Writer
+from icmodel.errors import ReportError, ScenarioError
 from icmodel.estimate import plural
 from icmodel.questions.words import (
     DATASET_HELP,
@@ -20,8 +23,14 @@ from icmodel.questions.words import (
     PROTOCOL_HELP,
     VARIANT_HELP,
     Question,
+    given_options,
+    option_field,
 )
 from icmodel.scenario import Scenario
+
+if TYPE_CHECKING:
+    from icmodel.report.masthead import Masthead
+    from icmodel.report.writing import Answer
 
 
 def make_app(group: type[TyperGroup] = TyperGroup) -> typer.Typer:
@@ -169,3 +178,103 @@ def question_text(asked: Scenario) -> str:
             time = units.format_seconds(seconds, 4)
             parts.append(f"{time} of the application {end} a frame")
     return ", ".join([*parts, *(f"{axis} = {value}" for axis, value in asked.options.items())])
+
+
+Workers = Annotated[
+    int | None, option("workers", "N", "Number of worker processes.", "this process alone")
+]
+Cluster = Annotated[
+    str | None,
+    option(
+        "cluster",
+        "ADDRESS",
+        "Address of a Dask scheduler whose workers compute the answer, e.g. tcp://host:8786.",
+    ),
+]
+
+
+def check_workers(workers: int | None, cluster: str | None) -> None:
+    """Raise ScenarioError if both kinds of workers are given, or fewer than one process."""
+    if workers is not None and cluster is not None:
+        raise ScenarioError("--workers and --cluster are both given: give only one")
+    if workers is not None and workers < 1:
+        raise ScenarioError(f"--workers {workers} is not a number of processes: give 1 or more")
+
+
+def client_of(cluster: str | None) -> AbstractContextManager[Any]:
+    """Connect to the scheduler of a cluster; None without an address.
+
+    Raises
+    ------
+    ClusterError
+        If distributed is not installed, or no scheduler answers.
+    """
+    if cluster is None:
+        return nullcontext()
+    from icmodel.workers import connect
+
+    client: AbstractContextManager[Any] = connect(cluster)
+    return client
+
+
+PAGE_FILES = (".html", ".md", ".pdf")
+
+
+@dataclass(frozen=True, slots=True)
+class MastheadChoice:
+    """Options for the first page of a report, as texts of the command line."""
+
+    author: str | None = option_field("NAME", "Author, printed on the first page of a report.")
+    project: str | None = option_field("NAME", "Project, printed on the first page of a report.")
+    revision: str | None = option_field("TEXT", "Revision, printed on the first page of a report.")
+    date: str | None = option_field(
+        "DATE", "Date of a report, e.g. 2026-11-25.", "date in SOURCE_DATE_EPOCH, or no date"
+    )
+    template: Path | None = option_field(
+        "FILE",
+        "TOML file with an organisation's name, logo, accent colour and footer for a report.",
+    )
+
+    def masthead(self, output: Path | None) -> Masthead:
+        """Return the masthead (page header) of the report ``output``; called before anything is computed.
+
+        Raises
+        ------
+        ReportError
+            If an option is given without a report, an option or the template is wrong, or typst is missing for a PDF.
+        """
+        ending = "" if output is None else output.suffix.lower()
+        if ending not in PAGE_FILES:
+            for name in given_options(self):
+                raise ReportError(
+                    f"--{name} is printed in a report only: add -o with a name that ends in "
+                    f"{', '.join(PAGE_FILES[:-1])} or {PAGE_FILES[-1]}, or leave --{name} out"
+                )
+        from icmodel.report.masthead import PLAIN, masthead
+
+        if ending == ".pdf":
+            from icmodel.report.pdf import typst
+
+            typst()
+        return masthead(**given_options(self)) if ending in PAGE_FILES else PLAIN
+
+
+with_masthead = expand_options(MastheadChoice, "head")
+"""Decorate a command: its parameter ``head`` becomes the options of a report's first page."""
+
+
+def page_writers(
+    answer: Callable[[], Answer], output: Path | None, masthead: Masthead
+) -> dict[str, Writer]:
+    """Return, for each file extension of a report, the function that writes the report.
+
+    The report names ``output`` as its file.
+    """
+
+    def write(path: Path) -> None:
+        from icmodel.report.writing import report_bytes
+
+        assert output is not None  # a writer is called for the file of -o
+        path.write_bytes(report_bytes(answer(), output.name, masthead))
+
+    return dict.fromkeys(PAGE_FILES, write)

@@ -8,17 +8,23 @@ from textwrap import wrap
 from typing import TYPE_CHECKING
 
 from icmodel.cli.options import (
+    PAGE_FILES,
     AsJson,
+    Cluster,
     DatasetForAll,
+    MastheadChoice,
     NoCache,
     Output,
     SystemName,
     VariantName,
+    Workers,
+    check_workers,
+    client_of,
     make_app,
+    page_writers,
+    with_masthead,
 )
 from icmodel.cli.output import Answer, Section, Table, check_file, emit, hanging, progress_bar
-from icmodel.cli.reports import PAGE_FILES, MastheadChoice, page_writers, with_masthead
-from icmodel.cli.workers import Cluster, Workers, check_workers, client_of
 from icmodel.estimate import plural
 from icmodel.requirement import MET, SIGNS
 

@@ -7,19 +7,23 @@ from collections.abc import Iterator
 from contextlib import nullcontext
 from dataclasses import replace
 from itertools import islice
-from typing import Annotated, Any
+from math import isfinite
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from icmodel import units
-from icmodel.cli.grid_files import write_grid_workbook
 from icmodel.cli.options import (
     AsJson,
+    Cluster,
     DatasetName,
     NoCache,
     Output,
     ProtocolNames,
     VariantName,
+    check_workers,
+    client_of,
     make_app,
     option,
     with_question,
@@ -28,13 +32,13 @@ from icmodel.cli.output import (
     Answer,
     Section,
     Table,
+    cell_of,
     check_file,
     emit,
     print_text,
     progress_bar,
 )
 from icmodel.cli.predict import fit_notes
-from icmodel.cli.workers import Cluster, check_workers, client_of
 from icmodel.errors import ScenarioError
 from icmodel.estimate import BASES, BOTTLENECKS, Estimate, estimated, plural
 from icmodel.files import check_place
@@ -53,13 +57,20 @@ from icmodel.sweep.files import (
     PARQUET,
     XLSX,
     ZARR,
+    Column,
     Columns,
+    Progress,
     check_installed,
+    code_names,
     columns_of,
     write_grid_csv,
     write_netcdf,
     write_parquet,
 )
+
+if TYPE_CHECKING:
+    from icmodel.sheets import Chart
+
 
 app = make_app()
 
@@ -251,3 +262,55 @@ def _estimate_text(name: str, estimate: tuple[Any, ...], *, marked: bool) -> str
     text = "–" if math.isnan(value) else estimated(name, Estimate(value, low, high, ""))
     mark = MARK if basis == EXTRAPOLATED else " "
     return f"{text}{mark}" if marked else text
+
+
+CHARTED = ("goodput_bps", "cpu_send", "cpu_recv")
+"""Metrics that the workbook of a sweep shows in a chart, in addition to mean times."""
+WIDE = 50
+"""Least ratio of greatest to least swept value for which the axis of a chart is logarithmic."""
+
+
+def write_grid_workbook(columns: Columns, path: Path, progress: Progress | None = None) -> None:
+    """Write the workbook of a sweep (XLSX): a sheet with the values of the CSV file, and charts.
+
+    Charts are drawn only if a single parameter was swept.
+
+    Raises
+    ------
+    ReportError
+        If the grid has more points than a sheet has rows.
+    """
+    from icmodel.sheets import Page, Sheet, write_pages
+
+    rows: list[tuple[str | float | None, ...]] = []
+    for block in columns.blocks(progress):
+        cells = [_sheet_cells(name, part) for name, part in zip(columns.names, block, strict=True)]
+        rows += zip(*cells, strict=True)
+    write_pages([Page("answers", Sheet(tuple(columns.names), tuple(rows)), _chart(columns))], path)
+
+
+def _chart(columns: Columns) -> Chart | None:
+    """Return charts of goodput, mean times and CPU over the swept parameter.
+
+    Returns None if several parameters were swept, or a parameter without numbers.
+    """
+    from icmodel.sheets import Chart
+
+    numeric = [name for name, values in columns.swept.items() if values.dtype.kind in "if"]
+    if len(columns.swept) != 1 or not numeric or len(columns) < 2:
+        return None
+    values, names = columns.swept[numeric[0]], columns.names
+    wide = bool(values.min() > 0 and values.max() / values.min() >= WIDE)
+    shown = [name for name in names if name in CHARTED or name.endswith("_mean_s")]
+    groups = [[names.index(name + ending) for ending in ("", "_low", "_high")] for name in shown]
+    return Chart(names.index(numeric[0]), wide, tuple(map(tuple, groups)))
+
+
+def _sheet_cells(name: str, column: Column) -> list[str | float | None]:
+    """Return the spreadsheet cells of a column: numbers, texts, or None for an empty cell."""
+    codes = code_names(name)
+    if codes is not None:
+        return [codes[code] if code >= 0 else None for code in column.tolist()]
+    if column.dtype.kind in "if":
+        return [number if isfinite(number) else None for number in column.tolist()]
+    return [cell_of(value) for value in column.tolist()]

@@ -13,12 +13,14 @@ from icmodel.cli.against import Against, Update, compared, earlier_result, tell
 from icmodel.cli.options import (
     AsJson,
     DatasetForAll,
+    MastheadChoice,
     NoCache,
     Output,
     SystemName,
     VariantName,
     make_app,
     option,
+    with_masthead,
 )
 from icmodel.cli.output import (
     Answer,
@@ -32,7 +34,6 @@ from icmodel.cli.output import (
     write_text,
 )
 from icmodel.cli.output import show as show_sections
-from icmodel.cli.reports import MastheadChoice, with_masthead
 from icmodel.errors import NetworkError
 from icmodel.estimate import plural
 from icmodel.files import replacing

@@ -10,7 +10,22 @@ from typing import Annotated
 import typer
 
 from icmodel import units
-from icmodel.cli.options import AsJson, OneDataset, Output, VariantName, expand_options, make_app
+from icmodel.cli.options import (
+    PAGE_FILES,
+    AsJson,
+    Cluster,
+    MastheadChoice,
+    OneDataset,
+    Output,
+    VariantName,
+    Workers,
+    check_workers,
+    client_of,
+    expand_options,
+    make_app,
+    page_writers,
+    with_masthead,
+)
 from icmodel.cli.output import (
     Answer,
     Section,
@@ -22,10 +37,8 @@ from icmodel.cli.output import (
     write_text,
 )
 from icmodel.cli.plot import PLOT_FILES, write_plot
-from icmodel.cli.reports import PAGE_FILES, MastheadChoice, page_writers, with_masthead
-from icmodel.cli.workers import Cluster, Workers, check_workers, client_of
 from icmodel.dataset import load
-from icmodel.dataset.coverage import FILE
+from icmodel.dataset.dataset import FILE
 from icmodel.errors import ScenarioError
 from icmodel.estimate import plural
 from icmodel.questions.words import option_field, parse_count, split_names

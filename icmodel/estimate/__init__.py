@@ -8,24 +8,10 @@ from icmodel.estimate.estimate import (
     BASES,
     BOTTLENECKS,
     EXTRAPOLATED,
-    Estimate,
-    absent,
-    shortened,
-    weakest,
-)
-from icmodel.estimate.prediction import (
-    ESTIMATE_COLUMNS,
-    Explanation,
-    Metrics,
-    Prediction,
-    UsedRow,
-    estimate_table,
-    labelled,
-    long_table,
-)
-from icmodel.estimate.texts import (
     GROWS,
     WIDTH,
+    Estimate,
+    absent,
     attributes,
     compared,
     estimated,
@@ -38,7 +24,19 @@ from icmodel.estimate.texts import (
     plural,
     quantity,
     quantity_text,
+    shortened,
+    weakest,
     wrapped,
+)
+from icmodel.estimate.prediction import (
+    ESTIMATE_COLUMNS,
+    Explanation,
+    Metrics,
+    Prediction,
+    UsedRow,
+    estimate_table,
+    labelled,
+    long_table,
 )
 
 __all__ = [

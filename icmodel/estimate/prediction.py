@@ -9,8 +9,17 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from icmodel import units
 from icmodel.documents import number_or_none
-from icmodel.estimate.estimate import BASES, BOTTLENECKS, Estimate, absent, shortened
-from icmodel.estimate.texts import attributes, estimated, interval, limit_name
+from icmodel.estimate.estimate import (
+    BASES,
+    BOTTLENECKS,
+    Estimate,
+    absent,
+    attributes,
+    estimated,
+    interval,
+    limit_name,
+    shortened,
+)
 from icmodel.frozen import Late
 from icmodel.keywords import advice
 from icmodel.notebook import data_frame, html_table

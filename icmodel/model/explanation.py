@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from operator import attrgetter
 
-from icmodel.dataset.coverage import PROMISED
+from icmodel.dataset.dataset import PROMISED
 from icmodel.estimate import (
     BASES,
     BOTTLENECKS,

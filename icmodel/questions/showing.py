@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from icmodel.dataset import AXES, Dataset, Point
-from icmodel.dataset.repeats import noise
+from icmodel.dataset.rows import noise
 from icmodel.documents import json_of
 from icmodel.errors import OutOfDomain
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from icmodel import units
 from icmodel.dataset import Dataset
-from icmodel.dataset.repeats import ABSOLUTE, kind
+from icmodel.dataset.rows import ABSOLUTE, kind
 from icmodel.documents import group_by_key
 from icmodel.estimate import BASES, estimated, interval, metric_name, plural, quantity
 from icmodel.report.blocks import Block, Cell, Facts, Fold, Items, Table, Text

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from icmodel.dataset.repeats import ABSOLUTE
+from icmodel.dataset.rows import ABSOLUTE
 from icmodel.errors import ReportError
 from icmodel.estimate import metric_name, plural, quantity
 from icmodel.plotting import BYTE_LABELS, CONFIG, QUIET, SCHEMA, UNLABELLED, WIDTH, Spec

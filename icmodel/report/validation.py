@@ -8,8 +8,8 @@ from contextlib import suppress
 
 from icmodel import __version__
 from icmodel.dataset import Dataset, Point
-from icmodel.dataset.coverage import PROMISED
-from icmodel.dataset.repeats import ABSOLUTE, kind
+from icmodel.dataset.dataset import PROMISED
+from icmodel.dataset.rows import ABSOLUTE, kind
 from icmodel.errors import ReportError
 from icmodel.estimate import Estimate, absent, fixed, metric_name, percent, plural, quantity_text
 from icmodel.report.blocks import (

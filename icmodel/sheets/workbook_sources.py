@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from icmodel import __version__
-from icmodel.dataset.coverage import PROMISED
+from icmodel.dataset.dataset import PROMISED
 from icmodel.dataset.rows import AXES, REST
 from icmodel.scenario import Options
 from icmodel.sheets.calculation import write_row

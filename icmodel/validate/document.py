@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from icmodel.dataset import AXES, Dataset, Point
-from icmodel.dataset.coverage import LEAST_ROWS, coverage_text
+from icmodel.dataset.dataset import LEAST_ROWS, coverage_text
 from icmodel.documents import json_form, json_of, number_or_none
 from icmodel.validate.scores import Outcome, Score
 from icmodel.validate.validation import HELD_OUT, LEAVE_ONE, Validation

@@ -15,8 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from icmodel.dataset import Dataset, Point
-from icmodel.dataset.repeats import ABSOLUTE, kind
-from icmodel.dataset.rows import POINT
+from icmodel.dataset.rows import ABSOLUTE, POINT, kind
 from icmodel.documents import group_by_key
 from icmodel.estimate import Estimate, absent
 from icmodel.validate.folds import Key, place

@@ -9,7 +9,7 @@ from itertools import count
 from typing import Any
 
 from icmodel.dataset import Dataset, Point
-from icmodel.dataset.repeats import Noise, Repeats, noise, repeats
+from icmodel.dataset.rows import Noise, Repeats, noise, repeats
 from icmodel.documents import group_by_key
 from icmodel.errors import DatasetError, ScenarioError
 from icmodel.model import Model
