@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import icmodel
-from icmodel.fits.buffers import (
+from icmodel.fits.hosts import (
     HELD,
     MOST_BYTES,
     SENDERS,

@@ -13,8 +13,7 @@ from fits_case import dataset, lab, row, truth
 from icmodel.dataset import Dataset
 from icmodel.fits.fits import Fits
 from icmodel.fits.fitted import TheoryPackets
-from icmodel.fits.observations import Sites, label, sites
-from icmodel.fits.regimes import LIMITED, OVERLOAD, UNLIMITED
+from icmodel.fits.observations import LIMITED, OVERLOAD, UNLIMITED, Sites, label, sites
 from icmodel.tables.wire import frames_on_wire
 
 LAB = lab()

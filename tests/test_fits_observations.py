@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 
 from fits_case import sites
 from icmodel.dataset import load
-from icmodel.fits.observations import curve_sites, label, unlimited
+from icmodel.fits.observations import LIMITED, OVERLOAD, UNLIMITED, curve_sites, label, unlimited
 from icmodel.fits.observations import sites as sites_of
-from icmodel.fits.regimes import LIMITED, OVERLOAD, UNLIMITED
 from icmodel.tables.wire import frames_on_wire
 
 ROW = st.tuples(

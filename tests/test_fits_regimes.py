@@ -12,9 +12,15 @@ import pytest
 from fits_case import dataset, row
 from icmodel.dataset import Point
 from icmodel.fits.fits import Fits
-from icmodel.fits.observations import observations
+from icmodel.fits.observations import (
+    LIMITED,
+    OVERLOAD,
+    UNLIMITED,
+    observations,
+    regimes_of,
+    rows_in_overload,
+)
 from icmodel.fits.refine import Refiner
-from icmodel.fits.regimes import LIMITED, OVERLOAD, UNLIMITED, regimes_of, rows_in_overload
 from icmodel.laws.hybrid import overload_rows
 from icmodel.model import Model
 from icmodel.tables import Row

@@ -28,7 +28,7 @@ FLOORS = (
     ("model",),
     ("message", "solve"),
     ("changes", "sheets", "sweep", "usecase"),
-    ("ingest", "interconnects", "fold", "validate", "own_work", "probing"),
+    ("ingest", "interconnects", "fold", "validate", "probing"),
     ("system",),
     ("recommend", "calibrate", "verify"),
     ("report", "questions", "schemas"),

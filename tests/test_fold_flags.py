@@ -12,7 +12,7 @@ from fold_case import record
 from icmodel.errors import RecordError
 from icmodel.fold import Settings, fold
 from icmodel.fold.account import USED, readme
-from icmodel.fold.flags import SPOILS, WHY, spoilers, spoilt_by
+from icmodel.fold.records import SPOILS, WHY, spoilers, spoilt_by
 
 METRICS = (
     "goodput_bps",

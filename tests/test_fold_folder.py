@@ -17,7 +17,7 @@ from fold_case import line, write
 from icmodel.dataset.check import check_dataset
 from icmodel.errors import DatasetError, RecordError
 from icmodel.fold import Settings, fold_files, rebuild
-from icmodel.fold.flags import SPOILS
+from icmodel.fold.records import SPOILS
 from search import times
 
 CHOSEN = Settings(title="A lab", line_rate_bps=1e8, tolerate=("pacing-error",))

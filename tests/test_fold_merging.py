@@ -12,7 +12,7 @@ import pytest
 from fold_case import document, record
 from icmodel.dataset import load
 from icmodel.fold import Record, Settings, fold, record_of
-from icmodel.fold.merging import LEAST_POINTS
+from icmodel.fold.folding import LEAST_POINTS
 from icmodel.model import Model
 
 RUN, SESSION = 0.03, 0.12

@@ -15,8 +15,7 @@ import checkout
 from fold_case import document, line, record, write
 from icmodel.errors import RecordError
 from icmodel.fold import Settings, fold_files, read_records, rebuild
-from icmodel.fold.records import Record, record_of
-from icmodel.fold.redaction import coarser, merged_buckets, without
+from icmodel.fold.records import Record, coarser, merged_buckets, record_of, without
 
 SECRET = 'quiet root="/dev/x y" \\ end'
 

@@ -27,9 +27,8 @@ from icmodel.dataset import RATIOS, Point
 from icmodel.errors import OutOfDomain, UnitError
 from icmodel.fits.fits import Fits
 from icmodel.fits.hosts import ON_WIRE, frame_times
-from icmodel.fits.observations import observations, quantity
+from icmodel.fits.observations import achieved_shares, observations, quantity
 from icmodel.fits.refine import Refiner
-from icmodel.fits.regimes import achieved_shares
 from icmodel.model import Model
 from icmodel.scenario import Hosts, Where
 from icmodel.tables import Row

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from icmodel.ingest.plain import decoded, named_apart, plain, with_points
+from icmodel.ingest.source import decoded, named_apart, plain, with_points
 
 
 @pytest.mark.parametrize(

@@ -16,8 +16,7 @@ from icmodel.cli import main
 from icmodel.dataset.check import check_dataset
 from icmodel.errors import RecordError
 from icmodel.ingest import Ingested, Labels, column_map, ingest, read_mapping
-from icmodel.ingest.spreadsheet import sheet_rows
-from icmodel.ingest.table import Column
+from icmodel.ingest.table import Column, sheet_rows
 from ingest_cases import CASES, in_files, numbers
 
 TABLE = CASES / "table"

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from icmodel.dataset import load
-from icmodel.interconnects.choices import (
+from icmodel.interconnects.links import (
+    Carrier,
+    carriers,
     measured_choices,
     payloads,
     theory_choices,
 )
-from icmodel.interconnects.links import Carrier, carriers
 from icmodel.theory import ethernet
 from icmodel.usecase import derive, load_usecase
 

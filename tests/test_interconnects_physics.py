@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from icmodel.interconnects.comparing import judged_by_physics
 from icmodel.interconnects.links import PROTOCOLS, Link
-from icmodel.interconnects.physics import judged_by_physics
 from icmodel.requirement import MET, NOT_MET, UNDECIDED
 from icmodel.usecase import CandidateResult, Finding, derive, load_usecase, usecase_names
 from search import times

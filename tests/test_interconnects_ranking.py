@@ -16,8 +16,14 @@ from cli_case import RunIcmodel
 from icmodel.cli.compare import ANSWERS, RANKING
 from icmodel.errors import IcmodelError, ScenarioError, UnitError
 from icmodel.interconnects import Comparison, Ranked, compare_interconnects, ranked
-from icmodel.interconnects.ranking import CARRIES, CLASSES, HOSTS_FAIL, HOSTS_OPEN, IMPOSSIBLE
-from icmodel.interconnects.result import THEORY
+from icmodel.interconnects.result import (
+    CARRIES,
+    CLASSES,
+    HOSTS_FAIL,
+    HOSTS_OPEN,
+    IMPOSSIBLE,
+    THEORY,
+)
 from icmodel.questions.comparing import parse_rates
 from icmodel.requirement import MET, NOT_MET, UNDECIDED
 from icmodel.usecase import evaluate, load_usecase

@@ -18,8 +18,8 @@ from icmodel.cli import main
 from icmodel.dataset import Dataset
 from icmodel.errors import OutOfDomain, ScenarioError
 from icmodel.estimate import Estimate
+from icmodel.ingest.own_work import Compared, fit_costs, own_work
 from icmodel.model import Model
-from icmodel.own_work import Compared, fit_costs, own_work
 from icmodel.scenario import ApplicationWork
 from search import times
 

@@ -7,7 +7,7 @@ import math
 import pytest
 
 from icmodel.estimate import Estimate
-from icmodel.fits.buffers import GROWTH, HELD
+from icmodel.fits.hosts import GROWTH, HELD
 from icmodel.system import SystemPrediction, load, predict
 from icmodel.system.prediction.latency import congested_latency
 from icmodel.verify.lab_system import lab_system

@@ -18,11 +18,9 @@ from icmodel.dataset.rows import ABSOLUTE, kind
 from icmodel.fits.blend import Blend, blend, widths
 from icmodel.fits.constants import Constants
 from icmodel.fits.fit import Candidates, Fit
-from icmodel.fits.fits import Fits
+from icmodel.fits.fits import Fits, one_thread
 from icmodel.fits.kernel import MeasuredSites
-from icmodel.fits.observations import DIRECT, label, sites
-from icmodel.fits.regimes import LIMITED, regimes_of
-from icmodel.fits.threads import one_thread
+from icmodel.fits.observations import DIRECT, LIMITED, label, regimes_of, sites
 from icmodel.tables.wire import frames_on_wire
 from icmodel.validate.folds import (
     LEAST_ROWS,

@@ -12,8 +12,8 @@ from benchmarks.probe_tools import SECONDS
 from icmodel import units
 from icmodel.dataset import Dataset, Point
 from icmodel.estimate import Estimate
+from icmodel.ingest.own_work import OwnWork, own_work
 from icmodel.model import Model
-from icmodel.own_work import OwnWork, own_work
 from icmodel.scenario import Scenario
 from icmodel.statistics import median
 

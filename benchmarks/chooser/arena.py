@@ -14,7 +14,7 @@ from benchmarks.chooser.synthetic import Noise, Synthetic, Truth
 from icmodel.calibrate.runs import Record, Run, candidates, ends, loads, payload_limit, run_of
 from icmodel.calibrate.settings import METRICS, Settings
 from icmodel.calibrate.testbed import Refused
-from icmodel.fold.flags import spoilers
+from icmodel.fold.records import spoilers
 
 REPEATS = 3
 """Repeats of each run in the full grid of a synthetic system."""

@@ -24,9 +24,16 @@ from icmodel.dataset.rows import RATIOS
 from icmodel.fits.kernel import LABEL_DISTANCE, Covariance, Group, Kernel, MeasuredSites, variance
 from icmodel.fits.likelihood import likeliest, piece_of
 from icmodel.fits.mechanism import CONSTANT, COSTS, QUEUE, Mechanism
-from icmodel.fits.observations import Observations, Sites, flowing
+from icmodel.fits.observations import (
+    LIMITED,
+    OVERLOAD,
+    SHORT,
+    UNLIMITED,
+    Observations,
+    Sites,
+    flowing,
+)
 from icmodel.fits.process import Process, process, scale_of
-from icmodel.fits.regimes import LIMITED, OVERLOAD, SHORT, UNLIMITED
 from icmodel.statistics import NORMAL
 
 TINY = 1e-15

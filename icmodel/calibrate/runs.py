@@ -17,7 +17,7 @@ from icmodel.arrays import Floats
 from icmodel.calibrate.settings import Settings
 from icmodel.dataset.rows import RATIOS
 from icmodel.errors import RecordError
-from icmodel.fold.flags import spoilers
+from icmodel.fold.records import spoilers
 from icmodel.theory import ethernet
 
 Record = Mapping[str, Any]

@@ -32,7 +32,7 @@ from icmodel.questions.words import (
 )
 
 if TYPE_CHECKING:
-    from icmodel.own_work import OwnWork
+    from icmodel.ingest.own_work import OwnWork
 
 app = make_app()
 
@@ -150,7 +150,7 @@ def ingest(
 
     work: tuple[OwnWork, ...] = ()
     if over is not None:
-        from icmodel.own_work import own_work
+        from icmodel.ingest.own_work import own_work
 
         work = own_work(over, data, own_work_at)
     answer = Answer(

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import replace
-from functools import lru_cache
-from typing import TYPE_CHECKING
+from functools import cache, lru_cache
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,10 +15,10 @@ from icmodel.dataset import Dataset
 from icmodel.fits.constants import SHIPPED, Constants
 from icmodel.fits.observations import FLOWS, PACKETS, Carrier, Sites, flowing, unlimited
 from icmodel.fits.store import Kept
-from icmodel.fits.threads import one_thread
 
 if TYPE_CHECKING:
     from icmodel.fits.fitted import FittedMetric
+
 
 Floats = NDArray[np.float64]
 Watch = Callable[[int, int], None]
@@ -109,3 +110,21 @@ class Fits:
             self._fitted_names.add(metric)
             self._watch(len(self._fitted_names), len(self.data.metrics))
         return fitted
+
+
+def one_thread() -> AbstractContextManager[Any]:
+    """Return a context manager that limits the BLAS of numpy and SciPy to one thread.
+
+    On a busy machine, a fit with one thread takes a hundredth of the time.  The numbers are the
+    same on all machines.
+    """
+    limited: AbstractContextManager[Any] = _controller().limit(limits=1, user_api="blas")
+    return limited
+
+
+@cache
+def _controller() -> Any:
+    import scipy.linalg  # noqa: F401  (loads SciPy's BLAS, so that the controller finds it)
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()

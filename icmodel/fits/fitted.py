@@ -15,7 +15,9 @@ from icmodel.fits.fit import CANDIDATES, MOST_ROWS, Fit, fit
 from icmodel.fits.likelihood import rounded
 from icmodel.fits.observations import (
     FLOWS,
+    LIMITED,
     NO_PAYLOAD,
+    OVERLOAD,
     PACKETS,
     Carrier,
     Quantity,
@@ -25,7 +27,6 @@ from icmodel.fits.observations import (
     unlimited,
 )
 from icmodel.fits.process import half_width
-from icmodel.fits.regimes import LIMITED, OVERLOAD
 from icmodel.fits.store import KeptMetric
 
 Floats = NDArray[np.float64]

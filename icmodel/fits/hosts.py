@@ -1,10 +1,15 @@
-"""Scale predictions to another line rate or processor clock.
+"""Scale predictions to another line rate or processor clock, with the content of the sender's buffers.
 
 Wire time scales with the line rate, host time with the clock.  The time per frame is the longer
 of host time and wire time.  A latency is the sum of both, minus the host time that a slower wire
 hides.  Wire time comes from theory.  If the wire is the limit, the utilisation law gives the host
 time: utilisation × time per frame.  Frames of a saturated stream on a slower wire wait in the
 sender's buffers, which hold a number of bytes.
+
+The latency of a saturated stream is the content of its sender's buffers over its goodput (J. D. C.
+Little, A proof for the queuing formula L = λW, Operations Research 9, 1961).  Buffers hold a number
+of bytes, so a slower wire takes longer to drain them.  The sizes are defaults of Linux, and are
+assumed for every host.
 """
 
 from __future__ import annotations
@@ -15,9 +20,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from icmodel.fits.buffers import Saturated
-from icmodel.fits.observations import Sites
-from icmodel.fits.regimes import UNLIMITED
+from icmodel.dataset import Dataset, Point
+from icmodel.fits.observations import UNLIMITED, Sites
 from icmodel.scenario import Hosts
 
 Floats = NDArray[np.float64]
@@ -188,3 +192,282 @@ def widening(
         distance += abs(math.log(hosts.line_rate_bps / own_bps))
     change = np.where(uncertain, np.abs(np.log(np.maximum(ratio, 1e-12))), 0.0)
     return np.asarray(CHANGE_WIDENING * change + DISTANCE_WIDENING * distance)
+
+
+Bools = NDArray[np.bool_]
+
+HELD = 0.25
+"""Relative uncertainty of the content of a sender's buffers (assumed)."""
+FRAGMENTS_BYTES, DESCRIPTOR_BYTES = 320, 256
+"""Memory of a packet's metadata on Linux [B]: ``skb_shared_info`` and ``sk_buff`` (64 bit)."""
+HEADERS_BYTES = 59
+"""Bytes that Linux adds to a datagram: IP and UDP header, and room for the link's header.
+
+The function ``__ip_append_data`` adds 28, 16 and 15.
+"""
+START_PACKETS = 160
+"""TCP window [packets] at the end of a long stream's startup.
+
+It is 10 (RFC 6928), doubled in each of four rounds.  BBR leaves startup after three rounds without
+more throughput (draft-ietf-ccwg-bbr §5.3.1.2).
+"""
+PER_WINDOW = 3
+"""Ratio of TCP send buffer to window with BBR (Linux, ``bbr_sndbuf_expand``).
+
+It is 2 with other congestion controls.
+"""
+MOST_BYTES = 2**22
+"""Greatest memory of a TCP send buffer [B] (Linux, ``tcp_wmem``)."""
+GROWTH = 0.5
+"""Exponent of the line rate in the size of an autotuned buffer (assumed).
+
+An exponent of 0 keeps the size in bytes; 1 keeps the time in which the wire drains the buffer.
+"""
+LEVELS = {"p90": 0.9, "p95": 0.95, "p99": 0.99, "p999": 0.999, "p9999": 0.9999, "max": 1.0}
+"""Fill level of a send buffer at each latency statistic.
+
+0 is the level at which the writer wakes up, 1 is full.  The level is taken as uniformly distributed
+in this range.  Other statistics are at 0.5.
+"""
+
+
+def datagram_memory(packet_bytes: Floats) -> Floats:
+    """Memory of a datagram in a send buffer [B]: a power of two and a descriptor.
+
+    The power of two holds its bytes, headers and metadata (Linux, ``kmalloc``).
+    """
+    needed = packet_bytes + HEADERS_BYTES + FRAGMENTS_BYTES
+    return np.asarray(np.exp2(np.ceil(np.log2(needed))) + DESCRIPTOR_BYTES)
+
+
+def segment_memory(packet_bytes: Floats) -> Floats:
+    """Memory of a TCP segment in a send buffer [B]: its bytes in pages, and two descriptors.
+
+    One of the descriptors is for a retransmission.
+    """
+    return np.asarray(packet_bytes + FRAGMENTS_BYTES + 2 * DESCRIPTOR_BYTES)
+
+
+@dataclass(frozen=True, slots=True)
+class Sender:
+    """Send buffers of one protocol: their memory, and the levels at which a writer fills them.
+
+    A writer that finds its buffer full sleeps until a part of the buffer is free.
+
+    Parameters
+    ----------
+    memory_bytes : float
+        Memory for packets and their metadata [B]; the least size if the memory is autotuned.
+    wakes_at : float
+        Fill level at which a sleeping writer continues, as a share of the full content.
+    own_frames : float
+        Number of frames being written or in flight, besides the frames in the buffer.
+    autotuned : bool
+        Whether the memory grows with the window.
+    queued_frames : int
+        Greatest number of frames in a queue of the messaging library.
+    """
+
+    memory_bytes: float
+    wakes_at: float
+    own_frames: float
+    autotuned: bool = False
+    queued_frames: int = 0
+
+    def content_bytes(self, payload: Floats, packet: Floats, memory_bytes: Floats) -> Floats:
+        """Payload bytes in full buffers of the given memory [B].
+
+        ``payload`` and ``packet`` (n,) are the payload of a frame and of one packet [B].
+        """
+        one = segment_memory(packet) if self.autotuned else datagram_memory(packet)
+        return np.asarray(memory_bytes * packet / one + self.queued_frames * payload)
+
+    def memory_of(self, content: float, payload: float, packet: float) -> float:
+        """Memory of the send buffers [B] from their full content [B].
+
+        Without autotuning, it is the documented size.  With autotuning, it is the memory for this
+        content, within the documented limits.
+        """
+        if not self.autotuned:
+            return self.memory_bytes
+        of_socket = content - self.queued_frames * payload
+        memory = of_socket * float(segment_memory(np.array(packet))) / packet
+        return min(max(memory, self.memory_bytes), MOST_BYTES)
+
+    def level(self, statistic: str) -> float:
+        """Fill level, as a share of the full content, at a latency statistic such as ``p99``.
+
+        The level is taken as uniformly distributed between the wake-up level of the writer and a
+        full buffer.  For ``std``, the result is the standard deviation of the level.
+        """
+        if statistic == "min":
+            return self.wakes_at
+        if statistic == "std":
+            return (1 - self.wakes_at) / math.sqrt(12)
+        return self.wakes_at + (1 - self.wakes_at) * LEVELS.get(statistic, 0.5)
+
+
+STREAM_BYTES = PER_WINDOW * START_PACKETS * float(datagram_memory(np.array(1448.0)))
+DATAGRAM = Sender(212_992, 1 / 2, 1.75)
+"""Send buffer of datagrams on Linux: ``net.core.wmem_default``; a writer continues at half.
+
+Let h be the number of packets in half a buffer.  A frame of k packets is written whole if there is
+room for its first packet.  So m = ⌈h / k⌉ frames are written after each pause.  Frame j (1 to m)
+finds h + j k packets before it.  The mean is h + k (m + 1) / 2, plus the frame's own k packets.
+The mean of m is h / k + 1/2.  The result is three quarters of the buffer and 1.75 frames.
+"""
+SENDERS = {
+    "tcp": Sender(STREAM_BYTES, 2 / 3, 1.0, autotuned=True),
+    "udp": DATAGRAM,
+    "ethernet": DATAGRAM,
+    "zeromq": Sender(STREAM_BYTES, 1 / 2, 1.0, autotuned=True, queued_frames=1000),
+}
+"""Send buffers on Linux, by protocol.
+
+The writer of a byte stream continues at two thirds (``sk_stream_min_wspace``), ZeroMQ at half of
+``ZMQ_SNDHWM``.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Saturated:
+    """Buffers of a saturated stream on a slower wire, at n payloads.
+
+    Parameters
+    ----------
+    sender : Sender
+        Send buffers of the protocol.
+    full_bytes : array (3, n)
+        Payload bytes in full buffers [B]: value, low and high.
+    filled : array (n,)
+        Fill of the buffers: 0 is the content on the dataset's own wire, 1 is full.
+    at_sender : array of bool (n,)
+        Whether the dataset's own wire was already the limit, so that frames waited at the sender.
+    """
+
+    sender: Sender
+    full_bytes: Floats
+    filled: Floats
+    at_sender: Bools
+
+    def latency_s(
+        self, statistic: str, own_s: Floats, payload: Floats, own: Floats, new: Floats
+    ) -> Floats:
+        """Scale a statistic of the latency from the dataset's own wire to the slower wire.
+
+        The high allows for host stalls as long, or buffers as full, as on the own wire.
+
+        Parameters
+        ----------
+        statistic : str
+            Statistic of the latency, such as ``mean`` or ``p99``.
+        own_s : array (3, n)
+            Value, low and high of the latency on the dataset's own wire [s].
+        payload : array (n,)
+            Payload [B].
+        own, new : array (n,)
+            Payload bytes per second on the dataset's own wire, and on the slower wire.
+
+        Returns
+        -------
+        array (3, n)
+            Value, low and high of the latency on the slower wire [s].
+        """
+        frames = 0.0 if statistic == "std" else self.sender.own_frames * payload
+        full = self.sender.level(statistic) * self.full_bytes + frames
+        held = own_s * own
+        if not (self.sender.autotuned or statistic in LEVELS):
+            # A fixed buffer may be larger than documented.
+            full = np.where(self.at_sender, np.maximum(full, held), full)
+        found = (held + (full - held) * self.filled) / new
+        if statistic in LEVELS:
+            found[2] += own_s[2] * self.filled
+        else:
+            found[2] = np.maximum(found[2], held[2] / new)
+        return np.sort(found, axis=0)[[1, 0, 2]]
+
+
+def saturated(
+    sender: Sender,
+    payload: Floats,
+    packet: Floats,
+    memory_bytes: float,
+    ahead: Floats,
+    rate_ratio: float,
+    at_sender: Bools,
+) -> Saturated:
+    """Compute the buffers of a saturated stream on a slower wire, at n payloads.
+
+    A writer that is faster than the wire fills the buffers.  The mean level is that of an M/M/1/K
+    queue, whose level has a geometric distribution (L. Kleinrock, Queueing Systems I, 1975).  If
+    writer and wire are equally fast, the mean level is one half.  This level counts as the content
+    on the dataset's own wire.
+
+    Parameters
+    ----------
+    sender : Sender
+        Send buffers of the protocol.
+    payload, packet : array (n,)
+        Payload of a frame and of one packet [B].
+    memory_bytes : float
+        Memory of the buffers on the dataset's own wire [B].
+    ahead : array (n,)
+        Ratio of the time per frame on the slower wire to that on the own wire at full speed, at
+        least 1.
+    rate_ratio : float
+        Ratio of the new line rate to the dataset's own, at most 1.
+    at_sender : array of bool (n,)
+        Whether the dataset's own wire was already the limit.
+    """
+    exponents = (GROWTH, 1.0, 0.0) if sender.autotuned else (0.0, 0.0, 0.0)
+    least = min(sender.memory_bytes, memory_bytes)
+    memories = [max(memory_bytes * rate_ratio**one, least) for one in exponents]
+    unsure = (1.0, 1 - HELD, 1 + HELD)
+    full = np.stack(
+        [
+            sender.content_bytes(payload, packet, np.array(memory)) * factor
+            for memory, factor in zip(memories, unsure, strict=True)
+        ]
+    )
+    packets = np.maximum(full[0] / packet, 1.0)
+    level = level_of(packets * np.log(ahead))
+    return Saturated(sender, full, 2 * level - 1, at_sender)
+
+
+def level_of(ahead: Floats) -> Floats:
+    """Mean fill level of an M/M/1/K queue, from 0 (empty) to 1 (full).
+
+    ``ahead`` is K times the log of the queue's load.
+
+    >>> import numpy as np
+    >>> level_of(np.array([0.0, 4.0, 40.0])).round(3).tolist()
+    [0.5, 0.769, 0.975]
+    """
+    small = ahead < 1e-3
+    safe = np.where(small, 1.0, ahead)
+    return np.where(small, 0.5 + ahead / 12, -1 / np.expm1(-safe) - 1 / safe)
+
+
+def memory_by_rows(data: Dataset, protocol: str, packet_bytes: float) -> float:
+    """Estimate the memory of send buffers on the dataset's own wire [B], from unlimited rows.
+
+    It is the greatest memory that latency and goodput of a row imply, at least the documented size.
+    Smaller values come from hosts no faster than the wire, which do not fill their buffers.
+    ``packet_bytes`` is the payload of one packet.
+    """
+    sender = SENDERS[protocol]
+    goodput = {_place(p): p.value for p in data.of_metric("goodput_bps")}
+    found = [sender.memory_bytes]
+    for row in data.of_metric("latency_mean_s"):
+        flowing = goodput.get(_place(row))
+        if row.protocol == protocol and row.load_bps == math.inf and flowing and row.payload_bytes:
+            held = row.value * flowing / 8 - sender.own_frames * row.payload_bytes
+            content = held / sender.level("mean")
+            found.append(sender.memory_of(content, row.payload_bytes, packet_bytes))
+    return max(found)
+
+
+def _place(row: Point) -> tuple[object, ...]:
+    """Key that joins rows of different metrics: protocol, payload, load, options and counts."""
+    counts = row.cores, row.switches, row.endpoints, row.other_goodput_bps
+    return row.protocol, row.payload_bytes, row.load_bps, row.options, *counts

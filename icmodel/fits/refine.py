@@ -13,20 +13,32 @@ import numpy as np
 from numpy.typing import NDArray
 
 from icmodel.dataset import RATIOS, Dataset, Point
-from icmodel.fits.buffers import SENDERS, Saturated, memory_by_rows, saturated
-from icmodel.fits.fits import Fits
-from icmodel.fits.hosts import ON_WIRE, FrameTimes, frame_times, scale_to_hosts, widening
+from icmodel.fits.fits import Fits, one_thread
+from icmodel.fits.hosts import (
+    ON_WIRE,
+    SENDERS,
+    FrameTimes,
+    Saturated,
+    frame_times,
+    memory_by_rows,
+    saturated,
+    scale_to_hosts,
+    widening,
+)
 from icmodel.fits.observations import (
+    OVERLOAD,
+    UNLIMITED,
     Carrier,
     Label,
     Sites,
+    achieved_shares,
     curve_sites,
     flowing,
     label,
+    regime_of,
+    rows_in_overload,
 )
-from icmodel.fits.regimes import OVERLOAD, UNLIMITED, achieved_shares, regime_of, rows_in_overload
 from icmodel.fits.store import KEY_BYTES
-from icmodel.fits.threads import one_thread
 from icmodel.scenario import Hosts, Where
 from icmodel.statistics import NORMAL
 from icmodel.tables.bilinear import EXTRAPOLATED, INTERPOLATED

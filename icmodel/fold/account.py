@@ -11,8 +11,7 @@ from typing import Any
 
 from icmodel import units
 from icmodel.fold.axes import NOT_COMPARED
-from icmodel.fold.flags import BESIDE, BUSY, SPARE_PROCESS_CPU, SPOILS, WHY
-from icmodel.fold.records import Record
+from icmodel.fold.records import BESIDE, BUSY, SPARE_PROCESS_CPU, SPOILS, WHY, Record
 
 USED, HELD_OUT, APART = "used", "held out", "kept apart"
 HELD_OUT_NOTE = " A held-out run stands in `held-out.csv`, on its own, and no point is made of it."

@@ -8,8 +8,7 @@ from typing import Any
 
 from icmodel.dataset.rows import Point
 from icmodel.fold.axes import OptionAxes, axis_entries, most_frequent
-from icmodel.fold.flags import SPOILS
-from icmodel.fold.records import Record
+from icmodel.fold.records import SPOILS, Record
 from icmodel.fold.settings import Settings
 
 VIRTUAL = ("veth", "tun", "bridge", "dummy")

@@ -1,27 +1,23 @@
-"""Fold records of icprobe into a dataset: points, held-out runs, document, and an account of every record."""
+"""Fold records of icprobe into a dataset: points merged from repeats, held-out runs, document, and an account of every record."""
 
 from __future__ import annotations
 
 import hashlib
+import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
+from itertools import combinations
+from statistics import fmean, median, stdev
+from typing import Any
 
-from icmodel.dataset.rows import Point
+from icmodel.dataset.rows import AXES, METRIC_ENDINGS, POINT, RATIOS, Point
 from icmodel.errors import RecordError
 from icmodel.fold.account import APART, HELD_OUT, USED, Account, Fate, remarks
-from icmodel.fold.axes import compare, option_axes
+from icmodel.fold.axes import OptionAxes, compare, option_axes
 from icmodel.fold.document import dataset_document
-from icmodel.fold.merging import (
-    between_sessions,
-    merged,
-    place_of,
-    single,
-    spoilt_metrics,
-    where,
-)
-from icmodel.fold.records import Record
-from icmodel.fold.redaction import stored
+from icmodel.fold.records import Record, spoilers, stored
 from icmodel.fold.settings import Settings
 
 SEARCH = "a trial of a search: its load was the search's choice"
@@ -181,3 +177,229 @@ def records_text(records: Sequence[Record]) -> str:
 def _counted(reasons: Mapping[str, str]) -> str:
     counts = Counter(reasons.values())
     return "; ".join(f"{n} runs: {why}" for why, n in sorted(counts.items()))
+
+
+NOT_METRICS = (
+    "window_s",
+    "latency_bound_s",
+    "latency_steady_mean_s",
+    "latency_steady_std_s",
+    "longest_stall_s",
+)
+"""Results of a record that describe the run, not the interconnect; they do not become rows."""
+DIGITS = 9
+"""Number of significant digits of values in rows, more than twice as many as any clock resolves."""
+
+LEAST_SHARE = 1e-9
+"""Least utilisation of a core; a smaller value is a rounding error and becomes 0."""
+
+GAP_S = 1800.0
+"""Longest pause between two runs of one measurement session [s]; a longer pause begins a new session."""
+LEAST_POINTS = 10
+"""Least number of points measured in several sessions from which the spread between sessions is estimated."""
+NORMAL = 1.4826 / math.sqrt(2)
+"""Ratio of standard deviation to median absolute difference of two draws, for a normal distribution."""
+
+Place = tuple[object, ...]
+"""Key of a measured point: the columns of a row that precede the metric."""
+Runs = Sequence[tuple[Point, Record]]
+"""Runs as pairs of a row with the axes of the run, and the record of the run."""
+LeftOut = Mapping[str, Mapping[str, tuple[str, ...]]]
+"""Metrics that are left out of the rows, by run, each with the flags that make it unusable."""
+
+
+def place_of(record: Record, axes: OptionAxes) -> Point:
+    """Make a row with the axes of a run, but without a metric and value.
+
+    Raises
+    ------
+    RecordError
+        If the value of an axis is not a number of the right kind.
+    """
+    axis = {name: axis_value(record, name) for name in AXES[1:]}
+    if axis["load_bps"] is None:
+        axis["load_bps"] = math.inf  # a run without a load was unlimited
+    return Point(
+        line=0,
+        protocol=str(record.point["protocol"]).lower(),
+        **axis,
+        options=axes.cells[record.run],
+        metric="",
+        value=0.0,
+        std=None,
+        low=None,
+        high=None,
+        n=None,
+        basis="measured",
+        source=record.source,
+    )
+
+
+def axis_value(record: Record, name: str) -> Any:
+    """Value of a numeric axis, such as the payload, in a record; ``None`` if the record does not state it."""
+    value = record.point.get(name)
+    if value is None:
+        return None
+    whole = not name.endswith("_bps")
+    if isinstance(value, (bool, str)) or (whole and not isinstance(value, int)):
+        kind = "a whole number" if whole else "a number in SI"
+        raise RecordError(f"run {record.run} has {name} {value!r}: it must be {kind}")
+    return value if whole else rounded(value)
+
+
+def where(place: Point) -> Place:
+    """Key of the measured point of a row: the row's axes."""
+    return tuple(place)[POINT]
+
+
+def metrics_of(record: Record) -> dict[str, float]:
+    """Metrics of a run that a dataset can hold, with their values."""
+    return {
+        metric: 0.0 if metric.startswith("cpu_") and abs(value) < LEAST_SHARE else value
+        for metric, value in record.result.items()
+        if metric not in NOT_METRICS and (metric in RATIOS or metric.endswith(METRIC_ENDINGS))
+    }
+
+
+def spoilt_metrics(record: Record, settings: Settings) -> dict[str, tuple[str, ...]]:
+    """Metrics of a run that are left out of the rows, each with the flags that make it unusable."""
+    found = {
+        metric: spoilers(
+            record.flags,
+            metric,
+            settings.tolerate,
+            settings.refuse,
+            others=record.others,
+            same_cores=record.same_cores,
+        )
+        for metric in metrics_of(record)
+    }
+    return {metric: flags for metric, flags in found.items() if flags}
+
+
+def merged(runs: Runs, left_out: LeftOut) -> tuple[Point, ...]:
+    """Merge runs into rows with mean, standard deviation and number of runs; metrics in ``left_out`` are omitted."""
+    rows = []
+    for group in by_point(runs):
+        by_metric: dict[str, list[tuple[float, str]]] = {}
+        for _, record in group:
+            for metric, value in metrics_of(record).items():
+                if metric not in left_out[record.run]:
+                    by_metric.setdefault(metric, []).append((value, record.source))
+        for metric, found in by_metric.items():
+            values = [value for value, _ in found]
+            mean = fmean(values)
+            row = group[0][0]._replace(
+                metric=metric,
+                value=rounded(mean),
+                std=rounded(stdev(values, mean)) if len(values) > 1 else None,
+                n=len(found),
+                source="; ".join(dict.fromkeys(source for _, source in found)),
+            )
+            rows.append(row)
+    return tuple(rows)
+
+
+def by_point(runs: Runs) -> list[list[tuple[Point, Record]]]:
+    """Group runs by the point that they measured."""
+    groups: dict[Place, list[tuple[Point, Record]]] = {}
+    for place, record in runs:
+        groups.setdefault(where(place), []).append((place, record))
+    return list(groups.values())
+
+
+def single(place: Point, record: Record, left_out: Container[str]) -> tuple[Point, ...]:
+    """Make the rows of a single run, one per metric; metrics in ``left_out`` are omitted."""
+    plan = record.document.plan
+    source = f"run {record.run}" if plan is None else f"plan {plan.name}"
+    return tuple(
+        place._replace(metric=metric, value=rounded(value), n=1, source=source)
+        for metric, value in metrics_of(record).items()
+        if metric not in left_out
+    )
+
+
+def rounded(value: float) -> float:
+    """Round a number to nine significant digits."""
+    return float(f"{value:.{DIGITS}g}")
+
+
+def between_sessions(runs: Runs, left_out: LeftOut) -> dict[str, object] | None:
+    """Estimate the spread of each metric between measurement sessions, for ``between_sessions`` in dataset.toml.
+
+    Runs of one session share the state of the machine, such as caches, other guests and the placement of memory.  So
+    the spread of these runs understates the difference to another session.
+
+    The spread of a metric is the standard deviation between the means of sessions.  Median differences of two runs of a
+    point give one standard deviation across sessions, and one within a session.  The spread is the square root of the
+    difference of their squares.  It is absolute for ratios and relative for other metrics.
+
+    Parameters
+    ----------
+    runs : sequence of (place, record)
+        Runs from which points are made.
+    left_out : mapping
+        Metrics to omit, by run.
+
+    Returns
+    -------
+    dict or None
+        ``None`` if fewer than ten points were measured in more than one session.
+    """
+    session = session_numbers([record for _, record in runs])
+    points = [[record for _, record in group] for group in by_point(runs)]
+    repeated = [records for records in points if len({session[r.run] for r in records}) > 1]
+    if len(repeated) < LEAST_POINTS:
+        return None
+    names = sorted({name for records in repeated for r in records for name in metrics_of(r)})
+    spreads = {name: session_spread(name, repeated, session, left_out) for name in names}
+    return {
+        "sessions": len({session[r.run] for records in repeated for r in records}),
+        "points": len(repeated),
+        "spread": {name: spread for name, spread in spreads.items() if spread},
+    }
+
+
+def session_numbers(records: Sequence[Record]) -> dict[str, int]:
+    """Number of the measurement session of each run, counted in order of time; a long pause begins a session."""
+    found: dict[str, int] = {}
+    before, count = None, 0
+    for record in sorted(records, key=lambda r: r.document.started_utc):
+        now = datetime.fromisoformat(record.document.started_utc)
+        if before is not None and (now - before).total_seconds() > GAP_S:
+            count += 1
+        found[record.run] = count
+        before = now
+    return found
+
+
+def session_spread(
+    metric: str,
+    points: Sequence[Sequence[Record]],
+    session: Mapping[str, int],
+    left_out: LeftOut,
+) -> float:
+    """Standard deviation of a metric between measurement sessions.
+
+    It is 0 if sessions differ no more than the runs of one session, or if too few points have runs to compare.
+    """
+    within: list[float] = []
+    between: list[float] = []
+    for records in points:
+        values = []
+        for record in records:
+            value = metrics_of(record).get(metric)
+            if value is None or metric in left_out.get(record.run, ()):
+                continue
+            if metric in RATIOS:
+                values.append((session[record.run], value))
+            elif value > 0:
+                values.append((session[record.run], math.log(value)))
+        pairs = [(a == b, abs(x - y)) for (a, x), (b, y) in combinations(values, 2)]
+        for found, one_session in ((within, True), (between, False)):
+            if differences := [apart for same, apart in pairs if same == one_session]:
+                found.append(median(differences))
+    if len(between) < LEAST_POINTS or not within:
+        return 0.0
+    one, other = (NORMAL * median(found) for found in (within, between))
+    return float(f"{math.sqrt(max(other**2 - one**2, 0.0)):.3g}")

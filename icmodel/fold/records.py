@@ -1,12 +1,20 @@
-"""Record of icprobe, the result of one run: its unchanged line, and the checked parts that a dataset needs."""
+"""Record of icprobe, the result of one run: its unchanged line, the checked parts that a dataset needs, and its flags.
+
+Some flags mean that a metric is wrong, or is not the quantity that its name states. Such metrics are left out. Other
+flags mean that the hosts were disturbed. Such runs are used. Leaving them out would select runs by their results. It
+would also understate the spread of a new run on these hosts.
+"""
 
 from __future__ import annotations
 
 import gzip
 import io
+import json
 import math
+import re
 import zlib
-from collections.abc import Callable, Iterable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -16,7 +24,6 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 
 from icmodel.documents import json_value
 from icmodel.errors import RecordError
-from icmodel.fold.flags import BUSY
 
 HOW_TO_MAKE = "`icprobe run` and `icprobe campaign` write records, one JSON object a line"
 
@@ -346,3 +353,199 @@ def _is_json(line: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+EVERY = ("",)
+"""Prefixes that match every metric."""
+CPU = ("cpu_send", "cpu_recv")
+LATENCIES = ("latency_",)
+BESIDE = "overlapping"
+"""Flag of a run whose responder served two runs at once."""
+BESIDE_ON_PURPOSE = ("cpu_recv", "packets_received")
+"""Metrics that the flag ``overlapping`` spoils if the plan itself has other streams to the same interface."""
+BUSY = "busy-host"
+"""Flag of a run whose sending or receiving host was busy before the run; it does not state which host."""
+THROUGH = ("goodput_bps", "loss_rate")
+"""Metrics of a run that stay usable if other streams were sent from the sender's own cores."""
+
+_FLAGS: Mapping[str, tuple[tuple[str, ...], str]] = {
+    "incomplete": (EVERY, "the window is empty or cut short"),
+    "overlapping": (EVERY, "another run went on at the same responder"),
+    "shared-cores": (EVERY, "the ends worked on the same cores, so they are not two hosts"),
+    "pacing-error": (EVERY, "the load that the point names was not offered"),
+    "no-realtime": (EVERY, "the run did not have the priority that its point names"),
+    "negative-latency": (LATENCIES, "the clocks do not fit"),
+    "clocks-unknown": (LATENCIES, "the clocks could not be brought together"),
+    "clock-bound": (LATENCIES, "the clocks may be wrong by more than half the latency"),
+    "latency-truncated": (LATENCIES, "only the first frames were timed"),
+    "no-steady-state": (
+        LATENCIES,
+        "the latency had not settled, so its mean depends on the window's length",
+    ),
+    "unsteered": (CPU, "the CPU of the two ends is mixed"),
+    "foreign-frames": ((*CPU, "packets_"), "frames of others were received and worked on"),
+    "busy-host": ((), "the hosts had other work, whose mean is taken off the CPU values"),
+    "preempted": ((), "a data thread lost its core to other work"),
+    "stalled": ((), "the machine stood still for a while"),
+    "steal": ((), "the hypervisor took time from a core"),
+}
+SPOILS = {flag: prefixes for flag, (prefixes, _) in _FLAGS.items()}
+"""Prefixes of the metrics that each flag makes unusable; empty for a flag that only reports a disturbed host."""
+WHY = {flag: why for flag, (_, why) in _FLAGS.items()}
+"""Explanation of each flag of a run, by flag: what disturbed the run or its measurement."""
+
+PROCESS_CPU = ("cpu_send_process_cores", "cpu_recv_process_cores")
+"""Metrics of the CPU time of the process alone, which other work on the same cores does not change."""
+SPARE_PROCESS_CPU = ("shared-cores", "unsteered", "foreign-frames")
+"""Flags that spoil CPU metrics, but not the CPU time of the process alone (`PROCESS_CPU`)."""
+
+
+def spoilt_by(flag: str, metric: str, *, others: bool = False, same_cores: bool = False) -> bool:
+    """Whether a flag of a run makes a metric unusable; an unknown flag makes every metric unusable.
+
+    Parameters
+    ----------
+    flag, metric : str
+        Names of the flag and the metric.
+    others : bool
+        Whether the point has other streams to the same interface.
+    same_cores : bool
+        Whether these other streams are sent from the sender's own cores.
+    """
+    if same_cores and flag == BUSY:
+        return metric not in THROUGH
+    prefixes = BESIDE_ON_PURPOSE if others and flag == BESIDE else SPOILS.get(flag, EVERY)
+    spared = metric in PROCESS_CPU and flag in SPARE_PROCESS_CPU
+    return metric.startswith(prefixes) and not spared
+
+
+def spoilers(
+    flags: Sequence[str],
+    metric: str,
+    tolerate: Sequence[str],
+    refuse: Sequence[str],
+    *,
+    others: bool = False,
+    same_cores: bool = False,
+) -> tuple[str, ...]:
+    """Find the flags because of which a metric of a run is left out.
+
+    Parameters
+    ----------
+    flags : sequence of str
+        The run's flags.
+    metric : str
+        Name of the metric.
+    tolerate : sequence of str
+        Flags to ignore.
+    refuse : sequence of str
+        Flags that spoil every metric.
+    others : bool
+        Whether the point has other streams to the same interface.
+    same_cores : bool
+        Whether these other streams are sent from the sender's own cores.
+    """
+
+    def spoils(flag: str) -> bool:
+        return spoilt_by(flag, metric, others=others, same_cores=same_cores)
+
+    return tuple(
+        flag for flag in flags if flag in refuse or (flag not in tolerate and spoils(flag))
+    )
+
+
+WITHHELD = ("hostname", "kernel_cmdline", "mac")
+"""Properties of hosts that can be withheld from stored records, since no number depends on them."""
+
+REPLACEMENT = "withheld"
+HIDDEN = (None, "", REPLACEMENT)
+"""Values of a host's property that reveal nothing, so that they need not be withheld."""
+
+
+def stored(record: Record, withhold: Sequence[str], digits: int | None) -> Record:
+    """Redact a record to the form that is stored in the dataset's folder.
+
+    Parameters
+    ----------
+    withhold : sequence of str
+        Properties of the hosts to withhold, each one of `WITHHELD`.
+    digits : int, optional
+        Greatest number of significant digits in histograms; by default all digits stay.
+    """
+    shown = without(record, withhold)
+    return shown if digits is None else coarser(shown, digits)
+
+
+def without(record: Record, names: Sequence[str]) -> Record:
+    """Copy a record with some properties of its hosts replaced by ``withheld``.
+
+    Parameters
+    ----------
+    record : Record
+        The record as icprobe wrote it.
+    names : sequence of str
+        Properties to withhold, each one of `WITHHELD`.
+
+    Raises
+    ------
+    RecordError
+        If a property is not in the form that icprobe writes and so cannot be replaced.
+    """
+    before, environment, line = record.line.partition('"environment":')
+    for name in names:
+        line = re.sub(rf'("{name}":\s*)"(?:[^"\\]|\\.)*"', rf'\1"{REPLACEMENT}"', line)
+    line = before + environment + line
+    shown = record if line == record.line else record_of(line)
+    hosts = (shown.document.environment.send, shown.document.environment.recv)
+    told = {name for host in hosts for name in names if host.get(name) not in HIDDEN}
+    if told:
+        raise RecordError(
+            f"run {record.run} has {', '.join(sorted(told))} in a form that cannot be redacted: give "
+            "the file that icprobe wrote"
+        )
+    return shown
+
+
+DIGITS = '"significant_digits"'
+HISTOGRAM = re.compile(DIGITS + r':\s*(\d+),\s*"buckets":\s*(\[[\d\s,\[\]]*\])')
+LEAST_DIGITS, MOST_DIGITS = 1, 3
+
+
+def coarser(record: Record, digits: int) -> Record:
+    """Copy a record with at most ``digits`` significant digits in its histograms.
+
+    Raises
+    ------
+    RecordError
+        If a histogram is not in the form that icprobe writes and so cannot be reduced.
+    """
+
+    def reduced(found: re.Match[str]) -> str:
+        buckets = [] if int(found[1]) <= digits else merged_buckets(json.loads(found[2]), digits)
+        if not buckets:
+            return found[0]
+        text = json.dumps(buckets, separators=(",", ":"))
+        return f'{DIGITS}:{digits},"buckets":{text}'
+
+    line, known = HISTOGRAM.subn(reduced, record.line)
+    if line.count(DIGITS) > known:
+        raise RecordError(
+            f"run {record.run} has a histogram whose digits cannot be reduced: give the file that "
+            "icprobe wrote"
+        )
+    return record if line == record.line else record_of(line)
+
+
+def merged_buckets(buckets: list[list[int]], digits: int) -> list[list[int]]:
+    """Merge the buckets ``[lower, upper, count]`` of a histogram into wider buckets with fewer digits.
+
+    The width of a bucket is the greatest power of two that resolves the digits. So a bucket with fewer digits consists
+    of whole buckets with more digits, and no count is divided.
+    """
+    bits = (2 * 10**digits).bit_length()
+    counts: Counter[tuple[int, int]] = Counter()
+    for lower, _, count in buckets:
+        shift = max(0, lower.bit_length() - bits)
+        start = lower >> shift << shift
+        counts[start, start + (1 << shift) - 1] += count
+    return [[*ends, count] for ends, count in sorted(counts.items())]

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field, fields
 
 from icmodel.errors import RecordError
 from icmodel.fold.axes import APART
-from icmodel.fold.flags import SPOILS
-from icmodel.fold.redaction import LEAST_DIGITS, MOST_DIGITS, WITHHELD
+from icmodel.fold.records import LEAST_DIGITS, MOST_DIGITS, SPOILS, WITHHELD
 
 WORKED_OUT = ("schema_version", "id", "sha256", "protocols", "held_out", "tool")
 """Keys of dataset.toml that the user cannot set, because they follow from the records or the folder."""

@@ -1,19 +1,24 @@
-"""Source of results: a file, its text, and the parts of the text that are one run each."""
+"""Source of results: a file, its plain text, and the parts of the text that are one run each.
+
+All readers get their text from this module. The number of lines never changes: a removed line becomes an empty line,
+so that messages give the line number of the original file.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import html
 import json
 import re
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from itertools import groupby
 from pathlib import Path
 
 from icmodel.documents import is_too_deep
 from icmodel.errors import RecordError
-from icmodel.ingest.plain import decoded
 
 LARGEST_BYTES = 256 * 2**20
 TOO_DEEP = "its JSON is nested deeper than any tool writes"
@@ -203,3 +208,210 @@ def number(text: str, what: str) -> float:
             f"{what} is {text!r}, which is not a number: the run is broken or cut off"
         )
     return float(text)
+
+
+_BREAKS = re.compile(r"\r+\n|\r")
+"""Pattern of line ends of Windows and serial consoles; a lone carriage return restarts a progress line."""
+_ESCAPES = re.compile(
+    r"(?:\x1b|\^\[|␛)\[[0-?]*[ -/]*[@-~]"  # colours and cursor movements (ECMA-48, 5.4)
+    r"|\x1b\][^\x07\x1b\n]*(?:\x07|\x1b\\)"  # window titles
+    r"|\x1b[()][0-9A-Z]|\[[0-9]{1,3}(?:;[0-9]{1,3})*m"  # character sets; colours that lost their escape
+)
+_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\u200b-\u200d\u2060\ufeff]")
+_ENTITY = re.compile(r"&(?:lt|gt|amp|quot|nbsp|#[0-9]+);")
+_TAG = re.compile(r"<ntttcp|<\?xml")
+
+_TIME = r"\d\d:\d\d:\d\d(?:[.,]\d+)?"
+_STAMP = (
+    rf"(?:\d{{4}}-\d\d-\d\d[T ]{_TIME}(?:Z| ?[+-]\d\d:?\d\d)?|[A-Z][a-z]{{2}} [ \d]\d {_TIME}|{_TIME}"
+    r"|\d{10}\.\d{3,9})"
+)
+SURE = (
+    re.compile(r"[ \t]*(?:>[ \t]?)+"),  # a quote in a mail
+    re.compile(rf"[ \t]*[^\t]+\t[^\t]+\t(?={_STAMP}[ \t])"),  # job and step of a CI
+    re.compile(rf"[ \t]*{_STAMP} (?P<who>[\w.-]+ [\w@.:/-]+\[\d+\]): ?"),  # journalctl, syslog
+    re.compile(rf"[ \t]*\[?{_STAMP}\]?(?:[ \t]|$)"),  # ts, kubectl --timestamps, docker -t, CI
+    re.compile(r"[ \t]*\[(?P<who>pod/[\w./-]+)\] ?"),  # kubectl --prefix
+    re.compile(
+        r"[ \t]*(?P<who>[\w.-]+[-_.]\d+(?:\.\w+@[\w.-]+)?) +\| ?"
+    ),  # docker compose, docker service
+    re.compile(r"[ \t]*\[(?P<who>\d+,\d+)\]<std(?:out|err)>:"),  # mpirun --tag-output
+)
+"""Patterns of line prefixes that no measuring tool prints itself; the group ``who`` is the source of the line."""
+LIKELY = (
+    re.compile(r"[ \t]*(?P<who>[\w.-]+) +\| ?"),  # docker compose with container_name
+    re.compile(r"[ \t]*(?P<who>\d+):(?: |$)"),  # srun --label
+    re.compile(r"[ \t]*[|│] ?"),
+)
+"""Patterns of line prefixes that are removed only if several consecutive lines have them."""
+COUNTED = re.compile(r"[ \t]*(\d+)(?:\t|$)")
+"""Pattern of a line number at the start of a line, as written by ``cat -n``."""
+IN_A_ROW = 3
+NAMED = re.compile(r"(?P<who>[\w.-]+): ?")
+"""Pattern of a host or task before each line (pdsh, clush, gh run view); a tool's name with a colon also matches."""
+
+_JOB = re.compile(
+    r"\[\d+\][ +-]*(?:\d+ *|(?:\d+ +)?(?:done|exit|running|stopped|terminated|killed|hangup|suspended)\b.*)$",
+    re.I,
+)
+"""Pattern of a shell's message on a background job."""
+_FENCE = re.compile(
+    r"[ \t]*(?:```+|~~~+)[\w-]*[ \t]*$|[ \t]*(?:</?(?:pre|code)>|\{(?:code|noformat)\})+$"
+)
+_PROMPT = re.compile(
+    r"^(?:\([\w.-]+\) )?"
+    r"(?:\[[^\]\n]*@[^\]\n]*\]|[\w.-]+@[\w.-]+(?::[^\s#$%>]*| [^\s#$%>]+)?|[\w.-]+:/\S*|(?:PS )?[A-Z]:\\[^>\n]*)"
+    r" ?[#$%>](?: |(?=[\w.])|$)"
+)
+_DECIMAL = re.compile(r"(?<![\w.,])[0-9]+,[0-9]+(?![0-9,]|\.[0-9])")
+_NO_THOUSANDS = re.compile(rf"(?!(?<![\w.,])[0-9]{{1,3}},[0-9]{{3}}(?![0-9])){_DECIMAL.pattern}")
+"""Pattern of a number with a decimal comma; commas that may separate thousands do not match."""
+_POINT = re.compile(r"(?<![\w.,/#-])[0-9]+\.[0-9]+(?![\w.,-])")
+
+
+def decoded(body: bytes) -> str:
+    """Decode the bytes of a text in UTF-8, UTF-16 or Windows-1252; lines of the result end in line feeds."""
+    if body[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        text = body.decode("utf-16", errors="replace")
+    elif body.count(0) * 4 > len(body):
+        little = body[1::2].count(0) >= body[::2].count(0)
+        text = body.decode("utf-16-le" if little else "utf-16-be", errors="replace")
+    else:
+        try:
+            text = body.decode("utf-8-sig")
+        except UnicodeDecodeError:
+            text = body.decode("cp1252", errors="replace")
+    return _BREAKS.sub("\n", text)
+
+
+def plain(text: str) -> list[str]:
+    r"""Remove prompts, time stamps and other wrapping from a text; return one text for each source of lines.
+
+    Most files have one source. A collector may have written lines of several pods, services or ranks into one file.
+
+    >>> plain("> message size: 64 [B]\n> roundtrip count: 10000")
+    ['message size: 64 [B]\nroundtrip count: 10000']
+    """
+    # Remove prefixes, and note the source that they name, until no prefix is left.
+    lines = [("", line) for line in _as_shown(text).split("\n")]
+    while True:
+        lines = [_bare(who, line, SURE) for who, line in lines]
+        filled = [line for _, line in lines if line.strip()]
+        enough = min(IN_A_ROW, len(filled))
+        likely = []
+        for pattern in LIKELY:
+            hits = groupby(pattern.match(line) is not None for line in filled)
+            if any(hit and len(list(row)) >= enough for hit, row in hits):
+                likely.append(pattern)
+        numbers = [int(match[1]) for line in filled if (match := COUNTED.match(line))]
+        if (
+            numbers
+            and len(numbers) >= enough
+            and numbers == list(range(numbers[0], numbers[0] + len(numbers)))
+        ):
+            likely.append(COUNTED)
+        if not likely:
+            break
+        lines = [_bare(who, line, likely) for who, line in lines]
+
+    texts = []
+    for source in _apart(lines):
+        bare = [
+            "" if _JOB.match(line.strip()) or _FENCE.match(line) else _PROMPT.sub("$ ", line)
+            for line in _dedented(source.split("\n"))
+        ]
+        texts.append("\n".join(bare))
+    return texts
+
+
+def named_apart(text: str) -> list[str]:
+    """Separate lines by the name and colon with which most of them begin, and clean each text with `plain`.
+
+    If most lines have no name, a common beginning of all lines is removed instead. Without one, the list is empty.
+    """
+    lines = text.split("\n")
+    filled = [line for line in lines if line.strip()]
+    if filled and sum(NAMED.match(line) is not None for line in filled) * 2 > len(filled):
+        named = [
+            (match["who"], line[match.end() :]) if (match := NAMED.match(line)) else ("", line)
+            for line in lines
+        ]
+        return [again for one in _apart(named) for again in plain(one)]
+    common = _common(filled) if len(filled) > 1 else ""
+    # The last word may be a time, of which only the first digits are common to all lines.
+    words, space, _ = common.rpartition(" ")
+    common = words + space or common
+    return plain("\n".join(line.removeprefix(common) for line in lines)) if common else []
+
+
+def _as_shown(text: str) -> str:
+    """Convert a text to what a terminal or browser shows: without escapes, erased characters and entities."""
+    text = _ESCAPES.sub("", text)
+    if "\x08" in text:
+        kept: list[str] = []
+        for character in text:
+            if character != "\x08":
+                kept.append(character)
+            elif kept and kept[-1] != "\n":
+                kept.pop()
+        text = "".join(kept)
+    text = _CONTROLS.sub("", text)
+    if _ENTITY.search(text) and not _TAG.search(text):
+        text = html.unescape(text)
+    return text.replace("\xa0", " ")
+
+
+def _apart(lines: Sequence[tuple[str, str]]) -> list[str]:
+    """Separate lines by their source: one text for each source, in which lines of other sources are empty."""
+    sources = list(dict.fromkeys(who for who, line in lines if who and line.strip()))
+    if len(sources) < 2:
+        return ["\n".join(line for _, line in lines)]
+    return ["\n".join(line if who == one else "" for who, line in lines) for one in [*sources, ""]]
+
+
+def _bare(who: str, line: str, prefixes: Sequence[re.Pattern[str]]) -> tuple[str, str]:
+    """Remove all given prefixes from a line; returns the source that they name, and the rest of the line."""
+    while match := next((m for p in prefixes if (m := p.match(line))), None):
+        who = "/".join(filter(None, (who, match.groupdict().get("who"))))
+        line = line[match.end() :]
+    return who, line
+
+
+def _dedented(lines: Sequence[str]) -> list[str]:
+    """Move each indented block of lines to the left margin."""
+    moved: list[str] = []
+    block: list[str] = []
+    for line in [*lines, "end"]:
+        if not line.strip() or line[0] in " \t":
+            block.append(line)
+            continue
+        indents = [one[: len(one) - len(one.lstrip(" \t"))] for one in block if one.strip()]
+        depth = len(_common(indents))
+        moved += [one[depth:] for one in block]
+        moved.append(line)
+        block = []
+    return moved[:-1]
+
+
+def _common(texts: Sequence[str]) -> str:
+    """Find the longest common beginning of all texts."""
+    first, last = min(texts, default=""), max(texts, default="")
+    ends = (k for k, (a, b) in enumerate(zip(first, last, strict=False)) if a != b)
+    return first[: next(ends, len(first))]
+
+
+def with_points(text: str, *, thousands: bool) -> str:
+    """Replace decimal commas by points if most numbers of the text have a decimal comma.
+
+    Parameters
+    ----------
+    thousands
+        Whether the tool prints commas between thousands; such numbers stay unchanged.
+
+    >>> with_points("937,87 Mbps", thousands=False)
+    '937.87 Mbps'
+    """
+    comma = _NO_THOUSANDS if thousands else _DECIMAL
+    if len(comma.findall(text)) <= len(_POINT.findall(text)):
+        return text
+    return comma.sub(lambda match: match[0].replace(",", "."), text)

@@ -6,8 +6,7 @@ Modules in the order of use: ``links`` (links to compare, and datasets measured 
 
 from icmodel.interconnects.comparing import compare_interconnects
 from icmodel.interconnects.links import Link
-from icmodel.interconnects.ranking import Ranked, ranked, ranked_document
-from icmodel.interconnects.result import Comparison, Row, Source
+from icmodel.interconnects.result import Comparison, Ranked, Row, Source, ranked, ranked_document
 
 __all__ = [
     "Comparison",

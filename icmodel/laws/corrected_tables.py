@@ -15,7 +15,7 @@ import numpy as np
 
 from icmodel.arrays import Bools, Floats
 from icmodel.dataset import Dataset
-from icmodel.fits.regimes import achieved_shares
+from icmodel.fits.observations import achieved_shares
 from icmodel.laws.flow import SHARED
 from icmodel.laws.law import Prepared, TableRequest, any_cores, compiler, loads_of, of_protocols
 from icmodel.laws.metrics import GROWING

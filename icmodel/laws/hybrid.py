@@ -16,8 +16,8 @@ import numpy as np
 
 from icmodel.arrays import Bools, Floats, fast_where
 from icmodel.dataset import Dataset, Interconnect
-from icmodel.fits.buffers import SENDERS
 from icmodel.fits.fits import Fits, Watch
+from icmodel.fits.hosts import SENDERS
 from icmodel.fits.refine import Refiner
 from icmodel.fits.store import Kept, Store, seal_of
 from icmodel.laws import corrected

@@ -14,7 +14,7 @@ import numpy as np
 
 from icmodel.arrays import Bools, Floats, fast_where
 from icmodel.dataset import Dataset, Point
-from icmodel.fits.regimes import OVERLOADED as LOAD_TOLERANCE
+from icmodel.fits.observations import OVERLOADED as LOAD_TOLERANCE
 from icmodel.laws.flow import Flow
 from icmodel.laws.substitution import widened
 from icmodel.tables import HIGH, LOW, VALUE, TableQuery, Tables

@@ -21,7 +21,7 @@ import numpy as np
 from icmodel.dataset import Dataset, Point
 from icmodel.documents import group_by_key
 from icmodel.errors import DatasetError
-from icmodel.fits.regimes import OVERLOAD, regimes_of
+from icmodel.fits.observations import OVERLOAD, regimes_of
 from icmodel.tables.wire import Wire
 
 SCORED_BASES = ("measured", "tabulated")

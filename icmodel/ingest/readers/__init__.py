@@ -12,7 +12,6 @@ from types import MappingProxyType
 from typing import Protocol
 
 from icmodel.errors import RecordError
-from icmodel.ingest.plain import named_apart, plain, with_points
 from icmodel.ingest.readers import (
     imb,
     iperf2,
@@ -29,7 +28,7 @@ from icmodel.ingest.readers import (
 )
 from icmodel.ingest.readers.common import Layout
 from icmodel.ingest.result import Result
-from icmodel.ingest.source import Source
+from icmodel.ingest.source import Source, named_apart, plain, with_points
 
 
 class Reader(Protocol):

@@ -12,7 +12,7 @@ import numpy as np
 from icmodel import units
 from icmodel.arrays import Floats
 from icmodel.estimate import Estimate, absent
-from icmodel.fits.buffers import GROWTH, HELD
+from icmodel.fits.hosts import GROWTH, HELD
 from icmodel.laws.metrics import in_order
 from icmodel.system.network import Stream, Switch, System
 from icmodel.system.prediction.bounding import WorstCase
