@@ -17,7 +17,7 @@ import pytest
 
 from icmodel.model import Model
 from icmodel.recommend import Recommendation, recommend
-from icmodel.report import figures
+from icmodel.report import evaluation
 from icmodel.report.profile import Profile, profile
 from icmodel.scenario import Scenario
 from icmodel.system import OpenSystem, system_names
@@ -64,5 +64,5 @@ def recommend_once(name: str | Path | OpenSystem, *given: Any, **how: Any) -> Re
 
 def share(session: pytest.MonkeyPatch) -> None:
     """Let reports, and whoever asks what to choose, use what is shared."""
-    session.setattr(figures, "profile", profile_once)
+    session.setattr(evaluation, "profile", profile_once)
     session.setattr(sys.modules["icmodel.recommend"], "recommend", recommend_once)

@@ -24,7 +24,7 @@ from icmodel.interconnects.result import (
     IMPOSSIBLE,
     THEORY,
 )
-from icmodel.questions.comparing import parse_rates
+from icmodel.questions.predicting import parse_rates
 from icmodel.requirement import MET, NOT_MET, UNDECIDED
 from icmodel.usecase import evaluate, load_usecase
 from icmodel.usecase.document import Candidate, Question

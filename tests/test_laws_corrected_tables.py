@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from icmodel.laws.corrected_tables import LOAD_TOLERANCE, achieved, crossings, hold_overloads
+from icmodel.fits.observations import OVERLOADED
+from icmodel.laws.corrected_tables import achieved, crossings, hold_overloads
 from icmodel.laws.hybrid import hold_from_edge
 from icmodel.tables import Configuration, Curve
 from icmodel.tables.bilinear import EXTRAPOLATED
@@ -92,4 +93,4 @@ def test_a_goodput_crosses_a_load_between_two_whole_payloads() -> None:
 
 def test_a_goodput_that_only_touches_a_load_crosses_it_there() -> None:
     peak = curve([10, 20, 30], [10e6, 20e6, 10e6])
-    assert crossings({TCP: [peak]}, ["tcp"], LOAD_TOLERANCE * np.array([20e6])) == (20.0, 21.0)
+    assert crossings({TCP: [peak]}, ["tcp"], OVERLOADED * np.array([20e6])) == (20.0, 21.0)

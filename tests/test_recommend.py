@@ -16,8 +16,7 @@ from icmodel.cli.output import text_of
 from icmodel.cli.recommend import sections
 from icmodel.recommend import Checked, Recommendation, recommend
 from icmodel.recommend.designs import SearchSpace, search_space
-from icmodel.recommend.front import SAME_RATIO
-from icmodel.recommend.scores import OBJECTIVES
+from icmodel.recommend.scores import OBJECTIVES, SAME_RATIO
 from icmodel.requirement import MET, NOT_MET, OUTCOMES, UNDECIDED
 from icmodel.system import load, predict
 from recommend_case import MODELS, SMALL, opened, too_slow

@@ -8,8 +8,7 @@ import pytest
 
 from icmodel.errors import NetworkError
 from icmodel.model import Model
-from icmodel.recommend.networks import networks, parameters
-from icmodel.recommend.variants import Variant, default_choices, variants
+from icmodel.recommend.choices import Variant, default_choices, networks, parameters, variants
 from icmodel.system import OpenSystem, load_open
 from icmodel.system.document import ALIGNED, Choices, StreamChoices
 from recommend_case import IMAGING, MODELS, SMALL, opened

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from icmodel.recommend.front import pareto_front, spread
+from icmodel.recommend.scores import pareto_front, spread
 
 NUMBERS = st.one_of(st.integers(-3, 3).map(float), st.just(np.inf), st.just(-np.inf))
 POINTS = st.integers(1, 4).flatmap(

@@ -13,8 +13,7 @@ from icmodel.errors import NetworkError
 from icmodel.recommend import recommend
 from icmodel.recommend.alone import LoneStream
 from icmodel.recommend.designs import SearchSpace, search_space
-from icmodel.recommend.front import pareto_front, rounded
-from icmodel.recommend.scores import OBJECTIVES
+from icmodel.recommend.scores import OBJECTIVES, pareto_front, rounded
 from icmodel.requirement import MET, OUTCOMES
 from icmodel.system import OpenSystem, System, SystemPrediction, load, load_open, predict
 from icmodel.system.loads import port_loads

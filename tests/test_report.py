@@ -21,7 +21,7 @@ from icmodel.plotting import GRID, INK, PAPER, QUIET
 from icmodel.report import report
 from icmodel.report.blocks import Figures
 from icmodel.report.drawing import COLOURS
-from icmodel.report.figures import figures as show_figures
+from icmodel.report.evaluation import figures as show_figures
 from icmodel.report.interconnects import TONES
 from icmodel.report.markdown import escape
 from icmodel.report.terminal import evaluation_text

@@ -7,8 +7,8 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
+from icmodel.report.blocks import Markup, element
 from icmodel.report.markdown import code
-from icmodel.report.markup import Markup, element
 
 
 @given(st.text())

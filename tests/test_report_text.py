@@ -19,12 +19,12 @@ from icmodel.report.blocks import (
     Fold,
     Heading,
     Items,
+    Markup,
     Picture,
     Table,
     Text,
 )
-from icmodel.report.content import page
-from icmodel.report.markup import Markup
+from icmodel.report.evaluation import page
 from icmodel.report.terminal import evaluation_text
 from icmodel.report.text import blocks_text, page_text
 from icmodel.requirement import MET, NOT_MET

@@ -15,7 +15,7 @@ from icmodel.cli import main
 from icmodel.dataset import Dataset, Point, load
 from icmodel.errors import DatasetError, ScenarioError
 from icmodel.model import Model
-from icmodel.report.error_plot import error_plot
+from icmodel.report.validation import error_plot
 from icmodel.scenario import Scenario
 from icmodel.validate import Validation, Wishes, document, validate
 from icmodel.validate.folds import leave_one_out

@@ -12,8 +12,7 @@ from icmodel.dataset import load
 from icmodel.errors import IcmodelError
 from icmodel.estimate import estimated, interval
 from icmodel.model import Model
-from icmodel.questions.requiring import parse_requirement
-from icmodel.questions.whatif import Question
+from icmodel.questions.whatif import Question, parse_requirement
 from icmodel.requirement import judge
 from icmodel.web.curves import curve, form
 from icmodel.web.whatif import answer

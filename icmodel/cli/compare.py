@@ -42,7 +42,7 @@ from icmodel.cli.predict import fit_notes, metric_records, shown_metrics
 from icmodel.dataset import Dataset, load
 from icmodel.errors import ScenarioError
 from icmodel.estimate import Prediction, estimated, interval, metric_name, percent
-from icmodel.questions.comparing import (
+from icmodel.questions.predicting import (
     RATES_ALONE,
     Column,
     answer_columns,

@@ -152,7 +152,7 @@ def validate_rows(
     with client_of(cluster) as client, progress_bar("folds") as progress:
         validation = validate(data, variant, wishes, progress, workers=workers, client=client)
     if plot is not None:
-        from icmodel.report.error_plot import error_plot
+        from icmodel.report.validation import error_plot
 
         write_plot(error_plot(validation), plot)
     if keep:

@@ -15,29 +15,27 @@ import numpy as np
 
 from icmodel.arrays import Bools, Floats, fast_where
 from icmodel.dataset import Dataset
-from icmodel.laws.bases import (
+from icmodel.laws.flow import CLOSE, Flow, add_path, switches_s, widen_to_both_regimes
+from icmodel.laws.law import Law, Prepared, TableRequest, any_cores, compiler, of_protocols
+from icmodel.laws.metrics import (
+    BY_FLOW,
     DERIVED,
     EXTRAPOLATED,
+    GROWING,
     STATED,
     UNLIMITED,
     Bases,
     Read,
     benchmark_and_share,
-    curve_rules,
-    not_achieved_note,
-    weakest,
-    with_busy_cores,
-)
-from icmodel.laws.flow import CLOSE, Flow, add_path, switches_s, widen_to_both_regimes
-from icmodel.laws.law import Law, Prepared, TableRequest, any_cores, compiler, of_protocols
-from icmodel.laws.metrics import (
-    BY_FLOW,
-    GROWING,
     busy_cores,
+    curve_rules,
     demand_columns,
     frames_per_s,
+    not_achieved_note,
     split,
     table_metrics,
+    weakest,
+    with_busy_cores,
 )
 from icmodel.laws.substitution import other_cores, own_rows, with_places
 from icmodel.scenario import Scenario

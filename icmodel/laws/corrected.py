@@ -15,23 +15,15 @@ from icmodel.arrays import Bools, Codes, Floats, fast_where
 from icmodel.dataset import Dataset
 from icmodel.laws import appendix_h
 from icmodel.laws.appendix_h import CpuTime, at_load, per_core
-from icmodel.laws.bases import (
-    ASSUMED,
-    DERIVED,
-    STATED,
-    THEORY,
-    UNLIMITED,
-    Bases,
-    Read,
-    benchmark_and_share,
-    cores_notes,
-    curve_rules,
-    not_achieved_note,
-    sharing_notes,
-    weakest,
-    with_busy_cores,
+from icmodel.laws.corrected_tables import (
+    ACHIEVED,
+    BEST,
+    LIMITED_LOSS,
+    MULTIPLE,
+    multiples,
+    packets_per_s,
+    prepare,
 )
-from icmodel.laws.corrected_tables import ACHIEVED, BEST, LIMITED_LOSS, prepare
 from icmodel.laws.flow import (
     CLOSE,
     SHARED,
@@ -47,18 +39,31 @@ from icmodel.laws.flow import (
 )
 from icmodel.laws.law import Law
 from icmodel.laws.metrics import (
+    ASSUMED,
     BUSY,
     BY_FLOW,
+    DERIVED,
     ONE_PROCESS,
+    STATED,
+    THEORY,
+    UNLIMITED,
+    Bases,
+    Read,
+    benchmark_and_share,
     busy_cores,
+    cores_notes,
+    curve_rules,
     demand_columns,
     frames_per_s,
     in_order,
+    not_achieved_note,
+    sharing_notes,
     split,
     table_metrics,
+    weakest,
+    with_busy_cores,
     with_others,
 )
-from icmodel.laws.packets import MULTIPLE, multiples, packets_per_s
 from icmodel.laws.substitution import own_rows, widened
 from icmodel.scenario import Scenario
 from icmodel.tables import LOW, VALUE, TableQuery, opposite

@@ -18,6 +18,7 @@ from icmodel.arrays import Bools, Floats, fast_where
 from icmodel.dataset import Dataset, Interconnect
 from icmodel.fits.fits import Fits, Watch
 from icmodel.fits.hosts import SENDERS
+from icmodel.fits.observations import OVERLOADED
 from icmodel.fits.refine import Refiner
 from icmodel.fits.store import Kept, Store, seal_of
 from icmodel.laws import corrected
@@ -32,12 +33,11 @@ from icmodel.laws.application import (
     with_work,
     work_notes,
 )
-from icmodel.laws.bases import UNLIMITED, Bases, cores_notes, not_achieved_note, sharing_notes
 from icmodel.laws.corrected import composed
 from icmodel.laws.corrected_tables import (
     ACHIEVED,
     BEST,
-    LOAD_TOLERANCE,
+    MULTIPLE,
     achieved,
     achieved_table,
     crossings,
@@ -57,8 +57,15 @@ from icmodel.laws.law import (
     loads_of,
     of_protocols,
 )
-from icmodel.laws.metrics import BY_FLOW, GROWING
-from icmodel.laws.packets import MULTIPLE
+from icmodel.laws.metrics import (
+    BY_FLOW,
+    GROWING,
+    UNLIMITED,
+    Bases,
+    cores_notes,
+    not_achieved_note,
+    sharing_notes,
+)
 from icmodel.laws.substitution import Rows, nearest_rows, with_places
 from icmodel.scenario import NO_OPTIONS, Hosts, Options, Scenario, Where
 from icmodel.tables import (
@@ -389,7 +396,7 @@ def hold_from_edge(curves: Sequence[Curve], best: Curve | None) -> list[Curve]:
         return list(curves)
     held: list[Curve] = []
     for curve in curves:
-        over = curve.load_bps > LOAD_TOLERANCE * best.value_at(curve.payload_bytes)
+        over = curve.load_bps > OVERLOADED * best.value_at(curve.payload_bytes)
         if is_limited(curve.load_bps) and over.any() and not over.all():
             logs, known = np.log(curve.payload_bytes), np.flatnonzero(~over)
             nearest = known[np.abs(logs[:, None] - logs[known]).argmin(axis=1)]

@@ -12,9 +12,8 @@ import numpy as np
 from icmodel.arrays import Bools, Floats
 from icmodel.dataset import Dataset
 from icmodel.fits.constants import SHIPPED, Constants
-from icmodel.laws.bases import Bases
 from icmodel.laws.flow import Flow
-from icmodel.laws.metrics import ANY_CORES, BY_FLOW, predicted
+from icmodel.laws.metrics import ANY_CORES, BY_FLOW, Bases, predicted
 from icmodel.laws.substitution import Rows
 from icmodel.scenario import Hosts, Options, Scenario
 from icmodel.tables import Axes, Compiler, Row, TableQuery, Tables

@@ -17,10 +17,9 @@ from icmodel.estimate import (
     UsedRow,
 )
 from icmodel.frozen import FrozenMapping
-from icmodel.laws.bases import INTERPOLATED, Bases
+from icmodel.laws.corrected_tables import MULTIPLE
 from icmodel.laws.flow import CLOSE, switches_s
-from icmodel.laws.metrics import BY_FLOW
-from icmodel.laws.packets import MULTIPLE
+from icmodel.laws.metrics import BY_FLOW, INTERPOLATED, Bases
 from icmodel.laws.substitution import answering_cores
 from icmodel.model.answering import Answered
 from icmodel.scenario import Scenario

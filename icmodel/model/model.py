@@ -17,7 +17,7 @@ from icmodel.errors import OutOfDomain, ScenarioError
 from icmodel.estimate import Estimate, Prediction
 from icmodel.fits.constants import SHIPPED, Constants
 from icmodel.keywords import advice, checks_keywords, lists_keywords
-from icmodel.laws.host_time import host_times
+from icmodel.laws.application import host_times
 from icmodel.laws.law import Fitting, TableRequest
 from icmodel.laws.metrics import ALWAYS, BOTTLENECK
 from icmodel.laws.substitution import Rows
@@ -511,7 +511,7 @@ class Model:
         >>> grid["goodput_bps"].values.tolist()
         [512000.0, 11584000.0]
         """
-        from icmodel.model.labelled import labelled  # imports xarray
+        from icmodel.model.many import labelled  # imports xarray
 
         chosen = None if metrics is None else tuple(metrics)
         options = outside, chosen, intervals, threads

@@ -1,4 +1,4 @@
-"""Questions of the what-if page: parameters in words, evidence for an answer, and the question for other tools."""
+"""Questions of the what-if page: parameters and requirements in words, evidence, refused fields, and the question for other tools."""
 
 from __future__ import annotations
 
@@ -9,9 +9,12 @@ from collections.abc import Callable, Mapping
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from icmodel import units
 from icmodel.dataset import Dataset
-from icmodel.errors import ScenarioError
+from icmodel.errors import ScenarioError, UseCaseError
 from icmodel.estimate import Prediction, UsedRow, limit_name, metric_name, quantity
+from icmodel.reading import quantity_kind
+from icmodel.requirement import Requirement
 from icmodel.scenario import TEXT_SPELLINGS
 from icmodel.sheets import ANSWER_HEADS, Cell, answer_cells
 
@@ -196,3 +199,84 @@ def row_of(question: Question, found: Prediction) -> str:
         return " ".join(words.split())
 
     return "\n".join("\t".join(map(text, row)) for row in (cells, cells.values())) + "\n"
+
+
+LIMIT = re.compile(r"(?P<metric>.+?)\s*(?P<sign><=|>=|≤|≥|<|>|at most|at least)\s*(?P<limit>.+)")
+AT_MOST = ("<=", "≤", "<", "at most")
+ALIKE = {
+    "max": "greatest",
+    "maximum": "greatest",
+    "min": "least",
+    "cpu": "CPU",
+    "receive": "receiving",
+}
+"""Synonyms in a requirement: word of the user -> word in the name of the metric."""
+
+
+def parse_requirement(text: str, metrics: tuple[str, ...]) -> Requirement:
+    """Parse a requirement in words, such as ``latency mean <= 100 us``.
+
+    The words of the metric may be in any order; the field name of the metric also works.
+
+    Raises
+    ------
+    UseCaseError, UnitError
+        If the text has no comparison sign or names no metric, or the limit has no unit.
+
+    Examples
+    --------
+    >>> parse_requirement("latency mean <= 100 us", ("goodput_bps", "latency_mean_s"))
+    Requirement(name='mean latency', metric='latency_mean_s', at_least=None, at_most=0.0001, kind='soft', source='')
+    """
+    match = LIMIT.fullmatch(text.strip())
+    if match is None:
+        raise UseCaseError(
+            f"{text!r} is not a requirement: write a metric, ≤ or ≥, and a limit with its unit, such as "
+            "mean latency ≤ 100 us"
+        )
+    words = {ALIKE.get(word.lower(), word).lower() for word in match["metric"].split()}
+    named = (
+        name
+        for name in metrics
+        if name == match["metric"] or set(metric_name(name).lower().split()) == words
+    )
+    metric = next(named, "latency_mean_s" if words == {"latency"} else "")
+    if metric not in metrics:
+        known = ", ".join(metric_name(name) for name in metrics)
+        raise UseCaseError(f"{match['metric']!r} is not a metric here: use one of {known}")
+    kind = quantity_kind(metric) or ("ratio" if not metric.endswith("_cores") else "count")
+    limit = (
+        units.parse_factor(match["limit"]) if kind == "count" else units.parse(kind, match["limit"])
+    )
+    at_most = match["sign"] in AT_MOST
+    return Requirement(
+        metric_name(metric), metric, None if at_most else limit, limit if at_most else None
+    )
+
+
+FIELDS = (
+    ("payload", r"payload|\bMTU\b"),
+    ("requested_goodput", r"requested.goodput"),
+    ("other_goodput", r"other_goodput|other.goodput"),
+    ("rate", r"\brate_fps\b|\brate\b(?! of)"),
+    ("cores", r"\bcores?\b"),
+    ("switches", r"\bswitch"),
+    ("endpoints", r"\bendpoint"),
+    ("distance", r"distance"),
+    ("line_rate", r"line.rate"),
+    ("cpu_clock", r"cpu_clock|CPU clock"),
+    ("app_send", r"app_send|application"),
+    ("app_recv", r"app_recv"),
+    ("protocol", r"rows of|protocol"),
+)
+"""Pairs: field of the what-if page, and pattern that matches its parameter in an error message."""
+
+
+def field_of(message: str) -> str:
+    """Return the field that an error message names first; empty if the message names none.
+
+    >>> field_of("cores 7 is not possible here")
+    'cores'
+    """
+    found = ((re.search(pattern, message), name) for name, pattern in FIELDS)
+    return min(((match.start(), name) for match, name in found if match), default=(0, ""))[1]

@@ -16,7 +16,7 @@ import numpy as np
 from icmodel.arrays import Floats, Ints
 from icmodel.estimate import Estimate
 from icmodel.frozen import FrozenMapping
-from icmodel.recommend.variants import Models, Variant
+from icmodel.recommend.choices import Models, Variant
 from icmodel.requirement import OUTCOMES
 from icmodel.system import Device, Link, Port, Stream, StreamRequirement, Switch, System, predict
 from icmodel.system.document import Streams

@@ -15,10 +15,23 @@ import numpy as np
 from icmodel.arrays import Ints
 from icmodel.errors import NetworkError
 from icmodel.recommend.alone import AlonePredictions, predict_alone
-from icmodel.recommend.loads import TableLoads, TableVariants, table_loads
-from icmodel.recommend.networks import Network, networks, parameters
-from icmodel.recommend.scores import Scores, joined, ordered, scores
-from icmodel.recommend.variants import Models, default_choices, variants
+from icmodel.recommend.choices import (
+    Models,
+    Network,
+    default_choices,
+    networks,
+    parameters,
+    variants,
+)
+from icmodel.recommend.scores import (
+    Scores,
+    TableLoads,
+    TableVariants,
+    joined,
+    ordered,
+    scores,
+    table_loads,
+)
 from icmodel.system import OpenSystem, System, check
 from icmodel.system.checking import refusal
 from icmodel.system.document import StreamChoices

@@ -16,12 +16,19 @@ from icmodel.errors import NetworkError
 from icmodel.estimate import weakest
 from icmodel.keywords import checks_keywords
 from icmodel.model import Model
+from icmodel.recommend.choices import Models
 from icmodel.recommend.designs import MOST_DESIGNS, SearchSpace, search_space
-from icmodel.recommend.front import pareto_front, rounded, spread
 from icmodel.recommend.physics import too_late_everywhere
 from icmodel.recommend.result import Checked, Nearest, OpenRequirement, Recommendation, Searched
-from icmodel.recommend.scores import MET_ALONE, NOT_MET_ALONE, OBJECTIVES, UNDECIDED_ALONE
-from icmodel.recommend.variants import Models
+from icmodel.recommend.scores import (
+    MET_ALONE,
+    NOT_MET_ALONE,
+    OBJECTIVES,
+    UNDECIDED_ALONE,
+    pareto_front,
+    rounded,
+    spread,
+)
 from icmodel.requirement import MET, OUTCOMES, UNDECIDED
 from icmodel.scenario import Scenario
 from icmodel.system import OpenSystem, SystemPrediction, load_open, predict, system_file

@@ -1,19 +1,21 @@
-"""Blocks of a report, independent of the file format; `html`, `markdown`, `pdf` and `text` render them.
+"""Blocks of a report, independent of the file format, and elements of HTML and SVG. `html`, `markdown`, `pdf`, `text` and browsers render them.
 
 A `Page` has a title, a question, a `Conclusion` and sections of blocks. All texts are plain; the renderers escape them.
+
+>>> element("p", "1 < 2", class_="note")
+'<p class="note">1 &lt; 2</p>'
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, fields
+from html import escape
+from typing import Any
 
+from icmodel.documents import number_or_none
 from icmodel.plotting import Spec
 from icmodel.report.masthead import PLAIN, Masthead
-
-if TYPE_CHECKING:
-    from icmodel.report.markup import Markup
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,3 +242,78 @@ class Page:
     made_by: str
     front: Front | None = None
     masthead: Masthead = PLAIN
+
+
+VOID = frozenset({"meta", "br", "hr", "img"})
+"""Names of HTML elements without an end tag."""
+
+
+class Markup(str):
+    """HTML or SVG source, which is not escaped again."""
+
+    __slots__ = ()
+
+
+def element(name: str, /, *children: str, **attributes: str | None) -> Markup:
+    """Make an HTML or SVG element.
+
+    A trailing underscore of an attribute name is removed; other underscores become hyphens. Attributes with the
+    value ``None`` are left out.
+    """
+    shown = "".join(
+        f' {key.rstrip("_").replace("_", "-")}="{escape(value)}"'
+        for key, value in attributes.items()
+        if value is not None
+    )
+    if name in VOID:
+        return Markup(f"<{name}{shown}>")
+    return Markup(f"<{name}{shown}>{joined(*children)}</{name}>")
+
+
+def joined(*children: str) -> Markup:
+    """Concatenate pieces of HTML or SVG. Texts that are not `Markup` are escaped."""
+    return Markup(
+        "".join(child if isinstance(child, Markup) else escape(child) for child in children)
+    )
+
+
+Sections = Iterable[tuple[str, str, Iterable[Block]]]
+"""Sections of a page: anchor, title and blocks of each."""
+
+
+def page_json(
+    title: str, question: str, basis: str, answer: Conclusion | None, sections: Sections
+) -> dict[str, Any]:
+    """Return a report page as JSON. Without an answer, its outcome and its sentence are empty."""
+    answer = answer or Conclusion("", "", ())
+    return {
+        "title": title,
+        "question": question,
+        "basis": basis,
+        "outcome": answer.outcome,
+        "sentence": answer.sentence,
+        "parts": answer.parts,
+        "sections": [
+            {"anchor": anchor, "title": name, "blocks": [block_json(block) for block in blocks]}
+            for anchor, name, blocks in sections
+        ],
+    }
+
+
+def block_json(block: Block) -> dict[str, Any]:
+    """Return a block of a report as JSON: its kind, in lower case, and its fields."""
+    return {"kind": type(block).__name__.lower(), **_fields(block)}
+
+
+def _fields(value: Any) -> dict[str, Any]:
+    return {field.name: _form(getattr(value, field.name)) for field in fields(value)}
+
+
+def _form(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return [_form(one) for one in value]
+    if isinstance(value, Text | Fold | Table | Items | Facts):
+        return block_json(value)
+    if isinstance(value, float):
+        return number_or_none(value)
+    return _fields(value) if hasattr(value, "__dataclass_fields__") else value

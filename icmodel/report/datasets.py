@@ -10,8 +10,7 @@ from icmodel.dataset import Dataset
 from icmodel.dataset.rows import ABSOLUTE, kind
 from icmodel.documents import group_by_key
 from icmodel.estimate import BASES, estimated, interval, metric_name, plural, quantity
-from icmodel.report.blocks import Block, Cell, Facts, Fold, Items, Table, Text
-from icmodel.report.page_json import Sections, page_json
+from icmodel.report.blocks import Block, Cell, Facts, Fold, Items, Sections, Table, Text, page_json
 from icmodel.validate import Validation
 
 

@@ -23,12 +23,14 @@ from icmodel.report.blocks import (
     Gauge,
     Heading,
     Items,
+    Markup,
     Page,
     Picture,
     Table,
     Text,
+    element,
+    joined,
 )
-from icmodel.report.markup import Markup, element, joined
 from icmodel.requirement import SIGNS
 
 NO_PLOTS = (

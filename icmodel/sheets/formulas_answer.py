@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from icmodel.laws.bases import ASSUMED, DERIVED, STATED, THEORY
 from icmodel.laws.corrected_tables import BEST
 from icmodel.laws.flow import CLOSE, SHARED, is_one_way, traversals
-from icmodel.laws.metrics import BUSY, UTILISATIONS
+from icmodel.laws.metrics import ASSUMED, BUSY, DERIVED, STATED, THEORY, UTILISATIONS
 from icmodel.model.answering import LOST, NEAR_CPU, NEAR_WIRE
 from icmodel.model.domain import BEYOND
 from icmodel.sheets.formulas import NEVER, Step, first_of, parse_steps, text

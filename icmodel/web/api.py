@@ -13,8 +13,13 @@ from icmodel.dataset import VARIANTS, Dataset, catalogue
 from icmodel.errors import IcmodelError, ScenarioError
 from icmodel.estimate import Prediction
 from icmodel.questions import showing
-from icmodel.questions.comparing import RATES_ALONE, answer_columns, columns_document, refuse_others
-from icmodel.questions.predicting import answer
+from icmodel.questions.predicting import (
+    RATES_ALONE,
+    answer,
+    answer_columns,
+    columns_document,
+    refuse_others,
+)
 from icmodel.questions.sweeping import answer_grid, asked_grid, grid_document
 from icmodel.questions.words import DEFAULT_DATASET, parse_key_values, split_names
 from icmodel.scenario import Scenario

@@ -104,7 +104,7 @@ def compare_usecase(
 ) -> bytes:
     """Return the JSON answer of `icmodel compare --usecase`."""
     from icmodel.interconnects import compare_interconnects, ranked_document
-    from icmodel.questions.comparing import parse_rates
+    from icmodel.questions.predicting import parse_rates
 
     for name in datasets:
         check_dataset(name)

@@ -14,11 +14,9 @@ from icmodel.interconnects import compare_interconnects, ranked
 from icmodel.questions.judging import evaluate_with_notes
 from icmodel.report import datasets, predictions, verdicts
 from icmodel.report import interconnects as compared
-from icmodel.report.blocks import Fold, Items, Text
-from icmodel.report.page_json import Sections, page_json
+from icmodel.report.blocks import Fold, Items, Sections, Text, page_json
 from icmodel.report.systems import tables
-from icmodel.report.systems.drawing import system_svg
-from icmodel.report.systems.paths import stream_paths
+from icmodel.report.systems.drawing import stream_paths, system_svg
 from icmodel.report.systems.summary import summarise
 from icmodel.system import check, predict
 from icmodel.validate import Wishes, validate

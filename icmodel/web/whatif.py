@@ -12,15 +12,15 @@ from pydantic import BaseModel, Field
 from icmodel.documents import number_or_none
 from icmodel.errors import IcmodelError
 from icmodel.estimate import Prediction, estimated, interval, metric_name, quantity
-from icmodel.questions.mistakes import field_of
-from icmodel.questions.requiring import parse_requirement
 from icmodel.questions.whatif import (
     Bar,
     Question,
     RowText,
     bars,
     command_of,
+    field_of,
     limited_by,
+    parse_requirement,
     parse_word,
     python_of,
     row_of,

@@ -1,21 +1,67 @@
-"""Report of a predicted system: a first page with the conclusion, then drawing, tables and sources."""
+"""Report of a predicted system: a first page with conclusion, requirements and parts, then drawing, tables and sources."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from icmodel import __version__
-from icmodel.estimate import plural
-from icmodel.report.blocks import Block, Facts, Items, Page, Picture, Text, filled_sections
-from icmodel.report.front import command, dataset_word
+from icmodel import __version__, units
+from icmodel.documents import group_by_key
+from icmodel.estimate import BASES, interval, limit_name, metric_name, percent, plural
+from icmodel.reading import SourceFile
+from icmodel.report.blocks import (
+    MOST_CHANGES,
+    MOST_DOUBTS,
+    MOST_NUMBERS,
+    Block,
+    Cell,
+    Facts,
+    Front,
+    Items,
+    Page,
+    Picture,
+    Table,
+    Text,
+    filled_sections,
+)
+from icmodel.report.front import (
+    MOST_OPEN,
+    NOT_KNOWN,
+    PARTS,
+    command,
+    dataset_word,
+    name_cell,
+    repeat,
+    rest_text,
+    rests,
+    sentences,
+)
 from icmodel.report.masthead import PLAIN, Masthead
 from icmodel.report.systems import tables
 from icmodel.report.systems.drawing import described, drawing
-from icmodel.report.systems.front import front
-from icmodel.report.systems.summary import MOST_MEMBERS, summarise
-from icmodel.report.verdicts import ground_text
-from icmodel.system import SystemPrediction, check, system_names
+from icmodel.report.systems.summary import FRONT_BOXES, MOST_MEMBERS, NOT_JUDGED, summarise
+from icmodel.report.systems.tables import (
+    about,
+    by_group,
+    counted_outcomes,
+    estimate_cell,
+    limits,
+    margin,
+    reason,
+    span_text,
+    stated_times,
+    value_text,
+    worst_estimate,
+)
+from icmodel.report.verdicts import ground_text, limit_text, margin_clause
+from icmodel.requirement import MET, NOT_MET, UNDECIDED
+from icmodel.system import Finding, SystemPrediction, check, system_names
+from icmodel.system.prediction.bounding import NETWORK
+from icmodel.system.prediction.result import Judged, StreamPrediction, by_requirement
+from icmodel.system.prediction.stated import StatedTimes
+from icmodel.usecase.result import WEAK
 
 
 def page(found: SystemPrediction, masthead: Masthead = PLAIN, file: str = "") -> Page:
@@ -92,3 +138,255 @@ def words(found: SystemPrediction) -> Iterator[str]:
     yield from ("system", found.system.file or f"{name}{own}")
     for key, value in found.asked.items():
         yield from (f"--{key}", dataset_word(value) if key == "dataset" else value)
+
+
+HOST_LIMITS = ("cpu", "packet-rate", "receiver", "window", "application_send", "application_recv")
+"""Names of the bottlenecks that are in the hosts, not in the network."""
+
+
+def front(found: SystemPrediction, picture: str, problems: Iterable[Finding], line: str) -> Front:
+    """Make the first page of a predicted system.
+
+    Parameters
+    ----------
+    picture : str
+        File name of the drawing next to a Markdown report.
+    problems : iterable of Finding
+        Findings of the check of the system.
+    line : str
+        Command line that makes the report again.
+    """
+    system, groups = found.system, by_requirement(found.judged)
+    summary = summarise(found, FRONT_BOXES)
+    caption = f"Load of each link and verdicts by stream: {counted_outcomes(found)}."
+    file = SourceFile(system.file or system.name, system.sha256) if system.sha256 else None
+    return Front(
+        numbers=requirement_table(groups) if groups else stream_table(found),
+        more=rest_text([some[0].verdict.outcome for some in groups.values()], "What is required"),
+        parts=front_parts(found, groups),
+        picture=Picture(caption, described(system, summary), drawing(system, summary), picture),
+        change=sentences(changes(found, groups), MOST_CHANGES),
+        buy=tuple(parts_to_buy(found)),
+        doubts=sentences(doubts(found, groups, problems), MOST_DOUBTS),
+        repeat=repeat(line, found.datasets, ", ".join(found.variants), file),
+    )
+
+
+Groups = Mapping[str, list[Judged]]
+"""Name of a requirement -> its verdicts, the worst first."""
+
+
+def requirement_table(groups: Groups) -> Table:
+    """Return the table of requirements on the first page, each with its worst stream or device."""
+    rows = []
+    for name, some in list(groups.items())[:MOST_NUMBERS]:
+        worst, verdict = some[0], some[0].verdict
+        alike = sum(one.verdict.outcome == verdict.outcome for one in some)
+        span = "" if worst.by_bound else interval(verdict.requirement.metric, verdict.estimate)
+        value = value_text(worst)
+        rows.append(
+            (
+                name_cell(name, f"{metric_name(verdict.requirement.metric)} of {about(worst)}"),
+                Cell(value, note="" if span in value else span),
+                Cell(limit_text(verdict)),
+                Cell(margin(worst) or "unknown"),
+                Cell("worst-case bound" if worst.by_bound else rests(verdict.estimate.basis)),
+                Cell(
+                    "",
+                    note=f"{alike} of {len(some)}" if len(some) > 1 else "",
+                    outcome=verdict.outcome,
+                ),
+            )
+        )
+    columns = ("requirement", "worst", "limit", "margin", "based on", "verdict")
+    caption = "The numbers that decide, the worst first; below a value stands its 90 % interval"
+    return Table(caption, columns, tuple(rows), numbers=("worst", "limit"))
+
+
+def stream_table(found: SystemPrediction) -> Table:
+    """Return the table of the worst stream of each group, for a system without requirements."""
+    rows = []
+    for name, some in list(by_group(found).items())[:MOST_NUMBERS]:
+        goodput = worst_estimate("goodput_bps", some)
+        request_bps = max(one.stream.requested_goodput_bps for one in some)
+        asks = units.format_bps(request_bps) if math.isfinite(request_bps) else "all there is"
+        rows.append(
+            (
+                name_cell(name, plural(len(some), "stream")),
+                Cell(asks),
+                Cell("unknown") if goodput is None else estimate_cell("goodput_bps", goodput),
+                Cell(limits(some)[0]),
+                Cell(rests("" if goodput is None else goodput.basis)),
+                Cell(NOT_JUDGED),
+            )
+        )
+    columns = ("stream", "requested", "goodput", "limited by", "based on", "verdict")
+    caption = (
+        "Goodput of the streams, the worst of each group; below a value stands its 90 % interval"
+    )
+    return Table(caption, columns, tuple(rows), numbers=columns[1:3])
+
+
+def front_parts(found: SystemPrediction, groups: Groups) -> Table | None:
+    """Return a table that splits the deciding stream's goodput and latency into network, hosts and application.
+
+    Returns None if the system has no streams.
+    """
+    deciding = (some[0].stream for some in groups.values() if not some[0].device)
+    name = next(deciding, next(iter(found.streams), None))
+    if name is None:
+        return None
+    one = found.streams[name]
+    stated = stated_times(found, name)
+    rows = (
+        (Cell("goodput"), *map(Cell, goodput_parts(found, one, stated))),
+        (Cell("greatest latency of a frame"), *map(Cell, latency_parts(found, one, stated))),
+    )
+    return Table(f"What the verdict is made of: {name}", PARTS, rows)
+
+
+def goodput_parts(
+    found: SystemPrediction, one: StreamPrediction, stated: StatedTimes
+) -> tuple[str, str, str]:
+    """Return three texts on a stream's goodput: limits by network and hosts, and the application's request."""
+    rate_bps = min(link.rate_bps for link in found.system.links_of(one.stream))
+    ports = (found.links[found.system.ports[name].link].ports[name] for name in one.stream.path)
+    busiest = max(port.asked_ratio for port in ports)
+    network = f"{units.format_bps(rate_bps)} at most, asked for {percent(busiest)} by all streams"
+    goodput, request_bps = one.goodput_bps, one.stream.requested_goodput_bps
+    known = not goodput.absent and goodput.basis != "theory"  # theory knows no hosts
+    hosts = NOT_KNOWN
+    if known and one.bottleneck in HOST_LIMITS:
+        hosts = f"limit it to {units.format_bps(goodput.value, 4)}"
+    elif known and goodput.low >= min(request_bps, goodput.value):
+        hosts = "do not limit it"
+    cores = "; ".join(
+        f"{device.name} states {span_text(device.core_time_s)} of a core for each frame"
+        for device in stated.ends.values()
+        if device.core_time_s
+    )
+    hosts = f"{hosts}; {cores}" if cores else hosts
+    asks = units.format_bps(request_bps) if math.isfinite(request_bps) else "all there is"
+    return network, hosts, f"requests {asks}"
+
+
+def latency_parts(
+    found: SystemPrediction, one: StreamPrediction, stated: StatedTimes
+) -> tuple[str, str, str]:
+    """Return three texts on the greatest latency of a frame: the times of network, hosts and application.
+
+    Devices with a stated latency are named, even if the time of the host at the other end is unknown.
+    """
+    system, bound = found.system, one.latency_bound
+    own_s = (
+        system.devices[one.stream.source].app_send_s + system.devices[one.stream.sink].app_recv_s
+    )
+    own = f"adds {units.format_seconds(own_s, 4)}" if own_s else "its own work is not stated"
+    if bound is None or math.isnan(bound.network_s):
+        return NOT_KNOWN, stated.why or NOT_KNOWN, own
+    hosts = f"add up to {units.format_seconds(bound.hosts_s, 3)}"
+    if NETWORK in bound.covers:
+        hosts = f"{stated.why}; the rest is {NOT_KNOWN}" if stated.ends else NOT_KNOWN
+    elif stated.ends:
+        hosts = f"{hosts}: {stated.why}"
+    return f"up to {units.format_seconds(bound.network_s, 3)}", hosts, own
+
+
+def changes(found: SystemPrediction, groups: Groups) -> Iterator[str]:
+    """Yield sentences on changes and measurements that would change the verdict on a system."""
+    if not groups:
+        yield "A requirement, or a rate for a stream: without one there is nothing to judge."
+        return
+    worst = next(iter(groups.values()))[0]
+    if found.verdict == MET:
+        clause = margin_clause(worst.verdict.requirement.name, margin(worst))
+        yield f"{clause}; a change that takes more breaks the verdict."
+    else:
+        file = found.system.file or found.system.name
+        yield f"A search for the fewest changes that meet all requirements: icmodel recommend {file}."
+    for name, some in groups.items():
+        if some[0].verdict.outcome == NOT_MET:
+            yield f"“{name}” at {about(some[0])}: {_remedy(found, some[0])}."
+    count = sum(some[0].verdict.outcome == UNDECIDED for some in groups.values())
+    if count:
+        yield f"Measurements of hosts like these would settle {plural(count, 'open requirement')}."
+
+
+def _remedy(found: SystemPrediction, one: Judged) -> str:
+    """Return as text how a requirement is missed: by which margin, bottleneck, and largest latency term."""
+    parts = [margin(one) or reason(one)]
+    if by := limit_name(one.verdict.limiting):
+        parts.append(f"limited by {by}")
+    stream = None if one.device else found.streams[one.stream]
+    if (
+        stream is not None
+        and stream.terms
+        and not one.verdict.requirement.metric.startswith("goodput")
+    ):
+        cause = max(stream.terms, key=lambda name: stream.terms[name])
+        parts.append(
+            f"{cause} adds most to a frame, {units.format_seconds(stream.terms[cause], 3)}"
+        )
+    return ", ".join(parts)
+
+
+def parts_to_buy(found: SystemPrediction) -> Iterator[tuple[str, str]]:
+    """Yield the hardware to buy (interfaces, cores, switches) and its cost, as pairs of name and text."""
+    system = found.system
+    kinds = Counter(
+        f"{units.format_bps(link.rate_bps)} {link.interconnect}"
+        for link in system.links.values()
+        for end in link.ends
+        if end in system.devices
+    )
+    each = ", ".join(f"{count} of {kind}" for kind, count in kinds.most_common(MOST_NUMBERS))
+    yield "interfaces", each or "none"
+    known = [device.cores for device in system.devices.values() if device.cores is not None]
+    silent = len(system.devices) - len(known)
+    unknown = f"{plural(silent, 'device')} without a stated number" if silent else ""
+    stated = f"{sum(known)} in {plural(len(known), 'device')}" if known else ""
+    yield "cores", ", ".join(filter(None, (stated, unknown)))
+    cables = plural(len(system.links), "cable")
+    yield "switches and cables", f"{plural(len(system.switches), 'switch')}, {cables}"
+    cost = "the file states no costs"
+    if system.costs is not None:
+        cost = f"{units.format_count(system.cost)} {system.costs.currency}".strip()
+    yield "cost", cost
+
+
+def doubts(found: SystemPrediction, groups: Groups, problems: Iterable[Finding]) -> Iterator[str]:
+    """Yield sentences on doubts about the verdict, the largest first."""
+    sources = {one.group: one.source for one in found.system.devices.values() if one.latency_s}
+    silent = any(one.latency_s is None for one in found.system.devices.values())
+    if not found.datasets and silent:
+        yield "Theory alone answers: hosts of this system are not in any dataset, and they add time and limits."
+    if sources:
+        named = (f"{name} ({source})" if source else name for name, source in sources.items())
+        yield f"Times that devices state are taken as stated, not measured: {', '.join(named)}."
+
+    def width(one: Judged) -> float:
+        estimate, limit = one.verdict.estimate, abs(one.verdict.requirement.limit)
+        if math.isnan(estimate.low) or math.isnan(estimate.high):
+            return math.inf
+        return (estimate.high - estimate.low) / (limit or 1.0)
+
+    worst = {name: some[0] for name, some in groups.items()}
+    open_ones = [name for name, one in worst.items() if one.verdict.outcome == UNDECIDED]
+    for name in sorted(open_ones, key=lambda name: -width(worst[name]))[:MOST_OPEN]:
+        yield f"“{name}” stays open at {about(worst[name])}: {reason(worst[name])}."
+
+    weak = group_by_key(
+        (one.verdict.estimate.basis, name) for name, one in worst.items() if not one.by_bound
+    )
+    for basis in sorted(set(weak) & set(WEAK), key=BASES.index, reverse=True):
+        some = ", ".join(f"“{name}”" for name in weak[basis])
+        yield f"{plural(len(weak[basis]), 'verdict')} of {len(worst)} on {basis} numbers: {some}."
+    bounded = [name for name, one in worst.items() if one.by_bound]
+    if bounded:
+        names = ", ".join(f"“{name}”" for name in bounded)
+        yield f"A worst-case bound decides {names}; it holds while producers keep their period."
+    yield from (f"The check found: {problem.text}" for problem in problems)
+    yield from found.notes
+    yield from (f"The system file: {one}" for one in found.system.known_limits)
+    if found.datasets:
+        yield "Hosts other than those of the datasets may differ."

@@ -1,20 +1,80 @@
-"""Plots of an evaluation: up to four for each stream of the chosen candidate."""
+"""Report of an evaluation of a use case: first page, appendix, and up to four plots for each stream."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import cache, partial
 
+from icmodel import __version__
 from icmodel.errors import OutOfDomain, ReportError
 from icmodel.estimate import metric_name
 from icmodel.model import Model
 from icmodel.plotting import Spec
-from icmodel.report.blocks import Block, Cell, Figure, Figures, Heading, Table, Text
+from icmodel.report.blocks import (
+    Block,
+    Cell,
+    Figure,
+    Figures,
+    Heading,
+    Page,
+    Table,
+    Text,
+    filled_sections,
+)
 from icmodel.report.drawing import HERE, Row
+from icmodel.report.front import command, front
+from icmodel.report.masthead import PLAIN, Masthead
 from icmodel.report.plots import BORROWED, describe, is_fastest, profile_plot
+from icmodel.report.predictions import limits, predictions, reasons, rows, sources
 from icmodel.report.profile import Profile, profile
+from icmodel.report.verdicts import conclude, required, verdicts
 from icmodel.requirement import Requirement
-from icmodel.usecase import Answer, Evaluation
+from icmodel.usecase import Answer, Evaluation, usecase_names
+
+
+def page(evaluation: Evaluation, masthead: Masthead = PLAIN, file: str = "") -> Page:
+    """Make the whole report of an evaluation of a use case.
+
+    Parameters
+    ----------
+    file : str
+        Name of the report's file, for the command that repeats the report.
+    """
+    case, data = evaluation.usecase, evaluation.data
+    plots = tuple(figures(evaluation))
+    line = command(words(evaluation), masthead, file or f"{case.name}.html")
+    sections = (
+        ("verdicts", "Verdicts", verdicts(evaluation)),
+        ("limits", "Limits of validity", limits(evaluation)),
+        ("requirements", "What is required", required(evaluation)),
+        ("predictions", "Predictions", predictions(evaluation)),
+        ("reasons", "Why", reasons(evaluation)),
+        ("plots", "Plots", plots),
+        ("rows", "Dataset rows used", rows(evaluation)),
+        ("sources", "Sources", sources(evaluation)),
+    )
+    return Page(
+        title=case.title,
+        question=case.question,
+        basis=f"{data.title} ({data.id}), variant {evaluation.variant}",
+        answer=conclude(evaluation),
+        sections=filled_sections(*sections),
+        made_by=f"icmodel {__version__}",
+        front=front(evaluation, plots, line),
+        masthead=masthead,
+    )
+
+
+def words(evaluation: Evaluation) -> Iterator[str]:
+    """Yield the words of the ``icmodel`` command line that repeats this evaluation."""
+    file, name = evaluation.file, evaluation.usecase.name
+    name = name if name in usecase_names() else f"{name}.toml"
+    yield from ("evaluate", name if file is None else file.name)
+    yield from ("--dataset", evaluation.data.reference, "--variant", evaluation.variant)
+    yield from ("--candidate", evaluation.candidate)
+    if evaluation.strict:
+        yield "--strict"
+
 
 LATENCIES = ("latency_mean_s", "rtt_half_mean_s", "rtt_mean_s")
 CPUS = ("cpu_recv", "cpu_send", "cpu_recv_cores", "cpu_send_cores")
