@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 import pytest
 
 from icmodel.report import report
-from icmodel.report.writing import junit_text
+from icmodel.report.junit import junit_text
 from icmodel.requirement import MET
 from icmodel.system import load, predict
 from icmodel.system.files import read_system

@@ -1,4 +1,4 @@
-"""Answer arrays of questions: cut them into blocks, answer the blocks in threads, return columns of numbers or an xarray.Dataset."""
+"""Answer arrays of questions: cut them into blocks, answer the blocks in threads, return columns of numbers."""
 
 from __future__ import annotations
 
@@ -11,19 +11,21 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import xarray as xr
 from numpy.typing import NDArray
 
 from icmodel.arrays import Bools, Ints, fast_where
 from icmodel.dataset import Dataset
 from icmodel.errors import OutOfDomain, ScenarioError
-from icmodel.estimate import attributes
 from icmodel.laws.law import Law, Prepared, TableRequest
 from icmodel.laws.metrics import BOTTLENECK, predicted
 from icmodel.model.answering import UNKNOWN, Answered, answered, in_overload, needed, no_metric
 from icmodel.model.cache import TableCache
-from icmodel.model.domain import Column, adds_work, float_column, request_column
-from icmodel.plotting import GridPlots
+from icmodel.model.domain import (
+    Column,
+    adds_work,
+    float_column,
+    request_column,
+)
 from icmodel.ranges import REQUESTS, check_arrays
 from icmodel.scenario import SI_NAMES, Hosts, Options, check_complete, si_values
 from icmodel.tables import Questions
@@ -453,23 +455,3 @@ def _keep_memory() -> None:
     """
     largest = np.empty(4_000_000)  # 32 MB, just under glibc's limit of 32 MiB for the thresholds
     del largest
-
-
-if not hasattr(xr.Dataset, "icmodel"):
-    accessor: Any = xr.register_dataset_accessor  # has no types
-    accessor("icmodel")(GridPlots)
-
-
-def labelled(
-    model: TableCache, questions: QuestionTable, columns: Mapping[str, NDArray[Any]]
-) -> xr.Dataset:
-    """Label columns of answers with the dimensions and coordinates of their questions."""
-    data = model.data
-    return xr.Dataset(
-        {
-            name: xr.Variable(questions.dims, column, attributes(name))
-            for name, column in columns.items()
-        },
-        coords=dict(questions.coords),
-        attrs={"dataset": data.id, "sha256": data.sha256, "variant": model.variant},
-    )

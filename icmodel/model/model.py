@@ -511,7 +511,7 @@ class Model:
         >>> grid["goodput_bps"].values.tolist()
         [512000.0, 11584000.0]
         """
-        from icmodel.model.many import labelled  # imports xarray
+        from icmodel.model.labelled import labelled  # imports xarray
 
         chosen = None if metrics is None else tuple(metrics)
         options = outside, chosen, intervals, threads
