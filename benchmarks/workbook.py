@@ -23,9 +23,7 @@ from icmodel.model import Model
 from icmodel.scenario import NO_OPTIONS
 from icmodel.sheets import Cell, Sheet, read_sheet
 from icmodel.sheets.calculation import questions_workbook
-from icmodel.sheets.formulas_answer import answers
-from icmodel.sheets.formulas_law import GOODPUT
-from icmodel.sheets.formulas_question import INPUTS
+from icmodel.sheets.formulas import GOODPUT, INPUTS, answers
 from icmodel.sheets.lookup import VARIANT, Lookup, lookup_of
 from icmodel.sheets.sheet import unit_of_metric
 from icmodel.sheets.workbook import keywords_of

@@ -1,4 +1,4 @@
-"""Documents: read TOML and JSON with one kind of error, and write values as JSON and TOML.
+"""Documents: read TOML and JSON with one kind of error, write values as both, and write files atomically.
 
 For some damaged documents, Python's parsers raise unusual errors: a `RecursionError` for deep nesting,
 another error for a number with thousands of digits. The readers of this module raise the parser's usual
@@ -8,14 +8,16 @@ error instead. So callers handle one kind of error.
 from __future__ import annotations
 
 import math
+import os
 import re
 import tomllib
 from collections.abc import Hashable, Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from icmodel.errors import IcmodelError
+from icmodel.errors import IcmodelError, ReportError, unwritable
 
 MOST_NESTED = 64
 """Maximum depth of nested tables and lists; real documents have at most ten levels."""
@@ -293,3 +295,109 @@ def group_by_key(pairs: Iterable[tuple[K, V]]) -> dict[K, list[V]]:
     for key, value in pairs:
         groups.setdefault(key, []).append(value)
     return groups
+
+
+def check_place(path: str | Path) -> None:
+    """Raise ReportError if no file can be written at a path; call this before computing the content.
+
+    Raises
+    ------
+    ReportError
+        If the folder of the file is missing or not accessible, or the path is a folder.
+    """
+    target = Path(path)
+    try:
+        has_folder, is_folder = target.parent.is_dir(), target.is_dir()
+    except OSError as error:
+        raise ReportError(unwritable(target, error)) from error
+    if not has_folder:
+        raise ReportError(
+            f"{target} cannot be written: there is no folder {target.parent}; make it, or choose "
+            "another place"
+        )
+    if is_folder:
+        raise ReportError(f"{target} cannot be written: it is a folder; choose another place")
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """Yield the path of a temporary file that replaces ``path`` at the end of the context.
+
+    After a failure the temporary file is removed. An existing path that is not a regular file, such as a device, is
+    written in place.
+
+    Raises
+    ------
+    ReportError
+        If the file cannot be written; an existing file then stays unchanged.
+    """
+    check_place(path)
+    if path.exists() and not path.is_file():
+        try:
+            yield path
+        except OSError as error:
+            raise ReportError(unwritable(path, error)) from error
+        return
+    beside = path.with_name(f".{path.stem}.{os.urandom(8).hex()}{path.suffix}")
+    try:
+        yield beside
+        with beside.open("rb+") as file:
+            os.fsync(file.fileno())
+        beside.replace(path)
+    except OSError as error:
+        raise ReportError(unwritable(path, error)) from error
+    except ReportError as error:  # a writer in the context names the temporary file
+        raise ReportError(str(error).replace(str(beside), str(path))) from error
+    finally:
+        with suppress(OSError):
+            beside.unlink(missing_ok=True)
+
+
+@contextmanager
+def alone(path: Path) -> Iterator[None]:
+    """Lock a path within the context, so that no other process writes the same file in parts.
+
+    The lock is on a hidden file beside the path. The kernel releases it if the process is killed. Windows has no such
+    lock.
+
+    Raises
+    ------
+    ReportError
+        If another process holds the lock, or the hidden file cannot be written.
+    """
+    try:
+        import fcntl
+    except ImportError:
+        yield
+        return
+    place = path.with_name(f".{path.name}.lock")
+    busy = ReportError(
+        f"another process is writing {path}: wait until it ends, or choose another name"
+    )
+    with ExitStack() as stack:
+        try:
+            file = stack.enter_context(place.open("ab"))
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise busy from None
+        except OSError as error:
+            raise ReportError(unwritable(path, error)) from error
+        if not os.fstat(file.fileno()).st_nlink:  # the last owner has just removed the lock file
+            raise busy
+        try:
+            yield
+        finally:
+            with suppress(OSError):
+                place.unlink(missing_ok=True)
+
+
+def write(path: str | Path, content: bytes) -> None:
+    """Write bytes to a file atomically: an interrupted write leaves no incomplete file.
+
+    Raises
+    ------
+    ReportError
+        If the file cannot be written; an existing file then stays unchanged.
+    """
+    with replacing(Path(path)) as beside:
+        beside.write_bytes(content)

@@ -1,10 +1,16 @@
-"""Errors of icmodel; each message is one sentence that names the mistake, the value and the fix."""
+"""Errors of icmodel, one sentence each with mistake, value and fix; and all mistakes of a file as one error."""
 
 from __future__ import annotations
 
 import errno
+import math
 import os
-from typing import NamedTuple
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 
 class Mistake(NamedTuple):
@@ -122,3 +128,250 @@ def unwritable(what: object, error: OSError) -> str:
     else:
         advice = "choose another place"
     return f"{what} cannot be written: {reason}; {advice}"
+
+
+Place = tuple[int | str | None, ...]
+"""Path of a value in a file, as keys and table numbers: ``("links", 2, "rate_bps")``.
+
+A table's name may replace its number.  None stands for every table of a list.
+"""
+NODES = "nodes"
+"""Key in a place that covers both devices and switches."""
+AT_LINE = re.compile(r"\(at line (\d+), column (\d+)\)")
+_HEADER = re.compile(r"\s*(\[\[?)\s*([^]\[]+?)\s*\]")
+_KEY = re.compile(r"""\s*((?:[\w-]+|"[^"]*"|'[^']*')(?:\s*\.\s*(?:[\w-]+|"[^"]*"|'[^']*'))*)\s*=""")
+_PART = re.compile(r"""[\w-]+|"[^"]*"|'[^']*'""")
+_LONG_TEXT = re.compile(r"\"{3}|'{3}")
+
+
+class Fault(NamedTuple):
+    """Mistake, with the values on which it depends.
+
+    Parameters
+    ----------
+    text : str
+        Sentence with the mistake, the value and the fix.
+    place : Place
+        The wrong value.
+    needs : tuple of Place
+        Values on which the mistake depends.  If one of them is wrong itself, the mistake is left out.
+    cause : str
+        Cause of the mistake.  If several mistakes have the same cause, only the first is kept.
+    also : tuple of Place
+        Further values that are unknown because of the mistake.
+    """
+
+    text: str
+    place: Place = ()
+    needs: tuple[Place, ...] = ()
+    cause: str = ""
+    also: tuple[Place, ...] = ()
+
+
+class Refusal(ValueError):  # noqa: N818  (a mistake of a file, not of a caller)
+    """Mistakes that a validator finds in a table; all their places begin in the table."""
+
+    def __init__(self, faults: Iterable[Fault]) -> None:
+        self.faults = tuple(faults)
+        super().__init__("\n".join(fault.text for fault in self.faults))
+
+
+def refuse(faults: Iterable[Fault]) -> None:
+    """Raise a Refusal with all mistakes of a table, if there are any."""
+    if found := tuple(faults):
+        raise Refusal(found)
+
+
+@dataclass
+class Mistakes:
+    """Mistakes of one file so far.
+
+    Parameters
+    ----------
+    file : str
+        Name of the file in messages.
+    toml : str
+        Text of the file, in which the lines are found.
+    document : mapping
+        Parsed text.
+    """
+
+    file: str
+    toml: str = ""
+    document: Mapping[str, Any] = field(default_factory=dict)
+    numbers: dict[str, list[int]] = field(default_factory=dict, init=False)
+    """Name of a list -> numbers in the file of its tables that are still checked.
+
+    A list without an entry is checked in full.
+    """
+    _found: dict[str, Mistake] = field(default_factory=dict, init=False)
+    _wrong: list[Place] = field(default_factory=list, init=False)
+    _replaced: set[Place] = field(default_factory=set, init=False)
+    _causes: set[str] = field(default_factory=set, init=False)
+
+    def __bool__(self) -> bool:
+        return bool(self._found)
+
+    def add(self, fault: Fault) -> bool:
+        """Add a mistake, unless it follows from an earlier one; return whether it was added."""
+        place, *needs = (self._numbered(one) for one in (fault.place, *fault.needs))
+        known = fault.cause in self._causes or any(
+            related(one, wrong) for one in (place, *needs) for wrong in self._wrong
+        )
+        if known or place in self._replaced:
+            return False
+        self._wrong.append(place)
+        self.forget(*fault.also)
+        if fault.cause:
+            self._causes.add(fault.cause)
+        text = " ".join(fault.text.split())
+        self._found.setdefault(text, Mistake(text, line_of(self.toml, place)))
+        return True
+
+    def forget(self, *places: Place) -> None:
+        """Mark values as unknown, so that later mistakes about them or depending on them are left out."""
+        self._wrong += map(self._numbered, places)
+
+    def replace(self, place: Place) -> None:
+        """Mark the value at exactly this place as changed by icmodel, so that later mistakes about it are left out."""
+        if place:
+            self._replaced.add(self._numbered(place))
+
+    @contextmanager
+    def at(self, *place: int | str | None, needs: tuple[Place, ...] = ()) -> Iterator[None]:
+        """Catch an error of the context, and add it as a mistake at a place."""
+        try:
+            yield
+        except IcmodelError as error:
+            self.add(Fault(str(error), place, needs))
+
+    def number_in_file(self, part: str, number: int) -> int:
+        """Convert a number among the checked tables of a list to the number in the file; both count from 0."""
+        return self.numbers[part][number] if part in self.numbers else number
+
+    def left_out(self, part: str) -> bool:
+        """Whether any table of a list is excluded from further checks."""
+        return part in self.numbers and len(self.numbers[part]) < len(self.document.get(part, ()))
+
+    def refuse(self, error: type[IcmodelError]) -> None:
+        """Raise an error with all mistakes in the order of their lines, if there are any.
+
+        Raises
+        ------
+        IcmodelError
+            The class of the exception is ``error``.
+        """
+        if not self._found:
+            return
+        found = sorted(self._found.values(), key=lambda one: one.line or math.inf)
+        refusal = error(mistakes_text(self.file, found))
+        refusal.mistakes = tuple(found)
+        raise refusal
+
+    def _numbered(self, place: Place) -> Place:
+        """Replace the table in a place by its number in the file.
+
+        The place names the table by its name, or by its number among the checked tables.
+        """
+        if len(place) < 2:
+            return place
+        part, which, *rest = place
+        if isinstance(which, int):
+            return (part, self.number_in_file(str(part), which), *rest)
+        for one in ("devices", "switches") if part == NODES else (str(part),):
+            tables = self.document.get(one)
+            for number, table in enumerate(tables if isinstance(tables, list) else ()):
+                if which is not None and which in names_of(table):
+                    return (one, number, *rest)
+        return place
+
+
+def names_of(table: object) -> tuple[object, ...]:
+    """List the names by which a place may refer to a table: its name, or a link's two groups: ``camera<->switch``."""
+    if not isinstance(table, dict):
+        return ()
+    ends = table.get("between")
+    return (table.get("name"), "<->".join(map(str, ends)) if isinstance(ends, list) else None)
+
+
+def related(one: Place, other: Place) -> bool:
+    """Whether two places are equal, or one is inside the other.
+
+    >>> related(("links", None, "rate_bps"), ("links", 2)), related(("links", 1), ("links", 2))
+    (True, False)
+    """
+    pairs = zip(one, other, strict=False)
+    return bool(one and other) and all(a == b or a is None or b is None for a, b in pairs)
+
+
+def mistakes_text(file: object, mistakes: Iterable[Mistake]) -> str:
+    """Return all mistakes of a file: one in a sentence, several with their number and a line each.
+
+    >>> print(mistakes_text("own.toml", [Mistake("title is missing"), Mistake("name is 3", 2)]))
+    own.toml has 2 mistakes:
+    - title is missing
+    - line 2: name is 3
+    """
+    first, *others = mistakes
+    if not others:
+        return f"{file}{f', line {first.line}' if first.line else ''}: {first.message}"
+    each = (f"{f'line {one.line}: ' if one.line else ''}{one.message}" for one in (first, *others))
+    return "\n- ".join([f"{file} has {len(others) + 1} mistakes:", *each])
+
+
+def line_of(toml: str, place: Place) -> int | None:
+    r"""Find the line of a value in a TOML text; if it is missing, the line of the innermost table around it.
+
+    Examples
+    --------
+    >>> line_of('[[links]]\nrate = "1 Gb/s"\n[[links]]\nrate = "1 Gx"', ("links", 1, "rate_bps"))
+    4
+    """
+    best, found = 0, None
+    counts: Counter[tuple[str, ...]] = Counter()
+    table: Place = ()
+    within = ""
+    for number, line in enumerate(toml.splitlines() if place else (), start=1):
+        inside = bool(within)
+        for mark in _LONG_TEXT.findall(line):
+            within = "" if mark == within else within or mark
+        here: Place | None = None
+        if inside:
+            continue
+        if head := _HEADER.match(line):
+            names = _names(head[2])
+            counts[names] += head[1] == "[["
+            here = table = _with_numbers(names, counts)
+        elif key := _KEY.match(line):
+            here = (*table, *_names(key[1]))
+        if here and len(here) > best and _leads_to(here, place):
+            best, found = len(here), number
+    return found
+
+
+def _names(dotted: str) -> tuple[str, ...]:
+    return tuple(one.strip('"' + "'") for one in _PART.findall(dotted))
+
+
+def _with_numbers(names: tuple[str, ...], counts: Counter[tuple[str, ...]]) -> Place:
+    """Place of the table under a header: each list of tables gets the number of its last table."""
+    place: list[int | str | None] = []
+    for end, name in enumerate(names, start=1):
+        place.append(name)
+        if counts[names[:end]]:
+            place.append(counts[names[:end]] - 1)
+    return tuple(place)
+
+
+def _leads_to(here: Place, place: Place) -> bool:
+    """Whether a place is inside another."""
+    return len(here) <= len(place) and all(map(is_spelt, place, here))
+
+
+def is_spelt(field: object, key: object) -> bool:
+    """Whether a key of a file stands for a field: itself, or ``rate`` for ``rate_bps``.
+
+    >>> is_spelt("rate_bps", "rate"), is_spelt("rate_bps", "length")
+    (True, False)
+    """
+    return field == key or (isinstance(field, str) and field.rpartition("_")[0] == key)

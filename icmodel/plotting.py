@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from icmodel.documents import json_text, number_or_none
+from icmodel.documents import json_text, number_or_none, write
 from icmodel.errors import ReportError
 from icmodel.estimate import (
     BASES,
@@ -25,7 +25,6 @@ from icmodel.estimate import (
     metric_name,
     quantity,
 )
-from icmodel.files import write
 from icmodel.keywords import advice
 
 if TYPE_CHECKING:

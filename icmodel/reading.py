@@ -31,8 +31,17 @@ from pydantic_core import CoreSchema, ErrorDetails, InitErrorDetails
 
 from icmodel import units
 from icmodel.documents import toml
-from icmodel.errors import IcmodelError, Mistake, UnitError
-from icmodel.mistakes import AT_LINE, Fault, Mistakes, Place, Refusal, is_spelt
+from icmodel.errors import (
+    AT_LINE,
+    Fault,
+    IcmodelError,
+    Mistake,
+    Mistakes,
+    Place,
+    Refusal,
+    UnitError,
+    is_spelt,
+)
 from icmodel.ranges import MOST
 
 # --- fields -----------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from icmodel.documents import json_of
 from icmodel.errors import UseCaseError
 from icmodel.estimate import Estimate, estimated, interval, quantity, shortened
 from icmodel.frozen import NanEqual
-from icmodel.notebook import Coloured, html_table
+from icmodel.table import Coloured, html_table
 
 MET = "met"
 NOT_MET = "not met"

@@ -12,8 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from icmodel.documents import toml_text
-from icmodel.errors import NetworkError
-from icmodel.mistakes import Mistakes
+from icmodel.errors import Mistakes, NetworkError
 from icmodel.system.checking import check, refusal
 from icmodel.system.document import Streams, SystemDocument
 from icmodel.system.expansion import expand

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from icmodel.sweep.targets import TARGETS
+from icmodel.sweep.files import TARGETS
 
 CENTRAL = "ethernet-10g-2012"
 QUESTION: dict[str, Any] = {

@@ -23,8 +23,8 @@ from crash_case import COMMANDS as WRITERS
 from crash_case import content, started
 from fold_case import GOLDEN
 from icmodel.cli import WRONG, main
+from icmodel.documents import alone, write
 from icmodel.errors import ClusterError, ReportError, is_disk_error, unwritable
-from icmodel.files import alone, write
 from icmodel.fits import store
 from icmodel.web.place import listen
 from icmodel.workers import connect

@@ -17,9 +17,9 @@ import pytest
 import checkout
 
 FLOORS = (
-    ("errors", "arrays", "frozen", "keywords", "statistics", "table"),
-    ("units", "documents", "mistakes", "notebook", "ranges"),
-    ("scenario", "files"),
+    ("errors", "arrays", "frozen", "keywords", "statistics"),
+    ("units", "documents", "table", "ranges"),
+    ("scenario",),
     ("reading", "estimate"),
     ("requirement", "dataset", "plotting", "theory"),
     ("tables", "workers"),
@@ -27,7 +27,7 @@ FLOORS = (
     ("laws",),
     ("model",),
     ("message", "solve"),
-    ("changes", "sheets", "sweep", "usecase"),
+    ("sheets", "sweep", "usecase"),
     ("ingest", "interconnects", "fold", "validate", "probing"),
     ("system",),
     ("recommend", "calibrate", "verify"),

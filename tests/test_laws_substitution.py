@@ -14,7 +14,7 @@ from icmodel.dataset import Dataset, Point
 from icmodel.errors import DatasetError, OutOfDomain
 from icmodel.laws.substitution import nearest_rows, own_rows
 from icmodel.model import Model
-from icmodel.validate.questions import question
+from icmodel.validate.folds import question
 
 PAYLOADS = (64, 256, 1024, 4096, 16384)
 FACTORS = {("a", "on"): 1.0, ("a", "off"): 1.3, ("b", "on"): 2.0, ("b", "off"): 2.6}

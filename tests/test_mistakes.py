@@ -12,8 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cli_case import RunIcmodel
-from icmodel.errors import IcmodelError, Mistake
-from icmodel.mistakes import Fault, Mistakes, line_of
+from icmodel.errors import Fault, IcmodelError, Mistake, Mistakes, line_of
 from icmodel.system import read_open
 from icmodel.usecase import new_usecase_text
 from icmodel.usecase.files import read_usecase

@@ -13,9 +13,9 @@ import xarray as xr
 
 import icmodel
 from icmodel.estimate import Estimate, Metrics
-from icmodel.notebook import MOST_ROWS, Coloured, data_frame, html_table
 from icmodel.system import SystemPrediction, predict
 from icmodel.system import load as load_system
+from icmodel.table import MOST_ROWS, Coloured, data_frame, html_table
 
 DATASET = "ethernet-10g-2012"
 MODEL = icmodel.Model(DATASET)

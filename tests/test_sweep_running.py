@@ -21,10 +21,9 @@ import icmodel
 from icmodel.cli import main
 from icmodel.errors import ClusterError, OutOfDomain, ReportError
 from icmodel.sweep import Axis, Grid, grid_of, sweep, sweep_to_file
-from icmodel.sweep.files import write_grid_csv
+from icmodel.sweep.files import MANIFEST, block_columns, write_grid_csv
 from icmodel.sweep.grid import Blocks
 from icmodel.sweep.running import sweep_id
-from icmodel.sweep.targets import MANIFEST, block_columns
 from search import mostly_long
 from sweep_case import BLOCK, CENTRAL, FORMATS, QUESTION, content
 

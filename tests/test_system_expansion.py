@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from icmodel.errors import NetworkError
-from icmodel.mistakes import Mistakes
+from icmodel.errors import Mistakes, NetworkError
 from icmodel.system import (
     CreditBased,
     DeficitRoundRobin,

@@ -9,7 +9,7 @@ import pytest
 
 from icmodel.cli import main
 from icmodel.system import System, load
-from icmodel.system.namesake import notes_on_system, notes_on_usecase
+from icmodel.system.files import notes_on_system, notes_on_usecase
 from icmodel.usecase import derive, load_usecase
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from icmodel.system.sharing.transfer import Run, pipelined_s, storing
+from icmodel.system.prediction.path_times import Run, pipelined_s, storing
 from pipeline import Hop, lone_frame_s
 
 GAP = 96.0

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from icmodel.arrays import Floats
+from icmodel.system.prediction.path_times import Run, pipelined_s
 from icmodel.system.sharing import waiting
-from icmodel.system.sharing.transfer import Run, pipelined_s
 from icmodel.system.sharing.waiting import (
     Arrivals,
     all_bursts_once_s,

@@ -33,9 +33,8 @@ from icmodel.usecase import (
     read_usecase,
     usecase_schema,
 )
-from icmodel.usecase.bound import StreamBounds, estimate_for
 from icmodel.usecase.document import Medium
-from icmodel.usecase.judging import no_rate, with_delays
+from icmodel.usecase.judging import StreamBounds, estimate_for, no_rate, with_delays
 from icmodel.usecase.result import others_beyond
 from search import times
 

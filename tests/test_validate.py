@@ -18,8 +18,7 @@ from icmodel.model import Model
 from icmodel.report.validation import error_plot
 from icmodel.scenario import Scenario
 from icmodel.validate import Validation, Wishes, document, validate
-from icmodel.validate.folds import leave_one_out
-from icmodel.validate.questions import answers, answers_of, question
+from icmodel.validate.folds import answers, answers_of, leave_one_out, question
 from icmodel.validate.validation import (
     HELD_OUT,
     KINDS,

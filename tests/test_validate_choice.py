@@ -12,8 +12,7 @@ from fits_case import dataset, row
 from icmodel.cli import main
 from icmodel.dataset import Dataset, load
 from icmodel.validate import Choice, Wishes, choose, validate
-from icmodel.validate.choice import AT_MOST_ROWS, LEAST_ANSWERS, MOST_FOLDS, TIE
-from icmodel.validate.validation import LEAVE_ONE
+from icmodel.validate.validation import AT_MOST_ROWS, LEAST_ANSWERS, LEAVE_ONE, MOST_FOLDS, TIE
 
 SIZES = tuple(int(size) for size in np.unique(np.geomspace(64, 60_000, 34).astype(int)))
 

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from icmodel.verify import comparing
-from icmodel.verify.comparing import Bounded, Compared
-from icmodel.verify.result import most_outside
+from icmodel.verify.comparing import Bounded, Compared, most_outside
 from verify_case import passes, small
 
 

@@ -20,7 +20,7 @@ from icmodel.system import (
     load,
 )
 from icmodel.verify.lab_system import lab_system
-from icmodel.verify.topology import LEAST_CLASS_BPS, code_point, topology
+from icmodel.verify.running import LEAST_CLASS_BPS, code_point, topology
 
 
 def lab_copy(name: str, slower: float = 1.0, members: int | None = None) -> System:

@@ -14,8 +14,7 @@ from icmodel.estimate import estimated, interval
 from icmodel.model import Model
 from icmodel.questions.whatif import Question, parse_requirement
 from icmodel.requirement import judge
-from icmodel.web.curves import curve, form
-from icmodel.web.whatif import answer
+from icmodel.web.whatif import answer, curve, form
 from search import times
 
 CENTRAL = "ethernet-10g-2012"

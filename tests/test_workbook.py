@@ -21,9 +21,7 @@ from icmodel.model import Model
 from icmodel.requirement import Requirement, judge, while_all_passes
 from icmodel.scenario import NO_OPTIONS
 from icmodel.sheets.calculation import PLACE, questions_workbook
-from icmodel.sheets.formulas import text
-from icmodel.sheets.formulas_answer import answers, steps
-from icmodel.sheets.formulas_question import INPUTS
+from icmodel.sheets.formulas import INPUTS, answers, steps, text
 from icmodel.sheets.lookup import lookup_of
 from icmodel.sheets.sheet import Cell, unit_of_metric
 from icmodel.sheets.workbook import AT_LEAST, keywords_of, write_living_workbook

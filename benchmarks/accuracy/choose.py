@@ -32,7 +32,7 @@ import numpy as np
 from benchmarks.accuracy.evidence import Beside, Evidence, Evidences, evidences
 from benchmarks.pairs import say
 from icmodel.dataset import Dataset, catalogue, load
-from icmodel.files import replacing
+from icmodel.documents import replacing
 from icmodel.fits.constants import SHIPPED, Constants
 from icmodel.fits.store import seal_of
 from icmodel.statistics import COVERAGE

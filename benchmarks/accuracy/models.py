@@ -11,8 +11,7 @@ from icmodel.errors import IcmodelError
 from icmodel.estimate import Estimate, absent
 from icmodel.fits.constants import SHIPPED, Constants
 from icmodel.model import Model
-from icmodel.validate.folds import Fold
-from icmodel.validate.questions import answers_of
+from icmodel.validate.folds import Fold, answers_of
 
 
 def shipped(data: Dataset) -> Constants:

@@ -29,8 +29,7 @@ from icmodel.dataset import Dataset
 from icmodel.dataset.rows import Noise, noise
 from icmodel.errors import CalibrationError
 from icmodel.usecase import load_usecase
-from icmodel.validate.folds import Fold, Key, curve, in_order, place
-from icmodel.validate.questions import answers
+from icmodel.validate.folds import Fold, Key, answers, curve, in_order, place
 from icmodel.validate.scores import Outcome, by_metric, outcome, score
 
 MOST_SPOILT = 3

@@ -79,7 +79,7 @@ def tell(
     else:
         print_text("\n".join(hanging(changes.lines())) + "\n")
     if update:
-        from icmodel.files import write
+        from icmodel.documents import write
 
         write(against, json_text(document).encode("utf-8"))
     return changes.exit_code

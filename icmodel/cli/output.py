@@ -187,7 +187,7 @@ def write_file(path: Path, writers: Mapping[str, Writer]) -> None:
     ReportError
         If the extension is unknown, or the file cannot be written.
     """
-    from icmodel.files import replacing
+    from icmodel.documents import replacing
 
     check_file(path, writers)
     with replacing(path) as beside:
@@ -234,7 +234,7 @@ def check_file(path: Path, extensions: Iterable[str]) -> None:
     ReportError
         If the extension is unsupported, the folder does not exist, or the path is a folder.
     """
-    from icmodel.files import check_place
+    from icmodel.documents import check_place
 
     known = sorted(extensions)
     if path.suffix.lower() not in known:

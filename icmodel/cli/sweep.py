@@ -39,9 +39,9 @@ from icmodel.cli.output import (
     progress_bar,
 )
 from icmodel.cli.predict import fit_notes
+from icmodel.documents import check_place
 from icmodel.errors import ScenarioError
 from icmodel.estimate import BASES, BOTTLENECKS, Estimate, estimated, plural
-from icmodel.files import check_place
 from icmodel.model import Model
 from icmodel.questions.sweeping import (
     Grid,

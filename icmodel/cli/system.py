@@ -34,9 +34,9 @@ from icmodel.cli.output import (
     write_text,
 )
 from icmodel.cli.output import show as show_sections
+from icmodel.documents import replacing
 from icmodel.errors import NetworkError
 from icmodel.estimate import plural
-from icmodel.files import replacing
 from icmodel.questions.showing import check_document, system_document, system_entry
 
 

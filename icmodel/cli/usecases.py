@@ -19,8 +19,8 @@ from icmodel.cli.output import (
     print_text,
     write_text,
 )
+from icmodel.documents import replacing
 from icmodel.errors import UseCaseError
-from icmodel.files import replacing
 from icmodel.questions.showing import usecase_document, usecase_entry
 
 if TYPE_CHECKING:

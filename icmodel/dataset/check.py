@@ -26,9 +26,8 @@ from icmodel.dataset.dataset import (
 )
 from icmodel.dataset.rows import AXES
 from icmodel.dataset.write import ID_PATTERN
-from icmodel.errors import DatasetError, ReportError
-from icmodel.files import write
-from icmodel.mistakes import Fault, Mistakes
+from icmodel.documents import write
+from icmodel.errors import DatasetError, Fault, Mistakes, ReportError
 from icmodel.reading import own_mistakes, read_file
 
 NUMBERED = AXES[1:]

@@ -23,7 +23,7 @@ from icmodel.dataset.rows import Point, read_held_out, read_points
 from icmodel.documents import group_by_key, json_value, toml
 from icmodel.errors import DatasetError, ScenarioError
 from icmodel.frozen import FrozenMapping
-from icmodel.notebook import html_table
+from icmodel.table import html_table
 
 PUBLISHED = ("appendix-h", "corrected")
 """Variants of the model that interpolate the benchmarked curves, as in IC2012."""

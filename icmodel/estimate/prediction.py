@@ -22,8 +22,8 @@ from icmodel.estimate.estimate import (
 )
 from icmodel.frozen import Late
 from icmodel.keywords import advice
-from icmodel.notebook import data_frame, html_table
 from icmodel.scenario import Scenario
+from icmodel.table import data_frame, html_table
 
 if TYPE_CHECKING:
     import pandas

@@ -25,8 +25,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from icmodel.dataset import Dataset
+from icmodel.documents import replacing
 from icmodel.errors import IcmodelError, ReportError
-from icmodel.files import replacing
 from icmodel.fits.constants import SHIPPED, Constants
 from icmodel.fits.likelihood import Hyperparameters
 

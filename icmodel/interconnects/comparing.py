@@ -60,8 +60,7 @@ from icmodel.usecase import (
     load_derived,
     usecase_file,
 )
-from icmodel.usecase.bound import share_bps
-from icmodel.usecase.derivation import Derivations, produced_bps
+from icmodel.usecase.derivation import Derivations, produced_bps, required
 from icmodel.usecase.document import Candidate, ImageStream, Limit
 from icmodel.usecase.evaluation import at_needed_rate
 from icmodel.usecase.hosts import (
@@ -70,7 +69,7 @@ from icmodel.usecase.hosts import (
     interfaces,
     shared_interface,
 )
-from icmodel.usecase.limits import required
+from icmodel.usecase.judging import share_bps
 from icmodel.usecase.result import NO_EVIDENCE, Evidence
 
 EXTRAPOLATING = "hybrid"

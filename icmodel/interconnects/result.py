@@ -17,9 +17,9 @@ from icmodel import units
 from icmodel.documents import json_form, json_of
 from icmodel.estimate import BASES, metric_name, plural, quantity, weakest
 from icmodel.interconnects.links import Link
-from icmodel.notebook import Coloured, html_table
 from icmodel.reading import SourceFile
 from icmodel.requirement import MET, NOT_MET, OUTCOMES, UNDECIDED, outcome_text
+from icmodel.table import Coloured, html_table
 from icmodel.usecase import CandidateResult, Finding, UseCase
 from icmodel.usecase.result import needed_measurement
 

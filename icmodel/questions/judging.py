@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from icmodel.dataset import Dataset
-from icmodel.system.namesake import notes_on_system
+from icmodel.system.files import notes_on_system
 from icmodel.usecase import Evaluation, UseCase, evaluate
 
 

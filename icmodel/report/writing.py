@@ -6,8 +6,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
+from icmodel.documents import check_place, write
 from icmodel.errors import ReportError
-from icmodel.files import check_place, write
 from icmodel.report.masthead import PLAIN, Masthead
 
 if TYPE_CHECKING:

@@ -9,15 +9,18 @@ from pydantic.json_schema import models_json_schema
 from icmodel.errors import ScenarioError
 from icmodel.schemas.datasets import (
     CheckedDataset,
+    Comparison,
     DatasetDocument,
     Datasets,
     Fit,
+    Grid,
     Ingested,
+    Prediction,
     Rows,
+    Theory,
     Validation,
 )
 from icmodel.schemas.parts import ErrorDocument, Part
-from icmodel.schemas.predictions import Comparison, Grid, Prediction, Theory
 from icmodel.schemas.systems import (
     CheckedSystem,
     Recommendation,

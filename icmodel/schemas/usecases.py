@@ -6,6 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
+from icmodel.schemas.datasets import Prediction
 from icmodel.schemas.parts import (
     Basis,
     Count,
@@ -17,7 +18,6 @@ from icmodel.schemas.parts import (
     Verdict,
     Version,
 )
-from icmodel.schemas.predictions import Prediction
 
 
 class UseCase(Part):

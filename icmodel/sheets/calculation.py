@@ -10,9 +10,7 @@ from itertools import zip_longest
 from typing import Any, NamedTuple
 
 from icmodel.estimate import BASES
-from icmodel.sheets.formulas import ENDS
-from icmodel.sheets.formulas_answer import steps
-from icmodel.sheets.formulas_question import INPUTS
+from icmodel.sheets.formulas import ENDS, INPUTS, steps
 from icmodel.sheets.lookup import Lookup
 from icmodel.sheets.sheet import Cell, library, new_workbook
 

@@ -17,9 +17,8 @@ from xml.sax.saxutils import escape
 
 from icmodel import units
 from icmodel.dataset import RATIOS
-from icmodel.documents import harmless
+from icmodel.documents import harmless, write
 from icmodel.errors import ReportError
-from icmodel.files import write
 from icmodel.sheets.sheet import (
     ANSWER_HEADS,
     HEAD,

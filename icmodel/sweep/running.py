@@ -13,18 +13,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 from icmodel import __version__
+from icmodel.documents import alone, check_place
 from icmodel.errors import OutOfDomain, ReportError
-from icmodel.files import alone, check_place
 from icmodel.keywords import lists_keywords
 from icmodel.model import Model
 from icmodel.scenario import ScenarioArrays
-from icmodel.sweep.files import check_installed
+from icmodel.sweep.files import TARGETS, check_installed
 from icmodel.sweep.grid import Grid, grid_of
-from icmodel.sweep.targets import TARGETS
 from icmodel.workers import Work, pool
 
 if TYPE_CHECKING:
-    from icmodel.sweep.targets import Content
+    from icmodel.sweep.files import Content
 
 BLOCK_POINTS = 131_072
 """Greatest number of points in one block of a sweep. A block of 60 columns has 60 MB; its Zarr chunks have 1 MB."""

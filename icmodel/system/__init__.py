@@ -18,6 +18,7 @@ from icmodel.system.files import (
     load,
     load_checked,
     load_open,
+    new_system_text,
     read_open,
     read_system,
     system_file,
@@ -45,7 +46,6 @@ from icmodel.system.schedulers import (
     WeightedRoundRobin,
     Window,
 )
-from icmodel.system.template import new_system_text
 from icmodel.system.traffic_sources import Producer
 
 __all__ = [

@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field, StringConstraints, WithJsonSchema, model_validator
 
-from icmodel.mistakes import Fault, refuse
+from icmodel.errors import Fault, refuse
 from icmodel.reading import (
     Count,
     Document,

@@ -9,9 +9,8 @@ from difflib import get_close_matches
 from itertools import combinations, permutations, product
 from typing import TypeVar
 
-from icmodel.errors import NetworkError, ScenarioError
+from icmodel.errors import NODES, Fault, Mistakes, NetworkError, Place, ScenarioError
 from icmodel.frozen import FrozenMapping
-from icmodel.mistakes import NODES, Fault, Mistakes, Place
 from icmodel.reading import Document
 from icmodel.system.document import (
     MOST_PARTS,

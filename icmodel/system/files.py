@@ -1,16 +1,24 @@
-"""Find and read systems: bundled systems by name, others by path."""
+"""Find, read and create systems: bundled ones by name, others by path; and use cases of the same name.
+
+The evaluation of a use case requests the rate stated for its candidate (a possible interconnect). The
+prediction of a system requests the produced rate. Both may be right, but come to different verdicts. So
+both outputs note the difference.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from icmodel import units
 from icmodel.dataset import catalogue, shipped
-from icmodel.errors import NetworkError, UseCaseError
-from icmodel.mistakes import Fault, Mistakes, Place
-from icmodel.reading import Form, SourceFile, read_document, read_file, source_file
+from icmodel.errors import Fault, Mistakes, NetworkError, Place, UseCaseError
+from icmodel.reading import SLUG_PATTERN, Form, SourceFile, read_document, read_file, source_file
 from icmodel.system.checking import Finding, check
 from icmodel.system.document import SCHEMA_VERSION, SystemDocument
 from icmodel.system.expansion import expand_sound_part
@@ -18,8 +26,8 @@ from icmodel.system.network import System
 from icmodel.system.requirements import derive_for_system, stream_requirements
 from icmodel.system.schedulers import SCHEDULERS
 from icmodel.system.traffic_sources import PRODUCERS
-from icmodel.usecase import UseCase, load_usecase, usecase_names
-from icmodel.usecase.derivation import Derivations
+from icmodel.usecase import Derivations, UseCase, load_derived, load_usecase, usecase_names
+from icmodel.usecase.evaluation import at_needed_rate
 
 SAMPLES: Mapping[str, Any] = {
     **dict.fromkeys(("name", "title", "source"), "x"),
@@ -311,3 +319,220 @@ def _bundled_folder() -> Path:
 def system_schema() -> Mapping[str, Any]:
     """JSON Schema of a system file; each quantity has two keys, a number in SI or a text with a unit."""
     return SystemDocument.model_json_schema()
+
+
+SAME = 1e-9
+"""Greatest relative difference of two requested rates that count as equal."""
+
+_load_usecase = lru_cache(maxsize=32)(load_derived)
+_load_system = lru_cache(maxsize=32)(load)
+
+
+def notes_on_usecase(system: System) -> tuple[str, ...]:
+    """Notes for a system's prediction: its streams that request another rate in the bundled use case.
+
+    The system is compared with the use case that it names, by default the use case with the system's name.
+    """
+    name = system.usecase or system.name
+    if name not in usecase_names():
+        return ()
+    case, derived = _load_usecase(name)
+    return tuple(_notes(case, derived, case.default_candidate, system))
+
+
+def notes_on_system(case: UseCase, derived: Derivations, candidate: str) -> tuple[str, ...]:
+    """Notes for a use case's evaluation: its streams that request another rate in the system of the same name.
+
+    Only bundled systems are compared.
+    """
+    if case.name not in system_names():
+        return ()
+    return tuple(_notes(case, derived, candidate, _load_system(case.name)))
+
+
+def _notes(case: UseCase, derived: Derivations, candidate: str, system: System) -> Iterator[str]:
+    """Yield a sentence for each stream of a use case if the system requests another rate for this stream."""
+    questions = next(each for each in case.candidates if each.name == candidate).scenarios
+    for name, question in questions.items():
+        scenario = at_needed_rate(question.scenario(), name, derived)
+        own_bps = scenario.requested_goodput_bps
+        for stream in system.streams.values():
+            request_bps = stream.requested_goodput_bps
+            if stream.group != name or math.isclose(request_bps, own_bps, rel_tol=SAME):
+                continue
+            own = "rate" if question.scenario().rate_fps is not None else "least rate"
+            frames = units.format_quantity("rate_fps", scenario.rate_fps or math.inf)
+            other = units.format_bps(request_bps) if request_bps < math.inf else "all it can get"
+            why = "what is produced" if stream.paced_fps is None else "its rate"
+            yield (
+                f"{name}: `icmodel evaluate {case.name}` asks for {units.format_bps(own_bps)} (the {own} of "
+                f"its candidate {candidate}, {frames} of {scenario.payload_bytes} B), `icmodel system "
+                f"{system.name}` for {other} ({why}): their verdicts may differ"
+            )
+            break  # one sentence per stream of the use case
+
+
+def new_system_text(name: str) -> str:
+    """Commented system in TOML, as a starting point; it can be predicted unchanged.
+
+    Each commented-out key or table is valid at its place in the file.
+
+    Raises
+    ------
+    NetworkError
+        If the name has other characters than lower-case letters, digits and hyphens, or does not start with a letter.
+
+    Examples
+    --------
+    >>> new_system_text("my-cell").splitlines()[1]
+    '# Check it with:    icmodel system check my-cell.toml'
+    """
+    if not re.match(SLUG_PATTERN, name):
+        raise NetworkError(
+            f"{name!r} cannot name a system: use lower-case letters, digits and hyphens, starting with a "
+            "letter, such as my-system"
+        )
+    return TEMPLATE.replace("NAME", name)
+
+
+TEMPLATE = """\
+# A system for icmodel: devices, switches, the links between them, and streams over the links.
+# Check it with:    icmodel system check NAME.toml
+# Predict it with:  icmodel system NAME.toml -o NAME.html
+# A quantity is a text with its unit ("50 m", "1 Gb/s", "64 KiB", "50 us", "30 Hz", "5 %").
+# Remove the "# " before a key or a table to use it.
+
+schema_version = 1
+name = "NAME"
+title = "Two cameras, a PLC and a computer on one switch"
+source = "who planned it, and where the numbers come from"
+# known_limits = ["the lengths of the cables are assumed"]   # sentences that the report repeats
+
+# Devices: streams begin and end here. A group with a count has members camera-1, camera-2, ...
+# A device that states its latency needs no dataset. The latency holds for each frame that the device
+# sends or receives: the least and the greatest time, or one time.
+[[devices]]
+name = "camera"
+count = 2
+latency = "20 us .. 50 us"
+source = "data sheet of the camera"
+# core_time = "5 us"                 # time of a core for each frame, also as a range
+# cores = 2                          # limits what the device can send and receive
+# description = "over the conveyor"
+
+[[devices]]
+name = "plc"
+latency = "100 us .. 200 us"
+source = "manual of the PLC"
+# scheduler = { kind = "strict-priority" }   # order of sending, as for switches
+
+# Without a latency, the dataset of the links answers for the hosts.
+[[devices]]
+name = "computer"
+cores = 4
+# interfaces = 2                     # number of cables that may join it
+# dataset = "ethernet-10g-2012"      # hosts measured apart from the links: a bundled name or a folder
+# cpu_clock = "1.5"                  # clock over that of the dataset's hosts (variant hybrid)
+# app_send = "2 us"                  # time per frame of the application when it sends
+# app_recv = "2 us"                  # time per frame of the application when it receives
+
+# Switches. The latency is that of the data sheet, without queues and without the reception of the packet.
+[[switches]]
+name = "switch"
+forwarding = "store-and-forward"     # or "cut-through"
+latency = "3 us"
+scheduler = { kind = "strict-priority" }
+# buffer = "512 KiB"                 # of each port: what does not fit is lost
+# ports = [{ to = "computer", scheduler = { kind = "wrr", weights = { 6 = 4, 0 = 1 } } }]   # one port's own
+
+# Links join each member of a group with the node at the other end, full duplex.
+# A link without a dataset has theory alone.
+[[links]]
+between = ["camera", "switch"]
+rate = "10 Gb/s"
+length = "20 m"
+dataset = "ethernet-10g-2012"
+# medium = "fibre"                   # or "copper": the delay per metre
+# mtu = "1500 B"                     # largest packet, the same on all links of a route
+# parallel = 1                       # cables of each pair
+# pairing = "each"                   # or "one-to-one", "spread": which members are joined
+
+[[links]]
+between = ["plc", "switch"]
+rate = "10 Gb/s"
+length = "5 m"
+
+[[links]]
+between = ["computer", "switch"]
+rate = "10 Gb/s"
+length = "5 m"
+dataset = "ethernet-10g-2012"
+
+# Streams, described by their source:
+#   produces = { kind = "image", width_px, height_px, depth, rate }
+#   produces = { kind = "samples", samples, size, cycle }            and within, a deadline
+#   produces = { kind = "burst", period, size }                      and burst, within
+#   produces = { kind = "goodput", goodput }
+#   produces = { kind = "unlimited" }                                unlimited rate
+# All data must arrive, unless allowed_shortfall allows a share to be lost.
+[[streams]]
+name = "picture"
+source = "camera"
+sink = "computer"
+produces = { kind = "image", width_px = 640, height_px = 480, depth = "8 bit", rate = "25 Hz" }
+protocol = "tcp"
+payload = "65535 B"                  # useful bytes of each frame
+# cores = 1                          # parallel processes at each end
+# window = "256 KiB"                 # of TCP: the smaller of both socket buffers
+# allowed_shortfall = "1 %"
+# options = { }                      # options of the dataset, such as { nagle = "off" }
+
+[[streams]]
+name = "trigger"
+source = "plc"
+sink = "camera"
+produces = { kind = "samples", samples = 4, size = "32 bit", cycle = "1 kHz" }
+protocol = "udp"
+payload = "16 B"
+priority = 6                         # 0 to 7, the most urgent; only for schedulers that tell them apart
+kind = "hard"                        # hard, firm or soft; shown in reports
+# multicast = true                   # one stream to all sinks, copied where their paths part
+# via = ["switch"]                   # switches of the route, by default the shortest
+
+# Requirements of a stream, or of a group of streams. A hard limit of latency_max_s is judged by the
+# worst-case bound. If messages take several frames, of = "frame" means a single frame.
+[[requirements]]
+name = "cameras are triggered in time"
+stream = "trigger"
+metric = "latency_max_s"
+at_most = "500 us"
+kind = "hard"
+
+[[requirements]]
+name = "pictures arrive within a period"
+stream = "picture"
+metric = "latency_mean_s"
+at_most = "40 ms"
+# of = "frame"
+# source = "specification, section 3"
+
+# [[requirements]]
+# name = "half of the computer is left"
+# stream = "picture"
+# device = "computer"
+# metric = "cpu_recv"
+# at_most = "50 %"
+
+# Choices for `icmodel recommend NAME.toml`: further values of a table's keys; "*" stands for all links.
+# [choices.links."*"]
+# rate = ["1 Gb/s", "25 Gb/s"]
+
+# [choices.streams.picture]
+# payload = ["1448 B", "16384 B"]
+
+# Costs in any currency, for the same command.
+# [costs]
+# currency = "EUR"
+# interface = 50
+# switch = 400
+"""

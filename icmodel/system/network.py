@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING
 from icmodel.errors import NetworkError
 from icmodel.estimate import quantity
 from icmodel.frozen import FrozenMapping
-from icmodel.notebook import html_table
 from icmodel.requirement import Requirement
 from icmodel.system.schedulers import PRIORITIES, Fifo, Scheduler
 from icmodel.system.traffic_sources import Producer
+from icmodel.table import html_table
 
 if TYPE_CHECKING:
     from icmodel.system.document import Costs

@@ -22,7 +22,7 @@ from icmodel.dataset import Interconnect
 from icmodel.system import bounds
 from icmodel.system.network import Link, Stream, System
 from icmodel.tables.wire import ZEROMQ, Wire
-from icmodel.theory import AnyFraming, Train, zmtp
+from icmodel.theory import AnyFraming, Train, ethernet
 
 AT_ONCE = ("burst", "samples")
 """Kinds of producers that hand over a whole message at once; other kinds hand over frame by frame."""
@@ -179,7 +179,7 @@ def _packed(kind: _StreamOnLink, link: Link) -> Packed:
     whole, rest = divmod(math.ceil(kind.message_bytes), kind.payload_bytes)
     frame, last = kind.payload_bytes, rest
     if kind.protocol == ZEROMQ:  # ZeroMQ adds its own header to each frame
-        frame, last = (int(zmtp.framed_bytes(size)) if size else 0 for size in (frame, last))
+        frame, last = (int(ethernet.framed_bytes(size)) if size else 0 for size in (frame, last))
     single = _cut(on.framing, link, [(frame, 1)])
     message = merged = _cut(on.framing, link, [(frame, whole), (last, 1)])
 

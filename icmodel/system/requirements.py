@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from icmodel.errors import Fault, Mistakes
 from icmodel.frozen import FrozenMapping
-from icmodel.mistakes import Fault, Mistakes
 from icmodel.reading import is_reference
 from icmodel.system.document import Streams, SystemDocument
 from icmodel.system.network import MESSAGE, StreamRequirement
 from icmodel.system.traffic_sources import Image, Samples
-from icmodel.usecase.derivation import OF_DEVICES, Derivation, Derivations, derive
+from icmodel.usecase.derivation import (
+    OF_DEVICES,
+    Derivation,
+    Derivations,
+    checked_requirement,
+    derive,
+)
 from icmodel.usecase.document import (
     GoodputStream,
     ImageStream,
@@ -18,7 +24,6 @@ from icmodel.usecase.document import (
     Stream,
     UseCase,
 )
-from icmodel.usecase.limits import checked_requirement
 
 NOTHING: Derivations = FrozenMapping({})
 

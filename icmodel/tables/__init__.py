@@ -6,8 +6,7 @@ intervals, basis and rows for a block of n prediction requests.  The tables do n
 
 from icmodel.tables.bilinear import Below
 from icmodel.tables.curves import HIGH, LOW, VALUE, Configuration, Curve, Curves, Row, opposite
-from icmodel.tables.query import Load, TableQuery
-from icmodel.tables.questions import Frames, Pace, Questions, Work
+from icmodel.tables.query import Frames, Load, Pace, Questions, TableQuery, Work
 from icmodel.tables.tables import Axes, Compiler, MetricTable, Tables
 
 __all__ = [

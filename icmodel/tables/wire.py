@@ -11,7 +11,7 @@ from icmodel import theory
 from icmodel.arrays import Floats, Ints
 from icmodel.dataset import Dataset, Interconnect
 from icmodel.errors import DatasetError
-from icmodel.theory import AnyFraming, ethernet, zmtp
+from icmodel.theory import AnyFraming, ethernet
 
 ZEROMQ = "zeromq"
 FRAMED = ("udp", "ethernet")
@@ -130,7 +130,7 @@ class Wire:
         if framing is None:
             return np.empty(0, dtype=np.int64)
         breaks = theory.packet_breaks(framing, up_to_bytes)
-        return zmtp.payload_of(breaks) if self._has_header else breaks
+        return ethernet.payload_of(breaks) if self._has_header else breaks
 
     def goodput_bound_bps(self, payload_bytes: Floats, serialisation_s: Floats) -> Floats:
         """Greatest goodput [b/s] that the wire allows, in the shape of the payloads [B].
@@ -156,7 +156,7 @@ class Wire:
 
     def _carried(self, payload_bytes: Floats) -> Ints:
         """Size of frames with the headers of the messaging library [B], as the transport protocol carries them."""
-        framed = zmtp.framed_bytes(payload_bytes) if self._has_header else payload_bytes
+        framed = ethernet.framed_bytes(payload_bytes) if self._has_header else payload_bytes
         return framed.astype(np.int64)
 
     def _full_packets(self) -> ethernet.Framing:

@@ -5,6 +5,6 @@ parameters of that link. The functions of this package accept any of them. Each 
 exports the same functions.
 """
 
-from icmodel.theory._wire import AnyFraming as AnyFraming
-from icmodel.theory._wire import Train as Train
-from icmodel.theory.bounds import *  # noqa: F403 - the package exports these functions
+from icmodel.theory.trains import *  # noqa: F403 - the package exports these functions
+from icmodel.theory.trains import AnyFraming as AnyFraming
+from icmodel.theory.trains import Train as Train

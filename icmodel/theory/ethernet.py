@@ -1,4 +1,4 @@
-"""Ethernet: TCP, UDP with IP fragmentation, and frames directly on Ethernet.
+"""Ethernet: TCP, UDP with IP fragmentation, frames directly on Ethernet, and the header of ZeroMQ messages on TCP.
 
 Bytes of a packet on the wire, with n bytes of data after its headers::
 
@@ -25,6 +25,11 @@ The overheads are from IC2012 §6 ("High speed local area interconnects", tables
 equations are reconstructed from the printed numbers. With ``padded=False``, the results equal those
 of IC2012, which ignores the least frame size and includes the last gap in a latency. The line rate
 is the rate of the MAC: 1 to 400 Gb/s.
+
+The header is a byte of flags, then the size of the body: 1 byte for a body up to 255 B, 8 for a
+longer one (RFC 15/ZMTP 2.0 of ØMQ 3, RFC 23/ZMTP 3.0 of ØMQ 4). ØMQ 2 counted the flags with the
+body, so its header had 10 B for bodies from 254 B on (RFC 13/ZMTP 1.0). That additional byte is
+neglected here. Messages have one part.
 """
 
 from __future__ import annotations
@@ -34,14 +39,16 @@ from numbers import Integral
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from icmodel.errors import ScenarioError
-from icmodel.theory import _wire
-from icmodel.theory._wire import AnyFraming, choice
-from icmodel.theory.bounds import *  # noqa: F403 - the functions of every link
+from icmodel.theory import trains
+from icmodel.theory.trains import *  # noqa
+from icmodel.theory.trains import AnyFraming, choice
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
+
 
 GAP_BYTES = 12
 ETHERNET_BYTES = 8 + 14 + 4 + GAP_BYTES  # preamble with start delimiter, header, FCS, gap
@@ -141,14 +148,14 @@ class Framing(AnyFraming):
         """Interpacket gap [B], which no latency includes; 0 if not ``padded``, as in IC2012."""
         return GAP_BYTES if self.padded else 0
 
-    def train(self, payload_bytes: ArrayLike) -> _wire.Train:
+    def train(self, payload_bytes: ArrayLike) -> trains.Train:
         """Cut frames into packets; the result has the shape of `payload_bytes` [B]."""
         cut = self._cut()
         carrier = f"{self.protocol} with an MTU of {self.mtu_bytes} B"
-        payload = _wire.payload_array(payload_bytes, self.max_payload_bytes, carrier)
+        payload = trains.payload_array(payload_bytes, self.max_payload_bytes, carrier)
         data = payload + cut.once
         uncut = data <= cut.whole
-        count = np.where(uncut, 1, 1 + _wire.ceil_div(data - cut.last, cut.full))
+        count = np.where(uncut, 1, 1 + trains.ceil_div(data - cut.last, cut.full))
         header = cut.header + np.where(uncut, 0, cut.fragment_header)
         link = ETHERNET_BYTES + VLAN_TAG_BYTES * self.vlan_tags
         wire = data + count * (header + link)
@@ -159,7 +166,7 @@ class Framing(AnyFraming):
         filled = np.where(uncut, data == cut.whole, (data - cut.last) % cut.full == 0)
         full_packet = cut.header + cut.fragment_header + cut.full + link
         last = np.asarray(wire - (count - 1) * full_packet)
-        return _wire.Train(
+        return trains.Train(
             payload, np.asarray(count), np.asarray(wire), filled, full_packet, last, self.gap_bytes
         )
 
@@ -199,3 +206,36 @@ class Framing(AnyFraming):
             last=last,
             fragment_header=fragment_header,
         )
+
+
+SHORT_BYTES, LONG_BYTES = 2, 9
+MOST_SHORT_BYTES = 255
+"""Greatest body of a ZeroMQ message with the short header [B]."""
+
+
+def framed_bytes(payload_bytes: ArrayLike) -> NDArray[np.float64]:
+    """Size of ZeroMQ messages with their headers [B]; in the shape of `payload_bytes` [B].
+
+    Examples
+    --------
+    >>> framed_bytes([255, 256]).tolist()
+    [257.0, 265.0]
+    """
+    payload = np.asarray(payload_bytes, dtype=np.float64)
+    return payload + np.where(payload > MOST_SHORT_BYTES, LONG_BYTES, SHORT_BYTES)
+
+
+def payload_of(framed: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Greatest ZeroMQ message [B] that fits, with its header, into each size in `framed` [B].
+
+    Sizes without space for a message are left out of the result.
+
+    Examples
+    --------
+    >>> payload_of(np.array([2, 257, 1448])).tolist()
+    [255, 1439]
+    """
+    most_short = MOST_SHORT_BYTES + SHORT_BYTES
+    long = framed > MOST_SHORT_BYTES + LONG_BYTES
+    payload = np.where(long, framed - LONG_BYTES, np.minimum(framed, most_short) - SHORT_BYTES)
+    return np.asarray(payload[payload > 0], dtype=np.int64)

@@ -16,10 +16,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from icmodel.errors import ScenarioError
-from icmodel.theory import _rdma
-from icmodel.theory._rdma import PROPAGATION_S_PER_M as PROPAGATION_S_PER_M
-from icmodel.theory._wire import AnyFraming, choice
-from icmodel.theory.bounds import *  # noqa: F403 - the functions of every link
+from icmodel.theory import infiniband
+from icmodel.theory.infiniband import PROPAGATION_S_PER_M as PROPAGATION_S_PER_M
+from icmodel.theory.trains import *  # noqa: F403 - the functions of every link
+from icmodel.theory.trains import AnyFraming, choice
 
 ETHERNET_BYTES = 14 + 4  # header, FCS
 GAP_BYTES = 12
@@ -30,7 +30,7 @@ UDP_BYTES = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Framing(_rdma.RdmaFraming):
+class Framing(infiniband.RdmaFraming):
     """Framing of RoCE: the parameters that determine how a message is cut into packets.
 
     Parameters
@@ -64,8 +64,8 @@ class Framing(_rdma.RdmaFraming):
     """
 
     version: int = choice(2, "Version of RoCE: 1 or 2.", (1, 2))
-    mtu_bytes: int = _rdma.mtu(1024)
-    operation: str = _rdma.operation()
+    mtu_bytes: int = infiniband.mtu(1024)
+    operation: str = infiniband.operation()
     vlan_tags: int = choice(0, "Number of VLAN tags: 0, 1 or 2.", (0, 1, 2))
     ip_version: int = choice(4, "IP version: 4 or 6.", (4, 6))
     as_counted: bool = choice(False, "Count bytes as port counters do, not as on the wire.")
@@ -85,7 +85,9 @@ class Framing(_rdma.RdmaFraming):
     @property
     def packet_bytes(self) -> int:
         """Overhead of every packet [B]: the headers and checksums around its data."""
-        network = _rdma.GRH_BYTES if self.version == 1 else IP_BYTES[self.ip_version] + UDP_BYTES
+        network = (
+            infiniband.GRH_BYTES if self.version == 1 else IP_BYTES[self.ip_version] + UDP_BYTES
+        )
         link = ETHERNET_BYTES + VLAN_TAG_BYTES * self.vlan_tags
         uncounted = 0 if self.as_counted else PREAMBLE_AND_GAP_BYTES
-        return link + network + _rdma.BTH_BYTES + _rdma.ICRC_BYTES + uncounted
+        return link + network + infiniband.BTH_BYTES + infiniband.ICRC_BYTES + uncounted

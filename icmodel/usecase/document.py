@@ -9,9 +9,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from icmodel.errors import IcmodelError
+from icmodel.errors import Fault, IcmodelError, Place, refuse
 from icmodel.message import MESSAGE_METRICS, Message
-from icmodel.mistakes import Fault, Place, refuse
 from icmodel.reading import (
     Count,
     Document,

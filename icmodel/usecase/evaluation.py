@@ -18,10 +18,13 @@ from icmodel.usecase.derivation import (
     MEDIUM_DELAY,
     Derivation,
     Derivations,
+    RequiredLimits,
     derive,
     exact,
     needed_goodput,
     produced_bps,
+    required,
+    requirements,
 )
 from icmodel.usecase.document import Candidate, ImageStream, UseCase
 from icmodel.usecase.files import load_derived, usecase_file
@@ -42,7 +45,6 @@ from icmodel.usecase.judging import (
     sum_derivation,
     with_delays,
 )
-from icmodel.usecase.limits import RequiredLimits, required, requirements
 from icmodel.usecase.result import Answer, CandidateResult, Evaluation, Objective
 
 

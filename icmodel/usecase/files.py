@@ -10,9 +10,8 @@ from typing import Any
 from icmodel.dataset import shipped
 from icmodel.errors import UseCaseError
 from icmodel.reading import SLUG_PATTERN, Form, SourceFile, read_document, read_file, source_file
-from icmodel.usecase.derivation import Derivations, derive_sound_part
+from icmodel.usecase.derivation import Derivations, checked_requirement, derive_sound_part
 from icmodel.usecase.document import SCHEMA_VERSION, UseCase
-from icmodel.usecase.limits import checked_requirement
 
 
 def _samples(given: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -12,7 +12,6 @@ from icmodel.dataset import Dataset
 from icmodel.documents import json_of
 from icmodel.estimate import Estimate, Prediction, absent, shortened
 from icmodel.model import Model
-from icmodel.notebook import Coloured, data_frame, html_table
 from icmodel.reading import SourceFile
 from icmodel.requirement import (
     MET,
@@ -27,9 +26,9 @@ from icmodel.requirement import (
     worst_outcome,
 )
 from icmodel.scenario import Scenario
-from icmodel.usecase.derivation import Derivation
+from icmodel.table import Coloured, data_frame, html_table
+from icmodel.usecase.derivation import ARRIVES, Derivation
 from icmodel.usecase.document import UseCase
-from icmodel.usecase.limits import ARRIVES
 
 if TYPE_CHECKING:
     import pandas

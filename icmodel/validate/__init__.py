@@ -4,9 +4,8 @@ The input is a dataset and a variant of the model. The output is errors and inte
 of fold (a split into training rows and test rows).
 """
 
-from icmodel.validate.choice import Choice, choose
 from icmodel.validate.document import document, estimates, kept, records
-from icmodel.validate.validation import Trial, Validation, Wishes, validate
+from icmodel.validate.validation import Choice, Trial, Validation, Wishes, choose, validate
 
 __all__ = [
     "Choice",

@@ -5,7 +5,7 @@ Modules in the order of use: ``lab_system`` (scales the system to the machine), 
 them.
 """
 
-from icmodel.verify.result import Verification
+from icmodel.verify.comparing import Verification
 from icmodel.verify.verifying import VerifyOptions, verify
 
 __all__ = ["Verification", "VerifyOptions", "verify"]

@@ -16,9 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from icmodel import __version__
-from icmodel.documents import json_value
+from icmodel.documents import json_value, write
 from icmodel.errors import VerificationError
-from icmodel.files import write
 from icmodel.probing.responder import locked
 from icmodel.verify.running import RunResult
 

@@ -13,6 +13,7 @@ from icmodel.keywords import checks_keywords
 from icmodel.probing import find_probe
 from icmodel.system import System, load, predict
 from icmodel.verify import comparing
+from icmodel.verify.comparing import Verification
 from icmodel.verify.folder import opened
 from icmodel.verify.lab_system import (
     LabSystem,
@@ -22,9 +23,7 @@ from icmodel.verify.lab_system import (
     placed,
     slowdown,
 )
-from icmodel.verify.result import Verification
-from icmodel.verify.running import Times, check_wiring, lab_network
-from icmodel.verify.topology import topology
+from icmodel.verify.running import Times, check_wiring, lab_network, topology
 
 LAB = "lab-1g-2026"
 """Default dataset of a verification, measured on the lab's hosts."""

@@ -23,10 +23,17 @@ from icmodel.questions.predicting import (
 from icmodel.questions.sweeping import answer_grid, asked_grid, grid_document
 from icmodel.questions.words import DEFAULT_DATASET, parse_key_values, split_names
 from icmodel.scenario import Scenario
-from icmodel.schemas.datasets import DatasetDocument, Datasets, Ingested, Rows, Validation
+from icmodel.schemas.datasets import (
+    Comparison,
+    DatasetDocument,
+    Datasets,
+    Grid,
+    Ingested,
+    Rows,
+    Validation,
+)
+from icmodel.schemas.datasets import Prediction as PredictionSchema
 from icmodel.schemas.parts import Part, Version
-from icmodel.schemas.predictions import Comparison, Grid
-from icmodel.schemas.predictions import Prediction as PredictionSchema
 from icmodel.schemas.systems import (
     CheckedSystem,
     Recommendation,

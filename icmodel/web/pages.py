@@ -17,9 +17,8 @@ from icmodel.schemas.parts import MistakeText
 from icmodel.web import reports
 from icmodel.web.api import POSTED, IngestedText, Shop, as_json, found
 from icmodel.web.bodies import DATASET, Body, CheckBody, IngestBody, Toml, Word
-from icmodel.web.curves import Curves, CurvesAsked, curve, form
 from icmodel.web.problems import answers as statuses
-from icmodel.web.whatif import Answers, Asked, answer
+from icmodel.web.whatif import Answers, Asked, Curves, CurvesAsked, answer, curve, form
 from icmodel.web.work import check_dataset
 
 router = APIRouter(prefix="/api/v1/pages", tags=["pages"])

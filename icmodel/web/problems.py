@@ -11,8 +11,7 @@ from pydantic import BaseModel, Field
 from pydantic.json_schema import models_json_schema
 from starlette.responses import JSONResponse
 
-from icmodel.errors import IcmodelError, Mistake
-from icmodel.mistakes import AT_LINE
+from icmodel.errors import AT_LINE, IcmodelError, Mistake
 from icmodel.schemas.parts import MistakeText
 
 MEDIA_TYPE = "application/problem+json"

@@ -1,4 +1,4 @@
-"""Answers of the what-if page: each number with its text, as the command line prints it.
+"""Answers of the what-if page: each number with its text, and curves along one parameter.
 
 The page in the browser prints these texts and computes nothing.
 """
@@ -12,7 +12,10 @@ from pydantic import BaseModel, Field
 from icmodel.documents import number_or_none
 from icmodel.errors import IcmodelError
 from icmodel.estimate import Prediction, estimated, interval, metric_name, quantity
+from icmodel.questions import curves
+from icmodel.questions.curves import Axis, Curve, Form
 from icmodel.questions.whatif import (
+    SHORT,
     Bar,
     Question,
     RowText,
@@ -185,3 +188,35 @@ def _judged(text: str, found: Prediction) -> Judged:
         outcome=verdict.outcome,
         reason=reason,
     )
+
+
+class CurvesAsked(Body):
+    """Questions whose metric is drawn along one parameter."""
+
+    questions: list[Question] = Field(min_length=1, max_length=MOST_QUESTIONS)
+    over: Axis
+    metric: str = SHORT
+    beyond: bool = Field(False, description="Whether the payloads go on beyond the benchmarks.")
+
+
+class Curves(BaseModel):
+    """Curves in the order of their questions."""
+
+    curves: list[Curve]
+
+
+def form(dataset: str, variant: str, protocol: str) -> Form:
+    """Return the choices and ranges of a bundled dataset; empty texts mean its defaults."""
+    return curves.form(warm_model(dataset, variant or None).model, protocol)
+
+
+def curve(question: Question, over: Axis, metric: str, beyond: bool = False) -> Curve:
+    """Predict a metric along an axis; a question that cannot be answered gets the reason."""
+    outside = "extrapolate" if question.extrapolate else "nan"
+    try:
+        warm = warm_model(question.dataset, question.variant or None)
+        keywords = question.keywords(warm.model.data, question.values())
+        with warm.lock:
+            return curves.curve(warm.model, keywords, over, metric, outside, beyond=beyond)
+    except IcmodelError as error:
+        return Curve(error=str(error))

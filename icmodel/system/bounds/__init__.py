@@ -17,6 +17,7 @@ from icmodel.system.bounds.bound import (
     FeedForward,
     backlogs_bits,
     bounds,
+    cyclic_fixed_point,
     feed_forward,
 )
 from icmodel.system.bounds.curves import (
@@ -29,7 +30,6 @@ from icmodel.system.bounds.curves import (
     service_curve,
     token_bucket,
 )
-from icmodel.system.bounds.cyclic import cyclic_fixed_point
 from icmodel.system.bounds.network import Flow, Network, Server, network, port
 from icmodel.system.bounds.schedulers import Arbitrary, Scheduler
 from icmodel.system.schedulers import (

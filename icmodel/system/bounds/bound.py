@@ -1,10 +1,24 @@
-"""Bounds of a whole network: least delay bound of each flow over all analyses, and backlog bounds."""
+"""Bounds of a whole network: the least delay bound of each flow over all analyses, backlogs, and cyclic networks.
+
+Links are cut until no cycle is left. Behind a cut, each flow continues as a separate flow. The release
+jitter of this flow is the sum of the waits before the cut. The search for the jitters starts at 0. Each
+round computes waits from the jitters, and new jitters from the waits. Jitters are valid bounds if the
+new jitters do not exceed them. Every packet needs time on a line before it passes a cut. So flows that
+once keep to such jitters always keep to them. The network must begin empty, but need not be linear.
+
+References
+----------
+R. L. Cruz, *A calculus for network delay, part II* (IEEE Trans. Information Theory 37, 1991), §IV:
+bursts in a ring as a fixed point. L. Thomas, J.-Y. Le Boudec, A. Mifdaoui, *On cyclic dependencies and
+regulators in time-sensitive networks* (RTSS 2019), §V: total flow analysis with cuts.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from icmodel.errors import BoundsError
 from icmodel.system.bounds.analyses import (
@@ -15,8 +29,137 @@ from icmodel.system.bounds.analyses import (
     total_flow,
 )
 from icmodel.system.bounds.linear_programme import linear_programme
-from icmodel.system.bounds.network import Network
+from icmodel.system.bounds.network import Flow, Network, Server, network, senders
 from icmodel.system.bounds.propagation import Propagation, propagate
+
+MOST_ROUNDS = 300
+"""Greatest number of rounds in the search for the fixed point of the jitters."""
+CONVERGED = 1e-7
+"""Relative change of the jitters in one round below which they count as converged."""
+SLOWER = 0.999
+"""Ratio of the jitters' growth in a round to that in the round before, above which they count as diverging."""
+MARGIN = 1e-5
+"""Relative margin added to converged jitters.
+
+Jitters are valid bounds if they are at least as large as the jitters that they result in.
+"""
+
+Cuts = frozenset[tuple[str, str]]
+
+
+def cyclic_fixed_point(servers: Iterable[Server], flows: Iterable[Flow]) -> FeedForward:
+    """Cut the cycles of a network, and find the jitters of the cut flows by a fixed point.
+
+    Raises
+    ------
+    BoundsError
+        If `network` raises it, if jitters diverge, or if a packet needs no time to pass a cut.
+
+    Examples
+    --------
+    >>> from icmodel.system.bounds import Flow, port, token_bucket
+    >>> ring = [port(name, 1e9, delay_s=2e-6) for name in "ab"]
+    >>> curve = token_bucket(12304.0, 1e8)
+    >>> flows = [Flow(path, tuple(path), curve, 0, 12304.0, 12304.0) for path in ("ab", "ba")]
+    >>> network(ring, flows)
+    Traceback (most recent call last):
+        ...
+    icmodel.errors.BoundsError: flows form a cycle of servers, ...
+    >>> 2e-5 < cyclic_fixed_point(ring, flows).bounds()["ab"].value_s < 6e-5
+    True
+    """
+    by_name, every = {server.name: server for server in servers}, list(flows)
+    cuts = _cuts(senders(by_name, every))
+    parts = {flow.name: tuple(_parts(flow, cuts, by_name)) for flow in every}
+
+    jitter_s = {part.name: 0.0 for each in parts.values() for part in each}
+    growth = math.inf
+    for _ in range(MOST_ROUNDS):
+        released = [
+            replace(part, arrival=part.arrival.deconvolve_delay(jitter_s[part.name]))
+            for each in parts.values()
+            for part in each
+        ]
+        propagation = propagate(network(by_name.values(), released))
+        found = _waits_before(propagation, parts)
+        if all(found[name] <= assumed for name, assumed in jitter_s.items()):
+            names = {name: tuple(part.name for part in each) for name, each in parts.items()}
+            return FeedForward(propagation, names)
+        # Greatest relative growth of a finite jitter, which must shrink from round to round.
+        grown = (
+            found[name] / assumed - 1.0 if assumed else math.inf
+            for name, assumed in jitter_s.items()
+            if 0.0 < found[name] < math.inf
+        )
+        before, growth = growth, max(grown, default=0.0)
+        if growth > SLOWER * before:
+            break
+        margin = 1.0 + MARGIN if growth < CONVERGED else 1.0
+        jitter_s = {name: jitter * margin for name, jitter in found.items()}
+
+    worst = max(jitter_s, key=lambda name: jitter_s[name])
+    links = ", ".join(f"{sender} -> {receiver}" for sender, receiver in sorted(cuts))
+    raise BoundsError(
+        f"the delays of flows in cycles, cut at {links}, do not converge: the jitter of {worst}, "
+        f"{jitter_s[worst]:.3g} s, still grows by {100 * growth:.2g} % an iteration; "
+        "reduce the load, or give a flow another route"
+    )
+
+
+def _cuts(before: Mapping[str, set[str]]) -> Cuts:
+    """Choose the links to cut so that the network has no cycle.
+
+    While a cycle is left, all links to the server with the fewest senders are cut. ``before`` maps each server to
+    the servers that send to it.
+    """
+    left, cuts = dict(before), set()
+    while left:
+        waiting = {name: froms & left.keys() for name, froms in left.items()}
+        free = [name for name, froms in waiting.items() if not froms]
+        if not free:
+            free = [min(waiting, key=lambda name: len(waiting[name]))]
+            cuts |= {(sender, free[0]) for sender in waiting[free[0]]}
+        for name in free:
+            del left[name]
+    return frozenset(cuts)
+
+
+def _parts(flow: Flow, cuts: Cuts, servers: Mapping[str, Server]) -> Iterator[Flow]:
+    """Cut a flow into consecutive flows at the cut links; each part has the arrival curve of the source."""
+    at = [hop for hop, link in enumerate(pairwise(flow.path), 1) if link in cuts]
+    for hop in at:
+        server, following = servers[flow.path[hop - 1]], servers[flow.path[hop]]
+        sent_s = server.packet_s(server.forwarding_bits(flow.min_packet_bits, following))
+        if sent_s + server.forwarding_s(following) <= 0.0:
+            raise BoundsError(
+                f"flow {flow.name!r} is in a cycle at {server.name!r}, whose least delay is 0 s; "
+                "give the server a delay, or give its line a rate and the flow a shortest packet"
+            )
+    for begin, end in pairwise((0, *at, len(flow.path))):
+        path = flow.path[begin:end]
+        if begin == 0:
+            yield replace(flow, path=path)
+            continue
+        before = " ".join(flow.path[: begin + 1])
+        copies = None if flow.multicast is None else f"{flow.multicast} behind {before}"
+        yield replace(flow, name=f"{flow.name} from {path[0]} on", path=path, multicast=copies)
+
+
+def _waits_before(
+    propagation: Propagation, parts: Mapping[str, Iterable[Flow]]
+) -> dict[str, float]:
+    """Release jitter of each part of a cut flow [s]: the sum of a packet's longest waits before this part."""
+    waits: dict[str, float] = {}
+    for each in parts.values():
+        total = 0.0
+        for part in each:
+            waits[part.name] = total
+            queues = (propagation.queue(part, server) for server in part.path)
+            total += math.fsum(
+                propagation.arrivals.wait_s(queue, part.min_packet_bits) for queue in queues
+            )
+    return waits
+
 
 _ANALYSES: Mapping[str, Callable[[PathAggregate], dict[str, float]]] = {
     "total flow": total_flow,

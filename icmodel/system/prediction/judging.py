@@ -14,7 +14,7 @@ from icmodel.system.prediction.arrival import OF_TIME
 from icmodel.system.prediction.bounding import NETWORK
 from icmodel.system.prediction.result import Judged, StreamPrediction, SystemPrediction
 from icmodel.system.sharing import SAME
-from icmodel.usecase.bound import StreamBounds, estimate_for
+from icmodel.usecase.judging import StreamBounds, estimate_for
 
 ARRIVES = "what is produced arrives"
 IN_TIME = "what is produced arrives within its time"

@@ -10,8 +10,8 @@ from icmodel.dataset import Dataset
 from icmodel.errors import NetworkError
 from icmodel.keywords import checks_keywords
 from icmodel.model import Model
+from icmodel.system.files import notes_on_usecase
 from icmodel.system.loads import port_loads
-from icmodel.system.namesake import notes_on_usecase
 from icmodel.system.network import System
 from icmodel.system.packing import packing
 from icmodel.system.prediction.answers import DatasetChoice, stream_questions

@@ -23,7 +23,6 @@ from icmodel.estimate import (
     weakest,
 )
 from icmodel.frozen import NanEqual
-from icmodel.notebook import Coloured, data_frame, html_table
 from icmodel.requirement import (
     MET,
     NOT_MET,
@@ -38,6 +37,7 @@ from icmodel.requirement import (
 )
 from icmodel.system.network import Stream, System
 from icmodel.system.prediction.arrival import Arrival
+from icmodel.table import Coloured, data_frame, html_table
 
 if TYPE_CHECKING:
     import pandas
