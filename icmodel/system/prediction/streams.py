@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from icmodel.estimate import Estimate, absent
+from icmodel.estimate import BOTTLENECKS, Estimate, absent
 from icmodel.message import AT_ONCE, Message, sent_at_once
 from icmodel.system.loads import Overload, PortLoad
 from icmodel.system.network import Stream, System
@@ -58,7 +58,7 @@ MEAN = "latency_mean_s"
 MESSAGE_TIMES = (MEAN, "latency_p99_s", "latency_max_s")
 """Latencies of whole messages that are reported as absent if no message arrives whole."""
 VIRTUAL = "the worst runs of a virtual machine"
-BY_HOSTS = ("cpu", "packet-rate", "receiver", "window")
+BY_HOSTS = frozenset({"cpu", "packet-rate", "receiver", "window"})
 """Bottlenecks in hosts, where frames wait or are lost."""
 BUFFER = "buffer"
 """Bottleneck of a stream whose only shortfall is the part that a stated buffer drops."""
@@ -95,6 +95,7 @@ def stream_predictions(
             stream=stream,
             rates=rates,
             share=rates.shares[index],
+            one_queue_share=rates.one_queue_shares[index],
             most_share=rates.most_shares[index],
             path=paths[index],
             added=added[index],
@@ -115,8 +116,9 @@ class _StreamResults:
 
     Parameters
     ----------
-    most_share : StreamShare
-        Share while all streams send the most that their datasets allow.
+    one_queue_share, most_share : StreamShare
+        Share with one queue in each host that limits a stream, and while all streams send the most that
+        their datasets allow.
     together : int
         Number of elastic streams that other streams hold back at the resource that limits this stream.
     overloads : sequence of Overload
@@ -133,6 +135,7 @@ class _StreamResults:
     stream: Stream
     rates: Throughput
     share: StreamShare
+    one_queue_share: StreamShare
     most_share: StreamShare
     path: PathTimes
     added: AddedLatency
@@ -406,12 +409,19 @@ class _StreamResults:
         that arrive. If a host holds frames back, no bound holds, even for an unlimited sender.
         """
         share, stream = self.share, self.stream
+        others = (self.one_queue_share, self.most_share)
         if share.by_host and not stream.produced_bps:
             return f"the host at {share.at} lets less pass than is sent"
-        dropped = not share.elastic and not share.by_host and limit not in BY_HOSTS
-        least_bps = stream.must_arrive_bps if dropped else stream.produced_bps
-        short = limit != "request" and goodput.value < least_bps * (1 - SAME)
-        most = self.most_share
-        short |= most.greatest_loss > SAME and most.rate_bps < least_bps * (1 - SAME)
+        by_host = any(one.by_host for one in (share, *others)) or {limit, self.own_limit} & BY_HOSTS
+        dropped = not share.elastic and not by_host
+        least_bps = (stream.must_arrive_bps if dropped else stream.produced_bps) * (1 - SAME)
+        short = limit != "request" and goodput.value < least_bps
+        short |= any(one.limited_at is not None and one.rate_bps < least_bps for one in others)
         by_buffer = dropped and self.index in self.buffers.losses
         return "less may pass than is requested" if short and not by_buffer else ""
+
+    @property
+    def own_limit(self) -> str:
+        """Bottleneck of the stream in its dataset's answer; empty without an answer."""
+        code = int(self.rates.beside.bottleneck[self.index])
+        return BOTTLENECKS[code] if code >= 0 else ""

@@ -129,6 +129,8 @@ class Throughput:
         Index of a stream -> reason why no dataset gives its goodput.
     shares, most_shares : sequence of StreamShare
         Shares while all senders send what datasets expect, and while all send the most that datasets allow.
+    one_queue_shares : sequence of StreamShare
+        `shares`, but with all streams of a host in one queue if the host limits any of them.
     most_resources, most_allocation : SharedResources, Allocation
         Resources and allocation while all senders send the most that datasets allow.
     shares_at_once : sequence of StreamShare, optional
@@ -147,6 +149,7 @@ class Throughput:
     beside: Answers
     refused: Mapping[int, str]
     shares: Sequence[StreamShare]
+    one_queue_shares: Sequence[StreamShare]
     most_shares: Sequence[StreamShare]
     most_resources: SharedResources
     most_allocation: Allocation
@@ -192,21 +195,22 @@ def throughput(
     shares = most_shares = _shares(resources, allocation)
     most_resources, most_allocation = resources, allocation
 
-    # share again, with hosts as fast as their datasets and stated core times allow, processors that serve
-    # senders first, lossy streams sent at the high of their rates, and all streams of a host in one queue
-    # if the host limits any of them
+    # share again, with all streams of a host in one queue if the host limits any of them
+    mixed = not at_port.isdisjoint(in_host)
+    one_queue, one_queue_shares = resources, shares
+    if mixed:
+        at_port -= in_host
+        one_queue = shared_resources(system, packets, alone, capacity_bps, at_port)
+        one_queue_shares = _shares(one_queue, one_queue.allocate(offered_bps, windows))
+
+    # share again, with these queues and hosts as fast as their datasets and stated core times allow, processors that serve
+    # senders first, and lossy streams sent at the high of their rates
     most_bps = np.fmax(np.fmin(alone.ends("sent_bps")[2], limited_bps), offered_bps)
     most_bps = np.where(elastic, offered_bps, most_bps)
     highs_bps = np.fmax(fastest.ends("goodput_bps")[2], alone.ends("goodput_bps")[2])
     ratios = np.where(highs_bps > capacity_bps, capacity_bps / highs_bps, 1.0)
-    mixed = not at_port.isdisjoint(in_host)
     if mixed or resources.limits_senders(allocation) or (most_bps > offered_bps * (1 + SAME)).any():
-        if mixed:
-            at_port -= in_host
-            most_resources = shared_resources(system, packets, alone, capacity_bps, at_port)
-        most_resources = most_resources.with_faster_hosts(
-            ratios, _core_time_ratios(system, streams)
-        )
+        most_resources = one_queue.with_faster_hosts(ratios, _core_time_ratios(system, streams))
         most_allocation = most_resources.allocate(most_bps, windows)
         most_shares = _shares(most_resources, most_allocation)
 
@@ -228,6 +232,7 @@ def throughput(
         beside=questions.ask(**_others(system, resources, allocation, capacity_bps, limited_bps)),
         refused=refusals(system, questions, alone),
         shares=shares,
+        one_queue_shares=one_queue_shares,
         most_shares=most_shares,
         most_resources=most_resources,
         most_allocation=most_allocation,
