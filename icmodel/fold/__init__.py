@@ -6,10 +6,10 @@ and an account of what became of every record.
 
 from __future__ import annotations
 
+from icmodel.fold.document import Settings
 from icmodel.fold.folder import fold_files, is_folded, rebuild, write_folded
 from icmodel.fold.folding import Folded, fold
 from icmodel.fold.records import Reading, Record, read_records, record_of
-from icmodel.fold.settings import Settings
 
 __all__ = [
     "Folded",

@@ -17,9 +17,9 @@ from icmodel.dataset.check import check_document
 from icmodel.dataset.write import DOCUMENT_FILE, dataset_in_memory, id_of, write_dataset
 from icmodel.errors import RecordError
 from icmodel.fold.account import readme
+from icmodel.fold.document import Settings, settings_of
 from icmodel.fold.folding import Folded, fold, records_text
 from icmodel.fold.records import Progress, read_records, unpacked
-from icmodel.fold.settings import Settings, settings_of
 
 RECORDS_FILE = "records.jsonl.gz"
 ACCOUNT_FILE = "folded.json"

@@ -16,9 +16,8 @@ from icmodel.dataset.rows import AXES, METRIC_ENDINGS, POINT, RATIOS, Point
 from icmodel.errors import RecordError
 from icmodel.fold.account import APART, HELD_OUT, USED, Account, Fate, remarks
 from icmodel.fold.axes import OptionAxes, compare, option_axes
-from icmodel.fold.document import dataset_document
+from icmodel.fold.document import Settings, dataset_document
 from icmodel.fold.records import Record, spoilers, stored
-from icmodel.fold.settings import Settings
 
 SEARCH = "a trial of a search: its load was the search's choice"
 SAME_CORES = (
