@@ -8,7 +8,7 @@ PIP := $(BIN)/python -m pip --quiet --quiet --disable-pip-version-check
 INSTALL := $(PIP) install --no-compile --constraint constraints.txt --build-constraint constraints.txt
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
 # Pages are opened in a browser, workbooks in LibreOffice, completions in three shells; the probe is run in networks of its own, beside other tools.
-DEBIAN_PACKAGES := chromium-headless-shell ethtool fish groff-base iperf3 iproute2 iptables libreoffice-calc-nogui libzmq5 nftables nuttcp \
+DEBIAN_PACKAGES := chromium-headless-shell ethtool fish groff-base iperf3 iproute2 iptables libreoffice-calc-nogui liburing-dev libzmq5 nftables nuttcp \
     openssh-client openssh-server sockperf zsh
 
 # Rust is the machine's own, and nothing here downloads one. rustup's cargo looks for it below HOME;

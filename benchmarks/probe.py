@@ -1,4 +1,4 @@
-"""icprobe beside iperf3, nuttcp and sockperf in one lab: ``python -m benchmarks.probe``."""
+"""icprobe beside iperf3, nuttcp, sockperf and io_uring in one lab: ``python -m benchmarks.probe``."""
 
 from __future__ import annotations
 
@@ -8,22 +8,27 @@ import statistics
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
+from typing import cast
 
+from benchmarks.journal import Journal
 from benchmarks.machine import load_average, machine
-from benchmarks.pairs import Document
+from benchmarks.pairs import Document, say, spread
 from benchmarks.probe_contest import (
     Contest,
     Result,
+    Round,
     ToolRun,
     disturbance,
     hopeful,
     verdict,
 )
-from benchmarks.probe_lab import ToolError, find_icprobe, run, standing
-from benchmarks.probe_tables import text
+from benchmarks.probe_cpu import Meter, Reading
+from benchmarks.probe_lab import Lab, ToolError, find_icprobe, run, standing
+from benchmarks.probe_lossless import greatest
+from benchmarks.probe_tables import cell, text
 from benchmarks.probe_tools import (
     BUFFER_BYTES,
     SECONDS,
@@ -34,19 +39,31 @@ from benchmarks.probe_tools import (
     Sockperf,
     Tool,
 )
+from benchmarks.probe_uring import Uring
 
 PAIRS = 20
 RATE_FPS = 10_000
+BATCH = 32
 STREAMS = (
     Question("tcp", 64, "goodput"),
     Question("tcp", 1448, "goodput"),
     Question("tcp", 65_535, "goodput"),
     Question("udp", 64, "frames"),
     Question("udp", 1472, "frames"),
+    Question("udp", 64, "lossless"),
 )
-ROUND_TRIPS = (Question("udp", 64, "rtt/2"), Question("tcp", 64, "rtt/2"))
+BATCHED = (
+    Question("tcp", 64, "goodput", batch=BATCH),
+    Question("udp", 64, "frames", batch=BATCH),
+)
+ROUND_TRIPS = (
+    Question("udp", 64, "rtt/2"),
+    Question("tcp", 64, "rtt/2"),
+    Question("udp", 64, "rtt/2 p99"),
+    Question("tcp", 64, "rtt/2 p99"),
+)
 PACED = Question("udp", 64, "paced", RATE_FPS)
-QUESTIONS = {question.name: question for question in (*STREAMS, *ROUND_TRIPS, PACED)}
+QUESTIONS = {question.name: question for question in (*STREAMS, *BATCHED, *ROUND_TRIPS, PACED)}
 VERSIONS = {
     "iperf3": ("iperf3", "--version"),
     "nuttcp": ("nuttcp", "-V"),
@@ -58,7 +75,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the chosen questions and print tables; return 1 if a tool is missing or failed."""
     options = _parser().parse_args(arguments)
     try:
-        document = measure(options.only or list(QUESTIONS), options.pairs, options.icprobe)
+        journal = Journal(options.journal)
+        document = measure(options.only or list(QUESTIONS), options.pairs, options.icprobe, journal)
     except (ToolError, OSError) as error:
         print(f"benchmarks: {error}", file=sys.stderr)
         return 1
@@ -68,8 +86,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def measure(names: Sequence[str], pairs: int, icprobe: Path | None = None) -> Document:
-    """Measure some questions, and return the document that ``--json`` writes."""
+def measure(names: Sequence[str], pairs: int, icprobe: Path | None, journal: Journal) -> Document:
+    """Measure questions that the journal does not have; return the document of ``--json``."""
     started = time.monotonic()
     binary = find_icprobe(icprobe)
     document: Document = {
@@ -77,19 +95,39 @@ def measure(names: Sequence[str], pairs: int, icprobe: Path | None = None) -> Do
         "machine": machine(),
         "tools": {"icprobe": version((binary, "--version"))}
         | {name: version(words) for name, words in VERSIONS.items()},
+        "skipped": {},
         "window_s": SECONDS,
         "buffer_bytes": BUFFER_BYTES,
         "results": {},
     }
     with standing(binary) as lab:
-        tools = [kind(lab) for kind in TOOLS]
-        for tool in tools:
-            tool.start()
+        tools = started_tools(lab, document)
+        meter = Meter(lab)
         for name in names:
-            document["results"][name] = answer(QUESTIONS[name], tools, pairs)
+            key = (name, pairs, document["tools"])
+            found = journal.known(key) or answer(QUESTIONS[name], tools, pairs, meter)
+            journal.keep(key, found)
+            document["results"][name] = cast(Document, found)
+            say("\n".join(cell(name, document["results"][name])))
     document["load_average_at_end"] = load_average()
     document["seconds"] = time.monotonic() - started
     return document
+
+
+def started_tools(lab: Lab, document: Document) -> list[Tool]:
+    """Start all tools; skip io_uring by name where it cannot be compiled or is forbidden."""
+    tools: list[Tool] = [kind(lab) for kind in TOOLS]
+    try:
+        uring = Uring(lab)
+    except (ToolError, OSError) as error:
+        document["skipped"][Uring.name] = str(error)
+        say(f"skipped {Uring.name}: {error}")
+    else:
+        document["tools"][Uring.name] = version((uring.binary, "--version"))
+        tools.append(uring)
+    for tool in tools:
+        tool.start()
+    return tools
 
 
 def version(words: Sequence[str | Path]) -> str:
@@ -97,16 +135,71 @@ def version(words: Sequence[str | Path]) -> str:
     return run(words).strip().splitlines()[0]
 
 
-def answer(question: Question, tools: Sequence[Tool], pairs: int) -> Document:
-    """Run and judge all rounds of one question."""
+def answer(question: Question, tools: Sequence[Tool], pairs: int, meter: Meter) -> Document:
+    """Run and judge all rounds of one question, as measured and at equal CPU."""
     if question.measure == "paced":
         return paced(question, tools, pairs)
-    more = question.measure != "rtt/2"
-    runs = {tool.name: tool_run(tool, question, tool.ask) for tool in tools if tool.can(question)}
-    judge = partial(hopeful, judged=Icprobe.name, more_is_better=more)
-    rounds = Contest(runs, question.name).rounds(pairs, judge)
-    judged = verdict(rounds, Icprobe.name, more)
-    return {"measure": question.measure} | judged | disturbance(rounds)
+    more = not question.round_trip
+    runs = {
+        tool.name: tool_run(tool, question, partial(reading, tool, meter))
+        for tool in tools
+        if tool.can(question)
+    }
+    rounds = Contest(runs, question.name).rounds(pairs, partial(contenders, more_is_better=more))
+    return {
+        "measure": question.measure,
+        **verdict(plain(rounds), Icprobe.name, more),
+        "equal_cpu": verdict(equal_cpu(rounds, more), Icprobe.name, more),
+        "cores": cores(rounds),
+        **disturbance(rounds),
+    }
+
+
+def reading(tool: Tool, meter: Meter, question: Question) -> Reading:
+    """Measure once, and meter the CPU of the run that gives the value."""
+    if question.measure == "lossless":
+        return greatest(
+            lambda fps: meter.during(partial(tool.deliver, replace(question, rate_fps=fps)))
+        )
+    return Reading(*meter.during(partial(tool.ask, question)))
+
+
+def plain(rounds: Sequence[Round[Reading]]) -> list[Round[float]]:
+    """Return the rounds with the measured values."""
+    return [
+        Round({name: each.value for name, each in one.results.items()}, one.others_cores)
+        for one in rounds
+    ]
+
+
+def equal_cpu(rounds: Sequence[Round[Reading]], more_is_better: bool) -> list[Round[float]]:
+    """Return the rounds with the values at equal CPU."""
+    return [
+        Round(
+            {name: each.at_equal_cpu(more_is_better) for name, each in one.results.items()},
+            one.others_cores,
+        )
+        for one in rounds
+    ]
+
+
+def contenders(rounds: Sequence[Round[Reading]], more_is_better: bool) -> set[str]:
+    """Return the tools that may still become the best, as measured or at equal CPU."""
+    both = (plain(rounds), equal_cpu(rounds, more_is_better))
+    return set().union(*(hopeful(each, Icprobe.name, more_is_better) for each in both))
+
+
+def cores(rounds: Sequence[Round[Reading]]) -> Document:
+    """Return the busy cores of each tool's sender and receiver."""
+    names = sorted({name for one in rounds for name in one.results})
+    used = {n: [one.results[n].cores for one in rounds if n in one.results] for n in names}
+    return {
+        name: {
+            "sender": spread([each.sender for each in runs]).to_dict(),
+            "receiver": spread([each.receiver for each in runs]).to_dict(),
+        }
+        for name, runs in used.items()
+    }
 
 
 def tool_run(tool: Tool, question: Question, ask: Callable[[Question], Result]) -> ToolRun[Result]:
@@ -159,6 +252,9 @@ def _parser() -> argparse.ArgumentParser:
         "--pairs", type=_count, default=PAIRS, help="number of rounds of each question"
     )
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write the result as JSON")
+    parser.add_argument(
+        "--journal", type=Path, metavar="FILE", help="keep each answer there, and continue from it"
+    )
     parser.add_argument("--only", action="append", choices=list(QUESTIONS), metavar="QUESTION")
     parser.add_argument("--icprobe", type=Path, metavar="FILE", help="icprobe binary to test")
     return parser

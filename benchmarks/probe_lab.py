@@ -41,6 +41,7 @@ class Lab:
             raise ToolError("two hosts need two cores: this process may run on one")
         self.core = {SENDER: cores[0], RECEIVER: cores[-1]}
         self.address: dict[str, str] = {}
+        self.space: dict[str, str] = {}
         self.processes: list[Process] = []
 
     def up(self) -> None:
@@ -50,6 +51,8 @@ class Lab:
         for host in built["hosts"]:
             name = host["name"]
             self.address[name] = host["addresses"][0]
+            space = self.run(name, ("readlink", "/proc/self/ns/net"), pinned=False)
+            self.space[name] = space.strip()
             queue = f"/sys/class/net/{host['interface']}/queues/rx-0/rps_cpus"
             mask = cpu_mask(self.core[name])
             self.run(name, ("sh", "-c", f"echo {mask} > {queue}"), pinned=False)

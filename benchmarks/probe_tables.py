@@ -12,7 +12,21 @@ LEAST_RATIO = 0.95
 """Least median of the ratios to meet; the interval must also reach 1."""
 RTT_OFF = 0.05
 RATE_OFF = 0.001
-UNITS = {"goodput": (1e-6, "Mb/s"), "frames": (1e-3, "k/s"), "rtt/2": (1e6, "µs")}
+ROUND_TRIPS = ("rtt/2", "rtt/2 p99")
+UNITS = {
+    "goodput": (1e-6, "Mb/s"),
+    "frames": (1e-3, "k/s"),
+    "lossless": (1e-3, "k/s"),
+    "rtt/2": (1e6, "µs"),
+    "rtt/2 p99": (1e6, "µs"),
+}
+RATIO_HEAD = (
+    f"{'question':<24}{'icprobe over':<14}{'median':>8}{'95 % interval':>18}"
+    f"{'pairs':>7}{'calm':>6}  bar"
+)
+VALUES_HEAD = (
+    f"{'median (least .. greatest)':<46}{'busy cores: sender, receiver':>30}{'at equal CPU':>16}"
+)
 
 
 def text(document: Part) -> str:
@@ -22,6 +36,7 @@ def text(document: Part) -> str:
 
 def _lines(document: Part) -> Iterator[str]:
     yield "tools: " + "; ".join(document["tools"].values())
+    yield from (f"skipped {tool}: {reason}" for tool, reason in document["skipped"].items())
     yield (
         f"windows of {document['window_s']:g} s, buffers of {document['buffer_bytes']:,} B, no Nagle, "
         f"one frame a call; {document['machine']['cpus']} CPUs, "
@@ -31,10 +46,11 @@ def _lines(document: Part) -> Iterator[str]:
     raced = {n: found for n, found in document["results"].items() if found["measure"] != "paced"}
     if raced:
         yield ""
-        yield f"{'question':<24}{'icprobe over':<14}{'median':>8}{'95 % interval':>18}{'pairs':>7}{'calm':>6}  bar"
-        yield from (_ratio(name, found) for name, found in raced.items())
+        yield RATIO_HEAD
+        for name, found in raced.items():
+            yield from _ratios(name, found)
         yield ""
-        yield f"{'median (least .. greatest)':<24}"
+        yield VALUES_HEAD
         for name, found in raced.items():
             yield from _values(name, found)
     for name, found in document["results"].items():
@@ -43,31 +59,42 @@ def _lines(document: Part) -> Iterator[str]:
             yield from _paced(name, found)
 
 
-def _ratio(name: str, found: Part) -> str:
-    ratio = found["ratio"]
-    interval = f"{ratio['low']:.3f} .. {ratio['high']:.3f}"
-    return (
-        f"{name:<24}{found['best']:<14}{ratio['median']:>8.3f}{interval:>18}{ratio['pairs']:>7}"
-        f"{found['calm_rounds']:>6}  " + ("met" if met(found) else "missed")
-    )
+def cell(name: str, found: Part) -> list[str]:
+    """Return the lines of one question, to print when it is answered."""
+    if found["measure"] == "paced":
+        return list(_paced(name, found))
+    return [RATIO_HEAD, *_ratios(name, found), VALUES_HEAD, *_values(name, found)]
+
+
+def _ratios(name: str, found: Part) -> Iterator[str]:
+    equal = {"measure": found["measure"]} | found["equal_cpu"]
+    for what, part in ((name, found), ("  at equal CPU", equal)):
+        ratio = part["ratio"]
+        interval = f"{ratio['low']:.3f} .. {ratio['high']:.3f}"
+        yield (
+            f"{what:<24}{part['best']:<14}{ratio['median']:>8.3f}{interval:>18}{ratio['pairs']:>7}"
+            f"{found['calm_rounds']:>6}  " + ("met" if met(part) else "missed")
+        )
 
 
 def met(found: Part) -> bool:
     """Whether a question's ratio meets its target."""
     ratio = found["ratio"]
-    if found["measure"] == "rtt/2":
+    if found["measure"] in ROUND_TRIPS:
         return bool(ratio["median"] <= 1 + RTT_OFF)
     return bool(ratio["median"] >= LEAST_RATIO and ratio["high"] >= 1)
 
 
 def _values(name: str, found: Part) -> Iterator[str]:
     scale, unit = UNITS[found["measure"]]
-    yield f"{name}, {unit}"
+    per = "times" if found["measure"] in ROUND_TRIPS else "per"
+    yield f"{name}, {unit}; at equal CPU {unit} {per} busy cores"
     for tool, values in found["values"].items():
         median, least, greatest = (values[k] * scale for k in ("median", "least", "greatest"))
-        yield (
-            f"  {tool:<12}{median:>12.5g} ({least:.5g} .. {greatest:.5g}), {values['repeats']} runs"
-        )
+        told = f"{median:>12.5g} ({least:.5g} .. {greatest:.5g}), {values['repeats']} runs"
+        sender, receiver = (found["cores"][tool][end]["median"] for end in ("sender", "receiver"))
+        equal = found["equal_cpu"]["values"][tool]["median"] * scale
+        yield f"  {tool:<12}{told:<44}{sender:>9.2f}{receiver:>9.2f}{equal:>16.5g}"
 
 
 def _paced(name: str, found: Part) -> Iterator[str]:

@@ -35,18 +35,39 @@ class Question:
     protocol: str
     payload_bytes: int
     measure: str
-    """Measured quantity: goodput, frames, rtt/2 or paced."""
+    """Measured quantity: goodput, frames, lossless, rtt/2, rtt/2 p99 or paced."""
     rate_fps: int | None = None
+    batch: int = 1
+    """Frames of one send call."""
 
     @property
     def name(self) -> str:
         """Name for tables, and key in the JSON document."""
-        return f"{self.protocol} {self.payload_bytes} B {self.measure}"
+        batch = f" x{self.batch}" if self.batch > 1 else ""
+        return f"{self.protocol} {self.payload_bytes} B {self.measure}{batch}"
 
     @property
     def bits(self) -> int:
         """Payload of a frame in bits."""
         return 8 * self.payload_bytes
+
+    @property
+    def round_trip(self) -> bool:
+        """Whether the quantity is a time of round trips, of which less is better."""
+        return self.measure.startswith("rtt/2")
+
+    @property
+    def single_stream(self) -> bool:
+        """Whether the quantity is a rate of a stream with one frame in each call."""
+        return self.measure in ("goodput", "frames", "lossless") and self.batch == 1
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """Rate at which the receiver of a stream took frames, and the number of lost ones."""
+
+    received_fps: float
+    lost: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +101,10 @@ class Tool(ABC):
     def ask(self, question: Question) -> float:
         """Measure once, and return a goodput [b/s], a frame rate [1/s] or a time [s]."""
 
+    @abstractmethod
+    def deliver(self, question: Question) -> Delivery:
+        """Send a stream once, at the question's rate if it has one."""
+
     def sockets(self, question: Question) -> Sequence[str]:
         """Return options that give all tools the same data sockets: buffer sizes, and no Nagle."""
         return ()
@@ -104,6 +129,11 @@ class Icprobe(Tool):
         """Measure once."""
         return icprobe_value(self.record(question), question)
 
+    def deliver(self, question: Question) -> Delivery:
+        """Send a stream once."""
+        result = self.record(question)["result"]
+        return Delivery(result["frames_per_s"], result["frames_lost"])
+
     def pace(self, question: Question) -> Pacing:
         """Measure a paced stream once."""
         return icprobe_pacing(self.record(question))
@@ -119,7 +149,9 @@ class Icprobe(Tool):
         words += ["--key", self.lab.key, "--protocol", question.protocol]
         words += ["--payload", f"{question.payload_bytes} B", "--duration", f"{SECONDS} s"]
         words += ["--warmup", f"{WARM_UP_S} s", "--baseline", "0 s", *self.sockets(question)]
-        if question.measure == "rtt/2":
+        if question.batch > 1:
+            words += ["--batch", str(question.batch)]
+        if question.round_trip:
             words += ["--pattern", "ping-pong"]
         if question.rate_fps:
             words += ["--rate", f"{question.rate_fps}/s"]
@@ -134,6 +166,8 @@ def icprobe_value(record: Mapping[str, Any], question: Question) -> float:
     result = record["result"]
     if question.measure == "rtt/2":
         return float(result["rtt_half_p50_s"])
+    if question.measure == "rtt/2 p99":
+        return float(result["rtt_half_p99_s"])
     goodput_bps = float(result["goodput_bps"])
     return goodput_bps if question.measure == "goodput" else goodput_bps / question.bits
 
@@ -160,16 +194,25 @@ class Iperf3(Tool):
         listening(self.lab, "tcp", self.port)
 
     def can(self, question: Question) -> bool:
-        """Whether the question asks for goodput or frames."""
-        return question.measure in ("goodput", "frames")
+        """Whether the question asks for a rate of a stream without batches."""
+        return question.single_stream
 
     def ask(self, question: Question) -> float:
-        """Measure once; ``--bitrate 0`` means no limit."""
+        """Measure once."""
+        return iperf3_value(self._run(question), question)
+
+    def deliver(self, question: Question) -> Delivery:
+        """Send a stream once."""
+        return iperf3_delivery(self._run(question), question)
+
+    def _run(self, question: Question) -> str:
+        """Return the JSON output of the client; ``--bitrate 0`` means no limit."""
         words = ["iperf3", "--client", self.lab.address[RECEIVER], "--json"]
         words += ["--time", str(SECONDS), "--length", str(question.payload_bytes)]
-        words += ["--udp", "--bitrate", "0"] if question.protocol == "udp" else []
+        bitrate = str((question.rate_fps or 0) * question.bits)
+        words += ["--udp", "--bitrate", bitrate] if question.protocol == "udp" else []
         words += self.sockets(question)
-        return iperf3_value(self.lab.run(SENDER, words), question)
+        return self.lab.run(SENDER, words)
 
     def sockets(self, question: Question) -> Sequence[str]:
         """Return the options for buffer sizes, and with TCP for no Nagle."""
@@ -186,6 +229,12 @@ def iperf3_value(printed: str, question: Question) -> float:
     return bps if question.measure == "goodput" else bps / question.bits
 
 
+def iperf3_delivery(printed: str, question: Question) -> Delivery:
+    """Return the received rate, and the gaps in the sequence that the server counted."""
+    fps = iperf3_value(printed, replace(question, measure="frames"))
+    return Delivery(fps, json.loads(printed)["end"]["sum_received"]["lost_packets"])
+
+
 class Nuttcp(Tool):
     """nuttcp: https://www.nuttcp.net."""
 
@@ -197,15 +246,24 @@ class Nuttcp(Tool):
         listening(self.lab, "tcp", self.port)
 
     def can(self, question: Question) -> bool:
-        """Whether the question asks for goodput or frames."""
-        return question.measure in ("goodput", "frames")
+        """Whether the question asks for a rate of a stream without batches."""
+        return question.single_stream
 
     def ask(self, question: Question) -> float:
-        """Measure once; ``-Ru`` removes the default limit of 1 Mb/s for UDP."""
+        """Measure once."""
+        return nuttcp_value(self._run(question), question)
+
+    def deliver(self, question: Question) -> Delivery:
+        """Send a stream once."""
+        return nuttcp_delivery(self._run(question), question)
+
+    def _run(self, question: Question) -> str:
+        """Return the output of the client; ``-Ru`` removes the default limit of 1 Mb/s for UDP."""
         words = ["nuttcp", f"-T{SECONDS}", f"-l{question.payload_bytes}"]
         words += [f"-w{BUFFER_BYTES // 1024}", f"-P{self.port}", "-fparse"]
-        words += ["-u", "-Ru"] if question.protocol == "udp" else ["-D"]
-        return nuttcp_value(self.lab.run(SENDER, (*words, self.lab.address[RECEIVER])), question)
+        rate = f"-R{question.rate_fps}p" if question.rate_fps else "-Ru"
+        words += ["-u", rate] if question.protocol == "udp" else ["-D"]
+        return self.lab.run(SENDER, (*words, self.lab.address[RECEIVER]))
 
 
 def nuttcp_value(printed: str, question: Question) -> float:
@@ -215,6 +273,14 @@ def nuttcp_value(printed: str, question: Question) -> float:
         raise ToolError(f"nuttcp told no rate: {printed[-300:]}")
     bps = float(rate[1]) * 1e6
     return bps if question.measure == "goodput" else bps / question.bits
+
+
+def nuttcp_delivery(printed: str, question: Question) -> Delivery:
+    """Return the received frame rate, and the receiver's count of lost frames."""
+    drop = re.search(r"drop=(-?\d+)", printed)
+    if not drop:
+        raise ToolError(f"nuttcp told no losses: {printed[-300:]}")
+    return Delivery(nuttcp_value(printed, replace(question, measure="frames")), int(drop[1]))
 
 
 class Sockperf(Tool):
@@ -238,7 +304,7 @@ class Sockperf(Tool):
 
     def can(self, question: Question) -> bool:
         """Whether the payload fits into the largest datagram, a limit also with TCP."""
-        return question.payload_bytes <= self.MOST_BYTES
+        return question.payload_bytes <= self.MOST_BYTES and question.batch == 1
 
     def prepare(self, question: Question) -> None:
         """Start the server of a run, and its client up to the client's sleep."""
@@ -253,12 +319,13 @@ class Sockperf(Tool):
         self._ready = server, client
 
     def _mode(self, question: Question) -> tuple[str, ...]:
-        if question.measure == "rtt/2":
+        if question.round_trip:
             return ("ping-pong",)
         if question.measure == "paced":
             rate = ("--mps", str(question.rate_fps), "--reply-every", str(REPLY_EVERY))
             return ("under-load", *rate, "--full-log", str(self.log))
-        return ("throughput", *self.throughput(question))
+        words = ("throughput", *self.throughput(question))
+        return (*words, "--mps", str(question.rate_fps)) if question.rate_fps else words
 
     def sockets(self, question: Question) -> Sequence[str]:
         """Return the option for buffer sizes."""
@@ -279,10 +346,14 @@ class Sockperf(Tool):
     def ask(self, question: Question) -> float:
         """Measure once."""
         client, server = self._run(question)
-        if question.measure == "rtt/2":
-            return sockperf_rtt_half_s(client)
-        fps = sockperf_received_fps(client, server)
+        if question.round_trip:
+            return sockperf_rtt_half_s(client, 99 if question.measure == "rtt/2 p99" else 50)
+        fps = sockperf_delivery(client, server).received_fps
         return fps * question.bits if question.measure == "goodput" else fps
+
+    def deliver(self, question: Question) -> Delivery:
+        """Send a stream once."""
+        return sockperf_delivery(*self._run(question))
 
     def pace(self, question: Question) -> Pacing:
         """Measure a paced stream once."""
@@ -292,24 +363,24 @@ class Sockperf(Tool):
         return replace(told, stalled=told.stalled or sockperf_dropped(client) > 0)
 
 
-def sockperf_received_fps(client: str, server: str) -> float:
-    """Return frames handled by the server over the client's seconds [1/s].
+def sockperf_delivery(client: str, server: str) -> Delivery:
+    """Return frames handled by the server over the client's seconds [1/s], and lost ones.
 
-    sockperf prints no received rate itself.
+    sockperf itself prints neither.
     """
-    sent = re.search(r"Total of \d+ messages sent in ([\d.]+) sec", client)
+    sent = re.search(r"Total of (\d+) messages sent in ([\d.]+) sec", client)
     received = re.search(r"Total (\d+) messages received and handled", server)
     if not sent or not received:
         raise ToolError(f"sockperf told no totals: {client[-300:]} {server[-300:]}")
-    return int(received[1]) / float(sent[1])
+    return Delivery(int(received[1]) / float(sent[2]), int(sent[1]) - int(received[1]))
 
 
-def sockperf_rtt_half_s(client: str) -> float:
-    """Return sockperf's median latency [s], which is half a round trip and printed in µs."""
-    median = re.search(r"percentile 50\.000 =\s*([\d.]+)", client)
-    if not median:
-        raise ToolError(f"sockperf told no median: {client[-300:]}")
-    return float(median[1]) * 1e-6
+def sockperf_rtt_half_s(client: str, percentile: int = 50) -> float:
+    """Return a percentile of sockperf's latency [s], half a round trip and printed in µs."""
+    found = re.search(rf"percentile {percentile}\.000 =\s*([\d.]+)", client)
+    if not found:
+        raise ToolError(f"sockperf told no percentile {percentile}: {client[-300:]}")
+    return float(found[1]) * 1e-6
 
 
 def sockperf_send_times_s(log: str) -> list[float]:

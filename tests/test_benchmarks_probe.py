@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -12,10 +13,17 @@ import pytest
 
 import probe_record
 from benchmarks import probe as race
-from benchmarks import probe_contest, probe_lab, probe_others, probe_tables, probe_tools
+from benchmarks import (
+    probe_contest,
+    probe_lab,
+    probe_others,
+    probe_tables,
+    probe_tools,
+    probe_uring,
+)
 from benchmarks.probe_contest import Contest, Round, ToolRun, median_interval, verdict
 from benchmarks.probe_lab import ToolError, cpu_mask
-from benchmarks.probe_tools import Pacing, Question, pacing_of
+from benchmarks.probe_tools import Delivery, Pacing, Question, pacing_of
 
 SAMPLES = Path(__file__).parent / "cases" / "tools"
 TCP, UDP = Question("tcp", 64, "goodput"), Question("udp", 64, "frames")
@@ -53,7 +61,7 @@ def test_of_nuttcp_what_the_receiver_took_counts() -> None:
 def test_of_sockperf_what_the_server_handled_counts() -> None:
     client = sample("sockperf_throughput_client.txt")
     server = sample("sockperf_throughput_server.txt")
-    assert probe_tools.sockperf_received_fps(client, server) == 129_487
+    assert probe_tools.sockperf_delivery(client, server) == Delivery(129_487, 436_871 - 129_487)
 
 
 def test_of_a_ping_pong_the_median_counts() -> None:
@@ -63,6 +71,29 @@ def test_of_a_ping_pong_the_median_counts() -> None:
     asked = Question("udp", 64, "rtt/2")
     half = probe_tools.icprobe_value(record, asked)
     assert half == record["result"]["rtt_half_p50_s"] == record["result"]["rtt_p50_s"] / 2
+
+
+def test_of_a_ping_pong_the_99th_percentile_counts_where_it_is_asked_for() -> None:
+    told = probe_tools.sockperf_rtt_half_s(sample("sockperf_ping_pong.txt"), 99)
+    assert told == pytest.approx(15.172e-6)
+    record = golden("ping-pong")
+    half = probe_tools.icprobe_value(record, Question("udp", 64, "rtt/2 p99"))
+    assert half == record["result"]["rtt_p99_s"] / 2
+
+
+def test_every_tool_counts_what_it_lost() -> None:
+    lost = probe_tools.iperf3_delivery(sample("iperf3_udp.json"), UDP)
+    assert lost.lost == 471_873
+    assert lost.received_fps == pytest.approx(116_845, rel=1e-4)
+    assert probe_tools.nuttcp_delivery(sample("nuttcp_udp.txt"), LARGER).lost == 35_129
+
+
+def test_a_batch_has_a_name_of_its_own_and_single_frames_have_none() -> None:
+    assert UDP.name == "udp 64 B frames"
+    assert replace(UDP, batch=32).name == "udp 64 B frames x32"
+    assert UDP.single_stream
+    assert not replace(UDP, batch=32).single_stream
+    assert list(race.QUESTIONS) == [each.name for each in race.QUESTIONS.values()]
 
 
 def test_of_a_record_the_goodput_or_the_frames_of_it_count() -> None:
@@ -89,10 +120,14 @@ def test_a_record_tells_its_pacing() -> None:
     [
         ("iperf3", partial(probe_tools.iperf3_value, question=TCP)),
         ("nuttcp", partial(probe_tools.nuttcp_value, question=TCP)),
+        ("iperf3", partial(probe_tools.iperf3_delivery, question=UDP)),
+        ("nuttcp", partial(probe_tools.nuttcp_delivery, question=UDP)),
+        ("io_uring", probe_uring.uring_delivery),
+        ("io_uring", partial(probe_uring.uring_rtt_half_s, question=UDP)),
         ("sockperf", probe_tools.sockperf_rtt_half_s),
         ("sockperf", probe_tools.sockperf_send_times_s),
         ("sockperf", probe_tools.sockperf_dropped),
-        ("sockperf", partial(probe_tools.sockperf_received_fps, server="")),
+        ("sockperf", partial(probe_tools.sockperf_delivery, server="")),
     ],
 )
 @pytest.mark.parametrize("printed", ["", "{}", '{"error": "unable to connect"}', "no numbers"])
@@ -245,6 +280,10 @@ def test_the_interval_of_a_median_lies_between_two_ranks(n: int, low: int, high:
         ("rtt/2", 1.04, 1.2, True),
         ("rtt/2", 0.5, 0.6, True),
         ("rtt/2", 1.06, 1.2, False),
+        ("rtt/2 p99", 1.04, 1.2, True),
+        ("rtt/2 p99", 1.06, 1.2, False),
+        ("lossless", 1.2, 1.3, True),
+        ("lossless", 0.9, 1.3, False),
     ],
 )
 def test_a_ratio_meets_its_bar_or_misses_it(
@@ -334,19 +373,34 @@ def test_one_round_of_a_ratio_and_of_pacing_is_run_and_printed(
     kept = tmp_path / "told.json"
     names = ["udp 64 B rtt/2", "udp 64 B paced"]
     words = list(itertools.chain.from_iterable(("--only", name) for name in names))
-    code = race.main(["--pairs", "1", "--icprobe", str(probe), "--json", str(kept), *words])
+    words += ["--pairs", "1", "--icprobe", str(probe), "--json", str(kept)]
+    words += ["--journal", str(tmp_path / "journal.jsonl")]
+    code = race.main(words)
     told = capsys.readouterr()
     if "exit 2" in told.err:
         pytest.skip(f"needs a test network: {told.err}")
     assert code == 0, told.err
     document = json.loads(kept.read_text(encoding="utf-8"))
     assert list(document["results"]) == names
-    assert document["tools"].keys() == {"icprobe", "iperf3", "nuttcp", "sockperf"}
+    tools = {"icprobe", "iperf3", "nuttcp", "sockperf", "io_uring"} - document["skipped"].keys()
+    assert document["tools"].keys() == tools
     raced = document["results"]["udp 64 B rtt/2"]
-    assert raced["best"] == "sockperf"
-    assert raced["ratio"]["pairs"] == 1
-    assert raced["values"].keys() == {"icprobe", "sockperf"}
+    assert raced["ratio"]["pairs"] == raced["equal_cpu"]["ratio"]["pairs"] == 1
+    assert raced["values"].keys() == raced["cores"].keys() == tools - {"iperf3", "nuttcp"}
+    for used in raced["cores"].values():
+        assert used["sender"]["least"] > 0
+        assert used["receiver"]["least"] > 0
     assert document["results"]["udp 64 B paced"]["tools"].keys() == {"icprobe", "sockperf"}
-    for needed in ("95 % interval", "udp 64 B rtt/2", "stalled", "within 0.1%", "load average"):
+    for needed in (
+        "95 % interval",
+        "udp 64 B rtt/2",
+        "at equal CPU",
+        "stalled",
+        "within 0.1%",
+        "load average",
+    ):
         assert needed in told.out
     assert "udp 64 B rtt/2: round 1" in told.err
+    assert race.main(words) == 0
+    assert "round 1" not in capsys.readouterr().err
+    assert json.loads(kept.read_text(encoding="utf-8"))["results"] == document["results"]
