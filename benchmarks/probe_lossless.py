@@ -44,6 +44,6 @@ def greatest(deliver: Callable[[int], tuple[Delivery, Cores]]) -> Reading:
 def _lossless(deliver: Callable[[int], tuple[Delivery, Cores]], rate_fps: int) -> Reading | None:
     for _ in range(TRIES):
         delivery, cores = deliver(rate_fps)
-        if delivery.lost == 0 and delivery.received_fps > 0:
+        if delivery.lost <= 0 < delivery.received_fps:
             return Reading(delivery.received_fps, cores)
     return None
