@@ -8,8 +8,8 @@
  * byte on the control connection ends the run, and the server answers what it received.
  *
  * Both ends wait in the kernel. A call of io_uring_enter submits BATCH frames: one request for each
- * datagram, or one request for all frames of a TCP connection. RATE is in frames a second, and 0 is
- * unlimited.
+ * datagram, or one request for all frames of a TCP connection, which lie side by side. RATE is in
+ * frames a second, and 0 is unlimited.
  */
 
 #define _GNU_SOURCE
@@ -136,14 +136,6 @@ static void send_frame(struct io_uring *ring, const void *frame, size_t size, un
     io_uring_prep_send(sqe, 0, frame, size, MSG_WAITALL | MSG_NOSIGNAL);
     io_uring_sqe_set_data64(sqe, SENT);
     sqe->flags |= IOSQE_FIXED_FILE | flags;
-}
-
-static void send_frames(struct io_uring *ring, const struct msghdr *frames)
-{
-    struct io_uring_sqe *sqe = request(ring);
-    io_uring_prep_sendmsg(sqe, 0, frames, MSG_WAITALL | MSG_NOSIGNAL);
-    io_uring_sqe_set_data64(sqe, SENT);
-    sqe->flags |= IOSQE_FIXED_FILE;
 }
 
 /* An answer is never there yet, so the request waits for it before it tries. */
@@ -364,15 +356,11 @@ static void ping(int data, size_t payload, double seconds)
 static uint64_t stream(int data, bool udp, size_t payload, double seconds, double rate,
                        unsigned batch)
 {
-    static char frame[MOST_PAYLOAD];
-    struct iovec frames[MOST_BATCH];
-    struct msghdr all = {.msg_iov = frames, .msg_iovlen = batch};
+    static char frames[MOST_PAYLOAD];
     struct io_uring ring;
     struct io_uring_cqe *cqe;
-    unsigned head, requests = udp ? batch : 1;
+    unsigned head, requests = udp ? batch : 1, frames_each = batch / requests;
     uint64_t sent = 0, start, now;
-    for (unsigned k = 0; k < batch; k++)
-        frames[k] = (struct iovec){frame, payload};
     open_ring(&ring, data);
     start = now = now_ns();
     while (now < start + seconds * 1e9) {
@@ -381,19 +369,16 @@ static uint64_t stream(int data, bool udp, size_t payload, double seconds, doubl
             continue;
         }
         unsigned seen = 0;
-        if (requests < batch)
-            send_frames(&ring, &all);
-        else
-            for (unsigned k = 0; k < batch; k++)
-                send_frame(&ring, frame, payload, 0);
+        for (unsigned k = 0; k < requests; k++)
+            send_frame(&ring, frames, frames_each * payload, 0);
         submit_and_wait(&ring, requests, 0);
         io_uring_for_each_cqe(&ring, head, cqe) {
             seen++;
-            if (cqe->res != (int)(payload * batch / requests))
+            if (cqe->res != (int)(frames_each * payload))
                 fail("send", cqe->res < 0 ? -cqe->res : EPIPE);
         }
         io_uring_cq_advance(&ring, seen);
-        sent += seen * (batch / requests);
+        sent += seen * frames_each;
         now = now_ns();
     }
     return sent;
@@ -407,7 +392,7 @@ static void ask(bool echo, struct sockaddr_in at, int buffer, bool udp, char **w
     struct tally tally;
     uint64_t sent = 0;
     char ready;
-    if (!payload || payload > MOST_PAYLOAD || !batch || batch > MOST_BATCH || seconds <= 0)
+    if (!payload || !batch || batch > MOST_BATCH || payload > MOST_PAYLOAD / batch || seconds <= 0)
         fail("payload, seconds or batch", ERANGE);
     int control = open_socket(SOCK_STREAM, buffer);
     connect_to(control, at);
