@@ -104,6 +104,9 @@ def measure(names: Sequence[str], pairs: int, icprobe: Path | None, journal: Jou
         tools = started_tools(lab, document)
         meter = Meter(lab)
         for name in names:
+            if not rivals(QUESTIONS[name], tools):
+                document["skipped"][name] = "no tool beside icprobe takes part"
+                continue
             key = (name, pairs, document["tools"])
             found = journal.known(key) or answer(QUESTIONS[name], tools, pairs, meter)
             journal.keep(key, found)
@@ -128,6 +131,11 @@ def started_tools(lab: Lab, document: Document) -> list[Tool]:
     for tool in tools:
         tool.start()
     return tools
+
+
+def rivals(question: Question, tools: Sequence[Tool]) -> list[str]:
+    """Return the tools beside icprobe that can answer a question."""
+    return [tool.name for tool in tools if tool.can(question) and tool.name != Icprobe.name]
 
 
 def version(words: Sequence[str | Path]) -> str:

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,7 @@ from benchmarks import probe, probe_cpu, probe_lossless, probe_uring
 from benchmarks.probe_contest import Round
 from benchmarks.probe_cpu import Cores, Reading, Spent
 from benchmarks.probe_lab import RECEIVER, SENDER, Lab, Process, ToolError, run
-from benchmarks.probe_tools import Delivery, Question
+from benchmarks.probe_tools import TOOLS, Delivery, Question
 
 SECOND = 1_000_000_000
 HALF = Cores(0.25, 0.25)
@@ -73,6 +74,14 @@ def test_the_meter_sees_processes_of_a_host_and_tells_the_result(tmp_path: Path)
     assert told == "done\n"
     assert cores.sender > 0
     assert cores.both == cores.sender + cores.receiver
+
+
+def test_only_io_uring_sends_batches_beside_icprobe(tmp_path: Path) -> None:
+    tools = [kind(Lab(tmp_path / "none", tmp_path)) for kind in TOOLS]
+    question = probe.QUESTIONS["udp 64 B frames"]
+    assert probe.rivals(question, tools) == ["iperf3", "sockperf", "nuttcp"]
+    assert probe.rivals(replace(question, batch=32), tools) == []
+    assert probe.rivals(replace(question, measure="rtt/2 p99"), tools) == ["sockperf"]
 
 
 # --- the greatest rate without loss -----------------------------------------------------------
