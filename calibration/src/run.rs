@@ -14,7 +14,6 @@ use crate::record::{Record, Told, record};
 use crate::report::EndReport;
 use crate::session::key::Key;
 use crate::session::message::{Accepted, Setup};
-use crate::session::text::{format_mac, parse_mac};
 use crate::session::{Channel, Limits, Message, connect};
 use crate::settings::{Role, RunSettings};
 use crate::transport::{self, Announce, Place, Prepared};
@@ -99,23 +98,24 @@ impl Call {
             channel.allow_raw();
         }
         let mut place = Place {
-            local: channel.local().ip(),
-            peer: channel.peer().ip(),
+            local: channel.local.ip(),
+            peer: channel.peer.ip(),
             interface: question.target.interface.clone(),
         };
         place.interface = interface_of(&place);
         let prepared = transport::prepare(Role::Caller, &settings, &place)?;
         let cpus = cpus_or_all(question.cpus.clone());
-        channel.send(&Message::Setup(setup(
-            &settings,
-            prepared.announce(),
-            cpus.clone(),
-        )))?;
+        channel.send(&Message::Setup(Setup {
+            settings: settings.clone(),
+            identity: Identity::here(),
+            cpus: cpus.clone(),
+            announce: prepared.announce().clone(),
+        }))?;
         let accepted = accepted(&mut channel)?;
         let end = End::prepare(EndSpec {
             role: Role::Caller,
             settings: settings.clone(),
-            tag: channel.session().tag(),
+            tag: channel.session.tag(),
             place,
             cpus,
             peer: accepted.identity.clone(),
@@ -127,7 +127,7 @@ impl Call {
         })?;
         Ok(Self {
             same_clock: Identity::here().same_clock(&accepted.identity),
-            prepared: Some((prepared, announced(&accepted)?)),
+            prepared: Some((prepared, accepted.announce)),
             channel,
             settings,
             end: Some(end),
@@ -170,7 +170,7 @@ impl Call {
         patience: Duration,
         is: impl Fn(&Message) -> bool,
     ) -> Result<()> {
-        let message = self.channel.receive(patience)?.granted()?;
+        let message = self.channel.receive(patience)?;
         if is(&message) {
             Ok(())
         } else {
@@ -186,7 +186,7 @@ impl Call {
             ));
         };
         self.channel.send(&Message::Start)?;
-        let (token, tag) = (self.channel.session().token(), self.channel.session().tag());
+        let (token, tag) = (self.channel.session.token(), self.channel.session.tag());
         let connections = prepared.establish(&announce, &token, tag, CONNECT_TIME)?;
         self.began_ns = clock::now_ns();
         if self.settings.reverse {
@@ -230,7 +230,7 @@ impl Call {
             return Ok(());
         }
         match self.channel.poll(Duration::ZERO)? {
-            Some((message, _)) => Err(message.granted()?.unexpected("nothing")),
+            Some(message) => Err(message.unexpected("nothing")),
             None => Ok(()),
         }
     }
@@ -257,14 +257,13 @@ impl Call {
             self.stop.check()?;
             if !self.same_clock && clock::now_ns() >= ask_ns {
                 ask_ns = clock::now_ns() + EXCHANGE_EVERY.as_nanos() as u64;
-                self.channel.ask_clock()?;
+                let sent_ns = clock::now_ns();
+                self.channel.send(&Message::Clock { sent_ns })?;
             }
             match self.channel.poll(EXCHANGE_EVERY)? {
                 None => {}
-                Some((Message::Ended { frames }, _)) => return Ok(frames),
-                Some((message, read_ns)) => self
-                    .exchanges
-                    .push(message.granted()?.into_exchange(read_ns)?),
+                Some(Message::Ended { frames }) => return Ok(frames),
+                Some(answer) => self.exchanges.push(self.channel.exchange_of(answer)?),
             }
         }
         Err(Error::peer(
@@ -301,7 +300,7 @@ impl Call {
     fn report(&mut self) -> Result<EndReport> {
         let give_up = Instant::now() + COLLECT_TIME;
         while Instant::now() < give_up {
-            match self.channel.receive(COLLECT_TIME)?.granted()? {
+            match self.channel.receive(COLLECT_TIME)? {
                 Message::Report(report) => return Ok(*report),
                 Message::ClockReply { .. } => {}
                 other => return Err(other.unexpected("report")),
@@ -322,31 +321,11 @@ fn longest(settings: &RunSettings) -> Duration {
     COLLECT_TIME + Duration::from_secs_f64(traffic_s)
 }
 
-fn setup(settings: &RunSettings, announce: &Announce, cpus: Vec<usize>) -> Setup {
-    Setup {
-        settings: settings.clone(),
-        identity: Identity::here(),
-        mac: announce.mac.map(format_mac),
-        cpus,
-        ports: announce.ports.clone(),
-    }
-}
-
 fn accepted(channel: &mut Channel) -> Result<Accepted> {
-    match channel.receive(ANSWER_TIME)?.granted()? {
+    match channel.receive(ANSWER_TIME)? {
         Message::Accepted(accepted) => Ok(accepted),
         other => Err(other.unexpected("accepted")),
     }
-}
-
-fn announced(accepted: &Accepted) -> Result<Announce> {
-    let mac = accepted.mac.as_deref().map(|text| {
-        parse_mac(text).ok_or_else(|| Error::peer("the peer's hardware address cannot be read"))
-    });
-    Ok(Announce {
-        ports: accepted.data_ports.clone(),
-        mac: mac.transpose()?,
-    })
 }
 
 fn name_of_run() -> Result<String> {

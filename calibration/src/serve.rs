@@ -3,18 +3,16 @@
 use crate::clock::fit::Fit;
 use crate::clock::{self, Identity};
 use crate::end::{CONNECT_TIME, DRAIN_TIME, End, EndSpec, Finished, Running, interface_of};
-use crate::error::{Context, Error, Result};
+use crate::error::{Error, Result, require};
 use crate::host::settings::InterfaceSettings;
 use crate::interrupt::Stop;
 use crate::session::key::Key;
 use crate::session::message::{Accepted, Setup};
-use crate::session::text::{format_mac, parse_mac};
-use crate::session::{Channel, Limits, Message, Service, Stopper, serve_until};
+use crate::session::{Channel, Limits, Listener, Message};
 use crate::settings::{Role, RunSettings};
 use crate::transport::{self, Announce, Connection, Place, Prepared};
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 /// A caller silent for this long counts as disconnected.
@@ -43,8 +41,6 @@ pub struct Responder {
     pub realtime: bool,
     /// Stop flag of the responder.
     pub stop: Stop,
-    /// Number of active runs.
-    pub running: Arc<AtomicUsize>,
 }
 
 /// Answers callers that hold the key, until the process is terminated.
@@ -52,57 +48,25 @@ pub struct Responder {
 /// # Errors
 /// [`Error::Question`] if the address cannot be listened on.
 pub fn respond(responder: Responder, address: SocketAddr, key: &Key) -> Result<()> {
-    let listener = TcpListener::bind(address).or_question(format!("cannot listen on {address}"))?;
-    let local = listener.local_addr().or_peer("the control port")?;
-    eprintln!("icprobe: answers on {local}");
-    let limits = responder.limits.clone();
-    let stopper = Stopper::of(&listener)?;
-    let (flag, stop) = (stopper.flag(), responder.stop.clone());
-    let running = Arc::clone(&responder.running);
+    let listener = Listener::bind(address, key.clone(), responder.limits.clone())?;
+    eprintln!("icprobe: answers on {}", listener.address);
+    let (stop, stopped) = (responder.stop.clone(), Arc::clone(&listener));
     std::thread::spawn(move || {
         while !stop.asked() {
             std::thread::sleep(LISTEN);
         }
-        stopper.stop();
+        stopped.stop();
     });
-    serve_until(&listener, key, &limits, &flag, responder)?;
+    let counted = Arc::clone(&listener);
+    listener.serve(move |proved, peer| match proved {
+        Ok(channel) => responder.session(channel, counted.sessions() <= 1),
+        Err(why) => eprintln!("icprobe: turned {peer} away: {why}"),
+    })?;
     // Runs check the stop flag themselves; the process must wait until they have restored all settings.
-    while running.load(Ordering::SeqCst) > 0 {
+    while listener.sessions() > 0 {
         std::thread::sleep(LOOK_AROUND);
     }
     Ok(())
-}
-
-impl Service for Responder {
-    fn session(&self, mut channel: Channel, peer: SocketAddr) {
-        let _one_more = Counted::of(&self.running);
-        if let Err(error) = self.answer(&mut channel) {
-            eprintln!("icprobe: a run with {peer} ended early: {error}");
-            let _ = channel.send(&Message::Failed {
-                reason: error.to_string(),
-            });
-        }
-    }
-
-    fn turned_away(&self, peer: SocketAddr, why: &Error) {
-        eprintln!("icprobe: turned {peer} away: {why}");
-    }
-}
-
-/// Guard that counts one active run while it lives.
-struct Counted<'a>(&'a AtomicUsize);
-
-impl<'a> Counted<'a> {
-    fn of(running: &'a AtomicUsize) -> Self {
-        running.fetch_add(1, Ordering::SeqCst);
-        Self(running)
-    }
-}
-
-impl Drop for Counted<'_> {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::SeqCst);
-    }
 }
 
 /// State of a session.
@@ -118,47 +82,57 @@ struct Session<'a> {
 }
 
 impl Responder {
-    fn answer(&self, channel: &mut Channel) -> Result<()> {
+    fn session(&self, mut channel: Channel, alone: bool) {
+        if let Err(error) = self.answer(&mut channel, alone) {
+            eprintln!("icprobe: a run with {} ended early: {error}", channel.peer);
+            let _ = channel.send(&Message::Failed {
+                reason: error.to_string(),
+            });
+        }
+    }
+
+    fn answer(&self, channel: &mut Channel, alone: bool) -> Result<()> {
         let setup = match channel.receive(SILENCE)? {
             Message::Setup(setup) => setup,
             other => return Err(other.unexpected("setup")),
         };
-        if let Err(reason) = self.allowed(&setup.settings) {
-            return channel.send(&Message::Refused { reason });
-        }
-        if setup.settings.raw {
-            channel.allow_raw();
-        }
-        match self.set_up(channel, setup) {
+        match self.set_up(channel, setup, alone) {
             Ok(mut session) => session.run(),
             Err(Error::Question(reason)) => channel.send(&Message::Refused { reason }),
             Err(error) => Err(error),
         }
     }
 
-    fn allowed(&self, settings: &RunSettings) -> std::result::Result<(), String> {
-        if settings.realtime_priority.is_some() && !self.realtime {
-            return Err(
-                "the responder does not allow real-time priority: start it with --allow-realtime"
-                    .into(),
-            );
-        }
-        self.limits.check(settings)
-    }
-
-    fn set_up<'a>(&self, channel: &'a mut Channel, setup: Setup) -> Result<Session<'a>> {
+    fn set_up<'a>(
+        &self,
+        channel: &'a mut Channel,
+        setup: Setup,
+        alone: bool,
+    ) -> Result<Session<'a>> {
         let settings = setup.settings;
+        require(
+            settings.realtime_priority.is_none() || self.realtime,
+            || {
+                "the responder does not allow real-time priority: start it with --allow-realtime"
+                    .into()
+            },
+        )?;
+        self.limits.check(&settings)?;
+        if settings.raw {
+            channel.allow_raw();
+        }
         let longest = self.limits.longest_run(&settings);
-        let alone = self.running.load(Ordering::SeqCst) <= 1;
         channel.end_within(longest);
         let place = self.place(channel);
         let prepared = transport::prepare(Role::Responder, &settings, &place)?;
-        let peer = announced(setup.ports, setup.mac.as_deref())?;
-        let accepted = accepted(prepared.announce());
+        let accepted = Accepted {
+            identity: Identity::here(),
+            announce: prepared.announce().clone(),
+        };
         let end = End::prepare(EndSpec {
             role: Role::Responder,
             settings: settings.clone(),
-            tag: channel.session().tag(),
+            tag: channel.session.tag(),
             cpus: self.cpus_for(setup.cpus, &setup.identity),
             peer: setup.identity,
             interface_settings: self.interface_settings.clone(),
@@ -176,15 +150,15 @@ impl Responder {
             settings,
             longest,
             end: Some(end),
-            prepared: Some((prepared, peer)),
+            prepared: Some((prepared, setup.announce)),
         })
     }
 
     /// Addresses and interface of this end towards the caller.
     fn place(&self, channel: &Channel) -> Place {
         let place = Place {
-            local: channel.local().ip(),
-            peer: channel.peer().ip(),
+            local: channel.local.ip(),
+            peer: channel.peer.ip(),
             interface: self.interface.clone(),
         };
         Place {
@@ -210,31 +184,12 @@ impl Responder {
     }
 }
 
-/// Source of the caller's data, as announced by the caller.
-fn announced(ports: Vec<u16>, mac: Option<&str>) -> Result<Announce> {
-    let unreadable = || Error::peer("the peer's hardware address cannot be read");
-    let mac = mac.map(|text| parse_mac(text).ok_or_else(unreadable));
-    Ok(Announce {
-        ports,
-        mac: mac.transpose()?,
-    })
-}
-
-fn accepted(announce: &Announce) -> Accepted {
-    Accepted {
-        identity: Identity::here(),
-        data_ports: announce.ports.clone(),
-        mac: announce.mac.map(format_mac),
-    }
-}
-
 impl Session<'_> {
     /// Answers messages until the caller ends the session.
     fn run(&mut self) -> Result<()> {
         loop {
-            let (message, read_ns) = self.channel.receive_stamped(SILENCE)?;
-            match message {
-                Message::Clock { sent_ns } => self.channel.answer_clock(sent_ns, read_ns)?,
+            match self.channel.receive(SILENCE)? {
+                Message::Clock { sent_ns } => self.channel.answer_clock(sent_ns)?,
                 Message::Measure => self.measure_idle()?,
                 Message::Start => return self.traffic(),
                 Message::Bye => return Ok(()),
@@ -276,7 +231,7 @@ impl Session<'_> {
     }
 
     fn establish(&mut self, prepared: Prepared, peer: &Announce) -> Result<Vec<Connection>> {
-        let session = self.channel.session();
+        let session = &self.channel.session;
         prepared.establish(peer, &session.token(), session.tag(), CONNECT_TIME)
     }
 
@@ -297,10 +252,8 @@ impl Session<'_> {
     /// Waits briefly for a clock request and answers it immediately.
     fn answer_clock(&mut self) -> Result<()> {
         match self.channel.poll(LOOK_AROUND)? {
-            Some((Message::Clock { sent_ns }, read_ns)) => {
-                self.channel.answer_clock(sent_ns, read_ns)
-            }
-            Some((other, _)) => Err(other.unexpected("clock")),
+            Some(Message::Clock { sent_ns }) => self.channel.answer_clock(sent_ns),
+            Some(other) => Err(other.unexpected("clock")),
             None => Ok(()),
         }
     }
@@ -340,11 +293,9 @@ impl Session<'_> {
             self.stop.check()?;
             match self.channel.poll(LISTEN)? {
                 None => {}
-                Some((Message::Clock { sent_ns }, read_ns)) => {
-                    self.channel.answer_clock(sent_ns, read_ns)?
-                }
-                Some((Message::Ended { frames }, _)) => return Ok(frames),
-                Some((other, _)) => return Err(other.unexpected("ended")),
+                Some(Message::Clock { sent_ns }) => self.channel.answer_clock(sent_ns)?,
+                Some(Message::Ended { frames }) => return Ok(frames),
+                Some(other) => return Err(other.unexpected("ended")),
             }
         }
         Err(Error::peer(
@@ -355,14 +306,12 @@ impl Session<'_> {
     /// Handles a clock request or a request for the report while the last frames are in transit.
     fn answer_after_the_end(&mut self) -> Result<()> {
         match self.channel.poll(LOOK_AROUND)? {
-            Some((Message::Clock { sent_ns }, read_ns)) => {
-                self.channel.answer_clock(sent_ns, read_ns)
-            }
-            Some((Message::Collect { fit }, _)) => {
+            Some(Message::Clock { sent_ns }) => self.channel.answer_clock(sent_ns),
+            Some(Message::Collect { fit }) => {
                 self.fit = Some(fit);
                 Ok(())
             }
-            Some((other, _)) => Err(other.unexpected("collect")),
+            Some(other) => Err(other.unexpected("collect")),
             None => Ok(()),
         }
     }

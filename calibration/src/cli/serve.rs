@@ -12,7 +12,6 @@ use crate::units::{parse_bits_per_s, parse_bytes, parse_seconds};
 use clap::Args;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
-use std::sync::Arc;
 
 /// Arguments of `icprobe serve`.
 #[derive(Debug, Args)]
@@ -84,7 +83,6 @@ impl Serve {
             cpus: cpus_of(self.cpus.as_deref())?,
             realtime: self.allow_realtime,
             stop,
-            running: Arc::default(),
             interrupt_cpus: cpus_of(self.interrupt_cpus.as_deref())?,
             interface_settings: interface_settings(self.mtu, self.offloads.as_deref())?,
         };

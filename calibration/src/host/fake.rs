@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// A folder of its own that goes away with it.
-pub(super) struct FakeRoot(PathBuf);
+pub(crate) struct FakeRoot(PathBuf);
 
 impl FakeRoot {
     /// `name` must be another in every test.

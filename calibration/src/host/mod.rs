@@ -5,7 +5,7 @@
 pub mod cpu;
 pub mod environment;
 #[cfg(test)]
-mod fake;
+pub(crate) mod fake;
 mod netlink;
 pub mod network;
 pub mod privileges;

@@ -4,23 +4,23 @@
 //! while data threads work.
 
 use super::framing::Sealed;
-use super::handshake::{self, Session};
+use super::handshake::{self, Secrets, Session};
 use super::key::Key;
 use super::line::Line;
-use super::message::Message;
+use super::message::{Message, printable};
 use crate::clock::fit::Exchange;
 use crate::clock::now_ns;
 use crate::error::{Context, Error, Result};
-use crate::settings::Role;
+use std::cmp::Ordering;
+use std::fmt;
 use std::io::ErrorKind;
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
-/// Most bytes taken from the system in one read; memory grows by no more than this before what
-/// has come was looked at.
+/// Most bytes of one read: memory grows by no more before what has come was looked at.
 const READ_BYTES: usize = 16 << 10;
-/// What a longer wait is shortened to.
-const FOR_EVER: Duration = Duration::from_secs(365 * 86_400);
+/// Time that a channel lasts unless it is told to end sooner.
+const LONGEST: Duration = Duration::from_secs(365 * 86_400);
 /// Time for the peer to take a message.
 const SEND_TIME: Duration = Duration::from_secs(20);
 /// Time for a TCP connection to be opened.
@@ -28,15 +28,18 @@ const CONNECT_TIME: Duration = Duration::from_secs(5);
 
 /// A proved connection between the two ends.
 pub struct Channel {
+    /// Address of the proved peer: the only one that data may go to.
+    pub peer: SocketAddr,
+    /// Own address towards that peer.
+    pub local: SocketAddr,
+    /// Values that data connections of this session show.
+    pub session: Session,
+    /// Own clock just after the read that completed the last message.
+    pub read_ns: u64,
     stream: TcpStream,
-    peer: SocketAddr,
-    local: SocketAddr,
-    session: Session,
     sealed: Sealed,
     inbox: Vec<u8>,
-    read_ns: u64,
-    ends: Option<Instant>,
-    broken: bool,
+    ends: Instant,
 }
 
 /// Opens the control connection to a responder and proves the key, both ways.
@@ -47,58 +50,28 @@ pub fn connect(address: SocketAddr, key: &Key) -> Result<Channel> {
     let stream = TcpStream::connect_timeout(&address, CONNECT_TIME).or_peer(format!(
         "no connection to {address}, is `icprobe serve` running there"
     ))?;
-    Channel::as_caller(stream, key)
+    let secrets = handshake::as_caller(&stream, key)?;
+    Channel::new(stream, secrets)
 }
 
 impl Channel {
-    /// The caller's end of an open connection; does the handshake.
+    /// Creates an end of a connection whose handshake is done.
     ///
     /// # Errors
-    /// [`Error::Peer`] as [`handshake::as_caller`] says.
-    pub fn as_caller(stream: TcpStream, key: &Key) -> Result<Self> {
+    /// [`Error::Peer`] if the connection is already gone.
+    pub fn new(stream: TcpStream, (noise, session): Secrets) -> Result<Self> {
         // Small messages go out at once; else the delayed acknowledgement of one would time the next.
         stream.set_nodelay(true).or_peer("the control connection")?;
-        let (noise, session) = handshake::as_caller(&stream, key)?;
-        Self::new(stream, Sealed::new(noise, Role::Caller), session)
-    }
-
-    /// The responder's end of an accepted connection; does the handshake.
-    ///
-    /// # Errors
-    /// [`Error::Peer`] as [`handshake::as_responder`] says.
-    pub fn as_responder(stream: TcpStream, key: &Key) -> Result<Self> {
-        stream.set_nodelay(true).or_peer("the control connection")?;
-        let (noise, session) = handshake::as_responder(&stream, key)?;
-        Self::new(stream, Sealed::new(noise, Role::Responder), session)
-    }
-
-    fn new(stream: TcpStream, sealed: Sealed, session: Session) -> Result<Self> {
         Ok(Self {
             peer: stream.peer_addr().or_peer("the control connection")?,
             local: stream.local_addr().or_peer("the control connection")?,
-            sealed,
-            inbox: Vec::new(),
-            read_ns: 0,
-            ends: None,
-            broken: false,
-            stream,
             session,
+            read_ns: 0,
+            stream,
+            sealed: Sealed::new(noise),
+            inbox: Vec::new(),
+            ends: Instant::now() + LONGEST,
         })
-    }
-
-    /// Address of the proved peer: the only one that data may go to.
-    pub fn peer(&self) -> SocketAddr {
-        self.peer
-    }
-
-    /// Own address towards that peer.
-    pub fn local(&self) -> SocketAddr {
-        self.local
-    }
-
-    /// What data connections of this session are known by.
-    pub fn session(&self) -> &Session {
-        &self.session
     }
 
     /// Lets the responder's reports be as large as the latency of every frame needs. Both ends say
@@ -108,46 +81,38 @@ impl Channel {
     }
 
     /// Ends the channel after `time`, whatever is said on it until then, unless it ends sooner.
-    ///
-    /// Waiting for one message has its own limit; this one holds for a peer that keeps talking.
     pub fn end_within(&mut self, time: Duration) {
-        let ends = Instant::now().checked_add(time);
-        self.ends = [self.ends, ends].into_iter().flatten().min();
+        self.ends = self.deadline(time);
     }
 
     /// Sends a message.
     ///
     /// # Errors
-    /// [`Error::Peer`] if the peer is gone or does not take it in time; the channel is then over.
+    /// [`Error::Peer`] if the message is too large; or if the peer does not take it in time, and the
+    /// channel is over.
     pub fn send(&mut self, message: &Message) -> Result<()> {
-        let deadline = self.deadline(SEND_TIME);
+        self.check_open()?;
         let message = message.encode()?;
-        for content in self.sealed.parts(&message)? {
-            let part = self.sealed.seal(content)?;
-            self.write(&part, deadline)?;
-        }
-        Ok(())
+        let line = Line {
+            stream: &self.stream,
+            deadline: self.deadline(SEND_TIME),
+        };
+        let sent = self
+            .sealed
+            .seal(&message)?
+            .try_for_each(|part| line.send(&part?).map_err(|error| gone(self.peer, error)));
+        sent.or_else(|error| self.end_by(error))
     }
 
     /// Waits for the next message, at most `timeout`.
     ///
     /// # Errors
-    /// [`Error::Peer`] if none came in time, the peer closed, or what came cannot be believed.
+    /// As [`Channel::poll`]; also if no message came in time.
     pub fn receive(&mut self, timeout: Duration) -> Result<Message> {
-        self.receive_stamped(timeout).map(|(message, _)| message)
-    }
-
-    /// Waits for the next message; also the own clock just after the read that completed it.
-    ///
-    /// # Errors
-    /// As [`Channel::receive`].
-    pub fn receive_stamped(&mut self, timeout: Duration) -> Result<(Message, u64)> {
-        self.poll(timeout)?.ok_or_else(|| {
-            Error::peer(format!(
-                "{} said nothing for {} s: see whether it still runs and is still reached",
-                self.peer,
-                timeout.as_secs_f64()
-            ))
+        let message = self.poll(timeout)?;
+        message.ok_or_else(|| {
+            let waited_s = timeout.as_secs_f64();
+            gone(self.peer, format!("it said nothing for {waited_s} s"))
         })
     }
 
@@ -155,122 +120,130 @@ impl Channel {
     /// a part came is not lost: the next call goes on with it.
     ///
     /// # Errors
-    /// [`Error::Peer`] if the peer closed, or what came cannot be believed; the channel is then over.
-    pub fn poll(&mut self, timeout: Duration) -> Result<Option<(Message, u64)>> {
-        self.usable()?;
-        let result = self.next(timeout);
-        self.broken = result.is_err();
-        result
-    }
-
-    /// Answers a question for the time that was read at `received_ns`. The own clock is read again
-    /// as late as sealing the answer allows.
-    ///
-    /// # Errors
-    /// As [`Channel::send`].
-    pub fn answer_clock(&mut self, sent_ns: u64, received_ns: u64) -> Result<()> {
-        self.send(&Message::ClockReply {
-            sent_ns,
-            received_ns,
-            replied_ns: now_ns(),
-        })
-    }
-
-    /// Asks the peer for the time; the answer is one of the next messages.
-    ///
-    /// # Errors
-    /// As [`Channel::send`].
-    pub fn ask_clock(&mut self) -> Result<()> {
-        self.send(&Message::Clock { sent_ns: now_ns() })
+    /// [`Error::Question`] if the peer refused, for such a question cannot be asked there.
+    /// [`Error::Peer`] if the peer failed or closed, or what came cannot be believed. The channel
+    /// is then over.
+    pub fn poll(&mut self, timeout: Duration) -> Result<Option<Message>> {
+        self.check_open()?;
+        self.next(self.deadline(timeout))
+            .or_else(|error| self.end_by(error))
     }
 
     /// Asks the peer for the time and waits for the answer, at most `timeout` in all. Answers to
     /// earlier questions are passed over, but win no time.
     ///
     /// # Errors
-    /// As [`Channel::send`] and [`Channel::receive`]; also if the peer answers something else.
+    /// As [`Channel::send`] and [`Channel::poll`]; also if the peer answers something else.
     pub fn exchange(&mut self, timeout: Duration) -> Result<Exchange> {
+        let deadline = self.deadline(timeout);
         let asked_ns = now_ns();
         self.send(&Message::Clock { sent_ns: asked_ns })?;
-        let deadline = self.deadline(timeout);
-        loop {
-            let left = deadline.saturating_duration_since(Instant::now());
-            if let Some((answer, read_ns)) = self.poll(left)? {
-                let exchange = answer.granted()?.into_exchange(read_ns)?;
-                if exchange.sent_ns == asked_ns {
-                    return Ok(exchange);
+        while let Some(answer) = self.poll(deadline.saturating_duration_since(Instant::now()))? {
+            let exchange = self.exchange_of(answer)?;
+            match exchange.sent_ns.cmp(&asked_ns) {
+                Ordering::Equal => return Ok(exchange),
+                Ordering::Greater => {
+                    return Err(gone(
+                        self.peer,
+                        "it answered a question that was never asked",
+                    ));
                 }
-                if exchange.sent_ns > asked_ns {
-                    return Err(self.gone("it answered a question that was never asked"));
-                }
+                Ordering::Less if Instant::now() < deadline => {}
+                Ordering::Less => break,
             }
-            if Instant::now() >= deadline {
-                return Err(self.gone("it did not tell the time when asked"));
-            }
+        }
+        Err(gone(self.peer, "it did not tell the time when asked"))
+    }
+
+    /// Reads the answer to a question for the time from the message that came last.
+    ///
+    /// # Errors
+    /// [`Error::Peer`] if it is something else.
+    pub fn exchange_of(&self, answer: Message) -> Result<Exchange> {
+        match answer {
+            Message::ClockReply {
+                sent_ns,
+                received_ns,
+                replied_ns,
+            } => Ok(Exchange {
+                sent_ns,
+                peer_received_ns: received_ns,
+                peer_sent_ns: replied_ns,
+                received_ns: self.read_ns,
+            }),
+            other => Err(other.unexpected("clock-reply")),
         }
     }
 
-    fn next(&mut self, timeout: Duration) -> Result<Option<(Message, u64)>> {
-        let deadline = self.deadline(timeout);
+    /// Sends the answer to the question for the time that came last. The own clock is read again as
+    /// late as sealing the answer allows.
+    pub fn answer_clock(&mut self, sent_ns: u64) -> Result<()> {
+        self.send(&Message::ClockReply {
+            sent_ns,
+            received_ns: self.read_ns,
+            replied_ns: now_ns(),
+        })
+    }
+
+    fn next(&mut self, deadline: Instant) -> Result<Option<Message>> {
         loop {
             if let Some(message) = self.sealed.open(&mut self.inbox)? {
-                return Ok(Some((Message::decode(&message)?, self.read_ns)));
+                return granted(Message::decode(&message)?).map(Some);
             }
-            if !self.read(deadline)? {
-                return Ok(None);
+            let stream = &self.stream;
+            let mut bytes = [0u8; READ_BYTES];
+            match (Line { stream, deadline }).read(&mut bytes) {
+                Ok(count) => {
+                    self.read_ns = now_ns();
+                    self.inbox.extend_from_slice(&bytes[..count]);
+                }
+                Err(error) if error.kind() == ErrorKind::TimedOut => return Ok(None),
+                Err(error) => return Err(gone(self.peer, error)),
             }
         }
-    }
-
-    /// Reads what is there, waiting until `deadline`; whether anything came.
-    fn read(&mut self, deadline: Instant) -> Result<bool> {
-        let mut bytes = [0u8; READ_BYTES];
-        match Line::until(&self.stream, deadline).read(&mut bytes) {
-            Ok(count) => {
-                self.read_ns = now_ns();
-                self.inbox.extend_from_slice(&bytes[..count]);
-                Ok(true)
-            }
-            Err(error) if error.kind() == ErrorKind::TimedOut => Ok(false),
-            Err(error) => Err(self.gone(&error.to_string())),
-        }
-    }
-
-    fn write(&mut self, part: &[u8], deadline: Instant) -> Result<()> {
-        self.usable()?;
-        self.broken = true;
-        Line::until(&self.stream, deadline)
-            .send(part)
-            .map_err(|error| match error.kind() {
-                ErrorKind::TimedOut => self.gone("it takes no message"),
-                _ => self.gone(&error.to_string()),
-            })?;
-        self.broken = false;
-        Ok(())
     }
 
     fn deadline(&self, timeout: Duration) -> Instant {
-        let now = Instant::now();
-        let asked = now.checked_add(timeout).unwrap_or(now + FOR_EVER);
-        self.ends.map_or(asked, |ends| asked.min(ends))
+        let asked = Instant::now().checked_add(timeout);
+        asked.map_or(self.ends, |asked| asked.min(self.ends))
     }
 
-    fn usable(&self) -> Result<()> {
-        if self.ends.is_some_and(|ends| ends <= Instant::now()) {
-            return Err(self.gone("the time that the session may take is over"));
-        }
-        if self.broken {
+    fn check_open(&self) -> Result<()> {
+        if self.ends <= Instant::now() {
+            let peer = self.peer;
             return Err(Error::peer(format!(
-                "the control connection to {} is over: start a new run",
-                self.peer
+                "the session with {peer} is over, its time has passed: start a new run"
             )));
         }
         Ok(())
     }
 
-    fn gone(&self, why: &str) -> Error {
-        Error::peer(format!("{} is gone, {why}", self.peer))
+    /// Ends the channel now, since nothing after an error can be believed or read.
+    fn end_by<T>(&mut self, error: Error) -> Result<T> {
+        self.ends = Instant::now();
+        Err(error)
     }
+}
+
+/// Returns the message unless the peer refused or failed; its reason is made safe to print.
+fn granted(message: Message) -> Result<Message> {
+    match message {
+        Message::Refused { reason } => Err(Error::question(format!(
+            "the peer refused: {}",
+            printable(&reason)
+        ))),
+        Message::Failed { reason } => Err(Error::peer(format!(
+            "the peer failed: {}",
+            printable(&reason)
+        ))),
+        other => Ok(other),
+    }
+}
+
+fn gone(peer: SocketAddr, why: impl fmt::Display) -> Error {
+    Error::peer(format!(
+        "{peer} is gone, {why}: see whether it still runs and is still reached"
+    ))
 }
 
 #[cfg(test)]

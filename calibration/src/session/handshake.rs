@@ -16,27 +16,23 @@
 //! key pair (`ee`), so a recorded session stays closed when the key is lost. A hello can be recorded
 //! and repeated, a proof cannot: it depends on the fresh key of the responder.
 //!
-//! The lengths keep to those of version 1 (hello 64 B, challenge 48 B), so that ends of
-//! different versions name the difference.
+//! A hello of another version gets the head of an answer alone, so that both ends can name the difference.
 
 use super::key::Key;
 use super::line::Line;
 use crate::error::{Context, Error, Result};
-use crate::settings::Role;
-use snow::{HandshakeState, TransportState};
-use std::fmt;
+use snow::{Builder, HandshakeState, TransportState};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
 /// Name of the Noise protocol: pattern, curve, cipher and hash.
 const PROTOCOL: &str = "Noise_NNpsk0_25519_ChaChaPoly_SHA256";
 /// First bytes of every session.
-const MAGIC: [u8; 8] = *b"ICPROBE1";
+const MAGIC: &[u8] = b"ICPROBE1";
 /// Version of handshake and messages; ends of different versions refuse each other.
-pub const VERSION: u16 = 2;
-/// Length of the head of a hello, in bytes.
+pub const VERSION: u16 = 3;
+/// Lengths of the heads of a hello and of an answer, in bytes.
 const HELLO_HEAD_BYTES: usize = 32;
-/// Length of the head of an answer, in bytes.
 const ANSWER_HEAD_BYTES: usize = 16;
 /// Length of a handshake message of Noise, in bytes: a public key and a code.
 const NOISE_BYTES: usize = 48;
@@ -46,26 +42,16 @@ pub const HELLO_BYTES: usize = HELLO_HEAD_BYTES + NOISE_BYTES;
 pub const ANSWER_BYTES: usize = ANSWER_HEAD_BYTES + NOISE_BYTES;
 /// Length of a proof, in bytes: the values of a [`Session`] and a code.
 pub const PROOF_BYTES: usize = SESSION_BYTES + 16;
-/// Length of the hello of version 1, in bytes, and least length of that of any version.
-const LEAST_HELLO_BYTES: usize = 64;
-/// Length of the answer to a hello of another version, in bytes: that of a challenge of version 1.
-const OTHER_VERSION_BYTES: usize = 48;
 /// Length of the values of a [`Session`], in bytes.
 const SESSION_BYTES: usize = 20;
 /// Time for the whole handshake, whatever comes and however slowly.
 pub const HANDSHAKE_TIME: Duration = Duration::from_secs(5);
 
-/// Random values of a session, known to its two ends alone.
+/// Random values of a session, known to its two ends alone; cannot be printed.
 #[derive(Clone, PartialEq)]
 pub struct Session([u8; SESSION_BYTES]);
 
 impl Session {
-    fn random() -> Result<Self> {
-        let mut bytes = [0; SESSION_BYTES];
-        getrandom::fill(&mut bytes).or_peer("the system gave no random numbers for a session")?;
-        Ok(Self(bytes))
-    }
-
     /// 16 bytes that open a data connection of this session.
     pub fn token(&self) -> [u8; 16] {
         std::array::from_fn(|i| self.0[i])
@@ -77,22 +63,18 @@ impl Session {
     }
 }
 
-/// A session's token is never printed.
-impl fmt::Debug for Session {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Session(not shown)")
-    }
-}
+/// What a handshake gives an end: the ciphers of both directions, and the values of the session.
+pub type Secrets = (TransportState, Session);
 
 /// Does the caller's part of the handshake.
 ///
 /// # Errors
 /// [`Error::Peer`] if the responder is silent, of another version, closes, or does not have the key.
-pub fn as_caller(stream: &TcpStream, key: &Key) -> Result<(TransportState, Session)> {
-    let mut line = Line::until(stream, Instant::now() + HANDSHAKE_TIME);
-    let mut noise = begin(key, Role::Caller)?;
-    let mut hello = [0; HELLO_BYTES];
-    hello[..HELLO_HEAD_BYTES].copy_from_slice(&head::<HELLO_HEAD_BYTES>());
+pub fn as_caller(stream: &TcpStream, key: &Key) -> Result<Secrets> {
+    let deadline = Instant::now() + HANDSHAKE_TIME;
+    let line = Line { stream, deadline };
+    let mut noise = begin(key, |noise| noise.build_initiator())?;
+    let mut hello = head::<HELLO_BYTES>();
     noise
         .write_message(&[], &mut hello[HELLO_HEAD_BYTES..])
         .or_peer("no hello could be made")?;
@@ -102,20 +84,7 @@ pub fn as_caller(stream: &TcpStream, key: &Key) -> Result<(TransportState, Sessi
         "no icprobe responder with this key answered: check address and port, \
          and give both ends the same key file",
     )?;
-    match version_of(&answered) {
-        Some(VERSION) => {}
-        Some(other) => {
-            return Err(Error::peer(format!(
-                "the responder speaks version {other} of the session and this end version {VERSION}: \
-                 install the same icprobe on both"
-            )));
-        }
-        None => {
-            return Err(Error::peer(
-                "what answered is no icprobe responder: check address and port",
-            ));
-        }
-    }
+    check_head(&answered, "responder")?;
     let answer = line
         .receive::<NOISE_BYTES>()
         .or_peer("the responder's answer ended early: try again")?;
@@ -125,8 +94,11 @@ pub fn as_caller(stream: &TcpStream, key: &Key) -> Result<(TransportState, Sessi
         )
     })?;
 
-    let session = Session::random()?;
-    let mut noise = finished(noise)?;
+    let mut session = Session([0; SESSION_BYTES]);
+    getrandom::fill(&mut session.0).or_peer("the system gave no random numbers for a session")?;
+    let mut noise = noise
+        .into_transport_mode()
+        .or_peer("no proof could be made")?;
     let mut proof = [0; PROOF_BYTES];
     noise
         .write_message(&session.0, &mut proof)
@@ -140,31 +112,26 @@ pub fn as_caller(stream: &TcpStream, key: &Key) -> Result<(TransportState, Sessi
 /// # Errors
 /// [`Error::Peer`] with the reason, for the responder's own log; the caller only sees the
 /// connection close.
-pub fn as_responder(stream: &TcpStream, key: &Key) -> Result<(TransportState, Session)> {
-    let mut line = Line::until(stream, Instant::now() + HANDSHAKE_TIME);
+pub fn as_responder(stream: &TcpStream, key: &Key) -> Result<Secrets> {
+    let deadline = Instant::now() + HANDSHAKE_TIME;
+    let line = Line { stream, deadline };
     let begun = line
-        .receive::<LEAST_HELLO_BYTES>()
+        .receive::<HELLO_HEAD_BYTES>()
         .or_peer("no whole hello came")?;
-    match begun.first_chunk().and_then(version_of::<HELLO_HEAD_BYTES>) {
-        Some(VERSION) => {}
-        Some(other) => {
-            let _ = line.send(&head::<OTHER_VERSION_BYTES>());
-            return Err(Error::peer(format!(
-                "the caller speaks version {other} of the session"
-            )));
-        }
-        None => return Err(Error::peer("what came was no hello")),
+    if version_of(&begun).is_some_and(|version| version != VERSION) {
+        // The caller may be gone already.
+        let _ = line.send(&head::<ANSWER_HEAD_BYTES>());
     }
-    let rest = line
-        .receive::<{ HELLO_BYTES - LEAST_HELLO_BYTES }>()
+    check_head(&begun, "caller")?;
+    let hello = line
+        .receive::<NOISE_BYTES>()
         .or_peer("no whole hello came")?;
-    let mut noise = begin(key, Role::Responder)?;
+    let mut noise = begin(key, |noise| noise.build_responder())?;
     noise
-        .read_message(&[&begun[HELLO_HEAD_BYTES..], &rest].concat(), &mut [])
+        .read_message(&hello, &mut [])
         .map_err(|_| Error::peer("the caller does not have the key"))?;
 
-    let mut answer = [0; ANSWER_BYTES];
-    answer[..ANSWER_HEAD_BYTES].copy_from_slice(&head::<ANSWER_HEAD_BYTES>());
+    let mut answer = head::<ANSWER_BYTES>();
     noise
         .write_message(&[], &mut answer[ANSWER_HEAD_BYTES..])
         .or_peer("no answer could be made")?;
@@ -173,7 +140,9 @@ pub fn as_responder(stream: &TcpStream, key: &Key) -> Result<(TransportState, Se
     let proof = line
         .receive::<PROOF_BYTES>()
         .or_peer("no whole proof came")?;
-    let mut noise = finished(noise)?;
+    let mut noise = noise
+        .into_transport_mode()
+        .or_peer("no proof could be read")?;
     let mut session = Session([0; SESSION_BYTES]);
     noise
         .read_message(&proof, &mut session.0)
@@ -181,41 +150,46 @@ pub fn as_responder(stream: &TcpStream, key: &Key) -> Result<(TransportState, Se
     Ok((noise, session))
 }
 
-/// The state of Noise before its first message.
-fn begin(key: &Key, role: Role) -> Result<HandshakeState> {
+/// Returns the state of Noise before its first message, for the end that `build` makes.
+fn begin(
+    key: &Key,
+    build: impl FnOnce(Builder) -> std::result::Result<HandshakeState, snow::Error>,
+) -> Result<HandshakeState> {
     let prologue = head::<HELLO_HEAD_BYTES>();
-    let begun = PROTOCOL.parse().and_then(|protocol| {
-        let builder = snow::Builder::new(protocol)
-            .psk(0, key.bytes())?
-            .prologue(&prologue)?;
-        match role {
-            Role::Caller => builder.build_initiator(),
-            Role::Responder => builder.build_responder(),
-        }
-    });
-    begun.or_peer("no handshake could be begun")
+    let noise = PROTOCOL
+        .parse()
+        .and_then(|protocol| build(Builder::new(protocol).psk(0, &key.0)?.prologue(&prologue)?));
+    noise.or_peer("no handshake could be begun")
 }
 
-/// The ciphers of both directions after the last handshake message.
-fn finished(noise: HandshakeState) -> Result<TransportState> {
-    noise
-        .into_transport_mode()
-        .or_peer("the handshake could not be finished")
-}
-
-/// magic ‖ version ‖ zeros in N bytes.
+/// Returns a head of this version, and zeros, in N bytes.
 fn head<const N: usize>() -> [u8; N] {
     let mut bytes = [0; N];
-    bytes[..8].copy_from_slice(&MAGIC);
+    bytes[..8].copy_from_slice(MAGIC);
     bytes[8..10].copy_from_slice(&VERSION.to_le_bytes());
     bytes
 }
 
-/// Version in a head; `None` if it is no head.
-fn version_of<const N: usize>(head: &[u8; N]) -> Option<u16> {
-    let zeros = head[10..].iter().all(|&byte| byte == 0);
-    (head[..8] == MAGIC && zeros).then_some(u16::from_le_bytes([head[8], head[9]]))
+/// Returns the version in a head; `None` if it is no head.
+fn version_of(head: &[u8]) -> Option<u16> {
+    let (version, zeros) = head.strip_prefix(MAGIC)?.split_first_chunk()?;
+    let zero = zeros.iter().all(|&byte| byte == 0);
+    zero.then_some(u16::from_le_bytes(*version))
+}
+
+/// Refuses what is no head of this version.
+fn check_head(head: &[u8], peer: &str) -> Result<()> {
+    match version_of(head) {
+        Some(VERSION) => Ok(()),
+        Some(other) => Err(Error::peer(format!(
+            "the {peer} speaks version {other} of the session and this end version {VERSION}: \
+             install the same icprobe on both"
+        ))),
+        None => Err(Error::peer(format!(
+            "the other end is no icprobe {peer}: check address and port"
+        ))),
+    }
 }
 
 #[cfg(test)]
-pub(crate) mod tests;
+mod tests;

@@ -1,6 +1,8 @@
 //! What a responder lets a proved caller ask of its host, set on its own side alone.
 
+use crate::error::{Result, require};
 use crate::settings::{Pattern, Protocol, RunSettings};
+use std::fmt::Display;
 use std::time::Duration;
 
 /// What "as fast as it goes" counts as: the fastest Ethernet of IEEE Std 802.3bs-2017, 400 Gb/s.
@@ -12,12 +14,10 @@ const BASELINE_MAX_S: f64 = 60.0;
 /// No run takes longer, whatever the limits say.
 const LONGEST: Duration = Duration::from_secs(7 * 86_400);
 /// Messages that a ZeroMQ socket holds unless told otherwise (zmq_setsockopt, ZMQ_RCVHWM).
-const ZEROMQ_HIGH_WATER_MARK: u64 = 1000;
+const ZEROMQ_HIGH_WATER_MARK: u32 = 1000;
 /// Least memory with which a stream is read, in bytes.
-const READ_BYTES: u64 = 256 << 10;
-/// Memory of one frame's latency where every one is kept, in bytes: a number and its text.
-const RAW_BYTES: u64 = 8 + RAW_TEXT_BYTES;
-/// A latency in a report: up to 17 digits, point, exponent and comma.
+const READ_BYTES: u128 = 256 << 10;
+/// A latency in a report, in bytes: up to 17 digits, point, exponent and comma.
 const RAW_TEXT_BYTES: u64 = 24;
 
 /// Hard limits on what a session may ask; whatever is above them is refused with the reason.
@@ -55,22 +55,44 @@ impl Limits {
     /// Refuses a question beyond the limits, or one that no end of this tool would ask.
     ///
     /// # Errors
-    /// One sentence: what was asked, what is allowed, what to do.
-    pub fn check(&self, settings: &RunSettings) -> Result<(), String> {
-        settings.check().map_err(|error| error.to_string())?;
-        self.check_size(settings)?;
-        self.check_rate(settings)?;
-        self.check_duration(settings)?;
-        self.check_memory(settings)
+    /// [`Error::Question`](crate::error::Error::Question): what was asked, what is allowed, what to do.
+    pub fn check(&self, settings: &RunSettings) -> Result<()> {
+        settings.check()?;
+        let reply_bytes = settings.reply_bytes.unwrap_or(0);
+        let largest_bytes = settings.payload_bytes.max(reply_bytes);
+        let (rate, rate_bps) = match settings.rate_fps {
+            Some(rate_fps) => ("a rate", rate_fps * f64::from(largest_bytes) * 8.0),
+            None => ("an unlimited rate, meaning one", UNLIMITED_BPS),
+        };
+        let traffic_s = traffic_s(settings).unwrap_or(0.0);
+        require(settings.high_water_mark != Some(0), || {
+            "a high-water mark of 0 lets ZeroMQ take all memory: give 1 or more".into()
+        })?;
+        within("a payload", largest_bytes, self.payload_bytes, "B", "less")?;
+        within(
+            "a number",
+            settings.streams,
+            self.streams,
+            "streams",
+            "fewer",
+        )?;
+        within(rate, rate_bps, self.rate_bps, "b/s", "a lower load")?;
+        within("a run", traffic_s, self.duration_s, "s", "less")?;
+        within(
+            "memory for frames and buffers",
+            memory_bytes(settings),
+            self.memory_bytes.into(),
+            "B",
+            "less payload, fewer streams, smaller batches or a lower high-water mark,",
+        )
     }
 
     /// Longest time that a run of these settings may take at this end, whatever the caller says or
     /// leaves unsaid: what is asked for (as far as allowed) and a minute for what lies between.
     pub fn longest_run(&self, settings: &RunSettings) -> Duration {
-        let traffic_s = traffic_s(settings)
-            .unwrap_or(self.duration_s)
-            .min(self.duration_s);
-        bounded(traffic_s + settings.baseline_s.clamp(0.0, BASELINE_MAX_S) + MARGIN_S)
+        let traffic_s =
+            traffic_s(settings).map_or(self.duration_s, |asked_s| asked_s.min(self.duration_s));
+        bounded(traffic_s + settings.baseline_s.min(BASELINE_MAX_S) + MARGIN_S)
     }
 
     /// Longest time that any session may take, whatever is asked in it.
@@ -78,78 +100,30 @@ impl Limits {
         bounded(self.duration_s + BASELINE_MAX_S + 2.0 * MARGIN_S)
     }
 
-    /// Most frames of a run whose times may be kept one by one, over all streams: in half of the memory,
-    /// and no more than one report carries. What comes after is left out by the one who keeps them, and flagged.
+    /// Most frames of a run whose times may be kept one by one, as numbers and as text, over all streams: in
+    /// half of the memory, and no more than one report carries. What comes after is left out by the one who
+    /// keeps them, and flagged.
     pub fn kept_frames(&self) -> usize {
+        let memory = self.memory_bytes / 2 / (8 + RAW_TEXT_BYTES);
         let report = super::framing::RAW_REPORT_MAX_BYTES as u64 / RAW_TEXT_BYTES;
-        usize::try_from((self.memory_bytes / 2 / RAW_BYTES).min(report)).unwrap_or(usize::MAX)
+        usize::try_from(memory.min(report)).unwrap_or(usize::MAX)
     }
+}
 
-    fn check_size(&self, settings: &RunSettings) -> Result<(), String> {
-        let largest = settings
-            .payload_bytes
-            .max(settings.reply_bytes.unwrap_or(0));
-        if largest > self.payload_bytes {
-            return Err(format!(
-                "a payload of {largest} B is above the responder's limit of {} B: ask for less or raise it there",
-                self.payload_bytes
-            ));
-        }
-        if settings.streams > self.streams {
-            return Err(format!(
-                "{} streams are above the responder's limit of {}: ask for fewer or raise it there",
-                settings.streams, self.streams
-            ));
-        }
-        Ok(())
-    }
-
-    fn check_rate(&self, settings: &RunSettings) -> Result<(), String> {
-        let asked_bps = settings.rate_fps.map_or(UNLIMITED_BPS, |rate_fps| {
-            let largest = settings
-                .payload_bytes
-                .max(settings.reply_bytes.unwrap_or(0));
-            rate_fps * f64::from(largest) * 8.0
-        });
-        if asked_bps <= self.rate_bps {
-            return Ok(());
-        }
-        let asked = match settings.rate_fps {
-            Some(_) => format!("{asked_bps} b/s are"),
-            None => "an unlimited rate is".into(),
-        };
-        Err(format!(
-            "{asked} above the responder's limit of {} b/s: ask for a lower load or raise it there",
-            self.rate_bps
-        ))
-    }
-
-    fn check_duration(&self, settings: &RunSettings) -> Result<(), String> {
-        match traffic_s(settings) {
-            Some(asked_s) if asked_s > self.duration_s => Err(format!(
-                "a run of {asked_s} s is above the responder's limit of {} s: ask for less or raise it there",
-                self.duration_s
-            )),
-            _ => Ok(()),
-        }
-    }
-
-    fn check_memory(&self, settings: &RunSettings) -> Result<(), String> {
-        if settings.high_water_mark == Some(0) {
-            return Err(
-                "a high-water mark of 0 lets ZeroMQ take all memory: give 1 or more".into(),
-            );
-        }
-        let needed = memory_bytes(settings);
-        if needed > u128::from(self.memory_bytes) {
-            return Err(format!(
-                "the run needs up to {needed} B for frames and buffers, above the responder's limit of {} B: \
-                 ask for less payload, fewer streams, smaller batches or a lower high-water mark, or raise it there",
-                self.memory_bytes
-            ));
-        }
-        Ok(())
-    }
+/// Refuses what is asked above the responder's limit; `less` is what to ask for instead.
+fn within<T: PartialOrd + Display>(
+    what: &str,
+    asked: T,
+    most: T,
+    unit: &str,
+    less: &str,
+) -> Result<()> {
+    require(asked <= most, || {
+        format!(
+            "{what} of {asked} {unit} is above the responder's limit of {most} {unit}: \
+             ask for {less} or raise it there"
+        )
+    })
 }
 
 /// A time in seconds, at most [`LONGEST`], also where it is no time.
@@ -162,10 +136,6 @@ fn bounded(seconds: f64) -> Duration {
 fn traffic_s(settings: &RunSettings) -> Option<f64> {
     let window_s = match (settings.frames, settings.rate_fps) {
         (None, _) => settings.duration_s,
-        #[expect(
-            clippy::cast_precision_loss,
-            reason = "a length of time needs no more digits"
-        )]
         (Some(frames), Some(rate_fps)) => frames as f64 / rate_fps,
         (Some(_), None) => return None,
     };
@@ -182,12 +152,9 @@ fn memory_bytes(settings: &RunSettings) -> u128 {
     let payload = u128::from(settings.payload_bytes);
     let reply = u128::from(settings.reply_bytes.unwrap_or(settings.payload_bytes));
     let sending = |frame: u128| frame * u128::from(settings.batch_frames);
-    let receiving = |frame: u128| {
-        if frame > u128::from(READ_BYTES) / 2 {
-            2 * frame
-        } else {
-            0
-        }
+    let receiving = |frame: u128| match frame > READ_BYTES / 2 {
+        true => 2 * frame,
+        false => 0,
     };
     let frames = match settings.pattern {
         Pattern::Stream => sending(payload).max(receiving(payload)),
@@ -195,20 +162,20 @@ fn memory_bytes(settings: &RunSettings) -> u128 {
     };
     let buffers = 2 * u128::from(settings.send_buffer_bytes.unwrap_or(0))
         + 2 * u128::from(settings.receive_buffer_bytes.unwrap_or(0));
-    let queue = if settings.protocol == Protocol::Zeromq {
-        let mark = settings
-            .high_water_mark
-            .map_or(ZEROMQ_HIGH_WATER_MARK, u64::from);
-        let batches = 2 * u128::from(settings.batch_bytes.unwrap_or(0));
-        u128::from(mark) * payload.max(reply) + batches
-    } else {
-        0
+    let queue = match settings.protocol {
+        Protocol::Zeromq => {
+            let mark = settings.high_water_mark.unwrap_or(ZEROMQ_HIGH_WATER_MARK);
+            let batches = 2 * u128::from(settings.batch_bytes.unwrap_or(0));
+            u128::from(mark) * payload.max(reply) + batches
+        }
+        _ => 0,
     };
     u128::from(settings.streams) * (frames + buffers + queue)
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::tests::says;
     use super::*;
     use proptest::prelude::*;
 
@@ -218,23 +185,24 @@ mod tests {
         settings
     }
 
-    fn refused(limits: &Limits, settings: &RunSettings, says: &str) {
-        let reason = limits.check(settings).expect_err(says);
-        assert!(reason.contains(says), "{reason:?} does not say {says:?}");
-    }
-
     #[test]
-    fn the_documented_defaults_let_ordinary_questions_through() {
+    fn the_documented_defaults_let_ordinary_questions_through_alone() {
         let limits = Limits::default();
-        assert_eq!(limits.check(&udp(None)), Ok(()));
-        assert_eq!(
-            limits.check(&RunSettings::new(Protocol::Zeromq, 65_535)),
-            Ok(())
-        );
+        let mut zeromq = RunSettings::new(Protocol::Zeromq, 65_535);
         let mut largest = RunSettings::new(Protocol::Tcp, 1 << 30);
-        assert_eq!(limits.check(&largest), Ok(()));
+        for settings in [&udp(None), &zeromq, &largest] {
+            assert_eq!(limits.check(settings), Ok(()));
+        }
         largest.streams = 2;
-        refused(&limits, &largest, "less payload");
+        says(limits.check(&largest), "less payload");
+        let too_long = RunSettings::new(Protocol::Udp, 65_508);
+        says(limits.check(&too_long), "65507");
+        zeromq.payload_bytes = 16 << 20;
+        says(limits.check(&zeromq), "high-water mark");
+        zeromq.high_water_mark = Some(10);
+        assert_eq!(limits.check(&zeromq), Ok(()));
+        zeromq.high_water_mark = Some(0);
+        says(limits.check(&zeromq), "give 1 or more");
     }
 
     #[test]
@@ -247,84 +215,55 @@ mod tests {
             streams: 2,
             sessions: 1,
         };
-        let mut settings = udp(Some(1000.0));
-        settings.warmup_s = 1.0;
-        settings.duration_s = 9.0;
-        settings.streams = 2;
-        assert_eq!(limits.check(&settings), Ok(()));
-        let with = |change: &dyn Fn(&mut RunSettings)| {
-            let mut other = settings.clone();
-            change(&mut other);
-            other
+        let most = RunSettings {
+            warmup_s: 1.0,
+            duration_s: 9.0,
+            streams: 2,
+            ..udp(Some(1000.0))
         };
-        refused(
-            &limits,
-            &with(&|s| s.rate_fps = Some(1000.1)),
-            "8000000 b/s",
-        );
-        refused(&limits, &with(&|s| s.rate_fps = None), "unlimited rate");
-        refused(&limits, &with(&|s| s.duration_s = 9.1), "limit of 10 s");
-        refused(&limits, &with(&|s| s.frames = Some(9001)), "limit of 10 s");
-        assert_eq!(limits.check(&with(&|s| s.frames = Some(9000))), Ok(()));
-        refused(
-            &limits,
-            &with(&|s| s.payload_bytes = 1001),
-            "limit of 1000 B",
-        );
-        refused(
-            &limits,
-            &with(&|s| s.reply_bytes = Some(1001)),
-            "limit of 1000 B",
-        );
-        refused(&limits, &with(&|s| s.streams = 3), "limit of 2");
-        refused(
-            &limits,
-            &with(&|s| s.receive_buffer_bytes = Some(300_000)),
-            "1048576 B",
-        );
-        refused(&limits, &with(&|s| s.batch_frames = 600), "1048576 B");
-    }
-
-    #[test]
-    fn what_nobody_could_answer_is_refused_first() {
-        let mut settings = udp(None);
-        settings.payload_bytes = 65_508;
-        refused(&Limits::default(), &settings, "65507");
-    }
-
-    #[test]
-    fn queues_of_zeromq_count() {
-        let mut settings = RunSettings::new(Protocol::Zeromq, 16 << 20);
-        refused(&Limits::default(), &settings, "high-water mark");
-        settings.high_water_mark = Some(10);
-        assert_eq!(Limits::default().check(&settings), Ok(()));
-        settings.high_water_mark = Some(0);
-        refused(&Limits::default(), &settings, "give 1 or more");
+        let same: fn(&mut RunSettings) = |_| ();
+        for (change, what) in [
+            (same, ""),
+            (|s| s.frames = Some(9000), ""),
+            (|s| s.frames = Some(9001), "limit of 10 s"),
+            (|s| s.duration_s = 9.1, "limit of 10 s"),
+            (|s| s.rate_fps = Some(1000.1), "8000000 b/s"),
+            (|s| s.rate_fps = None, "unlimited rate"),
+            (|s| s.payload_bytes = 1001, "limit of 1000 B"),
+            (|s| s.reply_bytes = Some(1001), "limit of 1000 B"),
+            (|s| s.streams = 3, "limit of 2"),
+            (|s| s.receive_buffer_bytes = Some(300_000), "1048576 B"),
+            (|s| s.batch_frames = 600, "1048576 B"),
+        ] {
+            let mut settings = most.clone();
+            change(&mut settings);
+            match what {
+                "" => assert_eq!(limits.check(&settings), Ok(())),
+                _ => says(limits.check(&settings), what),
+            }
+        }
     }
 
     #[test]
     fn every_run_ends() {
-        let limits = Limits::default();
-        let mut settings = udp(Some(100.0));
-        assert_eq!(
-            limits.longest_run(&settings),
-            Duration::from_secs_f64(0.2 + 2.0 + 0.5 + 60.0)
-        );
-        settings.frames = Some(1000);
-        assert_eq!(
-            limits.longest_run(&settings),
-            Duration::from_secs_f64(0.2 + 10.0 + 0.5 + 60.0)
-        );
-        settings.rate_fps = None;
-        assert_eq!(
-            limits.longest_run(&settings),
-            Duration::from_secs_f64(3600.0 + 0.5 + 60.0)
-        );
-        let endless = Limits {
-            duration_s: f64::INFINITY,
-            ..Limits::default()
+        let longest = |duration_s, frames, rate_fps| {
+            let mut settings = udp(rate_fps);
+            settings.frames = frames;
+            Limits {
+                duration_s,
+                ..Limits::default()
+            }
+            .longest_run(&settings)
         };
-        assert_eq!(endless.longest_run(&settings), LONGEST);
+        let seconds = Duration::from_secs_f64;
+        let paced = Some(100.0);
+        assert_eq!(longest(3600.0, None, paced), seconds(0.2 + 2.0 + 60.5));
+        assert_eq!(
+            longest(3600.0, Some(1000), paced),
+            seconds(0.2 + 10.0 + 60.5)
+        );
+        assert_eq!(longest(3600.0, Some(1000), None), seconds(3600.0 + 60.5));
+        assert_eq!(longest(f64::INFINITY, Some(1000), None), LONGEST);
     }
 
     proptest! {

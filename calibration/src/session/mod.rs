@@ -13,15 +13,16 @@ pub mod limits;
 mod line;
 pub mod listener;
 pub mod message;
-pub mod text;
 
 pub use channel::{Channel, connect};
-pub use handshake::Session;
 pub use key::Key;
 pub use limits::Limits;
-pub use listener::{Service, Stopper, serve_until};
+pub use listener::Listener;
 pub use message::Message;
 
 /// The TCP port of the control connection unless told otherwise; below the ports that Linux gives
 /// out by itself (32 768 and up), so that a responder finds it free.
 pub const DEFAULT_PORT: u16 = 20_120;
+
+#[cfg(test)]
+mod tests;

@@ -22,7 +22,7 @@ pub struct Place {
 }
 
 /// Ports and address announced to the other end over the control channel.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Announce {
     /// Ports to connect to: one for TCP (at the responder), one a stream for UDP (responder) and

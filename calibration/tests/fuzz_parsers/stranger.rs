@@ -6,9 +6,7 @@ use crate::{cases, fuzz_times, seed};
 use icprobe::host::settings::InterfaceSettings;
 use icprobe::interrupt::Stop;
 use icprobe::run::{Question, Target, run};
-use icprobe::session::channel::connect;
-use icprobe::session::listener::{Stopper, serve_until};
-use icprobe::session::{Channel, Limits};
+use icprobe::session::{Limits, Listener, connect};
 use icprobe::settings::{Protocol, RunSettings};
 use rustix::net::{AddressFamily, SocketType, bind, socket};
 use rustix::process::{Resource, getrlimit, setrlimit};
@@ -18,6 +16,7 @@ use std::net::{IpAddr, Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -33,14 +32,10 @@ const THREADS_MAX: u64 = 64 + 24;
 
 #[test]
 fn strangers_hear_less_than_they_say_and_break_nothing() {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap();
-    let stopper = Stopper::of(&listener).unwrap();
-    let flag = stopper.flag();
-    let server = thread::spawn(move || {
-        let nobody = |_: Channel, _: SocketAddr| {};
-        serve_until(&listener, &key(), &Limits::default(), &flag, nobody)
-    });
+    let here = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+    let listener = Listener::bind(here, key(), Limits::default()).unwrap();
+    let (address, serving) = (listener.address, Arc::clone(&listener));
+    let server = thread::spawn(move || serving.serve(|_, _| ()));
     let right = hellos();
     let times = (cases() / 50).max(100);
     fuzz_times(times, "a running responder", &right, |said| {
@@ -50,7 +45,7 @@ fn strangers_hear_less_than_they_say_and_break_nothing() {
         connect(address, &key()).is_ok(),
         "the responder does not work any more"
     );
-    stopper.stop();
+    listener.stop();
     server.join().unwrap().unwrap();
 }
 

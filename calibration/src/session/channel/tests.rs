@@ -1,56 +1,37 @@
-use super::super::framing::{CONTROL_MAX_BYTES, REPORT_MAX_BYTES};
+use super::super::framing::REPORT_MAX_BYTES;
+use super::super::tests::{channels, key, proved, says, sockets};
 use super::*;
-use crate::clock::fit::Fit;
+use crate::clock::fit::{Fit, one_clock};
 use std::io::Write;
-use std::net::TcpListener;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 const SOON: Duration = Duration::from_secs(5);
-const EXCHANGE: Exchange = Exchange {
-    sent_ns: 1,
-    peer_received_ns: 2,
-    peer_sent_ns: 3,
-    received_ns: 4,
-};
 
-fn key() -> Key {
-    Key::of([1; 32])
-}
-
-fn sockets() -> (TcpStream, TcpStream) {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let one = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-    (one, listener.accept().unwrap().0)
-}
-
-/// The caller's and the responder's end of one channel.
-fn ends() -> (Channel, Channel) {
-    let (one, other) = sockets();
-    let responder = thread::spawn(move || Channel::as_responder(other, &key()).unwrap());
+/// A caller that keeps to the handshake and then says what it likes, and its responder.
+fn hostile() -> (TcpStream, Sealed, Channel) {
+    let [(near, (noise, _)), (far, secrets)] = proved();
     (
-        Channel::as_caller(one, &key()).unwrap(),
-        responder.join().unwrap(),
+        near,
+        Sealed::new(noise),
+        Channel::new(far, secrets).unwrap(),
     )
 }
 
-/// A caller that keeps to the handshake and then says what it likes.
-fn hostile() -> (TcpStream, Sealed, Channel) {
-    let (one, other) = sockets();
-    let responder = thread::spawn(move || Channel::as_responder(other, &key()).unwrap());
-    let (noise, _) = handshake::as_caller(&one, &key()).unwrap();
-    let sealed = Sealed::new(noise, Role::Caller);
-    (one, sealed, responder.join().unwrap())
-}
-
-fn says<T: std::fmt::Debug>(result: Result<T>, what: &str) {
-    let text = result.unwrap_err().to_string();
-    assert!(text.contains(what), "{text:?} does not say {what:?}");
+/// The one part of a short message.
+fn part(sealed: &mut Sealed, message: &[u8]) -> Vec<u8> {
+    sealed.seal(message).unwrap().next().unwrap().unwrap()
 }
 
 #[test]
 fn messages_arrive_whole_and_in_order_both_ways() {
-    let (mut caller, mut responder) = ends();
+    let [mut caller, mut responder] = channels();
+    let exchange = Exchange {
+        sent_ns: 1,
+        peer_received_ns: 2,
+        peer_sent_ns: 3,
+        received_ns: 4,
+    };
     let frames = vec![9; 1000];
     let said = [
         Message::Measure,
@@ -58,7 +39,7 @@ fn messages_arrive_whole_and_in_order_both_ways() {
         Message::Clock { sent_ns: 1 },
         Message::Start,
         Message::Collect {
-            fit: Fit::of(&[EXCHANGE], 0, 10),
+            fit: Fit::of(&[exchange], 0, 10),
         },
         Message::Bye,
     ];
@@ -76,12 +57,12 @@ fn messages_arrive_whole_and_in_order_both_ways() {
 
 #[test]
 fn both_ends_know_who_they_are() {
-    let (caller, responder) = ends();
+    let [caller, responder] = channels();
     assert_eq!(
-        (caller.peer(), caller.local()),
-        (responder.local(), responder.peer())
+        (caller.peer, caller.local),
+        (responder.local, responder.peer)
     );
-    assert_eq!(caller.session().token(), responder.session().token());
+    assert!(caller.session == responder.session);
     assert!(caller.stream.nodelay().unwrap() && responder.stream.nodelay().unwrap());
 }
 
@@ -94,62 +75,77 @@ fn waiting_has_an_end_and_loses_nothing() {
         "said nothing for 0.05 s",
     );
     assert!(started.elapsed() >= Duration::from_millis(50) && started.elapsed() < SOON);
-    let part = sealed.seal(&Message::Measure.encode().unwrap()).unwrap();
+    let part = part(&mut sealed, &Message::Measure.encode().unwrap());
     for byte in &part[..part.len() - 1] {
         stream.write_all(&[*byte]).unwrap();
         assert_eq!(responder.poll(Duration::ZERO).unwrap(), None);
     }
     let before_ns = now_ns();
     stream.write_all(&part[part.len() - 1..]).unwrap();
-    let (message, received_ns) = responder.receive_stamped(SOON).unwrap();
-    assert_eq!(message, Message::Measure);
-    assert!((before_ns..=now_ns()).contains(&received_ns));
+    assert_eq!(responder.receive(SOON), Ok(Message::Measure));
+    assert!((before_ns..=now_ns()).contains(&responder.read_ns));
 }
 
 #[test]
-fn a_forged_length_is_refused_at_once_and_the_channel_is_over() {
-    let (mut stream, _, mut responder) = hostile();
-    stream.write_all(&u16::MAX.to_be_bytes()).unwrap();
-    let started = Instant::now();
-    says(responder.receive(SOON), "length is not allowed");
-    assert!(started.elapsed() < SOON / 2);
-    says(responder.receive(SOON), "is over");
-    says(responder.send(&Message::Ready), "is over");
-}
-
-#[test]
-fn a_forged_or_repeated_or_unreadable_message_ends_the_channel() {
+fn what_cannot_be_believed_or_read_ends_the_channel_at_once() {
     let ready = Message::Ready.encode().unwrap();
-    let (mut stream, mut sealed, mut responder) = hostile();
-    let mut part = sealed.seal(&ready).unwrap();
-    let last = part.len() - 1;
-    part[last] ^= 1;
-    stream.write_all(&part).unwrap();
-    says(responder.receive(SOON), "code is wrong");
-
-    let (mut stream, mut sealed, mut responder) = hostile();
-    let part = sealed.seal(&ready).unwrap();
-    stream.write_all(&part.repeat(2)).unwrap();
-    assert_eq!(responder.receive(SOON).unwrap(), Message::Ready);
-    says(responder.receive(SOON), "code is wrong");
-
-    let (mut stream, mut sealed, mut responder) = hostile();
-    let part = sealed.seal(b"{\"ready\":").unwrap();
-    stream.write_all(&part).unwrap();
-    says(responder.receive(SOON), "cannot be read");
-    says(responder.poll(SOON), "is over");
+    let length = |_: &mut Sealed| u16::MAX.to_be_bytes().to_vec();
+    let forged = |sealed: &mut Sealed| {
+        let mut part = part(sealed, &ready);
+        *part.last_mut().unwrap() ^= 1;
+        part
+    };
+    let repeated = |sealed: &mut Sealed| part(sealed, &ready).repeat(2);
+    let unreadable = |sealed: &mut Sealed| part(sealed, b"{\"ready\":");
+    type Say<'a> = &'a dyn Fn(&mut Sealed) -> Vec<u8>;
+    let said: [(Say, &str); 4] = [
+        (&length, "length is not allowed"),
+        (&forged, "code is wrong"),
+        (&repeated, "code is wrong"),
+        (&unreadable, "cannot be read"),
+    ];
+    for (say, what) in said {
+        let (mut stream, mut sealed, mut responder) = hostile();
+        stream.write_all(&say(&mut sealed)).unwrap();
+        let started = Instant::now();
+        let refused = match responder.receive(SOON) {
+            Ok(Message::Ready) => responder.receive(SOON),
+            other => other,
+        };
+        says(refused, what);
+        assert!(started.elapsed() < SOON / 2);
+        says(responder.poll(SOON), "is over");
+        says(responder.send(&Message::Ready), "is over");
+    }
 }
 
 #[test]
-fn a_peer_that_closes_is_gone() {
-    let (mut caller, responder) = ends();
+fn a_peer_that_refuses_or_fails_or_closes_is_an_error_with_its_reason_made_safe() {
+    let reason = "too\u{1b}[31m much".to_string();
+    for (message, said) in [
+        (
+            Message::Refused {
+                reason: reason.clone(),
+            },
+            Error::question("the peer refused: too\u{fffd}[31m much"),
+        ),
+        (
+            Message::Failed { reason },
+            Error::peer("the peer failed: too\u{fffd}[31m much"),
+        ),
+    ] {
+        let [mut caller, mut responder] = channels();
+        responder.send(&message).unwrap();
+        assert_eq!(caller.receive(SOON), Err(said));
+    }
+    let [mut caller, responder] = channels();
     drop(responder);
-    says(caller.receive(SOON), "is gone");
+    says(caller.receive(SOON), "is gone, it closed");
 }
 
 #[test]
 fn looking_without_waiting_does_not_wait() {
-    let (mut caller, mut responder) = ends();
+    let [mut caller, mut responder] = channels();
     let started = Instant::now();
     for _ in 0..100 {
         assert_eq!(responder.poll(Duration::ZERO), Ok(None));
@@ -166,7 +162,7 @@ fn looking_without_waiting_does_not_wait() {
 
 #[test]
 fn a_peer_that_keeps_talking_does_not_win_time() {
-    let (mut caller, mut responder) = ends();
+    let [mut caller, mut responder] = channels();
     responder.end_within(Duration::from_millis(100));
     responder.end_within(SOON);
     let started = Instant::now();
@@ -191,12 +187,14 @@ fn a_peer_that_keeps_talking_does_not_win_time() {
 
 #[test]
 fn a_peer_that_takes_nothing_does_not_hold_the_sender() {
-    let (_stream, _, mut responder) = hostile();
+    let [_caller, mut responder] = channels();
+    responder.allow_raw();
+    responder.end_within(Duration::from_millis(500));
     let started = Instant::now();
-    let much = vec![0; 64 << 20];
+    let frames = vec![u64::MAX; 3 << 20];
     says(
-        responder.write(&much, started + Duration::from_millis(200)),
-        "takes no message",
+        responder.send(&Message::Ended { frames }),
+        "is gone, it did nothing in time",
     );
     assert!(started.elapsed() < SOON);
     says(responder.send(&Message::Ready), "is over");
@@ -204,7 +202,7 @@ fn a_peer_that_takes_nothing_does_not_hold_the_sender() {
 
 #[test]
 fn clocks_are_exchanged_in_order_while_other_threads_work() {
-    let (mut caller, mut responder) = ends();
+    let [mut caller, mut responder] = channels();
     let done = AtomicBool::new(false);
     thread::scope(|scope| {
         scope.spawn(|| {
@@ -213,19 +211,14 @@ fn clocks_are_exchanged_in_order_while_other_threads_work() {
             }
         });
         scope.spawn(move || {
-            while let (Message::Clock { sent_ns }, received_ns) =
-                responder.receive_stamped(SOON).unwrap()
-            {
-                responder.answer_clock(sent_ns, received_ns).unwrap();
+            while let Message::Clock { sent_ns } = responder.receive(SOON).unwrap() {
+                responder.answer_clock(sent_ns).unwrap();
             }
         });
-        let mut exchanges = vec![];
-        for _ in 0..200 {
-            exchanges.push(caller.exchange(SOON).unwrap());
-        }
+        let exchanges = [(); 200].map(|()| caller.exchange(SOON).unwrap());
         caller.send(&Message::Bye).unwrap();
         done.store(true, Ordering::Relaxed);
-        assert!(crate::clock::fit::one_clock(&exchanges));
+        assert!(one_clock(&exchanges));
         assert!(
             exchanges
                 .windows(2)
@@ -236,26 +229,25 @@ fn clocks_are_exchanged_in_order_while_other_threads_work() {
 
 #[test]
 fn an_answer_to_an_earlier_question_is_passed_over() {
-    let (mut caller, mut responder) = ends();
+    let [mut caller, mut responder] = channels();
     let answer = thread::spawn(move || {
         for stale in [true, false] {
-            let (question, read_ns) = responder.receive_stamped(SOON).unwrap();
+            let question = responder.receive(SOON).unwrap();
             let Message::Clock { sent_ns } = question else {
                 panic!("{question:?}")
             };
             if stale {
-                responder.answer_clock(1, read_ns).unwrap();
+                responder.answer_clock(1).unwrap();
             }
-            responder.answer_clock(sent_ns, read_ns).unwrap();
+            responder.answer_clock(sent_ns).unwrap();
         }
-        responder
     });
     for _ in 0..2 {
         let before_ns = now_ns();
         let exchange = caller.exchange(SOON).unwrap();
         assert!((before_ns..=exchange.received_ns).contains(&exchange.sent_ns));
     }
-    drop(answer.join());
+    answer.join().unwrap();
 }
 
 #[test]
@@ -265,15 +257,11 @@ fn what_is_no_answer_to_a_question_for_the_time_is_refused() {
         received_ns: 1,
         replied_ns: 2,
     };
-    let failed = Message::Failed {
-        reason: "no power".into(),
-    };
     for (answer, what) in [
         (Message::Ready, "\"ready\" where \"clock-reply\""),
-        (failed, "no power"),
         (never_asked, "never asked"),
     ] {
-        let (mut caller, mut responder) = ends();
+        let [mut caller, mut responder] = channels();
         responder.send(&answer).unwrap();
         says(caller.exchange(SOON), what);
     }
@@ -281,8 +269,8 @@ fn what_is_no_answer_to_a_question_for_the_time_is_refused() {
 
 #[test]
 fn answers_to_earlier_questions_win_no_time() {
-    let (mut caller, mut responder) = ends();
-    let talker = thread::spawn(move || while responder.answer_clock(1, now_ns()).is_ok() {});
+    let [mut caller, mut responder] = channels();
+    let talker = thread::spawn(move || while responder.answer_clock(1).is_ok() {});
     let started = Instant::now();
     let patience = Duration::from_millis(100);
     says(caller.exchange(patience), "did not tell the time");
@@ -293,28 +281,26 @@ fn answers_to_earlier_questions_win_no_time() {
 
 #[test]
 fn a_large_report_travels_to_the_caller_and_its_memory_is_given_back() {
-    let (one, other) = sockets();
-    let responder = thread::spawn(move || {
-        let (noise, _) = handshake::as_responder(&other, &key()).unwrap();
-        (other, Sealed::new(noise, Role::Responder))
-    });
-    let mut caller = Channel::as_caller(one, &key()).unwrap();
-    let (mut other, mut sealed) = responder.join().unwrap();
+    let [(near, secrets), (mut far, (noise, _))] = proved();
+    let mut caller = Channel::new(near, secrets).unwrap();
     // It is read whole, and only then refused, for it is no report.
     let writer = thread::spawn(move || {
-        for content in sealed.parts(&vec![b' '; REPORT_MAX_BYTES]).unwrap() {
-            other.write_all(&sealed.seal(content).unwrap()).unwrap();
+        for part in Sealed::new(noise)
+            .seal(&vec![b' '; REPORT_MAX_BYTES])
+            .unwrap()
+        {
+            far.write_all(&part.unwrap()).unwrap();
         }
     });
     says(caller.receive(SOON), "cannot be read");
     writer.join().unwrap();
-    assert!(caller.inbox.capacity() <= 2 * (CONTROL_MAX_BYTES + READ_BYTES));
+    assert!(caller.inbox.capacity() <= 2 * (usize::from(u16::MAX) + READ_BYTES));
 }
 
 #[test]
 fn a_message_that_is_too_large_ends_nothing() {
-    let (mut caller, mut responder) = ends();
-    let reason = "x".repeat(CONTROL_MAX_BYTES);
+    let [mut caller, mut responder] = channels();
+    let reason = "x".repeat(1 << 16);
     says(caller.send(&Message::Failed { reason }), "too large");
     caller.send(&Message::Ready).unwrap();
     assert_eq!(responder.receive(SOON), Ok(Message::Ready));
@@ -322,9 +308,6 @@ fn a_message_that_is_too_large_ends_nothing() {
 
 #[test]
 fn nobody_listening_is_said_so() {
-    let address = TcpListener::bind("127.0.0.1:0")
-        .unwrap()
-        .local_addr()
-        .unwrap();
-    says(connect(address, &key()).map(|_| ()), "icprobe serve");
+    let (near, _) = sockets();
+    says(connect(near.local_addr().unwrap(), &key()), "icprobe serve");
 }

@@ -1,90 +1,73 @@
 use super::super::channel::connect;
+use super::super::tests::{key, says};
 use super::*;
-use std::io::Read;
-use std::sync::mpsc::{Receiver, Sender, channel};
-use std::thread::JoinHandle;
+use rustix::net::{AddressFamily, SocketType, bind, socket};
+use std::io::{ErrorKind, Read};
+use std::sync::mpsc::{Receiver, channel};
 
 const SOON: Duration = Duration::from_secs(10);
 
-/// Does for callers what they say, and tells the test of those turned away.
-struct Trial {
-    turned_away: Mutex<Sender<String>>,
-}
-
-impl Service for Trial {
-    fn session(&self, mut channel: Channel, _: SocketAddr) {
-        while let Ok(message) = channel.receive(SOON) {
-            match message {
-                Message::Measure => channel.send(&Message::Measured).unwrap(),
-                Message::Failed { reason } => panic!("{reason}"),
-                _ => return,
-            }
-        }
-    }
-
-    fn turned_away(&self, _: SocketAddr, why: &Error) {
-        let _ = self.turned_away.lock().unwrap().send(why.to_string());
-    }
-}
-
+/// A responder whose sessions answer `Measure`, end by `Bye` and panic by `Start`.
 struct Server {
-    address: SocketAddr,
-    stopper: Stopper,
+    listener: Arc<Listener>,
     turned_away: Receiver<String>,
     thread: Option<JoinHandle<Result<()>>>,
 }
 
 impl Server {
-    fn start(limits: Limits) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = listener.local_addr().unwrap();
-        let stopper = Stopper::of(&listener).unwrap();
-        let flag = stopper.flag();
-        let (sender, turned_away) = channel();
-        let service = Trial {
-            turned_away: Mutex::new(sender),
+    fn start(sessions: usize) -> Self {
+        let limits = Limits {
+            sessions,
+            ..Limits::default()
         };
-        let thread =
-            std::thread::spawn(move || serve_until(&listener, &key(), &limits, &flag, service));
+        let listener = Listener::bind(([127, 0, 0, 1], 0).into(), key(), limits).unwrap();
+        let (sender, turned_away) = channel();
+        let serving = Arc::clone(&listener);
+        let service = move |proved: Result<Channel>, _| match proved {
+            Ok(channel) => converse(channel),
+            Err(why) => drop(sender.send(why.to_string())),
+        };
         Self {
-            address,
-            stopper,
+            listener,
             turned_away,
-            thread: Some(thread),
+            thread: Some(thread::spawn(move || serving.serve(service))),
         }
     }
 
     fn works(&self) -> Duration {
         let started = Instant::now();
-        let mut channel = connect(self.address, &key()).unwrap();
+        let mut channel = connect(self.listener.address, &key()).unwrap();
         channel.send(&Message::Measure).unwrap();
         assert_eq!(channel.receive(SOON), Ok(Message::Measured));
         started.elapsed()
     }
 
-    /// A session of this server: of those before it the last gives its place back only once its
-    /// thread has ended, and until then callers are refused.
-    fn place(&self) -> Channel {
+    /// A session, once there is a seat for it: the last one gives its seat back when its thread ends.
+    fn seat(&self) -> Channel {
         let started = Instant::now();
         loop {
-            let mut channel = connect(self.address, &key()).unwrap();
+            let mut channel = connect(self.listener.address, &key()).unwrap();
             if channel.send(&Message::Measure).is_ok()
                 && channel.receive(SOON) == Ok(Message::Measured)
             {
                 return channel;
             }
-            assert!(started.elapsed() < SOON, "no place became free");
+            assert!(started.elapsed() < SOON, "no seat became free");
         }
     }
 
-    fn stranger(&self) -> TcpStream {
-        TcpStream::connect(self.address).unwrap()
+    /// Connects from an address of loopback with this last byte.
+    fn stranger(&self, last: u8) -> TcpStream {
+        let fd = socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
+        bind(&fd, &SocketAddr::from(([127, 0, 0, last], 0))).unwrap();
+        rustix::net::connect(&fd, &self.listener.address).unwrap();
+        TcpStream::from(fd)
     }
 }
 
 impl Drop for Server {
     fn drop(&mut self) {
-        self.stopper.stop();
+        self.listener.stop();
         let ended = self.thread.take().map(JoinHandle::join);
         if !std::thread::panicking() {
             assert!(
@@ -95,14 +78,20 @@ impl Drop for Server {
     }
 }
 
-fn key() -> Key {
-    Key::of([4; 32])
+fn converse(mut channel: Channel) {
+    while let Ok(message) = channel.receive(SOON) {
+        match message {
+            Message::Measure => channel.send(&Message::Measured).unwrap(),
+            Message::Start => panic!("on purpose, in a test"),
+            _ => return,
+        }
+    }
 }
 
 #[test]
 fn sessions_run_side_by_side_and_the_server_stops_when_told() {
-    let server = Server::start(Limits::default());
-    let mut first = connect(server.address, &key()).unwrap();
+    let server = Server::start(4);
+    let mut first = connect(server.listener.address, &key()).unwrap();
     server.works();
     first.send(&Message::Measure).unwrap();
     assert_eq!(first.receive(SOON), Ok(Message::Measured));
@@ -110,78 +99,65 @@ fn sessions_run_side_by_side_and_the_server_stops_when_told() {
 
 #[test]
 fn a_panic_in_a_session_ends_only_that_session() {
-    let server = Server::start(Limits {
-        sessions: 1,
-        ..Limits::default()
-    });
+    let server = Server::start(1);
     for _ in 0..3 {
-        let mut channel = server.place();
-        let reason = "on purpose, in a test".into();
-        channel.send(&Message::Failed { reason }).unwrap();
+        let mut channel = server.seat();
+        channel.send(&Message::Start).unwrap();
         assert!(channel.receive(SOON).is_err());
     }
-    server.place();
+    server.seat();
 }
 
 #[test]
 fn more_sessions_than_allowed_are_refused_with_a_reason() {
-    let server = Server::start(Limits {
-        sessions: 1,
-        ..Limits::default()
-    });
-    let mut first = connect(server.address, &key()).unwrap();
-    first.send(&Message::Measure).unwrap();
-    assert_eq!(first.receive(SOON), Ok(Message::Measured));
-    let refused = connect(server.address, &key())
-        .unwrap()
-        .receive(SOON)
-        .unwrap();
-    assert!(
-        refused
-            .granted()
-            .unwrap_err()
-            .to_string()
-            .contains("its limit")
-    );
-    assert!(
-        server
-            .turned_away
-            .recv_timeout(SOON)
-            .unwrap()
-            .contains("its limit")
-    );
+    let server = Server::start(1);
+    let _first = server.seat();
+    assert_eq!(server.listener.sessions(), 1);
+    let mut second = connect(server.listener.address, &key()).unwrap();
+    says(second.receive(SOON), "its limit");
+    let why = server.turned_away.recv_timeout(SOON).unwrap();
+    assert!(why.contains("its limit"), "{why}");
 }
 
 #[test]
 fn silent_strangers_hold_up_nobody() {
-    let server = Server::start(Limits::default());
-    let silent: Vec<TcpStream> = (0..100).map(|_| server.stranger()).collect();
+    let server = Server::start(4);
+    let silent: Vec<TcpStream> = (100..200).map(|last| server.stranger(last)).collect();
     let took = server.works();
     assert!(took < Duration::from_secs(2), "{took:?}");
     drop(silent);
 }
 
 #[test]
-fn the_oldest_stranger_goes_when_a_source_has_too_many() {
-    let server = Server::start(Limits::default());
-    let mut strangers: Vec<TcpStream> = vec![];
-    for _ in 0..=STRANGERS_MAX_SOURCE {
-        strangers.push(server.stranger());
-    }
-    let mut answer = [0u8; 1];
-    strangers[0].set_read_timeout(Some(SOON / 4)).unwrap();
-    assert_eq!(strangers[0].read(&mut answer).unwrap(), 0);
-    let young = &mut strangers[STRANGERS_MAX_SOURCE];
-    young
-        .set_read_timeout(Some(Duration::from_millis(50)))
-        .unwrap();
-    assert!(young.read(&mut answer).is_err(), "the youngest was closed");
+fn strangers_are_few_in_all_and_from_one_source_and_the_oldest_goes() {
+    let server = Server::start(4);
+    let mut others: Vec<_> = (2..22).map(|last| server.stranger(last)).collect();
+    server.works();
+    let open: Vec<bool> = others.iter_mut().map(is_open).collect();
+    assert_eq!(
+        open,
+        [vec![false; 5], vec![true; 15]].concat(),
+        "its caller was the sixteenth"
+    );
+    let mut same: Vec<_> = (0..20).map(|_| server.stranger(99)).collect();
+    server.works();
+    let open: Vec<bool> = same.iter_mut().map(is_open).collect();
+    assert_eq!(open, [vec![false; 16], vec![true; 4]].concat());
+    let left = others.iter_mut().map(is_open).filter(|open| *open).count();
+    assert_eq!(left + STRANGERS_MAX_SOURCE, STRANGERS_MAX - 1);
+}
+
+/// Whether the responder has not closed the connection.
+fn is_open(stream: &mut TcpStream) -> bool {
+    stream.set_nonblocking(true).unwrap();
+    let read = stream.read(&mut [0]);
+    read.is_err_and(|error| error.kind() == ErrorKind::WouldBlock)
 }
 
 #[test]
 fn a_wrong_key_is_turned_away() {
-    let server = Server::start(Limits::default());
-    assert!(connect(server.address, &Key::of([5; 32])).is_err());
+    let server = Server::start(4);
+    assert!(connect(server.listener.address, &Key::of([5; 32])).is_err());
     let why = server.turned_away.recv_timeout(SOON).unwrap();
     assert!(why.contains("does not have the key"), "{why}");
     server.works();
@@ -197,44 +173,12 @@ fn a_shortage_passes_and_a_dead_socket_ends_the_server() {
 }
 
 #[test]
-fn strangers_are_few_in_all_and_from_one_source() {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-    let mut strangers = Strangers::default();
-    let open = |strangers: &Strangers| strangers.present.iter().filter(|s| !s.shut).count();
-    for last in 0..20u8 {
-        let address = IpAddr::from([10, 0, 0, last]);
-        assert!(strangers.admit(&stream, address).is_some());
-        assert!(open(&strangers) <= STRANGERS_MAX);
-    }
-    let one = IpAddr::from([10, 0, 0, 99]);
-    for _ in 0..20 {
-        strangers.admit(&stream, one).unwrap();
-        let of_one = strangers
-            .present
-            .iter()
-            .filter(|s| !s.shut && s.source == one)
-            .count();
-        assert!(of_one <= STRANGERS_MAX_SOURCE && open(&strangers) <= STRANGERS_MAX);
-    }
-    let mut admitted = strangers.present.len();
-    while strangers.admit(&stream, one).is_some() {
-        admitted += 1;
-    }
-    assert_eq!(admitted, THREADS_MAX);
-    let first = strangers.present[0].number;
-    strangers.leave(first);
-    assert!(strangers.admit(&stream, one).is_some());
-}
-
-#[test]
 fn strangers_cannot_fill_the_log() {
-    let mut told = Told::default();
+    let listener = Server::start(4).listener.clone();
     let start = Instant::now();
-    let within = |told: &mut Told, ms: u64| told.another(start + Duration::from_millis(ms));
-    let first = (0..1000).filter(|n| within(&mut told, *n)).count();
-    assert_eq!(first, TURNED_AWAY_MAX as usize);
-    assert!(within(&mut told, 1000));
+    let tells = |ms: &u64| listener.tells(start + Duration::from_millis(*ms));
+    assert_eq!((0..1000).filter(tells).count(), TURNED_AWAY_MAX);
+    assert!(tells(&1000));
 }
 
 #[test]
