@@ -62,7 +62,7 @@ LONGEST = (
     "test_sweep_running",
     "test_workbook",
     "test_interconnects_comparing",
-    "test_interconnects_ranking",
+    "test_interconnects_result",
     "test_web_api",
     "test_web_openapi",
     "test_calibrate_loop",

@@ -4,15 +4,29 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 from pathlib import Path
 
 import jsonschema
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import checkout
-from fold_case import GOLDEN, document, line, write
+from fold_case import GOLDEN, document, line, record, write
 from icmodel.errors import RecordError
-from icmodel.fold import read_records, record_of
+from icmodel.fold import Settings, fold, fold_files, read_records, rebuild, record_of
+from icmodel.fold.account import USED, readme
+from icmodel.fold.records import (
+    SPOILS,
+    WHY,
+    Record,
+    coarser,
+    merged_buckets,
+    spoilers,
+    spoilt_by,
+    without,
+)
 
 
 def runs(*files: Path) -> list[str]:
@@ -23,9 +37,9 @@ def runs(*files: Path) -> list[str]:
 def test_every_record_of_a_real_run_is_read(name: str) -> None:
     lines = (GOLDEN / name).read_text(encoding="utf-8").splitlines()
     reading = read_records([GOLDEN / name])
-    assert sorted(record.line for record in reading.records) == sorted(lines)
-    for record in reading.records:
-        assert dict(record.result) == json.loads(record.line)["result"]
+    assert sorted(one.line for one in reading.records) == sorted(lines)
+    for one in reading.records:
+        assert dict(one.result) == json.loads(one.line)["result"]
 
 
 def test_the_records_of_these_tests_follow_the_probes_schema() -> None:
@@ -160,3 +174,238 @@ def test_a_record_that_cannot_be_is_refused(change: dict[str, object], told: str
 def test_a_load_is_above_nothing(load: object) -> None:
     with pytest.raises(RecordError, match="load_bps"):
         record_of(line("a", load_bps=load))
+
+
+# --- flags: every flag of the probe is known, and spoils what it must and no more -----------------
+
+
+METRICS = (
+    "goodput_bps",
+    "latency_mean_s",
+    "latency_p999_s",
+    "rtt_mean_s",
+    "cpu_send",
+    "cpu_recv_softirq",
+    "cpu_recv_cores",
+    "cpu_send_process_cores",
+    "packets_sent_per_s",
+    "loss_rate",
+)
+
+
+def spoilt(flag: str) -> set[str]:
+    return {metric for metric in METRICS if spoilt_by(flag, metric)}
+
+
+def test_every_flag_of_the_probe_is_known() -> None:
+    schema = json.loads((checkout.ROOT / "calibration" / "record.schema.json").read_bytes())
+    told = set(schema["properties"]["flags"]["items"]["enum"])
+    assert told == set(SPOILS) == set(WHY)
+
+
+def test_the_guide_says_the_same_of_every_flag() -> None:
+    page = (checkout.ROOT / "docs" / "guides" / "fold.md").read_text(encoding="utf-8")
+    rows = dict(re.findall(r"^\| `([a-z-]+)` \| ([^|]+?) \|", page, re.MULTILINE))
+    for flag, prefixes in SPOILS.items():
+        if not prefixes:
+            assert rows[flag] == "nothing"
+        elif "" in prefixes:
+            assert rows[flag] == "everything"
+        else:
+            assert set(re.findall(r"`(\w+)\*`", rows[flag])) == set(prefixes), flag
+
+
+@pytest.mark.parametrize(
+    ("flag", "expected"),
+    [
+        ("incomplete", set(METRICS)),
+        ("pacing-error", set(METRICS)),
+        ("shared-cores", set(METRICS) - {"cpu_send_process_cores"}),
+        ("negative-latency", {"latency_mean_s", "latency_p999_s"}),
+        ("unsteered", {"cpu_send", "cpu_recv_softirq", "cpu_recv_cores"}),
+        (
+            "foreign-frames",
+            {"cpu_send", "cpu_recv_softirq", "cpu_recv_cores", "packets_sent_per_s"},
+        ),
+        ("stalled", set()),
+        ("busy-host", set()),
+        ("a-flag-of-tomorrow", set(METRICS)),
+    ],
+)
+def test_a_flag_spoils_these_metrics(flag: str, expected: set[str]) -> None:
+    assert spoilt(flag) == expected
+
+
+def test_others_on_purpose_spoil_the_receivers_counts_alone() -> None:
+    metrics = ("goodput_bps", "cpu_send", "cpu_recv", "cpu_recv_process_cores", "latency_mean_s")
+    beside = fold(
+        [
+            record("a", flags=("overlapping",), endpoints=2, result=dict.fromkeys(metrics, 0.5)),
+            record("b", flags=("overlapping",), result=dict.fromkeys(metrics, 0.5)),
+        ]
+    )
+    assert {p.metric for p in beside.points} == {"goodput_bps", "cpu_send", "latency_mean_s"}
+    assert {p.endpoints for p in beside.points} == {2}
+
+
+def test_a_person_may_tolerate_or_refuse_a_flag() -> None:
+    flags = ("stalled", "unsteered")
+    assert spoilers(flags, "cpu_send", (), ()) == ("unsteered",)
+    assert spoilers(flags, "cpu_send", ("unsteered",), ()) == ()
+    assert spoilers(flags, "goodput_bps", (), ("stalled",)) == ("stalled",)
+    for option in ("tolerate", "refuse"):
+        with pytest.raises(RecordError, match=f"--{option} 'slow' is not a flag"):
+            Settings(**{option: ("slow",)})  # type: ignore[arg-type]
+
+
+def test_the_readme_says_what_a_flag_spoilt_this_time() -> None:
+    runs = [
+        record("a", result={"goodput_bps": 1e6, "cpu_send": 0.2}),
+        record("b", result={"goodput_bps": 3e6, "cpu_send": 0.9}, flags=("unsteered",)),
+    ]
+    told = readme("x", "X", fold(runs).account, None)
+    assert "| unsteered | 1 | `cpu_send*`, `cpu_recv*`, but `cpu_*_process_cores` |" in told
+    told = readme("x", "X", fold(runs, Settings(refuse=("unsteered",))).account, None)
+    assert "| unsteered | 1 | everything |" in told
+
+
+def test_spoilt_metrics_are_left_out_by_run_and_named() -> None:
+    folded = fold(
+        [
+            record("a", result={"goodput_bps": 1e6, "cpu_send": 0.2}),
+            record("b", result={"goodput_bps": 3e6, "cpu_send": 0.9}, flags=("unsteered",)),
+        ]
+    )
+    found = {point.metric: (point.value, point.n) for point in folded.points}
+    assert found == {"goodput_bps": (2e6, 2), "cpu_send": (0.2, 1)}
+    kept = next(item for item in folded.account.fates if item.run == "b")
+    assert kept.fate == USED
+    assert kept.left_out == {"cpu_send": ("unsteered",)}
+    assert folded.account.flags() == {"unsteered": {"runs": 1, "spoilt": 1}}
+
+
+def test_a_run_that_is_spoilt_altogether_is_kept_apart_with_the_flag() -> None:
+    folded = fold([record("a"), record("b", flags=("incomplete", "stalled"))])
+    assert {point.n for point in folded.points} == {1}
+    assert folded.account.reasons() == {"its flags spoil every metric: incomplete": 1}
+
+
+def test_disturbed_runs_stay_unless_they_are_refused() -> None:
+    records = [record("a"), record("b", flags=("preempted",))]
+    assert {point.n for point in fold(records).points} == {2}
+    strict = fold(records, Settings(refuse=("preempted",)))
+    assert {point.n for point in strict.points} == {1}
+    apart = fold(records, Settings(apart=("flags",)))
+    assert {point.options for point in apart.points} == {("none",), ("preempted",)}
+
+
+def test_when_nothing_is_left_the_reason_is_said() -> None:
+    with pytest.raises(RecordError, match="1 runs: its flags spoil every metric: incomplete"):
+        fold([record("a", flags=("incomplete",))])
+
+
+# --- what is cut from records before they are shown: names of hosts, and digits of histograms -----
+
+
+SECRET = 'quiet root="/dev/x y" \\ end'
+
+
+def test_what_is_withheld_is_not_shown_and_the_rest_stays_byte_for_byte() -> None:
+    whole = record("a", host={"kernel_cmdline": SECRET})
+    shown = without(whole, ("kernel_cmdline", "mac"))
+    told = f'"kernel_cmdline": {json.dumps(SECRET)}'
+    assert whole.line.count(told) == 2
+    mac = f'"mac": "{whole.host("caller")["mac"]}"', '"mac": "withheld"'
+    assert shown.line.count(mac[1]) == 2
+    assert shown.line.replace('"mac": "withheld"', "") == re.sub(
+        '"mac": "[^"]*"', "", whole.line.replace(told, '"kernel_cmdline": "withheld"')
+    )
+    assert without(shown, ("kernel_cmdline",)) == shown
+    assert without(whole, ()) is whole
+
+
+def test_labels_of_that_name_stay_and_the_record_still_fits_its_schema() -> None:
+    shown = without(record("a", mac="label of a person"), ("mac", "hostname"))
+    assert shown.point["mac"] == "label of a person"
+    assert {shown.host(end)["hostname"] for end in ("caller", "responder")} == {"withheld"}
+    schema = json.loads((checkout.ROOT / "calibration" / "record.schema.json").read_bytes())
+    jsonschema.validate(json.loads(shown.line) | {"point": document("a")["point"]}, schema)
+
+
+def changed(before: str, after: str) -> Record:
+    """A record that says something in another form than icprobe does."""
+    whole = record("a", host={"kernel_cmdline": SECRET})
+    line = re.sub(before, after, whole.line)
+    assert line != whole.line
+    return record_of(line)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ('"mac": "[^"]*"', '"mac": ["02:00:00:00:00:01"]'),
+        ('"environment":', '"environment" :'),
+    ],
+)
+def test_what_cannot_be_withheld_is_refused_and_not_shown(before: str, after: str) -> None:
+    with pytest.raises(RecordError, match="has mac in a form that cannot be redacted"):
+        without(changed(before, after), ("mac",))
+
+
+def test_a_histogram_in_another_form_does_not_keep_its_digits_unseen() -> None:
+    text = (checkout.ROOT / "calibration" / "tests" / "golden" / "udp-paced.jsonl").read_text()
+    line = re.sub(
+        r'"significant_digits":(\d),"buckets":(\[\[.*?\]\])',
+        r'"buckets":\2,"significant_digits":\1',
+        text.strip(),
+    )
+    assert line != text.strip()
+    with pytest.raises(RecordError, match="whose digits cannot be reduced"):
+        coarser(record_of(line), 1)
+
+
+def test_what_numbers_follow_from_is_not_withheld() -> None:
+    with pytest.raises(RecordError, match="--withhold 'cpus' is not possible: it can be one of"):
+        Settings(withhold=("cpus",))
+
+
+@given(st.lists(st.integers(1, 10**9), min_size=1, max_size=50))
+def test_coarser_buckets_hold_the_same_counts_within_their_digits(values: list[int]) -> None:
+    fine = merged_buckets([[value, value, 1] for value in values], 3)
+    coarse = merged_buckets(fine, 2)
+    assert coarse == merged_buckets([[value, value, 1] for value in values], 2)
+    assert sum(count for *_, count in coarse) == len(values)
+    assert all(0 <= upper - lower <= max(0, 0.01 * lower) for lower, upper, _ in coarse)
+
+
+def test_a_record_keeps_all_but_the_digits_of_its_histogram() -> None:
+    whole = record("a")
+    shown = coarser(whole, 2)
+    before, after = json.loads(whole.line), json.loads(shown.line)
+    fine, coarse = before.pop("latency_histogram"), after.pop("latency_histogram")
+    assert before == after
+    assert (fine["significant_digits"], coarse["significant_digits"]) == (3, 2)
+    assert len(coarse["buckets"]) < len(fine["buckets"])
+    assert sum(b[2] for b in coarse["buckets"]) == sum(b[2] for b in fine["buckets"])
+    assert coarser(shown, 2) is shown
+    assert coarser(shown, 3) is shown
+    with pytest.raises(RecordError, match="--histogram-digits 0 is not possible: give 1 to 3"):
+        Settings(histogram_digits=0)
+
+
+def test_a_folder_with_less_in_its_records_is_rebuilt_byte_for_byte(tmp_path: Path) -> None:
+    lines = [line(f"r{k}", host={"kernel_cmdline": SECRET}) for k in range(3)]
+    chosen = Settings(withhold=("kernel_cmdline",), histogram_digits=2, most_steal=0.05)
+    fold_files([write(tmp_path / "r.jsonl", *lines)], tmp_path / "lab", chosen)
+    kept = read_records([tmp_path / "lab" / "records.jsonl.gz"]).records
+    assert all(SECRET[:5] not in one.line for one in kept)
+    page = (tmp_path / "lab" / "README.md").read_text(encoding="utf-8")
+    assert "with `kernel_cmdline` withheld and with histograms of 2 significant digits" in page
+    before = {path.name: path.read_bytes() for path in (tmp_path / "lab").iterdir()}
+    rebuild(tmp_path / "lab")
+    assert {path.name: path.read_bytes() for path in (tmp_path / "lab").iterdir()} == before
+
+
+def test_what_is_withheld_cannot_stand_in_the_rows() -> None:
+    with pytest.raises(RecordError, match="leave one of them out"):
+        Settings(withhold=("hostname",), apart=("hostname",))

@@ -4,13 +4,32 @@ from __future__ import annotations
 
 import re
 import tomllib
+from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 
 import jsonschema
 import pytest
 
+from cli_case import RunIcmodel
+from icmodel.cli import main
+from icmodel.documents import toml
 from icmodel.errors import NetworkError
-from icmodel.system import find_system, load, read_system, system_names, system_schema
+from icmodel.recommend import recommend
+from icmodel.requirement import MET
+from icmodel.system import (
+    System,
+    find_system,
+    load,
+    new_system_text,
+    predict,
+    read_system,
+    system_names,
+    system_schema,
+)
+from icmodel.system.document import Devices, Links, Streams, Switches, SystemDocument
+from icmodel.system.files import notes_on_system, notes_on_usecase
+from icmodel.usecase import derive, load_usecase
 
 IMAGING, MOTION, LINE = "imaging", "motion-control", "industrial-line"
 DSCP, TWO, DIRECT = "lab-dscp", "lab-two-switches", "lab-direct"
@@ -218,3 +237,153 @@ def test_the_schema_knows_both_spellings() -> None:
     assert {"rate", "rate_bps", "length", "mtu_bytes"} <= set(links)
     quanta = system_schema()["$defs"]["DeficitRoundRobin"]["properties"]["quanta"]
     assert quanta["additionalProperties"]["type"] == "string"
+
+
+# --- the template of a system: it loads, predicts and teaches; each commented-out line is valid, too ---
+
+
+TEXT = new_system_text("mine")
+LINES = TEXT.splitlines()
+KEY = re.compile(r"# ([a-z_]+|\[\[?[a-z.\"*]+\]\]?)( = .*)?$")
+
+
+def commented_out() -> list[list[int]]:
+    """Numbers of the lines of each key or table that is commented out; a table has its keys."""
+    found: list[list[int]] = []
+    for number, line in enumerate(LINES):
+        match = KEY.match(line)
+        if match is None or not (match[2] or match[1].startswith("[")):
+            continue
+        of_table = found and found[-1][-1] == number - 1 and LINES[found[-1][0]].startswith("# [")
+        if of_table and not match[1].startswith("["):
+            found[-1].append(number)
+        else:
+            found.append([number])
+    return found
+
+
+def uncommented(numbers: list[int]) -> str:
+    """The template with some of its lines no longer commented out."""
+    return "\n".join(
+        line.removeprefix("# ") if number in numbers else line for number, line in enumerate(LINES)
+    )
+
+
+def test_the_template_is_predicted_unchanged_and_met() -> None:
+    system, findings = read_system(TEXT)
+    assert not findings
+    found = predict(system)
+    assert found.verdict == MET
+    assert all(stream.latency_bound for stream in found.streams.values())
+
+
+def test_lines_are_commented_out() -> None:
+    assert len(commented_out()) >= 25
+    assert sum(LINES[some[0]].startswith("# [") for some in commented_out()) == 4
+
+
+@pytest.mark.parametrize(
+    "numbers", commented_out(), ids=[LINES[some[0]].split(" =")[0][2:] for some in commented_out()]
+)
+def test_each_commented_out_line_is_valid(numbers: list[int]) -> None:
+    system, findings = read_system(uncommented(numbers))
+    assert not [finding for finding in findings if finding.refused]
+    assert predict(system, worst=False).streams
+    assert toml(uncommented(numbers)) != toml(TEXT)
+
+
+def test_all_of_them_together_are_valid_and_can_be_searched(tmp_path: Path) -> None:
+    text = uncommented([number for some in commented_out() for number in some])
+    file = tmp_path / "mine.toml"
+    file.write_text(text, encoding="utf-8")
+    found = recommend(file)
+    assert found.own is not None
+
+
+def test_every_key_of_the_tables_is_shown() -> None:
+    shown = set(re.findall(r"(?m)^(?:# )?([a-z_]+) = ", TEXT))
+    for table in (SystemDocument, Devices, Switches, Links, Streams):
+        spellings = {field: text for text, field in table.text_spellings().items()}
+        keys = {spellings.get(field, field) for field in table.model_fields}
+        keys -= {"choices", "costs", "devices", "switches", "links", "streams", "requirements"}
+        missing = (
+            keys - shown - {"interconnect", "propagation_s_per_m", "usecase", "cpu_clock_ratio"}
+        )
+        assert not missing - {"rate"}, table
+
+
+@pytest.mark.parametrize("name", ["", "Mine", "my system", "1st", "a/b", "../a"])
+def test_a_wrong_name_is_refused(name: str) -> None:
+    with pytest.raises(NetworkError, match="cannot name a system"):
+        new_system_text(name)
+
+
+def test_the_command_writes_and_never_overwrites(run_icmodel: RunIcmodel, tmp_path: Path) -> None:
+    made = run_icmodel("system new my-own")
+    assert (made.code, made.out) == (
+        0,
+        "my-own.toml: edit it, then run `icmodel system my-own.toml`\n",
+    )
+    file = tmp_path / "my-own.toml"
+    assert file.read_text(encoding="utf-8") == new_system_text("my-own")
+    assert run_icmodel("system my-own.toml").code == 0
+    assert run_icmodel("system check my-own.toml").code == 0
+    again = run_icmodel("system new my-own")
+    assert again.code == 2
+    assert "my-own.toml already exists" in again.err
+    assert run_icmodel("system new my-own -o other.toml").code == 0
+    assert (tmp_path / "other.toml").read_bytes() == file.read_bytes()
+    assert run_icmodel("system new 'My Own'").code == 2
+    assert run_icmodel("system new a -o no-such-folder/a.toml").code == 2
+
+
+# --- a use case and a system of one name: what differs is told on both sides, and nothing else ----
+
+
+def asking(system: System, group: str, rate_fps: float) -> System:
+    """The system with the streams of a group at a rate."""
+    streams = {
+        name: replace(one, paced_fps=rate_fps) if one.group == group else one
+        for name, one in system.streams.items()
+    }
+    return replace(system, streams=MappingProxyType(streams))
+
+
+@pytest.mark.parametrize("name", ["imaging", "motion-control"])
+def test_both_sides_say_the_same_of_streams_whose_rates_differ(name: str) -> None:
+    case, system = load_usecase(name), load(name)
+    told = notes_on_usecase(system)
+    assert told == notes_on_system(case, derive(case), case.default_candidate)
+    assert told
+    for note in told:
+        assert f"`icmodel evaluate {name}`" in note
+        assert f"`icmodel system {name}`" in note
+
+
+def test_equal_rates_and_other_names_have_nothing_to_tell() -> None:
+    system = load("imaging")
+    (told,) = notes_on_usecase(system)  # the control data are asked alike
+    assert told.startswith("picture: ")
+    assert "3.512676 Gb/s" in told
+    assert "3.538944 Gb/s" in told
+    assert "what is produced" in told
+    assert notes_on_usecase(asking(system, "picture", 6700.0)) == ()
+    (paced,) = notes_on_usecase(asking(system, "picture", 1000.0))
+    assert "524.28 Mb/s (its rate)" in paced
+    assert notes_on_usecase(replace(system, name="other", usecase=None)) == ()
+    assert notes_on_usecase(load("lab-switch")) == ()
+    case = load_usecase("cameras")
+    assert notes_on_system(case, derive(case), case.default_candidate) == ()
+
+
+def test_both_commands_tell_it(
+    capsys: pytest.CaptureFixture[str], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    for words in (["evaluate", "imaging"], ["system", "imaging"]):
+        for more in ([], ["--json"]):
+            main([*words, *more])
+            assert "icmodel evaluate imaging" in " ".join(capsys.readouterr().out.split())
+        report = tmp_path_factory.mktemp("report") / "imaging.md"
+        main([*words, "-o", str(report)])
+        assert "their verdicts may differ" in report.read_text(encoding="utf-8")
+        capsys.readouterr()
