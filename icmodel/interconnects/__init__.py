@@ -1,7 +1,7 @@
 """Compare interconnects: judge one use case on every link and line rate.
 
-Modules in the order of use: ``links`` (links to compare, and datasets measured on them), ``choices`` (candidates),
-``physics`` (bounds of the wire), ``comparing`` (judges each link), ``result``, ``ranking`` (the best link first).
+Modules in the order of use: ``links`` (links to compare, datasets measured on them, and candidates), ``comparing`` (judges
+each link, also by the bounds of its wire), ``result`` (the best link first).
 """
 
 from icmodel.interconnects.comparing import compare_interconnects

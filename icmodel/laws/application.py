@@ -1,6 +1,6 @@
 """Application's own work: its limit on a stream's throughput, its part of processing time and latency, and the host time it joins.
 
-If the host needs c seconds for a frame and the application adds a, the host needs c + a (`host_time` gives c).
+If the host needs c seconds for a frame and the application adds a, the host needs c + a.
 Sender, wire and receiver work on different frames at the same time.  So by the bottleneck law the slowest of the
 three limits the throughput (P. J. Denning, J. P. Buzen, The operational analysis of queueing network
 models, ACM Computing Surveys 10, 1978).

@@ -1,9 +1,8 @@
 """Recommend designs of a system with choices: find the designs that meet every requirement.
 
-Modules in the order of use: ``networks`` and ``variants`` (list the choices), ``alone`` (predicts each variant of each
-stream alone), ``loads`` (loads of shared resources), ``scores`` (scores designs in arrays), ``designs`` (the search
-space), ``recommending`` (predicts the best designs in full), ``result``. ``front`` finds Pareto fronts. ``physics``
-finds requirements that no choice can meet.
+Modules in the order of use: ``choices`` (variants of streams, and networks), ``alone`` (predicts each variant of each stream
+alone), ``scores`` (scores designs in arrays, by the loads of shared resources), ``designs`` (the search space),
+``recommending`` (predicts the best designs in full), ``result``. ``physics`` finds requirements that no choice can meet.
 """
 
 from icmodel.recommend.recommending import recommend

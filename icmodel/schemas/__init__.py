@@ -4,5 +4,5 @@ Programs may rely on the required keys; within a ``schema_version`` keys are onl
 further keys. The output of `icmodel plot --json` is Vega-Lite, which has a schema of its own. No command imports
 this room: ``to_dict()`` writes the answers, and tests compare them with these models.
 
-``parts`` (shared by answers) -> ``predictions``, ``datasets``, ``usecases``, ``systems`` -> ``commands``.
+``parts`` (shared by answers) -> ``datasets``, ``usecases``, ``systems`` -> ``commands``.
 """

@@ -1,8 +1,8 @@
 """Use cases: read a TOML document of streams and requirements, and judge each candidate.
 
-Modules in the order of use: ``files`` (reads the document), ``document`` (its tables), ``derivation`` (numbers computed
-from the tables alone), ``evaluation`` (predicts each candidate; uses ``hosts`` for shared interfaces), ``judging``
-(judges each requirement; uses ``limits`` and ``bound``), ``result``.
+Modules in the order of use: ``files`` (reads the document), ``document`` (its tables), ``derivation`` (numbers and limits
+computed from the tables alone), ``evaluation`` (predicts each candidate; uses ``hosts`` for shared interfaces),
+``judging`` (judges each requirement), ``result``.
 """
 
 from icmodel.usecase.derivation import Derivation, Derivations, derive

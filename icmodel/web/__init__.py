@@ -5,6 +5,6 @@ limits of requests), ``work`` (models, threads and worker processes) and ``jobs`
 computations) -> ``bodies`` (request bodies) -> ``api`` (routes) and ``docs_page`` -> ``server``
 (application and process).
 
-``pages`` has the routes that the pages need beyond the API: ``whatif`` (answers with texts), ``curves`` (several
-questions along a parameter), and ``reports`` (the blocks of the reports, as JSON).
+``pages`` has the routes that the pages need beyond the API: ``whatif`` (answers with texts, and curves along a
+parameter), and ``reports`` (the blocks of the reports, as JSON).
 """
