@@ -56,7 +56,8 @@ def recommend_bundled(name: str) -> Recommendation:
 @wraps(recommend)
 def recommend_once(name: str | Path | OpenSystem, *given: Any, **how: Any) -> Recommendation:
     """Search the choices of a system; a bundled one is searched once, with all that is usual."""
-    usual = not any(given) and how.get("cache", True) and how.keys() <= {"cache", "watch"}
+    unusual = {name for name, value in how.items() if value is not None} - {"cache", "watch"}
+    usual = not any(given) and how.get("cache", True) and not unusual
     if usual and isinstance(name, str) and name in system_names():
         return recommend_bundled(name)
     return recommend(name, *given, **how)
