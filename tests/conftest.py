@@ -106,8 +106,9 @@ def pytest_collection(session: pytest.Session) -> None:
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Begin to collect garbage, and never look through what is there already."""
+    """Begin to collect garbage, seldom, and never look through what is there already."""
     gc.freeze()
+    gc.set_threshold(20_000, 20, 20)
     gc.enable()
 
 
