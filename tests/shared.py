@@ -50,7 +50,8 @@ def share() -> None:
     session = pytest.MonkeyPatch()
     session.setattr("icmodel.dataset.load", load_once)
     session.setattr("icmodel.model.model.load", load_once)  # has taken it from there already
-    session.setattr("icmodel.model.model.table_cache", tables_once)
+    for user in ("icmodel.model.model", "icmodel.sheets.lookup"):
+        session.setattr(f"{user}.table_cache", tables_once)
     import shared_answers  # which imports what loads datasets, so not before
 
     shared_answers.share(session)

@@ -87,11 +87,18 @@ def _targets(node: ast.AST, package: str, known: set[str]) -> list[str]:
             for alias in node.names
             if not (module == FACE and alias.name in SHARED_BY_ALL)
         ]
-    if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("import_module"):
+    if isinstance(node, ast.Call) and _last_name(node.func).endswith("import_module"):
         first = node.args[0] if node.args else None
         if isinstance(first, ast.Constant) and isinstance(first.value, str):
             return [f"{package}{first.value}" if first.value.startswith(".") else first.value]
     return []
+
+
+def _last_name(called: ast.expr) -> str:
+    """Name of what is called, without what it is a part of."""
+    if isinstance(called, ast.Attribute):
+        return called.attr
+    return called.id if isinstance(called, ast.Name) else ""
 
 
 def room(name: str) -> str:

@@ -591,13 +591,13 @@ def test_the_code_holds_none_of_table_8_2() -> None:
 
 def _constants(path: Path) -> Iterator[str]:
     """Every number and text in a module's code; docstrings may show how a number is printed."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+    nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
     shown = {
         id(node.value)
-        for node in ast.walk(tree)
+        for node in nodes
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
     }
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Constant) and id(node) not in shown:
             yield str(node.value)
 

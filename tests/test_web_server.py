@@ -52,15 +52,14 @@ def test_ctrl_c_ends_long_work_too() -> None:
         assert not said, said
 
 
-def test_a_closed_connection_ends_its_work() -> None:
-    with serving() as server:
-        assert server.post("system/check", {"toml": "x"}).status_code == 422  # a worker has started
-        with pytest.raises(httpx.ReadTimeout), server.client as client:
-            client.post("api/v1/recommend", json={"system": "imaging"}, timeout=3)
-        deadline = time.monotonic() + 10
-        while (busy := workers(server.process.pid)) and time.monotonic() < deadline:
-            time.sleep(0.1)
-        assert busy == []
+def test_a_closed_connection_ends_its_work(server: Server) -> None:
+    assert server.post("system/check", {"toml": "x"}).status_code == 422  # a worker has started
+    with pytest.raises(httpx.ReadTimeout), server.client as client:
+        client.post("api/v1/recommend", json={"system": "imaging"}, timeout=3)
+    deadline = time.monotonic() + 10
+    while (busy := workers(server.process.pid)) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert busy == []
 
 
 def workers(server: int) -> list[int]:
