@@ -15,6 +15,7 @@ import anyio
 import httpx
 import pytest
 
+from hard_work import hoard, sleep
 from icmodel.system import find_system
 from icmodel.web import server as server_module
 from icmodel.web import work
@@ -163,17 +164,6 @@ def test_a_system_of_a_million_devices_is_given_up(server: Server) -> None:
 
 
 # --- bounded work -------------------------------------------------------------------------------
-
-
-def sleep(seconds: float) -> bytes:
-    """Work that takes long."""
-    time.sleep(seconds)
-    return b"done"
-
-
-def hoard(number: int) -> bytes:
-    """Work that takes much memory."""
-    return bytes(len(bytearray(number)) % 2)
 
 
 def test_long_work_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
