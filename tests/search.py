@@ -18,14 +18,12 @@ PROFILE = os.environ.get("HYPOTHESIS_PROFILE") or ("ci" if IN_CI else "quick")
 EXAMPLES = 50
 """Of a property that says no number of its own."""
 TIMES = 40
-"""How many times as much is asked under ``thorough``."""
-PART = 2
-"""``make test`` asks one in so many."""
+"""How much more is asked under ``thorough``."""
 
 
-def times(said: int) -> int:
-    """As many examples, systems or questions as the profile asks of a test that says a number."""
-    return TIMES * said if PROFILE == "thorough" else -(-said // PART)
+def times(quick: int) -> int:
+    """As many examples, systems or questions as the profile asks instead of so many quick ones."""
+    return TIMES * quick if PROFILE == "thorough" else quick
 
 
 def mostly_long(cases: Iterable[Any], brief: Collection[Any]) -> list[Any]:
@@ -43,8 +41,8 @@ def _long(one: Any) -> Any:
 
 def load_profile() -> None:
     """Make the profile Hypothesis's own. No example has a deadline: other processes take the processor."""
-    quick = settings(deadline=None, max_examples=times(EXAMPLES))
+    quick = settings(deadline=None, max_examples=EXAMPLES)
     settings.register_profile("quick", quick)
     settings.register_profile("ci", quick, derandomize=True, database=None, print_blob=True)
-    settings.register_profile("thorough", quick, print_blob=True)
+    settings.register_profile("thorough", quick, max_examples=times(EXAMPLES), print_blob=True)
     settings.load_profile(PROFILE)

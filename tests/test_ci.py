@@ -234,8 +234,8 @@ def test_the_profile_says_how_far_tests_search(tmp_path: Path) -> None:
     found = json.loads(run(sys.executable, "-c", SEARCHED, cwd=tmp_path, env={"CI": ""}))
     for name in ("", "quick", "ci"):
         said, own = found[name]
-        assert 2 < said <= 5
-        assert own == EXAMPLES / 2
+        assert 5 < said <= 10
+        assert own == EXAMPLES
     said, own = found["thorough"]
     assert 200 < said <= 400
     assert own == 40 * EXAMPLES

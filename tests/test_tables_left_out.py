@@ -219,8 +219,6 @@ def drawn_through(data: Dataset) -> list[Curve]:
 
 
 CASES = [(smooth, 0.05, 6), (broken, 0.05, 3), (smooth, 0.05, 1), (broken, 0.02, 5)]
-DATASETS = max(30, times(30))
-"""How many are drawn: the share of fewer varies too much."""
 
 
 @pytest.mark.sampled
@@ -228,7 +226,9 @@ DATASETS = max(30, times(30))
 def test_new_runs_at_left_out_rows_are_covered_in_ninety_percent(
     truth: Truth, sigma: float, runs: int
 ) -> None:
-    found = np.stack([covered(truth, sigma, runs, seed, left_out=True) for seed in range(DATASETS)])
+    found = np.stack(
+        [covered(truth, sigma, runs, seed, left_out=True) for seed in range(times(30))]
+    )
     assert 0.85 <= found.mean() <= 0.95
 
 
@@ -239,7 +239,7 @@ def test_new_runs_between_rows_are_covered_a_little_more_often(
 ) -> None:
     """The gaps there are half as wide as those that rows were left out of."""
     found = np.stack(
-        [covered(truth, sigma, runs, seed, left_out=False) for seed in range(DATASETS)]
+        [covered(truth, sigma, runs, seed, left_out=False) for seed in range(times(30))]
     )
     assert 0.85 <= found.mean() <= 0.97
 
