@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import os
 import re
+import stat
 import tomllib
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
@@ -92,6 +93,36 @@ def toml(text: str) -> dict[str, Any]:
     if is_too_deep(document):
         raise tomllib.TOMLDecodeError(_TOO_DEEP)
     return document
+
+
+def is_file(path: Path) -> bool:
+    """Whether a path is a file.
+
+    Raises
+    ------
+    OSError
+        If nobody can tell, for example without permission; from Python 3.14 on `Path.is_file` hides this.
+    """
+    return stat.S_ISREG(_mode(path))
+
+
+def is_folder(path: Path) -> bool:
+    """Whether a path is a folder.
+
+    Raises
+    ------
+    OSError
+        If nobody can tell, as of `is_file`.
+    """
+    return stat.S_ISDIR(_mode(path))
+
+
+def _mode(path: Path) -> int:
+    """Kind and permissions of what is at a path, or 0 if nothing is there."""
+    try:
+        return path.stat().st_mode
+    except (FileNotFoundError, NotADirectoryError, ValueError):  # the last: a zero byte in the name
+        return 0
 
 
 def toml_file(path: Path, error: type[IcmodelError]) -> dict[str, Any]:
@@ -307,7 +338,7 @@ def check_place(path: str | Path) -> None:
     """
     target = Path(path)
     try:
-        has_folder, is_folder = target.parent.is_dir(), target.is_dir()
+        has_folder, is_taken = is_folder(target.parent), is_folder(target)
     except OSError as error:
         raise ReportError(unwritable(target, error)) from error
     if not has_folder:
@@ -315,7 +346,7 @@ def check_place(path: str | Path) -> None:
             f"{target} cannot be written: there is no folder {target.parent}; make it, or choose "
             "another place"
         )
-    if is_folder:
+    if is_taken:
         raise ReportError(f"{target} cannot be written: it is a folder; choose another place")
 
 

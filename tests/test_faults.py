@@ -217,6 +217,7 @@ def test_a_folder_without_permission_is_reported(command: str, tmp_path: Path) -
         "system {name}",
         "predict --payload '64 B' --dataset {name}",
         "predict --payload '64 B' -o {name}.json",
+        "predict --payload '64 B' -o {name}/one.json",
         "usecases new own -o {name}.toml",
         "sweep --payload '64 B' -o {name}.zarr",
         f"ingest {RESULTS} -o {{name}}",

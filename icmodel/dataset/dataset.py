@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 from icmodel import units
 from icmodel.dataset.rows import Point, read_held_out, read_points
-from icmodel.documents import group_by_key, json_value, toml
+from icmodel.documents import group_by_key, is_file, is_folder, json_value, toml
 from icmodel.errors import DatasetError, ScenarioError
 from icmodel.frozen import FrozenMapping
 from icmodel.table import html_table
@@ -356,16 +356,16 @@ def find(name: str | Path) -> Path:
     """
     path, bundled = Path(name), shipped("data") / name
     try:
-        if (path / "dataset.toml").is_file():
+        if is_file(path / "dataset.toml"):
             return path
-        if path.name == "dataset.toml" and path.is_file():
+        if path.name == "dataset.toml" and is_file(path):
             return path.parent
-        if path.name == str(name) and (bundled / "dataset.toml").is_file():
+        if path.name == str(name) and is_file(bundled / "dataset.toml"):
             return bundled
-        is_folder = path.is_dir()
+        incomplete = is_folder(path)
     except OSError as error:
         raise DatasetError(f"{path} cannot be read: {error.strerror}") from error
-    if is_folder:
+    if incomplete:
         raise DatasetError(
             f"{path} has no dataset.toml: a dataset folder needs one beside points.csv"
         )

@@ -17,6 +17,7 @@ from typing import Any
 
 from icmodel import units
 from icmodel.dataset import catalogue, shipped
+from icmodel.documents import is_file
 from icmodel.errors import Fault, Mistakes, NetworkError, Place, UseCaseError
 from icmodel.reading import SLUG_PATTERN, Form, SourceFile, read_document, read_file, source_file
 from icmodel.system.checking import Finding, check
@@ -292,7 +293,7 @@ def find_system(name: str | Path) -> Path:
     if str(name) in system_names():
         return _bundled_folder() / f"{name}.toml"
     try:
-        if Path(name).is_file():
+        if is_file(Path(name)):
             return Path(name)
     except OSError as error:
         raise NetworkError(f"{name} cannot be read: {error.strerror}") from error

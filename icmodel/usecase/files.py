@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from icmodel.dataset import shipped
+from icmodel.documents import is_file
 from icmodel.errors import UseCaseError
 from icmodel.reading import SLUG_PATTERN, Form, SourceFile, read_document, read_file, source_file
 from icmodel.usecase.derivation import Derivations, checked_requirement, derive_sound_part
@@ -66,7 +67,7 @@ def find_usecase(name: str | Path) -> Path:
     if str(name) in usecase_names():
         return shipped("usecases") / f"{name}.toml"
     try:
-        if path.is_file():
+        if is_file(path):
             return path
     except OSError as error:
         raise UseCaseError(f"{path} cannot be read: {error.strerror}") from error
