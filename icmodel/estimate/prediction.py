@@ -146,7 +146,8 @@ class Metrics:
             try:
                 return self[name]
             except KeyError as error:
-                raise AttributeError(error.args[0]) from None
+                # A name without an object: Python adds no suggestion of its own.
+                raise AttributeError(error.args[0], name=name) from None
 
     def __getitem__(self, name: str) -> Estimate:
         """Return a metric by its name.
