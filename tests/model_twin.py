@@ -15,8 +15,8 @@ from fractions import Fraction
 import numpy as np
 
 from icmodel.dataset import Dataset, Point
+from icmodel.estimate.statistics import NORMAL, student
 from icmodel.scenario import Scenario
-from icmodel.statistics import NORMAL, student
 from icmodel.tables.wire import wire
 
 STRENGTH = (

@@ -10,7 +10,7 @@ from benchmarks.application.__main__ import HERE
 from benchmarks.application.measure import RUNS, Run, read_runs
 from benchmarks.application.predicted import LEARNED, Case, cases, reached, record, text
 from icmodel.estimate import Estimate
-from icmodel.statistics import median
+from icmodel.estimate.statistics import median
 
 
 def run(goodput_bps: float, rate_fps: int | None = None, others: float = 0.0) -> Run:

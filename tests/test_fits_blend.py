@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from fits_case import sites
+from icmodel.estimate.statistics import LONE_WIDTH
 from icmodel.fits.blend import (
     LEAST_ERROR,
     PER_TYPICAL,
@@ -25,7 +26,6 @@ from icmodel.fits.constants import SHIPPED, Constants
 from icmodel.fits.fit import fit
 from icmodel.fits.kernel import MeasuredSites
 from icmodel.fits.observations import Observations, Sites
-from icmodel.statistics import LONE_WIDTH
 
 WHERE = sites([16, 32, 64, 128, 4096, 8192, 16384, 32768])
 MEASURED = MeasuredSites(WHERE, ())

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from fits_case import PAYLOADS, lab, sites
+from icmodel.estimate.statistics import LONE_WIDTH
 from icmodel.fits.fit import fit
 from icmodel.fits.kernel import JOINED, PRODUCT, Covariance, Kernel, MeasuredSites, groups_of
 from icmodel.fits.mechanism import CONSTANT, COSTS, Mechanism
@@ -24,7 +25,6 @@ from icmodel.fits.process import (
     process,
     whole,
 )
-from icmodel.statistics import LONE_WIDTH
 from icmodel.tables.wire import frames_on_wire
 
 WHERE = sites([*PAYLOADS, *PAYLOADS], [["a"]] * len(PAYLOADS) + [["b"]] * len(PAYLOADS))

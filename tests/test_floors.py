@@ -17,7 +17,7 @@ import pytest
 import checkout
 
 FLOORS = (
-    ("errors", "arrays", "frozen", "keywords", "statistics"),
+    ("errors", "arrays", "frozen", "keywords"),
     ("units", "documents", "table", "ranges"),
     ("scenario",),
     ("reading", "estimate"),
@@ -209,14 +209,14 @@ def built(folder: Path, files: dict[str, str]) -> Path:
 
 
 def test_a_house_in_order_has_no_violation(tmp_path: Path) -> None:
-    extra = {"theory/__init__.py": "", "statistics.py": ""}
+    extra = {"theory/__init__.py": "", "estimate/statistics.py": ""}
     assert violations(built(tmp_path, {**HOUSE, **extra})) == []
 
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_seeded_violation_is_found(seed: str, tmp_path: Path) -> None:
     name, text, sentence = SEEDS[seed]
-    extra = {"theory/__init__.py": "", "statistics.py": "", name: f"{text}\n"}
+    extra = {"theory/__init__.py": "", "estimate/statistics.py": "", name: f"{text}\n"}
     found = violations(built(tmp_path, {**HOUSE, **extra}))
     assert found
     assert any(sentence in line for line in found), found

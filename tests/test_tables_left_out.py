@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 import generated
 from icmodel.dataset import RATIOS, Dataset, Point, catalogue, load
-from icmodel.statistics import LONE_WIDTH, spread_half_width
+from icmodel.estimate.statistics import LONE_WIDTH, spread_half_width
 from icmodel.tables import HIGH, LOW, VALUE, Configuration, Curve
 from icmodel.tables import Row as TableRow
 from icmodel.tables.curves import BUSY_CORES, curves_of, stated_range

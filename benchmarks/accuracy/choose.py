@@ -33,9 +33,9 @@ from benchmarks.accuracy.evidence import Beside, Evidence, Evidences, evidences
 from benchmarks.pairs import say
 from icmodel.dataset import Dataset, catalogue, load
 from icmodel.documents import replacing
+from icmodel.estimate.statistics import COVERAGE
 from icmodel.fits.constants import SHIPPED, Constants
 from icmodel.fits.store import seal_of
-from icmodel.statistics import COVERAGE
 from icmodel.validate.folds import scored
 from icmodel.validate.scores import FAR
 

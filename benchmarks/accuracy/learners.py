@@ -22,7 +22,7 @@ from benchmarks.accuracy.features import Features, features
 from benchmarks.accuracy.predictor import Answerer, Floats, Unanswerable, guess, one_by_one
 from icmodel.dataset import Dataset, Point
 from icmodel.estimate import Estimate
-from icmodel.statistics import NORMAL
+from icmodel.estimate.statistics import NORMAL
 from icmodel.validate.folds import Fold, scored
 
 SEED = 1

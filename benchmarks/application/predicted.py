@@ -12,10 +12,10 @@ from benchmarks.probe_tools import SECONDS
 from icmodel import units
 from icmodel.dataset import Dataset, Point
 from icmodel.estimate import Estimate
+from icmodel.estimate.statistics import median
 from icmodel.ingest.own_work import OwnWork, own_work
 from icmodel.model import Model
 from icmodel.scenario import Scenario
-from icmodel.statistics import median
 
 DATASET = "lab-1g-application"
 JUDGE = "icprobe"

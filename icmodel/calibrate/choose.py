@@ -21,6 +21,7 @@ from scipy.special import ndtr
 from icmodel.arrays import Floats
 from icmodel.calibrate.runs import GOODPUT, Observed, Run, curves, packets
 from icmodel.dataset.rows import RATIOS
+from icmodel.estimate.statistics import NORMAL
 from icmodel.fits.kernel import LABEL_DISTANCE, Covariance, Group, Kernel, MeasuredSites, variance
 from icmodel.fits.likelihood import likeliest, piece_of
 from icmodel.fits.mechanism import CONSTANT, COSTS, QUEUE, Mechanism
@@ -34,7 +35,6 @@ from icmodel.fits.observations import (
     flowing,
 )
 from icmodel.fits.process import Process, process, scale_of
-from icmodel.statistics import NORMAL
 
 TINY = 1e-15
 

@@ -17,9 +17,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from icmodel.estimate.statistics import COVERAGE, LONE_WIDTH, NORMAL
 from icmodel.fits.constants import SHIPPED, Constants
 from icmodel.fits.kernel import Distances
-from icmodel.statistics import COVERAGE, LONE_WIDTH, NORMAL
 
 Floats = NDArray[np.float64]
 

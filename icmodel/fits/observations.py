@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from icmodel.dataset import Dataset, Point
 from icmodel.dataset.rows import POINT
-from icmodel.statistics import COVERAGE, median
+from icmodel.estimate.statistics import COVERAGE, median
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

@@ -10,10 +10,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from icmodel.estimate.statistics import COVERAGE, LONE_WIDTH
 from icmodel.fits.kernel import Covariance, Distances, Kernel, inverted, variance
 from icmodel.fits.mechanism import Mechanism, Modelled
 from icmodel.fits.observations import Observations, Sites
-from icmodel.statistics import COVERAGE, LONE_WIDTH
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

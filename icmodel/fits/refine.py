@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from icmodel.dataset import RATIOS, Dataset, Point
+from icmodel.estimate.statistics import NORMAL
 from icmodel.fits.fits import Fits, one_thread
 from icmodel.fits.hosts import (
     ON_WIRE,
@@ -40,7 +41,6 @@ from icmodel.fits.observations import (
 )
 from icmodel.fits.store import KEY_BYTES
 from icmodel.scenario import Hosts, Where
-from icmodel.statistics import NORMAL
 from icmodel.tables.bilinear import EXTRAPOLATED, INTERPOLATED
 from icmodel.tables.curves import Curve
 from icmodel.tables.wire import wire

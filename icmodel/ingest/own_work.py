@@ -17,9 +17,9 @@ from icmodel.arrays import Floats
 from icmodel.dataset import Dataset, Point
 from icmodel.errors import OutOfDomain, ScenarioError
 from icmodel.estimate import Estimate
+from icmodel.estimate.statistics import NORMAL, student
 from icmodel.model import Model
 from icmodel.scenario import ApplicationWork, Scenario
-from icmodel.statistics import NORMAL, student
 
 SENDER, RECEIVER = "send", "recv"
 ENDS = (SENDER, RECEIVER)

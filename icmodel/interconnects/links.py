@@ -1,6 +1,6 @@
 """Links to compare, the datasets measured on them, and the candidates that rules generate from a dataset.
 
-The rules:
+Rules of candidates:
 
 - A frame of samples has the payload of one connection. Frames of a stream with a stated goodput have the payload of
   the use case's default candidate. Frames of pictures have each of the sizes that `payloads` returns.

@@ -13,7 +13,7 @@ import numpy as np
 from icmodel.arrays import Bools, Codes, Floats, Ints
 from icmodel.dataset import RATIOS, Dataset, Point
 from icmodel.estimate import BASES
-from icmodel.statistics import NORMAL
+from icmodel.estimate.statistics import NORMAL
 from icmodel.tables.left_out import InterpolationErrors, interpolation_errors
 
 VALUE, LOW, HIGH = 0, 1, 2

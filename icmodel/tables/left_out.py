@@ -16,7 +16,14 @@ import numpy as np
 
 from icmodel.arrays import Floats, Ints
 from icmodel.dataset import RATIOS, Dataset, Point
-from icmodel.statistics import COVERAGE, LONE_WIDTH, NORMAL, median, spread_half_width, student
+from icmodel.estimate.statistics import (
+    COVERAGE,
+    LONE_WIDTH,
+    NORMAL,
+    median,
+    spread_half_width,
+    student,
+)
 
 OF_MEDIAN = NORMAL / 0.6745
 """Ratio of half a 90 % interval to the median absolute error, for normally distributed errors."""

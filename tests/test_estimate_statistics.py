@@ -7,7 +7,7 @@ import math
 import pytest
 import scipy.stats
 
-from icmodel.statistics import spread_half_width
+from icmodel.estimate.statistics import spread_half_width
 
 
 @pytest.mark.parametrize("n", range(2, 60))
