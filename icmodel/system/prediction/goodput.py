@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from icmodel import units
@@ -91,18 +91,19 @@ def in_whole_frames(goodput: Estimate, share: StreamShare) -> Estimate:
     return derived(goodput, ends, ("derived", "assumed"), why)
 
 
-def with_most_sent(goodput: Estimate, at_most: Estimate) -> Estimate:
-    """Lower the low of a goodput to that beside streams which send the most that their datasets allow.
+def with_other_shares(goodput: Estimate, others: Iterable[Estimate]) -> Estimate:
+    """Lower the low of a goodput to the least low of the stream's other shares.
 
     Parameters
     ----------
-    at_most : Estimate
-        Goodput beside such streams [b/s].
+    others : iterable of Estimate
+        Goodput with one queue in each host that limits a stream, and while all streams send the most [b/s].
     """
-    if goodput.absent or at_most.absent or not at_most.low < goodput.low * (1 - SAME):
+    low = min((one.low for one in others if not one.absent), default=math.inf)
+    if goodput.absent or not low < goodput.low * (1 - SAME):
         return goodput
-    why = "others may send as much as their datasets allow"
-    return derived(goodput, (goodput.value, at_most.low, goodput.high), ("derived",), why)
+    why = "others may send as much as their datasets allow, and wait in one queue of a host"
+    return derived(goodput, (goodput.value, low, goodput.high), ("derived",), why)
 
 
 def after_buffer(goodput: Estimate, loss: BufferLoss) -> Estimate:
@@ -127,7 +128,7 @@ def loss_rate(
     goodput: Estimate,
     own_goodput: Estimate,
     share: StreamShare,
-    most_share: StreamShare,
+    other_shares: Iterable[StreamShare],
 ) -> Estimate:
     """Loss rate of a stream: from its dataset, or the part of the sent data that does not arrive.
 
@@ -137,14 +138,14 @@ def loss_rate(
         Loss rate and goodput from the dataset.
     goodput : Estimate
         Goodput that arrives [b/s].
-    most_share : StreamShare
-        Share of the stream while all streams send the most that their datasets allow.
+    other_shares : iterable of StreamShare
+        Shares with one queue in each host that limits a stream, and while all streams send the most.
     """
     loss = _loss_at_values(own, goodput, own_goodput, share)
-    most = most_share.greatest_loss
+    most = max(one.greatest_loss for one in other_shares)
     if loss.absent or most <= loss.high + SAME:
         return loss
-    why = "more is lost if all streams send as much as their datasets allow"
+    why = "more is lost if all streams send as much as their datasets allow, or wait in one queue of a host"
     return derived(loss, (loss.value, loss.low, most), ("derived", "assumed"), why)
 
 

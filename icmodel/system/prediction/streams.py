@@ -34,7 +34,7 @@ from icmodel.system.prediction.goodput import (
     proportional_rates,
     shared_goodput,
     windowed,
-    with_most_sent,
+    with_other_shares,
 )
 from icmodel.system.prediction.latency import (
     AddedLatency,
@@ -95,8 +95,7 @@ def stream_predictions(
             stream=stream,
             rates=rates,
             share=rates.shares[index],
-            one_queue_share=rates.one_queue_shares[index],
-            most_share=rates.most_shares[index],
+            other_shares=(rates.one_queue_shares[index], rates.most_shares[index]),
             path=paths[index],
             added=added[index],
             together=int(together[limiting[index] + 1]),
@@ -116,8 +115,8 @@ class _StreamResults:
 
     Parameters
     ----------
-    one_queue_share, most_share : StreamShare
-        Share with one queue in each host that limits a stream, and while all streams send the most that
+    other_shares : tuple of StreamShare
+        Shares with one queue in each host that limits a stream, and while all streams send the most that
         their datasets allow.
     together : int
         Number of elastic streams that other streams hold back at the resource that limits this stream.
@@ -135,8 +134,7 @@ class _StreamResults:
     stream: Stream
     rates: Throughput
     share: StreamShare
-    one_queue_share: StreamShare
-    most_share: StreamShare
+    other_shares: tuple[StreamShare, StreamShare]
     path: PathTimes
     added: AddedLatency
     together: int
@@ -213,11 +211,11 @@ class _StreamResults:
         rates, share, index = self.rates, self.share, self.index
         own = {name: rates.beside.estimate(name, index) for name in rates.beside.metrics}
         most_bps = rates.alone.estimate("goodput_bps", index).high
-        goodput, at_most = (
+        goodput, *others = (
             in_whole_frames(shared_goodput(own["goodput_bps"], one, most_bps), one)
-            for one in (share, self.most_share)
+            for one in (share, *self.other_shares)
         )
-        goodput = with_most_sent(goodput, at_most)
+        goodput = with_other_shares(goodput, others)
         goodput = self.stated.with_least_core_time(goodput, share, own["goodput_bps"].high)
         if rates.by_window[index]:
             goodput = windowed(goodput)
@@ -236,7 +234,7 @@ class _StreamResults:
         metrics["goodput_bps"] = goodput
         if "loss_rate" in own:
             metrics["loss_rate"] = loss_rate(
-                own["loss_rate"], goodput, own["goodput_bps"], share, self.most_share
+                own["loss_rate"], goodput, own["goodput_bps"], share, self.other_shares
             )
         metrics |= latencies(own, self.added)
         if self.stated.ends:
@@ -291,8 +289,8 @@ class _StreamResults:
         """Metrics of a stream whose devices both state their latency, and which sends its whole request."""
         share = self.share
         goodput = self.slowed(self.goodput_without_dataset(share, ""))
-        at_most = self.goodput_without_dataset(self.most_share, "")
-        goodput = with_most_sent(goodput, at_most)
+        others = (self.goodput_without_dataset(one, "") for one in self.other_shares)
+        goodput = with_other_shares(goodput, others)
         sent = replace(goodput, value=share.sent_bps, low=share.sent_bps, high=share.sent_bps)
         if loss is not None:
             goodput = after_buffer(goodput, loss)
@@ -302,7 +300,7 @@ class _StreamResults:
         least_s = times["latency_min_s"].low + self.path.application_s
         return {
             "goodput_bps": goodput,
-            "loss_rate": loss_rate(none, goodput, sent, share, self.most_share),
+            "loss_rate": loss_rate(none, goodput, sent, share, self.other_shares),
             **{name: replace(one, low=min(one.low, least_s)) for name, one in added.items()},
         }
 
@@ -408,8 +406,7 @@ class _StreamResults:
         If the network drops frames of a stream without back-pressure, the bound holds for the frames
         that arrive. If a host holds frames back, no bound holds, even for an unlimited sender.
         """
-        share, stream = self.share, self.stream
-        others = (self.one_queue_share, self.most_share)
+        share, others, stream = self.share, self.other_shares, self.stream
         if share.by_host and not stream.produced_bps:
             return f"the host at {share.at} lets less pass than is sent"
         by_host = any(one.by_host for one in (share, *others)) or {limit, self.own_limit} & BY_HOSTS
