@@ -52,11 +52,9 @@ ROOMS_OF_PREDICT = {
     "fits",  # what arrives of carried loads
     "laws",
     "model",
-    "notebook",
     "questions",
     "ranges",
     "scenario",
-    "statistics",
     "table",
     "tables",
     "theory",

@@ -86,7 +86,7 @@ def evaluate(
     icmodel evaluate my-use-case.toml --dataset path/of/my-dataset
     icmodel evaluate imaging --against imaging.json --update -o imaging.xml
     """  # noqa: D301
-    from icmodel.questions.showing import evaluate_with_notes  # pydantic is slow to import
+    from icmodel.questions.judging import evaluate_with_notes  # pydantic is slow to import
     from icmodel.report import report
     from icmodel.report.terminal import evaluation_text
     from icmodel.report.writing import ENDINGS

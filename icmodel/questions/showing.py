@@ -1,26 +1,21 @@
-"""Documents about datasets, use cases and systems, as `--json` prints them; and verdicts of a use case on a dataset."""
+"""Documents about datasets, use cases and systems, as `--json` prints them."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from icmodel.dataset import AXES, Dataset, Point
 from icmodel.dataset.rows import noise
 from icmodel.documents import json_of
 from icmodel.errors import OutOfDomain
-from icmodel.system.files import notes_on_system
-from icmodel.usecase import Evaluation, UseCase, evaluate
 
 if TYPE_CHECKING:
     from icmodel.system import Finding, System
     from icmodel.system.loads import PortLoad
     from icmodel.usecase import UseCase
-
 
 # --- datasets ---------------------------------------------------------------------------------
 
@@ -216,34 +211,3 @@ def check_document(system: System, findings: Sequence[Finding]) -> dict[str, obj
         "system": system_entry(system),
         "findings": [finding.to_dict() for finding in findings],
     }
-
-
-def evaluate_with_notes(
-    usecase: str | Path | UseCase,
-    data: Dataset | str | Path,
-    variant: str | None = None,
-    candidate: str | None = None,
-    *,
-    strict: bool = False,
-    cache: bool = True,
-) -> Evaluation:
-    """Judge a use case like `icmodel.evaluate`, and add notes.
-
-    A note names each stream for which the bundled system of the same name requests another rate.
-
-    Raises
-    ------
-    UseCaseError, DatasetError
-        If the use case or the dataset is missing or damaged, or the candidate does not exist.
-
-    Examples
-    --------
-    >>> evaluate_with_notes("imaging", "ethernet-10g-2012").verdict
-    'not met'
-    """
-    evaluation = evaluate(
-        usecase, data, variant=variant, candidate=candidate, strict=strict, cache=cache
-    )
-    derived = {one.name: one for one in evaluation.derivations}
-    notes = notes_on_system(evaluation.usecase, derived, evaluation.candidate)
-    return replace(evaluation, notes=notes)

@@ -90,7 +90,7 @@ def evaluate(
     strict: bool,
 ) -> bytes:
     """Return the JSON answer of `icmodel evaluate`."""
-    from icmodel.questions.showing import evaluate_with_notes
+    from icmodel.questions.judging import evaluate_with_notes
 
     check_dataset(dataset)
     case = usecase_of(usecase, toml)

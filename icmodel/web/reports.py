@@ -11,7 +11,7 @@ from typing import Any
 from icmodel.dataset import load
 from icmodel.errors import IcmodelError, Mistake
 from icmodel.interconnects import compare_interconnects, ranked
-from icmodel.questions.showing import evaluate_with_notes
+from icmodel.questions.judging import evaluate_with_notes
 from icmodel.report import datasets, predictions, verdicts
 from icmodel.report import interconnects as compared
 from icmodel.report.blocks import Fold, Items, Sections, Text, page_json
