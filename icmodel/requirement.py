@@ -190,10 +190,10 @@ def outcome_text(outcome: str) -> str:
 
 
 def while_all_passes(latency: Estimate, goodput: Estimate, produced_bps: float) -> Estimate:
-    """Correct a latency for data that the stream cannot carry.
+    """Correct a latency if the stream may not carry all produced data.
 
-    If the goodput is less than the produced rate, the queue grows without limit.  Then the latency is infinite and the
-    estimate has no value.  If the goodput's interval contains the produced rate, the latency has no upper limit.
+    If the goodput is less than the produced rate, the queue grows without limit.  Then both ends of the
+    latency are infinite, and its value is NaN.  If the goodput's interval contains the produced rate, the latency has no upper limit.
     A queue with a load above 1 has no steady state: L. Kleinrock, Queueing Systems, vol. 1, 1975.
 
     Parameters

@@ -98,7 +98,7 @@ Command = Callable[..., Any]
 
 
 def expand_options(kind: type, name: str) -> Callable[[Command], Command]:
-    """Decorate a command: its parameter ``name`` becomes one option for each field of ``kind``.
+    """Decorate a command: one option for each field of ``kind`` replaces the parameter that ``name`` names.
 
     The fields of ``kind`` are made with `option_field`. The command receives one value of ``kind``.
     """

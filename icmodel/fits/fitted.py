@@ -86,7 +86,7 @@ class TheoryPackets:
 
 
 def _at_own_limit(where: Sites) -> Sites:
-    """Copy sites with the unlimited load, at which goodput is fitted; overload keeps its load."""
+    """Copy sites, and set their load to unlimited, at which goodput is fitted. Sites in overload keep their load."""
     full = unlimited(where)
     over = where.labels[:, REGIME] == OVERLOAD
     labels = np.where(over[:, None], where.labels, full.labels)

@@ -272,7 +272,7 @@ class Kernel:
     label_distances: Mapping[Group, float] = field(default_factory=dict)
 
     def on(self, groups: tuple[Group, ...]) -> Kernel:
-        """Copy of this kernel for other label comparisons; new ones get the assumed distance."""
+        """Copy of this kernel for the given label comparisons. Those that this kernel lacks get the assumed distance."""
         return replace(
             self,
             label_distances={

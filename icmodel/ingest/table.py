@@ -314,7 +314,7 @@ def read_table(source: Source, columns: ColumnMap) -> list[Result]:
 
 
 def _result(cells: Mapping[str, str], columns: ColumnMap, place: str) -> Result:
-    """Make the result of one row of a table from its cells by name of the column."""
+    """Make the result of one row of a table. Its cells are given by name of the column."""
     axes: dict[str, object] = {}
     options: dict[str, str] = dict(columns.options)
     numbers = []

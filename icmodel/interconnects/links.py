@@ -48,7 +48,7 @@ RATES_BPS = {
 """Standard line rates to compare [b/s], by kind of link. Those of InfiniBand and RapidIO are data rates of four lanes,
 after line coding."""
 ANY_RATE = {ETHERNET: 0.0, "roce": 10e9}
-"""Kinds of link that are compared at every requested line rate, from a least rate on [b/s]."""
+"""Kind of link -> least line rate [b/s]. These kinds are compared at every requested rate from there upwards."""
 NEAR_RATE = 0.03
 """Greatest relative difference between a requested line rate and the InfiniBand or RapidIO link compared for it."""
 SAME_RATE = 1e-3

@@ -30,7 +30,7 @@ MANY = 8
 LIMITING = ("cores", "switches", "endpoints", "distance_m")
 """Parameters of a question for which a dataset needs rows or a rule."""
 BEYOND = 'or use --extrapolate of predict, compare or sweep (in Python outside="extrapolate")'
-"""End of the error message for a question outside the measured range that can be extrapolated."""
+"""End of the error message if a question is outside the measured range, but can be extrapolated."""
 
 
 class ProtocolDomain(NamedTuple):

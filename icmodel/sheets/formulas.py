@@ -639,7 +639,7 @@ def basis_steps(found: Lookup) -> Iterator[Step]:
 
 
 def reasons(found: Lookup) -> Iterator[tuple[str, str]]:
-    """Yield condition and sentence, as formulas, of each reason why a question has no answer or no goodput."""
+    """Yield two formulas, condition and sentence, for each reason why a question has no answer or no goodput."""
     name = found.data.id
     first, last = "INDEX(k_first_payload,[configuration])", "INDEX(k_last_payload,[configuration])"
     yield '[refused]<>""', "[refused]"

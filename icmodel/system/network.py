@@ -464,7 +464,7 @@ class System:
     def streams_by_port(self) -> Mapping[str, tuple[Stream, ...]]:
         """Streams that each port sends, by name of the port, in the order of the file.
 
-        A port sends the copies of a multicast set once, so only the first of them is included.
+        A port sends one copy for all streams of a multicast set, so only the set's first stream is included.
         """
         at: dict[str, dict[tuple[str, str], Stream]] = {name: {} for name in self.ports}
         for stream in self.streams.values():

@@ -21,7 +21,7 @@ VALUE, LOW, HIGH = 0, 1, 2
 BUSY_CORES = ("cpu_send_cores", "cpu_recv_cores", "_process_cores")
 """Names, or endings of names, of metrics that count busy processor cores."""
 MISSED = 1.1
-"""Multiple of a run's goodput above which its rate limit counts as missed (assumed).
+"""A run misses its rate limit if the limit exceeds its goodput by more than this factor (assumed).
 
 A run that misses its rate limit has reached its capacity.
 """

@@ -36,12 +36,12 @@ class Load(NamedTuple):
     limited: Bools
 
     def at_value(self) -> Load:
-        """Select the loads of the value, (1, n), from the loads of value, low and high (3, n)."""
+        """Select the loads of the value alone, (1, n). All loads have the rows value, low and high, (3, n)."""
         above = None if self.above_bps is None else self.above_bps[:1]
         return Load(self.slot[:1], above, self.limited[:1])
 
     def of_values(self) -> Load:
-        """Select the loads of the value, (n,), from the loads of value, low and high (3, n)."""
+        """Select the loads of the value alone, (n,). All loads have the rows value, low and high, (3, n)."""
         if self.slot.ndim == 1:
             return self
         above = None if self.above_bps is None else self.above_bps[VALUE]

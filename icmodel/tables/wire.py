@@ -111,7 +111,7 @@ class Wire:
         return np.maximum(whole_s - 8 * (self.link.burst_bytes or 0) / rate, 0.0)
 
     def packets(self, payload_bytes: Floats) -> Floats:
-        """Number of packets of a frame that is sent alone, in the shape of the payloads [B]; 1 without theory."""
+        """Number of packets of a frame that is sent alone, for each payload [B]; 1 without theory."""
         framing = self.framing
         if framing is None:
             return np.ones_like(payload_bytes)

@@ -25,7 +25,7 @@ The depth is at least two packets with this overhead (calibration/src/lab/shapin
 PACKET_S = 7e-6
 """Assumed core time per packet, at each port on the path and at the receiving host [s]."""
 SPIN_S = 250e-6
-"""Core time per frame for which a paced sender polls its clock [s] (calibration/src/pattern/pacing.rs)."""
+"""Core time that a paced sender spends on each frame by polling its clock [s] (calibration/src/pattern/pacing.rs)."""
 MOST_BUSY = 0.6
 """Greatest share of the machine's cores that a lab system may keep busy."""
 STEPS = (1.0, 2.0, 5.0)

@@ -83,7 +83,7 @@ class AskedComparison(Body):
 
 
 class Left(Body):
-    """Dataset to validate, and variant of the model; empty for the dataset's default."""
+    """Dataset to validate, and variant of the model. Without a variant, the dataset's default is taken."""
 
     dataset: Word
     variant: str = Field("", max_length=40)

@@ -365,7 +365,7 @@ def same_dataset(name: str, sha256: str, whole: str) -> Dataset:
     Raises
     ------
     ClusterError
-        If the hash is not ``sha256``.
+        If the hash differs from the expected one (``sha256``).
     """
     data = load(name)
     if data.sha256 != sha256:

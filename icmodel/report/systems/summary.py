@@ -113,7 +113,7 @@ def fold_large_groups(system: System) -> dict[str, Key]:
 
 
 def fold_neighbours(system: System) -> dict[str, Key]:
-    """Return keys that merge devices with the same neighbours into one box, for systems without groups.
+    """Return the box of each node, for systems without groups. Devices with the same neighbours share a box.
 
     Switches stay separate.
     """

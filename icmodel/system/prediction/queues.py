@@ -242,9 +242,9 @@ class _Columns:
         return np.where(self.at_sender, 0.0, arrives)
 
     def works_s(self, packets: _Sizes) -> Floats:
-        """Time from the first of the given packets to the last [s], if they arrive without a pause.
+        """Time in which the given packets arrive after the first [s], if they arrive without a pause.
 
-        0 if they arrive more slowly than the port sends, or if the port belongs to the sender.
+        It is 0 if they arrive more slowly than the port sends, since none waits, or if the port belongs to the sender.
         """
         pause = self.at_sender | (self.came_bps < self.rate_bps)
         return np.where(pause, 0.0, self._behind_bits(packets) / self.came_bps)
