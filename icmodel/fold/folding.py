@@ -1,4 +1,4 @@
-"""Fold records of icprobe into a dataset: points merged from repeats, held-out runs, document, and an account of every record."""
+"""Fold records of icprobe into a dataset: points merged from repeats, held-out runs, document, account."""
 
 from __future__ import annotations
 

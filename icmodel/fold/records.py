@@ -1,4 +1,4 @@
-"""Record of icprobe, the result of one run: its unchanged line, the checked parts that a dataset needs, and its flags.
+"""Record of icprobe, the result of one run: its unchanged line, its checked parts, and its flags.
 
 Some flags mean that a metric is wrong, or is not the quantity that its name states. Such metrics are left out. Other
 flags mean that the hosts were disturbed. Such runs are used. Leaving them out would select runs by their results. It

@@ -1,4 +1,4 @@
-"""Application's own work: its limit on a stream's throughput, its part of processing time and latency, and the host time it joins.
+"""Application's own work: its limit on throughput, and its part of processing time and latency.
 
 If the host needs c seconds for a frame and the application adds a, the host needs c + a.
 Sender, wire and receiver work on different frames at the same time.  So by the bottleneck law the slowest of the

@@ -1,4 +1,4 @@
-"""Tables of the law `corrected`: curves through the unchanged rows, with the errata of the tables corrected, and packets per second.
+"""Tables of the law `corrected`: curves through unchanged rows, errata corrected; and packets per second.
 
 Each metric has a table.  Further tables hold the best goodput of any load, the loss at limited loads, and shared
 goodputs.  At payloads that do not achieve a load, the law replaces the points of that load's curve (E14).  `hybrid`

@@ -1,4 +1,4 @@
-"""Metrics that a model variant predicts: names, bases (such as ``stated`` or ``extrapolated``), definitions by other metrics, and shared notes.
+"""Metrics of a model variant: names, bases (such as ``stated``), definitions by other metrics, and notes.
 
 A law computes each metric from table look-ups and rules.  The basis of the metric is the weakest of their bases.
 """

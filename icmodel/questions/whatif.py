@@ -1,4 +1,4 @@
-"""Questions of the what-if page: parameters and requirements in words, evidence, refused fields, and the question for other tools."""
+"""Questions of the what-if page: words in, evidence, refused fields, and the question for other tools."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Blocks of a report, independent of the file format, and elements of HTML and SVG. `html`, `markdown`, `pdf`, `text` and browsers render them.
+"""Blocks of a report, independent of the file format, and elements of HTML and SVG.
+
+`html`, `markdown`, `pdf`, `text` and browsers render blocks.
 
 A `Page` has a title, a question, a `Conclusion` and sections of blocks. All texts are plain; the renderers escape them.
 

@@ -1,4 +1,4 @@
-"""Schemas of the JSON answers about datasets: `datasets`, `fit`, `ingest`, `validate`; and `predict`, `sweep`, `compare`, `theory`."""
+"""Schemas of JSON answers about datasets (such as `ingest`) and about one question (such as `predict`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compare predictions with measurements of streams, latency bounds and busy cores; the result of a verification, with its JSON form."""
+"""Compare predictions with measurements of a verification: streams, latency bounds, busy cores; JSON form."""
 
 from __future__ import annotations
 

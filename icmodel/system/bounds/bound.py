@@ -1,6 +1,8 @@
-"""Bounds of a whole network: the least delay bound of each flow over all analyses, backlogs, and cyclic networks.
+"""Bounds of a whole network: delay of each flow, and backlog of each server. Networks may have cycles.
 
-Links are cut until no cycle is left. Behind a cut, each flow continues as a separate flow. The release
+The delay bound of a flow is the least over all analyses.
+
+In a network with cycles, links are cut until none is left. Behind a cut, each flow continues as a separate flow. The release
 jitter of this flow is the sum of the waits before the cut. The search for the jitters starts at 0. Each
 round computes waits from the jitters, and new jitters from the waits. Jitters are valid bounds if the
 new jitters do not exceed them. Every packet needs time on a line before it passes a cut. So flows that

@@ -102,7 +102,7 @@ def with_other_shares(goodput: Estimate, others: Iterable[Estimate]) -> Estimate
     low = min((one.low for one in others if not one.absent), default=math.inf)
     if goodput.absent or not low < goodput.low * (1 - SAME):
         return goodput
-    why = "others may send as much as their datasets allow, and wait in one queue of a host"
+    why = "others may send as much as their datasets allow, or share one queue of a host with this stream"
     return derived(goodput, (goodput.value, low, goodput.high), ("derived",), why)
 
 
@@ -145,7 +145,7 @@ def loss_rate(
     most = max(one.greatest_loss for one in other_shares)
     if loss.absent or most <= loss.high + SAME:
         return loss
-    why = "more is lost if all streams send as much as their datasets allow, or wait in one queue of a host"
+    why = "more is lost if all streams send as much as their datasets allow, or share one queue of a host"
     return derived(loss, (loss.value, loss.low, most), ("derived", "assumed"), why)
 
 
