@@ -7,8 +7,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from fits_case import sites
@@ -147,24 +145,6 @@ def blended_maximum(errors: np.ndarray) -> tuple[Blend, float]:
     found = blend(LABEL_DISTANCE, errors, is_maximum=True)
     near = found.row_weights(MEASURED.distances(sites([48])))
     return found, float(found.at(np.array([[1.0], [2.0]]), near)[0][0])
-
-
-@given(off=st.floats(1e-3, 9.0))
-def test_a_maximum_follows_the_candidate_that_is_too_low_rather_than_too_high(off: float) -> None:
-    low, high = np.full(8, off), np.full(8, -off)
-    first, second = (blended_maximum(np.stack(both))[1] for both in ((low, high), (high, low)))
-    assert first < 1.5
-    assert second > first
-
-
-def test_a_typical_error_of_a_maximum_counts_as_its_exponential_if_the_value_is_too_high() -> None:
-    """Errors of log 2 too high and of the loss of that too low count alike: the blend is half way, less its lean."""
-    loss = (2**SHIPPED.steep - 1) / SHIPPED.steep
-    found, told = blended_maximum(np.stack([np.full(8, -np.log(2)), np.full(8, loss)]))
-    plain = (loss - np.log(2)) / 2
-    assert found.plain == pytest.approx(plain, rel=1e-4)
-    lean = PER_TYPICAL * plain - np.log(2)  # ln cosh of a large number
-    assert told == pytest.approx(1.5 - lean, rel=1e-4)
 
 
 def test_one_wild_row_of_a_maximum_does_not_decide() -> None:

@@ -76,25 +76,3 @@ def test_a_wild_protocol_makes_no_other_unsure() -> None:
     assert [*together.kernels] == [REST]
     assert np.median(own.deviations[:OWN_ROWS]) < 0.02
     assert np.median(together.deviations[:OWN_ROWS]) > 0.2
-
-
-@pytest.mark.parametrize("apart", [0.8, 1.5])
-def test_of_what_stalls_make_the_tail_of_errors_is_short_and_the_middle_nearly_as_it_was(
-    apart: float,
-) -> None:
-    """Rows differ by factors from their neighbours: beside the high ones the low ones are predicted far too high."""
-    errors: dict[bool, list[float]] = {False: [], True: []}
-    for seed in range(6):
-        random = np.random.default_rng([seed, 4])
-        where = sites(np.geomspace(16, 65536, 40).round())
-        log_time = np.log(1e-5 + 1e-9 * where.payload_bytes) + apart * random.standard_normal(40)
-        known, asked = where.take(np.arange(0, 40, 2)), where.take(np.arange(1, 40, 2))
-        observed = Observations(known, np.exp(log_time[::2]), np.zeros(20), np.zeros(20))
-        for is_maximum, found in errors.items():
-            told, _ = fit(observed, log_time[::2], is_maximum=is_maximum).at(asked)
-            found += np.abs(np.expm1(told - log_time[1::2])).tolist()
-    (median, tail), (lower, shorter) = (
-        np.quantile(found, [0.5, 0.95]) for found in errors.values()
-    )
-    assert shorter < 0.6 * tail
-    assert lower < 1.25 * median

@@ -8,16 +8,22 @@ from functools import partial
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from fits_case import dataset, lab, row, truth
 from icmodel.dataset import Dataset
 from icmodel.fits.fits import Fits
-from icmodel.fits.fitted import TheoryPackets
+from icmodel.fits.fitted import TheoryPackets, stall
 from icmodel.fits.observations import LIMITED, OVERLOAD, UNLIMITED, Sites, label, sites
 from icmodel.tables.wire import frames_on_wire
 
+Floats = NDArray[np.float64]
+
 LAB = lab()
 FITS = Fits(LAB, partial(frames_on_wire, LAB))
+SIZES = (64, 128, 512, 1472, 1473, 4096)
 
 
 def test_a_median_is_fitted_for_itself_and_the_rest_of_its_kind_over_it() -> None:
@@ -29,6 +35,68 @@ def test_a_median_is_fitted_for_itself_and_the_rest_of_its_kind_over_it() -> Non
     assert mean is not None
     assert median.over is None
     assert mean.over is median
+
+
+def maxima(seed: int, scatter: float) -> tuple[Dataset, Floats, Floats]:
+    """Means of 20 µs to 5 ms with a packet break, and one stall of 1 ms in each run.
+
+    Returns the dataset of every second size, all sizes, and the greatest latency [s] of each.
+    """
+    random = np.random.default_rng(seed)
+    sizes = np.geomspace(64, 65536, 33).round()
+    mean = 2e-5 + 7e-8 * sizes + 3e-5 * (sizes > 1472)
+    greatest = mean + 1e-3 * np.exp(scatter * random.standard_normal(len(sizes)))
+    rows = [
+        row("udp", int(size), math.inf, metric, np.full(3, value))
+        for metric, values in (("latency_mean_s", mean), ("latency_max_s", greatest))
+        for size, value in list(zip(sizes, values, strict=True))[::2]
+    ]
+    return dataset(rows), sizes, greatest
+
+
+def predicted(data: Dataset, sizes: Floats) -> tuple[Floats, Floats]:
+    """Log of the predicted greatest latency at each size, and its half-width."""
+    fitted = Fits(data, partial(frames_on_wire, data)).fitted_metric("latency_max_s")
+    assert fitted is not None
+    return fitted.at(places(data, sizes.tolist(), math.inf, UNLIMITED))
+
+
+def test_a_greatest_latency_is_the_mean_plus_a_stall() -> None:
+    data, sizes, greatest = maxima(seed=0, scatter=0.0)
+    told, half = predicted(data, sizes)
+    assert np.exp(told) == pytest.approx(greatest, rel=0.02)
+    assert (np.abs(told - np.log(greatest)) <= half + 1e-6).all()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_greatest_latency_is_above_the_mean_however_stalls_scatter(seed: int) -> None:
+    """Stalls from a thousandth to a thousand times the mean, and so maxima that lean low."""
+    data, sizes, _ = maxima(seed, scatter=3.0)
+    mean = Fits(data, partial(frames_on_wire, data)).fitted_metric("latency_mean_s")
+    assert mean is not None
+    told, _ = predicted(data, sizes)
+    assert (told > mean.at(places(data, sizes.tolist(), math.inf, UNLIMITED))[0]).all()
+
+
+@given(
+    mean=st.floats(1e-7, 1.0),
+    ratio=st.floats(0.5, 1e6),
+    size=st.sampled_from([64.0, 100.0, 1473.0]),
+)
+def test_a_stall_is_finite_and_no_shorter_than_the_mean_is_unsure(
+    mean: float, ratio: float, size: float
+) -> None:
+    """Maxima below, at and far above the mean, of other runs than those of the mean."""
+    data = dataset(
+        [row("udp", each, math.inf, "latency_mean_s", np.full(2, mean)) for each in SIZES]
+    )
+    fitted = Fits(data, partial(frames_on_wire, data)).fitted_metric("latency_mean_s")
+    assert fitted is not None
+    where = places(data, [size], math.inf, UNLIMITED)
+    found = np.exp(stall(np.log([mean * ratio]), fitted, where))
+    assert np.isfinite(found).all()
+    assert found[0] >= 0.999 * mean * np.expm1(fitted.at(where)[1][0])
+    assert found[0] >= 0.99 * mean * (ratio - 1)
 
 
 def test_a_metric_of_two_rows_has_no_fit() -> None:

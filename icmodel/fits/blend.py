@@ -6,8 +6,8 @@ with its leave-one-out errors at nearby rows.  Errors at all other rows count a 
 
 A stall causes the greatest latency of a run, so neighbouring rows differ by factors that no
 candidate predicts.  A predicted maximum can be at most 100 % too low, but any factor too high.  So
-three rules apply to maxima.  Candidates that are typically too high by a factor lose weight
-steeply.  The blended value is lowered.  The greatest leave-one-out error bounds the interval.
+two rules apply to maxima.  The blended value is lowered.  The greatest leave-one-out error bounds
+the interval.
 """
 
 from __future__ import annotations
@@ -26,8 +26,6 @@ Floats = NDArray[np.float64]
 TINY = 1e-300
 LEAST_ERROR = 1e-5
 """Least error of a prediction in log time; smaller errors count as rounding errors."""
-MOST_LOSS = 50.0
-"""Largest exponent in the loss of predicted maxima, so that the loss stays finite."""
 PER_TYPICAL = 1.5
 """Ratio of standard deviation to power mean of order 1/2 of absolute errors.
 
@@ -57,7 +55,7 @@ class Blend:
     left_out_row_weights : array (rows, rows)
         Weight of each other row (column) when a row is predicted; each matrix row sums to 1.
     is_maximum : bool
-        Whether the metric is the greatest latency of a run.
+        Whether the metric is the greatest latency of a run, or the stall in it.
     constants : Constants
         Constants of the weights.
     """
@@ -90,7 +88,7 @@ class Blend:
         (array (n,), array (n,))
             The blended log time, and the candidates' mean distance from their weighted mean.
         """
-        weights = _candidate_weights(row_weights, self.candidates, self.constants, self.is_maximum)
+        weights = _candidate_weights(row_weights, self.candidates, self.constants)
         log_time, apart = _mixed(predicted, weights)
         if self.is_maximum:
             log_time = log_time - _lean(row_weights, self.plain, unsure, self.constants)
@@ -103,9 +101,7 @@ class Blend:
 
     def mean_candidate_weights(self) -> Floats:
         """Mean weight of each candidate over all left-out rows, (candidates,); the sum is 1."""
-        weights = _candidate_weights(
-            self.left_out_row_weights, self.candidates, self.constants, self.is_maximum
-        )
+        weights = _candidate_weights(self.left_out_row_weights, self.candidates, self.constants)
         known = np.where(np.isnan(self.candidates), 0.0, weights)
         return np.asarray((known / known.sum(axis=0)).mean(axis=1))
 
@@ -131,7 +127,7 @@ def blend(
         Errors of each candidate; NaN if a candidate makes no prediction.  The first candidate
         predicts every row.
     is_maximum : bool
-        Whether the metric is the greatest latency of a run.
+        Whether the metric is the greatest latency of a run, or the stall in it.
     constants : Constants
         Constants of the weights.
     """
@@ -139,7 +135,7 @@ def blend(
     np.fill_diagonal(raw, 0.0)
     left_out = _normalised(raw, 1.0 / max(len(raw) - 1, 1), constants)
     np.fill_diagonal(left_out, 0.0)
-    weights = _candidate_weights(left_out, candidates, constants, is_maximum)
+    weights = _candidate_weights(left_out, candidates, constants)
     plain, disagreement = _mixed(candidates, weights)
     errors = plain + _lean(left_out, plain, 1.0, constants) if is_maximum else plain
     return Blend(candidates, plain, errors, disagreement, left_out, is_maximum, constants)
@@ -168,22 +164,9 @@ def _normalised(raw: Floats, equal: float, constants: Constants) -> Floats:
     return np.asarray((1.0 - share) * (raw / total) + share * equal)
 
 
-def _candidate_weights(
-    row_weights: Floats, errors: Floats, constants: Constants, is_maximum: bool
-) -> Floats:
-    """Weight of each candidate at each site, (candidates, n); the best candidate has weight 1.
-
-    For greatest latencies, predictions that are too high are penalised exponentially, as by the LINEX
-    loss (A. Zellner, J. Am. Stat. Assoc. 81, 1986).  The penalty takes the typical error, so that a
-    single outlier does not decide.
-    """
-    if is_maximum:
-        too_high, too_low = (np.maximum(sign * errors, 0.0) for sign in (-1, 1))
-        exponent = constants.steep * _typical(row_weights, too_high, constants.root)
-        typical = np.expm1(np.minimum(exponent, MOST_LOSS)) / constants.steep
-        typical = typical + _typical(row_weights, too_low, constants.root) + LEAST_ERROR
-    else:
-        typical = _typical(row_weights, np.abs(errors), constants.root) + LEAST_ERROR
+def _candidate_weights(row_weights: Floats, errors: Floats, constants: Constants) -> Floats:
+    """Weight of each candidate at each site, (candidates, n); the best candidate has weight 1."""
+    typical = _typical(row_weights, np.abs(errors), constants.root) + LEAST_ERROR
     best = np.minimum(typical.min(axis=1, keepdims=True), 1 / TINY)
     return np.asarray(((typical / best) ** -constants.power).T)
 

@@ -31,9 +31,6 @@ class Constants:
         Exponent of the power mean of nearby errors.  Below 1, a single outlier does not decide.
     power : float
         Exponent p of the weight of a candidate, which is its mean nearby error to the power −p.
-    steep : float
-        Steepness of the loss for maxima.  A candidate that is typically too high by x in log has
-        the loss (exp(steep x) - 1) / steep.
     doubt : float
         Weight of the candidates' disagreement in the scale of an interval; the errors nearby have
         weight 1.
@@ -45,7 +42,6 @@ class Constants:
     everywhere: float = 0.1
     root: float = 0.5
     power: float = 5.0
-    steep: float = 16.0
     doubt: float = 12.0
 
 

@@ -181,7 +181,7 @@ def fit(
     hyperparameters : Hyperparameters, optional
         Hyperparameters found before for the same rows, which replace the search.
     is_maximum : bool
-        Whether the metric is the greatest latency of a run.
+        Whether the metric is the greatest latency of a run, or the stall in it.
     constants : Constants
         Constants of the blend and of the intervals.
     """

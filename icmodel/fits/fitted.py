@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from icmodel.dataset import Dataset
+from icmodel.fits.blend import LEAST_ERROR
 from icmodel.fits.constants import SHIPPED, Constants
 from icmodel.fits.fit import CANDIDATES, MOST_ROWS, Fit, fit
 from icmodel.fits.likelihood import rounded
@@ -43,7 +44,7 @@ MEDIAN, MEAN = "_p50_s", "_mean_s"
 MULTIPLES = (MEAN, "_p99_s")
 """Suffixes of latency metrics that are fitted as multiples of their median.
 
-Minima, maxima and standard deviations depend on stalls, and are fitted directly.
+Minima and standard deviations depend on stalls, and are fitted directly.
 """
 PAYLOAD, REGIME = -2, -1
 """Indices of label columns from the end: whether a row has a payload, and its regime.
@@ -103,12 +104,18 @@ class FittedMetric:
     """Metric by which this metric is divided before its fit; ``None`` if it is fitted directly."""
     packets: TheoryPackets | None = None
     """Theoretical packet rate by which this metric is divided before its fit, or ``None``."""
+    mean: FittedMetric | None = None
+    """Mean latency that is subtracted from a greatest latency before its fit, or ``None``."""
 
     def at(self, where: Sites) -> tuple[Floats, Floats]:
         """Predict the log time at n sites, and its 90 % half-width for one new run."""
         log_time, half = self.fit.at(where)
         if self.packets is not None:
             half = np.hypot(half, self.packets.half(where))
+        if self.mean is not None:
+            mean, beside = self.mean.at(where)
+            greatest = np.logaddexp(mean, log_time)
+            return greatest, np.logaddexp(mean + beside, log_time + half) - greatest
         if self.over is None:
             return log_time, half
         other, beside = self.over.fit.mean_at(where)
@@ -119,6 +126,8 @@ class FittedMetric:
         if self.packets is not None:
             values = values / self.packets.per_s(where)
         log_time = self.quantity.log_time(values, where.payload_bytes)
+        if self.mean is not None:
+            return stall(log_time, self.mean, where)
         return log_time if self.over is None else log_time - self.over.at(where)[0]
 
     def value(self, where: Sites) -> Floats:
@@ -128,8 +137,28 @@ class FittedMetric:
     def elsewhere(self) -> float:
         """Log half-width by which intervals grow for a configuration without measured rows."""
         own = half_width(self.fit.processes[0], self.fit.sites.labels[:, :REGIME])
-        beside = self.over if self.packets is None else self.packets.goodput
+        beside = (self.over or self.mean) if self.packets is None else self.packets.goodput
         return own if beside is None else math.hypot(own, beside.elsewhere())
+
+
+def stall(log_time: Floats, mean: FittedMetric, where: Sites) -> Floats:
+    """Log of the stall in each greatest latency, (n,).
+
+    A stall is the difference between the greatest latency of a run and its mean.  It is at least the
+    half-width of the predicted mean, since a smaller difference is unknown.
+
+    Parameters
+    ----------
+    log_time : array (n,)
+        Natural logarithm of the greatest latency [s].
+    mean : FittedMetric
+        Fit of the mean latency.
+    where : Sites
+        Sites of the greatest latencies.
+    """
+    mean_log, half = mean.at(where)
+    above = np.expm1(np.maximum(log_time - mean_log, 0.0))
+    return mean_log + np.log(np.maximum(above, np.maximum(np.expm1(half), LEAST_ERROR)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +201,14 @@ class Fitter:
             median = self.fitted_metric(first)
             over = median if median is not None and median.quantity == measure else None
         log_time = measure.log_time(values, observed.sites.payload_bytes)
-        if over is not None:
+        mean = self._mean_of(metric, measure)
+        if mean is not None:
+            greatest, log_time = log_time, stall(log_time, mean, observed.sites)
+            ratio = np.exp(greatest - log_time)  # a relative error of the maximum, of its stall
+            observed = replace(
+                observed, variance=observed.variance * ratio**2, spread=observed.spread * ratio
+            )
+        elif over is not None:
             log_time = log_time - over.at(observed.sites)[0]
         like = None if kept else self._like(metric, over, len(observed.sites))
         numbers = kept.hyperparameters if kept else None
@@ -180,7 +216,15 @@ class Fitter:
             observed, log_time, like, numbers,
             is_maximum=MAXIMUM in metric, constants=self.constants,
         )  # fmt: skip
-        return FittedMetric(found, measure, over, theory)
+        return FittedMetric(found, measure, over, theory, mean)
+
+    def _mean_of(self, metric: str, measure: Quantity) -> FittedMetric | None:
+        """Fit of the mean latency, if the metric is a greatest latency; otherwise ``None``."""
+        if MAXIMUM not in metric:
+            return None
+        name = metric.replace(MAXIMUM, "_mean_")
+        mean = self.fitted_metric(name) if name in self.data.metrics else None
+        return mean if mean is not None and mean.quantity == measure else None
 
     def _packets(self, metric: str, where: Sites) -> TheoryPackets | None:
         """Theoretical packet rate, if the metric is fitted as a multiple of it; otherwise ``None``.
