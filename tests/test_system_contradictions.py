@@ -60,6 +60,7 @@ BROKE = {
     504843: "no port passes more than its rate",  # equal losses behind a shared buffer
     603541: "no bound of a stream that falls short",  # a slow receiver behind a full wire
     604036: "more traffic never lowers a bound",  # one queue in a slow host, or one for each class
+    610546: "no bound of a stream that falls short",  # a host that drops frames below its limit
     403891: "more traffic never lowers a bound",  # a measured goodput a little below its request
 }
 """Systems, by seed, of which an earlier version broke a rule."""

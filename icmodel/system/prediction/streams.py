@@ -23,7 +23,7 @@ from icmodel.system.prediction.arrival import (
     without_times,
 )
 from icmodel.system.prediction.bounding import NETWORK
-from icmodel.system.prediction.buffers import BufferLoss, Buffers
+from icmodel.system.prediction.buffers import ARRIVING, BufferLoss, Buffers
 from icmodel.system.prediction.goodput import (
     after_buffer,
     bottleneck,
@@ -391,6 +391,8 @@ class _StreamResults:
         made, covers, application_s = stream.producer, bound.covers, self.path.application_s
         if self.virtual and NETWORK not in covers:
             covers = (*covers, VIRTUAL)
+        if goodput.high < stream.produced_bps * (1 - SAME) and ARRIVING not in covers:
+            covers = (*covers, ARRIVING)  # a host drops frames below its limit, too
         with_applications = replace(
             bound,
             value_s=bound.value_s + application_s,
@@ -413,6 +415,7 @@ class _StreamResults:
         dropped = not share.elastic and not by_host
         least_bps = (stream.must_arrive_bps if dropped else stream.produced_bps) * (1 - SAME)
         short = limit != "request" and goodput.value < least_bps
+        short |= share.elastic and goodput.high < least_bps
         short |= any(one.limited_at is not None and one.rate_bps < least_bps for one in others)
         by_buffer = dropped and self.index in self.buffers.losses
         return "less may pass than is requested" if short and not by_buffer else ""
