@@ -166,6 +166,8 @@ class _Burst:
         Rate of the slowest line before the port [b/s].
     frames, packets : int
         Number of frames per burst, and number of packets per frame.
+    full_ratio : float
+        Fraction of bursts that are as long as this one; the last frame of a message may be shorter.
     copies : list of int
         Indices of the streams of the same multicast set that share these packets.
     """
@@ -178,6 +180,7 @@ class _Burst:
     slowest_bps: float
     frames: int
     packets: int
+    full_ratio: float
     packet_bits: float
     copies: list[int]
 
@@ -248,7 +251,7 @@ class _Meeting:
             own = max(queue - self.buffer_bits - ahead, 0.0)
             packets = math.floor(own / burst.packet_bits / FULL)
             frames = math.ceil(packets / burst.packets)
-            low = min(frames / burst.frames, 1.0) if not overloaded else 0.0
+            low = min(frames / burst.frames, 1.0) * burst.full_ratio if not overloaded else 0.0
             # high: all streams at once, and this stream loses the excess of all
             own_bits = arrived * burst.curve.burst_bits / all_bits if all_bits > 0 else 0.0
             if bunched:
@@ -394,6 +397,10 @@ def _meetings(
             packed = packets.of(stream, system.links[system.ports[name].link])
             lines = [system.ports[port] for port in stream.path[: stream.path.index(name)]]
             burst_bits = 8 * burst_bytes(stream) * packed.ratio
+            at_once, made = burst_bytes(stream) > stream.payload_bytes, stream.producer
+            full = 1.0
+            if made is not None and not at_once and made.message_bytes > stream.payload_bytes:
+                full = made.message_bytes // stream.payload_bytes / stream.frames_a_message
             rate_bps = float(arriving_bps[index, hop] * flows.usage[index, hop])
             available_bps = float(rates.allocation.available[flows.path[index, hop]])
             of_frame = 8 * stream.payload_bytes * packed.ratio / packed.packet_bits
@@ -405,8 +412,9 @@ def _meetings(
                     curve=Curve(lines[-1].name, lines[-1].rate_bps, burst_bits, rate_bps),
                     drain=_drain(system.ports[name], classes[name], stream.priority, available_bps),
                     slowest_bps=min(line.rate_bps for line in lines),
-                    frames=max(round(burst_bytes(stream) / stream.payload_bytes), 1),
+                    frames=stream.frames_a_message if at_once else 1,
                     packets=math.ceil(of_frame * FULL),
+                    full_ratio=full,
                     packet_bits=packed.packet_bits,
                     copies=same,
                 )
