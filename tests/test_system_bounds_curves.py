@@ -200,3 +200,22 @@ def test_the_delay_is_greatest_where_service_becomes_faster_than_what_comes() ->
     """Service of 0.2 t up to 2 bits at t = 10, then of 5; at 0.5 a second the second bit came at t = 4."""
     served = service_curve([RateLatency(0.2, 0.0), RateLatency(5.0, 9.6)])
     assert horizontal_deviation_s(token_bucket(0.0, 0.5), served) == pytest.approx(6.0)
+
+
+@given(parts=st.lists(st.floats(0.01, 1.0), min_size=1, max_size=12))
+def test_a_server_filled_exactly_serves_all_whatever_the_order_of_the_sum(
+    parts: list[float],
+) -> None:
+    """Rates that add up to that of the server, up to rounding; a part more is never served."""
+    rates = [1e9 * part / math.fsum(parts) for part in parts]
+    served = rate_latency(1e9, latency_s=1e-6)
+    for order in (rates, rates[::-1], sorted(rates)):
+        coming = aggregate([token_bucket(1e3, rate) for rate in order])
+        waited_s = 1e-6 + 1e3 * len(rates) / 1e9
+        assert horizontal_deviation_s(coming, served) == pytest.approx(waited_s)
+        assert vertical_deviation_bits(coming, served) == pytest.approx(1e9 * waited_s)
+        assert output_curve(coming, served).rate_bps == pytest.approx(1e9)
+        assert not served.leftover_service(coming).pieces
+        more = aggregate([coming, token_bucket(0.0, 10.0)])
+        assert horizontal_deviation_s(more, served) == math.inf
+        assert vertical_deviation_bits(more, served) == math.inf

@@ -19,6 +19,7 @@ from itertools import product
 from typing import TypeVar
 
 from icmodel.system.bounds.curves import (
+    ROUNDING,
     ArrivalCurve,
     RateLatency,
     ServiceCurve,
@@ -141,7 +142,7 @@ def _leftover_of_path(
         rates[each.hops] = [rate - bucket.rate_bps for rate in rates[each.hops]]
         waited.append(bucket.at(math.fsum(latencies[each.hops])))
     rate = min(rates)
-    if rate <= 0.0:
+    if rate <= ROUNDING * max(piece.rate_bps for piece in pieces):
         return ServiceCurve(())
     return service_curve([RateLatency(rate, math.fsum(latencies) + math.fsum(waited) / rate)])
 

@@ -17,6 +17,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+ROUNDING = 1e-9
+"""Relative difference up to which two rates count as equal, since sums of rates are rounded."""
+
 
 @dataclass(frozen=True, slots=True)
 class TokenBucket:
@@ -176,7 +179,7 @@ class ServiceCurve:
             )
             for piece in self.pieces
             for bucket in cross_traffic.buckets
-            if piece.rate_bps > bucket.rate_bps
+            if exceeds(piece.rate_bps, bucket.rate_bps)
         )
 
 
@@ -296,6 +299,11 @@ def convolve(services: Sequence[ServiceCurve]) -> ServiceCurve:
     return service_curve(pieces)
 
 
+def exceeds(rate_bps: float, other_bps: float) -> bool:
+    """Whether a rate is greater than another rate [b/s], beyond rounding errors."""
+    return rate_bps > other_bps * (1.0 + ROUNDING)
+
+
 # --- bounds of one server ---------------------------------------------------------------------
 
 
@@ -305,7 +313,7 @@ def horizontal_deviation_s(arrival: ArrivalCurve, service: ServiceCurve) -> floa
     It is inf if the arrival rate exceeds the service rate. The deviation (Le Boudec and Thiran, theorem
     1.4.2) is concave in the arrival time, so its maximum is at a breakpoint of either curve.
     """
-    if not service.pieces or arrival.rate_bps > service.rate_bps:
+    if not service.pieces or exceeds(arrival.rate_bps, service.rate_bps):
         return math.inf
     levels_bits = [service.at(time) for time in service.breakpoints_s()[1:]]
     times = [
@@ -326,7 +334,7 @@ def vertical_deviation_bits(arrival: ArrivalCurve, service: ServiceCurve) -> flo
 
     See Le Boudec and Thiran, theorem 1.4.1.
     """
-    if not service.pieces or arrival.rate_bps > service.rate_bps:
+    if not service.pieces or exceeds(arrival.rate_bps, service.rate_bps):
         return math.inf
     at_service_breakpoints = [(time, arrival.at(time)) for time in service.breakpoints_s()]
     return max(
@@ -349,12 +357,12 @@ def output_curve(arrival: ArrivalCurve, service: ServiceCurve) -> ArrivalCurve:
     The deconvolution of a bucket is a bucket again (Le Boudec and Thiran, theorem 1.4.3). All buckets that
     are faster than the server become one bucket: its burst is the backlog bound, its rate that of the server.
     """
-    if arrival.rate_bps > service.rate_bps:
+    if exceeds(arrival.rate_bps, service.rate_bps):
         return ArrivalCurve(())
     kept = [
         TokenBucket(vertical_deviation_bits(ArrivalCurve((bucket,)), service), bucket.rate_bps)
         for bucket in arrival.buckets
-        if bucket.rate_bps <= service.rate_bps
+        if not exceeds(bucket.rate_bps, service.rate_bps)
     ]
     if len(kept) < len(arrival.buckets):
         kept.append(TokenBucket(vertical_deviation_bits(arrival, service), service.rate_bps))
@@ -387,7 +395,7 @@ def fifo_leftover_service(
             )
             for piece in service.pieces
             for bucket in cross_traffic.buckets
-            if piece.rate_bps > bucket.rate_bps
+            if exceeds(piece.rate_bps, bucket.rate_bps)
         ]
         left.append(
             service_curve(
