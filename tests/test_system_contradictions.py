@@ -65,6 +65,8 @@ BROKE = {
     600012: "losses are within their interval",  # a last frame that fits where full frames do not
     602322: "losses are within their interval",  # a burst of three full frames and one byte
     615149: "more traffic never lowers a bound",  # a port filled exactly, up to rounding
+    621212: "losses are within their interval",  # a shaper of the sender spreads its burst
+    621645: "losses are within their interval",  # an application that is slower than its wire
     403891: "more traffic never lowers a bound",  # a measured goodput a little below its request
 }
 """Systems, by seed, of which an earlier version broke a rule."""

@@ -22,7 +22,7 @@ from icmodel.system.network import Port, System
 from icmodel.system.packing import Packing
 from icmodel.system.prediction.bounding import WorstCase
 from icmodel.system.prediction.path_times import PathTimes
-from icmodel.system.prediction.queues import Queues, burst_bytes
+from icmodel.system.prediction.queues import Queues, burst_bytes, paced_bps
 from icmodel.system.prediction.resources import (
     INTERFACE,
     PORT,
@@ -163,7 +163,8 @@ class _Burst:
     stream, hop : int
         Index of the stream, and index of the port on its path.
     slowest_bps : float
-        Rate of the slowest line before the port [b/s].
+        Least mean rate at which a burst comes to the port [b/s]; see `_least_rates_bps`. A host sends it at
+        least at the goodput of an unlimited sender.
     frames, packets : int
         Number of frames per burst, and number of packets per frame.
     full_ratio : float
@@ -380,6 +381,7 @@ def _meetings(
 ) -> dict[str, _Meeting]:
     """Collect the bursts that arrive at each port with a stated buffer, by name of the port."""
     flows, arriving_bps = rates.resources.flows, rates.allocation.arriving_bps
+    least = _least_rates_bps(system, packets)
     classes = {
         name: {stream.priority for stream in streams}
         for name, streams in system.streams_by_port().items()
@@ -395,8 +397,10 @@ def _meetings(
                 same.append(index)
                 continue
             packed = packets.of(stream, system.links[system.ports[name].link])
-            lines = [system.ports[port] for port in stream.path[: stream.path.index(name)]]
+            before = stream.path[: stream.path.index(name)]
+            line = system.ports[before[-1]]
             burst_bits = 8 * burst_bytes(stream) * packed.ratio
+            fastest = rates.fastest.estimate("goodput_bps", index)
             at_once, made = burst_bytes(stream) > stream.payload_bytes, stream.producer
             full = 1.0
             if made is not None and not at_once and made.message_bytes > stream.payload_bytes:
@@ -409,9 +413,12 @@ def _meetings(
                     stream=index,
                     hop=hop,
                     elastic=is_elastic(stream),
-                    curve=Curve(lines[-1].name, lines[-1].rate_bps, burst_bits, rate_bps),
+                    curve=Curve(line.name, line.rate_bps, burst_bits, rate_bps),
                     drain=_drain(system.ports[name], classes[name], stream.priority, available_bps),
-                    slowest_bps=min(line.rate_bps for line in lines),
+                    slowest_bps=min(
+                        *(least[port, stream.multicast_key] for port in before),
+                        math.inf if fastest.absent else fastest.low * packed.ratio,
+                    ),
                     frames=stream.frames_a_message if at_once else 1,
                     packets=math.ceil(of_frame * FULL),
                     full_ratio=full,
@@ -419,6 +426,33 @@ def _meetings(
                     copies=same,
                 )
             )
+    return found
+
+
+def _least_rates_bps(
+    system: System, packets: Packing
+) -> Mapping[tuple[str, tuple[str, str]], float]:
+    """Least mean rate at which a burst of each stream leaves each port [b/s], by port and multicast set.
+
+    A burst of b bits takes at most ``(b + B) / (R - r)``, if B and r are the sums of the bursts and rates of the
+    other streams at the port (leftover service: Le Boudec and Thiran, theorem 6.2.1). The rate is 0 behind
+    gates, and beside streams with back-pressure, which have no burst.
+    """
+    found = {}
+    for name, streams in system.streams_by_port().items():
+        port = system.ports[name]
+        ratios = [packets.of(one, system.links[port.link]).ratio for one in streams]
+        bursts = [8 * burst_bytes(one) * ratio for one, ratio in zip(streams, ratios, strict=True)]
+        rates = [
+            (one.produced_bps or math.inf) * ratio
+            for one, ratio in zip(streams, ratios, strict=True)
+        ]
+        elastic = sum(map(is_elastic, streams))
+        for stream, burst, rate in zip(streams, bursts, rates, strict=True):
+            known = not isinstance(port.scheduler, Gates) and elastic == is_elastic(stream)
+            left_bps = paced_bps(port, stream) - (math.fsum(rates) - rate)
+            slowed = left_bps * burst / math.fsum(bursts)
+            found[name, stream.multicast_key] = slowed if known and left_bps > 0 else 0.0
     return found
 
 
