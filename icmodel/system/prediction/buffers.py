@@ -113,12 +113,12 @@ def stated_buffers(
         overflowing.add(loss.at)
         drops.setdefault(index, []).append(loss)
     losses = {}
-    for index, some in drops.items():  # frames dropped at one port do not reach the next
-        value, low, high = (
-            1 - math.prod(1 - getattr(loss, end) for loss in some)
-            for end in ("value", "low", "high")
-        )
-        losses[index] = BufferLoss(value, low, high, max(some, key=lambda loss: loss.high).at)
+    for index, some in drops.items():
+        # the next port may drop fewer frames, since these do not come to it, or others
+        low, high = max(loss.low for loss in some), min(math.fsum(loss.high for loss in some), 1.0)
+        value = 1 - math.prod(1 - loss.value for loss in some)
+        at = max(some, key=lambda loss: loss.high).at
+        losses[index] = BufferLoss(min(max(value, low), high), low, high, at)
 
     ports = _buffered_ports(system, packets, sizes_bits)
     return Buffers(
