@@ -18,11 +18,11 @@ import numpy as np
 from icmodel.arrays import Floats
 from icmodel.estimate import BOTTLENECKS
 from icmodel.system import bounds
-from icmodel.system.network import Port, System
+from icmodel.system.network import Port, Stream, System
 from icmodel.system.packing import Packing
 from icmodel.system.prediction.bounding import WorstCase
 from icmodel.system.prediction.path_times import PathTimes
-from icmodel.system.prediction.queues import Queues, burst_bytes, paced_bps
+from icmodel.system.prediction.queues import Queues, paced_bps, sent_at_once
 from icmodel.system.prediction.resources import (
     INTERFACE,
     PORT,
@@ -399,9 +399,9 @@ def _meetings(
             packed = packets.of(stream, system.links[system.ports[name].link])
             before = stream.path[: stream.path.index(name)]
             line = system.ports[before[-1]]
-            burst_bits = 8 * burst_bytes(stream) * packed.ratio
+            burst_bits = 8 * _burst_bytes(stream) * packed.ratio
             fastest = rates.fastest.estimate("goodput_bps", index)
-            at_once, made = burst_bytes(stream) > stream.payload_bytes, stream.producer
+            at_once, made = _burst_bytes(stream) > stream.payload_bytes, stream.producer
             full = 1.0
             if made is not None and not at_once and made.message_bytes > stream.payload_bytes:
                 full = made.message_bytes // stream.payload_bytes / stream.frames_a_message
@@ -429,6 +429,19 @@ def _meetings(
     return found
 
 
+def _burst_bytes(stream: Stream) -> float:
+    """Bytes that a stream sends at once [B]: a message if it is produced at once, otherwise a frame.
+
+    A message that is shorter than the payload is one short frame.
+    """
+    if stream.producer is None:
+        return float(stream.payload_bytes)
+    message_bytes = stream.producer.message_bytes
+    return (
+        message_bytes if sent_at_once(stream) else min(message_bytes, float(stream.payload_bytes))
+    )
+
+
 def _least_rates_bps(
     system: System, packets: Packing
 ) -> Mapping[tuple[str, tuple[str, str]], float]:
@@ -442,7 +455,7 @@ def _least_rates_bps(
     for name, streams in system.streams_by_port().items():
         port = system.ports[name]
         ratios = [packets.of(one, system.links[port.link]).ratio for one in streams]
-        bursts = [8 * burst_bytes(one) * ratio for one, ratio in zip(streams, ratios, strict=True)]
+        bursts = [8 * _burst_bytes(one) * ratio for one, ratio in zip(streams, ratios, strict=True)]
         rates = [
             (one.produced_bps or math.inf) * ratio
             for one, ratio in zip(streams, ratios, strict=True)

@@ -341,13 +341,6 @@ def sent_at_once(stream: Stream) -> bool:
     return stream.producer is not None and stream.producer.kind in AT_ONCE
 
 
-def burst_bytes(stream: Stream) -> float:
-    """Bytes that a stream sends at once [B]: a message if it is produced at once, otherwise a frame."""
-    if stream.producer is None or not sent_at_once(stream):
-        return float(stream.payload_bytes)
-    return max(stream.producer.message_bytes, float(stream.payload_bytes))
-
-
 def paced_bps(port: Port, stream: Stream) -> float:
     """Greatest rate at which packets of a stream leave a port [b/s]: the port's rate, or an idle slope.
 
