@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from icmodel.estimate import limit_name
+from icmodel.frozen import FrozenMapping
 from icmodel.requirement import MET, NOT_MET, UNDECIDED, Requirement
 from icmodel.system import (
     CreditBased,
@@ -148,6 +149,36 @@ def test_a_burst_from_a_faster_link_is_lost_at_any_phase() -> None:
     found = predicted(chain.system([stream]))
     assert found.verdict == NOT_MET
     assert found.streams["a"].goodput_bps.high == pytest.approx(147200 * 8 / 0.1 * 0.2, rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("beside", "sender", "lost"),
+    [
+        (0, Fifo(), 0.8),
+        (100, Fifo(), 0.7),
+        (900, Fifo(), 0.0),
+        (0, CreditBased(idle_slopes_bps={0: 2e9}), 0.4),
+        (0, CreditBased(idle_slopes_bps={0: 1e9}), 0.0),
+        (0, Gates(windows=(Window(open=(0,), duration_s=1e-4),)), 0.0),
+    ],
+)
+def test_the_least_loss_takes_a_burst_as_slow_as_it_may_come(
+    beside: int, sender: Scheduler, lost: float
+) -> None:
+    """100 packets into 1 Gb/s, and a buffer of 10; other packets for another host may come between them."""
+    chain = Chain((2, 1), rate_bps=1e10, trunk_bps=1e9, dataset=None, buffer_bytes=10 * 1538.0)
+    streams = [
+        replace(
+            chain.stream(name, "h0", sink, None, "udp", 1472),
+            producer=Producer("burst", 0.1, count * 1472),
+        )
+        for name, sink, count in (("a", "h2", 100), ("b", "h1", beside))
+        if count
+    ]
+    system = chain.system(streams)
+    first = replace(system.ports["h0->s0"], scheduler=sender)
+    found = predicted(replace(system, ports=FrozenMapping({**system.ports, "h0->s0": first})))
+    assert found.streams["a"].loss_rate.low == pytest.approx(lost, abs=0.02)
 
 
 @pytest.mark.parametrize(
