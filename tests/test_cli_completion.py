@@ -17,7 +17,15 @@ import pytest
 import typer
 
 from icmodel.cli import START, app, main
-from icmodel.cli.completion import KINDS, bash_script, fish_script, manual, walk, zsh_script
+from icmodel.cli.completion import (
+    KINDS,
+    bash_script,
+    fish_script,
+    manual,
+    sentence,
+    walk,
+    zsh_script,
+)
 from icmodel.dataset import VARIANTS, catalogue
 from icmodel.schemas.commands import output_schemas
 from icmodel.system import system_names
@@ -235,3 +243,15 @@ def test_icmodel_alone_says_where_to_begin(run_icmodel: Run) -> None:
     assert len(commands) == 5
     for command in commands:
         assert run_icmodel(f"{command.split()[1]} --help").code == 0, command
+
+
+@pytest.mark.parametrize(
+    ("text", "first"),
+    [
+        ("Protocol, e.g. tcp. More follows.", "Protocol, e.g. tcp"),
+        ("Goodput, i.e. payload bits [default: 3]", "Goodput, i.e. payload bits"),
+        ("Line rate of 1 Gb/s (assumed). Else none.", "Line rate of 1 Gb/s (assumed)"),
+    ],
+)
+def test_a_description_is_the_first_sentence_of_the_help(text: str, first: str) -> None:
+    assert sentence(text) == first

@@ -46,3 +46,14 @@ def test_links_that_are_fast_enough_are_not_too_late(ratio: float, late: bool) -
 
 def test_pictures_are_not_made_at_once_and_are_not_judged() -> None:
     assert too_late(load("imaging")) == ()
+
+
+def test_a_smaller_payload_may_meet_a_limit_of_single_frames() -> None:
+    system = load("motion-control")
+    limits = [one for one in system.requirements if one.requirement.metric == "latency_max_s"]
+    whole, frames = (
+        too_late(replace(system, requirements=tuple(replace(one, of=of) for one in limits)))
+        for of in ("message", "frame")
+    )
+    assert whole
+    assert frames == ()

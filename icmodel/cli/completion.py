@@ -154,7 +154,7 @@ def offered_values() -> dict[str, tuple[str, ...]]:
 def sentence(text: str) -> str:
     """Return the first sentence of a help text, without the stated default value."""
     plain = " ".join(text.partition(" [default: ")[0].split())
-    return re.split(r"(?<=[a-z)\"])\.(?: |$)", plain)[0].rstrip(".")
+    return re.split(r"(?<=[a-z)\"])(?<!\be\.g)(?<!\bi\.e)\.(?: |$)", plain)[0].rstrip(".")
 
 
 def taken_values(commands: tuple[Command, ...]) -> dict[tuple[str, ...], list[str]]:

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from icmodel import units
 from icmodel.documents import json_of
 from icmodel.system import System
-from icmodel.system.prediction.judging import whole_message
+from icmodel.system.network import MESSAGE
+from icmodel.system.prediction.judging import MESSAGE_TIME
 
 SAMPLES = "samples"
 LATENCIES = ("message_latency_s", "latency_max_s")
@@ -31,7 +32,7 @@ class TooLate:
     rate_bps : float
         Rate of the port [b/s].
     cable_m, cable_s : float
-        Total length of the cables on the last message's path [m], and the propagation delay of these cables [s].
+        Total cable length of the shortest path of these messages [m], and the propagation delay of this path [s].
     limit_s : float
         Time limit for the arrival of all messages [s].
     total_bits : float
@@ -54,9 +55,9 @@ class TooLate:
         return self.bits / self.rate_bps + self.cable_s
 
     def sentences(self) -> tuple[str, ...]:
-        """Return the calculation in sentences: for this port, and for a single link that carries all messages.
+        """Return the calculation in sentences: for a single link that carries all messages, then for this port.
 
-        The second is left out if this port sends all messages.
+        If this port sends all messages, the first sentence is left out.
         """
         limit, rate = units.format_seconds(self.limit_s), units.format_bps(self.rate_bps)
         cable = f"{units.format_metres(self.cable_m)} of cable take {units.format_seconds(self.cable_s, 4)} of it"
@@ -100,7 +101,9 @@ def too_late(system: System) -> tuple[TooLate, ...]:
             if wanted.stream in (stream.name, stream.group)
             and stream.producer is not None
             and stream.producer.kind == SAMPLES  # all messages are made at the same time
-            and whole_message(stream, wanted)
+            and (
+                limit.metric == MESSAGE_TIME or wanted.of == MESSAGE
+            )  # any payload may split a frame
         }
         for port, streams in streams_by_port.items():
             here = [stream for stream in streams if stream.multicast_key in bits]
