@@ -219,6 +219,29 @@ def test_a_partial_file_of_another_sweep_is_kept_and_named(
         sweep_to_file(model, path, **QUESTION)
 
 
+@pytest.mark.parametrize("extension", [".parquet", ".zarr"])
+def test_a_lost_file_of_a_finished_block_is_named(
+    model: icmodel.Model, tmp_path: Path, extension: str
+) -> None:
+    """A sweep that continues would else call itself complete without the points of that block."""
+    path = tmp_path / f"grid{extension}"
+
+    def stop(done: int, total: int) -> None:
+        if done > 100:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        sweep_to_file(model, path, progress=stop, **QUESTION)
+    partial = path.with_name(f"{path.name}.partial")
+    lost = min(partial.glob({".parquet": "part-*", ".zarr": "bottleneck/[0-9]*"}[extension]))
+    lost.unlink()
+    with pytest.raises(ReportError, match=f"lacks .*{lost.name}, which was written: remove"):
+        sweep_to_file(model, path, **QUESTION)
+    path.with_name(f"{path.name}.progress").unlink()
+    sweep_to_file(model, path, **QUESTION)
+    assert path.exists()
+
+
 def test_a_refused_point_is_named_and_leaves_nothing(model: icmodel.Model, tmp_path: Path) -> None:
     question = {**QUESTION, "outside": "refuse", "payload": "64 B..65535 B:11"}
     with pytest.raises(OutOfDomain) as refused:

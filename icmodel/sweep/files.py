@@ -20,7 +20,7 @@ from io import BytesIO, StringIO
 from itertools import chain
 from math import isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,6 +46,8 @@ EXTRAS = {
 BLOCK = 4096
 """Number of points of a sweep that are written to a file at once."""
 PARTS = ("_low", "_high", "_basis")
+EVERY_CHUNK = {"array.write_empty_chunks": True}
+"""Configuration of Zarr: a chunk of NaN or zeros alone has a file too, so that a lost file is noticed."""
 
 Column = NDArray[Any]
 Progress = Callable[[int, int], None]
@@ -259,7 +261,7 @@ class Target(ABC):
     def encode(block: Block, answers: xarray.Dataset) -> Content:
         """Convert the labelled answers of a block to the content that `append` writes.
 
-        It may run in a worker process.
+        This method may run in a worker process.
         """
 
     @abstractmethod
@@ -271,7 +273,7 @@ class Target(ABC):
         """Remove all content after the finished blocks from the partial file."""
 
     def begin(self) -> int:
-        """Return the number of blocks that an interrupted sweep has finished; 0 if there was none.
+        """Return the number of finished blocks of an interrupted sweep (0 without one), and remove content after them.
 
         Raises
         ------
@@ -307,6 +309,12 @@ class Target(ABC):
             )
         self.truncate(blocks, size_bytes)
         return int(blocks)
+
+    def refuse_missing(self, name: str) -> NoReturn:
+        """Raise an error, since a file of a finished block is missing."""
+        raise ReportError(
+            f"{self.partial} lacks {name}, which was written: remove {self.journal} to start again"
+        )
 
     def write(self, block: Block, content: Content) -> None:
         """Write the next block, then record that it is finished.
@@ -403,9 +411,11 @@ class ParquetFolder(Target):
     def truncate(self, blocks: int, size_bytes: int) -> None:
         """Remove all files of the folder that do not belong to finished blocks."""
         finished = {_part_name(number) for number in range(blocks)}
-        for file in self.partial.iterdir():
-            if file.name not in finished:
-                file.unlink()
+        there = {file.name for file in self.partial.iterdir()}
+        if lost := sorted(finished - there):
+            self.refuse_missing(lost[0])
+        for name in there - finished:
+            (self.partial / name).unlink()
 
 
 class ZarrStore(Target):
@@ -430,17 +440,31 @@ class ZarrStore(Target):
         corner = [k for k, there in zip(block.corner, swept, strict=True) if there]
         sizes = [len(axis.values) for axis in block.axes if not axis.fixed]
         place = tuple(slice(k, k + size) for k, size in zip(corner, sizes, strict=True))
-        chunk = [k // step for k, step in zip(corner, self._chunks(), strict=True)] or [0]
+        chunk = self._chunk_name(block)
         for name, column in content.data_vars.items():
-            array = zarr.open_array(self.partial / str(name), mode="r+")
+            with zarr.config.set(EVERY_CHUNK):
+                array = zarr.open_array(self.partial / str(name), mode="r+")
             array[place] = column.to_numpy()
-            stored = self.partial / str(name) / ".".join(map(str, chunk))
-            with suppress(FileNotFoundError), stored.open("rb") as file:  # no file if empty
+            stored = self.partial / str(name) / chunk
+            with stored.open("rb") as file:
                 os.fsync(file.fileno())
         return 0
 
     def truncate(self, blocks: int, size_bytes: int) -> None:
-        """Do nothing: the next block overwrites the chunks of an unfinished block."""
+        """Check that no chunk of a finished block is missing; later blocks overwrite those of an unfinished block."""
+        names = [folder.parent.name for folder in sorted(self.partial.glob("*/.zarray"))]
+        swept = [name for name in names if name not in self.grid.labels().coords]
+        for number in range(blocks):
+            chunk = self._chunk_name(self.blocks[number])
+            for name in swept:
+                if not (self.partial / name / chunk).is_file():
+                    self.refuse_missing(f"{name}/{chunk}")
+
+    def _chunk_name(self, block: Block) -> str:
+        """Name of the file of each variable that holds a block."""
+        swept = (k for k, axis in zip(block.corner, self.grid.axes, strict=True) if not axis.fixed)
+        chunk = [k // step for k, step in zip(swept, self._chunks(), strict=True)]
+        return ".".join(map(str, chunk or [0]))
 
     def _chunks(self) -> tuple[int, ...]:
         steps = zip(self.blocks.block_shape, self.grid.axes, strict=True)

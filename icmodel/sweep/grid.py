@@ -58,8 +58,8 @@ def sweep(
     progress : callable, optional
         Called after every block with the number of answered points and the total number of points.
     protocol : str or list of str
-        One or several protocols; a text may list several, separated by commas. The dataset's default protocol
-        by default.
+        One or several protocols; a text may list several, separated by commas. If left out, the dataset's default
+        protocol.
     payload, payload_bytes : range, or numbers [B]
         Useful bytes per frame.
     rate, rate_fps : range, or numbers [frames/s]
@@ -214,7 +214,7 @@ def grid_of(
     asked = model.question(ranges, ("outside", "metrics", "intervals", "progress"))
     axes = axes_of(model, words.with_options(asked))
 
-    # Refuse impossible values and values without an axis or rule. The ends of each numeric axis are enough to check.
+    # Refuse impossible values, and values without an axis or rule. Of a numeric axis, only the two ends need a check.
     ends = [
         axis.values if axis.textual else dict.fromkeys((min(axis.values), max(axis.values)))
         for axis in axes
@@ -241,8 +241,8 @@ def _scenario(axes: Sequence[Axis], values: Sequence[Value]) -> Scenario:
 class Blocks(Sequence["Block"]):
     """Blocks of consecutive points of a grid; each block is a grid itself.
 
-    A block contains all values of as many last axes as fit into ``most`` points. The axis before these is cut into
-    pieces. Each axis before that one has a single value in a block.
+    As many last axes as fit into ``most`` points are whole in every block. The axis before them is cut into pieces. All
+    earlier axes have a single value in a block.
 
     Examples
     --------

@@ -24,7 +24,7 @@ from icmodel.model import Model
 Value = float | str
 """Value of a swept parameter: a number in SI units, or the text of a protocol or an option."""
 Known = Callable[[str, float, float], Sequence[float]]
-"""Function that returns the values of a range without a number of values, from its text, first and last value."""
+"""Function that returns the values of a range ``A..B``, from its text, its first and its last value."""
 
 COUNTS = ("cores", "switches", "endpoints")
 WHOLE = ("payload_bytes", *COUNTS)
@@ -63,7 +63,7 @@ def is_textual(name: str) -> bool:
 def axes_of(model: Model, ranges: Mapping[str, object]) -> tuple[Axis, ...]:
     """Convert ranges to axes, in the order of the ranges.
 
-    A range ``A..B`` without a number of values takes the values in the model's dataset.
+    A range ``A..B`` also takes the values of the model's dataset between its ends.
 
     Raises
     ------
@@ -141,7 +141,7 @@ def range_values(name: str, text: str, known: Known) -> tuple[float, ...]:
     text : str
         Range as text.
     known : callable
-        Function that returns the values of a range without a number of values; see `Known`.
+        Function that returns the values of a range ``A..B``; see `Known`.
 
     Raises
     ------

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from icmodel.sweep.files import Content
 
 BLOCK_POINTS = 131_072
-"""Greatest number of points in one block of a sweep. A block of 60 columns has 60 MB; its Zarr chunks have 1 MB."""
+"""Greatest number of points in one block of a sweep. A block of 60 columns takes 60 MB, and a Zarr chunk 1 MB."""
 SWEEP = Work("sweep", "block", "repeat the command to continue after the finished blocks")
 
 
