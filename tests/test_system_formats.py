@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import checkout
+from drawn_systems import document, toml
 from icmodel.errors import NetworkError
 from icmodel.system import System, load, read_system
 from icmodel.system.formats import export_system, import_system
@@ -204,6 +205,29 @@ def test_flows_and_servers_survive_a_round_trip(tmp_path: Path) -> None:
         assert server["service_curve"] == {"latencies": [1e-5], "rates": [4e6]}
 
 
+def test_a_flow_that_ends_in_the_middle_leaves_by_the_port_that_its_path_names(
+    tmp_path: Path,
+) -> None:
+    """Two ports of one node lead to two others; an added device receives a third flow behind the second."""
+    curve = {"bursts": [10], "rates": ["10kbps"]}
+    paths = {"f0": ["s0", "s1-o0", "a"], "f1": ["s0", "s1-o1", "b"], "f2": ["s0", "s1-o1"]}
+    document = {
+        "network": {"time_unit": "us", "data_unit": "B", "rate_unit": "Mbps"},
+        "flows": [
+            {"name": name, "path": path, "arrival_curve": curve, "max_packet_length": 5}
+            for name, path in paths.items()
+        ],
+        "servers": [
+            {"name": name, "service_curve": {"latencies": [0], "rates": [4]}, "capacity": 4}
+            for name in ("s0", "s1-o0", "s1-o1", "a", "b")
+        ],
+    }
+    system, _ = imported(json.dumps(document), tmp_path)
+    through = {name: one.path for name, one in system.streams.items()}
+    assert through["f2"][1:3] == through["f1"][1:3]
+    assert through["f2"][2] != through["f0"][2]
+
+
 @pytest.mark.parametrize("name", ["imaging", "motion-control", "lab-chain", "lab-unequal"])
 def test_what_is_exported_for_saihu_can_be_imported_again(name: str, tmp_path: Path) -> None:
     """Also if a node sends and receives, so that its name stands for a switch and for a sink."""
@@ -258,10 +282,20 @@ def as_carried(system: System) -> dict[str, object]:
     "name", ["imaging", "motion-control", "industrial-line", "lab-direct", "lab-dscp"]
 )
 def test_node_link_keeps_everything_without_a_remark(name: str, tmp_path: Path) -> None:
-    system = load(name)
+    assert_kept(load(name), tmp_path)
+
+
+@pytest.mark.parametrize("seed", [4, 6, 11, 15, 22, 42, 49, 58])
+def test_node_link_keeps_random_systems(seed: int, tmp_path: Path) -> None:
+    """Among them streams that may fall short, with cores and paced rates."""
+    system, _ = read_system(toml(document(seed)))
+    assert_kept(system, tmp_path)
+
+
+def assert_kept(system: System, tmp_path: Path) -> None:
+    """Check that a system is the same after export and import, except for what remarks name."""
     text, remarks = export_system(system, "node-link")
-    toml, _ = import_system(_written(tmp_path, text))
-    again, _ = read_system(toml)
+    again, _ = read_system(import_system(_written(tmp_path, text))[0])
     assert as_carried(again) == as_carried(system)
     for mine, other in zip(system.streams.values(), again.streams.values(), strict=True):
         assert other.requested_goodput_bps == pytest.approx(mine.requested_goodput_bps)

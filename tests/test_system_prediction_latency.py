@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 
 from icmodel.estimate import Estimate
 from icmodel.fits.hosts import GROWTH, HELD
-from icmodel.system import SystemPrediction, load, predict
+from icmodel.system import CreditBased, SystemPrediction, load, predict
 from icmodel.system.prediction.latency import congested_latency
 from icmodel.verify.lab_system import lab_system
+from system_case import Chain
 
 
 def of_lab(name: str) -> SystemPrediction:
@@ -45,6 +47,16 @@ def test_datagrams_beside_tcp_wait_in_a_buffer_between_empty_and_full() -> None:
         assert latency.value == pytest.approx(131_072 * 8 / 1e8 / 2, rel=0.05)
         assert latency.low > 0.04 * latency.value
         assert "buffers of full ports" in latency.why
+
+
+@pytest.mark.parametrize("rate_bps", [1e8, 5e7])
+def test_a_full_buffer_drains_at_the_rate_of_its_class(rate_bps: float) -> None:
+    """Datagrams of twice what their class carries, of which nine in ten may be lost, behind 250 kB."""
+    scheduler = CreditBased(idle_slopes_bps={3: rate_bps})
+    chain = Chain((2,), rate_bps=1e9, dataset="lab-1g-2026", scheduler=scheduler, buffer_bytes=25e4)
+    stream = chain.stream("a", "h0", "h1", 2 * rate_bps / 8 / 1472, "udp", 1472, priority=3)
+    found = predict(chain.system([replace(stream, allowed_shortfall_ratio=0.9)]))
+    assert mean(found, "a").value == pytest.approx(25e4 * 8 / rate_bps, rel=0.05)
 
 
 def test_latency_intervals_of_unequal_senders_span_less_than_tenfold() -> None:

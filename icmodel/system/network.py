@@ -181,7 +181,7 @@ class Stream:
     kind : str
         Kind of deadline: ``hard``, ``firm`` or ``soft``. It appears in reports.
     cores : int, optional
-        Number of parallel processes; ``None`` takes the greatest number that the dataset measured.
+        Number of parallel processes; ``None`` is one connection, which uses one core.
     multicast : str, optional
         Name of the multicast set. There is one stream for each sink; these copies share the ports at the
         beginning of their routes.

@@ -108,7 +108,7 @@ def _known_keys(
 
 
 def export_graph(system: System) -> tuple[Mapping[str, object], tuple[str, ...]]:
-    """Convert a system to an undirected multigraph, with remarks on what the graph cannot express.
+    """Convert a system to an undirected multigraph, with remarks on features that the graph cannot express.
 
     The streams become an attribute of the graph.
     """
@@ -185,6 +185,7 @@ def _stream(system: System, name: str, copies: list[Stream]) -> dict[str, object
             "protocol": first.protocol,
             "payload_bytes": first.payload_bytes,
             "rate_fps": first.paced_fps,
+            "allowed_shortfall_ratio": first.allowed_shortfall_ratio or None,
             "window_bytes": first.window_bytes,
             "cores": first.cores,
             "options": dict(first.options) or None,

@@ -70,9 +70,9 @@ def import_ports(document: Mapping[str, Any], file: str) -> ImportedSystem:
 
     services = {str(server["name"]): _service(server, units, made) for server in servers}
     _add_switches(services, node_of, made)
-    _add_links(services, node_of, every, made)
+    peers = _add_links(services, node_of, every, made)
     for flow in flows:
-        _add_flow(flow, paths[str(flow["name"])], node_of, units.within(flow), made)
+        _add_flow(flow, paths[str(flow["name"])], node_of, peers, units.within(flow), made)
     return made
 
 
@@ -90,7 +90,7 @@ def _paths(flow: Mapping[str, Any], servers: list[str]) -> list[ServerPath]:
 
 
 def _nodes(servers: list[str], paths: list[ServerPath], made: ImportedSystem) -> dict[str, str]:
-    """Find the node of each server, by name of the server. All servers after the same server form one node.
+    """Map each server to its node. All servers that directly follow the same server on a path form one node.
 
     The name of a node is the common part of its servers' names: s1 for s1-o0 and s1-o1, or for s1->s2.
     """
@@ -178,15 +178,18 @@ def _add_switches(services: Services, node_of: Mapping[str, str], made: Imported
 
 def _add_links(
     services: Services, node_of: Mapping[str, str], paths: list[ServerPath], made: ImportedSystem
-) -> None:
-    """Add a link from each server to the next node, or to a device if flows end after the server."""
-    leads_to = {here: node_of[there] for path in paths for here, there in pairwise(path)}
+) -> dict[str, str]:
+    """Add a link from each server to the next node, or to a device if flows end after the server.
+
+    Returns the name of the node or device behind each server.
+    """
+    peers = {here: node_of[there] for path in paths for here, there in pairwise(path)}
     for name, (rate, _) in services.items():
-        peer = leads_to.get(name)
-        if peer is None:
-            peer = _sink_name(name, node_of, made)
-            made.devices.append({"name": peer})
-        made.links.append(plain_cable(node_of[name], peer, rate))
+        if name not in peers:
+            peers[name] = _sink_name(name, node_of, made)
+            made.devices.append({"name": peers[name]})
+        made.links.append(plain_cable(node_of[name], peers[name], rate))
+    return peers
 
 
 def _sink_name(server: str, node_of: Mapping[str, str], made: ImportedSystem) -> str:
@@ -199,6 +202,7 @@ def _add_flow(
     flow: Mapping[str, Any],
     paths: list[ServerPath],
     node_of: Mapping[str, str],
+    peers: Mapping[str, str],
     units: Units,
     made: ImportedSystem,
 ) -> None:
@@ -208,7 +212,7 @@ def _add_flow(
     made.devices.append({"name": source})
     made.links.append(plain_cable(source, node_of[paths[0][0]], FAST_BPS))
     made.remark("the links of sending devices are not in the file: they have 1 Tb/s")
-    sinks = [_sink(path, node_of, made) for path in paths]
+    sinks = [_sink(path[-1], node_of, peers, made) for path in paths]
 
     pieces = _pieces(flow, "arrival_curve", (("bursts", "data"), ("rates", "rate")), units, where)
     if len(pieces) > 1:
@@ -227,19 +231,18 @@ def _add_flow(
         made.streams.append({**table, "sink": sinks, "multicast": True})
 
 
-def _sink(path: ServerPath, node_of: Mapping[str, str], made: ImportedSystem) -> str:
-    """Name of the device that receives a flow.
+def _sink(
+    server: str, node_of: Mapping[str, str], peers: Mapping[str, str], made: ImportedSystem
+) -> str:
+    """Name of the device that receives a flow: the device behind the flow's last server.
 
-    This is the device after the last server. If a node follows that server, a device is added to the node.
+    If a node follows that server, a device is added to the node.
     """
-    own = _sink_name(path[-1], node_of, made)
+    own = _sink_name(server, node_of, made)
     if any(device["name"] == own for device in made.devices):
         return own
     made.devices.append({"name": own})
-    node = next(
-        link["between"][1] for link in made.links if link["between"][0] == node_of[path[-1]]
-    )
-    made.links.append(plain_cable(node, own, FAST_BPS))
+    made.links.append(plain_cable(peers[server], own, FAST_BPS))
     made.remark(
         "where one flow ends and another goes on, an added device receives the first over a link of 1 Tb/s"
     )
@@ -371,7 +374,7 @@ NOT_IN_SAIHU = (
 
 
 def export_ports(system: System) -> tuple[Mapping[str, object], tuple[str, ...]]:
-    """Convert a system to an output-port network, with remarks on what the network cannot express.
+    """Convert a system to an output-port network, with remarks on features that the network cannot express.
 
     Each sending port becomes a server. Each stream becomes a flow, counted in bits on the wire.
     """
@@ -462,7 +465,7 @@ _NUMBER = re.compile(r"\s*([0-9.]+(?:[eE][+-]?[0-9]{1,3})?)\s*([A-Za-zµ]*)\s*")
 
 @dataclass(frozen=True, slots=True)
 class Units:
-    """Units of the numbers in one table of Saihu's file that have no unit of their own.
+    """Default units for plain numbers in one table of Saihu's file.
 
     A unit is a prefix (a f p n u m k M G T P E, powers of 1000) before b or B (data), s, m or h (time; m
     is minutes), or data ``p`` time (rates): ``10kbps``, ``2kB``, ``1ms``.
@@ -502,7 +505,7 @@ class Units:
 
 
 PHYSICAL_UNITS = Units(data="B", rate="Mbps", time="us")
-"""Units of plain numbers in physical networks: bytes as in Saihu's README; rates and times are assumed."""
+"""Default units in physical networks: bytes by Saihu's README; Mb/s and µs are assumed."""
 
 
 def factor(kind: str, unit: str) -> Fraction:

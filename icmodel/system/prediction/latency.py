@@ -18,8 +18,10 @@ from icmodel.system.network import Stream, Switch, System
 from icmodel.system.prediction.bounding import WorstCase
 from icmodel.system.prediction.path_times import PathTimes
 from icmodel.system.prediction.queues import Queues, sent_at_once
+from icmodel.system.prediction.resources import PORT
 from icmodel.system.prediction.result import derived
 from icmodel.system.prediction.throughput import Throughput
+from icmodel.system.sharing import SAME
 from icmodel.system.sharing.waiting import quantile_s
 
 QUANTILES = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p999": 0.999, "p9999": 0.9999}
@@ -35,7 +37,7 @@ ANYWHERE = 0.45
 The interval covers 90 % of all levels from empty to full.
 """
 NOT_FULL = 0.1
-"""Fraction of a buffer that may be empty although the buffer stays full (assumed)."""
+"""Greatest empty fraction of the buffer of an overloaded port, which the prediction takes as full (assumed)."""
 MOST_LOG = 500.0
 """Greatest logarithm of a factor, so that the factor fits into a float."""
 RULES = ("derived", "assumed")
@@ -198,14 +200,14 @@ def added_latencies(
         held_back = rates.held_back[k]
         gives_way = bool(held_back and shared.flows.elastic[k])
         resources = shared.flows.path[k, np.flatnonzero(endless[k])].tolist()
-        full = {
-            shared.keys[resource].place: bool(rates.overloaded[resource])
+        full = [
+            resource
             for resource in resources
             if not held_back or (rates.overloaded[resource] and not gives_way)
-        }
-        between_s, stays_full_s, why = _drain_s(system, full, sender_too=not held_back)
+        ]
+        between_s, stays_full_s, why = _drain_s(system, rates, full, sender_too=not held_back)
         if why and held_back:
-            full, why = {}, ""
+            full, why = [], ""
         added.append(
             AddedLatency(
                 shifts_s=path.shifts_s,
@@ -229,22 +231,25 @@ def added_latencies(
 
 
 def _drain_s(
-    system: System, ports: Mapping[str, bool], *, sender_too: bool
+    system: System, rates: Throughput, full: Sequence[int], *, sender_too: bool
 ) -> tuple[float, float, str]:
-    """Time to drain the buffers of full ports [s]: with a level between empty and full, and always full.
+    """Times to drain the buffers of full ports [s]: of buffers between empty and full, and of buffers that stay full.
 
-    The third value is the reason why the time is unknown; empty if it is known.
+    A shaped class drains its queue at the rate that the scheduler leaves to it. The third value is the reason why the
+    times are unknown; empty if they are known.
 
     Parameters
     ----------
-    ports : mapping
-        Name of a full port -> whether its buffer stays full.
+    full : sequence of int
+        Indices of the full resources on the path of the stream.
     sender_too : bool
         Whether to count the sender's own port. The latency of a request that is not achieved already
         includes the queue of that port.
     """
-    drain_s = {True: 0.0, False: 0.0}
-    for name, stays_full in ports.items():
+    drains_s: dict[str, float] = {}
+    stay_full = set()
+    for resource in full:
+        kind, name, _ = rates.resources.keys[resource]
         port = system.ports[name]
         node = system.node(port.node)
         if not isinstance(node, Switch) and not sender_too:
@@ -253,8 +258,14 @@ def _drain_s(
         if buffer is None:
             why = f"{name} is full, and the wait there depends on its buffer: give buffer"
             return 0.0, 0.0, why
-        drain_s[stays_full] += buffer * 8 / port.rate_bps
-    return drain_s[False], drain_s[True], ""
+        rate_bps = port.rate_bps
+        if kind == PORT:  # a starved class has a finite time
+            rate_bps = max(float(rates.allocation.available[resource]), SAME * rate_bps)
+        drains_s[name] = max(drains_s.get(name, 0.0), buffer * 8 / rate_bps)
+        if rates.overloaded[resource]:
+            stay_full.add(name)
+    stays_full_s = math.fsum(time for name, time in drains_s.items() if name in stay_full)
+    return math.fsum(drains_s.values()) - stays_full_s, stays_full_s, ""
 
 
 # --- latencies with a dataset -----------------------------------------------------------------
@@ -300,8 +311,8 @@ def congested_latency(own: Estimate, ratios: Sequence[float], together: int = 1)
     The sender's buffers and window are full, and drain at the goodput that the stream gets: L = B / λ
     (J. D. C. Little, A proof for the queuing formula L = λW, Operations Research 9, 1961). The dataset
     has that latency at the goodput of the stream alone. The buffered bytes are assumed to be the same
-    within `HELD`. If n streams fill a port together, each stream's window and buffers may shrink. The
-    factor is between 1 and one n-th of the size alone: n to the power of −`GROWTH` (assumed).
+    within `HELD`. If n streams fill a port together, each stream's window and buffers may shrink. They
+    shrink by the factor ``n ** -GROWTH``, which may be anything between 1 and ``1 / n`` (assumed).
 
     Parameters
     ----------

@@ -110,10 +110,11 @@ def _by_core(cores: int, work: list[tuple[Stream, Estimate]]) -> tuple[float, ..
     """Utilisation of each core of a host (0 to 1), the busiest core first.
 
     The streams' processes are assumed to be placed on the least loaded cores, the busiest stream first.
+    A stream without a number of cores has as few as it needs.
     """
     load = [0.0] * cores
     for stream, busy in sorted(work, key=lambda one: (-one[1].value, one[0].name)):
-        count = min(stream.cores or cores, cores)
+        count = min(stream.cores or max(math.ceil(busy.value), 1), cores)
         for core in sorted(range(cores), key=lambda core: (load[core], core))[:count]:
             load[core] = min(load[core] + busy.value / count, 1.0)
     return tuple(sorted(load, reverse=True))
