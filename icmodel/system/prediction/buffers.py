@@ -103,7 +103,8 @@ def stated_buffers(
     meetings = _meetings(system, packets, rates, sizes_bits)
     for name, meeting in meetings.items():
         bound_bits = worst.backlog_bytes.get(name, math.inf) * 8
-        if meeting.full or meeting.beyond[0] or meeting.buffer_bits < bound_bits < math.inf:
+        fits = bool(worst.why) or bound_bits <= meeting.buffer_bits  # unknown without bounds
+        if meeting.full or meeting.beyond[0] or not fits:
             overflowing.add(name)
         for index, loss in meeting.losses(queues, bound_bits):
             drops.setdefault(index, []).append(loss)
